@@ -1,0 +1,31 @@
+#include "base/clock.h"
+
+#include <math.h>
+#include <time.h>
+
+static int64_t read_clock(clockid_t id)
+{
+        struct timespec ts;
+        clock_gettime(id, &ts);
+        return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int64_t clock_mono_ns(void)
+{
+        return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t clock_wall_ns(void)
+{
+        return read_clock(CLOCK_REALTIME);
+}
+
+int64_t clock_from_seconds(double seconds)
+{
+        return llround(seconds * 1e9);
+}
+
+double clock_to_seconds(int64_t ns)
+{
+        return (double)ns / 1e9;
+}

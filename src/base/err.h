@@ -1,0 +1,23 @@
+/* An error that tells the user what failed and what to do about it. */
+#pragma once
+
+#include "base/attr.h"
+
+struct err {
+        int code; /* a negative errno or one of enum err_code; 0 when unset */
+        char msg[512];
+        char hint[512]; /* empty when there is no remedy to offer */
+};
+
+/* Codes beyond errno, for callers that choose an exit status by them. */
+enum err_code {
+        ERR_USAGE = -10001,     /* the user asked for something that does not exist */
+        ERR_NO_SOURCE = -10002, /* no source can be used */
+        ERR_DATA = -10003,      /* the input cannot be understood */
+};
+
+/* Sets code and message, clears the hint, returns the code. A NULL err is allowed. */
+int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Adds what the user can do. Returns the code set before, so that it can end a return statement. */
+int err_hint(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);

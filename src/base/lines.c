@@ -1,0 +1,108 @@
+#include "base/lines.h"
+
+#include "base/attr.h"
+
+#include <errno.h>
+#include <string.h>
+
+int lines_init(struct lines *l, int fd)
+{
+        char *buf = malloc(LINES_BUFFER);
+        if (!buf)
+                return -ENOMEM;
+        *l = (struct lines){.fd = fd, .buf = buf};
+        return 0;
+}
+
+void lines_finish(struct lines *l)
+{
+        free(l->buf);
+        closep(&l->fd);
+        *l = (struct lines){.fd = -1};
+}
+
+static int fill(struct lines *l)
+{
+        if (l->start > 0) {
+                memmove(l->buf, l->buf + l->start, l->end - l->start);
+                l->end -= l->start;
+                l->start = 0;
+        }
+        ssize_t n;
+        do {
+                n = read(l->fd, l->buf + l->end, LINES_BUFFER - l->end);
+        } while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        l->eof = n == 0;
+        l->end += (size_t)n;
+        return 0;
+}
+
+static void give(struct lines *l, size_t len, size_t taken, bool cut, struct line *ret)
+{
+        const char *s = l->buf + l->start;
+        if (len > 0 && s[len - 1] == '\r')
+                len--;
+        *ret = (struct line){.s = s, .len = len, .cut = cut};
+        l->start += taken;
+        l->number++;
+}
+
+int lines_next(struct lines *l, struct line *ret)
+{
+        for (;;) {
+                size_t avail = l->end - l->start;
+                const char *s = l->buf + l->start;
+                const char *nl = avail > 0 ? memchr(s, '\n', avail) : NULL;
+                if (LIKELY(nl != NULL)) {
+                        size_t len = (size_t)(nl - s);
+                        if (UNLIKELY(l->skipping || len > LINES_MAX)) {
+                                l->too_long += !l->skipping;
+                                l->skipping = false;
+                                l->start += len + 1;
+                                l->number++;
+                                continue;
+                        }
+                        give(l, len, len + 1, false, ret);
+                        return 1;
+                }
+                if (avail > LINES_MAX || l->skipping) {
+                        l->too_long += !l->skipping;
+                        l->skipping = true;
+                        l->start = l->end;
+                } else if (l->eof) {
+                        if (avail == 0)
+                                return 0;
+                        give(l, avail, avail, true, ret);
+                        return 1;
+                }
+                if (l->eof)
+                        return 0;
+                int r = fill(l);
+                if (r < 0)
+                        return r;
+        }
+}
+
+int lines_rewind(struct lines *l)
+{
+        if (lseek(l->fd, 0, SEEK_SET) < 0)
+                return -errno;
+        l->start = l->end = 0;
+        l->eof = l->skipping = false;
+        l->number = 0;
+        return 0;
+}
+
+int lines_peek(struct lines *l, const char **ret, size_t *ret_len)
+{
+        while (!l->eof && l->end - l->start < LINES_MAX) {
+                int r = fill(l);
+                if (r < 0)
+                        return r;
+        }
+        *ret = l->buf + l->start;
+        *ret_len = l->end - l->start;
+        return 0;
+}

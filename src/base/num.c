@@ -1,0 +1,185 @@
+#include "base/num.h"
+
+#include "base/attr.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Powers of ten that a double holds exactly. */
+static const double exact_pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+#define EXACT_MANTISSA (1ULL << 53)
+#define DIGITS_IN_U64 19
+
+static bool is_digit(char c)
+{
+        return (unsigned char)(c - '0') < 10;
+}
+
+/* What the fast scan of a number found. */
+struct scan {
+        uint64_t mantissa;
+        int exponent; /* of ten */
+        int digits;   /* significant ones, leading zeros not counted */
+        size_t len;
+        bool any;
+};
+
+static size_t scan_digits(const char *s, size_t i, size_t n, struct scan *scan)
+{
+        for (; i < n && is_digit(s[i]); i++) {
+                scan->any = true;
+                if (scan->digits > 0 || s[i] != '0')
+                        scan->digits++;
+                if (scan->digits <= DIGITS_IN_U64)
+                        scan->mantissa = scan->mantissa * 10 + (uint64_t)(s[i] - '0');
+        }
+        return i;
+}
+
+static size_t scan_exponent(const char *s, size_t i, size_t n, struct scan *scan)
+{
+        if (i >= n || (s[i] != 'e' && s[i] != 'E'))
+                return i;
+        size_t j = i + 1;
+        bool negative = j < n && s[j] == '-';
+        if (j < n && (s[j] == '-' || s[j] == '+'))
+                j++;
+        if (j >= n || !is_digit(s[j]))
+                return i;
+        int e = 0;
+        for (; j < n && is_digit(s[j]); j++)
+                e = MIN(e * 10 + (s[j] - '0'), 9999);
+        scan->exponent += negative ? -e : e;
+        return j;
+}
+
+/* The C library's reading, for numbers the exact shortcut cannot hold. */
+static double slow_parse(const char *s, size_t n)
+{
+        char buf[512];
+        size_t len = MIN(n, sizeof(buf) - 1);
+        memcpy(buf, s, len);
+        buf[len] = '\0';
+        return strtod(buf, NULL);
+}
+
+size_t num_parse(const char *s, size_t n, double *ret)
+{
+        struct scan scan = {0};
+        size_t i = 0;
+        bool negative = n > 0 && s[0] == '-';
+        if (n > 0 && (s[0] == '-' || s[0] == '+'))
+                i = 1;
+        i = scan_digits(s, i, n, &scan);
+        if (i < n && s[i] == '.') {
+                size_t point = i + 1;
+                size_t end = scan_digits(s, point, n, &scan);
+                scan.exponent = -(int)MIN(end - point, (size_t)9999);
+                i = scan.any ? end : i;
+        }
+        if (!scan.any)
+                return 0;
+        i = scan_exponent(s, i, n, &scan);
+
+        double v;
+        if (scan.digits <= DIGITS_IN_U64 && scan.mantissa <= EXACT_MANTISSA &&
+            scan.exponent >= -22 && scan.exponent <= 22)
+                v = scan.exponent < 0 ? (double)scan.mantissa / exact_pow10[-scan.exponent]
+                                      : (double)scan.mantissa * exact_pow10[scan.exponent];
+        else
+                return *ret = slow_parse(s, i), i;
+        *ret = negative ? -v : v;
+        return i;
+}
+
+bool num_parse_all(const char *s, size_t n, double *ret)
+{
+        double v;
+        if (n == 0 || num_parse(s, n, &v) != n || !isfinite(v))
+                return false;
+        *ret = v;
+        return true;
+}
+
+bool num_parse_u64(const char *s, size_t n, uint64_t *ret)
+{
+        uint64_t v = 0;
+        if (n == 0 || n > 20)
+                return false;
+        for (size_t i = 0; i < n; i++) {
+                if (!is_digit(s[i]) || __builtin_mul_overflow(v, 10, &v) ||
+                    __builtin_add_overflow(v, (uint64_t)(s[i] - '0'), &v))
+                        return false;
+        }
+        *ret = v;
+        return true;
+}
+
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"
+                                  "25262728293031323334353637383940414243444546474849"
+                                  "50515253545556575859606162636465666768697071727374"
+                                  "75767778798081828384858687888990919293949596979899";
+
+size_t num_format_u64(char buf[20], uint64_t v)
+{
+        char tmp[20];
+        size_t at = sizeof(tmp);
+        while (v >= 100) {
+                at -= 2;
+                memcpy(tmp + at, digit_pairs + (v % 100) * 2, 2);
+                v /= 100;
+        }
+        if (v >= 10) {
+                at -= 2;
+                memcpy(tmp + at, digit_pairs + v * 2, 2);
+        } else {
+                tmp[--at] = (char)('0' + v);
+        }
+        memcpy(buf, tmp + at, sizeof(tmp) - at);
+        return sizeof(tmp) - at;
+}
+
+/*
+ * v × 10^decimals rounded half to even. The product's rounding error comes from one fused
+ * multiply-add, so the decision is made on the exact value.
+ */
+static uint64_t scale_exactly(double v, double scale)
+{
+        double product = v * scale;
+        double error = fma(v, scale, -product);
+        uint64_t whole = (uint64_t)product;
+        double above_half = (product - (double)whole - 0.5) + error;
+        if (above_half > 0 || (above_half == 0 && (whole & 1)))
+                whole++;
+        return whole;
+}
+
+size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+{
+        static const uint64_t pow10[] = {1,      10,      100,      1000,      10000,
+                                         100000, 1000000, 10000000, 100000000, 1000000000};
+        decimals = MIN(decimals, 9u);
+        double magnitude = fabs(v);
+        if (UNLIKELY(!(magnitude * (double)pow10[decimals] < 0x1p52)))
+                return (size_t)snprintf(buf, NUM_FORMAT_MAX, "%.*f", (int)decimals, v);
+
+        size_t len = 0;
+        if (signbit(v))
+                buf[len++] = '-';
+        uint64_t scaled = scale_exactly(magnitude, (double)pow10[decimals]);
+        len += num_format_u64(buf + len, scaled / pow10[decimals]);
+        if (decimals == 0)
+                return len;
+        buf[len] = '.';
+        uint64_t fraction = scaled % pow10[decimals];
+        for (unsigned i = decimals; i > 0; i--) {
+                buf[len + i] = (char)('0' + fraction % 10);
+                fraction /= 10;
+        }
+        return len + 1 + decimals;
+}

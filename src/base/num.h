@@ -1,0 +1,29 @@
+/* Numbers from text and back, bounded, independent of the locale, and exact. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Reads a decimal number ("-1.5e3") at the start of s and returns how many bytes it took, 0 when
+ * there is none. The result is the correctly rounded double. Does not accept hex, inf or nan.
+ */
+size_t num_parse(const char *s, size_t n, double *ret);
+
+/* The whole of s must be one number, and finite. */
+bool num_parse_all(const char *s, size_t n, double *ret);
+
+/* The whole of s must be an unsigned decimal number that fits. */
+bool num_parse_u64(const char *s, size_t n, uint64_t *ret);
+
+/* The most bytes num_format writes: sign, 309 digits, point, 9 decimals. */
+#define NUM_FORMAT_MAX 336
+
+/*
+ * Writes v with the given number of decimals (0 to 9), rounded half to even on the exact binary
+ * value as printf does. Returns the length; nothing is terminated. v must be finite.
+ */
+size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals);
+
+size_t num_format_u64(char buf[20], uint64_t v);

@@ -1,0 +1,51 @@
+/* assay columns: what export can write. */
+#include "present/columns.h"
+#include "base/strbuf.h"
+#include "cmd/command.h"
+#include "present/json.h"
+
+static const char *set_name(enum column_set set)
+{
+        switch (set) {
+        case COLUMN_SET_DEFAULT:
+                return "default";
+        case COLUMN_SET_ALL:
+                return "all";
+        case COLUMN_SET_FULL:
+                return "full";
+        }
+        return "?";
+}
+
+static void write_json(struct strbuf *out)
+{
+        const struct column *c;
+        strbuf_puts(out, "[");
+        for (size_t i = 0; (c = column_at(i)); i++) {
+                strbuf_putf(out, "%s\n{\"name\":\"%s\",\"set\":\"%s\",\"help\":", i ? "," : "",
+                            c->name, set_name(c->set));
+                json_put_string(out, c->help);
+                strbuf_puts(out, "}");
+        }
+        strbuf_puts(out, "\n]\n");
+}
+
+static int run(const struct config *config)
+{
+        struct strbuf out = {0};
+        const struct column *c;
+        if (config_flag(config, OPT_JSON))
+                write_json(&out);
+        for (size_t i = 0; !config_flag(config, OPT_JSON) && (c = column_at(i)); i++)
+                strbuf_putf(&out, "%-24s %-8s %s\n", c->name, set_name(c->set), c->help);
+        strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return EXIT_FINE;
+}
+
+const struct command command_columns = {
+    .name = "columns",
+    .args = "",
+    .summary = "list the columns that export writes: default, all, full",
+    .run = run,
+};

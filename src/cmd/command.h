@@ -1,0 +1,40 @@
+/* A command: one file, one const entry. */
+#pragma once
+
+#include "config/config.h"
+#include "pipeline/pipeline.h"
+
+#include <stdio.h>
+
+struct command {
+        const char *name;
+        const char *args;    /* for the usage line: "[default|all|full|COLUMN,…]" */
+        const char *summary; /* one line, lower case */
+        bool reads_gpus;     /* takes the options that choose a source */
+        /* Words after the command's name are in config->args from 1 on. Returns the exit status. */
+        int (*run)(const struct config *config);
+};
+
+enum exit_status { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_SOURCE = 3 };
+
+/* The table. NULL at the end. */
+const struct command *command_at(size_t i);
+const struct command *command_find(const char *name);
+
+/* Writes "assay: …" and the hint to stderr; returns the exit status that fits the code. */
+int complain(const struct err *err);
+/* A line that is not an error. */
+void notice(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* Turns the options into a pipeline's configuration, poll limits and selection included. */
+int open_pipeline(const struct config *config, bool margins, struct pipeline **ret,
+                  struct err *err);
+/* Tells what could not be read, and which GPU never came, on stderr. */
+void report_trouble(const struct pipeline *p);
+/* The first frame at or after --at. As pipeline_next. */
+int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,
+               struct err *err);
+/* getenv with the type our parameters have. */
+const char *get_env(const char *name);
+
+extern const char *const program_version;

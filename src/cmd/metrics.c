@@ -1,0 +1,53 @@
+/* assay metrics: the vocabulary. */
+#include "base/strbuf.h"
+#include "cmd/command.h"
+#include "model/metric.h"
+#include "present/json.h"
+
+static void write_json(struct strbuf *out)
+{
+        strbuf_puts(out, "[");
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                const struct metric_info *i = metric_info(m);
+                strbuf_putf(out,
+                            "%s\n{\"name\":\"%s\",\"kind\":\"%s\",\"unit\":\"%s\",\"group\":\"%s\","
+                            "\"help\":",
+                            m ? "," : "", i->name, metric_kind_name(i->kind), unit_name(i->unit),
+                            metric_group_name(i->group));
+                json_put_string(out, i->help);
+                strbuf_puts(out, "}");
+        }
+        strbuf_puts(out, "\n]\n");
+}
+
+static void write_text(struct strbuf *out)
+{
+        for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
+                strbuf_putf(out, "%s%s\n", g ? "\n" : "", metric_group_name(g));
+                for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                        const struct metric_info *i = metric_info(m);
+                        if (i->group == g)
+                                strbuf_putf(out, "  %-22s %-7s %-7s %s\n", i->name,
+                                            unit_name(i->unit), metric_kind_name(i->kind), i->help);
+                }
+        }
+}
+
+static int run(const struct config *config)
+{
+        struct strbuf out = {0};
+        if (config_flag(config, OPT_JSON))
+                write_json(&out);
+        else
+                write_text(&out);
+        strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return EXIT_FINE;
+}
+
+const struct command command_metrics = {
+    .name = "metrics",
+    .args = "",
+    .summary = "list the metrics, their units and meanings",
+    .run = run,
+};

@@ -1,0 +1,108 @@
+#include "compute/compute.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+void compute_init(struct compute *c, const struct compute_options *options)
+{
+        *c = (struct compute){.options = *options};
+}
+
+void compute_finish(struct compute *c)
+{
+        free(c->memory);
+        *c = (struct compute){0};
+}
+
+static struct memory_of *remember(struct compute *c, size_t slot)
+{
+        if (LIKELY(slot < c->n))
+                return &c->memory[slot];
+        size_t n = MAX(slot + 1, c->n * 2);
+        struct memory_of *memory = realloc(c->memory, n * sizeof(*memory));
+        if (!memory)
+                return NULL;
+        memset(memory + c->n, 0, (n - c->n) * sizeof(*memory));
+        c->memory = memory;
+        c->n = n;
+        return &memory[slot];
+}
+
+static struct value sum(struct value a, struct value b)
+{
+        if (!value_there(a) || !value_there(b))
+                return value_missing(value_there(a) ? b.state : a.state);
+        return (struct value){
+            .v = a.v + b.v, .age_ms = MAX(a.age_ms, b.age_ms), .state = MAX(a.state, b.state)};
+}
+
+static void derive_memory(struct sample *s, bool as_older_tools)
+{
+        struct value *m = s->m;
+        if (!value_there(m[METRIC_FB_TOTAL]) || as_older_tools) {
+                struct value all =
+                    sum(sum(m[METRIC_FB_USED], m[METRIC_FB_FREE]), m[METRIC_FB_RESERVED]);
+                if (value_there(all))
+                        m[METRIC_FB_TOTAL] = all;
+        }
+        struct value used = m[METRIC_FB_USED], total = m[METRIC_FB_TOTAL];
+        if (value_there(used) && value_there(total) && total.v > 0)
+                m[METRIC_FB_USED_RATIO] = (struct value){
+                    .v = used.v / total.v, .age_ms = used.age_ms, .state = used.state};
+        else
+                m[METRIC_FB_USED_RATIO] = value_missing(used.state);
+}
+
+/* Older tools show the NVLink gauge only; where it is missing the two directions add up to it. */
+static void derive_nvlink(struct sample *s, bool as_older_tools)
+{
+        if (value_there(s->m[METRIC_NVLINK_TOTAL]) || as_older_tools)
+                return;
+        struct value both = sum(s->m[METRIC_NVLINK_RX], s->m[METRIC_NVLINK_TX]);
+        if (value_there(both))
+                s->m[METRIC_NVLINK_TOTAL] = both;
+}
+
+/* A counter that fell was reset: no rate for that tick. */
+static struct value rate(struct value before, struct value now, int64_t elapsed_ns)
+{
+        if (before.state != STATE_OK || now.state != STATE_OK || elapsed_ns <= 0)
+                return value_missing(STATE_NONE);
+        if (now.v < before.v)
+                return value_missing(STATE_BLANK);
+        return value_ok((now.v - before.v) / clock_to_seconds(elapsed_ns));
+}
+
+/* Our own CSV carries the rate and not the counter. */
+static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sample *s)
+{
+        struct value replay = s->m[METRIC_PCIE_REPLAY];
+        struct value ecc = s->m[METRIC_ECC_DBE_VOLATILE];
+        if (memory->seen && replay.state != STATE_NONE)
+                s->m[METRIC_PCIE_REPLAY_RATE] =
+                    rate(memory->replay, replay, mono_ns - memory->mono_ns);
+        if (memory->seen && ecc.state == STATE_OK && memory->ecc_dbe.state == STATE_OK)
+                memory->ecc_rose |= ecc.v > memory->ecc_dbe.v;
+        memory->seen = true;
+        memory->mono_ns = mono_ns;
+        memory->replay = replay;
+        memory->ecc_dbe = ecc;
+}
+
+int compute_row(struct compute *c, int64_t mono_ns, struct row *row)
+{
+        struct sample *s = &row->sample;
+        struct memory_of *memory = remember(c, s->who->slot);
+        if (!memory)
+                return -ENOMEM;
+        bool as_older_tools = c->options.missing_is_zero;
+        derive_memory(s, as_older_tools);
+        derive_nvlink(s, as_older_tools);
+        derive_rates(memory, mono_ns, s);
+        s->m[METRIC_REAL_UTIL] = real_util(s, &c->options);
+        row->verdict = classify(s, &c->options);
+        row->health = health_of(s, memory->ecc_rose, &c->options);
+        return 0;
+}

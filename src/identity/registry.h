@@ -1,0 +1,21 @@
+/* Who is who: turns a source's way of naming an entity into one entity that stays the same. */
+#pragma once
+
+#include "model/entity.h"
+
+#define REGISTRY_MAX 65536
+
+struct registry {
+        struct entity **list; /* in order of appearance; entity->slot is the place in it */
+        size_t n, cap;
+        struct registry_key *keys; /* beside list */
+        uint32_t *table;           /* slot + 1 by hash; 0 is empty */
+        size_t table_size;
+};
+
+void registry_finish(struct registry *r);
+/*
+ * The entity of that key, made when it is new. hint is a slot worth trying first. NULL when memory
+ * is short or there are more entities than any machine has.
+ */
+struct entity *registry_resolve(struct registry *r, const struct entity_key *key, size_t hint);

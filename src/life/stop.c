@@ -1,0 +1,58 @@
+#include "life/stop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct watch {
+        sigset_t set;
+        void (*on_stop)(void *arg);
+        void *arg;
+};
+
+static atomic_bool stopping;
+
+bool life_stopping(void)
+{
+        return atomic_load(&stopping);
+}
+
+static void *wait_for_signals(void *arg)
+{
+        struct watch w = *(struct watch *)arg;
+        free(arg);
+        int sig = 0;
+        sigwait(&w.set, &sig);
+        atomic_store(&stopping, true);
+        if (w.on_stop)
+                w.on_stop(w.arg);
+        struct timespec patience = {.tv_nsec = 500000000};
+        sigtimedwait(&w.set, NULL, &patience);
+        _exit(128 + sig);
+}
+
+int life_watch_signals(void (*on_stop)(void *arg), void *arg)
+{
+        struct watch *w = malloc(sizeof(*w));
+        if (!w)
+                return -ENOMEM;
+        *w = (struct watch){.on_stop = on_stop, .arg = arg};
+        sigemptyset(&w->set);
+        sigaddset(&w->set, SIGINT);
+        sigaddset(&w->set, SIGTERM);
+        sigaddset(&w->set, SIGHUP);
+        pthread_sigmask(SIG_BLOCK, &w->set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        pthread_t thread;
+        int r = pthread_create(&thread, NULL, wait_for_signals, w);
+        if (r != 0) {
+                free(w);
+                return -r;
+        }
+        pthread_detach(thread);
+        return 0;
+}

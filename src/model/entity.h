@@ -1,0 +1,69 @@
+/* What is measured: a GPU, a slice of one. What is known about it that does not change each tick.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum entity_kind {
+        ENTITY_GPU,
+        ENTITY_GPU_INSTANCE,     /* MIG: a slice of memory and SMs */
+        ENTITY_COMPUTE_INSTANCE, /* MIG: a share of a GPU instance's SMs */
+        ENTITY_OTHER,            /* a CPU, a link, a switch: read past */
+};
+
+/* How a source names an entity. Text is borrowed from the source and may be empty. */
+struct entity_key {
+        enum entity_kind kind;
+        int32_t index; /* of the GPU, as the source numbers it; -1 when not known */
+        int32_t gi;    /* GPU instance id; -1 when not one */
+        int32_t ci;    /* compute instance id; -1 when not one */
+        int32_t flat;  /* dcgmi's flat number of a MIG entity; -1 otherwise */
+        const char *host;
+        size_t host_len;
+        const char *uuid;
+        size_t uuid_len;
+};
+
+/* Text facts about an entity. ENTITY_TEXT(id, name): name as in JSON and the CSV columns. */
+#define ENTITY_TEXTS(ENTITY_TEXT)                                                                  \
+        ENTITY_TEXT(MODEL, "model")                                                                \
+        ENTITY_TEXT(UUID, "uuid")                                                                  \
+        ENTITY_TEXT(PCI, "pci")                                                                    \
+        ENTITY_TEXT(SERIAL, "serial")                                                              \
+        ENTITY_TEXT(DRIVER, "driver")                                                              \
+        ENTITY_TEXT(DEVICE, "device")                                                              \
+        ENTITY_TEXT(MIG_PROFILE, "mig_profile")                                                    \
+        ENTITY_TEXT(HOST, "hostname")                                                              \
+        ENTITY_TEXT(JOB, "job")                                                                    \
+        ENTITY_TEXT(CONTAINER, "container")                                                        \
+        ENTITY_TEXT(NAMESPACE, "namespace")                                                        \
+        ENTITY_TEXT(POD, "pod")
+
+enum entity_text {
+#define ENTITY_TEXT(id, name) ENTITY_TEXT_##id,
+        ENTITY_TEXTS(ENTITY_TEXT)
+#undef ENTITY_TEXT
+            ENTITY_TEXT_COUNT
+};
+
+#define ENTITY_LABEL_MAX 32
+#define ENTITY_TEXT_MAX 80
+
+struct entity {
+        uint32_t slot; /* a small number, stable while the program runs */
+        enum entity_kind kind;
+        int32_t index, gi, ci, flat;
+        char label[ENTITY_LABEL_MAX]; /* what people call it: "0", "1/7", "GPU-I 7" */
+        bool shown;                   /* the selection includes it */
+        char text[ENTITY_TEXT_COUNT][ENTITY_TEXT_MAX];
+};
+
+const char *entity_text_name(enum entity_text text);
+/* ENTITY_TEXT_COUNT when there is no such fact. */
+enum entity_text entity_text_find(const char *name, size_t len);
+/* Copies at most what fits; an over-long text is cut. */
+void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len);
+/* Order on screen and in files: host, GPU, GPU instance, compute instance. */
+int entity_compare(const struct entity *a, const struct entity *b);

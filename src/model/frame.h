@@ -1,0 +1,31 @@
+/* The last stage of the pipeline: everything known at one tick, in one vocabulary, with verdicts.
+ */
+#pragma once
+
+#include "model/entity.h"
+#include "model/metric.h"
+#include "model/value.h"
+#include "model/verdict.h"
+
+/* One entity at one instant. */
+struct sample {
+        const struct entity *who;
+        struct value m[METRIC_COUNT];
+};
+
+struct row {
+        struct sample sample;
+        struct verdict verdict;
+        struct health health;
+};
+
+struct frame {
+        uint64_t tick; /* from 0 */
+        int64_t wall_ns;
+        int64_t mono_ns;
+        int64_t window_ns;      /* values are averages over this long; 0 when not known */
+        bool stale;             /* the source gave nothing new */
+        const char *provenance; /* which source the values come from: "replay", "nvml+gpm", … */
+        size_t n;
+        struct row *rows; /* sorted as entity_compare says */
+};

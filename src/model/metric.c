@@ -1,0 +1,54 @@
+#include "model/metric.h"
+
+#include <string.h>
+
+static const struct metric_info table[METRIC_COUNT] = {
+#define METRIC(id, name, kind, unit, group, help)                                                  \
+        [METRIC_##id] = {name, METRIC_KIND_##kind, UNIT_##unit, METRIC_GROUP_##group, help},
+#include "model/metrics.def"
+#undef METRIC
+};
+
+const struct metric_info *metric_info(enum metric metric)
+{
+        return &table[metric];
+}
+
+enum metric metric_find(const char *name, size_t len)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0)
+                        return (enum metric)i;
+        }
+        return METRIC_COUNT;
+}
+
+const char *metric_kind_name(enum metric_kind kind)
+{
+        switch (kind) {
+        case METRIC_KIND_GAUGE:
+                return "gauge";
+        case METRIC_KIND_COUNTER:
+                return "counter";
+        case METRIC_KIND_LAST:
+                return "last";
+        case METRIC_KIND_DERIVED:
+                return "derived";
+        }
+        return "?";
+}
+
+const char *metric_group_name(enum metric_group group)
+{
+        static const char *const names[METRIC_GROUP_COUNT] = {
+            [METRIC_GROUP_UTILIZATION] = "utilization",
+            [METRIC_GROUP_SM] = "sm",
+            [METRIC_GROUP_PIPES] = "pipes",
+            [METRIC_GROUP_TENSOR] = "tensor detail",
+            [METRIC_GROUP_MEMORY] = "memory",
+            [METRIC_GROUP_LINK] = "interconnect",
+            [METRIC_GROUP_POWER] = "power and thermal",
+            [METRIC_GROUP_ERRORS] = "errors",
+        };
+        return names[group];
+}

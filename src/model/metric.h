@@ -1,0 +1,48 @@
+/* The canonical metrics: ids and what is known of each. The rows are in metrics.def. */
+#pragma once
+
+#include "model/unit.h"
+
+#include <stddef.h>
+
+enum metric {
+#define METRIC(id, name, kind, unit, group, help) METRIC_##id,
+#include "model/metrics.def"
+#undef METRIC
+        METRIC_COUNT
+};
+
+enum metric_kind {
+        METRIC_KIND_GAUGE,   /* a value of this moment or window */
+        METRIC_KIND_COUNTER, /* only grows, until a reset */
+        METRIC_KIND_LAST,    /* the last of a series of events */
+        METRIC_KIND_DERIVED, /* made by compute/ */
+};
+
+enum metric_group {
+        METRIC_GROUP_UTILIZATION,
+        METRIC_GROUP_SM,
+        METRIC_GROUP_PIPES,
+        METRIC_GROUP_TENSOR,
+        METRIC_GROUP_MEMORY,
+        METRIC_GROUP_LINK,
+        METRIC_GROUP_POWER,
+        METRIC_GROUP_ERRORS,
+        METRIC_GROUP_COUNT
+};
+
+struct metric_info {
+        const char *name;
+        enum metric_kind kind;
+        enum unit unit;
+        enum metric_group group;
+        const char *help;
+};
+
+const struct metric_info *metric_info(enum metric metric);
+/* METRIC_COUNT when there is no such metric. */
+enum metric metric_find(const char *name, size_t len);
+/* "gauge", "counter", "last", "derived". */
+const char *metric_kind_name(enum metric_kind kind);
+/* "utilization", "sm", … as headings. */
+const char *metric_group_name(enum metric_group group);

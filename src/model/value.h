@@ -1,0 +1,41 @@
+/* A number and whether it is there. Unknown is a state, never 0, -1 or NaN. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum state {
+        STATE_NONE,        /* the source has no such field */
+        STATE_OK,          /* v holds the value */
+        STATE_STALE,       /* v holds an old value; age_ms tells how old */
+        STATE_BLANK,       /* the source has the field and gave no value this time */
+        STATE_UNSUPPORTED, /* the device or driver does not have it */
+        STATE_DENIED,      /* the user may not read it */
+        STATE_ERROR,       /* reading failed, or what was read makes no sense */
+        STATE_COUNT
+};
+
+struct value {
+        double v;
+        uint32_t age_ms; /* 0 for a value of this tick */
+        uint8_t state;   /* enum state */
+};
+
+static inline struct value value_ok(double v)
+{
+        return (struct value){.v = v, .state = STATE_OK};
+}
+
+static inline struct value value_missing(enum state state)
+{
+        return (struct value){.state = (uint8_t)state};
+}
+
+/* There is a number, fresh or old. */
+static inline bool value_there(struct value v)
+{
+        return v.state == STATE_OK || v.state == STATE_STALE;
+}
+
+/* One word for a state, as JSON and the focus view write it. */
+const char *state_name(enum state state);

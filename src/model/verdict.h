@@ -1,0 +1,103 @@
+/* What the numbers mean: workload class, health, and the evidence for each. */
+#pragma once
+
+#include "model/metric.h"
+#include "model/value.h"
+
+/* WORKLOAD(id, status, bottleneck): the classes in the order of the cascade. */
+#define WORKLOADS(WORKLOAD)                                                                        \
+        WORKLOAD(UNKNOWN, "unknown", UNKNOWN)                                                      \
+        WORKLOAD(IDLE, "idle", IDLE)                                                               \
+        WORKLOAD(TENSOR_HEAVY, "tensor-heavy compute", COMPUTE)                                    \
+        WORKLOAD(TENSOR, "tensor compute", COMPUTE)                                                \
+        WORKLOAD(FP64, "FP64 / HPC compute", COMPUTE)                                              \
+        WORKLOAD(IO, "I/O or data-loading", IO)                                                    \
+        WORKLOAD(MEMORY_BOUND, "memory-bound", MEMORY)                                             \
+        WORKLOAD(COMPUTE_HEAVY, "compute-heavy", COMPUTE)                                          \
+        WORKLOAD(COMPUTE_ACTIVE, "compute-active", COMPUTE)                                        \
+        WORKLOAD(MEMORY_ACTIVE, "memory-active", MEMORY)                                           \
+        WORKLOAD(BUSY_LOW_SM, "busy, low SM use", MIXED)                                           \
+        WORKLOAD(LOW, "low utilization", MIXED)                                                    \
+        WORKLOAD(MIXED, "mixed / moderate", MIXED)
+
+enum workload {
+#define WORKLOAD(id, status, bottleneck) WORKLOAD_##id,
+        WORKLOADS(WORKLOAD)
+#undef WORKLOAD
+            WORKLOAD_COUNT
+};
+
+enum bottleneck {
+        BOTTLENECK_UNKNOWN,
+        BOTTLENECK_IDLE,
+        BOTTLENECK_COMPUTE,
+        BOTTLENECK_MEMORY,
+        BOTTLENECK_IO,
+        BOTTLENECK_MIXED,
+};
+
+const char *workload_status(enum workload workload);
+enum bottleneck workload_bottleneck(enum workload workload);
+const char *bottleneck_name(enum bottleneck bottleneck);
+/* The rule in words, as the documents state it: "tensor >= 50 and sm >= 60". */
+const char *workload_rule(enum workload workload);
+
+/* A set of metrics, one bit each. */
+typedef uint64_t metric_set;
+_Static_assert(METRIC_COUNT <= 64, "metric_set needs more bits");
+#define METRIC_BIT(id) ((metric_set)1 << METRIC_##id)
+
+/* The smallest change of one input that would change the class. */
+struct margin {
+        enum workload other; /* WORKLOAD_UNKNOWN when no single input decides */
+        enum metric metric;
+        double change; /* in the metric's unit, signed */
+};
+
+struct verdict {
+        enum workload workload;
+        uint8_t rule;          /* 1 to 12; the rule that could not be decided when unknown */
+        bool without_counters; /* idle was concluded from utilization, processes and power alone */
+        metric_set inputs;     /* what the rule was decided by */
+        metric_set missing;    /* what was needed and is missing */
+        struct margin margin;  /* filled only when asked for */
+};
+
+enum health_state {
+        HEALTH_UNKNOWN,
+        HEALTH_OK,
+        HEALTH_HOT,
+        HEALTH_WARN,
+        HEALTH_CRIT,
+};
+
+/* Why. FINDING(id, state, text) worst first. */
+#define FINDINGS(FINDING)                                                                          \
+        FINDING(LOST, CRIT, "the GPU does not answer")                                             \
+        FINDING(REMAP_FAILED, CRIT, "a memory row could not be replaced")                          \
+        FINDING(REMAPPED, CRIT, "memory rows were replaced after uncorrectable errors")            \
+        FINDING(ECC_RISING, CRIT, "uncorrectable memory errors are rising")                        \
+        FINDING(XID_FATAL, CRIT, "a fatal XID error was reported")                                 \
+        FINDING(REPLAYS, WARN, "PCIe packets are being sent again")                                \
+        FINDING(LINK_NARROW, WARN, "the PCIe link is below its maximum under load")                \
+        FINDING(REMAP_PENDING, WARN, "a memory row replacement waits for a reset")                 \
+        FINDING(XID_APPLICATION, WARN, "an application caused an XID error")                       \
+        FINDING(GPU_HOT, HOT, "the GPU is at its warning temperature")                             \
+        FINDING(MEMORY_HOT, HOT, "the memory is at its warning temperature")                       \
+        FINDING(THERMAL_SLOWDOWN, HOT, "the clocks are held down by heat")
+
+enum finding {
+#define FINDING(id, state, text) FINDING_##id,
+        FINDINGS(FINDING)
+#undef FINDING
+            FINDING_COUNT
+};
+
+struct health {
+        enum health_state state;
+        uint32_t findings; /* one bit an enum finding */
+};
+
+const char *health_name(enum health_state state);
+const char *finding_text(enum finding finding);
+enum health_state finding_state(enum finding finding);

@@ -1,0 +1,178 @@
+#include "pipeline/pipeline.h"
+
+#include "base/strbuf.h"
+#include "translate/translate.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct pipeline {
+        struct pipeline_config config;
+        struct source *source;
+        struct registry registry;
+        struct binding binding;
+        struct compute compute;
+        struct frame frame;
+        size_t cap;   /* of frame.rows */
+        size_t known; /* entities whose selection is decided */
+        uint64_t ticks;
+};
+
+int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+{
+        struct pipeline *p = calloc(1, sizeof(*p));
+        if (!p)
+                return err_set(err, -ENOMEM, "out of memory");
+        p->config = *config;
+        p->config.source.wanted = translate_wants;
+        compute_init(&p->compute, &config->compute);
+        int r = config->ops->open(&p->config.source, &p->source, err);
+        if (r < 0) {
+                pipeline_close(p);
+                return r;
+        }
+        *ret = p;
+        return 0;
+}
+
+void pipeline_close(struct pipeline *p)
+{
+        if (!p)
+                return;
+        if (p->source)
+                p->config.ops->close(p->source);
+        registry_finish(&p->registry);
+        compute_finish(&p->compute);
+        free(p->frame.rows);
+        free(p);
+}
+
+static bool reserve_rows(struct pipeline *p, size_t n)
+{
+        if (LIKELY(n <= p->cap))
+                return true;
+        struct row *rows = realloc(p->frame.rows, n * sizeof(*rows));
+        if (!rows)
+                return false;
+        p->frame.rows = rows;
+        p->cap = n;
+        return true;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+        const struct row *x = a, *y = b;
+        return entity_compare(x->sample.who, y->sample.who);
+}
+
+/* Sources give entities in order nearly always, so looking comes before sorting. */
+static void sort_rows(struct frame *f)
+{
+        for (size_t i = 1; i < f->n; i++) {
+                if (compare_rows(&f->rows[i - 1], &f->rows[i]) > 0) {
+                        qsort(f->rows, f->n, sizeof(*f->rows), compare_rows);
+                        return;
+                }
+        }
+}
+
+static int add_row(struct pipeline *p, const struct reading *reading, size_t position,
+                   const struct batch *batch)
+{
+        struct entity *e = registry_resolve(&p->registry, &reading->who, position);
+        if (!e)
+                return -ENOMEM;
+        translate_identity(&p->binding, reading, e);
+        if (e->slot >= p->known) {
+                e->shown = select_includes(&p->config.selection, e);
+                p->known = e->slot + 1;
+        }
+        if (!e->shown)
+                return 0;
+        struct row *row = &p->frame.rows[p->frame.n++];
+        row->sample.who = e;
+        translate_reading(&p->binding, reading, &row->sample);
+        return compute_row(&p->compute, batch->mono_ns, row);
+}
+
+/* Says which GPUs there are when the selection names none of them. */
+static int nothing_selected(const struct pipeline *p, struct err *err)
+{
+        const struct selection *s = &p->config.selection;
+        char token[ENTITY_TEXT_MAX] = "";
+        struct strbuf list = {0};
+        for (size_t i = 0; i < p->registry.n && i < 16; i++)
+                strbuf_putf(&list, "%s%s", i ? ", " : "", p->registry.list[i]->label);
+        if (p->registry.n > 16)
+                strbuf_putf(&list, " and %zu more", p->registry.n - 16);
+        if (select_unmatched(s, token, sizeof(token)))
+                err_set(err, ERR_USAGE, "%s: there is no GPU '%s'", s->origin, token);
+        else
+                err_set(err, ERR_USAGE, "%s chooses no GPU", s->origin);
+        int r = err_hint(err, "there is: %s%s", strbuf_str(&list),
+                         strcmp(s->origin, "--gpus") == 0 ? "" : "; or use --show-all");
+        strbuf_finish(&list);
+        return r;
+}
+
+static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)
+{
+        struct frame *f = &p->frame;
+        if (!reserve_rows(p, batch->n))
+                return err_set(err, -ENOMEM, "out of memory");
+        translate_bind(&p->binding, batch->schema);
+        f->n = 0;
+        f->wall_ns = batch->wall_ns;
+        f->mono_ns = batch->mono_ns;
+        f->window_ns = batch->window_ns;
+        f->stale = batch->stale;
+        f->tick = p->ticks;
+        f->provenance =
+            p->config.ops->provenance ? p->config.ops->provenance(p->source) : p->config.ops->name;
+        for (size_t i = 0; i < batch->n; i++) {
+                int r = add_row(p, &batch->readings[i], i, batch);
+                if (r < 0)
+                        return err_set(err, r, "out of memory");
+        }
+        sort_rows(f);
+        if (p->ticks == 0 && f->n == 0 && batch->n > 0 && p->config.selection.origin)
+                return nothing_selected(p, err);
+        p->ticks++;
+        return 0;
+}
+
+int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err)
+{
+        struct batch batch;
+        int r = p->config.ops->next(p->source, &batch, err);
+        if (r <= 0)
+                return r;
+        r = fill_frame(p, &batch, err);
+        if (r < 0)
+                return r;
+        *ret = &p->frame;
+        return 1;
+}
+
+void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
+{
+        *ret = (struct source_trouble){0};
+        if (p->config.ops->trouble)
+                p->config.ops->trouble(p->source, ret);
+}
+
+bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)
+{
+        return select_unmatched(&p->config.selection, buf, size);
+}
+
+bool pipeline_is_live(const struct pipeline *p)
+{
+        return !p->config.ops->finite || p->config.source.speed > 0;
+}
+
+void pipeline_interrupt(struct pipeline *p)
+{
+        if (p->config.ops->interrupt)
+                p->config.ops->interrupt(p->source);
+}

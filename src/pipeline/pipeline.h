@@ -1,0 +1,37 @@
+/* Joins the layers: read → translate → compute. Pull one frame after the other. */
+#pragma once
+
+#include "base/err.h"
+#include "compute/compute.h"
+#include "identity/registry.h"
+#include "model/frame.h"
+#include "read/source.h"
+#include "select/select.h"
+
+struct pipeline_config {
+        const struct source_ops *ops;
+        struct source_config source;
+        struct compute_options compute;
+        struct selection selection;
+};
+
+struct pipeline;
+
+/* Opens the source. 0, or a negative code with err. */
+int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
+void pipeline_close(struct pipeline *p);
+
+/*
+ * The next frame: 1 (valid until the next call), 0 at the end, or a negative code. A selection that
+ * names nothing that exists fails on the first frame with ERR_USAGE.
+ */
+int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err);
+
+/* What could not be read so far. */
+void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret);
+/* A GPU the user named that has not shown up; false when all have. */
+bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size);
+/* Whether frames come as time passes, rather than as fast as they are read. */
+bool pipeline_is_live(const struct pipeline *p);
+/* Ends a waiting pipeline_next; safe from another thread. */
+void pipeline_interrupt(struct pipeline *p);

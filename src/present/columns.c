@@ -1,0 +1,196 @@
+#include "present/columns.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/suggest.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct column table[] = {
+#define COLUMN(name, set, kind, what, decimals, help)                                              \
+        {name, COLUMN_SET_##set, COLUMN_##kind, what, decimals, help},
+#include "present/columns.def"
+#undef COLUMN
+};
+_Static_assert(ARRAY_LEN(table) <= COLUMNS_MAX, "COLUMNS_MAX is too small");
+
+const struct column *column_at(size_t i)
+{
+        return i < ARRAY_LEN(table) ? &table[i] : NULL;
+}
+
+static const char *column_name(size_t i, const void *arg UNUSED)
+{
+        return i < ARRAY_LEN(table) ? table[i].name : NULL;
+}
+
+static int choose_set(enum column_set widest, const struct column *ret[COLUMNS_MAX])
+{
+        int n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+                if (table[i].set <= widest)
+                        ret[n++] = &table[i];
+        }
+        return n;
+}
+
+/* The default set has an order of its own: what people know first, then what we add. */
+static int choose_default(const struct column *ret[COLUMNS_MAX], struct err *err)
+{
+        return columns_choose("timestamp,gpu_id,model,gpu_util_pct,mem_used_mib,real_util_pct,"
+                              "sm_active_pct,tensor_active_pct,dram_active_pct",
+                              ret, err);
+}
+
+static const struct column *find(const char *s, size_t len)
+{
+        for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+                if (strlen(table[i].name) == len && memcmp(table[i].name, s, len) == 0)
+                        return &table[i];
+        }
+        return NULL;
+}
+
+static int unknown(const char *s, size_t len, struct err *err)
+{
+        char word[64];
+        snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), s);
+        err_set(err, ERR_USAGE, "there is no column '%s'", word);
+        const char *near = suggest_nearest(word, column_name, NULL);
+        if (near)
+                return err_hint(err, "did you mean '%s'? 'assay columns' lists them all", near);
+        return err_hint(err, "'assay columns' lists them all");
+}
+
+int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], struct err *err)
+{
+        if (strcmp(spec, "default") == 0)
+                return choose_default(ret, err);
+        if (strcmp(spec, "all") == 0)
+                return choose_set(COLUMN_SET_ALL, ret);
+        if (strcmp(spec, "full") == 0)
+                return choose_set(COLUMN_SET_FULL, ret);
+        int n = 0;
+        for (const char *s = spec;;) {
+                s += strspn(s, " ");
+                size_t len = strcspn(s, ","), word = len;
+                while (word > 0 && s[word - 1] == ' ')
+                        word--;
+                const struct column *c = word > 0 ? find(s, word) : NULL;
+                if (word > 0 && !c)
+                        return unknown(s, word, err);
+                if (word > 0 && n == COLUMNS_MAX)
+                        return err_set(err, ERR_USAGE, "more than %d columns", COLUMNS_MAX);
+                if (c)
+                        ret[n++] = c;
+                if (s[len] == '\0')
+                        break;
+                s += len + 1;
+        }
+        if (n == 0) {
+                err_set(err, ERR_USAGE, "no columns in '%s'", spec);
+                return err_hint(err,
+                                "give default, all, full, or names: 'assay columns' lists them");
+        }
+        return n;
+}
+
+static void put_text(struct strbuf *out, const char *s)
+{
+        if (!strpbrk(s, ",\"\r\n")) {
+                strbuf_puts(out, s);
+                return;
+        }
+        strbuf_putc(out, '"');
+        for (; *s; s++) {
+                if (*s == '"')
+                        strbuf_putc(out, '"');
+                strbuf_putc(out, *s);
+        }
+        strbuf_putc(out, '"');
+}
+
+size_t model_short_name(const char *model, char *buf, size_t size)
+{
+        const char *s = model;
+        if (strncmp(s, "NVIDIA ", 7) == 0)
+                s += 7;
+        s += strspn(s, " ");
+        if (strncmp(s, "RTX", 3) == 0) {
+                const char *digits = s + 3 + strspn(s + 3, " ");
+                size_t n = strspn(digits, "0123456789");
+                if (n > 0)
+                        return (size_t)snprintf(buf, size, "RTX%.*s", (int)MIN(n, (size_t)8),
+                                                digits);
+        }
+        size_t n = MIN(strcspn(s, " -"), size - 1);
+        return (size_t)(n > 0 ? snprintf(buf, size, "%.*s", (int)n, s)
+                              : snprintf(buf, size, "GPU"));
+}
+
+static void put_number(struct strbuf *out, double v, unsigned decimals)
+{
+        if (strbuf_reserve(out, NUM_FORMAT_MAX))
+                out->len += num_format(out->s + out->len, v, decimals);
+}
+
+static double clamp_percent(double v)
+{
+        return v > 100 ? 100 : v > 0 ? v : 0;
+}
+
+void column_write(const struct column *column, const struct frame *frame, const struct row *row,
+                  struct strbuf *out)
+{
+        const struct entity *who = row->sample.who;
+        const struct value *v = &row->sample.m[column->what];
+        char name[32];
+        switch (column->kind) {
+        case COLUMN_TIME:
+                put_number(out, clock_to_seconds(frame->wall_ns), column->decimals);
+                return;
+        case COLUMN_ID:
+                put_text(out, who->label);
+                return;
+        case COLUMN_MODEL:
+                model_short_name(who->text[ENTITY_TEXT_MODEL], name, sizeof(name));
+                put_text(out, name);
+                return;
+        case COLUMN_STATUS:
+                put_text(out, workload_status(row->verdict.workload));
+                return;
+        case COLUMN_HEALTH:
+                put_text(out, health_name(row->health.state));
+                return;
+        case COLUMN_PROVENANCE:
+                put_text(out, frame->provenance);
+                return;
+        case COLUMN_TEXT:
+                put_text(out, who->text[column->what]);
+                return;
+        case COLUMN_NONE:
+                return;
+        case COLUMN_PERCENT:
+                if (value_there(*v))
+                        put_number(out, clamp_percent(v->v * 100.0), column->decimals);
+                return;
+        case COLUMN_MIB:
+                if (value_there(*v))
+                        put_number(out, v->v / 1048576.0, column->decimals);
+                return;
+        case COLUMN_GIGA:
+                if (value_there(*v))
+                        put_number(out, v->v / 1e9, column->decimals);
+                return;
+        case COLUMN_MEGA:
+                if (value_there(*v))
+                        put_number(out, v->v / 1e6, column->decimals);
+                return;
+        case COLUMN_RAW:
+                if (value_there(*v))
+                        put_number(out, v->v, column->decimals);
+                return;
+        }
+}

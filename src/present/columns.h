@@ -1,0 +1,48 @@
+/* The columns of CSV output: which there are, which are asked for. The rows are in columns.def. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/frame.h"
+
+enum column_set { COLUMN_SET_DEFAULT, COLUMN_SET_ALL, COLUMN_SET_FULL };
+
+enum column_kind {
+        COLUMN_TIME,
+        COLUMN_ID,
+        COLUMN_MODEL,
+        COLUMN_STATUS,
+        COLUMN_HEALTH,
+        COLUMN_PROVENANCE,
+        COLUMN_TEXT,
+        COLUMN_PERCENT, /* a ratio × 100 */
+        COLUMN_MIB,
+        COLUMN_GIGA, /* ÷ 1e9 */
+        COLUMN_MEGA, /* ÷ 1e6 */
+        COLUMN_RAW,
+        COLUMN_NONE,
+};
+
+struct column {
+        const char *name;
+        enum column_set set;
+        enum column_kind kind;
+        uint8_t what; /* enum metric or enum entity_text, as kind says */
+        uint8_t decimals;
+        const char *help;
+};
+
+#define COLUMNS_MAX 128
+
+/* The table. NULL at the end. */
+const struct column *column_at(size_t i);
+
+/* "default", "all", "full" or a list of names. How many, or a negative code with err. */
+int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], struct err *err);
+
+/* Appends one field, quoted where needed; nothing for a missing value. */
+void column_write(const struct column *column, const struct frame *frame, const struct row *row,
+                  struct strbuf *out);
+
+/* "NVIDIA H100 80GB HBM3" → "H100", "NVIDIA RTX 6000 Ada" → "RTX6000"; "GPU" when not known. */
+size_t model_short_name(const char *model, char *buf, size_t size);

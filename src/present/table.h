@@ -1,0 +1,15 @@
+/* One frame as a table: fit for a terminal and for a mail. */
+#pragma once
+
+#include "base/strbuf.h"
+#include "model/frame.h"
+
+struct table_options {
+        const char *version; /* of the program, for the heading */
+        unsigned width;      /* columns there are; what does not fit is left out */
+        bool ascii;          /* no character beyond ASCII */
+        const char *focus;   /* a GPU's label: show every metric of that one; NULL for none */
+};
+
+void table_write(const struct frame *frame, const struct table_options *options,
+                 struct strbuf *out);

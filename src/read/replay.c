@@ -1,0 +1,205 @@
+/* Plays a saved capture: any format of formats.def, recognised by its content. */
+#include "base/clock.h"
+#include "read/format.h"
+#include "read/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+
+struct source {
+        struct capture capture;
+        const struct format_ops *format;
+        char location[256];
+        int64_t poll_ns;
+        double speed;
+        uint64_t ticks;        /* given so far */
+        int64_t first_wall_ns; /* of the first batch */
+        int64_t started_mono_ns;
+        int wake; /* an eventfd that ends a wait */
+};
+
+#define SQLITE_MAGIC "SQLite format 3"
+
+static int refuse(struct err *err, const char *location, const char *why)
+{
+        err_set(err, ERR_NO_SOURCE, "cannot replay '%s': %s", location, why);
+        return err_hint(err,
+                        "point --source at a file that 'dcgmi dmon', nvidia-smi, dcgm-exporter "
+                        "or 'assay export' wrote");
+}
+
+static int open_file(const char *location, struct err *err)
+{
+        if (strcmp(location, "-") == 0)
+                return dup(STDIN_FILENO);
+        int fd = open(location, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        struct stat st;
+        if (fd < 0)
+                return refuse(err, location, strerror(errno));
+        if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+                close(fd);
+                return refuse(err, location, "it is a directory");
+        }
+        return fd;
+}
+
+static bool is_binary(const char *s, size_t len)
+{
+        return memchr(s, '\0', MIN(len, (size_t)4096)) != NULL;
+}
+
+static int recognise(struct source *s, struct err *err)
+{
+        const char *text;
+        size_t len;
+        int r = lines_peek(&s->capture.lines, &text, &len);
+        if (r < 0)
+                return refuse(err, s->location, strerror(-r));
+        if (len == 0)
+                return refuse(err, s->location, "it is empty");
+        if (len > sizeof(SQLITE_MAGIC) && memcmp(text, SQLITE_MAGIC, sizeof(SQLITE_MAGIC)) == 0)
+                return refuse(err, s->location, "sessions cannot be replayed yet");
+        if (is_binary(text, len))
+                return refuse(err, s->location, "it is not text");
+        for (size_t i = 0; format_at(i); i++) {
+                if (format_at(i)->probe(text, len)) {
+                        s->format = format_at(i);
+                        return 0;
+                }
+        }
+        char why[120];
+        const char *end = memchr(text, '\n', len);
+        size_t shown = MIN(end ? (size_t)(end - text) : len, (size_t)60);
+        snprintf(why, sizeof(why), "no known format starts like \"%.*s\"", (int)shown, text);
+        return refuse(err, s->location, why);
+}
+
+static void replay_close(struct source *s)
+{
+        if (!s)
+                return;
+        if (s->format && s->format->end)
+                s->format->end(&s->capture);
+        lines_finish(&s->capture.lines);
+        batcher_finish(&s->capture.batcher);
+        closep(&s->wake);
+        free(s);
+}
+
+static int replay_open(const struct source_config *config, struct source **ret, struct err *err)
+{
+        if (!config->location) {
+                err_set(err, ERR_USAGE, "replay needs a file");
+                return err_hint(err, "add --source FILE, or --source - for standard input");
+        }
+        struct source *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->capture.lines.fd = s->wake = -1;
+        s->poll_ns = config->poll_ns;
+        s->speed = config->speed;
+        s->capture.wanted = config->wanted;
+        snprintf(s->location, sizeof(s->location), "%s", config->location);
+        int fd = open_file(config->location, err);
+        int r = fd < 0 ? fd : lines_init(&s->capture.lines, fd);
+        if (r == 0)
+                r = recognise(s, err);
+        if (r == 0) {
+                batcher_init(&s->capture.batcher, s->format->dialect);
+                s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+                r = s->format->begin ? s->format->begin(&s->capture) : 0;
+        }
+        if (r < 0) {
+                replay_close(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+/* Waits until the batch is due. False when interrupted. */
+static bool wait_until_due(struct source *s, int64_t wall_ns)
+{
+        if (s->speed <= 0)
+                return true;
+        if (s->ticks == 0) {
+                s->started_mono_ns = clock_mono_ns();
+                s->first_wall_ns = wall_ns;
+        }
+        int64_t due =
+            s->started_mono_ns + (int64_t)((double)(wall_ns - s->first_wall_ns) / s->speed);
+        for (int64_t left; (left = due - clock_mono_ns()) > 0;) {
+                struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
+                struct pollfd p = {.fd = s->wake, .events = POLLIN};
+                if (ppoll(&p, 1, &ts, NULL) > 0)
+                        return false;
+        }
+        return true;
+}
+
+static int nothing_found(struct source *s, struct err *err)
+{
+        char why[200];
+        if (s->capture.first_bad[0])
+                snprintf(why, sizeof(why), "it has no rows; line %llu says \"%s\"",
+                         (unsigned long long)s->capture.trouble.first_line, s->capture.first_bad);
+        else
+                snprintf(why, sizeof(why), "it has the header of a %s and no rows",
+                         s->format->name);
+        return refuse(err, s->location, why);
+}
+
+static int replay_next(struct source *s, struct batch *ret, struct err *err)
+{
+        struct capture *c = &s->capture;
+        batcher_clear(&c->batcher);
+        int r = s->format->round(c);
+        if (r < 0)
+                return err_set(err, r, "cannot read '%s': %s", s->location, strerror(-r));
+        if (r == 0)
+                return s->ticks == 0 ? nothing_found(s, err) : 0;
+        batcher_give(&c->batcher, ret);
+        c->trouble.rows += ret->n;
+        ret->wall_ns = c->has_times ? c->wall_ns : (int64_t)s->ticks * s->poll_ns;
+        ret->mono_ns = ret->wall_ns;
+        if (!wait_until_due(s, ret->wall_ns))
+                return 0;
+        s->ticks++;
+        return 1;
+}
+
+static const char *replay_provenance(const struct source *s)
+{
+        return s->format->name;
+}
+
+static void replay_trouble(const struct source *s, struct source_trouble *ret)
+{
+        *ret = s->capture.trouble;
+        ret->too_long = s->capture.lines.too_long;
+}
+
+static void replay_interrupt(struct source *s)
+{
+        uint64_t one = 1;
+        ssize_t n = write(s->wake, &one, sizeof(one));
+        (void)n;
+}
+
+const struct source_ops source_replay = {
+    .name = "replay",
+    .help = "a saved capture, of any tool we can read",
+    .finite = true,
+    .open = replay_open,
+    .next = replay_next,
+    .provenance = replay_provenance,
+    .trouble = replay_trouble,
+    .interrupt = replay_interrupt,
+    .close = replay_close,
+};

@@ -1,0 +1,59 @@
+/* A source: something that gives batches of readings. One ops struct each, listed in sources.def.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "model/reading.h"
+
+struct source; /* each source defines its own and casts */
+
+/* What a source may need to know. Text is borrowed and outlives the source. */
+struct source_config {
+        const char *location;   /* a file, a URL, an engine's address; NULL for the default */
+        int64_t poll_ns;        /* how often to read; spacing of synthetic times in a capture */
+        double speed;           /* of a replay, relative to real time; 0 is as fast as it is read */
+        const char *token_file; /* prometheus: file that holds a bearer token; NULL for none */
+        const char *root;       /* of the file system; "" for the real one */
+        /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
+         */
+        bool (*wanted)(enum dialect dialect, const char *field, size_t len);
+};
+
+/* What could not be read. Counted, told once at the end. */
+struct source_trouble {
+        uint64_t rows;       /* read well */
+        uint64_t skipped;    /* lines that could not be understood */
+        uint64_t cut;        /* rows that end in the middle */
+        uint64_t too_long;   /* lines longer than any source writes */
+        uint64_t first_line; /* where the first trouble was; 0 when not in a file */
+        char notice[160];    /* one more thing worth telling; empty for none */
+};
+
+struct source_ops {
+        const char *name;
+        const char *help;
+        /* NVIDIA's counters need 0.1 s between samples, exporters a second; 0 for no floor. */
+        int64_t poll_floor_ns;
+        bool poll_floor_is_error; /* refuse a shorter poll instead of raising it */
+        bool finite;              /* ends by itself: a capture */
+        bool local;               /* reads this machine, so its environment chooses the GPUs */
+
+        /* Opens it. 0, or a negative code with err telling why and what to do. */
+        int (*open)(const struct source_config *config, struct source **ret, struct err *err);
+        /*
+         * The next tick: 1 with a batch (valid until the next call), 0 at the end, or a negative
+         * code. Live sources wait for their beat in here. The batch may be stale.
+         */
+        int (*next)(struct source *source, struct batch *ret, struct err *err);
+        /* "dmon capture", "nvml with GPM": where the values come from. May be NULL. */
+        const char *(*provenance)(const struct source *source);
+        /* May be NULL when nothing can go wrong line by line. */
+        void (*trouble)(const struct source *source, struct source_trouble *ret);
+        /* Wakes a waiting next(), which then returns 0. Called from another thread. May be NULL. */
+        void (*interrupt)(struct source *source);
+        void (*close)(struct source *source); /* NULL is fine */
+};
+
+/* The table. NULL at the end. */
+const struct source_ops *source_at(size_t i);
+const struct source_ops *source_find(const char *name);

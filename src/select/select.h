@@ -1,0 +1,44 @@
+/* Which GPUs to show: a list the user or the environment gives, matched against what is there. */
+#pragma once
+
+#include "base/err.h"
+#include "model/entity.h"
+
+#define SELECT_TOKENS_MAX 256
+
+enum select_kind {
+        SELECT_INDEX, /* lo to hi */
+        SELECT_SLICE, /* GPU lo, GPU instance gi, and compute instance ci unless it is -1 */
+        SELECT_UUID,  /* text is the start of a GPU's or MIG device's UUID */
+        SELECT_PCI,   /* text is a bus id */
+};
+
+struct select_token {
+        enum select_kind kind;
+        int32_t lo, hi, gi, ci;
+        char text[ENTITY_TEXT_MAX];
+        bool matched; /* names something that exists */
+};
+
+struct selection {
+        bool all;           /* nothing is left out */
+        const char *origin; /* "--gpus", "CUDA_VISIBLE_DEVICES", …; NULL when nothing chose */
+        size_t n;
+        struct select_token tokens[SELECT_TOKENS_MAX];
+};
+
+/* Understands one list. An empty list, "none", "void", "NoDevFiles" and -1 choose nothing more. */
+int select_parse(const char *list, const char *origin, struct selection *ret, struct err *err);
+
+/*
+ * The first usable of --gpus (may be NULL) and the environment; everything when show_all is set or
+ * nothing is given. getenv is a parameter so that tests can give their own environment.
+ */
+int select_choose(const char *gpus, bool show_all, bool use_environment,
+                  const char *(*get_env)(const char *name), struct selection *ret, struct err *err);
+
+/* Whether the entity is chosen; notes which tokens named something. */
+bool select_includes(struct selection *s, const struct entity *e);
+
+/* The first token that named nothing so far, as the user wrote it; false when all did. */
+bool select_unmatched(const struct selection *s, char *buf, size_t size);

@@ -1,0 +1,28 @@
+/* One row of a dialect's map: a name of the source and where it goes. */
+#pragma once
+
+#include "translate/translate.h"
+
+struct map_row {
+        const char *name;
+        bool text; /* to is an enum entity_text */
+        uint8_t to;
+        uint8_t conversion;
+};
+
+struct map {
+        const struct map_row *rows;
+        size_t n;
+};
+
+#define MAP_METRIC(name, metric, conversion)                                                       \
+        {                                                                                          \
+                name, false, METRIC_##metric, CONVERT_##conversion                                 \
+        }
+#define MAP_TEXT(name, text)                                                                       \
+        {                                                                                          \
+                name, true, ENTITY_TEXT_##text, 0                                                  \
+        }
+
+/* The map of a dialect; rows with an empty name are never matched. */
+const struct map *map_for(enum dialect dialect);

@@ -1,0 +1,134 @@
+#include "translate/translate.h"
+
+#include "base/attr.h"
+#include "base/num.h"
+#include "translate/map.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MIB 1048576.0
+
+static const struct map_row *find(enum dialect dialect, const char *name, size_t len)
+{
+        const struct map *map = map_for(dialect);
+        for (size_t i = 0; len > 0 && i < map->n; i++) {
+                if (strncmp(map->rows[i].name, name, len) == 0 && map->rows[i].name[len] == '\0')
+                        return &map->rows[i];
+        }
+        return NULL;
+}
+
+bool translate_wants(enum dialect dialect, const char *field, size_t len)
+{
+        return find(dialect, field, len) != NULL;
+}
+
+void translate_bind(struct binding *b, const struct schema *schema)
+{
+        if (LIKELY(b->bound && b->dialect == schema->dialect && b->revision == schema->revision))
+                return;
+        b->dialect = schema->dialect;
+        b->revision = schema->revision;
+        b->bound = true;
+        b->n_metrics = b->n_texts = 0;
+        for (size_t i = 0; i < schema->n; i++) {
+                const char *name = schema->names[i];
+                const struct map_row *row = find(schema->dialect, name, strlen(name));
+                if (!row)
+                        continue;
+                struct target t = {(uint16_t)i, row->to, row->conversion};
+                if (row->text)
+                        b->texts[b->n_texts++] = t;
+                else
+                        b->metrics[b->n_metrics++] = t;
+        }
+}
+
+static double clamp_ratio(double v)
+{
+        return v < 0 ? 0 : v > 1 ? 1 : v;
+}
+
+static double convert(enum conversion conversion, double v)
+{
+        switch (conversion) {
+        case CONVERT_RATIO:
+                return clamp_ratio(v);
+        case CONVERT_PERCENT:
+                return clamp_ratio(v / 100.0);
+        case CONVERT_MIB:
+        case CONVERT_MIB_PER_S:
+                return v * MIB;
+        case CONVERT_MB_PER_S:
+        case CONVERT_MHZ:
+                return v * 1e6;
+        case CONVERT_GB_PER_S:
+                return v * 1e9;
+        case CONVERT_KB_PER_S:
+                return v * 1e3;
+        case CONVERT_MILLIWATTS:
+        case CONVERT_MILLIJOULES:
+                return v / 1000.0;
+        case CONVERT_FLAG:
+                return v > 0 ? 1 : 0;
+        case CONVERT_SCORE:
+        case CONVERT_BYTES:
+        case CONVERT_BYTES_PER_S:
+        case CONVERT_WATTS:
+        case CONVERT_JOULES:
+        case CONVERT_CELSIUS:
+        case CONVERT_HERTZ:
+        case CONVERT_COUNT:
+        case CONVERT_PER_S:
+        case CONVERT_NUMBER:
+        case CONVERT_BITS:
+                break;
+        }
+        return v;
+}
+
+/* Below zero only a temperature makes sense. */
+static bool sensible(enum conversion conversion, double v)
+{
+        bool may_be_negative = conversion == CONVERT_CELSIUS || conversion == CONVERT_RATIO ||
+                               conversion == CONVERT_PERCENT;
+        return isfinite(v) && (v >= 0 || may_be_negative);
+}
+
+static struct value value_from(const struct raw *raw, enum conversion conversion)
+{
+        if (raw->state != STATE_OK && raw->state != STATE_STALE)
+                return value_missing(raw->state);
+        if (UNLIKELY(raw->text || !sensible(conversion, raw->num)))
+                return value_missing(STATE_ERROR);
+        return (struct value){
+            .v = convert(conversion, raw->num), .age_ms = raw->age_ms, .state = raw->state};
+}
+
+void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret)
+{
+        memset(ret->m, 0, sizeof(ret->m));
+        for (size_t i = 0; i < b->n_metrics; i++) {
+                struct target t = b->metrics[i];
+                struct value *to = &ret->m[t.to];
+                if (!value_there(*to))
+                        *to = value_from(&reading->values[t.field], t.conversion);
+        }
+}
+
+void translate_identity(const struct binding *b, const struct reading *reading, struct entity *ret)
+{
+        for (size_t i = 0; i < b->n_texts; i++) {
+                struct target t = b->texts[i];
+                const struct raw *raw = &reading->values[t.field];
+                if (raw->state != STATE_OK)
+                        continue;
+                char number[NUM_FORMAT_MAX]; /* a serial number reads as a number */
+                bool is_text = raw->text != NULL;
+                size_t len = is_text ? raw->len : num_format(number, raw->num, 0);
+                if (len > 0)
+                        entity_set_text(ret, (enum entity_text)t.to, is_text ? raw->text : number,
+                                        len);
+        }
+}

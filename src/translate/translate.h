@@ -1,0 +1,60 @@
+/* From a source's names and units to the one vocabulary. One map a dialect, no I/O. */
+#pragma once
+
+#include "model/frame.h"
+#include "model/reading.h"
+
+/* How a source's number becomes SI. */
+enum conversion {
+        CONVERT_RATIO,   /* 0 to 1, clamped */
+        CONVERT_PERCENT, /* 0 to 100, clamped */
+        CONVERT_SCORE,   /* 0 to 100, stays so */
+        CONVERT_BYTES,
+        CONVERT_MIB,
+        CONVERT_BYTES_PER_S,
+        CONVERT_MB_PER_S, /* decimal */
+        CONVERT_MIB_PER_S,
+        CONVERT_GB_PER_S, /* decimal */
+        CONVERT_KB_PER_S, /* decimal */
+        CONVERT_WATTS,
+        CONVERT_MILLIWATTS,
+        CONVERT_JOULES,
+        CONVERT_MILLIJOULES,
+        CONVERT_CELSIUS,
+        CONVERT_HERTZ,
+        CONVERT_MHZ,
+        CONVERT_COUNT,
+        CONVERT_PER_S,
+        CONVERT_NUMBER,
+        CONVERT_FLAG,
+        CONVERT_BITS,
+};
+
+/* Where one field of a schema goes. */
+struct target {
+        uint16_t field;
+        uint8_t to;         /* enum metric, or enum entity_text */
+        uint8_t conversion; /* enum conversion; not used for text */
+};
+
+/* A schema's fields matched with the vocabulary, once for many readings. */
+struct binding {
+        enum dialect dialect;
+        uint32_t revision;
+        bool bound;
+        size_t n_metrics, n_texts;
+        struct target metrics[SCHEMA_FIELDS_MAX];
+        struct target texts[SCHEMA_FIELDS_MAX];
+};
+
+/* Fields nobody knows are left out. Does nothing when the schema is the one bound already. */
+void translate_bind(struct binding *b, const struct schema *schema);
+
+/* Whether a field of that name means anything to us. */
+bool translate_wants(enum dialect dialect, const char *field, size_t len);
+
+/* Fills every metric of ret; fields the schema lacks are STATE_NONE. ret->who is left alone. */
+void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret);
+
+/* Copies what the reading says about the entity itself. */
+void translate_identity(const struct binding *b, const struct reading *reading, struct entity *ret);
