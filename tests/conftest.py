@@ -1,0 +1,33 @@
+"""What the tests around the program share."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+FIXTURES = HERE / "fixtures"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by --quick")
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The program under test."""
+    return os.environ.get("ASSAY", str(ROOT / "build" / "assay"))
+
+
+@pytest.fixture
+def assay(program, tmp_path):
+    """Runs assay with a clean environment; gives the finished process, text captured."""
+
+    def run(*args, env=None, stdin=None, timeout=30, text=True):
+        clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "UTC", "LANG": "C.UTF-8"}
+        clean.update(env or {})
+        return subprocess.run([program, *map(str, args)], env=clean, input=stdin, timeout=timeout,
+                              capture_output=True, text=text, check=False)
+
+    return run

@@ -1,0 +1,112 @@
+#include "test.h"
+
+#include "base/attr.h"
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void parses(void **state UNUSED)
+{
+        static const struct {
+                const char *text;
+                size_t taken;
+                double value;
+                const char *why;
+        } cases[] = {
+            {"0", 1, 0, "zero"},
+            {"-0.000", 6, 0, "dmon writes negative zero"},
+            {"345 ", 3, 345, "stops at a blank"},
+            {"68.512", 6, 68.512, "three decimals, correctly rounded"},
+            {"1e3x", 3, 1000, "exponent"},
+            {"1e", 1, 1, "an e without digits is not an exponent"},
+            {".5", 2, 0.5, "no digit before the point"},
+            {".", 0, 0, "a point alone"},
+            {"-", 0, 0, "a sign alone"},
+            {"", 0, 0, "nothing"},
+            {"nan", 0, 0, "names of numbers are not numbers"},
+            {"0x10", 1, 0, "no hexadecimal"},
+            {"9007199254740993", 16, 9007199254740992.0, "beyond 53 bits, half to even"},
+            {"123456789012345678901234567890", 30, 123456789012345678901234567890.0, "long"},
+            {"0.1234567890123456789012345", 27, 0.1234567890123456789012345, "many decimals"},
+            {"1e400", 5, INFINITY, "too large"},
+            {"4.9e-324", 8, 4.9e-324, "the smallest"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                double v = 0;
+                size_t n = num_parse(cases[i].text, strlen(cases[i].text), &v);
+                if (n != cases[i].taken || (n > 0 && v != cases[i].value))
+                        fail_msg("%s: '%s' took %zu gave %.17g", cases[i].why, cases[i].text, n, v);
+        }
+}
+
+static uint64_t next_random(uint64_t *s)
+{
+        *s ^= *s << 13;
+        *s ^= *s >> 7;
+        *s ^= *s << 17;
+        return *s;
+}
+
+/* The formatter against printf, on values where rounding is hard: decimal ties and neighbours. */
+static void formats_as_printf(void **state UNUSED)
+{
+        uint64_t seed = 88172645463325252ULL;
+        for (int i = 0; i < 400000; i++) {
+                uint64_t r = next_random(&seed);
+                unsigned decimals = (unsigned)(r % 10);
+                double v = (double)(next_random(&seed) % 10000000) / (double)(1 + r % 100000);
+                if (i % 3 == 0)
+                        v = (double)(next_random(&seed) % 1000000) / 1000.0 * 100.0;
+                if (i % 3 == 1)
+                        v = ldexp((double)(r >> 11), (int)(r % 80) - 60);
+                if (i % 7 == 0)
+                        v = -v;
+                char ours[NUM_FORMAT_MAX], theirs[NUM_FORMAT_MAX];
+                size_t n = num_format(ours, v, decimals);
+                int m = snprintf(theirs, sizeof(theirs), "%.*f", (int)decimals, v);
+                if (n != (size_t)m || memcmp(ours, theirs, n) != 0)
+                        fail_msg("%.17g with %u decimals: %.*s, printf %s", v, decimals, (int)n,
+                                 ours, theirs);
+        }
+}
+
+static void formats_edges(void **state UNUSED)
+{
+        static const double values[] = {
+            0.0,  -0.0,   0.5,    1.5,      2.5,    0.125,  0.375,
+            1e15, 1e22,   1e300,  0.005,    0.015,  99.995, 0x1p52,
+            9e15, 1e-300, 5e-324, 123456.0, 0.0005, 1e-9,   4503599627370495.5};
+        for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+                for (unsigned d = 0; d <= 9; d++) {
+                        char ours[NUM_FORMAT_MAX], theirs[NUM_FORMAT_MAX];
+                        size_t n = num_format(ours, values[i], d);
+                        int m = snprintf(theirs, sizeof(theirs), "%.*f", (int)d, values[i]);
+                        assert_int_equal(n, m);
+                        assert_memory_equal(ours, theirs, n);
+                }
+        }
+}
+
+static void reads_unsigned(void **state UNUSED)
+{
+        uint64_t v;
+        assert_true(num_parse_u64("18446744073709551615", 20, &v));
+        assert_true(v == UINT64_MAX);
+        assert_false(num_parse_u64("18446744073709551616", 20, &v));
+        assert_false(num_parse_u64("", 0, &v));
+        assert_false(num_parse_u64("-1", 2, &v));
+        assert_false(num_parse_u64("1 ", 2, &v));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(parses),
+            cmocka_unit_test(formats_as_printf),
+            cmocka_unit_test(formats_edges),
+            cmocka_unit_test(reads_unsigned),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
