@@ -591,13 +591,19 @@ bool exposition_time(const struct exposition *x, int64_t *ret_wall_ns)
         return x->timed;
 }
 
+/* Rounds count from 1, so an entity that only bad lines named is in none. */
+static bool is_given(const struct exposition *x, size_t slot)
+{
+        return x->given != 0 && x->slots[slot].round == x->given;
+}
+
 void exposition_give(struct exposition *x, struct batch *ret)
 {
         if (x->entities > 0)
                 x->given = x->round;
         size_t n = 0;
         for (size_t i = 0; i < x->n_slots; i++) {
-                if (x->slots[i].round == x->given)
+                if (is_given(x, i))
                         x->readings[n++] = (struct reading){.who = x->slots[i].key,
                                                             .values = x->cells + i * x->stride};
         }
@@ -608,7 +614,7 @@ void exposition_set_age(struct exposition *x, enum state state, uint32_t age_ms)
 {
         for (size_t i = 0; i < x->n_slots; i++) {
                 struct raw *row = x->cells + i * x->stride;
-                for (size_t k = 0; x->slots[i].round == x->given && k < x->schema.n; k++) {
+                for (size_t k = 0; is_given(x, i) && k < x->schema.n; k++) {
                         if (row[k].text ||
                             (row[k].state != STATE_OK && row[k].state != STATE_STALE))
                                 continue;

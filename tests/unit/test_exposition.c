@@ -237,6 +237,9 @@ static void keeps_rounds_apart(void **state UNUSED)
         struct exposition *x;
         struct batch b;
         assert_int_equal(exposition_open(want, &x), 0);
+        assert_int_equal(feed(x, "TEMP{gpu=\"5\"} 6} 2"), EXPOSITION_BAD);
+        exposition_give(x, &b);
+        assert_int_equal(b.n, 0); /* only a bad line named it */
         feed(x, "TEMP{gpu=\"0\",hpc_job=\"1\"} 10 1700000000000");
         feed(x, "TEMP{gpu=\"1\"} 11");
         feed(x, "POWER{gpu=\"0\",hpc_job=\"1\"} 20");
