@@ -344,8 +344,14 @@ static bool pooled_value(struct exposition *x, const struct exposition_label *la
 static enum exposition_line read_labels(struct exposition *x, struct block *b)
 {
         struct block_text texts[EXPOSITION_FIELDS_MAX];
-        struct entity_key key = {.kind = ENTITY_GPU, .index = -1, .gi = -1, .ci = -1, .flat = -1};
-        struct word gpu = {0}, value;
+        struct entity_key key = {.kind = ENTITY_GPU,
+                                 .index = -1,
+                                 .gi = -1,
+                                 .ci = -1,
+                                 .flat = -1,
+                                 .host = "",
+                                 .uuid = ""};
+        struct word gpu = {"", 0}, value;
         struct exposition_label label;
         size_t at = 1, n = 0;
         int r;
