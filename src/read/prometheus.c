@@ -26,6 +26,7 @@ struct source {
         struct source_trouble trouble;
         char provenance[320];
         int wake; /* an eventfd that ends every wait */
+        bool stopped;
         int64_t poll_ns;
         int64_t beat_ns;   /* when the current tick was due; 0 before the first */
         int64_t retry_ns;  /* an exporter that failed is left alone until then */
@@ -167,6 +168,16 @@ static int prometheus_open(const struct source_config *config, struct source **r
         return 0;
 }
 
+/* The end of everything: reading also orders what the other thread did before it woke us. */
+static int stop(struct source *s)
+{
+        uint64_t count;
+        ssize_t n = read(s->wake, &count, sizeof(count));
+        (void)n;
+        s->stopped = true;
+        return 0;
+}
+
 /* Waits for the next beat; beats that were missed are left out. False when woken. */
 static bool wait_for_beat(struct source *s)
 {
@@ -205,13 +216,13 @@ static int prometheus_next(struct source *s, struct batch *ret, struct err *err)
                 s->beat_ns = s->mono_ns;
                 return 1;
         }
-        if (!wait_for_beat(s))
-                return 0;
+        if (s->stopped || !wait_for_beat(s))
+                return stop(s);
         if (s->failures == 0 || s->beat_ns >= s->retry_ns) {
                 struct err why = {0};
                 int r = scrape(s, &why);
                 if (r == 0)
-                        return 0;
+                        return stop(s);
                 if (r > 0)
                         accept(s);
                 else

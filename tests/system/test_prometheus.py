@@ -377,13 +377,24 @@ def test_a_capture_does_not_load_libcurl(program):
     assert "libc.so" in done.stderr and "libcurl" not in done.stderr
 
 
+def test_without_libcurl(assay, tmp_path):
+    """The loader stops at files that are no libraries, as if none were installed."""
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+        (tmp_path / name).write_bytes(b"")
+    done = assay("once", "--source", "http://localhost:1", env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert done.returncode == 3 and "install libcurl4" in done.stderr
+    done = assay("once", "--backend", "prometheus", "--source", DATA / "mig.prom", env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert done.returncode == 0 and done.stderr == ""
+
+
 # Over time
 
 
 @contextlib.contextmanager
 def running(program, *args):
-    # Looking for leaks at the end takes longer than a stopped program is given.
-    env = {"PATH": os.environ["PATH"], "TZ": "UTC", "LANG": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0"}
+    # What sanitizers do at the end takes longer than a stopped program is given.
+    env = {"PATH": os.environ["PATH"], "TZ": "UTC", "LANG": "C.UTF-8", "ASAN_OPTIONS": "detect_leaks=0",
+           "TSAN_OPTIONS": "atexit_sleep_ms=0"}
     child = subprocess.Popen([program, *map(str, args)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
     try:
