@@ -429,7 +429,7 @@ def test_a_signal_ends_it_at_once(program, answer):
             deadline = time.monotonic() + 10
             while len(e.requests) < 2 and time.monotonic() < deadline:
                 time.sleep(0.02)
-            time.sleep(0.1)
+        time.sleep(0.2)
         begun = time.monotonic()
         child.send_signal(signal.SIGTERM)
         assert child.wait(5) == 0 and time.monotonic() - begun < 0.4
