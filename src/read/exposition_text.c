@@ -11,6 +11,8 @@
 /* OpenMetrics writes seconds, the older format milliseconds; both write whole numbers at times.
  * 1e11 seconds are the year 5138, 1e11 milliseconds 1973. */
 #define SECONDS_BELOW 1e11
+#define BLANK_INT 9223372036854775792ULL /* and the three after it */
+#define BLANK_DOUBLE 0x1p47
 #define TIME_MAX_S 9e9 /* nanoseconds still fit */
 
 static bool is_blank(char c)
@@ -168,6 +170,16 @@ static bool special_number(const char *s, size_t len, double *ret)
         return true;
 }
 
+/* DCGM's blanks say why there is no value in their last digit, which a double cannot hold; those
+ * it has for doubles say the same. */
+static double blank_as_double(const char *s, size_t len, double v)
+{
+        uint64_t whole;
+        if (num_parse_u64(s, len, &whole) && whole >= BLANK_INT && whole <= BLANK_INT + 3)
+                return BLANK_DOUBLE + (double)(whole - BLANK_INT);
+        return v;
+}
+
 /* Returns the place after the number, 0 when there is none. */
 static size_t read_number(const char *s, size_t len, size_t at, double *ret)
 {
@@ -230,9 +242,12 @@ static bool read_tail(const char *s, size_t len, size_t at, struct exposition_po
 bool exposition_read_point(const char *s, size_t len, struct exposition_point *ret)
 {
         ret->timed = false;
-        size_t at = read_number(s, len, exposition_skip_blanks(s, len, 0), &ret->v);
+        size_t start = exposition_skip_blanks(s, len, 0);
+        size_t at = read_number(s, len, start, &ret->v);
         if (at == 0)
                 return false;
+        if (UNLIKELY(ret->v >= 0x1p63))
+                ret->v = blank_as_double(s + start, at - start, ret->v);
         return LIKELY(at == len) || read_tail(s, len, at, ret);
 }
 

@@ -1,6 +1,7 @@
 """The prometheus source against real exporters and a server that misbehaves in every way we know."""
 import contextlib
 import csv
+import gzip
 import http.server
 import io
 import json
@@ -225,6 +226,21 @@ def test_asks_an_exporter(assay):
     assert abs(frame["time"] - time.time()) < 60 if "time" in frame else True
 
 
+def test_no_proxy_for_this_machine(assay):
+    with Exporter(good) as e:
+        proxy = {"http_proxy": f"http://127.0.0.1:{free_port()}"}
+        assert assay("once", "--source", e.url(), env=proxy).returncode == 0
+
+
+def test_compressed_answers(assay):
+    def answer(handler):
+        assert "gzip" in handler.headers["Accept-Encoding"]
+        send(handler, gzip.compress(SCRAPE.encode()), headers=[("Content-Encoding", "gzip")])
+
+    with Exporter(answer) as e:
+        assert "612" in assay("once", "--source", e.url()).stdout
+
+
 def test_the_usual_path_is_added(assay):
     with Exporter(good) as e:
         assert assay("once", "--source", e.url(path="")).returncode == 0
@@ -302,6 +318,13 @@ def huge_by_header(handler):
     handler.end_headers()
 
 
+BOMB = gzip.compress(bytes(66 << 20), 1)
+
+
+def bomb(handler):
+    send(handler, BOMB, headers=[("Content-Encoding", "gzip")])
+
+
 def noise(handler):
     send(handler, bytes(range(256)) * 64)
 
@@ -318,6 +341,7 @@ MISBEHAVIOUR = [
     pytest.param(lambda h: h.connection.shutdown(socket.SHUT_RDWR), "cannot read", "log", id="closes at once"),
     pytest.param(huge, "larger than 64 MiB", "exporter?", id="huge body"),
     pytest.param(huge_by_header, "larger than 64 MiB", "exporter?", id="huge by header"),
+    pytest.param(bomb, "larger than 64 MiB", "exporter?", id="huge when unpacked"),
     pytest.param(noise, "not exposition text", "/metrics", id="noise"),
     pytest.param(lambda h: send(h, "<html><body>hi</body></html>"), 'starts with "<html>', "/metrics", id="web page"),
     pytest.param(lambda h: send(h, ""), "nothing to say yet", "/metrics", id="empty"),
@@ -329,7 +353,7 @@ MISBEHAVIOUR = [
 def test_a_bad_start_is_an_error_with_a_remedy(assay, answer, says, remedy):
     with Exporter(answer) as e:
         begun = time.monotonic()
-        done = assay("once", "--source", e.url(), "--poll", "1")
+        done = assay("once", "--source", e.url(), "--poll", "1" if answer in (hang, drip) else "5")
         took = time.monotonic() - begun
     assert done.returncode == 3 and done.stdout == ""
     assert says in done.stderr and remedy in done.stderr and "pw" not in done.stderr
