@@ -68,8 +68,9 @@ static const struct source_ops *choose_source(const struct config *config, struc
 {
         const char *backend = config_text(config, OPT_BACKEND);
         const char *location = config_text(config, OPT_SOURCE);
-        if (strcmp(backend, "auto") != 0)
-                return source_find(backend);
+        const struct source_ops *named = source_find(backend);
+        if (named)
+                return named;
         if (location &&
             (strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0))
                 return source_find("prometheus");

@@ -65,7 +65,7 @@ static int run(const struct config *config)
 {
         struct err err = {0};
         struct pipeline *p = NULL;
-        const struct frame *frame;
+        const struct frame *frame = NULL;
         struct strbuf out = {0};
         int r = open_pipeline(config, true, &p, &err);
         if (r == 0)

@@ -58,8 +58,8 @@ static void derive_memory(struct sample *s, bool as_older_tools)
                 m[METRIC_FB_USED_RATIO] = (struct value){
                     .v = used.v / total.v, .age_ms = used.age_ms, .state = used.state};
         else
-                m[METRIC_FB_USED_RATIO] = value_missing(
-                    value_there(used) && value_there(total) ? STATE_ERROR
+                m[METRIC_FB_USED_RATIO] = value_missing(value_there(used) && value_there(total)
+                                                            ? STATE_ERROR
                                                             : missing_state(used, total));
 }
 
@@ -109,8 +109,7 @@ int compute_row(struct compute *c, int64_t mono_ns, struct row *row)
         derive_memory(s, as_older_tools);
         derive_nvlink(s, as_older_tools);
         derive_rates(memory, mono_ns, s);
-        s->m[METRIC_REAL_UTIL] = real_util(s, &c->options);
-        row->verdict = classify(s, &c->options);
+        row->verdict = assess(s, &c->options, &s->m[METRIC_REAL_UTIL]);
         row->health = health_of(s, memory->ecc_rose, &c->options);
         return 0;
 }

@@ -29,6 +29,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t len)
         return h;
 }
 
+/* Texts that are not there are NULL with length 0. */
 static size_t text_len(size_t len)
 {
         return MIN(len, (size_t)ENTITY_TEXT_MAX - 1);

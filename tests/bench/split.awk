@@ -1,6 +1,6 @@
-# What a shell script would do: split the rows and print 34 columns.
+# What a shell script would do: split the rows and print 34 columns as words.
 /^GPU/ {
-        printf "%.2f,%s,GPU", NR, $2
+        printf "%d,%s,GPU", n++, $2
         for (i = 3; i <= 33; i++)
                 printf ",%s", $i
         print ""
