@@ -47,7 +47,7 @@ static uint64_t hash(const struct entity_key *k)
         h = mix(h, k->host, text_len(k->host_len));
         if (by_uuid(k))
                 return mix(h, k->uuid, text_len(k->uuid_len));
-        int32_t ids[] = {(int32_t)k->kind, k->index, k->gi, k->ci, k->flat};
+        const int32_t ids[5] = {(int32_t)k->kind, k->index, k->gi, k->ci, k->flat};
         h = mix(h, ids, sizeof(ids));
         return k->index < 0 ? mix(h, k->uuid, text_len(k->uuid_len)) : h;
 }
@@ -146,6 +146,7 @@ static bool grow(struct registry *r)
         struct registry_key *keys = realloc(r->keys, cap * sizeof(*keys));
         if (!keys)
                 return false;
+        memset(keys + r->n, 0, (cap - r->n) * sizeof(*keys));
         r->keys = keys;
         uint32_t *table = calloc(cap * 4, sizeof(*table));
         if (!table)
