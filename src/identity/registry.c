@@ -107,7 +107,7 @@ static struct entity *make_entity(const struct entity_key *k, uint32_t slot)
 
 static void copy_key(struct registry_key *to, const struct entity_key *k)
 {
-        to->key = *k;
+        *to = (struct registry_key){.key = *k};
         to->key.host_len = text_len(k->host_len);
         to->key.uuid_len = text_len(k->uuid_len);
         if (to->key.host_len > 0)
