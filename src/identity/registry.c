@@ -21,12 +21,16 @@ void registry_finish(struct registry *r)
         *r = (struct registry){0};
 }
 
-static uint64_t mix(uint64_t h, const void *data, size_t len)
+static uint64_t mix(uint64_t h, const char *s, size_t len)
 {
-        const unsigned char *p = data;
         for (size_t i = 0; i < len; i++)
-                h = (h ^ p[i]) * 0x100000001b3ULL;
+                h = (h ^ (unsigned char)s[i]) * 0x100000001b3ULL;
         return h;
+}
+
+static uint64_t mix_id(uint64_t h, int32_t id)
+{
+        return (h ^ (uint32_t)id) * 0x100000001b3ULL;
 }
 
 /* Texts that are not there are NULL with length 0. */
@@ -47,8 +51,8 @@ static uint64_t hash(const struct entity_key *k)
         h = mix(h, k->host, text_len(k->host_len));
         if (by_uuid(k))
                 return mix(h, k->uuid, text_len(k->uuid_len));
-        const int32_t ids[5] = {(int32_t)k->kind, k->index, k->gi, k->ci, k->flat};
-        h = mix(h, ids, sizeof(ids));
+        h = mix_id(mix_id(h, (int32_t)k->kind), k->index);
+        h = mix_id(mix_id(mix_id(h, k->gi), k->ci), k->flat);
         return k->index < 0 ? mix(h, k->uuid, text_len(k->uuid_len)) : h;
 }
 
