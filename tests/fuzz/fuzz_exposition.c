@@ -1,11 +1,11 @@
 /* Any text through the exposition parser, twice, so that what was learnt is used. */
+#include "fuzz.h"
+
 #include "read/exposition.h"
 #include "read/exposition_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct batch *b)
 {
