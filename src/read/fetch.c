@@ -13,8 +13,7 @@
 
 #define TOKEN_MAX 16384
 #define READ_CHUNK 65536
-#define WAIT_MS 1000 /* between looks at a transfer that does not move; the time-outs are curl's   \
-                      */
+#define WAIT_MS 1000 /* between looks at a transfer that does not move */
 
 struct fetch {
         struct address address;
