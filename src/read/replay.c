@@ -150,7 +150,7 @@ static int nothing_found(struct source *s, struct err *err)
                 snprintf(why, sizeof(why), "it has no rows; line %llu says \"%s\"",
                          (unsigned long long)s->capture.trouble.first_line, s->capture.first_bad);
         else
-                snprintf(why, sizeof(why), "it has the header of a %s and no rows",
+                snprintf(why, sizeof(why), "it looks like a %s, and has no rows of GPUs",
                          s->format->name);
         return refuse(err, s->location, why);
 }
