@@ -40,7 +40,8 @@ struct area chart_inside(const struct chart *k)
 {
         struct area a = k->area;
         if (k->axes)
-                a = (struct area){a.x + CHART_LABEL_WIDTH, a.y, a.w - CHART_LABEL_WIDTH, a.h - 1};
+                a = (struct area){a.x + CHART_LABEL_WIDTH, a.y, a.w - CHART_LABEL_WIDTH,
+                                  a.h - !k->no_times};
         return a;
 }
 
@@ -175,12 +176,13 @@ static void format_tick(char *buf, size_t size, enum unit unit, double v)
         }
         while (i + 1 < ARRAY_LEN(steps) && fabs(v) < steps[i].scale)
                 i++;
-        const char *suffix = unit == UNIT_WATTS                               ? "W"
-                             : unit == UNIT_CELSIUS                           ? "\u00b0C"
-                             : unit == UNIT_HERTZ                             ? "Hz"
-                             : unit == UNIT_JOULES                            ? "J"
-                             : unit == UNIT_BYTES || unit == UNIT_BYTES_PER_S ? "B"
-                                                                              : "";
+        const char *suffix = unit == UNIT_WATTS         ? "W"
+                             : unit == UNIT_CELSIUS     ? "\u00b0C"
+                             : unit == UNIT_HERTZ       ? "Hz"
+                             : unit == UNIT_JOULES      ? "J"
+                             : unit == UNIT_BYTES_PER_S ? "B/s"
+                             : unit == UNIT_BYTES       ? "B"
+                                                        : "";
         snprintf(buf, size, "%.3g%s%s%s", v / steps[i].scale, steps[i].prefix[0] ? "" : " ",
                  steps[i].prefix, suffix);
 }
@@ -260,7 +262,8 @@ void chart_draw(struct canvas *c, const struct chart *k, const struct trends *tr
                 draw_series(k, i, r, trends, s);
         if (k->axes) {
                 draw_y_axis(c, k, r);
-                draw_x_axis(c, k);
+                if (!k->no_times)
+                        draw_x_axis(c, k);
         }
         draw_cursor(c, k);
         for (int y = 0; y < in.h; y++) {

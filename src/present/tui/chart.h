@@ -26,6 +26,7 @@ struct chart_scratch {
 struct chart {
         struct area area; /* with the axes */
         bool axes;
+        bool no_times; /* another chart below shows them */
         enum unit unit;
         int64_t until_ns, span_ns;
         int64_t cursor_ns; /* CHART_NO_CURSOR for none */

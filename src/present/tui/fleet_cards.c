@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define HEALTH_W 15
 #define CHART_MIN_H 5
 #define CHART_SPAN_BUCKETS 120
 
@@ -71,23 +72,23 @@ static int draw_pair(struct canvas *c, int x, int y, int label_w, const char *la
         canvas_text(c, x, y, label_w, dim, label);
         x += label_w;
         widget_number(c, x, y, 5, INK_TEXT, metric, a);
-        canvas_char(c, x + 5, y, dim, '/');
-        widget_number(c, x + 6, y, 5, INK_DIM, metric, b);
-        canvas_text(c, x + 11, y, 4, dim, unit);
-        return label_w + 11 + text_width(unit);
+        int w = 5;
+        /* What the source never gives would only be noise. */
+        if (b.state != STATE_NONE) {
+                canvas_char(c, x + w, y, dim, '/');
+                widget_number(c, x + w + 1, y, 5, INK_DIM, metric, b);
+                w += 6;
+        }
+        canvas_text(c, x + w, y, 4, dim, unit);
+        return label_w + w + text_width(unit);
 }
 
 static void draw_host_part(const struct ui_data *d, struct canvas *c, int x, int y)
 {
-        struct value cpu = value_missing(STATE_NONE), used = cpu, total = cpu;
-        if (d->host) {
-                cpu = d->host->cpu;
-                used = d->host->memory_used;
-                total = d->host->memory_total;
-        }
         canvas_text(c, x, y, 4, dim, "CPU");
-        widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, cpu);
-        draw_pair(c, x + 10, y, 4, "RAM", METRIC_FB_USED, used, total, "");
+        widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, d->host->cpu);
+        draw_pair(c, x + 10, y, 4, "RAM", METRIC_FB_USED, d->host->memory_used,
+                  d->host->memory_total, "");
 }
 
 void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct canvas *c,
@@ -109,17 +110,19 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         x += 9;
         if (value_there(real))
                 real.v /= 100;
-        widget_bar(c, x, a.y, 8, INK_REAL, real);
-        x += 10;
+        if (a.w >= 100) {
+                widget_bar(c, x, a.y, 8, INK_REAL, real);
+                x += 9;
+        }
+        x++;
         /* What is worst matters most, so health is kept when the rest does not fit. */
-        int health_w = a.w >= 110 ? 26 : 18;
-        int room = a.x + a.w - health_w;
+        int room = a.x + a.w - HEALTH_W;
         if (x + 18 < room)
                 x += draw_pair(c, x, a.y, 4, "pow", METRIC_POWER, t.power, t.power_limit, " W") + 2;
         if (x + 17 < room)
                 x += draw_pair(c, x, a.y, 4, "mem", METRIC_FB_USED, t.memory, t.memory_total, "B") +
                      2;
-        if (x + 26 < room) {
+        if (d->host && x + 26 < room) {
                 draw_host_part(d, c, x, a.y);
                 x += 27;
         }
@@ -194,6 +197,12 @@ static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *
 {
         struct value ratio = widget_ratio(row, g->metric);
         canvas_text(c, x, y, 6, dim, g->label);
+        /* Watts stand in for a share of a limit that is not known. */
+        if (g->metric == METRIC_POWER && ratio.state == STATE_NONE) {
+                widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_POWER, row->sample.m[METRIC_POWER]);
+                canvas_text(c, x + 12, y, 1, dim, "W");
+                return;
+        }
         widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_GPU_UTIL, ratio);
         widget_bar(c, x + 12, y, w - 13, g->ink, ratio);
 }
@@ -232,7 +241,7 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
                   "");
         y++;
         canvas_text(c, x1, y, 7, dim, "joule");
-        widget_number(c, x1 + 5, y, 5, INK_TEXT, METRIC_ENERGY, m[METRIC_ENERGY]);
+        widget_number(c, x1 + 6, y, 5, INK_TEXT, METRIC_ENERGY, m[METRIC_ENERGY]);
         draw_pair(c, x2, y, 5, "rply", METRIC_PCIE_REPLAY, m[METRIC_PCIE_REPLAY],
                   m[METRIC_PCIE_REPLAY_RATE], "");
         canvas_text(c, x3, y, 7, dim, "procs");
@@ -292,11 +301,10 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
         draw_title(d, c, a, row, chosen);
         draw_real(d, c, x, y++, w, row);
-        for (int i = 0; i < (int)ARRAY_LEN(gauges); i++) {
-                int at = x + i * w / 4;
-                canvas_text(c, at, y, 4, dim, gauges[i].label);
-                widget_number(c, at + 4, y, 4, gauges[i].ink, gauges[i].metric,
-                              m[gauges[i].metric]);
+        for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
+                at += canvas_text(c, at, y, 4, dim, gauges[i].label);
+                widget_number(c, at, y, 5, gauges[i].ink, gauges[i].metric, m[gauges[i].metric]);
+                at += 5 + (w - 34) / 3;
         }
         y++;
         draw_pair(c, x, y, 4, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");

@@ -118,13 +118,16 @@ static void draw_foot(struct ui *ui, const struct ui_data *d, struct canvas *c)
                 return;
         }
         char hints[256];
-        snprintf(hints, sizeof(hints), "%s  %s? help  q quit", view_at(ui->view)->hints,
-                 d->replay ? "p pause  <> seek  [] speed  " : "p pause  +- interval  ");
+        snprintf(hints, sizeof(hints), "%s  %s", view_at(ui->view)->hints,
+                 d->replay ? "p pause  <> seek  [] speed" : "p pause  +- interval");
+        static const char always[] = "? help  q quit";
+        int end = c->w - (int)sizeof(always);
+        draw_hints(c, y, end, c->w - end, always);
         int x = 1;
         if (ui->filter[0])
                 x += canvas_textf(c, 1, y, c->w / 2, (struct style){.fg = INK_WARN}, "filter /%s  ",
                                   ui->filter);
-        draw_hints(c, y, x, c->w - x, hints);
+        draw_hints(c, y, x, end - x, hints);
 }
 
 static void draw_too_small(struct canvas *c)

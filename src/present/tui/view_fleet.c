@@ -9,7 +9,7 @@
 
 #define LARGE_W 56
 #define LARGE_H 8
-#define SMALL_W 38
+#define SMALL_W 40
 #define SMALL_H 5
 #define LINE_W 56
 /* Width over height, in cells, that a card looks best at. */

@@ -9,6 +9,7 @@
 
 #define CHARTS_MAX 4
 #define CHART_H_MIN 5
+#define VALUE_W 6
 #define SPAN_MIN (2 * NS_PER_S)
 #define SPAN_MAX (24 * 3600 * NS_PER_S)
 
@@ -114,18 +115,19 @@ static void draw_legend(const struct ui *ui, const struct ui_data *d, struct can
         for (size_t i = 0; i < p->n; i++) {
                 char text[FORMAT_MAX], name[64];
                 const struct chart_series *s = &p->series[i];
-                format_with_unit(text, sizeof(text), s->metric, value_at(ui, d, s, until_ns));
+                widget_format(text, sizeof(text), s->metric, value_at(ui, d, s, until_ns));
                 if (ui->plot.all)
                         snprintf(name, sizeof(name), "%s",
                                  d->frame->rows[ui->order[i]].sample.who->label);
                 else
                         snprintf(name, sizeof(name), "%s", metric_info(s->metric)->name);
-                int w = text_width(name) + 13;
+                int w = text_width(name) + 2 + VALUE_W;
                 if (x + w > a.x + a.w)
                         return;
                 canvas_textf(c, x, a.y, w, (struct style){s->fg, 0, ATTR_BOLD}, "\u2501 %s", name);
-                canvas_right(c, x + w - 10, a.y, 10, (struct style){.fg = INK_TEXT}, text);
-                x += w + 2;
+                canvas_right(c, x + w - VALUE_W, a.y, VALUE_W, (struct style){.fg = INK_TEXT},
+                             text);
+                x += w + 1;
         }
 }
 
@@ -175,6 +177,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                 ui->plot.drawn = (struct chart){
                     .area = {a.x, a.y + 1, a.w, h - 1},
                     .axes = true,
+                    .no_times = i + 1 < n,
                     .unit = panels[i].unit,
                     .until_ns = until,
                     .span_ns = ui->plot.span_ns,
