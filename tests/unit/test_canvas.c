@@ -127,8 +127,7 @@ static void chooses_depth(void **state UNUSED)
             {16777216, NULL, NULL, DEPTH_TRUE, "xterm-direct"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-                enum depth d =
-                    theme_depth(cases[i].colours, cases[i].no_color, cases[i].colorterm);
+                enum depth d = theme_depth(cases[i].colours, cases[i].no_color, cases[i].colorterm);
                 if (d != cases[i].depth)
                         fail_msg("%s: %d", cases[i].why, (int)d);
         }
@@ -184,10 +183,10 @@ static void views_are_found(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(draws_text),       cmocka_unit_test(stays_inside),
-            cmocka_unit_test(aligns_right),     cmocka_unit_test(keeps_background),
-            cmocka_unit_test(chooses_depth),    cmocka_unit_test(looks_are_in_range),
-            cmocka_unit_test(keys_are_unique),  cmocka_unit_test(views_are_found),
+            cmocka_unit_test(draws_text),      cmocka_unit_test(stays_inside),
+            cmocka_unit_test(aligns_right),    cmocka_unit_test(keeps_background),
+            cmocka_unit_test(chooses_depth),   cmocka_unit_test(looks_are_in_range),
+            cmocka_unit_test(keys_are_unique), cmocka_unit_test(views_are_found),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,7 @@ static bool wait_for(struct feed *f, enum feed_state state, int64_t position_ns,
                 poll(&p, 1, 20);
                 *ret = feed_take(f);
                 feed_status(f, &s);
-                if (s.state == state && *ret &&
-                    (position_ns < 0 || (*ret)->wall_ns == position_ns))
+                if (s.state == state && *ret && (position_ns < 0 || (*ret)->wall_ns == position_ns))
                         return true;
         }
         return false;
@@ -238,9 +237,12 @@ static void survives_haste(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(plays_to_the_end),     cmocka_unit_test(keeps_real_time),
-            cmocka_unit_test(winds),                cmocka_unit_test(tells_failure),
-            cmocka_unit_test(leaves_a_hung_source), cmocka_unit_test(survives_haste),
+            cmocka_unit_test(plays_to_the_end),
+            cmocka_unit_test(keeps_real_time),
+            cmocka_unit_test(winds),
+            cmocka_unit_test(tells_failure),
+            cmocka_unit_test(leaves_a_hung_source),
+            cmocka_unit_test(survives_haste),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

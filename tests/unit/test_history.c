@@ -109,8 +109,8 @@ static void goes_back_after_wrapping(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(keeps_the_last),      cmocka_unit_test(missing_stays_missing),
-            cmocka_unit_test(forgets_overwritten), cmocka_unit_test(goes_back),
+            cmocka_unit_test(keeps_the_last),           cmocka_unit_test(missing_stays_missing),
+            cmocka_unit_test(forgets_overwritten),      cmocka_unit_test(goes_back),
             cmocka_unit_test(goes_back_after_wrapping),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

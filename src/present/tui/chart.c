@@ -246,8 +246,11 @@ static void draw_cursor(struct canvas *c, const struct chart *k)
         int x = k->cursor_ns == CHART_NO_CURSOR ? -1 : chart_column_of(k, k->cursor_ns);
         if (x < in.x || x >= in.x + in.w)
                 return;
-        for (int y = in.y; y < in.y + in.h; y++)
-                canvas_char(c, x, y, (struct style){INK_KEY, 0, 0}, 0x250a);
+        for (int y = in.y; y < in.y + in.h; y++) {
+                if (canvas_at(c, x, y)->ch[0] == ' ')
+                        canvas_char(c, x, y, (struct style){INK_KEY, 0, 0}, 0x250a);
+        }
+        canvas_paint(c, (struct area){x, in.y, 1, in.h}, INK_SELECT);
 }
 
 void chart_draw(struct canvas *c, const struct chart *k, const struct trends *trends,
@@ -265,7 +268,6 @@ void chart_draw(struct canvas *c, const struct chart *k, const struct trends *tr
                 if (!k->no_times)
                         draw_x_axis(c, k);
         }
-        draw_cursor(c, k);
         for (int y = 0; y < in.h; y++) {
                 for (int x = 0; x < in.w; x++) {
                         size_t cell = (size_t)y * (size_t)in.w + (size_t)x;
@@ -274,4 +276,5 @@ void chart_draw(struct canvas *c, const struct chart *k, const struct trends *tr
                                 canvas_char(c, in.x + x, in.y + y, style, 0x2800u + s->dots[cell]);
                 }
         }
+        draw_cursor(c, k);
 }

@@ -126,8 +126,12 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
                 draw_host_part(d, c, x, a.y);
                 x += 27;
         }
-        draw_health_counts(c, x, a.y, a.x + a.w - x, &t);
-        (void)ui;
+        x += draw_health_counts(c, x, a.y, a.x + a.w - x, &t);
+        char order[32];
+        snprintf(order, sizeof(order), "by %s%s", fleet_sort_name(ui->sort),
+                 ui->reversed ? ", reversed" : "");
+        if ((ui->sort != FLEET_SORT_GPU || ui->reversed) && x + text_width(order) < a.x + a.w)
+                canvas_right(c, x, a.y, a.x + a.w - x - 1, dim, order);
 }
 
 /* --- cards --------------------------------------------------------------------------------- */
@@ -140,8 +144,10 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
         struct style rule = {.fg = INK_FAINT};
         model_short_name(e->text[ENTITY_TEXT_MODEL], model, sizeof(model));
         bool known = e->text[ENTITY_TEXT_MODEL][0] != '\0';
-        snprintf(name, sizeof(name), " %s %s %s%s%.20s", e->kind == ENTITY_GPU ? "GPU" : "MIG",
-                 e->label, known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE]);
+        bool slice = e->text[ENTITY_TEXT_MIG_PROFILE][0] != '\0';
+        snprintf(name, sizeof(name), " %s %s %s%s%.20s%s", e->kind == ENTITY_GPU ? "GPU" : "MIG",
+                 e->label, known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
+                 slice ? " " : "");
         snprintf(right, sizeof(right), " %s ", workload_status(row->verdict.workload));
         const char *health = health_name(row->health.state);
         int health_w = text_width(health) + 2;
@@ -149,7 +155,12 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
         if (chosen)
                 canvas_paint(c, (struct area){a.x, a.y, a.w - 1, 1}, INK_SELECT);
         int class_w = text_width(right), right_x = a.x + a.w - 2 - health_w;
-        int n = canvas_text(c, a.x + 1, a.y, MAX(right_x - class_w - a.x - 1, 8),
+        int name_w = right_x - class_w - a.x - 1;
+        /* Half a model's name helps nobody. */
+        if (text_width(name) > name_w)
+                snprintf(name, sizeof(name), " %s %s ", e->kind == ENTITY_GPU ? "GPU" : "MIG",
+                         e->label);
+        int n = canvas_text(c, a.x + 1, a.y, MAX(name_w, 8),
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];
         if (host[0] && a.x + 1 + n + text_width(host) + 2 < right_x - class_w)
@@ -277,6 +288,26 @@ static void draw_card_chart(struct ui *ui, const struct ui_data *d, struct canva
         chart_draw(c, &chart, &d->trends, &ui->scratch);
 }
 
+/* Without axes: SM against what nvidia-smi would say. */
+static void draw_small_chart(struct ui *ui, const struct ui_data *d, struct canvas *c,
+                             struct area a, const struct row *row)
+{
+        struct chart_series series[] = {
+            {row->sample.who->slot, METRIC_SM_ACTIVE, INK_COMPUTE},
+            {row->sample.who->slot, METRIC_GPU_UTIL, INK_DIM},
+        };
+        struct chart chart = {
+            .area = a,
+            .unit = UNIT_RATIO,
+            .until_ns = d->frame->wall_ns,
+            .span_ns = CHART_SPAN_BUCKETS / 2 * ui_bucket_ns(d),
+            .cursor_ns = CHART_NO_CURSOR,
+            .series = series,
+            .n = ARRAY_LEN(series),
+        };
+        chart_draw(c, &chart, &d->trends, &ui->scratch);
+}
+
 void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row, bool chosen)
 {
@@ -320,5 +351,7 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         widget_number(c, x + 19, y, 4, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
         canvas_text(c, x + 24, y, 3, dim, "NVL");
         widget_number(c, x + 27, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
-        (void)ui;
+        int left = a.y + a.h - y - 2;
+        if (left >= 3)
+                draw_small_chart(ui, d, c, (struct area){x, y + 1, w, left}, row);
 }

@@ -77,6 +77,7 @@ void ui_init(struct ui *ui)
         ui->plot.cursor_ns = CHART_NO_CURSOR;
         ui->last_wall_ns = INT64_MIN;
         plot_use_set(ui, 0);
+        job_use_default_order(ui);
 }
 
 void ui_finish(struct ui *ui)

@@ -199,5 +199,7 @@ enum layout layout_find(const char *name);
 int64_t ui_bucket_ns(const struct ui_data *data);
 /* What ':' commands do; complains by ui_say. */
 void ui_command(struct ui *ui, const struct ui_data *data, const char *text);
+/* job: the largest GPU memory first. */
+void job_use_default_order(struct ui *ui);
 /* plot: makes the i-th built-in set of metrics the shown one. */
 void plot_use_set(struct ui *ui, unsigned i);

@@ -53,13 +53,13 @@ static struct grid choose_grid(const struct ui *ui, struct area a)
 {
         int n = (int)ui->n_order;
         struct grid g = {.kind = GRID_LARGE};
+        /* A key may come before anything was drawn. */
+        a.w = MAX(a.w, 1);
         if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(LARGE_W, a.w), LARGE_H, &g))
                 return g;
         g.kind = GRID_SMALL;
-        if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(SMALL_W, a.w), SMALL_H, &g)) {
-                g.h = MIN(g.h, LARGE_H - 1);
+        if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(SMALL_W, a.w), SMALL_H, &g))
                 return g;
-        }
         if (ui->layout != LAYOUT_CARDS || a.h < SMALL_H)
                 return fit_lines(n, a);
         /* Cards were asked for and do not all fit: they scroll. */

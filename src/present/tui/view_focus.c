@@ -105,7 +105,10 @@ static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y,
         w -= NAME_W + VALUE_W + 1 + AGE_W;
         struct value ratio = widget_ratio(row, m);
         int bar = MIN(w / 2, 16);
-        if (ratio.state != STATE_NONE && bar >= 4)
+        if (!value_there(v))
+                canvas_text(c, x, y, bar, (struct style){.fg = INK_FAINT},
+                            state_name((enum state)v.state));
+        else if (ratio.state != STATE_NONE && bar >= 4)
                 widget_bar(c, x, y, bar, ink, ratio);
         struct spark spark = {
             row->sample.who->slot, m, d->frame->wall_ns, ui_bucket_ns(d), 0, 0, ink};
@@ -116,10 +119,7 @@ static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y,
         if (metric_info(m)->kind != METRIC_KIND_COUNTER)
                 widget_spark(c, x + bar + 1, y, w - bar - 2, &d->trends, &spark);
         x += w;
-        if (!value_there(v))
-                canvas_right(c, x - 4, y, AGE_W + 4, (struct style){.fg = INK_FAINT},
-                             state_name((enum state)v.state));
-        else if (v.age_ms > 0) {
+        if (value_there(v) && v.age_ms > 0) {
                 widget_age(text, sizeof(text), v.age_ms * NS_PER_MS);
                 canvas_right(c, x, y, AGE_W, (struct style){.fg = INK_DIM}, text);
         }

@@ -113,6 +113,14 @@ static void choose(int width, int *widths)
         widths[ARRAY_LEN(columns) - 1] = MAX(COMMAND_MIN + width - total, 1);
 }
 
+void job_use_default_order(struct ui *ui)
+{
+        for (unsigned i = 0; i < ARRAY_LEN(columns); i++) {
+                if (columns[i].key == key_memory)
+                        ui->job.sort = i;
+        }
+}
+
 struct job_list {
         const struct process *list[JOBS_MAX];
         uint8_t depth[JOBS_MAX];
