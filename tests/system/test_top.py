@@ -293,6 +293,7 @@ def test_signals_give_the_terminal_back(terminal, number, status):
     assert t.intact() == status
 
 
+@pytest.mark.slow
 def test_hung_source(terminal):
     """A source that stops answering: the screen lives, the age counts, q is immediate."""
     t = terminal()
