@@ -32,9 +32,9 @@ def many_gpus(path, n):
 
 
 def cpu_seconds(pid):
-    """User and system time of all threads of a process."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Time on a CPU of all threads of a process, in nanosecond steps."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def measure(command, seconds, folder):
@@ -63,6 +63,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         eight = os.path.join(folder, "eight.txt")
         many_gpus(eight, 8)
+        sys.stdout.flush()
         subprocess.run([build / "tests" / "bench_frames", eight, str(WIDTH), str(HEIGHT)], check=True)
         top = f"{build / 'assay'} top --source {eight}"
         programs = {
