@@ -1,4 +1,5 @@
 """The dashboard in a real terminal: tmux is the terminal, the test is the user."""
+import fcntl
 import os
 import pathlib
 import pty
@@ -6,7 +7,9 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -364,18 +367,25 @@ def test_bad_source_is_told_on_the_shells_screen(terminal):
     assert "cannot replay '/nowhere'" in screen
 
 
-def first_frame_ms(program, folder):
-    """From exec to the first frame, on a bare pty."""
-    start = time.monotonic()
+def start_on_pty(program, folder, *args):
+    """The dashboard on a bare pseudo-terminal of 80 columns; gives its pid and the other end."""
     pid, fd = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", HOME=str(folder))
-        os.execv(program, [program, "top", "--source", str(TOUR), "--poll", "0.1"])
+        os.execv(program, [program, "top", "--source", str(TOUR), "--poll", "0.1", *args])
+    return pid, fd
+
+
+def read_until(fd, text):
     seen = b""
-    while b"Fleet" not in seen:
-        assert select.select([fd], [], [], 5)[0], "no frame"
+    while text not in seen:
+        assert select.select([fd], [], [], 5)[0], f"no {text!r} in {seen[-300:]!r}"
         seen += os.read(fd, 65536)
-    took = (time.monotonic() - start) * 1000
+    return seen
+
+
+def quit_pty(pid, fd):
     os.write(fd, b"q")
     while True:
         try:
@@ -385,6 +395,43 @@ def first_frame_ms(program, folder):
             break
     os.close(fd)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_mouse(program, tmp_path):
+    """A click on a tab, the wheel in the plot; sequences may come in pieces."""
+    pid, fd = start_on_pty(program, tmp_path, "--at", "42", "--speed", "0.01")
+    assert b"\x1b[?1006h" in read_until(fd, b"data-loading")
+    os.write(fd, b"\x1b[<0;20;1M\x1b[<0;20;1m")
+    read_until(fd, b"why")
+    os.write(fd, b"\x1b[<0;30;1")
+    time.sleep(0.01)
+    os.write(fd, b"M\x1b[<0;30;1m")
+    read_until(fd, b"values at")
+    os.write(fd, b"\x1b[<64;40;10M")
+    read_until(fd, b"30 s")
+    quit_pty(pid, fd)
+
+
+def test_no_frame_when_nothing_changes(program, tmp_path):
+    """A paused capture costs no byte and next to no CPU."""
+    pid, fd = start_on_pty(program, tmp_path)
+    read_until(fd, b"Real")
+    os.write(fd, b"p")
+    read_until(fd, b"paused")
+    time.sleep(0.3)
+    while select.select([fd], [], [], 0.2)[0]:
+        os.read(fd, 65536)
+    assert not select.select([fd], [], [], 1.2)[0]
+    quit_pty(pid, fd)
+
+
+def first_frame_ms(program, folder):
+    """From exec to the first frame."""
+    start = time.monotonic()
+    pid, fd = start_on_pty(program, folder)
+    read_until(fd, b"Fleet")
+    took = (time.monotonic() - start) * 1000
+    quit_pty(pid, fd)
     return took
 
 

@@ -5,7 +5,7 @@
 
 void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct canvas *c,
                         struct area a);
-/* At least 56×8. What is beyond eight lines holds a chart of the last minutes. */
+/* At least 58×8. What is beyond eight lines holds a chart of the last minutes. */
 void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row, bool chosen);
 /* At least 40×5. What is beyond holds a small chart. */

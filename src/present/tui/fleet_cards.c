@@ -239,24 +239,27 @@ static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
 
 static void draw_facts(struct canvas *c, struct area a, const struct row *row)
 {
+        static const struct {
+                const char *label;
+                enum metric a, b;
+        } facts[] = {
+            {"mem", METRIC_FB_USED, METRIC_FB_TOTAL},
+            {"watt", METRIC_POWER, METRIC_POWER_LIMIT},
+            {"\u00b0C", METRIC_GPU_TEMP, METRIC_MEM_TEMP},
+            {"MHz", METRIC_SM_CLOCK, METRIC_MEM_CLOCK},
+            {"PCIe", METRIC_PCIE_RX, METRIC_PCIE_TX},
+            {"NVLink", METRIC_NVLINK_RX, METRIC_NVLINK_TX},
+            {"joule", METRIC_ENERGY, METRIC_COUNT},
+            {"replay", METRIC_PCIE_REPLAY, METRIC_PCIE_REPLAY_RATE},
+            {"procs", METRIC_PROCESSES, METRIC_COUNT},
+        };
         const struct value *m = row->sample.m;
-        int w = a.w / 3, x1 = a.x, x2 = a.x + w, x3 = a.x + 2 * w, y = a.y;
-        draw_pair(c, x1, y, 5, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
-        draw_pair(c, x2, y, 5, "watt", METRIC_POWER, m[METRIC_POWER], m[METRIC_POWER_LIMIT], "");
-        draw_pair(c, x3, y, 5, "\u00b0C", METRIC_GPU_TEMP, m[METRIC_GPU_TEMP], m[METRIC_MEM_TEMP],
-                  "");
-        y++;
-        draw_pair(c, x1, y, 5, "MHz", METRIC_SM_CLOCK, m[METRIC_SM_CLOCK], m[METRIC_MEM_CLOCK], "");
-        draw_pair(c, x2, y, 5, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
-        draw_pair(c, x3, y, 5, "NVL", METRIC_NVLINK_RX, m[METRIC_NVLINK_RX], m[METRIC_NVLINK_TX],
-                  "");
-        y++;
-        canvas_text(c, x1, y, 7, dim, "joule");
-        widget_number(c, x1 + 6, y, 5, INK_TEXT, METRIC_ENERGY, m[METRIC_ENERGY]);
-        draw_pair(c, x2, y, 5, "rply", METRIC_PCIE_REPLAY, m[METRIC_PCIE_REPLAY],
-                  m[METRIC_PCIE_REPLAY_RATE], "");
-        canvas_text(c, x3, y, 7, dim, "procs");
-        widget_number(c, x3 + 5, y, 5, INK_TEXT, METRIC_PROCESSES, m[METRIC_PROCESSES]);
+        for (int i = 0; i < (int)ARRAY_LEN(facts); i++) {
+                struct value second =
+                    facts[i].b == METRIC_COUNT ? value_missing(STATE_NONE) : m[facts[i].b];
+                draw_pair(c, a.x + i % 3 * (a.w / 3), a.y + i / 3, 6, facts[i].label, facts[i].a,
+                          m[facts[i].a], second, "");
+        }
 }
 
 static void draw_card_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,

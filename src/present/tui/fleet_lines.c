@@ -72,7 +72,7 @@ static void draw_trend(const struct line_context *l)
                               ui_bucket_ns(l->d),
                               0,
                               100,
-                              widget_class_ink(l->row->verdict.workload)};
+                              INK_DIM};
         widget_spark(l->c, l->x, l->y, l->w, &l->d->trends, &spark);
 }
 

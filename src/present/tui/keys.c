@@ -53,7 +53,7 @@ const char *key_label(int key, char buf[8])
                         return names[i].name;
         }
         if (key < 0x20)
-                snprintf(buf, 8, key ? "^%c" : "", key + 0x40);
+                snprintf(buf, 8, "^%c", key + 0x40);
         else
                 snprintf(buf, 8, "%c", (char)key);
         return buf;

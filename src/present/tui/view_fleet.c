@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define LARGE_W 56
+#define LARGE_W 58
 #define LARGE_H 8
 #define SMALL_W 40
 #define SMALL_H 5

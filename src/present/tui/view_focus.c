@@ -12,7 +12,6 @@
 #define COLUMN_MIN 56
 #define NAME_W 22
 #define VALUE_W 11
-#define AGE_W 7
 #define ITEMS_MAX (METRIC_COUNT + METRIC_GROUP_COUNT + 80)
 #define PROCESSES_MAX 64
 
@@ -92,6 +91,14 @@ static void make_items(const struct ui *ui, const struct ui_data *d, const struc
         }
 }
 
+static void draw_age(struct canvas *c, int x, int y, int w, struct value v)
+{
+        char age[16];
+        widget_age(age, sizeof(age), v.age_ms * NS_PER_MS);
+        canvas_textf(c, x, y, w, (struct style){.fg = INK_WARN}, "%s old", age);
+}
+
+/* Where the bar would be, a missing value says why and an old one how old. */
 static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y, int w,
                         const struct row *row, enum metric m)
 {
@@ -102,12 +109,14 @@ static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y,
         format_with_unit(text, sizeof(text), m, v);
         canvas_right(c, x + NAME_W, y, VALUE_W, widget_value_style(v, INK_TEXT), text);
         x += NAME_W + VALUE_W + 1;
-        w -= NAME_W + VALUE_W + 1 + AGE_W;
+        w -= NAME_W + VALUE_W + 1;
         struct value ratio = widget_ratio(row, m);
         int bar = MIN(w / 2, 16);
         if (!value_there(v))
                 canvas_text(c, x, y, bar, (struct style){.fg = INK_FAINT},
                             state_name((enum state)v.state));
+        else if (v.age_ms > 0)
+                draw_age(c, x, y, bar, v);
         else if (ratio.state != STATE_NONE && bar >= 4)
                 widget_bar(c, x, y, bar, ink, ratio);
         struct spark spark = {
@@ -117,12 +126,7 @@ static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y,
         if (metric_info(m)->unit == UNIT_SCORE)
                 spark.hi = 100;
         if (metric_info(m)->kind != METRIC_KIND_COUNTER)
-                widget_spark(c, x + bar + 1, y, w - bar - 2, &d->trends, &spark);
-        x += w;
-        if (value_there(v) && v.age_ms > 0) {
-                widget_age(text, sizeof(text), v.age_ms * NS_PER_MS);
-                canvas_right(c, x, y, AGE_W, (struct style){.fg = INK_DIM}, text);
-        }
+                widget_spark(c, x + bar + 1, y, w - bar - 1, &d->trends, &spark);
 }
 
 static void draw_process(struct canvas *c, int x, int y, int w, const struct process *p)
@@ -215,24 +219,68 @@ static int draw_reasons(struct ui *ui, struct canvas *c, struct area a, const st
         return used;
 }
 
-static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
-                      const struct row *row)
+/* How long the group at i is, up to its blank line. */
+static int group_length(const struct items *items, int i)
 {
-        struct items items;
-        make_items(ui, d, row, &items);
-        int columns = MAX(a.w / COLUMN_MIN, 1), room = columns * a.h;
-        /* Spread evenly when all fits, so that wide screens do not end in an empty column. */
-        int h = items.n <= room ? MIN((items.n + columns - 1) / columns + 1, a.h) : a.h;
-        ui->focus.scroll = MAX(MIN(ui->focus.scroll, items.n - room), 0);
-        int w = a.w / columns;
-        for (int i = 0; i < columns * h && ui->focus.scroll + i < items.n; i++)
-                draw_item(d, c, a.x + i / h * w + 1, a.y + i % h, w - 3, row,
-                          &items.list[ui->focus.scroll + i]);
-        if (ui->focus.scroll + room < items.n)
+        int n = 0;
+        while (i + n < items->n && items->list[i + n].kind != ITEM_BLANK)
+                n++;
+        return n;
+}
+
+/* Lays groups out whole in columns of height h; ret gets column and line. The columns taken. */
+static int lay_out(const struct items *items, int h, int (*ret)[2])
+{
+        int column = 0, y = 0;
+        for (int i = 0; i < items->n; i++) {
+                bool starts = i == 0 || items->list[i - 1].kind == ITEM_BLANK;
+                if (y > 0 && ((starts && y + group_length(items, i) > h) || y >= h)) {
+                        column++;
+                        y = 0;
+                }
+                ret[i][0] = column;
+                ret[i][1] = y;
+                y += y > 0 || items->list[i].kind != ITEM_BLANK;
+        }
+        return column + 1;
+}
+
+/* The lowest columns that hold everything; false when it does not fit and must be scrolled. */
+static bool fit(const struct items *items, int columns, int h, int (*ret)[2])
+{
+        for (int low = (items->n + columns - 1) / columns; low <= h; low++) {
+                if (lay_out(items, low, ret) <= columns)
+                        return true;
+        }
+        return false;
+}
+
+static void draw_marks(const struct ui *ui, struct canvas *c, struct area a, int room, int n)
+{
+        if (ui->focus.scroll + room < n)
                 canvas_right(c, a.x, a.y + a.h - 1, a.w - 1, (struct style){.fg = INK_KEY},
                              "\u25bc");
         if (ui->focus.scroll > 0)
                 canvas_right(c, a.x, a.y, a.w - 1, (struct style){.fg = INK_KEY}, "\u25b2");
+}
+
+static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row)
+{
+        struct items items;
+        int places[ITEMS_MAX][2];
+        make_items(ui, d, row, &items);
+        int columns = MAX(a.w / COLUMN_MIN, 1), w = a.w / columns, room = columns * a.h;
+        bool whole = fit(&items, columns, a.h, places);
+        ui->focus.scroll = whole ? 0 : MAX(MIN(ui->focus.scroll, items.n - room), 0);
+        for (int i = 0; i < items.n; i++) {
+                int at = i - ui->focus.scroll;
+                int column = whole ? places[i][0] : at / a.h, y = whole ? places[i][1] : at % a.h;
+                if (at >= 0 && column < columns)
+                        draw_item(d, c, a.x + column * w + 1, a.y + y, w - 3, row, &items.list[i]);
+        }
+        if (!whole)
+                draw_marks(ui, c, a, room, items.n);
 }
 
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
