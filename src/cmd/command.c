@@ -132,7 +132,8 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
         return weights_parse(text, ret, err);
 }
 
-int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
+int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
+                     struct err *err)
 {
         struct pipeline_config pc = {
             .source = {.location = config_text(config, OPT_SOURCE),
@@ -151,6 +152,15 @@ int open_pipeline(const struct config *config, bool margins, struct pipeline **r
         if (r == 0)
                 r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
                                   pc.ops->local, get_env, &pc.selection, err);
+        if (r == 0)
+                *ret = pc;
+        return r;
+}
+
+int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
+{
+        struct pipeline_config pc;
+        int r = prepare_pipeline(config, margins, &pc, err);
         return r < 0 ? r : pipeline_open(&pc, ret, err);
 }
 
