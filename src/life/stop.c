@@ -31,7 +31,9 @@ static void *wait_for_signals(void *arg)
         if (w.on_stop)
                 w.on_stop(w.arg);
         struct timespec patience = {.tv_nsec = 500000000};
-        sigtimedwait(&w.set, NULL, &patience);
+        /* A debugger or a stop and continue interrupts the wait and is no second signal. */
+        while (sigtimedwait(&w.set, NULL, &patience) < 0 && errno == EINTR)
+                ;
         _exit(128 + sig);
 }
 
