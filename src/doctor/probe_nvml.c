@@ -45,7 +45,7 @@ typedef int fn_nvmlDeviceGetMigMode(device, unsigned *, unsigned *);
 typedef int fn_nvmlDeviceGetPersistenceMode(device, int *);
 
 struct nvml {
-        void *library;
+        void *handle;
         struct nvml_probe *probe;
 };
 
@@ -53,7 +53,7 @@ struct nvml {
 static void *find(const struct nvml *n, const char *name)
 {
         snprintf(n->probe->call, sizeof(n->probe->call), "%s", name);
-        return dlsym(n->library, name);
+        return dlsym(n->handle, name);
 }
 
 /* Calls a function of the library if it has it; NVML_UNKNOWN when not. args are in parentheses. */
@@ -105,7 +105,7 @@ static void probe_gpu(const struct nvml *n, unsigned index, struct nvml_probe_gp
 static void name_error(const struct nvml *n, int code, char *ret, size_t size)
 {
         fn_nvmlErrorString *name;
-        void *symbol = dlsym(n->library, "nvmlErrorString");
+        void *symbol = dlsym(n->handle, "nvmlErrorString");
         memcpy(&name, &symbol, sizeof(name));
         const char *text = name ? name(code) : NULL;
         if (text)
@@ -116,8 +116,8 @@ static void name_error(const struct nvml *n, int code, char *ret, size_t size)
 
 static void ask(struct nvml_probe *p)
 {
-        struct nvml n = {.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), .probe = p};
-        if (!n.library) {
+        struct nvml n = {.handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), .probe = p};
+        if (!n.handle) {
                 const char *why = dlerror();
                 snprintf(p->problem, sizeof(p->problem), "%s", why ? why : "it cannot be loaded");
                 return;

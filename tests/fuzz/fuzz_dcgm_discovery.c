@@ -1,10 +1,10 @@
 /* Whatever dcgmi's listings hold, the parsers stay within their tables. */
+#include "fuzz.h"
+
 #include "read/dcgm_discovery.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct dcgm_inventory *inv)
 {

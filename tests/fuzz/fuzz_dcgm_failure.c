@@ -1,11 +1,10 @@
 /* Whatever dcgmi says before it dies, there is a message and a remedy. The first byte is the
  * status. */
+#include "fuzz.h"
+
 #include "read/dcgm_failure.h"
 
-#include <stdint.h>
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
