@@ -163,7 +163,7 @@ void check_hidepid(const struct doctor *d, struct result *ret)
                 result_say(ret, OUTCOME_NOTE, "/proc/mounts cannot be read");
                 return;
         }
-        for (char *line = text; *line;) {
+        for (const char *line = text; *line;) {
                 size_t len = strcspn(line, "\n");
                 const char *end = line + len;
                 const char *hide = memmem(line, len, "hidepid=", 8);
@@ -175,7 +175,7 @@ void check_hidepid(const struct doctor *d, struct result *ret)
                                       "you to /proc's gid= group");
                         return;
                 }
-                line = (char *)(uintptr_t)end + (*end == '\n');
+                line = end + (*end == '\n');
         }
         result_say(ret, OUTCOME_OK, "off");
 }

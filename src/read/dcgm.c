@@ -7,10 +7,9 @@
  */
 #include "base/clock.h"
 #include "read/dcgm_child.h"
-#include "read/dcgm_command.h"
 #include "read/dcgm_failure.h"
 #include "read/dcgm_local.h"
-#include "read/dmon.h"
+#include "read/dcgm_rounds.h"
 #include "read/source.h"
 
 #include <ctype.h>
@@ -42,22 +41,15 @@ struct source {
         unsigned back_off_s;
 
         struct dcgm_inventory inventory;
-        size_t expected; /* rows a round */
         struct dcgm_fields fields;
         bool fields_asked;
         enum dcgm_plan plan;
         struct dcgm_ids ids;
         enum dcgm_failure refused; /* why the plan is not the first one */
 
-        struct dmon dmon;
-        struct batcher rounds[2]; /* the one being gathered and the one given last */
-        unsigned gathering;       /* which of them */
-        int name_field, pci_field;
-        bool first_round; /* of this stream: counters have no values yet */
-        uint64_t rows;
-        bool ready; /* a round was complete while opening, and waits to be given */
-        bool given; /* a round was complete at least once */
-        int64_t round_mono_ns, round_wall_ns, due_ns;
+        struct dcgm_rounds rounds;
+        bool ready;     /* a round was complete while opening, and waits to be given */
+        int64_t due_ns; /* when to give the last round once more */
 
         uint64_t restarts;
         enum dcgm_failure last_failure;
@@ -65,16 +57,6 @@ struct source {
         size_t said_len;
         int wake; /* an eventfd that ends a wait */
 };
-
-static struct batcher *gathered(struct source *s)
-{
-        return &s->rounds[s->gathering];
-}
-
-static struct batcher *last_round(struct source *s)
-{
-        return &s->rounds[s->gathering ^ 1];
-}
 
 /* Keeps the end: the reason comes last. */
 static void keep_said(struct source *s, const char *text, size_t len)
@@ -131,7 +113,7 @@ static int fail(struct source *s, enum dcgm_failure f, int status, struct err *e
         drop_child(s);
         s->stage = STAGE_PAUSE;
         s->last_failure = f;
-        if (!s->given)
+        if (!s->rounds.any)
                 return dcgm_failure_tell(f, detail, s->config.root, err);
         s->restarts++;
         s->start_ns = clock_mono_ns() + (int64_t)s->back_off_s * NS_PER_S;
@@ -150,14 +132,12 @@ static int begin(struct source *s, enum stage stage, struct err *err)
         s->stage = stage;
         s->said_len = 0;
         s->heard_ns = clock_mono_ns();
-        s->first_round = true;
-        batcher_clear(gathered(s));
         if (stage == STAGE_GPUS)
                 s->inventory = (struct dcgm_inventory){0};
-        s->expected = dcgm_expected_rows(&s->inventory);
         if (stage == STAGE_STREAM)
                 dcgm_choose_ids(s->config.dcgm_ids, s->config.n_dcgm_ids, s->plan,
                                 s->fields_asked ? &s->fields : NULL, &s->ids);
+        dcgm_rounds_restart(&s->rounds);
         dcgm_build_command(verbs[stage], s->program, s->config.dcgm_host, &s->ids, &s->inventory,
                            s->config.poll_ns / NS_PER_MS, &command);
         int r = dcgm_child_start(&s->child, command.argv);
@@ -189,95 +169,27 @@ static void read_stderr(struct source *s)
         s->child.err_fd = -1;
 }
 
-/* The counters of a stream's first round are blank, because a window has not passed yet. */
-static bool counters_pending(const struct source *s, const struct batcher *b)
+/* Sets when the next round is overdue. Returns 1. */
+static int round_complete(struct source *s)
 {
-        bool any = false;
-        if (s->dmon.n != s->ids.n)
-                return false;
-        for (size_t i = 0; i < s->ids.n; i++) {
-                if (s->ids.id[i] < DCGM_ID_PROFILING)
-                        continue;
-                any = true;
-                for (size_t row = 0; row < b->n; row++) {
-                        if (b->readings[row].values[i].state != STATE_BLANK)
-                                return false;
-                }
-        }
-        return any;
-}
-
-static void put_text(struct batcher *b, struct raw *to, const char *text)
-{
-        size_t len = strlen(text);
-        const char *copy = len > 0 ? batcher_text(b, text, len) : NULL;
-        if (copy)
-                *to = (struct raw){.text = copy, .len = (uint16_t)len, .state = STATE_OK};
-}
-
-/* What discovery told about each entity goes beside what dmon tells. */
-static void add_identity(struct source *s, struct batcher *b)
-{
-        for (size_t row = 0; row < b->n; row++) {
-                struct raw *cells = b->cells + row * b->width;
-                const struct dcgm_gpu *gpu =
-                    dcgm_find_local(&s->inventory, b->readings[row].who.index);
-                if (gpu && s->name_field >= 0)
-                        put_text(b, &cells[s->name_field], gpu->name);
-                if (gpu && s->pci_field >= 0)
-                        put_text(b, &cells[s->pci_field], gpu->pci);
-        }
-}
-
-/* Makes the gathered round the last one. False when it has nothing to tell. */
-static bool complete_round(struct source *s)
-{
-        struct batcher *b = gathered(s);
-        bool pending = s->first_round && counters_pending(s, b);
-        s->first_round = false;
-        if (b->n == 0 || pending) {
-                batcher_clear(b);
-                return false;
-        }
-        add_identity(s, b);
-        struct batcher *other = last_round(s);
-        if (other->schema.revision != b->schema.revision)
-                other->schema = b->schema;
-        batcher_clear(other);
-        s->gathering ^= 1;
-        s->given = true;
         s->back_off_s = BACK_OFF_FIRST_S;
-        s->round_mono_ns = clock_mono_ns();
-        s->round_wall_ns = clock_wall_ns();
         s->due_ns =
-            s->round_mono_ns + s->config.poll_ns + MAX(s->config.poll_ns / 2, (int64_t)SLACK_NS);
-        return true;
+            s->rounds.mono_ns + s->config.poll_ns + MAX(s->config.poll_ns / 2, (int64_t)SLACK_NS);
+        return 1;
 }
 
 /* 1 when a round is complete, 0 when not, or a negative errno. */
 static int take_row(struct source *s, const struct line *line)
 {
-        struct batcher *b = gathered(s);
-        bool complete = false;
-        switch (dmon_take(&s->dmon, b, line)) {
-        case DMON_HEADER:
-                s->name_field = batcher_add_field(b, "DVNAM", 5);
-                s->pci_field = batcher_add_field(b, "PCBID", 5);
+        switch (dcgm_rounds_take(&s->rounds, line)) {
+        case DCGM_TAKEN:
                 return 0;
-        case DMON_ROW:
-        case DMON_CUT_ROW:
-                s->rows++;
-                return b->n >= s->expected && complete_round(s);
-        case DMON_NEXT_ROUND:
-                complete = complete_round(s);
-                int r = take_row(s, line);
-                return r < 0 ? r : complete || r > 0;
-        case DMON_UNKNOWN:
+        case DCGM_ROUND:
+                return round_complete(s);
+        case DCGM_NOT_A_ROW:
                 keep_said(s, line->s, line->len);
                 return 0;
-        case DMON_QUIET:
-                return 0;
-        case DMON_NO_MEMORY:
+        case DCGM_NO_MEMORY:
                 break;
         }
         return -ENOMEM;
@@ -376,8 +288,8 @@ static int advance(struct source *s, struct err *err)
         }
         if (r != -EAGAIN)
                 return stage_ended(s, err);
-        if (gathered(s)->n > 0 && now - s->heard_ns >= PAUSE_NS)
-                return complete_round(s);
+        if (dcgm_rounds_waiting(&s->rounds) && now - s->heard_ns >= PAUSE_NS)
+                return dcgm_rounds_complete(&s->rounds) ? round_complete(s) : 0;
         if (now - s->heard_ns >= patience(s))
                 return fail(s, DCGM_NO_ANSWER, 0, err);
         return 0;
@@ -390,7 +302,7 @@ static bool wait_for_input(struct source *s, int64_t until_ns)
                 until_ns = MIN(until_ns, s->start_ns);
         else
                 until_ns = MIN(until_ns, s->heard_ns + patience(s));
-        if (s->stage == STAGE_STREAM && gathered(s)->n > 0)
+        if (dcgm_rounds_waiting(&s->rounds))
                 until_ns = MIN(until_ns, s->heard_ns + PAUSE_NS);
         int64_t left = MAX(until_ns - clock_mono_ns(), (int64_t)0);
         struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
@@ -401,31 +313,15 @@ static bool wait_for_input(struct source *s, int64_t until_ns)
         return !(fds[0].revents & POLLIN);
 }
 
-static void give_fresh(struct source *s, struct batch *ret)
+static void give(struct source *s, bool fresh, int64_t now, struct batch *ret)
 {
-        batcher_give(last_round(s), ret);
-        ret->mono_ns = s->round_mono_ns;
-        ret->wall_ns = s->round_wall_ns;
-        ret->window_ns = s->config.poll_ns;
-}
-
-/* The last values once more, with how old they are. */
-static void give_stale(struct source *s, int64_t now, struct batch *ret)
-{
-        struct batcher *b = last_round(s);
-        int64_t age = MIN((now - s->round_mono_ns) / NS_PER_MS, (int64_t)UINT32_MAX);
-        for (size_t i = 0; i < b->n * b->width; i++) {
-                struct raw *cell = &b->cells[i];
-                if (cell->text || (cell->state != STATE_OK && cell->state != STATE_STALE))
-                        continue;
-                cell->state = STATE_STALE;
-                cell->age_ms = (uint32_t)age;
+        if (fresh) {
+                dcgm_rounds_give(&s->rounds, ret);
+        } else {
+                dcgm_rounds_give_stale(&s->rounds, now, ret);
+                s->due_ns = now + s->config.poll_ns;
         }
-        give_fresh(s, ret);
-        ret->mono_ns = now;
-        ret->wall_ns = clock_wall_ns();
-        ret->stale = true;
-        s->due_ns = now + s->config.poll_ns;
+        ret->window_ns = s->config.poll_ns;
 }
 
 static int dcgm_next(struct source *s, struct batch *ret, struct err *err)
@@ -436,11 +332,12 @@ static int dcgm_next(struct source *s, struct batch *ret, struct err *err)
                 if (r < 0)
                         return r;
                 int64_t now = clock_mono_ns();
-                if (r > 0)
-                        return give_fresh(s, ret), 1;
-                if (s->given && now >= s->due_ns)
-                        return give_stale(s, now, ret), 1;
-                if (!wait_for_input(s, s->given ? s->due_ns : INT64_MAX))
+                bool overdue = s->rounds.any && now >= s->due_ns;
+                if (r > 0 || overdue) {
+                        give(s, r > 0, now, ret);
+                        return 1;
+                }
+                if (!wait_for_input(s, s->rounds.any ? s->due_ns : INT64_MAX))
                         return 0;
         }
 }
@@ -450,9 +347,7 @@ static void dcgm_close(struct source *s)
         if (!s)
                 return;
         drop_child(s);
-        dmon_finish(&s->dmon);
-        batcher_finish(&s->rounds[0]);
-        batcher_finish(&s->rounds[1]);
+        dcgm_rounds_finish(&s->rounds);
         closep(&s->wake);
         free(s);
 }
@@ -461,7 +356,7 @@ static void dcgm_close(struct source *s)
 static int reach_first_row(struct source *s, struct err *err)
 {
         int r = begin(s, STAGE_GPUS, err);
-        while (r == 0 && s->rows == 0) {
+        while (r == 0 && s->rounds.rows == 0) {
                 int64_t until = s->heard_ns + OPEN_NS;
                 if (s->stage == STAGE_STREAM && clock_mono_ns() >= until)
                         break;
@@ -491,10 +386,7 @@ static int dcgm_open(const struct source_config *config, struct source **ret, st
         s->config = *config;
         s->child = DCGM_CHILD_NONE;
         s->back_off_s = BACK_OFF_FIRST_S;
-        s->dmon.rename = dcgm_rename;
-        s->dmon.arg = &s->inventory;
-        batcher_init(&s->rounds[0], DIALECT_DMON);
-        batcher_init(&s->rounds[1], DIALECT_DMON);
+        dcgm_rounds_init(&s->rounds, &s->inventory, &s->ids);
         s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         int r = find_program(s, err);
         if (r == 0)
@@ -522,7 +414,7 @@ static const char *dcgm_provenance(const struct source *s)
 
 static void dcgm_trouble(const struct source *s, struct source_trouble *ret)
 {
-        *ret = (struct source_trouble){.rows = s->rows, .too_long = s->lines.too_long};
+        *ret = (struct source_trouble){.rows = s->rounds.rows, .too_long = s->lines.too_long};
         if (s->refused != DCGM_FINE)
                 snprintf(ret->notice, sizeof(ret->notice), "%s, because %s; %s",
                          s->plan == DCGM_PLAN_DEVICE ? "device fields only" : "fewer counters",

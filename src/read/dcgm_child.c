@@ -88,7 +88,7 @@ static int open_pipes(struct plumbing *p)
 }
 
 /* Between fork and exec: only calls that are safe there. */
-static _Noreturn void become(const struct plumbing *p, pid_t parent, char *const argv[],
+static _Noreturn void become(const struct plumbing *p, pid_t parent, const char *const argv[],
                              char *const env[])
 {
         sigset_t none;
@@ -102,7 +102,7 @@ static _Noreturn void become(const struct plumbing *p, pid_t parent, char *const
         sigprocmask(SIG_SETMASK, &none, NULL);
         if (dup2(p->null, STDIN_FILENO) >= 0 && dup2(p->out[1], STDOUT_FILENO) >= 0 &&
             dup2(p->err[1], STDERR_FILENO) >= 0)
-                execve(argv[0], argv, env);
+                execve(argv[0], (char *const *)argv, env);
         int why = errno;
         ssize_t n = write(p->why[1], &why, sizeof(why));
         _exit(n == sizeof(why) ? 127 : 126);
@@ -119,11 +119,10 @@ static int wait_for_exec(int fd)
         return n == sizeof(why) ? -why : 0;
 }
 
-int dcgm_child_start(struct dcgm_child *c, char *const argv[])
+static int start(struct dcgm_child *c, const char *const argv[], char *const env[])
 {
         struct plumbing p;
-        CLEANUP(freep) char **env = make_environment();
-        int r = env ? open_pipes(&p) : -ENOMEM;
+        int r = open_pipes(&p);
         if (r < 0)
                 return r;
         pid_t parent = getpid();
@@ -149,6 +148,16 @@ int dcgm_child_start(struct dcgm_child *c, char *const argv[])
         p.out[0] = p.err[0] = -1;
         close_pipes(&p);
         return 0;
+}
+
+int dcgm_child_start(struct dcgm_child *c, const char *const argv[])
+{
+        char **env = make_environment();
+        if (!env)
+                return -ENOMEM;
+        int r = start(c, argv, env);
+        free(env);
+        return r;
 }
 
 bool dcgm_child_reap(struct dcgm_child *c)

@@ -32,7 +32,7 @@ bool dcgm_child_find(const char *name, const char *path, char *buf, size_t size)
  * blocked or ignored and without CUDA_VISIBLE_DEVICES. The kernel kills it when the thread that
  * started it ends, however that happens. 0 or a negative errno, that of exec included.
  */
-int dcgm_child_start(struct dcgm_child *c, char *const argv[]);
+int dcgm_child_start(struct dcgm_child *c, const char *const argv[]);
 
 /* Whether it has ended; fills status then. Does not wait. */
 bool dcgm_child_reap(struct dcgm_child *c);

@@ -66,8 +66,7 @@ struct words_to {
 static void add(struct words_to *w, const char *word)
 {
         if (w->n + 1 < ARRAY_LEN(w->command->argv))
-                w->command->argv[w->n++] =
-                    (char *)(uintptr_t)word; /* execve's type, not its deed */
+                w->command->argv[w->n++] = word;
 }
 
 static void add_stream(struct words_to *w, const struct dcgm_ids *ids,

@@ -23,7 +23,7 @@ void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
                      const struct dcgm_fields *known, struct dcgm_ids *ret);
 
 struct dcgm_command {
-        char *argv[16];
+        const char *argv[16];
         char ids[DCGM_IDS_MAX * 6];
         char entities[DCGM_GPUS_MAX * 6];
         char delay[24];

@@ -4,15 +4,15 @@
 #include <string.h>
 
 static const struct {
-        int code;
         const char *text;
-        bool refused;
         const char *message;
         const char *hint;
+        int code;
+        bool refused;
 } rows[DCGM_FAILURE_COUNT] = {
-    [DCGM_FINE] = {0, "", false, "", ""},
+    [DCGM_FINE] = {"", "", "", 0, false},
 #define DCGM_FAILURE(id, code, text, refused, message, hint)                                       \
-        [DCGM_##id] = {code, text, refused, message, hint},
+        [DCGM_##id] = {text, message, hint, code, refused},
 #include "read/dcgm_failures.def"
 #undef DCGM_FAILURE
 };

@@ -223,10 +223,10 @@ static void child_starts_clean(void **state UNUSED)
 {
         struct dcgm_child c = DCGM_CHILD_NONE;
         char out[4096];
-        char *argv[] = {(char *)"/bin/sh", (char *)"-c",
-                        (char *)"grep -E 'SigBlk|SigIgn' /proc/self/status; "
-                                "echo [$CUDA_VISIBLE_DEVICES]; cat; exit 235",
-                        NULL};
+        const char *argv[] = {"/bin/sh", "-c",
+                              "grep -E 'SigBlk|SigIgn' /proc/self/status; "
+                              "echo [$CUDA_VISIBLE_DEVICES]; cat; exit 235",
+                              NULL};
         sigset_t blocked, before;
         sigfillset(&blocked);
         setenv("CUDA_VISIBLE_DEVICES", "3", 1);
@@ -247,7 +247,7 @@ static void child_starts_clean(void **state UNUSED)
 static void child_that_cannot_start(void **state UNUSED)
 {
         struct dcgm_child c = DCGM_CHILD_NONE;
-        char *argv[] = {(char *)"/nonexistent/dcgmi", NULL};
+        const char *argv[] = {"/nonexistent/dcgmi", NULL};
         assert_int_equal(dcgm_child_start(&c, argv), -ENOENT);
         assert_int_equal(c.out_fd, -1);
         dcgm_child_stop(&c); /* fine without one */
@@ -257,8 +257,8 @@ static void stubborn_child_is_killed(void **state UNUSED)
 {
         struct dcgm_child c = DCGM_CHILD_NONE;
         char buf[16];
-        char *argv[] = {(char *)"/bin/sh", (char *)"-c",
-                        (char *)"trap '' TERM; echo up; while :; do sleep 1; done", NULL};
+        const char *argv[] = {"/bin/sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done",
+                              NULL};
         assert_int_equal(dcgm_child_start(&c, argv), 0);
         struct pollfd p = {.fd = c.out_fd, .events = POLLIN};
         assert_int_equal(poll(&p, 1, 5000), 1);
