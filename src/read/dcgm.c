@@ -51,7 +51,8 @@ struct source {
         bool ready;     /* a round was complete while opening, and waits to be given */
         int64_t due_ns; /* when to give the last round once more */
 
-        uint64_t restarts;
+        uint64_t failures; /* since the first round */
+        char down[120];    /* for provenance, while there is no stream; else empty */
         enum dcgm_failure last_failure;
         char said[SAID_MAX]; /* what is not a row, on both streams */
         size_t said_len;
@@ -115,7 +116,8 @@ static int fail(struct source *s, enum dcgm_failure f, int status, struct err *e
         s->last_failure = f;
         if (!s->rounds.any)
                 return dcgm_failure_tell(f, detail, s->config.root, err);
-        s->restarts++;
+        s->failures++;
+        snprintf(s->down, sizeof(s->down), "dcgm, stale: %s", dcgm_failure_message(f));
         s->start_ns = clock_mono_ns() + (int64_t)s->back_off_s * NS_PER_S;
         s->back_off_s = MIN(s->back_off_s * 2, (unsigned)BACK_OFF_LAST_S);
         return 0;
@@ -173,6 +175,7 @@ static void read_stderr(struct source *s)
 static int round_complete(struct source *s)
 {
         s->back_off_s = BACK_OFF_FIRST_S;
+        s->down[0] = '\0';
         s->due_ns =
             s->rounds.mono_ns + s->config.poll_ns + MAX(s->config.poll_ns / 2, (int64_t)SLACK_NS);
         return 1;
@@ -401,6 +404,8 @@ static int dcgm_open(const struct source_config *config, struct source **ret, st
 
 static const char *dcgm_provenance(const struct source *s)
 {
+        if (s->down[0])
+                return s->down;
         switch (s->plan) {
         case DCGM_PLAN_ALL:
                 break;
@@ -419,10 +424,11 @@ static void dcgm_trouble(const struct source *s, struct source_trouble *ret)
                 snprintf(ret->notice, sizeof(ret->notice), "%s, because %s; %s",
                          s->plan == DCGM_PLAN_DEVICE ? "device fields only" : "fewer counters",
                          dcgm_failure_message(s->refused), dcgm_failure_hint(s->refused));
-        else if (s->restarts > 0)
+        else if (s->failures > 0)
                 snprintf(ret->notice, sizeof(ret->notice),
-                         "dcgmi was started again %llu time%s: %s", (unsigned long long)s->restarts,
-                         s->restarts == 1 ? "" : "s", dcgm_failure_message(s->last_failure));
+                         "dcgmi failed %llu time%s, last because %s",
+                         (unsigned long long)s->failures, s->failures == 1 ? "" : "s",
+                         dcgm_failure_message(s->last_failure));
 }
 
 static void dcgm_interrupt(struct source *s)

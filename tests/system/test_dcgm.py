@@ -252,7 +252,9 @@ def test_a_dead_stream_ages_and_comes_back(dcgm):
     assert len(stale) >= 3 and ages == sorted(ages) and ages[-1] > 0.8
     assert all(r["metrics"]["power"] == 68.512 for r in stale)
     assert not rows[0]["stale"] and not rows[-1]["stale"] and rows[-1]["age"] == {}
-    assert "started again 1 time" in done.stderr and len(calls) == 6
+    assert "dcgmi failed 1 time, last because" in done.stderr and len(calls) == 6
+    assert stale[-1]["source"] == "dcgm, stale: the DCGM host engine cannot be reached"
+    assert rows[-1]["source"] == "dcgm"
 
 
 def test_a_whole_round_is_not_held_back(dcgm):
@@ -315,3 +317,40 @@ def test_dcgmi_that_never_answers(dcgm):
     done, _ = dcgm("once", {"list": {"hang": True}})
     assert done.returncode == 3 and "does not answer" in done.stderr
     assert time.monotonic() - began < 15
+
+
+def read_until(process, wanted, seconds=10):
+    """Lines of JSON up to the first for which wanted(row) holds."""
+    until, rows = time.monotonic() + seconds, []
+    while time.monotonic() < until:
+        rows.append(json.loads(process.stdout.readline()))
+        if wanted(rows[-1]):
+            return rows
+    raise AssertionError("it did not come")
+
+
+def test_a_killed_dcgmi_comes_back(program, tmp_path):
+    process, log = start(program, tmp_path, {}, "--poll", "0.1", "--format", "jsonl")
+    try:
+        read_until(process, lambda row: not row["stale"])
+        os.kill(json.loads(log.read_text().splitlines()[-1])["pid"], signal.SIGKILL)
+        read_until(process, lambda row: row["stale"])
+        rows = read_until(process, lambda row: not row["stale"])
+        assert max(row["age"].get("sm_active", 0) for row in rows) > 0.5
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=5)
+    assert process.returncode == 0
+
+
+def test_waiting_for_a_restart_is_interrupted_at_once(program, tmp_path):
+    """The engine stays down: it pauses longer and longer."""
+    streams = [{"synth": 3}, {"out": "dmon-unreachable.txt", "status": 235}]
+    process, log = start(program, tmp_path, {"streams": streams}, "--poll", "0.1", "--format", "jsonl")
+    read_until(process, lambda row: row["age"].get("sm_active", 0) > 1.5)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=5)
+    assert process.returncode == 0 and time.monotonic() - began < 0.4
+    assert "dcgmi failed 2 times, last because the DCGM host engine cannot be reached" in said
+    assert not [c for c in map(json.loads, log.read_text().splitlines()) if alive(c["pid"])]

@@ -107,7 +107,11 @@ def set_up(machine, name, text):
         (machine / name).write_text(text)
 
 
+# As the open kernel module of an H200 writes it.
+OPEN_MODULE = ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n"
+               "GCC version:  gcc version 15.3.0 (GCC) \n")
 FILES = [
+    ("proc/driver/nvidia/version", OPEN_MODULE, {"FAKE_NVML": "driver=580.159.04"}, "driver", "ok", "580.159.04"),
     ("proc/driver/nvidia/params", "RmProfilingAdminOnly: 1\n", {}, "profiling", "note", "administrators"),
     ("dev/nvidia0", None, {}, "devices", "fail", "/dev/nvidia0: No such file"),
     ("proc/driver/nvidia/version", None, {}, "driver", "fail", "not loaded"),
