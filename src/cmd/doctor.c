@@ -14,6 +14,7 @@
 #define INDENT 20
 #define WIDTH_MIN 60
 #define WIDTH_MAX 110
+#define CONCLUSION_MAX 400
 
 struct report {
         const struct check *checks[CHECKS_MAX];
@@ -65,19 +66,28 @@ static void put_wrapped(struct strbuf *out, const char *text, size_t at, size_t 
         strbuf_putc(out, '\n');
 }
 
-static const char *conclusion(const struct report *r)
+static void conclude(const struct report *r, char *buf, size_t size)
 {
+        size_t len = (size_t)snprintf(buf, size, "SM and tensor counters can be read through");
+        for (size_t i = 0, n = 0; i < r->n; i++) {
+                if (r->results[i].counters && len + 40 < size)
+                        len += (size_t)snprintf(buf + len, size - len, "%s %s", n++ ? " and" : "",
+                                                r->checks[i]->name);
+        }
         if (r->counters)
-                return "SM and tensor counters can be read: 'assay once' shows them.";
-        if (r->nothing)
-                return "Without a GPU, assay shows what others measured: a capture (--source "
-                       "FILE), an "
-                       "exporter (--source http://HOST:9400/metrics), or the DCGM engine of "
-                       "another "
-                       "machine (--backend dcgm --dcgm-host HOST).";
-        return "No source gives SM and tensor counters here: mend what fails or warns above, from "
-               "the "
-               "top. Until then assay shows what it has, and says which values are missing.";
+                snprintf(buf + len, size - len, ".");
+        else if (r->nothing)
+                snprintf(
+                    buf, size,
+                    "Without a GPU, assay shows what others measured: a capture (--source FILE), "
+                    "an exporter (--source http://HOST:9400/metrics), or the DCGM engine of "
+                    "another machine (--backend dcgm --dcgm-host HOST).");
+        else
+                snprintf(
+                    buf, size,
+                    "No source gives SM and tensor counters here: mend what fails or warns above, "
+                    "from the top. Until then assay shows what it has, and says which values are "
+                    "missing.");
 }
 
 static void write_text(const struct report *r, size_t width, struct strbuf *out)
@@ -96,8 +106,10 @@ static void write_text(const struct report *r, size_t width, struct strbuf *out)
                         put_wrapped(out, f->remedy, INDENT + 2, INDENT + 2, width);
                 }
         }
+        char end[CONCLUSION_MAX];
+        conclude(r, end, sizeof(end));
         strbuf_putc(out, '\n');
-        put_wrapped(out, conclusion(r), 0, 0, width);
+        put_wrapped(out, end, 0, 0, width);
 }
 
 static void write_json(const struct report *r, struct strbuf *out)
@@ -120,7 +132,9 @@ static void write_json(const struct report *r, struct strbuf *out)
                 strbuf_putc(out, '}');
         }
         strbuf_puts(out, "\n],\"conclusion\":");
-        json_put_string(out, conclusion(r));
+        char end[CONCLUSION_MAX];
+        conclude(r, end, sizeof(end));
+        json_put_string(out, end);
         strbuf_puts(out, "}\n");
 }
 

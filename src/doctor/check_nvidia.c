@@ -184,8 +184,11 @@ void check_profiling(const struct doctor *d, struct result *ret)
                 result_say(ret, OUTCOME_OK, "counters are open to all users");
                 return;
         }
-        result_say(ret, OUTCOME_NOTE,
-                   "counters are kept for administrators; NVML's GPM is not concerned");
+        if (doctor_gpm_works(d))
+                result_say(ret, OUTCOME_NOTE,
+                           "counters are kept for administrators; NVML's GPM is not concerned");
+        else
+                result_say(ret, OUTCOME_WARN, "counters are kept for administrators");
         result_remedy(ret,
                       "for DCGM and Nsight as a user: 'options nvidia "
                       "NVreg_RestrictProfilingToAdminUsers=0' in /etc/modprobe.d, then reboot");

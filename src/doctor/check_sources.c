@@ -40,11 +40,12 @@ static void find_holders(const struct doctor *d, char *buf, size_t size)
                 closedir(dir);
 }
 
-static void tell_failure(const struct err *err, struct result *ret)
+/* Nobody needs dcgmi where NVML gives the counters, or where there is no GPU. */
+static void tell_failure(const struct doctor *d, const struct err *err, struct result *ret)
 {
         bool absent = strstr(err->msg, "not installed") != NULL;
         result_say(ret, absent ? OUTCOME_NOTE : OUTCOME_WARN, "%s", err->msg);
-        if (!absent)
+        if (!absent || (!doctor_no_nvidia(d) && !doctor_gpm_works(d)))
                 result_remedy(ret, "%s", err->hint);
 }
 
@@ -59,7 +60,7 @@ void check_dcgm(const struct doctor *d, struct result *ret)
         config.poll_ns = NS_PER_S;
         config.location = NULL;
         if (ops->open(&config, &source, &err) < 0) {
-                tell_failure(&err, ret);
+                tell_failure(d, &err, ret);
                 return;
         }
         ops->trouble(source, &trouble);

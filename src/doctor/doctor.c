@@ -59,6 +59,15 @@ bool doctor_no_nvidia(const struct doctor *d)
         return d->n_gpus == 0 && d->nvml.count == 0;
 }
 
+bool doctor_gpm_works(const struct doctor *d)
+{
+        for (unsigned i = 0; i < d->nvml.count; i++) {
+                if (d->nvml.gpus[i].gpm == 1 && d->nvml.gpus[i].gpm_sample == NVML_OK)
+                        return true;
+        }
+        return false;
+}
+
 /* Display controllers (class 03) and accelerators (12) of NVIDIA (vendor 10de). */
 static size_t count_pci(const struct doctor *d)
 {

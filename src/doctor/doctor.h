@@ -53,5 +53,7 @@ void result_say(struct result *f, enum outcome outcome, const char *fmt, ...) PR
 void result_remedy(struct result *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Reads a small file below the root. False when it cannot be read; cut at size - 1. */
 bool doctor_read(const struct doctor *d, const char *path, char *buf, size_t size);
+/* NVML's GPM gives samples on at least one GPU. */
+bool doctor_gpm_works(const struct doctor *d);
 /* No driver and no library: one result says so, the others stay silent. */
 bool doctor_no_nvidia(const struct doctor *d);
