@@ -90,6 +90,7 @@ static int run(const struct config *config)
                 if (r != -EPIPE)
                         report_trouble(p);
         }
+        life_forget();
         pipeline_close(p);
         strbuf_finish(&e.out);
         return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;

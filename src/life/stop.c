@@ -8,51 +8,73 @@
 #include <time.h>
 #include <unistd.h>
 
-struct watch {
-        sigset_t set;
+/* Whom to tell. The lock makes sure that nobody is told who is about to be freed. */
+struct listener {
+        pthread_mutex_t lock;
         void (*on_stop)(void *arg);
         void *arg;
 };
 
 static atomic_bool stopping;
+static struct listener listener = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool life_stopping(void)
 {
         return atomic_load(&stopping);
 }
 
+static void listen_with(void (*on_stop)(void *arg), void *arg)
+{
+        pthread_mutex_lock(&listener.lock);
+        listener.on_stop = on_stop;
+        listener.arg = arg;
+        pthread_mutex_unlock(&listener.lock);
+}
+
+void life_forget(void)
+{
+        listen_with(NULL, NULL);
+}
+
+static void tell(void)
+{
+        pthread_mutex_lock(&listener.lock);
+        if (listener.on_stop)
+                listener.on_stop(listener.arg);
+        pthread_mutex_unlock(&listener.lock);
+}
+
 static void *wait_for_signals(void *arg)
 {
-        struct watch w = *(struct watch *)arg;
+        sigset_t set = *(sigset_t *)arg;
         free(arg);
         int sig = 0;
-        sigwait(&w.set, &sig);
+        sigwait(&set, &sig);
         atomic_store(&stopping, true);
-        if (w.on_stop)
-                w.on_stop(w.arg);
+        tell();
         struct timespec patience = {.tv_nsec = 500000000};
         /* A debugger or a stop and continue interrupts the wait and is no second signal. */
-        while (sigtimedwait(&w.set, NULL, &patience) < 0 && errno == EINTR)
+        while (sigtimedwait(&set, NULL, &patience) < 0 && errno == EINTR)
                 ;
         _exit(128 + sig);
 }
 
 int life_watch_signals(void (*on_stop)(void *arg), void *arg)
 {
-        struct watch *w = malloc(sizeof(*w));
-        if (!w)
+        sigset_t *set = malloc(sizeof(*set));
+        if (!set)
                 return -ENOMEM;
-        *w = (struct watch){.on_stop = on_stop, .arg = arg};
-        sigemptyset(&w->set);
-        sigaddset(&w->set, SIGINT);
-        sigaddset(&w->set, SIGTERM);
-        sigaddset(&w->set, SIGHUP);
-        pthread_sigmask(SIG_BLOCK, &w->set, NULL);
+        listen_with(on_stop, arg);
+        sigemptyset(set);
+        sigaddset(set, SIGINT);
+        sigaddset(set, SIGTERM);
+        sigaddset(set, SIGHUP);
+        pthread_sigmask(SIG_BLOCK, set, NULL);
         signal(SIGPIPE, SIG_IGN);
         pthread_t thread;
-        int r = pthread_create(&thread, NULL, wait_for_signals, w);
+        int r = pthread_create(&thread, NULL, wait_for_signals, set);
         if (r != 0) {
-                free(w);
+                free(set);
                 return -r;
         }
         pthread_detach(thread);

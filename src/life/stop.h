@@ -10,5 +10,7 @@
  * the first, ends at once with 128 + the signal. SIGPIPE is ignored. 0 or a negative errno.
  */
 int life_watch_signals(void (*on_stop)(void *arg), void *arg);
+/* After this on_stop is not called any more; to be called before what arg points to goes. */
+void life_forget(void);
 /* Whether a stop was asked for. */
 bool life_stopping(void);

@@ -57,6 +57,7 @@ struct source {
         char said[SAID_MAX]; /* what is not a row, on both streams */
         size_t said_len;
         int wake; /* an eventfd that ends a wait */
+        bool stopped;
 };
 
 /* Keeps the end: the reason comes last. */
@@ -313,7 +314,12 @@ static bool wait_for_input(struct source *s, int64_t until_ns)
                                {.fd = s->lines.buf ? s->lines.fd : -1, .events = POLLIN},
                                {.fd = s->child.err_fd, .events = POLLIN}};
         ppoll(fds, ARRAY_LEN(fds), &ts, NULL);
-        return !(fds[0].revents & POLLIN);
+        if (fds[0].revents & POLLIN) {
+                /* Reading also orders the close that follows after what the other thread did. */
+                uint64_t count;
+                s->stopped = read(s->wake, &count, sizeof(count)) > 0;
+        }
+        return !s->stopped;
 }
 
 static void give(struct source *s, bool fresh, int64_t now, struct batch *ret)
@@ -340,7 +346,7 @@ static int dcgm_next(struct source *s, struct batch *ret, struct err *err)
                         give(s, r > 0, now, ret);
                         return 1;
                 }
-                if (!wait_for_input(s, s->rounds.any ? s->due_ns : INT64_MAX))
+                if (s->stopped || !wait_for_input(s, s->rounds.any ? s->due_ns : INT64_MAX))
                         return 0;
         }
 }
