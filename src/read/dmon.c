@@ -61,6 +61,7 @@ static bool read_header(struct dmon *d, struct batcher *b, const struct line *li
                         break;
                 d->at[d->n++] = (uint16_t)start;
         }
+        d->at[d->n] = UINT16_MAX; /* the last column goes on to the end of the row */
         return true;
 }
 
@@ -104,26 +105,18 @@ static bool all_blank(const char *s, size_t len)
         return memcmp(s, blanks, len) == 0;
 }
 
-/* A row fits when every column starts at a word after a blank, or is blank altogether. */
-static bool fits(const struct dmon *d, const struct line *line)
-{
-        for (size_t i = 0; i < d->n && d->at[i] < line->len; i++) {
-                const char *cell = line->s + d->at[i];
-                if (cell[-1] != ' ')
-                        return false;
-                size_t end = i + 1 < d->n ? MIN((size_t)d->at[i + 1], line->len) : line->len;
-                if (cell[0] == ' ' && !all_blank(cell, end - d->at[i]))
-                        return false;
-        }
-        return true;
-}
-
+/*
+ * One cell: a number with nothing but blanks after it, or what the slow way makes of it. A number
+ * is followed by at least two blanks, a text that begins with one ("80 GB") by one.
+ */
 static void read_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
 {
         double v;
         size_t k = num_parse(s, len, &v);
-        if (LIKELY(k > 0 && all_blank(s + k, len - k))) {
-                *ret = (struct raw){.num = v, .state = (uint8_t)batcher_number_state(v)};
+        bool ends = k == len || (s[k] == ' ' && (k + 1 == len || s[k + 1] == ' '));
+        if (LIKELY(k > 0 && ends)) {
+                ret->num = v;
+                ret->state = (uint8_t)batcher_number_state(v);
                 return;
         }
         while (len > 0 && s[len - 1] == ' ')
@@ -140,20 +133,32 @@ static size_t trusted_len(const struct line *line)
         return len;
 }
 
-/* False when the row ends in the middle. */
-static bool by_offsets(const struct dmon *d, struct batcher *b, const struct line *line,
-                       struct raw *cells)
+enum fit { FITS, FITS_CUT, DOES_NOT_FIT };
+
+/*
+ * Fills the cells, which are all missing before. A row fits when every column starts with a word
+ * after a blank, or is blank altogether; where it does not, some cells are filled all the same.
+ */
+static enum fit by_offsets(const struct dmon *d, struct batcher *b, const struct line *line,
+                           struct raw *cells)
 {
         bool cut = line->cut && line->len < d->width;
         size_t trusted = cut ? trusted_len(line) : line->len;
         for (size_t i = 0; i < d->n; i++) {
-                size_t end = i + 1 < d->n ? MIN((size_t)d->at[i + 1], trusted) : trusted;
-                if (d->at[i] < end)
-                        read_cell(b, line->s + d->at[i], end - d->at[i], &cells[i]);
-                else
+                size_t at = d->at[i], end = MIN((size_t)d->at[i + 1], trusted);
+                const char *cell = line->s + at;
+                if (UNLIKELY(at >= end))
                         cells[i].state = cut ? STATE_ERROR : STATE_BLANK;
+                else if (UNLIKELY(cell[-1] != ' '))
+                        return DOES_NOT_FIT;
+                else if (LIKELY(cell[0] != ' '))
+                        read_cell(b, cell, end - at, &cells[i]);
+                else if (all_blank(cell, end - at))
+                        cells[i].state = STATE_BLANK;
+                else
+                        return DOES_NOT_FIT;
         }
-        return !cut;
+        return cut ? FITS_CUT : FITS;
 }
 
 /* Splits a row at blanks. False when there are more or fewer words than columns. */
@@ -180,20 +185,10 @@ static enum dmon_line add_row(const struct dmon *d, struct batcher *b, struct en
         return *ret ? DMON_ROW : DMON_NO_MEMORY;
 }
 
-static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const struct line *line)
+static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, const struct line *line)
 {
         struct entity_key key;
         struct raw *cells;
-        if (d->n == 0)
-                return DMON_UNKNOWN;
-        size_t entity_len = MIN((size_t)d->at[0], line->len);
-        if (LIKELY(fits(d, line) && line->len > d->at[0] &&
-                   read_entity(line->s, entity_len, &key))) {
-                enum dmon_line row = add_row(d, b, &key, &cells);
-                if (row == DMON_ROW && !by_offsets(d, b, line, cells))
-                        return DMON_CUT_ROW;
-                return row;
-        }
         struct words words;
         if (!by_words(d, line, &key, &words))
                 return DMON_UNKNOWN;
@@ -201,6 +196,30 @@ static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const st
         for (size_t i = 0; row == DMON_ROW && i < d->n; i++)
                 batcher_cell(b, words.w[i + 2].s, words.w[i + 2].len, &cells[i]);
         return row;
+}
+
+static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const struct line *line)
+{
+        struct entity_key key;
+        struct raw *cells;
+        if (d->n == 0)
+                return DMON_UNKNOWN;
+        if (line->len <= d->at[0] || line->s[d->at[0] - 1] != ' ' ||
+            !read_entity(line->s, d->at[0], &key))
+                return row_by_words(d, b, line);
+        enum dmon_line row = add_row(d, b, &key, &cells);
+        if (row != DMON_ROW)
+                return row;
+        switch (by_offsets(d, b, line, cells)) {
+        case FITS:
+                return DMON_ROW;
+        case FITS_CUT:
+                return DMON_CUT_ROW;
+        case DOES_NOT_FIT:
+                break;
+        }
+        batcher_drop(b);
+        return row_by_words(d, b, line);
 }
 
 static bool starts_with(const struct line *line, const char *prefix)

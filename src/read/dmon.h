@@ -5,10 +5,10 @@
 #include "read/batcher.h"
 
 struct dmon {
-        size_t n;                       /* columns of the header seen last */
-        uint16_t at[SCHEMA_FIELDS_MAX]; /* where each column starts */
-        size_t width;                   /* of a whole row, padding included */
-        char *header;                   /* the line itself, to know it again */
+        size_t n;                           /* columns of the header seen last */
+        uint16_t at[SCHEMA_FIELDS_MAX + 1]; /* where each column starts */
+        size_t width;                       /* of a whole row, padding included */
+        char *header;                       /* the line itself, to know it again */
         size_t header_len;
         /* Gives an entity its own name before it is looked up; ENTITY_OTHER has the row passed
          * over. NULL keeps the names of the stream. */
