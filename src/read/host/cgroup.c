@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 static const char *const names[CGROUP_KINDS] = {
-    [CGROUP_UNIFIED] = "",       [CGROUP_MEMORY] = "memory", [CGROUP_CPUACCT] = "cpuacct",
-    [CGROUP_CPU] = "cpu",        [CGROUP_CPUSET] = "cpuset", 
-    [CGROUP_PIDS] = "pids",      [CGROUP_FREEZER] = "freezer", [CGROUP_SYSTEMD] = "name=systemd",
+    [CGROUP_UNIFIED] = "",        [CGROUP_MEMORY] = "memory",        [CGROUP_CPUACCT] = "cpuacct",
+    [CGROUP_CPU] = "cpu",         [CGROUP_CPUSET] = "cpuset",        [CGROUP_PIDS] = "pids",
+    [CGROUP_FREEZER] = "freezer", [CGROUP_SYSTEMD] = "name=systemd",
 };
 
 static bool list_has(struct cursor list, const char *name)
@@ -30,8 +30,7 @@ static bool list_has(struct cursor list, const char *name)
 static bool take_path(struct cursor line, struct cgroup_paths *ret)
 {
         const char *first = memchr(line.s, ':', (size_t)(line.end - line.s));
-        const char *second =
-            first ? memchr(first + 1, ':', (size_t)(line.end - first - 1)) : NULL;
+        const char *second = first ? memchr(first + 1, ':', (size_t)(line.end - first - 1)) : NULL;
         if (!second || second + 1 >= line.end || second[1] != '/')
                 return false;
         struct cursor list = {first + 1, second}, path = {second + 1, line.end};
@@ -81,10 +80,9 @@ static void take_mount(struct cursor line, struct cgroup_mounts *ret)
             !cursor_word(&line, &options))
                 return;
         if (cursor_is(type, "proc") && cursor_is(w[4], "/proc"))
-                ret->hidepid = list_has(options, "hidepid=2") ||
-                               list_has(options, "hidepid=invisible") ||
-                               list_has(options, "hidepid=4") ||
-                               list_has(options, "hidepid=ptraceable");
+                ret->hidepid =
+                    list_has(options, "hidepid=2") || list_has(options, "hidepid=invisible") ||
+                    list_has(options, "hidepid=4") || list_has(options, "hidepid=ptraceable");
         if (cursor_is(type, "cgroup2"))
                 add_mount(ret, CGROUP_UNIFIED, w[3], w[4]);
         if (!cursor_is(type, "cgroup"))
@@ -151,8 +149,8 @@ static bool take_device(struct cursor *line, uint64_t *ret)
         return true;
 }
 
-void cgroup_parse_io(const char *buf, size_t n,
-                     void (*each)(const struct cgroup_io *io, void *arg), void *arg)
+void cgroup_parse_io(const char *buf, size_t n, void (*each)(const struct cgroup_io *io, void *arg),
+                     void *arg)
 {
         static const char *const keys[] = {"rbytes=", "wbytes="};
         struct cursor c = cursor_of(buf, n), line, word;

@@ -43,7 +43,7 @@ struct cgroup_counters {
         struct value cpu_s;
         struct value memory, memory_peak, memory_limit;
         struct value read, write; /* bytes of storage; version 2 only */
-        struct value quota; /* CPUs; missing when not limited */
+        struct value quota;       /* CPUs; missing when not limited */
         struct value cpuset;
 };
 
@@ -63,8 +63,8 @@ struct cgroup_io {
         uint64_t read, write;
 };
 /* io.stat of version 2. Calls each() for every device. */
-void cgroup_parse_io(const char *buf, size_t n,
-                     void (*each)(const struct cgroup_io *io, void *arg), void *arg);
+void cgroup_parse_io(const char *buf, size_t n, void (*each)(const struct cgroup_io *io, void *arg),
+                     void *arg);
 
 /*
  * The container a path belongs to: the last run of 64 hexadecimal digits. False when there is none.

@@ -164,8 +164,8 @@ static void add_io(const struct cgroup_io *io, void *arg)
         sum->io.write += io->write;
 }
 
-/* Only version 2 charges written-back pages to the group that wrote them; version 1 charges the root,
- * so its counters tell nothing about ordinary writes and are not used. */
+/* Only version 2 charges written-back pages to the group that wrote them; version 1 charges the
+ * root, so its counters tell nothing about ordinary writes and are not used. */
 static void read_io(const struct group *g, struct cgroup_counters *ret)
 {
         char folder[FOLDER_MAX], buf[FILE_MAX];

@@ -45,7 +45,8 @@ int procfs_stat(const char *buf, size_t n, struct proc_stat *ret)
 {
         struct proc_stat s = {0};
         struct cursor c = cursor_of(buf, n);
-        /* A program may name itself anything, ") R 1" included: the last bracket is the kernel's. */
+        /* A program may name itself anything, ") R 1" included: the last bracket is the kernel's.
+         */
         const char *open = memchr(buf, '(', n);
         const char *close = memrchr(buf, ')', n);
         if (!take_i32(&c, &s.pid) || s.pid <= 0 || !open || !close || close < open)

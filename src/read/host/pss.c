@@ -144,8 +144,7 @@ static int64_t estimate(const struct scan_process *q)
 }
 
 /* Puts a process into the batch, which is kept sorted oldest first and drops the youngest. */
-static void offer(struct pss *p, const struct scan_process **chosen,
-                  const struct scan_process *q)
+static void offer(struct pss *p, const struct scan_process **chosen, const struct scan_process *q)
 {
         size_t at = p->n;
         while (at > 0 && chosen[at - 1]->pss_at_ns > q->pss_at_ns)

@@ -2,7 +2,8 @@
  * What the processes of a level used, so that nothing is counted twice and nothing is forgotten.
  *
  * The kernel gives a process's own CPU time, and apart from it the time of the children it has
- * waited for (their own, and what they had waited for in turn). A level's total grows, each tick, by
+ * waited for (their own, and what they had waited for in turn). A level's total grows, each tick,
+ * by
  *
  *   own growth of each member, and
  *   growth of the waited-for time of each member, less what was last seen of those children that

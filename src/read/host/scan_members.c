@@ -8,6 +8,7 @@
 /* Who a process is may change early in its life (setuid, a move to a cgroup) and rarely later. */
 #define YOUNG_TICKS 3
 #define LOOK_AGAIN 32
+#define DEPTH_MAX 64
 
 #define STATUS_MAX 4096
 #define CGROUP_FILE_MAX 8192
@@ -151,7 +152,12 @@ static bool belongs_to_job(struct scanner *s, const struct scan_process *p,
         if (v != NOT_TOLD)
                 return v == OURS;
         /* A step that cleared its environment is still the job's child. */
-        const struct scan_process *q = parent_of(s, p);
+        struct scan_process *q = parent_of(s, p);
+        if (q && q->seen == s->tick && s->depth < DEPTH_MAX) {
+                s->depth++;
+                members_decide(s, q);
+                s->depth--;
+        }
         return p->in_job || (q && q->in_job);
 }
 
@@ -193,14 +199,17 @@ bool members_need_identity(const struct scanner *s)
 
 static bool look_is_due(const struct scanner *s, const struct scan_process *p)
 {
-        return s->tick - p->born < YOUNG_TICKS ||
-               ((uint64_t)p->pid + s->tick) % LOOK_AGAIN == 0;
+        return s->tick - p->born < YOUNG_TICKS || ((uint64_t)p->pid + s->tick) % LOOK_AGAIN == 0;
 }
 
 void members_decide(struct scanner *s, struct scan_process *p)
 {
         const unsigned process = LEVEL_BIT(LEVEL_PROCESS);
         unsigned levels = p->levels & process;
+        /* A child may have asked before its parent's turn. */
+        if (p->decided_at == s->tick || p->denied)
+                return;
+        p->decided_at = s->tick;
         p->levels_before = p->levels;
         if (wants(s, LEVEL_PROCESS) && s->config.target.pid > 0) {
                 if (p->fresh && descends(s, p))

@@ -180,8 +180,7 @@ static bool vanished(const struct scanner *s, const struct scan_process *p)
 }
 
 /* One pass over the table: the order of these passes is what makes the sums right. */
-#define FOR_EACH(s, p)                                                                             \
-        for (struct scan_process *p = (s)->procs; p < (s)->procs + (s)->n; p++)
+#define FOR_EACH(s, p) for (struct scan_process *p = (s)->procs; p < (s)->procs + (s)->n; p++)
 
 int scanner_tick(struct scanner *s, int64_t boot_ns)
 {
@@ -219,7 +218,8 @@ int scanner_tick(struct scanner *s, int64_t boot_ns)
                 else if (p->pid > 0 && !needs_reading(s, p))
                         table_close_fds(s, p);
         }
-        s->last_boot_ticks = (uint64_t)boot_ns / (uint64_t)(NS_PER_S / (int64_t)s->config.clock_ticks);
+        s->last_boot_ticks =
+            (uint64_t)boot_ns / (uint64_t)(NS_PER_S / (int64_t)s->config.clock_ticks);
         return 0;
 }
 

@@ -16,18 +16,18 @@ struct scan_target {
         int32_t pid; /* 0 for none */
         bool has_uid;
         uint32_t uid;
-        char job[SLURM_JOB_MAX]; /* "" for none */
+        char job[SLURM_JOB_MAX];          /* "" for none */
         char job_folder[CGROUP_PATH_MAX]; /* where the job's cgroups are, when already known */
-        enum cgroup_kind group_kind; /* CGROUP_KINDS for none */
+        enum cgroup_kind group_kind;      /* CGROUP_KINDS for none */
         char group[CGROUP_PATH_MAX];
 };
 
 struct scan_config {
-        int root; /* descriptor of the folder that stands for "/", borrowed */
+        int root;        /* descriptor of the folder that stands for "/", borrowed */
         unsigned levels; /* LEVEL_BIT of each that is wanted */
         struct scan_target target;
-        bool all;        /* read the figures of every process, not only of the levels' */
-        size_t fd_budget; /* descriptors that may stay open */
+        bool all;             /* read the figures of every process, not only of the levels' */
+        size_t fd_budget;     /* descriptors that may stay open */
         uint64_t clock_ticks; /* a second, as /proc counts; 0 asks the system */
         int64_t page_size;    /* 0 asks the system */
 };
@@ -51,11 +51,12 @@ struct scan_process {
         struct proc_smaps smaps;
 
         /* The scanner's own. */
-        int32_t next;   /* in its bucket or in the free list; -1 at the end */
-        uint64_t seen;  /* the tick it was listed last */
-        uint64_t born;  /* the tick it was found */
-        uint64_t read_at; /* the tick its stat was read last */
-        int stat_fd, io_fd; /* -1 when not open */
+        int32_t next;        /* in its bucket or in the free list; -1 at the end */
+        uint64_t seen;       /* the tick it was listed last */
+        uint64_t born;       /* the tick it was found */
+        uint64_t decided_at; /* the tick its levels were decided last */
+        uint64_t read_at;    /* the tick its stat was read last */
+        int stat_fd, io_fd;  /* -1 when not open */
         bool fresh, denied, beside, in_job;
         uint8_t levels_before;
         uint64_t own_before, waited_before;
@@ -67,10 +68,10 @@ struct scan_process {
 
 /* What the processes of a level used and have. */
 struct scan_sum {
-        uint64_t cpu; /* clock ticks; only grows */
+        uint64_t cpu;               /* clock ticks; only grows */
         uint64_t io[PROC_IO_COUNT]; /* only grow */
-        uint64_t ever; /* processes that ever belonged to it */
-        uint64_t rss;  /* bytes */
+        uint64_t ever;              /* processes that ever belonged to it */
+        uint64_t rss;               /* bytes */
         uint64_t processes, threads;
         uint64_t io_read, io_unread; /* processes whose I/O can be read, and cannot */
         uint64_t pss, uss;

@@ -17,7 +17,7 @@ struct scanner {
         struct scan_config config;
         int proc_fd;
         int64_t page_size;
-        uint64_t tick; /* from 1 */
+        uint64_t tick;            /* from 1 */
         uint64_t last_boot_ticks; /* the time of the tick before, in clock ticks since boot */
         uint64_t listed;
         size_t open_fds;
@@ -29,6 +29,7 @@ struct scanner {
         int32_t target_ppid;
         struct scan_leader leaders[LEADERS_MAX];
         size_t n_leaders;
+        unsigned depth; /* of members_decide */
         struct cgroup_paths job_groups;
         bool job_placed;
         struct scan_sum sums[LEVEL_COUNT];

@@ -48,13 +48,14 @@ int sysfiles_stat(const char *buf, size_t n, struct cpu_times *ret_total, struct
 int sysfiles_meminfo(const char *buf, size_t n, struct meminfo *ret)
 {
         enum { TOTAL, FREE, AVAILABLE, CACHED, SWAP_TOTAL, SWAP_FREE, COUNT };
-        static const char *const names[COUNT] = {"MemTotal:", "MemFree:",   "MemAvailable:",
-                                                 "Cached:",   "SwapTotal:", "SwapFree:"};
+        static const char *const names[COUNT] = {
+            "MemTotal:", "MemFree:", "MemAvailable:", "Cached:", "SwapTotal:", "SwapFree:"};
         uint64_t v[COUNT] = {0}, kib;
         bool there[COUNT] = {0};
         struct cursor c = cursor_of(buf, n), line, key;
         while (cursor_line(&c, &line)) {
-                if (!cursor_word(&line, &key) || !cursor_u64(&line, &kib) || kib > UINT64_MAX / 4096)
+                if (!cursor_word(&line, &key) || !cursor_u64(&line, &kib) ||
+                    kib > UINT64_MAX / 4096)
                         continue;
                 for (size_t i = 0; i < COUNT; i++) {
                         if (cursor_is(key, names[i])) {
@@ -66,8 +67,7 @@ int sysfiles_meminfo(const char *buf, size_t n, struct meminfo *ret)
         if (!there[TOTAL] || (!there[AVAILABLE] && !there[FREE]))
                 return -EBADMSG;
         *ret = (struct meminfo){.total = v[TOTAL],
-                                .available =
-                                    there[AVAILABLE] ? v[AVAILABLE] : v[FREE] + v[CACHED],
+                                .available = there[AVAILABLE] ? v[AVAILABLE] : v[FREE] + v[CACHED],
                                 .swap_total = v[SWAP_TOTAL],
                                 .swap_free = v[SWAP_FREE]};
         return 0;
@@ -83,8 +83,7 @@ int sysfiles_loadavg(const char *buf, size_t n, struct loadavg *ret)
                         return -EBADMSG;
         }
         uint64_t running, threads;
-        if (!cursor_u64(&c, &running) || c.s >= c.end || *c.s++ != '/' ||
-            !cursor_u64(&c, &threads))
+        if (!cursor_u64(&c, &running) || c.s >= c.end || *c.s++ != '/' || !cursor_u64(&c, &threads))
                 return -EBADMSG;
         *ret = (struct loadavg){load[0], load[1], load[2], threads};
         return 0;

@@ -1,4 +1,5 @@
-/* The machine's own files (/proc/stat, meminfo, …), from a buffer. Pure and bounded, as procfs.h. */
+/* The machine's own files (/proc/stat, meminfo, …), from a buffer. Pure and bounded, as procfs.h.
+ */
 #pragma once
 
 #include <stdbool.h>
