@@ -41,6 +41,15 @@ ssize_t files_reread(int fd, char *buf, size_t size)
         return (ssize_t)n;
 }
 
+ssize_t files_reread_record(int fd, char *buf, size_t size)
+{
+        ssize_t n;
+        do {
+                n = pread(fd, buf, size, 0);
+        } while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : n;
+}
+
 ssize_t files_read(int dir, const char *path, char *buf, size_t size)
 {
         CLEANUP(closep) int fd = files_open(dir, path);

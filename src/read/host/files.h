@@ -12,6 +12,11 @@ int files_open_root(const char *root);
 int files_open(int dir, const char *path);
 /* Reads from the start of an open file: how many bytes, at most size, or a negative errno. */
 ssize_t files_reread(int fd, char *buf, size_t size);
+/*
+ * The same with one call, for files that are one record: a second call, to see the end, would make
+ * the kernel write the record again.
+ */
+ssize_t files_reread_record(int fd, char *buf, size_t size);
 /* Opens, reads and closes. What is beyond size is left out. */
 ssize_t files_read(int dir, const char *path, char *buf, size_t size);
 bool files_exist(int dir, const char *path);

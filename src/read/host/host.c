@@ -43,9 +43,11 @@ static size_t fd_budget(void)
 
 static int open_parts(struct host_reader *h, struct err *err)
 {
+        bool real = !h->config.root || h->config.root[0] == '\0';
         struct scan_config sc = {.root = h->root,
                                  .levels = h->config.levels,
                                  .target = h->target.scan,
+                                 .hear_forks = real,
                                  .fd_budget = fd_budget()};
         int r = scanner_open(&sc, &h->scanner, err);
         if (r < 0)

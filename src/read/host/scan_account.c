@@ -16,6 +16,11 @@
  * were waited for did is added to the parent's own, and the same difference is taken; whether the
  * parent waited shows in the CPU times.
  *
+ * A child may end while a tick is under way: after its parent was read, so that the parent's
+ * counters show it a tick late, or between its own turn and its parent's, so that they show it a
+ * tick early. The first is carried over to the next tick; the second is noticed there, and what was
+ * counted twice is taken from what comes.
+ *
  * A process that was there long before it joins a level (by setuid, or by moving to its cgroup)
  * brings nothing along: it counts from then on.
  */
@@ -83,12 +88,34 @@ static bool started_since_last_tick(const struct scanner *s, const struct scan_p
         return s->tick == 1 || p->start + START_SLACK >= s->last_boot_ticks;
 }
 
-static uint64_t cpu_growth(const struct scanner *s, const struct scan_process *p)
+/* Growth of the waited-for time that no vanished child explains. *ret_twice: what the tick before
+ * counted of children that vanished only now. */
+static uint64_t waited_growth(struct scan_process *p, uint64_t *ret_twice)
 {
+        uint64_t grown = growth(p->waited, p->waited_before);
+        uint64_t gone = p->gone_cpu + p->gone_carry;
+        uint64_t left = growth(gone, grown);
+        *ret_twice = MIN(left, p->surplus);
+        left -= *ret_twice;
+        p->gone_carry = MIN(left, p->gone_cpu);
+        p->surplus = growth(grown, gone);
+        return p->surplus;
+}
+
+static uint64_t cpu_growth(const struct scanner *s, struct scan_process *p, uint64_t *ret_twice)
+{
+        *ret_twice = 0;
         if (p->fresh)
                 return started_since_last_tick(s, p) ? p->own + p->waited : 0;
-        return growth(p->own, p->own_before) +
-               growth(growth(p->waited, p->waited_before), p->gone_cpu);
+        return growth(p->own, p->own_before) + waited_growth(p, ret_twice);
+}
+
+static void add_cpu(struct scan_sum *sum, uint64_t grown, uint64_t twice)
+{
+        sum->cpu_debt += twice;
+        uint64_t paid = MIN(grown, sum->cpu_debt);
+        sum->cpu_debt -= paid;
+        sum->cpu += grown - paid;
 }
 
 static uint64_t io_growth(const struct scanner *s, const struct scan_process *p, size_t i)
@@ -135,6 +162,7 @@ static void add_presence(const struct scanner *s, struct scan_sum *sum,
 void account_process(struct scanner *s, struct scan_process *p)
 {
         unsigned joined = p->levels & ~p->levels_before;
+        uint64_t twice, grown = cpu_growth(s, p, &twice);
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 struct scan_sum *sum = &s->sums[l];
                 if (!(p->levels & LEVEL_BIT(l)))
@@ -144,7 +172,7 @@ void account_process(struct scanner *s, struct scan_process *p)
                         sum->ever++;
                 if ((joined & LEVEL_BIT(l)) && !p->fresh)
                         continue;
-                sum->cpu += cpu_growth(s, p);
+                add_cpu(sum, grown, twice);
                 for (size_t i = 0; i < PROC_IO_COUNT; i++)
                         sum->io[i] += io_growth(s, p, i);
         }

@@ -1,5 +1,6 @@
 /* Which levels a process belongs to. */
 #include "read/host/files.h"
+#include "read/host/forks.h"
 #include "read/host/scanner_table.h"
 
 #include <stdio.h>
@@ -64,10 +65,38 @@ static struct scan_process *parent_of(struct scanner *s, const struct scan_proce
         return q && q->start <= p->start ? q : NULL;
 }
 
+static struct scan_fork *fork_slot(struct scanner *s, int32_t pid)
+{
+        return &s->forks[(uint32_t)pid & (FORKS_MAX - 1)];
+}
+
+/* The event of a fork may be one tick older than the listing that shows the child. */
+static bool was_forked_by_us(struct scanner *s, int32_t pid)
+{
+        const struct scan_fork *f = fork_slot(s, pid);
+        return f->pid == pid && f->tick + 1 >= s->tick;
+}
+
+static void hear_fork(int32_t parent, int32_t child, void *arg)
+{
+        struct scanner *s = arg;
+        const struct scan_process *p = table_find(s, parent);
+        if ((p && (p->levels & LEVEL_BIT(LEVEL_PROCESS))) || parent == s->config.target.pid ||
+            was_forked_by_us(s, parent))
+                *fork_slot(s, child) = (struct scan_fork){child, s->tick};
+}
+
+void members_hear_forks(struct scanner *s)
+{
+        if (s->forks_fd >= 0)
+                forks_read(s->forks_fd, hear_fork, s);
+}
+
 /*
- * A new process is a descendant when it is the target, when an ancestor is a member, or when its
- * session or group was begun by one: so it is found although its parent ended before it was seen.
- * Pids go round, so a parent may come later in the table: the walk goes up through fresh ones.
+ * A new process is a descendant when it is the target, when an ancestor is a member, when the
+ * kernel told so, or when its session or group was begun by one: so it is found although its parent
+ * ended before it was seen. Pids go round, so a parent may come later in the table: the walk goes
+ * up through fresh ones.
  */
 static bool descends(struct scanner *s, const struct scan_process *p)
 {
@@ -77,7 +106,7 @@ static bool descends(struct scanner *s, const struct scan_process *p)
                         return true;
                 if (!q->fresh)
                         return false;
-                if (led_by_us(s, q))
+                if (was_forked_by_us(s, q->pid) || led_by_us(s, q))
                         return true;
                 q = parent_of(s, q);
         }

@@ -1,4 +1,5 @@
 /* Reading one process's files, with descriptors that stay open while the budget lasts. */
+#include "base/clock.h"
 #include "read/host/files.h"
 #include "read/host/scanner_table.h"
 
@@ -8,6 +9,7 @@
 
 #define STAT_MAX 1024 /* the fields used end long before */
 #define IO_MAX 512
+#define IO_NAP_NS (900 * NS_PER_MS)
 
 /* pid/name without printf: this is the path of every new process. */
 static void put_path(char path[32], int32_t pid, const char *name)
@@ -26,13 +28,13 @@ static ssize_t read_kept(struct scanner *s, int32_t pid, const char *name, int *
                          size_t size)
 {
         if (*fd >= 0)
-                return files_reread(*fd, buf, size);
+                return files_reread_record(*fd, buf, size);
         char path[32];
         put_path(path, pid, name);
         int opened = files_open(s->proc_fd, path);
         if (opened < 0)
                 return opened;
-        ssize_t n = files_reread(opened, buf, size);
+        ssize_t n = files_reread_record(opened, buf, size);
         if (n >= 0 && s->open_fds < s->config.fd_budget) {
                 *fd = opened;
                 s->open_fds++;
@@ -52,6 +54,9 @@ int scan_read_stat(struct scanner *s, struct scan_process *p)
         int r = procfs_stat(buf, (size_t)n, &st);
         if (r < 0)
                 return r;
+        if (st.own != p->own || st.waited != p->waited || p->moved_ns == 0)
+                p->moved_ns = s->now_ns;
+        p->read_ns = s->now_ns;
         p->ppid = st.ppid;
         p->pgrp = st.pgrp;
         p->session = st.session;
@@ -72,7 +77,15 @@ void scan_read_io(struct scanner *s, struct scan_process *p)
         struct proc_io io;
         p->io_known_before = p->io_state == STATE_OK;
         p->io_before = p->io;
+        /* I/O takes CPU time: who used none did none worth a look at every tick. */
+        if (p->io_known_before && p->moved_ns < p->io_ns && p->gone_cpu == 0 &&
+            s->now_ns - p->io_ns < IO_NAP_NS)
+                return;
+        p->io_ns = s->now_ns;
         ssize_t n = read_kept(s, p->pid, "io", &p->io_fd, buf, sizeof(buf));
+        /* It ended just now: what was read last stays, for its parent's counters to be compared. */
+        if (n == -ESRCH || n == -ENOENT)
+                return;
         if (n < 0) {
                 p->io_state = (enum state)files_missing(n).state;
         } else if (procfs_io(buf, (size_t)n, &io) < 0) {

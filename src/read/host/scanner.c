@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "read/host/files.h"
+#include "read/host/forks.h"
 #include "read/host/scanner_table.h"
 
 #include <dirent.h>
@@ -96,8 +97,10 @@ static int32_t parse_pid(const char *name)
  */
 static void note_listed(struct scanner *s, int32_t pid, uint64_t ino)
 {
-        struct scan_process *p = table_find(s, pid);
         s->listed++;
+        if (!s->follows)
+                return;
+        struct scan_process *p = table_find(s, pid);
         if (!p && !(p = table_add(s, pid)))
                 return;
         p->seen = s->tick;
@@ -128,12 +131,23 @@ static int list_processes(struct scanner *s)
         }
 }
 
-/* Only the levels' own processes, and what helps to account for them, is read each tick. */
-static bool needs_reading(const struct scanner *s, const struct scan_process *p)
+/*
+ * A process that has used no CPU for a second is asleep, and a fifth of a second late is soon
+ * enough to see it wake. One whose child is gone is read at once.
+ */
+#define ASLEEP_NS NS_PER_S
+#define NAP_NS (190 * NS_PER_MS)
+
+static bool may_sleep_on(const struct scanner *s, const struct scan_process *p)
 {
-        if (p->denied)
-                return false;
-        return p->levels || p->beside || s->config.all || p->born == s->tick;
+        return s->now_ns - p->moved_ns > ASLEEP_NS && s->now_ns - p->read_ns < NAP_NS &&
+               p->gone_cpu == 0 && p->gone_carry == 0;
+}
+
+/* Only the levels' own processes, and what helps to account for them, is read each tick. */
+static bool is_watched(const struct scanner *s, const struct scan_process *p)
+{
+        return !p->denied && (p->levels || p->beside || s->config.all || p->born == s->tick);
 }
 
 /* A pid that changed hands: the old process is gone, the new one is fresh. */
@@ -149,6 +163,7 @@ static void change_hands(struct scanner *s, struct scan_process *p, uint64_t sta
         p->levels = p->levels_before = 0;
         p->beside = p->in_job = false;
         p->pss_at_ns = 0;
+        p->gone_carry = p->surplus = 0;
         p->io_known_before = false;
         p->io_state = STATE_NONE;
 }
@@ -156,14 +171,13 @@ static void change_hands(struct scanner *s, struct scan_process *p, uint64_t sta
 static void read_process(struct scanner *s, struct scan_process *p)
 {
         struct scan_process before = *p;
-        p->own_before = p->own;
-        p->waited_before = p->waited;
         int r = scan_read_stat(s, p);
         if (r == -EACCES || r == -EPERM) {
                 p->denied = true;
                 table_close_fds(s, p);
         } else if (r < 0) {
                 p->seen = s->tick - 1;
+                account_vanished(s, p);
         } else {
                 change_hands(s, p, before.start, &before);
         }
@@ -182,41 +196,58 @@ static bool vanished(const struct scanner *s, const struct scan_process *p)
 /* One pass over the table: the order of these passes is what makes the sums right. */
 #define FOR_EACH(s, p) for (struct scan_process *p = (s)->procs; p < (s)->procs + (s)->n; p++)
 
+static void read_all(struct scanner *s)
+{
+        FOR_EACH(s, p)
+        {
+                if (vanished(s, p))
+                        account_vanished(s, p);
+        }
+        FOR_EACH(s, p)
+        {
+                p->own_before = p->own;
+                p->waited_before = p->waited;
+                if (alive(s, p) && is_watched(s, p) && (p->born == s->tick || !may_sleep_on(s, p)))
+                        read_process(s, p);
+        }
+}
+
+static void clean_up(struct scanner *s, struct scan_process *p)
+{
+        p->gone_cpu = 0;
+        p->gone_io = (struct proc_io){0};
+        p->fresh = false;
+        if (vanished(s, p))
+                table_remove(s, p);
+        else if (p->pid > 0 && !is_watched(s, p))
+                table_close_fds(s, p);
+}
+
 int scanner_tick(struct scanner *s, int64_t boot_ns)
 {
         s->tick++;
+        s->now_ns = boot_ns;
         account_begin(s);
         int r = list_processes(s);
         if (r < 0)
                 return r;
+        members_hear_forks(s);
+        read_all(s);
         FOR_EACH(s, p)
         {
-                if (alive(s, p) && needs_reading(s, p))
-                        read_process(s, p);
-        }
-        FOR_EACH(s, p)
-        {
-                if (alive(s, p) && !p->denied)
+                if (alive(s, p))
                         members_decide(s, p);
         }
         FOR_EACH(s, p)
         {
                 if (alive(s, p) && p->levels)
                         scan_read_io(s, p);
-                else if (vanished(s, p))
-                        account_vanished(s, p);
         }
         FOR_EACH(s, p)
         {
                 if (alive(s, p) && p->levels)
                         account_process(s, p);
-                p->gone_cpu = 0;
-                p->gone_io = (struct proc_io){0};
-                p->fresh = false;
-                if (vanished(s, p))
-                        table_remove(s, p);
-                else if (p->pid > 0 && !needs_reading(s, p))
-                        table_close_fds(s, p);
+                clean_up(s, p);
         }
         s->last_boot_ticks =
             (uint64_t)boot_ns / (uint64_t)(NS_PER_S / (int64_t)s->config.clock_ticks);
@@ -252,10 +283,15 @@ int scanner_open(const struct scan_config *config, struct scanner **ret, struct 
         memset(s->buckets, 0xff, sizeof(s->buckets));
         if (s->config.clock_ticks == 0)
                 s->config.clock_ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+        /* Without levels of processes there is nothing to do but to count. */
+        s->follows = config->all ||
+                     (config->target.pid > 0 && (config->levels & LEVEL_BIT(LEVEL_PROCESS))) ||
+                     members_need_identity(s);
         s->page_size = config->page_size ? config->page_size : sysconf(_SC_PAGESIZE);
         s->dents = malloc(SCAN_DENTS);
         s->text = malloc(SCAN_TEXT);
         s->proc_fd = files_open(config->root, "/proc");
+        s->forks_fd = config->hear_forks && config->target.pid > 0 ? forks_open() : -1;
         int r = 0;
         if (!s->dents || !s->text) {
                 r = err_set(err, -ENOMEM, "out of memory");
@@ -281,6 +317,8 @@ void scanner_close(struct scanner *s)
                 table_close_fds(s, &s->procs[i]);
         if (s->proc_fd >= 0)
                 close(s->proc_fd);
+        if (s->forks_fd >= 0)
+                close(s->forks_fd);
         free(s->procs);
         free(s->dents);
         free(s->text);

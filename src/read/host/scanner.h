@@ -27,6 +27,7 @@ struct scan_config {
         unsigned levels; /* LEVEL_BIT of each that is wanted */
         struct scan_target target;
         bool all;             /* read the figures of every process, not only of the levels' */
+        bool hear_forks;      /* ask the kernel who forks whom; for the real /proc only */
         size_t fd_budget;     /* descriptors that may stay open */
         uint64_t clock_ticks; /* a second, as /proc counts; 0 asks the system */
         int64_t page_size;    /* 0 asks the system */
@@ -62,13 +63,17 @@ struct scan_process {
         uint64_t own_before, waited_before;
         struct proc_io io_before;
         bool io_known_before;
-        uint64_t gone_cpu; /* CPU, last seen, of its children that vanished in this tick */
+        int64_t read_ns, io_ns, moved_ns; /* when stat and io were read, and CPU time last grew */
+        uint64_t gone_cpu;   /* CPU, last seen, of its children that vanished in this tick */
+        uint64_t gone_carry; /* the part of it that its counters did not show in their tick */
+        uint64_t surplus; /* waited-for CPU of the tick before that no vanished child explained */
         struct proc_io gone_io;
 };
 
 /* What the processes of a level used and have. */
 struct scan_sum {
         uint64_t cpu;               /* clock ticks; only grows */
+        uint64_t cpu_debt;          /* counted twice, to be made good by what comes */
         uint64_t io[PROC_IO_COUNT]; /* only grow */
         uint64_t ever;              /* processes that ever belonged to it */
         uint64_t rss;               /* bytes */

@@ -6,6 +6,7 @@
 #define SCAN_BUCKETS 4096
 #define SCAN_MAX 262144
 #define LEADERS_MAX 1024
+#define FORKS_MAX 4096 /* a power of 2 */
 
 /* A member of the process level that began a session or a process group. */
 struct scan_leader {
@@ -13,13 +14,21 @@ struct scan_leader {
         bool session;
 };
 
+/* A process that a member was seen to fork, and when. */
+struct scan_fork {
+        int32_t pid;
+        uint64_t tick;
+};
+
 struct scanner {
         struct scan_config config;
         int proc_fd;
+        bool follows; /* processes one by one, not only their number */
         int64_t page_size;
         uint64_t tick;            /* from 1 */
         uint64_t last_boot_ticks; /* the time of the tick before, in clock ticks since boot */
         uint64_t listed;
+        int64_t now_ns;
         size_t open_fds;
         struct scan_process *procs;
         size_t n, cap; /* slots in use or free below n */
@@ -30,6 +39,8 @@ struct scanner {
         struct scan_leader leaders[LEADERS_MAX];
         size_t n_leaders;
         unsigned depth; /* of members_decide */
+        int forks_fd;   /* -1 when the kernel does not tell */
+        struct scan_fork forks[FORKS_MAX];
         struct cgroup_paths job_groups;
         bool job_placed;
         struct scan_sum sums[LEVEL_COUNT];
@@ -52,6 +63,9 @@ int scan_read_stat(struct scanner *s, struct scan_process *p);
 void scan_read_io(struct scanner *s, struct scan_process *p);
 
 /* membership */
+/* Takes in what the kernel told of forks; after the listing, so that it knows all that is listed.
+ */
+void members_hear_forks(struct scanner *s);
 void members_decide(struct scanner *s, struct scan_process *p);
 bool members_need_identity(const struct scanner *s);
 
