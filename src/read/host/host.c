@@ -216,8 +216,6 @@ static void set_system(const struct host_reader *h, struct host *ret)
         f[FIGURE_PROCESSES] =
             hidden ? value_missing(STATE_DENIED) : value_ok((double)scanner_listed(h->scanner));
         f[FIGURE_MEMORY_LIMIT] = ret->system[SYSTEM_MEM_TOTAL];
-        ret->system[SYSTEM_CPUS_AFFINITY] = h->limits.affinity;
-        ret->system[SYSTEM_CPUS_QUOTA] = h->limits.quota;
 }
 
 int host_read(struct host_reader *h, struct host *ret, struct err *err)
@@ -231,14 +229,17 @@ int host_read(struct host_reader *h, struct host *ret, struct err *err)
                 return err_set(err, r, "cannot read /proc: %s", strerror(-r));
         if (h->pss)
                 pss_tick(h->pss, h->scanner, h->config.levels, ret->mono_ns);
-        set_system(h, ret);
-        if (h->looked_ns == 0 || ret->mono_ns - h->looked_ns >= LOOK_AGAIN_NS) {
+        bool look = h->looked_ns == 0 || ret->mono_ns - h->looked_ns >= LOOK_AGAIN_NS;
+        /* The machine's files are read for its level, and for the limits that fall back on it. */
+        if (look || (h->config.levels & LEVEL_BIT(LEVEL_SYSTEM)))
+                set_system(h, ret);
+        if (look) {
                 h->looked_ns = ret->mono_ns;
                 target_look_at_limits(h->root, &h->target, scanner_job_groups(h->scanner), ret,
                                       &h->limits);
-                ret->system[SYSTEM_CPUS_AFFINITY] = h->limits.affinity;
-                ret->system[SYSTEM_CPUS_QUOTA] = h->limits.quota;
         }
+        ret->system[SYSTEM_CPUS_AFFINITY] = h->limits.affinity;
+        ret->system[SYSTEM_CPUS_QUOTA] = h->limits.quota;
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 set_level(h, l, ret);
         return 0;

@@ -132,11 +132,11 @@ static int list_processes(struct scanner *s)
 }
 
 /*
- * A process that has used no CPU for a second is asleep, and a fifth of a second late is soon
+ * A process that has used no CPU for a second is asleep, and a quarter of a second late is soon
  * enough to see it wake. One whose child is gone is read at once.
  */
 #define ASLEEP_NS NS_PER_S
-#define NAP_NS (190 * NS_PER_MS)
+#define NAP_NS (240 * NS_PER_MS)
 
 static bool may_sleep_on(const struct scanner *s, const struct scan_process *p)
 {
