@@ -12,6 +12,7 @@ import time
 import pytest
 
 NOBODY = 65534
+AT_HOME_NOWHERE = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 FIXTURE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "proc"
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
@@ -191,7 +192,7 @@ def test_other_users_io_is_denied_not_zero(anybody):
     target = subprocess.Popen(["sleep", "20"])
     try:
         done = subprocess.run([anybody, "export", "--host", "--format", "jsonl", "--levels", "process", "--pid", str(target.pid),
-                               "--poll", "0.05", "--count", "2"], user=NOBODY, capture_output=True, text=True, check=True)
+                               "--poll", "0.05", "--count", "2"], user=NOBODY, env=AT_HOME_NOWHERE, capture_output=True, text=True, check=True)
     finally:
         target.kill()
         target.wait()
@@ -206,7 +207,7 @@ def test_other_users_io_is_denied_not_zero(anybody):
 def test_hidden_processes_are_not_counted_as_none(anybody):
     script = f"mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid={NOBODY} --clear-groups {anybody} " \
              "export --host --format jsonl --levels system,user --poll 0.05 --count 1"
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], env=AT_HOME_NOWHERE, capture_output=True, text=True, check=False)
     if "mount:" in done.stderr or "unshare:" in done.stderr:
         pytest.skip("no mount namespace can be made here")
     rows = {r["level"]: r for r in map(json.loads, done.stdout.splitlines())}
