@@ -65,6 +65,7 @@ struct level_gpu {
 };
 
 struct level_state {
+        bool asked; /* the user wants it */
         bool present;
         char why[HOST_TEXT_MAX];  /* when not present: the reason */
         char name[HOST_TEXT_MAX]; /* "1234 (python)", "alice", "77", "/user.slice", host name */
@@ -80,7 +81,7 @@ struct host_core {
 struct host {
         uint64_t tick;
         int64_t wall_ns, mono_ns;
-        int64_t interval_ns;    /* rates are over this long; 0 at the first tick */
+        int64_t interval_ns;                 /* rates are over this long; 0 at the first tick */
         uint64_t asked, taken, late, missed; /* ticks so far, this one included */
         struct level_state levels[LEVEL_COUNT];
         struct value system[SYSTEM_COUNT];

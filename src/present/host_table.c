@@ -214,11 +214,13 @@ static void write_levels(const struct host *h, unsigned width, struct strbuf *ou
 
 void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
 {
-        write_machine(h, out);
-        strbuf_putc(out, '\n');
+        if (h->levels[LEVEL_SYSTEM].present) {
+                write_machine(h, out);
+                strbuf_putc(out, '\n');
+        }
         write_levels(h, width, out);
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (!h->levels[l].present)
+                if (!h->levels[l].present && h->levels[l].asked)
                         strbuf_putf(out, "%-*s --  %s\n", LEVEL_WIDTH, level_name(l),
                                     h->levels[l].why);
         }

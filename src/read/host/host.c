@@ -186,6 +186,7 @@ static void set_level(const struct host_reader *h, enum level level, struct host
         struct level_state *l = &ret->levels[level];
         snprintf(l->name, sizeof(l->name), "%s", h->target.name[level]);
         snprintf(l->why, sizeof(l->why), "%s", h->target.why[level]);
+        l->asked = h->config.levels & LEVEL_BIT(level);
         l->present = l->why[0] == '\0';
         if (!l->present || level == LEVEL_SYSTEM)
                 return;
