@@ -1,17 +1,20 @@
 /*
  * A program whose use of a machine is known: the truth that the host's levels are compared with.
+ * Words on the command line:
  *
- *   burn [cores=N] [seconds=T] [touch=MIB] [read=BYTES] [write=BYTES] [file=PATH]
- *        [tree=1] [short=N] [ignore=1] [wait=1]
- *
- * cores    processes that each compute without a pause
- * touch    MiB that the first process allocates and writes to
- * read, write  bytes of file, past the page cache
- * tree     a child that is re-parented, and one that is re-parented in a session of its own; half
- *          of the burning children end in the middle of the time
- * short    children that compute 20 ms and end, one after the other
- * ignore   SIGCHLD is ignored: children are reaped by the kernel, and no parent learns what they
- * used wait     wait for a line on standard input before starting, and before ending
+ * cores=N      processes that each compute without a pause, for
+ * seconds=T
+ * touch=MIB    that the first process allocates, in small pages, and writes to
+ * file=PATH    which it writes, past the page cache, with
+ * write=BYTES  and reads with
+ * read=BYTES
+ * tree=1       a child that is re-parented, and one that is re-parented in a session of its own;
+ *              half of the burning children end in the middle of the time
+ * short=N      children that compute 20 ms and end, one after the other
+ * ignore=1     SIGCHLD is ignored: the kernel reaps, and no parent learns what its children used
+ * stir=T       map, touch and unmap a page for so long, which needs the lock that a reader of
+ *              smaps_rollup holds: tells how often it did and how long the longest took
+ * wait=1       wait for a line on standard input before starting, and before ending
  *
  * Prints one line: what all of it used, as getrusage and the orphans themselves told:
  *   cpu SECONDS read BYTES write BYTES touched BYTES
@@ -132,6 +135,22 @@ static void do_io(const char *path, size_t to_write, size_t to_read)
         free(buf);
 }
 
+static void stir(double seconds)
+{
+        double end = now() + seconds, worst = 0, begin;
+        long count = 0;
+        while ((begin = now()) < end) {
+                char *page =
+                    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                page[0] = 1;
+                munmap(page, 4096);
+                double took = now() - begin;
+                worst = took > worst ? took : worst;
+                count++;
+        }
+        printf("stirred %ld worst_ms %.3f ", count, worst * 1e3);
+}
+
 static void wait_for_line(void)
 {
         char line[8];
@@ -163,8 +182,12 @@ int main(int argc, char **argv)
         char *memory =
             touch ? mmap(NULL, touch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                   : NULL;
-        if (memory)
+        if (memory) {
+                madvise(memory, touch, MADV_NOHUGEPAGE);
                 memset(memory, 1, touch);
+        }
+        if (argument(argc, argv, "stir", 0) > 0)
+                stir(argument(argc, argv, "stir", 0));
         for (int i = 0; i < cores; i++)
                 start_burner(argument(argc, argv, "tree", 0) > 0 && i % 2 ? seconds / 2 : seconds,
                              ignored ? pipes[1] : -1);

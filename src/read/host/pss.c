@@ -11,7 +11,7 @@
 
 #define BATCH 64
 #define AGAIN_NS NS_PER_S            /* no process is measured more often */
-#define CREDIT_MAX (500 * NS_PER_MS) /* a quiet hour buys no long burst */
+#define CREDIT_MAX (100 * NS_PER_MS) /* a quiet hour buys no long burst */
 #define FIRST_CREDIT (20 * NS_PER_MS)
 
 /* What a process not yet measured is thought to cost: a file, and its pages. */
@@ -163,14 +163,13 @@ static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int6
         const struct scan_process *chosen[BATCH];
         size_t place = 0;
         for (struct scan_process *q; (q = scanner_each(scanner, &place));) {
-                if ((q->levels & levels) && q->rss_pages > 0 &&
+                if ((q->levels & levels) && q->rss_pages > 0 && estimate(q) <= PSS_WALK_MAX_NS &&
                     (q->pss_at_ns == 0 || mono_ns - q->pss_at_ns >= AGAIN_NS))
                         offer(p, chosen, q);
         }
         int64_t credit = p->credit_ns;
         size_t n = 0;
-        /* One whose cost is beyond any credit waits for a full one, and is paid off afterwards. */
-        for (; n < p->n && (credit >= estimate(chosen[n]) || credit >= CREDIT_MAX); n++) {
+        for (; n < p->n && credit >= estimate(chosen[n]); n++) {
                 credit -= estimate(chosen[n]);
                 p->jobs[n] = (struct job){.pid = chosen[n]->pid, .start = chosen[n]->start};
         }

@@ -1,13 +1,16 @@
 /*
  * PSS and USS on a budget. The kernel walks a process's page tables for them, which costs time in
  * proportion to its memory and can hold the process up; so a thread of its own reads smaps_rollup,
- * oldest first, and uses no more than PSS_BUDGET of one core. Ticks never wait for it.
+ * oldest first, and uses no more than PSS_BUDGET of one core. Ticks never wait for it. The process
+ * cannot map memory during the walk, so one whose walk takes longer than PSS_WALK_MAX_NS is left
+ * alone: its PSS stays missing, or grows old.
  */
 #pragma once
 
 #include "read/host/scanner.h"
 
 #define PSS_BUDGET 0.02
+#define PSS_WALK_MAX_NS 50000000
 
 struct pss;
 
