@@ -63,22 +63,30 @@ void notice(const char *fmt, ...)
         va_end(ap);
 }
 
-/* Without --backend: an address is an exporter, a file is a capture. */
-static const struct source_ops *choose_source(const struct config *config, struct err *err)
+/*
+ * What 'auto' tries on this machine, best first. The first that opens is used; one that wants
+ * counters is passed over where there are none. A source that this build lacks is passed over too.
+ */
+static const struct candidate {
+        const char *name;
+        bool need_counters;
+        const char *notice; /* told when it is used; NULL when that is what one expects */
+} candidates[] = {
+    {"nvml", true, NULL},
+    {"nvml", false, "no SM, tensor and DRAM counters: GPM needs Hopper or newer"},
+};
+
+/* Without --backend: an address is an exporter, a file is a capture. NULL: look at the machine. */
+static const char *named_source(const struct config *config)
 {
         const char *backend = config_text(config, OPT_BACKEND);
         const char *location = config_text(config, OPT_SOURCE);
         if (strcmp(backend, "auto") != 0)
-                return source_find(backend);
+                return backend;
         if (location &&
             (strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0))
-                return source_find("prometheus");
-        if (location)
-                return source_find("replay");
-        err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
-        err_hint(err, "give a capture with --source FILE, or an exporter with "
-                      "--source http://localhost:9400/metrics");
-        return NULL;
+                return "prometheus";
+        return location ? "replay" : NULL;
 }
 
 #define DEFAULT_POLL_S 1.0
@@ -127,26 +135,61 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
         return weights_parse(text, ret, err);
 }
 
+static int open_source(const struct config *config, const char *name, struct pipeline_config *pc,
+                       struct pipeline **ret, struct err *err)
+{
+        pc->ops = source_find(name);
+        if (!pc->ops)
+                return err_set(err, ERR_NO_SOURCE, "this build has no source '%s'", name);
+        int r = check_poll(config, pc->ops, &pc->source.poll_ns, err);
+        if (r == 0)
+                r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
+                                  pc->ops->local, get_env, &pc->selection, err);
+        return r < 0 ? r : pipeline_open(pc, ret, err);
+}
+
+/* The first failure is kept: it is that of the source one would expect. */
+static int open_best(const struct config *config, struct pipeline_config *pc, struct pipeline **ret,
+                     struct err *err)
+{
+        struct err first = {0};
+        int r = ERR_NO_SOURCE;
+        for (size_t i = 0; r == ERR_NO_SOURCE && i < ARRAY_LEN(candidates); i++) {
+                if (!source_find(candidates[i].name))
+                        continue;
+                pc->source.need_counters = candidates[i].need_counters;
+                r = open_source(config, candidates[i].name, pc, ret, err);
+                if (r == 0 && candidates[i].notice)
+                        notice("%s", candidates[i].notice);
+                if (first.code == 0)
+                        first = *err;
+        }
+        if (r != ERR_NO_SOURCE)
+                return r;
+        err_set(err, ERR_NO_SOURCE, "no GPU source is at hand: %s", first.msg);
+        return err_hint(err,
+                        "%s; or give a capture with --source FILE, or an exporter with "
+                        "--source http://localhost:9400/metrics",
+                        first.hint);
+}
+
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
 {
         struct pipeline_config pc = {
             .source = {.location = config_text(config, OPT_SOURCE),
                        .speed = config_number(config, OPT_SPEED),
                        .token_file = config_text(config, OPT_TOKEN_FILE),
+                       .nvml_lib = config_text(config, OPT_NVML_LIB),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
             .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
-        if (r == 0 && !(pc.ops = choose_source(config, err)))
-                r = err->code;
-        if (r == 0)
-                r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
-        if (r == 0)
-                r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
-                                  pc.ops->local, get_env, &pc.selection, err);
-        return r < 0 ? r : pipeline_open(&pc, ret, err);
+        const char *name = named_source(config);
+        if (r < 0)
+                return r;
+        return name ? open_source(config, name, &pc, ret, err) : open_best(config, &pc, ret, err);
 }
 
 static const char *plural(uint64_t n)

@@ -61,10 +61,10 @@ enum { NVML_ECC_VOLATILE = 0 };
 enum { NVML_RETIRED_DBE = 1 };
 enum { NVML_EVENT_XID = 0x8 };
 enum {
-        NVML_FIELD_MEMORY_TEMP = 82,
-        NVML_FIELD_NVLINK_TX = 138, /* KiB, cumulative; scope UINT32_MAX is all links */
-        NVML_FIELD_NVLINK_RX = 139,
-        NVML_FIELD_SLOTS = 204, /* ids below this are worth recording */
+        NVML_FI_MEMORY_TEMP = 82,
+        NVML_FI_NVLINK_TX = 138, /* KiB, cumulative; scope UINT32_MAX is all links */
+        NVML_FI_NVLINK_RX = 139,
+        NVML_FI_SLOTS = 204, /* ids below this are worth recording */
 };
 
 #define NVML_TEXT_MAX 96

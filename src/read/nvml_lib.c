@@ -104,3 +104,23 @@ const char *nvml_rc_name(int rc)
                 return "UNKNOWN";
         }
 }
+
+double nvml_field_number(const struct nvml_field_value *v)
+{
+        switch ((enum nvml_value_type)v->type) {
+        case NVML_VALUE_DOUBLE:
+                return v->value.d;
+        case NVML_VALUE_UINT:
+                return v->value.u;
+        case NVML_VALUE_ULONG:
+        case NVML_VALUE_ULONGLONG:
+                return (double)v->value.ull;
+        case NVML_VALUE_LONGLONG:
+                return (double)v->value.ll;
+        case NVML_VALUE_INT:
+                return v->value.i;
+        case NVML_VALUE_USHORT:
+                return v->value.us;
+        }
+        return 0;
+}

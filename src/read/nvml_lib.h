@@ -71,3 +71,5 @@ enum state nvml_state(int rc);
 bool nvml_is_lost(int rc);
 /* "GPU_IS_LOST" and so on; "UNKNOWN" for numbers without a name. */
 const char *nvml_rc_name(int rc);
+/* The number a field value holds, whatever its type. */
+double nvml_field_number(const struct nvml_field_value *v);

@@ -14,6 +14,8 @@ struct source_config {
         double speed;           /* of a replay, relative to real time; 0 is as fast as it is read */
         const char *token_file; /* prometheus: file that holds a bearer token; NULL for none */
         const char *root;       /* of the file system; "" for the real one */
+        const char *nvml_lib;   /* nvml: the library to load; NULL for NVIDIA's */
+        bool need_counters;     /* open only when there are SM, tensor and DRAM counters */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */
         bool (*wanted)(enum dialect dialect, const char *field, size_t len);

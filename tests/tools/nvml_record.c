@@ -136,36 +136,16 @@ static void put_RETIRED(FILE *f, const char *name, int(*call) NVML_ARGS_RETIRED,
         }
 }
 
-static double field_number(const struct nvml_field_value *v)
-{
-        switch ((enum nvml_value_type)v->type) {
-        case NVML_VALUE_DOUBLE:
-                return v->value.d;
-        case NVML_VALUE_UINT:
-                return v->value.u;
-        case NVML_VALUE_ULONG:
-        case NVML_VALUE_ULONGLONG:
-                return (double)v->value.ull;
-        case NVML_VALUE_LONGLONG:
-                return (double)v->value.ll;
-        case NVML_VALUE_INT:
-                return v->value.i;
-        case NVML_VALUE_USHORT:
-                return v->value.us;
-        }
-        return 0;
-}
-
 static void put_FIELDS(FILE *f, const char *name, int(*call) NVML_ARGS_FIELDS, nvml_device dev)
 {
-        for (unsigned id = 1; id < NVML_FIELD_SLOTS; id++) {
+        for (unsigned id = 1; id < NVML_FI_SLOTS; id++) {
                 struct nvml_field_value v = {.id = id, .scope = UINT32_MAX};
-                if (id != NVML_FIELD_NVLINK_TX && id != NVML_FIELD_NVLINK_RX)
+                if (id != NVML_FI_NVLINK_TX && id != NVML_FI_NVLINK_RX)
                         v.scope = 0;
                 int rc = call(dev, 1, &v);
                 if (rc == 0 && v.rc != NVML_INVALID_ARGUMENT)
                         fprintf(f, "%s/%u = %d %.17g %u\n", name, id, v.rc,
-                                v.rc ? 0 : field_number(&v), v.type);
+                                v.rc ? 0 : nvml_field_number(&v), v.type);
         }
 }
 
@@ -325,7 +305,7 @@ static size_t time_round(FILE *sink, nvml_device dev, nvml_event_set set, int ro
         note(i++, t, round);
 #include "read/nvml_symbols.def"
 #undef NVML_SYMBOL
-        struct nvml_field_value v = {.id = NVML_FIELD_MEMORY_TEMP};
+        struct nvml_field_value v = {.id = NVML_FI_MEMORY_TEMP};
         t = clock_mono_ns();
         NVML_CALL(&lib, field_values, dev, 1, &v);
         note(i++, t, round);
@@ -407,7 +387,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "nvml_record: %s\n", err.msg);
                 return 3;
         }
-        int rc = NVML_CALL(&lib, init);
+        int rc = lib.init ? lib.init() : NVML_FUNCTION_NOT_FOUND;
         if (rc != 0 || NVML_CALL(&lib, device_count, &n) != 0 ||
             NVML_CALL(&lib, handle_by_index, 0, &dev) != 0) {
                 fprintf(stderr, "nvml_record: NVML gives no GPU (%d)\n", rc);
@@ -421,6 +401,7 @@ int main(int argc, char **argv)
                 try_spacings(dev);
         else
                 record(stdout, n);
-        NVML_CALL(&lib, shutdown);
+        if (lib.shutdown)
+                lib.shutdown();
         return 0;
 }
