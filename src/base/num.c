@@ -68,7 +68,8 @@ static double slow_parse(const char *s, size_t n)
         return strtod(buf, NULL);
 }
 
-size_t num_parse(const char *s, size_t n, double *ret)
+/* Any number, however long. */
+static size_t parse_any(const char *s, size_t n, double *ret)
 {
         struct scan scan = {0};
         size_t i = 0;
@@ -94,6 +95,28 @@ size_t num_parse(const char *s, size_t n, double *ret)
         else
                 return *ret = slow_parse(s, i), i;
         *ret = negative ? -v : v;
+        return i;
+}
+
+size_t num_parse(const char *s, size_t n, double *ret)
+{
+        size_t i = n > 0 && s[0] == '-', first = i;
+        uint64_t mantissa = 0;
+        while (i < n && is_digit(s[i]))
+                mantissa = mantissa * 10 + (uint64_t)(s[i++] - '0');
+        size_t digits = i - first, decimals = 0;
+        if (i < n && s[i] == '.') {
+                size_t point = ++i;
+                while (i < n && is_digit(s[i]))
+                        mantissa = mantissa * 10 + (uint64_t)(s[i++] - '0');
+                decimals = i - point;
+        }
+        /* Up to 15 digits the mantissa is exact, so one division rounds correctly. */
+        bool more = i < n && (s[i] == 'e' || s[i] == 'E' || s[i] == '+');
+        if (UNLIKELY(digits == 0 || digits + decimals > 15 || more))
+                return parse_any(s, n, ret);
+        double v = decimals ? (double)mantissa / exact_pow10[decimals] : (double)mantissa;
+        *ret = first ? -v : v;
         return i;
 }
 

@@ -63,6 +63,11 @@ void notice(const char *fmt, ...)
         va_end(ap);
 }
 
+static bool is_address(const char *location)
+{
+        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
+}
+
 /*
  * What 'auto' tries on this machine, best first. The first that opens is used; one that wants
  * counters is passed over where there are none. A source that this build lacks is passed over too.
@@ -79,14 +84,13 @@ static const struct candidate {
 /* Without --backend: an address is an exporter, a file is a capture. NULL: look at the machine. */
 static const char *named_source(const struct config *config)
 {
-        const char *backend = config_text(config, OPT_BACKEND);
         const char *location = config_text(config, OPT_SOURCE);
+        const char *backend = config_text(config, OPT_BACKEND);
         if (strcmp(backend, "auto") != 0)
                 return backend;
-        if (location &&
-            (strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0))
-                return "prometheus";
-        return location ? "replay" : NULL;
+        if (!location)
+                return NULL;
+        return is_address(location) ? "prometheus" : "replay";
 }
 
 #define DEFAULT_POLL_S 1.0
