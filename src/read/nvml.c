@@ -13,6 +13,7 @@
 #define FIRST_PATIENCE_NS NS_PER_S
 #define PATIENCE_SHORTEST_NS (60 * NS_PER_MS)
 #define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
+#define FACT_CADENCE_NS (600 * NS_PER_S) /* what is read so rarely does not age */
 #define WIDTH (NVML_TEXT_COUNT + (size_t)NVML_FIELD_COUNT)
 
 struct source {
@@ -159,8 +160,9 @@ static struct raw cell_of(const struct nvml_row *row, enum nvml_field f, int64_t
         struct nvml_cell c = row->cell[f];
         struct raw raw = {.num = c.v, .state = c.state};
         int64_t read_ns = row->read_ns[nvml_field_lane(f)];
-        bool each_tick = nvml_lane_cadence_ns(nvml_field_lane(f)) == 0;
-        if (c.state != STATE_OK || (fresh && each_tick))
+        int64_t cadence = nvml_lane_cadence_ns(nvml_field_lane(f));
+        bool timeless = cadence == 0 || cadence >= FACT_CADENCE_NS;
+        if (c.state != STATE_OK || (fresh && timeless))
                 return raw;
         raw.age_ms = age_ms(now_ns, read_ns > 0 ? read_ns : at_ns);
         if (!fresh)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define FIRST_WINDOW_NS (250 * NS_PER_MS)
+#define FIRST_EVENTS_NS (50 * NS_PER_MS) /* in time for the first beat */
 #define EVENT_PERIOD_NS (500 * NS_PER_MS)
 #define COUNT_PERIOD_NS (5 * NS_PER_S)
 #define INIT_PATIENCE_NS (10 * NS_PER_S) /* drivers without persistence need seconds */
@@ -259,9 +260,9 @@ static void watch_events(struct nvml_hub *hub, struct nvml_events *events,
 static void manage(struct nvml_hub *hub, struct nvml_events *events)
 {
         nvml_device known[NVML_GPUS_MAX] = {0};
-        int64_t counted_ns = clock_mono_ns();
+        int64_t counted_ns = clock_mono_ns(), period = FIRST_EVENTS_NS;
         pthread_mutex_lock(&hub->lock);
-        while (sleep_until(hub, clock_mono_ns() + EVENT_PERIOD_NS)) {
+        for (; sleep_until(hub, clock_mono_ns() + period); period = EVENT_PERIOD_NS) {
                 unsigned count = 0;
                 pthread_mutex_unlock(&hub->lock);
                 watch_events(hub, events, known);

@@ -1,0 +1,154 @@
+#include "scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void die(const char *what, const char *line)
+{
+        fprintf(stderr, "fake NVML: %s: %s\n", what, line);
+        abort();
+}
+
+static void *make(size_t size)
+{
+        void *p = calloc(1, size);
+        if (!p)
+                die("out of memory", "");
+        return p;
+}
+
+static struct node *add_node(struct node *parent, int index, int gi, int ci)
+{
+        struct node *n = make(sizeof(*n));
+        *n = (struct node){.parent = parent, .index = index, .gi = gi, .ci = ci};
+        return n;
+}
+
+static void add_slice(struct node *gpu, int gi, int ci)
+{
+        struct node **end = &gpu->slices;
+        while (*end)
+                end = &(*end)->next;
+        *end = add_node(gpu, gpu->index, gi, ci);
+        gpu->n_slices++;
+}
+
+/* "copy" shares the answers; lines that follow come before them in the list. */
+static struct node *open_section(struct scenario *s, const char *line)
+{
+        int a, b;
+        struct node *gpu = s->n > 0 ? s->gpu[s->n - 1] : NULL;
+        if (gpu && sscanf(line, "[mig %d %d]", &a, &b) == 2) {
+                add_slice(gpu, a, b);
+                struct node *last = gpu->slices;
+                while (last->next)
+                        last = last->next;
+                return last;
+        }
+        if (strncmp(line, "[gpu", 4) != 0 || s->n == GPUS_MAX)
+                die("not a section", line);
+        s->gpu[s->n] = add_node(NULL, (int)s->n, -1, -1);
+        if (sscanf(line, "[gpu copy %d]", &a) == 1 && a < (int)s->n)
+                s->gpu[s->n]->answers = s->gpu[a]->answers;
+        return s->gpu[s->n++];
+}
+
+static void read_value(struct answer *a, char *value)
+{
+        char *delay = strstr(value, " delay ");
+        if (delay) {
+                a->delay_ms = atof(delay + 7);
+                *delay = '\0';
+        }
+        a->hang = strcmp(value, "hang") == 0;
+        a->none = strcmp(value, "-") == 0;
+        char *end;
+        a->rc = (int)strtol(value, &end, 10);
+        while (*end == ' ')
+                end++;
+        a->text = strdup(end);
+}
+
+static void add_answer(struct node *node, char *line)
+{
+        struct answer *a = make(sizeof(*a));
+        if (line[0] == '@')
+                a->from_s = strtod(line + 1, &line);
+        while (*line == ' ')
+                line++;
+        char *equals = strstr(line, " = ");
+        if (!equals)
+                die("no answer", line);
+        *equals = '\0';
+        a->name = strdup(line);
+        read_value(a, equals + 3);
+        a->next = node->answers;
+        node->answers = a;
+}
+
+static void add_line(struct scenario *s, struct node **section, char *line)
+{
+        line[strcspn(line, "\r\n")] = '\0';
+        while (*line == ' ')
+                line++;
+        if (line[0] == '\0' || line[0] == '#')
+                return;
+        if (line[0] == '[') {
+                *section = open_section(s, line);
+                return;
+        }
+        if (strncmp(line, "missing ", 8) == 0) {
+                char answer[200];
+                snprintf(answer, sizeof(answer), "%.150s = 13", line + 8);
+                add_answer(&s->system, answer);
+                return;
+        }
+        add_answer(*section, line);
+}
+
+void scenario_load(struct scenario *s, const char *path)
+{
+        char line[8192];
+        struct node *section = &s->system;
+        FILE *f = path ? fopen(path, "r") : NULL;
+        if (!f)
+                die("cannot read the scenario; set FAKE_NVML", path ? path : "");
+        while (fgets(line, sizeof(line), f))
+                add_line(s, &section, line);
+        fclose(f);
+}
+
+static const struct answer *latest(const struct node *node, const char *name, double now_s)
+{
+        for (const struct answer *a = node->answers; a; a = a->next) {
+                if (a->from_s <= now_s && strcmp(a->name, name) == 0)
+                        return a->none ? NULL : a;
+        }
+        return NULL;
+}
+
+const struct answer *scenario_find(const struct node *node, const char *name, double now_s)
+{
+        const struct answer *a = NULL;
+        if (node->parent)
+                a = latest(node->parent, "*", now_s);
+        if (!a)
+                a = latest(node, "*", now_s);
+        return a ? a : latest(node, name, now_s);
+}
+
+int scenario_numbers(const struct answer *a, double ret[NUMBERS_MAX])
+{
+        int n = 0;
+        const char *s = a->text;
+        while (n < NUMBERS_MAX) {
+                char *end;
+                ret[n] = strtod(s, &end);
+                if (end == s)
+                        break;
+                n++;
+                s = end + (*end == ':');
+        }
+        return n;
+}
