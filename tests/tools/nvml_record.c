@@ -3,7 +3,7 @@
  * the fake library (the format is described in tests/fakes/nvml/README.md).
  *
  *   nvml_record [--lib PATH]              the scenario, to standard output
- *   nvml_record --time [ROUNDS]           what each call costs when repeated ten times a second
+ *   nvml_record --time [ROUNDS [MS]]      what each call costs, MS apart (50): elapsed and CPU time
  *   nvml_record --spacing                 which distances of two GPM samples give a window
  */
 #include "base/attr.h"
@@ -277,54 +277,68 @@ static void record(FILE *f, unsigned n)
 
 /* What a call costs: the first time, then ten times a second. */
 struct cost {
-        double first, sum, max;
+        double first, sum, max, cpu;
 };
 static struct cost costs[256];
 
-static void note(size_t i, int64_t started, int round)
+static int64_t cpu_ns(void)
+{
+        struct timespec ts;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+        return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+static void note(size_t i, int64_t started, int64_t cpu_started, int round)
 {
         double us = (double)(clock_mono_ns() - started) / 1000;
-        if (round == 0)
+        if (round == 0) {
                 costs[i].first = us;
-        else
-                costs[i].sum += us;
-        if (round > 0)
-                costs[i].max = MAX(costs[i].max, us);
+                return;
+        }
+        costs[i].sum += us;
+        costs[i].cpu += (double)(cpu_ns() - cpu_started) / 1000;
+        costs[i].max = MAX(costs[i].max, us);
 }
 
 static size_t time_round(FILE *sink, nvml_device dev, nvml_event_set set, int round)
 {
         size_t i = 0;
-        int64_t t;
+        int64_t t, c;
         struct nvml_event event;
         unsigned count;
 #define NVML_SYMBOL(member, shape, name, older)                                                    \
+        c = cpu_ns();                                                                              \
         t = clock_mono_ns();                                                                       \
         if (lib.member && strcmp(name, "nvmlDeviceGetFieldValues") != 0)                           \
                 put_##shape(sink, name, lib.member, dev);                                          \
-        note(i++, t, round);
+        note(i++, t, c, round);
 #include "read/nvml_symbols.def"
 #undef NVML_SYMBOL
         struct nvml_field_value v = {.id = NVML_FI_MEMORY_TEMP};
+        c = cpu_ns();
         t = clock_mono_ns();
         NVML_CALL(&lib, field_values, dev, 1, &v);
-        note(i++, t, round);
+        note(i++, t, c, round);
+        c = cpu_ns();
         t = clock_mono_ns();
         NVML_CALL(&lib, gpm_sample, dev, round % 2 ? sample_b : sample_a);
-        note(i++, t, round);
+        note(i++, t, c, round);
+        c = cpu_ns();
         t = clock_mono_ns();
         NVML_CALL(&lib, gpm_metrics, &get);
-        note(i++, t, round);
+        note(i++, t, c, round);
+        c = cpu_ns();
         t = clock_mono_ns();
         NVML_CALL(&lib, event_wait, set, &event, 0);
-        note(i++, t, round);
+        note(i++, t, c, round);
+        c = cpu_ns();
         t = clock_mono_ns();
         NVML_CALL(&lib, device_count, &count);
-        note(i++, t, round);
+        note(i++, t, c, round);
         return i;
 }
 
-static void time_calls(nvml_device dev, int rounds)
+static void time_calls(nvml_device dev, int rounds, int ms)
 {
         static const char *const names[] = {
 #define NVML_SYMBOL(member, shape, name, older) name,
@@ -341,13 +355,13 @@ static void time_calls(nvml_device dev, int rounds)
         window(dev, 200 * NS_PER_MS);
         for (int round = 0; sink && round <= rounds; round++) {
                 n = time_round(sink, dev, set, round);
-                pause_ns(50 * NS_PER_MS);
+                pause_ns(ms * NS_PER_MS);
         }
-        printf("%-45s %10s %10s %10s\n", "us", "first", "mean", "max");
+        printf("%-45s %10s %10s %10s %10s\n", "us", "first", "mean", "max", "mean CPU");
         for (size_t i = 0; i < n; i++) {
                 if (costs[i].first > 0.5 || costs[i].max > 0.5)
-                        printf("%-45s %10.1f %10.1f %10.1f\n", names[i], costs[i].first,
-                               costs[i].sum / rounds, costs[i].max);
+                        printf("%-45s %10.1f %10.1f %10.1f %10.1f\n", names[i], costs[i].first,
+                               costs[i].sum / rounds, costs[i].max, costs[i].cpu / rounds);
         }
         NVML_CALL(&lib, event_free, set);
         if (sink)
@@ -396,7 +410,7 @@ int main(int argc, char **argv)
         NVML_CALL(&lib, gpm_alloc, &sample_a);
         NVML_CALL(&lib, gpm_alloc, &sample_b);
         if (strcmp(mode, "--time") == 0)
-                time_calls(dev, argc > 2 ? atoi(argv[2]) : 50);
+                time_calls(dev, argc > 2 ? atoi(argv[2]) : 50, argc > 3 ? atoi(argv[3]) : 50);
         else if (strcmp(mode, "--spacing") == 0)
                 try_spacings(dev);
         else
