@@ -20,6 +20,7 @@ struct source {
         struct nvml_hub *hub;
         uint64_t next_beat;
         bool given; /* a batch was */
+        int64_t last_mono_ns;
         size_t n, cap;
         struct nvml_row *row; /* copies: the threads go on writing theirs */
         struct raw *cells;    /* WIDTH a row */
@@ -226,6 +227,10 @@ static bool collect(struct source *s, uint64_t beat, struct batch *ret)
                         fill(s, s->n++, slot, now, fresh);
         }
         ret->stale = fresh_gpus == 0;
+        /* News that came late was measured before the last batch was given out as stale. */
+        if (ret->mono_ns <= s->last_mono_ns)
+                ret->mono_ns = now;
+        s->last_mono_ns = ret->mono_ns;
         ret->readings = s->reading;
         ret->n = s->n;
         return true;

@@ -52,7 +52,6 @@ static void each_half_second(void)
 static void each_second(void)
 {
         unsigned v, period;
-        uint64_t energy;
         struct nvml_field_value field = {.id = NVML_FI_MEMORY_TEMP};
         static struct nvml_process_info processes[1024];
         lib.encoder(dev, &v, &period);
@@ -60,7 +59,6 @@ static void each_second(void)
         lib.jpeg(dev, &v, &period);
         lib.ofa(dev, &v, &period);
         lib.field_values(dev, 1, &field);
-        lib.energy(dev, &energy);
         lib.pcie_gen(dev, &v);
         lib.pcie_width(dev, &v);
         v = ARRAY_LEN(processes);
@@ -81,7 +79,8 @@ static void each_five_seconds(void)
 {
         unsigned v[4];
         struct nvml_bar1 bar1;
-        uint64_t ecc;
+        uint64_t ecc, energy;
+        lib.energy(dev, &energy);
         lib.power_limit(dev, v);
         lib.bar1(dev, &bar1);
         lib.ecc_errors(dev, NVML_ECC_CORRECTED, NVML_ECC_VOLATILE, &ecc);

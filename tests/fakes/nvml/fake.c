@@ -1,6 +1,7 @@
 /* The library's functions, answered from the scenario. One function a shape, one row a symbol. */
 #include "read/nvml_lib.h"
 
+#include "fake.h"
 #include "scenario.h"
 
 #include <math.h>
@@ -27,17 +28,15 @@ struct taken {
         struct node *node;
 };
 
-/* From then on, time is what the test says. */
-EXPORT void fake_nvml_set_clock(int64_t ns);
-EXPORT int64_t fake_nvml_samples(void);
-EXPORT int64_t fake_nvml_calls(void);
+EXPORT fake_nvml_set_clock_fn fake_nvml_set_clock;
+EXPORT fake_nvml_load_fn fake_nvml_load;
+EXPORT fake_nvml_count_fn fake_nvml_samples, fake_nvml_calls;
 
 EXPORT void fake_nvml_set_clock(int64_t ns)
 {
         atomic_store(&virtual_ns, ns);
 }
 
-/* How many GPM samples are allocated. */
 EXPORT int64_t fake_nvml_samples(void)
 {
         return atomic_load(&live_samples);
@@ -61,6 +60,14 @@ static int64_t now_ns(void)
 static void load(void)
 {
         scenario_load(&scenario, getenv("FAKE_NVML"));
+        atomic_store(&started_ns, now_ns());
+}
+
+EXPORT void fake_nvml_load(const char *path)
+{
+        pthread_once(&once, load);
+        scenario_free(&scenario);
+        scenario_load(&scenario, path);
         atomic_store(&started_ns, now_ns());
 }
 

@@ -1,5 +1,6 @@
 #include "scenario.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,27 +11,49 @@ static void die(const char *what, const char *line)
         abort();
 }
 
-static void *make(size_t size)
+struct block {
+        struct block *next;
+        max_align_t data[];
+};
+
+static void *make(struct scenario *s, size_t size)
 {
-        void *p = calloc(1, size);
-        if (!p)
+        struct block *b = calloc(1, sizeof(*b) + size);
+        if (!b)
                 die("out of memory", "");
-        return p;
+        b->next = s->blocks;
+        s->blocks = b;
+        return b->data;
 }
 
-static struct node *add_node(struct node *parent, int index, int gi, int ci)
+static char *copy(struct scenario *s, const char *text)
 {
-        struct node *n = make(sizeof(*n));
+        return strcpy(make(s, strlen(text) + 1), text);
+}
+
+void scenario_free(struct scenario *s)
+{
+        while (s->blocks) {
+                struct block *b = s->blocks;
+                s->blocks = b->next;
+                free(b);
+        }
+        *s = (struct scenario){0};
+}
+
+static struct node *add_node(struct scenario *s, struct node *parent, int index, int gi, int ci)
+{
+        struct node *n = make(s, sizeof(*n));
         *n = (struct node){.parent = parent, .index = index, .gi = gi, .ci = ci};
         return n;
 }
 
-static void add_slice(struct node *gpu, int gi, int ci)
+static void add_slice(struct scenario *s, struct node *gpu, int gi, int ci)
 {
         struct node **end = &gpu->slices;
         while (*end)
                 end = &(*end)->next;
-        *end = add_node(gpu, gpu->index, gi, ci);
+        *end = add_node(s, gpu, gpu->index, gi, ci);
         gpu->n_slices++;
 }
 
@@ -40,7 +63,7 @@ static struct node *open_section(struct scenario *s, const char *line)
         int a, b;
         struct node *gpu = s->n > 0 ? s->gpu[s->n - 1] : NULL;
         if (gpu && sscanf(line, "[mig %d %d]", &a, &b) == 2) {
-                add_slice(gpu, a, b);
+                add_slice(s, gpu, a, b);
                 struct node *last = gpu->slices;
                 while (last->next)
                         last = last->next;
@@ -48,13 +71,13 @@ static struct node *open_section(struct scenario *s, const char *line)
         }
         if (strncmp(line, "[gpu", 4) != 0 || s->n == GPUS_MAX)
                 die("not a section", line);
-        s->gpu[s->n] = add_node(NULL, (int)s->n, -1, -1);
+        s->gpu[s->n] = add_node(s, NULL, (int)s->n, -1, -1);
         if (sscanf(line, "[gpu copy %d]", &a) == 1 && a < (int)s->n)
                 s->gpu[s->n]->answers = s->gpu[a]->answers;
         return s->gpu[s->n++];
 }
 
-static void read_value(struct answer *a, char *value)
+static void read_value(struct scenario *s, struct answer *a, char *value)
 {
         char *delay = strstr(value, " delay ");
         if (delay) {
@@ -67,12 +90,12 @@ static void read_value(struct answer *a, char *value)
         a->rc = (int)strtol(value, &end, 10);
         while (*end == ' ')
                 end++;
-        a->text = strdup(end);
+        a->text = copy(s, end);
 }
 
-static void add_answer(struct node *node, char *line)
+static void add_answer(struct scenario *s, struct node *node, char *line)
 {
-        struct answer *a = make(sizeof(*a));
+        struct answer *a = make(s, sizeof(*a));
         if (line[0] == '@')
                 a->from_s = strtod(line + 1, &line);
         while (*line == ' ')
@@ -81,8 +104,8 @@ static void add_answer(struct node *node, char *line)
         if (!equals)
                 die("no answer", line);
         *equals = '\0';
-        a->name = strdup(line);
-        read_value(a, equals + 3);
+        a->name = copy(s, line);
+        read_value(s, a, equals + 3);
         a->next = node->answers;
         node->answers = a;
 }
@@ -101,10 +124,10 @@ static void add_line(struct scenario *s, struct node **section, char *line)
         if (strncmp(line, "missing ", 8) == 0) {
                 char answer[200];
                 snprintf(answer, sizeof(answer), "%.150s = 13", line + 8);
-                add_answer(&s->system, answer);
+                add_answer(s, &s->system, answer);
                 return;
         }
-        add_answer(*section, line);
+        add_answer(s, *section, line);
 }
 
 void scenario_load(struct scenario *s, const char *path)

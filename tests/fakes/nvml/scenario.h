@@ -24,7 +24,10 @@ struct node { /* the system, a GPU, or a MIG device */
         unsigned long xids_taken;
 };
 
+struct block; /* memory to free */
+
 struct scenario {
+        struct block *blocks;
         struct node system;
         struct node *gpu[GPUS_MAX];
         unsigned n;
@@ -32,6 +35,7 @@ struct scenario {
 
 /* Ends the program with a message when the file cannot be read: this is for tests only. */
 void scenario_load(struct scenario *s, const char *path);
+void scenario_free(struct scenario *s);
 /* The answer in force at that moment; a "*" of the node or its GPU comes first. NULL for none. */
 const struct answer *scenario_find(const struct node *node, const char *name, double now_s);
 /* Numbers of an answer's text, split at blanks and colons. */
