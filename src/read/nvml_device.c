@@ -7,7 +7,7 @@
 
 #define TOPOLOGY_NS (2 * NS_PER_S)
 #define RETRY_FIRST_NS NS_PER_S
-#define RETRY_LONGEST_NS (30 * NS_PER_S)
+#define RETRY_LONGEST_NS (10 * NS_PER_S)
 
 void nvml_env_init(struct nvml_env *env,
                    bool (*wanted)(enum dialect dialect, const char *field, size_t len),
@@ -180,7 +180,7 @@ static bool is_due(const struct nvml_row *row, enum nvml_lane lane, int64_t now)
 bool nvml_device_slow(struct nvml_device *d)
 {
         int64_t now = d->env->mono_ns();
-        for (size_t i = 0; i < d->n && !d->lost; i++) {
+        for (size_t i = 0; i < d->n && d->attached && !d->lost; i++) {
                 for (enum nvml_lane l = 0; l < NVML_LANE_COUNT; l++) {
                         if (nvml_lane_cadence_ns(l) == 0 || !is_wanted(d, l) ||
                             !is_due(&d->row[i], l, now))

@@ -143,7 +143,7 @@ static void put_FIELDS(FILE *f, const char *name, int(*call) NVML_ARGS_FIELDS, n
                 if (id != NVML_FI_NVLINK_TX && id != NVML_FI_NVLINK_RX)
                         v.scope = 0;
                 int rc = call(dev, 1, &v);
-                if (rc == 0 && v.rc != NVML_INVALID_ARGUMENT)
+                if (rc == 0 && v.rc != NVML_INVALID_ARGUMENT && v.rc != NVML_NOT_SUPPORTED)
                         fprintf(f, "%s/%u = %d %.17g %u\n", name, id, v.rc,
                                 v.rc ? 0 : nvml_field_number(&v), v.type);
         }

@@ -73,8 +73,20 @@ static struct node *open_section(struct scenario *s, const char *line)
                 die("not a section", line);
         s->gpu[s->n] = add_node(s, NULL, (int)s->n, -1, -1);
         if (sscanf(line, "[gpu copy %d]", &a) == 1 && a < (int)s->n)
-                s->gpu[s->n]->answers = s->gpu[a]->answers;
+                *s->gpu[s->n] = (struct node){.answers = s->gpu[a]->answers,
+                                              .any_call = s->gpu[a]->any_call,
+                                              .index = (int)s->n,
+                                              .gi = -1,
+                                              .ci = -1};
         return s->gpu[s->n++];
+}
+
+static uint32_t hash_of(const char *s)
+{
+        uint32_t h = 2166136261u;
+        while (*s)
+                h = (h ^ (unsigned char)*s++) * 16777619u;
+        return h;
 }
 
 static void read_value(struct scenario *s, struct answer *a, char *value)
@@ -105,7 +117,9 @@ static void add_answer(struct scenario *s, struct node *node, char *line)
                 die("no answer", line);
         *equals = '\0';
         a->name = copy(s, line);
+        a->hash = hash_of(line);
         read_value(s, a, equals + 3);
+        node->any_call |= strcmp(a->name, "*") == 0;
         a->next = node->answers;
         node->answers = a;
 }
@@ -144,8 +158,9 @@ void scenario_load(struct scenario *s, const char *path)
 
 static const struct answer *latest(const struct node *node, const char *name, double now_s)
 {
+        uint32_t hash = hash_of(name);
         for (const struct answer *a = node->answers; a; a = a->next) {
-                if (a->from_s <= now_s && strcmp(a->name, name) == 0)
+                if (a->hash == hash && a->from_s <= now_s && strcmp(a->name, name) == 0)
                         return a->none ? NULL : a;
         }
         return NULL;
@@ -154,9 +169,9 @@ static const struct answer *latest(const struct node *node, const char *name, do
 const struct answer *scenario_find(const struct node *node, const char *name, double now_s)
 {
         const struct answer *a = NULL;
-        if (node->parent)
+        if (node->parent && node->parent->any_call)
                 a = latest(node->parent, "*", now_s);
-        if (!a)
+        if (!a && node->any_call)
                 a = latest(node, "*", now_s);
         return a ? a : latest(node, name, now_s);
 }

@@ -9,6 +9,7 @@
 
 struct answer {
         struct answer *next; /* later lines first */
+        uint32_t hash;       /* of the name */
         char *name;          /* "nvmlDeviceGetClockInfo/1", "gpm/2", "*" */
         double from_s;
         int rc;
@@ -22,6 +23,7 @@ struct node { /* the system, a GPU, or a MIG device */
         struct node *parent, *slices, *next;
         int index, gi, ci, n_slices;
         unsigned long xids_taken;
+        bool any_call; /* there is a "*" among the answers */
 };
 
 struct block; /* memory to free */
