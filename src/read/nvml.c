@@ -228,8 +228,10 @@ static bool collect(struct source *s, uint64_t beat, struct batch *ret)
         }
         ret->stale = fresh_gpus == 0;
         /* News that came late was measured before the last batch was given out as stale. */
-        if (ret->mono_ns <= s->last_mono_ns)
+        if (ret->mono_ns <= s->last_mono_ns) {
                 ret->mono_ns = now;
+                ret->wall_ns = clock_wall_ns();
+        }
         s->last_mono_ns = ret->mono_ns;
         ret->readings = s->reading;
         ret->n = s->n;

@@ -56,7 +56,7 @@ void nvml_gpm_plan(struct nvml_gpm_plan *plan, const struct nvml_lib *lib,
 int nvml_gpm_open(struct nvml_gpm *g, const struct nvml_lib *lib)
 {
         *g = (struct nvml_gpm){0};
-        int rc = NVML_CALL(lib, gpm_alloc, &g->from);
+        int rc = lib->gpm_free ? NVML_CALL(lib, gpm_alloc, &g->from) : NVML_FUNCTION_NOT_FOUND;
         if (rc == 0)
                 rc = NVML_CALL(lib, gpm_alloc, &g->to);
         if (rc != 0)
