@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define FIRST_PATIENCE_NS NS_PER_S
-#define PATIENCE_SHORTEST_NS (60 * NS_PER_MS)
+#define PATIENCE_SHORTEST_NS (100 * NS_PER_MS)
 #define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
 #define FACT_CADENCE_NS (600 * NS_PER_S) /* what is read so rarely does not age */
 #define WIDTH (NVML_TEXT_COUNT + (size_t)NVML_FIELD_COUNT)
@@ -105,7 +105,7 @@ static bool wait_for_beat(struct source *s, uint64_t beat)
 {
         struct nvml_hub *hub = s->hub;
         int64_t due = nvml_hub_beat_ns(hub, beat);
-        int64_t patience = clamp(hub->env.poll_ns / 2, PATIENCE_SHORTEST_NS, PATIENCE_LONGEST_NS);
+        int64_t patience = clamp(hub->env.poll_ns, PATIENCE_SHORTEST_NS, PATIENCE_LONGEST_NS);
         int64_t until = due + (s->given ? patience : FIRST_PATIENCE_NS);
         hub->awaited = beat;
         for (;;) {

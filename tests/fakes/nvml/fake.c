@@ -99,8 +99,8 @@ static const struct answer *ask(const struct node *node, const char *name, int *
         *rc = a ? a->rc : NVML_NOT_SUPPORTED;
         if (!a)
                 return NULL;
-        bool hang = a->hang; /* the scenario may be gone before the call is */
-        while (hang)
+        for (bool hang = a->hang; hang;
+             hang = true) /* the scenario may be gone before the call is */
                 wait_ms(1000);
         wait_ms(a->delay_ms);
         return a;

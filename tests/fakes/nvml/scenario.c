@@ -28,7 +28,8 @@ static void *make(struct scenario *s, size_t size)
 
 static char *copy(struct scenario *s, const char *text)
 {
-        return strcpy(make(s, strlen(text) + 1), text);
+        size_t size = strlen(text) + 1;
+        return memcpy(make(s, size), text, size);
 }
 
 void scenario_free(struct scenario *s)
