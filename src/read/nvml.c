@@ -81,6 +81,7 @@ static int nvml_open(const struct source_config *config, struct source **ret, st
         env->mono_ns = clock_mono_ns;
         env->boot_ns = boot_ns;
         gethostname(env->host, sizeof(env->host) - 1);
+        snprintf(env->root, sizeof(env->root), "%s", config->root ? config->root : "");
         snprintf(s->hub->lib_path, sizeof(s->hub->lib_path), "%s",
                  config->nvml_lib ? config->nvml_lib : "");
         int r = nvml_hub_open(s->hub, err);

@@ -21,6 +21,7 @@ struct nvml_env {
         int64_t (*boot_ns)(void); /* goes on while the machine sleeps */
         char driver[ENTITY_TEXT_MAX];
         char host[ENTITY_TEXT_MAX];
+        char root[256]; /* of the file system; "" for the real one */
 };
 
 /* XIDs of a GPU; written by the thread that waits for events. */

@@ -1,6 +1,7 @@
 /* Who a GPU or a slice of one is: facts that are read once. */
 #include "read/nvml_device.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,24 @@ static void put_pci(const char *bus_id, char *to)
         snprintf(to, ENTITY_TEXT_MAX, "%.31s", bus_id + (long_zero ? 4 : 0));
 }
 
+/* The node whose cores are near the GPU, as the kernel knows it; NVML tells only on parts whose own
+ * memory is a node. */
+static bool put_numa(const char *root, const char *pci, char *to)
+{
+        char path[512];
+        int node = -1;
+        snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/numa_node", root, pci);
+        for (char *c = path + strlen(root); *c; c++)
+                *c = (char)tolower((unsigned char)*c);
+        FILE *f = pci[0] ? fopen(path, "re") : NULL;
+        bool found = f && fscanf(f, "%d", &node) == 1 && node >= 0;
+        if (f)
+                fclose(f);
+        if (found)
+                snprintf(to, ENTITY_TEXT_MAX, "%d", node);
+        return found;
+}
+
 static void identify_gpu(struct nvml_device *d, struct nvml_row *row)
 {
         const struct nvml_lib *lib = &d->env->lib;
@@ -34,7 +53,8 @@ static void identify_gpu(struct nvml_device *d, struct nvml_row *row)
                 put_pci(pci.bus_id, text(row, NVML_TEXT_PCI));
         if (NVML_CALL(lib, minor_number, d->handle, &number) == 0)
                 snprintf(text(row, NVML_TEXT_DEVICE), ENTITY_TEXT_MAX, "nvidia%u", number);
-        if (NVML_CALL(lib, numa_node, d->handle, &number) == 0)
+        if (!put_numa(d->env->root, text(row, NVML_TEXT_PCI), text(row, NVML_TEXT_NUMA)) &&
+            NVML_CALL(lib, numa_node, d->handle, &number) == 0)
                 snprintf(text(row, NVML_TEXT_NUMA), ENTITY_TEXT_MAX, "%u", number);
 }
 

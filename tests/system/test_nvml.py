@@ -183,6 +183,14 @@ def test_counters_that_reset_leave_a_hole_and_no_spike(nvml):
     assert {r["pcie_rx_bytes_s"] for r in got} - {""} == {got[0]["pcie_rx_bytes_s"]}
 
 
+def test_the_numa_node_is_the_kernels(nvml, tmp_path):
+    folder = tmp_path / "sys/bus/pci/devices/0000:00:06.0"
+    folder.mkdir(parents=True)
+    (folder / "numa_node").write_text("1\n")
+    gpu = json.loads(nvml("once", "--json", "--root", tmp_path).stdout)["gpus"][0]
+    assert gpu["identity"]["numa_node"] == "1"
+
+
 def test_memory_that_is_not_there_is_not_zero(nvml):
     """Unified-memory parts have no framebuffer of their own."""
     got = rows(nvml("once", "--csv", add="nvmlDeviceGetMemoryInfo_v2 = 3\nnvmlDeviceGetMemoryInfo = 3\n"))
