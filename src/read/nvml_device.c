@@ -97,10 +97,16 @@ int nvml_device_attach(struct nvml_device *d, const struct nvml_env *env, uint32
         return 0;
 }
 
-void nvml_device_finish(struct nvml_device *d)
+void nvml_device_detach(struct nvml_device *d)
 {
         for (size_t i = 0; i < d->n; i++)
                 nvml_gpm_close(&d->origin[i].gpm, &d->env->lib);
+        d->attached = false;
+}
+
+void nvml_device_finish(struct nvml_device *d)
+{
+        nvml_device_detach(d);
         nvml_process_finish(&d->processes);
 }
 

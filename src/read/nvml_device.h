@@ -69,6 +69,8 @@ void nvml_env_init(struct nvml_env *env,
 
 /* Gets the GPU's handle, who it is, its slices, and a first GPM sample. A code of NVML. */
 int nvml_device_attach(struct nvml_device *d, const struct nvml_env *env, uint32_t index);
+/* Gives back what NVML holds for it, before NVML is restarted; attach again afterwards. */
+void nvml_device_detach(struct nvml_device *d);
 void nvml_device_finish(struct nvml_device *d);
 
 /* The lanes of every tick. Also notes that the GPU is lost, or tries to get it back. */

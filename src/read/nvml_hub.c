@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #define COUNT_PERIOD_NS (5 * NS_PER_S)
 #define INIT_PATIENCE_NS (10 * NS_PER_S) /* drivers without persistence need seconds */
 #define ATTACH_PATIENCE_NS (2 * NS_PER_S)
+#define PARK_PATIENCE_NS (2 * NS_PER_S)
 #define CLOSE_PATIENCE_NS (100 * NS_PER_MS)
 
 static struct timespec as_timespec(int64_t ns)
@@ -20,13 +22,20 @@ static struct timespec as_timespec(int64_t ns)
         return (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
 }
 
-/* Lock held. Sleeps until then; false when it is time to stop. */
+/* Lock held. Sleeps until then, or until NVML restarts; false when it is time to stop. */
 static bool sleep_until(struct nvml_hub *hub, int64_t ns)
 {
         struct timespec ts = as_timespec(ns);
-        while (!hub->stop && clock_mono_ns() < ns)
+        while (!hub->stop && !hub->park && clock_mono_ns() < ns)
                 pthread_cond_timedwait(&hub->sleep, &hub->lock, &ts);
         return !hub->stop;
+}
+
+/* Lock held. Waits for news while there is none, up to a moment; false when it passed. */
+static bool wait_for_news(struct nvml_hub *hub, int64_t until_ns)
+{
+        struct timespec ts = as_timespec(until_ns);
+        return pthread_cond_timedwait(&hub->news, &hub->lock, &ts) != ETIMEDOUT;
 }
 
 static void free_hub(struct nvml_hub *hub)
@@ -142,6 +151,27 @@ static uint64_t beat_after(const struct nvml_hub *hub, uint64_t beat)
                                            : beat + 1;
 }
 
+/* Lock held. Lets go of the GPU while NVML restarts; false when it is time to stop. */
+static bool rest(struct nvml_slot *s)
+{
+        struct nvml_hub *hub = s->hub;
+        pthread_mutex_unlock(&hub->lock);
+        nvml_device_detach(&s->device);
+        pthread_mutex_lock(&hub->lock);
+        hub->parked++;
+        s->handle = NULL;
+        pthread_cond_broadcast(&hub->news);
+        while (hub->park && !hub->stop)
+                pthread_cond_wait(&hub->sleep, &hub->lock);
+        if (hub->stop)
+                return false;
+        pthread_mutex_unlock(&hub->lock);
+        int rc = nvml_device_attach(&s->device, &hub->env, s->device.index);
+        pthread_mutex_lock(&hub->lock);
+        s->device.lost = rc != 0;
+        return true;
+}
+
 static void keep_beats(struct nvml_slot *s)
 {
         struct nvml_hub *hub = s->hub;
@@ -150,7 +180,7 @@ static void keep_beats(struct nvml_slot *s)
         pthread_mutex_lock(&hub->lock);
         for (uint64_t beat = 0;; beat = beat_after(hub, beat)) {
                 int64_t due = nvml_hub_beat_ns(hub, beat), ready = nvml_device_ready_ns(d);
-                if (!sleep_until(hub, ready > due ? ready : due))
+                if (!sleep_until(hub, ready > due ? ready : due) || (hub->park && !rest(s)))
                         break;
                 pthread_mutex_unlock(&hub->lock);
                 nvml_device_tick(d);
@@ -239,6 +269,49 @@ static int start_nvml(struct nvml_hub *hub, struct err *err)
         return 0;
 }
 
+/* How many GPUs the kernel's driver has. In a container these may be more than NVML gives. */
+static size_t kernel_gpus(const char *root)
+{
+        char path[300];
+        size_t n = 0;
+        snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
+        DIR *folder = opendir(path);
+        if (!folder)
+                return 0;
+        for (struct dirent *e; (e = readdir(folder));)
+                n += e->d_name[0] != '.';
+        closedir(folder);
+        return n;
+}
+
+/*
+ * NVML finds GPUs when it starts, so one that was added is seen after a restart only. It happens
+ * while no call is under way; where one hangs it does not happen.
+ */
+static void restart_nvml(struct nvml_hub *hub, struct nvml_events *events)
+{
+        struct nvml_lib *lib = &hub->env.lib;
+        int64_t until = clock_mono_ns() + PARK_PATIENCE_NS;
+        pthread_mutex_lock(&hub->lock);
+        hub->parked = 0;
+        hub->park = true;
+        pthread_cond_broadcast(&hub->sleep);
+        while (hub->parked < hub->workers && !hub->stop && wait_for_news(hub, until))
+                ;
+        bool quiet = hub->parked == hub->workers && !hub->stop && lib->shutdown;
+        pthread_mutex_unlock(&hub->lock);
+        if (quiet) {
+                nvml_events_close(events);
+                lib->shutdown();
+                lib->init();
+                nvml_events_open(events, lib);
+        }
+        pthread_mutex_lock(&hub->lock);
+        hub->park = false;
+        pthread_cond_broadcast(&hub->sleep);
+        pthread_mutex_unlock(&hub->lock);
+}
+
 /* Registers GPUs that are new or came back. Calls into the driver without the lock. */
 static void watch_events(struct nvml_hub *hub, struct nvml_events *events,
                          nvml_device known[NVML_GPUS_MAX])
@@ -257,9 +330,24 @@ static void watch_events(struct nvml_hub *hub, struct nvml_events *events,
         }
 }
 
+/* Whether GPUs were added, and how many NVML knows now. */
+static unsigned look_for_gpus(struct nvml_hub *hub, struct nvml_events *events, size_t *in_kernel,
+                              nvml_device known[NVML_GPUS_MAX])
+{
+        unsigned count = 0;
+        size_t now = kernel_gpus(hub->env.root);
+        if (now > *in_kernel) {
+                restart_nvml(hub, events);
+                memset(known, 0, NVML_GPUS_MAX * sizeof(*known));
+        }
+        *in_kernel = now;
+        return NVML_CALL(&hub->env.lib, device_count, &count) == 0 ? count : 0;
+}
+
 static void manage(struct nvml_hub *hub, struct nvml_events *events)
 {
         nvml_device known[NVML_GPUS_MAX] = {0};
+        size_t in_kernel = kernel_gpus(hub->env.root);
         int64_t counted_ns = clock_mono_ns(), period = FIRST_EVENTS_NS;
         pthread_mutex_lock(&hub->lock);
         for (; sleep_until(hub, clock_mono_ns() + period); period = EVENT_PERIOD_NS) {
@@ -267,10 +355,9 @@ static void manage(struct nvml_hub *hub, struct nvml_events *events)
                 pthread_mutex_unlock(&hub->lock);
                 watch_events(hub, events, known);
                 nvml_events_poll(events);
-                bool look = clock_mono_ns() - counted_ns >= COUNT_PERIOD_NS;
-                if (look) {
+                if (clock_mono_ns() - counted_ns >= COUNT_PERIOD_NS) {
                         counted_ns = clock_mono_ns();
-                        NVML_CALL(&hub->env.lib, device_count, &count);
+                        count = look_for_gpus(hub, events, &in_kernel, known);
                 }
                 pthread_mutex_lock(&hub->lock);
                 if (count > hub->n && !hub->stop)
@@ -304,13 +391,6 @@ static void *run_hub(void *arg)
         pthread_cond_broadcast(&hub->news);
         leave(hub);
         return NULL;
-}
-
-/* Lock held. Waits for news while there is none, up to a moment; false when it passed. */
-static bool wait_for_news(struct nvml_hub *hub, int64_t until_ns)
-{
-        struct timespec ts = as_timespec(until_ns);
-        return pthread_cond_timedwait(&hub->news, &hub->lock, &ts) != ETIMEDOUT;
 }
 
 static bool all_attached(const struct nvml_hub *hub)

@@ -39,6 +39,8 @@ struct nvml_hub {
         pthread_cond_t sleep; /* for the threads: a stop ends their sleep */
         int users;            /* the reader and the first thread; the last one frees */
         int workers;
+        bool park;  /* the workers shall give back what they hold, because NVML restarts */
+        int parked; /* and so many have */
         bool stop, interrupted, ended;
         bool watch_processes;
         char lib_path[256];

@@ -135,6 +135,27 @@ def test_a_gpu_vanishes_at_second_3_and_returns(nvml):
 
 
 @pytest.mark.slow
+def test_a_gpu_is_plugged_in(program, tmp_path):
+    """NVML finds GPUs when it starts; the kernel's list says when to start it again."""
+    kernel = tmp_path / "proc/driver/nvidia/gpus"
+    (kernel / "0000:00:06.0").mkdir(parents=True)
+    scenario = tmp_path / "s"
+    scenario.write_text("found = 1\n@1 found = 2\n" + RECORDED + second("GPU-bbbbbbbb-1"))
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "FAKE_NVML": str(scenario), "ASSAY_NVML_LIB": str(LIBRARY)}
+    child = subprocess.Popen([program, "export", "all", "--poll", "0.5", "--count", "22", "--root", str(tmp_path)], env=env,
+                             stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    (kernel / "0000:00:07.0").mkdir()
+    got = list(csv.DictReader(io.StringIO(child.communicate(timeout=30)[0])))
+    first = [r for r in got if r["gpu_id"] == "0"]
+    other = [r for r in got if r["gpu_id"] == "1"]
+    assert child.returncode == 0
+    assert len(first) == 22 and all(r["health"] == "OK" for r in first)
+    assert sum(r["sm_active_pct"] == "" for r in first) <= 2
+    assert 3 <= len(other) < 22 and float(other[-1]["sm_active_pct"]) > 90
+
+
+@pytest.mark.slow
 def test_a_call_that_hangs_delays_nobody(nvml):
     start = time.time()
     done = nvml("export", "--format", "jsonl", "--poll", "0.1", "--count", "25",

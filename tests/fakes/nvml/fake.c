@@ -18,6 +18,7 @@ static struct scenario scenario;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic int64_t virtual_ns = -1;
 static _Atomic int64_t started_ns;
+static _Atomic double init_s;
 static _Atomic int64_t live_samples, calls;
 static pthread_mutex_t events = PTHREAD_MUTEX_INITIALIZER;
 
@@ -138,6 +139,8 @@ static int call_VOID(const char *name)
 {
         int rc;
         pthread_once(&once, load);
+        if (strcmp(name, "nvmlInit_v2") == 0)
+                init_s = seconds();
         return ask(&scenario.system, name, &rc) ? rc : 0;
 }
 
@@ -147,14 +150,20 @@ static int call_SYSTEM_TEXT(const char *name, char *ret, unsigned size)
         return text_of(&scenario.system, name, ret, size);
 }
 
-/* A line may say another number than there are sections: GPUs that come later. */
+/*
+ * A line may say another number than there are sections: GPUs that come later. As in the real one,
+ * GPUs are found when the library starts: "found" counts those of the last nvmlInit.
+ */
 static int call_SYSTEM_U32(const char *name, unsigned *ret)
 {
         int rc;
         double v[NUMBERS_MAX];
         pthread_once(&once, load);
         const struct answer *a = ask(&scenario.system, name, &rc);
+        const struct answer *found = scenario_find(&scenario.system, "found", init_s);
         *ret = a && scenario_numbers(a, v) > 0 ? (unsigned)v[0] : scenario.n;
+        if (found)
+                *ret = (unsigned)found->rc;
         return a ? rc : 0;
 }
 
