@@ -30,7 +30,7 @@ struct top {
         const struct frame *frame;
         int tty, signals;
         bool own_tty; /* opened by us */
-        bool dirty, quit;
+        bool dirty, quit, told_trouble;
         int64_t drawn_ns;
 };
 
@@ -223,9 +223,23 @@ static void take_keys(struct top *t)
         }
 }
 
+/* Lines nobody could read are told once, in the log. */
+static void note_trouble(struct top *t)
+{
+        const struct source_trouble *trouble = &t->status.trouble;
+        if (t->told_trouble || trouble->skipped + trouble->cut + trouble->too_long == 0)
+                return;
+        t->told_trouble = true;
+        ui_log(&t->ui, t->frame ? t->frame->wall_ns : 0, INK_WARN,
+               "%llu lines could not be understood, the first at line %llu",
+               (unsigned long long)(trouble->skipped + trouble->cut + trouble->too_long),
+               (unsigned long long)trouble->first_line);
+}
+
 static void draw(struct top *t)
 {
         struct ui_data data = gather(t);
+        note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
                 t->quit = true;
                 return;

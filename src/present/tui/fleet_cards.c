@@ -178,20 +178,17 @@ static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, i
 {
         struct value real = row->sample.m[METRIC_REAL_UTIL];
         canvas_text(c, x, y, 5, dim, "Real");
-        canvas_right(c, x + 5, y, 4,
-                     (struct style){value_there(real) ? INK_TITLE : INK_FAINT, 0, ATTR_BOLD},
-                     value_there(real) ? "" : "--");
         widget_number(c, x + 5, y, 4, INK_TITLE, METRIC_REAL_UTIL, real);
         int bar_w = MAX((w - 11) / 3, 6);
         widget_bar(c, x + 10, y, bar_w, widget_class_ink(row->verdict.workload),
                    widget_ratio(row, METRIC_REAL_UTIL));
-        struct spark spark = {row->sample.who->slot,
-                              METRIC_REAL_UTIL,
-                              d->frame->wall_ns,
-                              ui_bucket_ns(d),
-                              0,
-                              100,
-                              widget_class_ink(row->verdict.workload)};
+        /* The past had other classes: its ink says nothing about them. */
+        struct spark spark = {.slot = row->sample.who->slot,
+                              .metric = METRIC_REAL_UTIL,
+                              .until_ns = d->frame->wall_ns,
+                              .bucket_ns = ui_bucket_ns(d),
+                              .hi = 100,
+                              .fg = INK_DIM};
         int left = w - 12 - bar_w;
         widget_spark(c, x + 12 + bar_w, y, left, &d->trends, &spark);
 }
@@ -262,8 +259,8 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
         }
 }
 
-static void draw_card_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
-                            const struct row *row)
+void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row)
 {
         uint32_t slot = row->sample.who->slot;
         struct chart_series series[] = {
@@ -321,7 +318,8 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
         int used = 8;
         if (in.h - used >= CHART_MIN_H)
-                draw_card_chart(ui, d, c, (struct area){in.x, in.y + used, in.w, in.h - used}, row);
+                fleet_draw_chart(ui, d, c, (struct area){in.x, in.y + used, in.w, in.h - used},
+                                 row);
 }
 
 void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,

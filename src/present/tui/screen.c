@@ -175,6 +175,9 @@ static void write_all(struct screen *s)
 
 void screen_enter(struct screen *s)
 {
+        /* The shell may have changed modes while we were stopped. */
+        if (!s->active)
+                tcgetattr(s->config.in, &rescue.before);
         struct termios raw = rescue.before;
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
         raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR);
