@@ -68,7 +68,8 @@ static double slow_parse(const char *s, size_t n)
         return strtod(buf, NULL);
 }
 
-size_t num_parse(const char *s, size_t n, double *ret)
+/* Any number, however long. */
+static size_t parse_any(const char *s, size_t n, double *ret)
 {
         struct scan scan = {0};
         size_t i = 0;
@@ -94,6 +95,28 @@ size_t num_parse(const char *s, size_t n, double *ret)
         else
                 return *ret = slow_parse(s, i), i;
         *ret = negative ? -v : v;
+        return i;
+}
+
+size_t num_parse(const char *s, size_t n, double *ret)
+{
+        size_t i = n > 0 && s[0] == '-', first = i;
+        uint64_t mantissa = 0;
+        while (i < n && is_digit(s[i]))
+                mantissa = mantissa * 10 + (uint64_t)(s[i++] - '0');
+        size_t digits = i - first, decimals = 0;
+        if (i < n && s[i] == '.') {
+                size_t point = ++i;
+                while (i < n && is_digit(s[i]))
+                        mantissa = mantissa * 10 + (uint64_t)(s[i++] - '0');
+                decimals = i - point;
+        }
+        /* Up to 15 digits the mantissa is exact, so one division rounds correctly. */
+        bool more = i < n && (s[i] == 'e' || s[i] == 'E' || s[i] == '+');
+        if (UNLIKELY(digits == 0 || digits + decimals > 15 || more))
+                return parse_any(s, n, ret);
+        double v = decimals ? (double)mantissa / exact_pow10[decimals] : (double)mantissa;
+        *ret = first ? -v : v;
         return i;
 }
 
@@ -127,6 +150,10 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
 
 size_t num_format_u64(char buf[20], uint64_t v)
 {
+        if (v < 10) {
+                buf[0] = (char)('0' + v);
+                return 1;
+        }
         char tmp[20];
         size_t at = sizeof(tmp);
         while (v >= 100) {
@@ -159,22 +186,35 @@ static uint64_t scale_exactly(double v, double scale)
         return whole;
 }
 
-size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+static void put_pair(char *to, uint64_t v)
+{
+        memcpy(to, digit_pairs + v * 2, 2);
+}
+
+/* The digits of scaled with the point before the last decimals of them. */
+static size_t put_scaled(char *buf, uint64_t scaled, unsigned decimals)
 {
         static const uint64_t pow10[] = {1,      10,      100,      1000,      10000,
                                          100000, 1000000, 10000000, 100000000, 1000000000};
-        decimals = MIN(decimals, 9u);
-        double magnitude = fabs(v);
-        if (UNLIKELY(!(magnitude * (double)pow10[decimals] < 0x1p52)))
-                return (size_t)snprintf(buf, NUM_FORMAT_MAX, "%.*f", (int)decimals, v);
-
-        size_t len = 0;
-        if (signbit(v))
-                buf[len++] = '-';
-        uint64_t scaled = scale_exactly(magnitude, (double)pow10[decimals]);
-        len += num_format_u64(buf + len, scaled / pow10[decimals]);
-        if (decimals == 0)
-                return len;
+        size_t len;
+        switch (decimals) {
+        case 0:
+                return num_format_u64(buf, scaled);
+        case 2: /* divisions by constants, for the two commonest */
+                len = num_format_u64(buf, scaled / 100);
+                buf[len] = '.';
+                put_pair(buf + len + 1, scaled % 100);
+                return len + 3;
+        case 4:
+                len = num_format_u64(buf, scaled / 10000);
+                buf[len] = '.';
+                put_pair(buf + len + 1, scaled % 10000 / 100);
+                put_pair(buf + len + 3, scaled % 100);
+                return len + 5;
+        default:
+                break;
+        }
+        len = num_format_u64(buf, scaled / pow10[decimals]);
         buf[len] = '.';
         uint64_t fraction = scaled % pow10[decimals];
         for (unsigned i = decimals; i > 0; i--) {
@@ -182,4 +222,16 @@ size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
                 fraction /= 10;
         }
         return len + 1 + decimals;
+}
+
+size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+{
+        decimals = MIN(decimals, 9u);
+        double magnitude = fabs(v), scale = exact_pow10[decimals];
+        if (UNLIKELY(!(magnitude * scale < 0x1p52)))
+                return (size_t)snprintf(buf, NUM_FORMAT_MAX, "%.*f", (int)decimals, v);
+        size_t sign = 0;
+        if (signbit(v))
+                buf[sign++] = '-';
+        return sign + put_scaled(buf + sign, scale_exactly(magnitude, scale), decimals);
 }

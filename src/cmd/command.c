@@ -63,22 +63,27 @@ void notice(const char *fmt, ...)
         va_end(ap);
 }
 
-/* Without --backend: an address is an exporter, a file is a capture. */
-static const struct source_ops *choose_source(const struct config *config, struct err *err)
+static bool is_address(const char *location)
 {
-        const char *backend = config_text(config, OPT_BACKEND);
+        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
+}
+
+/* Without --backend: an address is an exporter, a file is a capture. */
+static int choose_source(const struct config *config, const struct source_ops **ret,
+                         struct err *err)
+{
         const char *location = config_text(config, OPT_SOURCE);
-        if (strcmp(backend, "auto") != 0)
-                return source_find(backend);
-        if (location &&
-            (strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0))
-                return source_find("prometheus");
-        if (location)
-                return source_find("replay");
-        err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
-        err_hint(err, "give a capture with --source FILE, or an exporter with "
-                      "--source http://localhost:9400/metrics");
-        return NULL;
+        const struct source_ops *ops = source_find(config_text(config, OPT_BACKEND));
+        if (!ops && location)
+                ops = source_find(is_address(location) ? "prometheus" : "replay");
+        if (!ops) {
+                err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
+                err_hint(err, "give a capture with --source FILE, or an exporter with "
+                              "--source http://localhost:9400/metrics");
+                return ERR_NO_SOURCE;
+        }
+        *ret = ops;
+        return 0;
 }
 
 #define DEFAULT_POLL_S 1.0
@@ -140,8 +145,8 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
-        if (r == 0 && !(pc.ops = choose_source(config, err)))
-                r = err->code;
+        if (r == 0)
+                r = choose_source(config, &pc.ops, err);
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
         if (r == 0)

@@ -61,26 +61,30 @@ static int write_frame(const struct config *config, const struct frame *frame, s
         return 0;
 }
 
+static int show(const struct config *config, struct pipeline *p, struct strbuf *out,
+                struct err *err)
+{
+        const struct frame *frame;
+        int r = seek_start(config, p, &frame, err);
+        if (r > 0)
+                r = write_frame(config, frame, out, err);
+        if (r < 0)
+                return r;
+        r = strbuf_flush(out, STDOUT_FILENO);
+        if (r < 0 && r != -EPIPE)
+                return err_set(err, r, "cannot write: %s", strerror(-r));
+        report_trouble(p);
+        return 0;
+}
+
 static int run(const struct config *config)
 {
         struct err err = {0};
         struct pipeline *p = NULL;
-        const struct frame *frame;
         struct strbuf out = {0};
         int r = open_pipeline(config, true, &p, &err);
         if (r == 0)
-                r = seek_start(config, p, &frame, &err);
-        if (r > 0)
-                r = write_frame(config, frame, &out, &err);
-        if (r == 0) {
-                r = strbuf_flush(&out, STDOUT_FILENO);
-                if (r < 0 && r != -EPIPE)
-                        err_set(&err, r, "cannot write: %s", strerror(-r));
-                else
-                        r = 0;
-        }
-        if (p && r == 0)
-                report_trouble(p);
+                r = show(config, p, &out, &err);
         pipeline_close(p);
         strbuf_finish(&out);
         return r < 0 ? complain(&err) : EXIT_FINE;

@@ -43,5 +43,10 @@ void batcher_give(const struct batcher *b, struct batch *ret);
 
 /* Turns one word of a source into a cell: a number, a known way of saying "missing", or text. */
 void batcher_cell(struct batcher *b, const char *s, size_t len, struct raw *ret);
-/* The state that a number stands for: DCGM writes its blanks as very large numbers. */
-enum state batcher_number_state(double v);
+/* The state of a number that may be one of DCGM's blanks, which are very large numbers. */
+enum state batcher_large_number_state(double v);
+
+static inline enum state batcher_number_state(double v)
+{
+        return LIKELY(v < 0x1p47) ? STATE_OK : batcher_large_number_state(v);
+}

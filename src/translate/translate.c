@@ -117,13 +117,23 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
         }
 }
 
+/* A GPU keeps its name, but its job ends. */
+static bool comes_and_goes(enum entity_text text)
+{
+        return text == ENTITY_TEXT_JOB || text == ENTITY_TEXT_CONTAINER ||
+               text == ENTITY_TEXT_NAMESPACE || text == ENTITY_TEXT_POD;
+}
+
 void translate_identity(const struct binding *b, const struct reading *reading, struct entity *ret)
 {
         for (size_t i = 0; i < b->n_texts; i++) {
                 struct target t = b->texts[i];
                 const struct raw *raw = &reading->values[t.field];
-                if (raw->state != STATE_OK)
+                if (raw->state != STATE_OK) {
+                        if (comes_and_goes((enum entity_text)t.to))
+                                ret->text[t.to][0] = '\0';
                         continue;
+                }
                 char number[NUM_FORMAT_MAX]; /* a serial number reads as a number */
                 bool is_text = raw->text != NULL;
                 size_t len = is_text ? raw->len : num_format(number, raw->num, 0);
