@@ -227,12 +227,12 @@ static void take_keys(struct top *t)
 static void note_trouble(struct top *t)
 {
         const struct source_trouble *trouble = &t->status.trouble;
-        if (t->told_trouble || trouble->skipped + trouble->cut + trouble->too_long == 0)
+        unsigned long long lines = trouble->skipped + trouble->cut + trouble->too_long;
+        if (t->told_trouble || lines == 0)
                 return;
         t->told_trouble = true;
         ui_log(&t->ui, t->frame ? t->frame->wall_ns : 0, INK_WARN,
-               "%llu lines could not be understood, the first at line %llu",
-               (unsigned long long)(trouble->skipped + trouble->cut + trouble->too_long),
+               "%llu lines could not be understood, the first at line %llu", lines,
                (unsigned long long)trouble->first_line);
 }
 

@@ -195,8 +195,8 @@ static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, i
 
 struct gauge {
         enum metric metric;
-        const char *label;
         uint8_t ink;
+        const char *label;
 };
 
 /* "SM      99% ━━━━━━". */
@@ -218,15 +218,15 @@ static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *
 static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
 {
         static const struct gauge gauges[] = {
-            {METRIC_GPU_UTIL, "util", INK_TEXT},
-            {METRIC_GR_ACTIVE, "gr", INK_TEXT},
-            {METRIC_MEM_COPY_UTIL, "copy", INK_LINK},
-            {METRIC_SM_ACTIVE, "SM", INK_COMPUTE},
-            {METRIC_SM_OCCUPANCY, "occup", INK_COMPUTE},
-            {METRIC_TENSOR_ACTIVE, "tensor", INK_TENSOR},
-            {METRIC_DRAM_ACTIVE, "DRAM", INK_MEMORY},
-            {METRIC_FB_USED_RATIO, "memory", INK_MEMORY},
-            {METRIC_POWER, "power", INK_POWER},
+            {METRIC_GPU_UTIL, INK_TEXT, "util"},
+            {METRIC_GR_ACTIVE, INK_TEXT, "gr"},
+            {METRIC_MEM_COPY_UTIL, INK_LINK, "copy"},
+            {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
+            {METRIC_SM_OCCUPANCY, INK_COMPUTE, "occup"},
+            {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tensor"},
+            {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"},
+            {METRIC_FB_USED_RATIO, INK_MEMORY, "memory"},
+            {METRIC_POWER, INK_POWER, "power"},
         };
         int w = a.w / 3;
         for (int i = 0; i < (int)ARRAY_LEN(gauges); i++)
@@ -325,10 +325,10 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
 void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row, bool chosen)
 {
-        static const struct gauge gauges[] = {{METRIC_GPU_UTIL, "util", INK_TEXT},
-                                              {METRIC_SM_ACTIVE, "SM", INK_COMPUTE},
-                                              {METRIC_TENSOR_ACTIVE, "tens", INK_TENSOR},
-                                              {METRIC_DRAM_ACTIVE, "DRAM", INK_MEMORY}};
+        static const struct gauge gauges[] = {{METRIC_GPU_UTIL, INK_TEXT, "util"},
+                                              {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
+                                              {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tens"},
+                                              {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"}};
         const struct value *m = row->sample.m;
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
         draw_title(d, c, a, row, chosen);

@@ -52,7 +52,7 @@ static struct grid fit_lines(int n, struct area a)
 static struct grid choose_grid(const struct ui *ui, struct area a)
 {
         int n = (int)ui->n_order;
-        struct grid g = {.kind = GRID_LARGE};
+        struct grid g = {GRID_LARGE, 1, 1, 1, 1};
         /* A key may come before anything was drawn. */
         a.w = MAX(a.w, 1);
         if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(LARGE_W, a.w), LARGE_H, &g))
@@ -82,7 +82,7 @@ static void draw_cards(struct ui *ui, const struct ui_data *d, struct canvas *c,
                        const struct grid *g)
 {
         for (int i = 0; i < g->rows * g->columns; i++) {
-                size_t place = (size_t)(ui->scroll * g->columns + i);
+                size_t place = (size_t)ui->scroll * (size_t)g->columns + (size_t)i;
                 if (place >= ui->n_order)
                         return;
                 struct area card = {a.x + i % g->columns * g->w, a.y + i / g->columns * g->h, g->w,
@@ -108,7 +108,7 @@ static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c,
                 struct area line = {a.x + k * g->w, a.y, g->w - (k < g->columns - 1), 1};
                 fleet_draw_headings(ui, d, c, line);
                 for (int i = 0; i < g->rows && ui->scroll + i < down; i++) {
-                        size_t place = (size_t)(k * down + ui->scroll + i);
+                        size_t place = (size_t)k * (size_t)down + (size_t)ui->scroll + (size_t)i;
                         if (place >= ui->n_order)
                                 return;
                         line.y = a.y + 1 + i;
