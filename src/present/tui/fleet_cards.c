@@ -339,19 +339,19 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                 at += 5 + (w - 34) / 3;
         }
         y++;
-        draw_pair(c, x, y, 4, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
-        widget_number(c, x + 16, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
-        canvas_text(c, x + 20, y, 1, dim, "W");
-        widget_number(c, x + 22, y, 4, INK_TEXT, METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
-        canvas_char(c, x + 26, y, dim, '/');
-        widget_number(c, x + 27, y, 3, INK_TEXT, METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
-        canvas_text(c, x + 30, y, 2, dim, "\u00b0C");
+        draw_pair(c, x, y, 5, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
+        widget_number(c, x + 17, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
+        canvas_text(c, x + 21, y, 1, dim, "W");
+        widget_number(c, x + 23, y, 4, INK_TEXT, METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
+        canvas_char(c, x + 27, y, dim, '/');
+        widget_number(c, x + 28, y, 3, INK_TEXT, METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
+        canvas_text(c, x + 31, y, 2, dim, "\u00b0C");
         y++;
-        draw_pair(c, x, y, 4, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
+        draw_pair(c, x, y, 5, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
         canvas_text(c, x + 17, y, 3, dim, "cp");
-        widget_number(c, x + 19, y, 4, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
-        canvas_text(c, x + 24, y, 3, dim, "NVL");
-        widget_number(c, x + 27, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
+        widget_number(c, x + 19, y, 5, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
+        canvas_text(c, x + 25, y, 3, dim, "NVL");
+        widget_number(c, x + 28, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
         int left = a.y + a.h - y - 2;
         if (left >= 3)
                 draw_small_chart(ui, d, c, (struct area){x, y + 1, w, left}, row);

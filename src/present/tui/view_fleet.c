@@ -11,7 +11,7 @@
 #define LARGE_H 8
 #define SMALL_W 40
 #define SMALL_H 5
-#define LINE_W 56
+#define LINE_W 60
 /* Width over height, in cells, that a card looks best at. */
 #define CARD_SHAPE 5.0
 

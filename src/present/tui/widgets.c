@@ -149,7 +149,8 @@ void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *tr
                 double v = columns.sum[i] / columns.n[i];
                 /* What never changes is no news, however large it is. */
                 double part = hi > lo && !flat ? (v - lo) / (hi - lo) : 0;
-                int level = (int)lround(MIN(MAX(part, 0.0), 1.0) * 7);
+                /* Never the whole cell, so that trends on neighbouring lines stay apart. */
+                int level = (int)lround(MIN(MAX(part, 0.0), 1.0) * 6);
                 struct style style = {.fg = level == 0 ? INK_FAINT : s->fg};
                 canvas_char(c, x + i, y, style, 0x2581u + (uint32_t)level);
         }
