@@ -10,7 +10,7 @@
 
 #define HEALTH_W 15
 #define CHART_MIN_H 5
-#define CHART_SPAN_BUCKETS 120
+#define CHART_SPAN_BUCKETS 60
 
 static const struct style dim = {.fg = INK_DIM};
 static const struct style plain = {.fg = INK_TEXT};
@@ -136,8 +136,7 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
 
 /* --- cards --------------------------------------------------------------------------------- */
 
-static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
-                       const struct row *row, bool chosen)
+static void draw_title(struct canvas *c, struct area a, const struct row *row, bool chosen)
 {
         const struct entity *e = row->sample.who;
         char name[96], model[32], right[64];
@@ -170,7 +169,6 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
         canvas_textf(c, right_x, a.y, health_w,
                      (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD}, " %s ",
                      health);
-        (void)d;
 }
 
 static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, int w,
@@ -300,7 +298,7 @@ static void draw_small_chart(struct ui *ui, const struct ui_data *d, struct canv
             .area = a,
             .unit = UNIT_RATIO,
             .until_ns = d->frame->wall_ns,
-            .span_ns = CHART_SPAN_BUCKETS / 2 * ui_bucket_ns(d),
+            .span_ns = CHART_SPAN_BUCKETS * ui_bucket_ns(d),
             .cursor_ns = CHART_NO_CURSOR,
             .series = series,
             .n = ARRAY_LEN(series),
@@ -312,7 +310,7 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                       const struct row *row, bool chosen)
 {
         struct area in = {a.x + 1, a.y + 1, a.w - 3, a.h - 1};
-        draw_title(d, c, a, row, chosen);
+        draw_title(c, a, row, chosen);
         draw_real(d, c, in.x, in.y, in.w, row);
         draw_gauges(c, (struct area){in.x, in.y + 1, in.w, 3}, row);
         draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
@@ -331,7 +329,7 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                                               {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"}};
         const struct value *m = row->sample.m;
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
-        draw_title(d, c, a, row, chosen);
+        draw_title(c, a, row, chosen);
         draw_real(d, c, x, y++, w, row);
         for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
                 at += canvas_text(c, at, y, 4, dim, gauges[i].label);

@@ -168,8 +168,7 @@ static void choose(const struct frame *f, int width, int *widths)
                 widths[last] = MIN(widths[last] + width - total, TREND_MAX);
 }
 
-void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct canvas *c,
-                         struct area a)
+void fleet_draw_headings(const struct ui_data *d, struct canvas *c, struct area a)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
         struct style style = {INK_DIM, 0, ATTR_UNDERLINE};
@@ -183,10 +182,9 @@ void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct ca
                         canvas_right(c, x, a.y, widths[i], style, table[i].heading);
                 x += widths[i] + 1;
         }
-        (void)ui;
 }
 
-void fleet_draw_line(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+void fleet_draw_line(const struct ui_data *d, struct canvas *c, struct area a,
                      const struct row *row, bool chosen)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
@@ -204,5 +202,4 @@ void fleet_draw_line(const struct ui *ui, const struct ui_data *d, struct canvas
                         draw_number(&l, k);
                 x += widths[i] + 1;
         }
-        (void)ui;
 }

@@ -106,13 +106,13 @@ static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c,
         int down = ((int)ui->n_order + g->columns - 1) / g->columns;
         for (int k = 0; k < g->columns; k++) {
                 struct area line = {a.x + k * g->w, a.y, g->w - (k < g->columns - 1), 1};
-                fleet_draw_headings(ui, d, c, line);
+                fleet_draw_headings(d, c, line);
                 for (int i = 0; i < g->rows && ui->scroll + i < down; i++) {
                         size_t place = (size_t)k * (size_t)down + (size_t)ui->scroll + (size_t)i;
                         if (place >= ui->n_order)
                                 return;
                         line.y = a.y + 1 + i;
-                        fleet_draw_line(ui, d, c, line, &d->frame->rows[ui->order[place]],
+                        fleet_draw_line(d, c, line, &d->frame->rows[ui->order[place]],
                                         place == ui->cursor);
                 }
         }
@@ -132,11 +132,10 @@ static void draw_scroll_mark(const struct ui *ui, struct canvas *c, struct area 
                             0x2502);
 }
 
-static void draw_none(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
 {
         const char *text = d->frame->n == 0 ? "the source sees no GPU"
                                             : "no GPU contains that; Esc shows all again";
-        (void)ui;
         canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE}, text);
 }
 
@@ -146,7 +145,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         a.y += 1;
         a.h -= 1;
         if (ui->n_order == 0) {
-                draw_none(ui, d, c, a);
+                draw_none(d, c, a);
                 return;
         }
         struct grid g = choose_grid(ui, a);
