@@ -40,7 +40,7 @@ def test_man_pages(prefix):
         text = page.read_text()
         assert "@" not in text.replace("user:pass@", "")
         if shutil.which("groff"):
-            done = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z", str(page)], capture_output=True, text=True,
+            done = subprocess.run(["groff", "-K", "utf8", "-man", "-Tutf8", "-ww", "-z", str(page)], capture_output=True, text=True,
                                   check=False)
             assert done.stderr == "", page.name
 
