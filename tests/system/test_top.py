@@ -32,7 +32,8 @@ class Terminal:
         self.program, self.folder = program, folder
         self.socket = str(folder / "tmux")
         clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "TZ": "UTC", "LANG": "C.UTF-8",
-                 "TERM": "xterm-256color", "SHELL": "/bin/sh", "PS1": "$ ", "ENV": ""}
+                 "TERM": "xterm-256color", "SHELL": "/bin/sh", "PS1": "$ ", "ENV": "",
+                 "TSAN_OPTIONS": "atexit_sleep_ms=0"}
         clean.update(env or {})
         self.env = clean
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
