@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, nvml; all without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml; all without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import pathlib
@@ -97,7 +97,13 @@ def bench_nvml(_tmp):
     subprocess.run([sys.executable, HERE / "nvml.py", BUILD / "assay", BUILD / "tests/nvml_floor"], check=True)
 
 
-BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "nvml": bench_nvml}
+def bench_top(_tmp):
+    print("the dashboard: a frame at 120x40 (at most 300 us and 1500 bytes), and beside htop and btop over 30 s")
+    subprocess.run([sys.executable, HERE / "bench_top.py", BUILD, "30"], check=True)
+
+
+BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
+           "nvml": bench_nvml}
 
 
 def main():
