@@ -279,7 +279,11 @@ def test_once_adds_the_host_to_a_capture_when_asked(assay):
     assert "pressure" not in assay("once", "--source", capture).stdout
     assert "pressure" in assay("once", "--source", capture, "--host").stdout
     data = json.loads(assay("once", "--source", capture, "--host", "--json").stdout)
-    assert len(data["gpus"]) == 2 and data["host"]["levels"]
+    assert len(data["gpus"]) == 2
+    levels = {level["level"]: level for level in data["host"]["levels"]}
+    assert set(levels["system"]["gpus"]) == {"0", "1"}
+    assert levels["system"]["gpus"]["0"]["util"] == data["gpus"][0]["metrics"]["gpu_util"]
+    assert levels["user"]["gpus"]["0"]["util"] is None, "no driver told what the user's processes do"
 
 
 def test_fixture_tree(assay):
