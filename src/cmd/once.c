@@ -91,32 +91,46 @@ static void write_host(const struct config *config, const struct host *h, bool a
         }
 }
 
-/* The second look at the host, when enough time has passed since the first. */
+/* The second look at the host, when enough time has passed since the first. frame may be NULL. */
 static int add_host(const struct config *config, struct host_view *view, int64_t first_ns,
-                    bool alone, struct strbuf *out, struct err *err)
+                    const struct frame *frame, struct strbuf *out, struct err *err)
 {
         struct host *h;
         int64_t left = first_ns + HOST_WINDOW_NS - clock_mono_ns();
         if (left > 0)
                 usleep((unsigned)(left / 1000));
         int r = host_view_tick(view, &h, err);
-        if (r == 0)
-                write_host(config, h, alone, out);
-        return r;
+        if (r < 0)
+                return r;
+        if (frame)
+                host_view_join(h, frame);
+        write_host(config, h, frame == NULL, out);
+        return 0;
 }
 
-static int write_gpus(const struct config *config, struct strbuf *out, struct err *err)
+/* No GPU source, and none was asked for: the host is shown alone. */
+static bool may_be_alone(const struct config *config, int r)
 {
-        struct pipeline *p = NULL;
+        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
+               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
+}
+
+/* Fills out with the GPUs, the host, or both. */
+static int write_all(const struct config *config, struct host_view *view, struct pipeline **p,
+                     struct strbuf *out, struct err *err)
+{
         const struct frame *frame = NULL;
-        int r = open_pipeline(config, true, &p, err);
+        struct host *first;
+        int64_t begun = clock_mono_ns();
+        int r = view ? host_view_tick(view, &first, err) : 0;
         if (r == 0)
-                r = seek_start(config, p, &frame, err);
+                r = open_pipeline(config, true, p, err);
+        if (r == 0)
+                r = seek_start(config, *p, &frame, err);
         if (r > 0 && frame)
                 r = write_frame(config, frame, out, err);
-        if (p && r == 0)
-                report_trouble(p);
-        pipeline_close(p);
+        if (view && (r == 0 || may_be_alone(config, r)))
+                r = add_host(config, view, begun, frame, out, err);
         return r;
 }
 
@@ -124,18 +138,11 @@ static int run(const struct config *config)
 {
         struct err err = {0};
         struct host_view *view = NULL;
-        struct host *first;
+        struct pipeline *p = NULL;
         struct strbuf out = {0};
-        int64_t begun = clock_mono_ns();
         int r = shows_host(config) ? open_host(config, &view, &err) : 0;
-        if (r == 0 && view)
-                r = host_view_tick(view, &first, &err);
         if (r == 0)
-                r = write_gpus(config, &out, &err);
-        bool alone = r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
-                     strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
-        if (view && (r == 0 || alone))
-                r = add_host(config, view, begun, alone, &out, &err);
+                r = write_all(config, view, &p, &out, &err);
         if (r == 0) {
                 r = strbuf_flush(&out, STDOUT_FILENO);
                 if (r < 0 && r != -EPIPE)
@@ -143,6 +150,9 @@ static int run(const struct config *config)
                 else
                         r = 0;
         }
+        if (p && r == 0)
+                report_trouble(p);
+        pipeline_close(p);
         host_view_close(view);
         strbuf_finish(&out);
         return r < 0 ? complain(&err) : EXIT_FINE;

@@ -1,5 +1,6 @@
 #include "compute/levels.h"
 
+#include "base/attr.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -74,6 +75,24 @@ static void compute_shares(const struct host *before, struct host *now)
         }
 }
 
+/* The machine's load by its own clock: at short ticks the wall's does not fit the 10 ms that the
+ * kernel counts in. */
+static void compute_system_cpu(struct host *now)
+{
+        static const enum system_figure busy[] = {SYSTEM_USER, SYSTEM_NICE, SYSTEM_KERNEL,
+                                                  SYSTEM_IRQ, SYSTEM_SOFTIRQ};
+        struct value *f = now->levels[LEVEL_SYSTEM].f;
+        double share = 0;
+        for (size_t i = 0; i < ARRAY_LEN(busy); i++) {
+                if (!value_there(now->system[busy[i]]))
+                        return;
+                share += now->system[busy[i]].v;
+        }
+        f[FIGURE_CPU_SHARE] = value_ok(share);
+        if (value_there(f[FIGURE_CPUS]))
+                f[FIGURE_CPU] = value_ok(share * f[FIGURE_CPUS].v);
+}
+
 static void compute_cores(const struct host *before, struct host *now)
 {
         struct value least = value_missing(STATE_BLANK), most = least;
@@ -121,6 +140,8 @@ void levels_compute(const struct host *before, struct host *now)
         now->levels[LEVEL_SYSTEM].f[FIGURE_MEMORY] = v[SYSTEM_MEM_USED];
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 compute_level(before ? &before->levels[l] : NULL, &now->levels[l], seconds);
+        if (now->levels[LEVEL_SYSTEM].present)
+                compute_system_cpu(now);
 }
 
 size_t levels_add_gpu(struct host *h, const char *label)

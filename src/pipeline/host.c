@@ -47,6 +47,22 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err)
         return 0;
 }
 
+void host_view_join(struct host *h, const struct frame *frame)
+{
+        for (size_t i = 0; i < frame->n; i++) {
+                const struct sample *s = &frame->rows[i].sample;
+                if (s->who->kind != ENTITY_GPU)
+                        continue;
+                size_t gpu = levels_add_gpu(h, s->who->label);
+                if (gpu == HOST_GPUS_MAX)
+                        return;
+                levels_set_device(h, gpu,
+                                  (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
+                                                     .band = s->m[METRIC_MEM_COPY_UTIL],
+                                                     .memory = s->m[METRIC_FB_USED]});
+        }
+}
+
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
 {
         return host_levels_of(v->reader, pid);

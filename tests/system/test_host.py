@@ -68,6 +68,12 @@ def column(rows, name):
     return [float(row[name]) for row in rows if row[name] != ""]
 
 
+def grown(rows, name):
+    """The growth of a memory column from its first value to its largest, in bytes."""
+    values = column(rows, name)
+    return (max(values) - values[0]) * 2**30
+
+
 def never_falls(rows):
     for name in rows[0]:
         if name.endswith("_total") or name == "cpu_time":
@@ -104,9 +110,9 @@ def test_process_memory_and_io_are_the_truth(program, burn):
     if truth == {}:
         pytest.skip("the file system here has no O_DIRECT")
     never_falls(rows)
-    assert near(max(column(rows, "rss")) * 2**30, truth["touched"], slack=3 << 20)
-    assert near(max(column(rows, "pss")) * 2**30, truth["touched"], slack=3 << 20)
-    assert near(max(column(rows, "uss")) * 2**30, truth["touched"], slack=3 << 20)
+    assert near(grown(rows, "rss"), truth["touched"], slack=3 << 20)
+    assert near(grown(rows, "pss"), truth["touched"], slack=3 << 20)
+    assert near(grown(rows, "uss"), truth["touched"], slack=3 << 20)
     assert near(float(rows[-1]["io_write_total"]), truth["write"], slack=65536)
     assert near(float(rows[-1]["io_read_total"]), truth["read"], slack=65536)
     assert near(float(rows[-1]["io_write_count_total"]), truth["write"] / 2**20, slack=5)
@@ -273,7 +279,11 @@ def test_once_adds_the_host_to_a_capture_when_asked(assay):
     assert "pressure" not in assay("once", "--source", capture).stdout
     assert "pressure" in assay("once", "--source", capture, "--host").stdout
     data = json.loads(assay("once", "--source", capture, "--host", "--json").stdout)
-    assert len(data["gpus"]) == 2 and data["host"]["levels"]
+    assert len(data["gpus"]) == 2
+    levels = {level["level"]: level for level in data["host"]["levels"]}
+    assert set(levels["system"]["gpus"]) == {"0", "1"}
+    assert levels["system"]["gpus"]["0"]["util"] == data["gpus"][0]["metrics"]["gpu_util"]
+    assert levels["user"]["gpus"]["0"]["util"] is None, "no driver told what the user's processes do"
 
 
 def test_fixture_tree(assay):

@@ -72,6 +72,8 @@ static void shares_sum_to_one(void **state UNUSED)
                 before.system[SYSTEM_USER_TIME + i] = value_ok(10);
                 now.system[SYSTEM_USER_TIME + i] = value_ok(10 + i);
         }
+        now.levels[LEVEL_SYSTEM].present = true;
+        now.levels[LEVEL_SYSTEM].f[FIGURE_CPUS] = value_ok(8);
         before.system[SYSTEM_IOWAIT_TIME] = value_ok(100); /* the kernel lets this one fall */
         levels_compute(&before, &now);
         double sum = 0;
@@ -79,6 +81,9 @@ static void shares_sum_to_one(void **state UNUSED)
                 sum += now.system[SYSTEM_USER + i].v;
         assert_true(fabs(sum - 1) < 1e-9);
         assert_true(near(now.system[SYSTEM_IOWAIT], 0));
+        /* 0 + 1 + 2 + 5 + 6 of 24: not idle, not stolen, not waiting. */
+        assert_true(near(now.levels[LEVEL_SYSTEM].f[FIGURE_CPU_SHARE], 14.0 / 24));
+        assert_true(near(now.levels[LEVEL_SYSTEM].f[FIGURE_CPU], 8 * 14.0 / 24));
 }
 
 static void cores_know_who_is_busy(void **state UNUSED)
