@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define ATTRIBUTES_FORMAT 1 /* a table of attributes instead of a fixed layout: version 1.9 */
+#define ATTRIBUTES_CONTENT 9
 #define SKIP GM_COUNT          /* a field nobody asks for */
 #define RECORDS (GM_COUNT + 1) /* where the partitions' records stand */
 
@@ -280,6 +282,67 @@ static void take_records(struct cursor *c, size_t record, struct gm_partition *r
         }
 }
 
+/* The fields by attribute number. */
+static const uint8_t attributes[] = {
+    GM_TEMP_HOTSPOT,
+    GM_TEMP_MEM,
+    SKIP,
+    GM_CURR_SOCKET_POWER,
+    GM_GFX_ACTIVITY,
+    GM_UMC_ACTIVITY,
+    SKIP,
+    GM_ENERGY,
+    GM_CLOCK_COUNTER,
+    GM_ACCUMULATIONS,
+    GM_PROCHOT_ACC,
+    GM_PPT_ACC,
+    GM_SOCKET_THM_ACC,
+    GM_VR_THM_ACC,
+    GM_HBM_THM_ACC,
+    SKIP,
+    GM_PCIE_WIDTH,
+    GM_PCIE_SPEED,
+    GM_XGMI_WIDTH,
+    GM_XGMI_SPEED,
+    GM_GFX_ACTIVITY_ACC,
+    GM_MEM_ACTIVITY_ACC,
+    SKIP,
+    SKIP,
+    SKIP,
+    GM_PCIE_REPLAY,
+    SKIP,
+    SKIP,
+    SKIP,
+    GM_XGMI_READ,
+    GM_XGMI_WRITE,
+    SKIP,
+    GM_FIRMWARE_TIME,
+    GM_GFXCLK,
+    GM_SOCCLK,
+    SKIP,
+    SKIP,
+    GM_UCLK,
+    GM_PARTITIONS,
+};
+
+/*
+ * A count, then for each attribute 64 bits that tell its unit, type, number and how many values
+ * follow. Types are bytes to 64 bits, unsigned and signed in turn.
+ */
+static bool walk_attributes(struct cursor *c, struct gpu_metrics *m)
+{
+        uint64_t count = take(c, 4);
+        for (uint64_t i = 0; i < count && !c->ended; i++) {
+                uint64_t code = take(c, 8);
+                size_t type = code >> 20 & 0xf, id = code >> 10 & 0x3ff, n = code & 0x3ff;
+                if (type > 7)
+                        return false;
+                uint8_t field = id < ARRAY_LEN(attributes) ? attributes[id] : SKIP;
+                take_cell(c, (size_t)1 << (type / 2), n, field == SKIP ? NULL : &m->f[field]);
+        }
+        return !c->ended;
+}
+
 static const struct layout *find_layout(uint8_t format, uint8_t content, size_t size,
                                         bool *ret_known)
 {
@@ -315,11 +378,18 @@ enum gm_result gpu_metrics_decode(const void *data, size_t len, struct gpu_metri
         bool known;
         if (c.ended || size > len)
                 return GM_TOO_SHORT;
+        c.size = size;
+        if (format == ATTRIBUTES_FORMAT && content == ATTRIBUTES_CONTENT) {
+                struct gpu_metrics m = {.format = format, .content = content, .units = WHOLE};
+                if (!walk_attributes(&c, &m))
+                        return GM_WRONG_SIZE;
+                *ret = m;
+                return GM_FINE;
+        }
         const struct layout *l = find_layout(format, content, size, &known);
         if (!l)
                 return known ? GM_WRONG_SIZE : GM_UNKNOWN_VERSION;
         struct gpu_metrics m = {.format = format, .content = content, .units = l->units};
-        c.size = size;
         walk(l, &c, &m);
         align(&c, 8);
         if (c.ended || c.at != size)

@@ -4,99 +4,117 @@
 #include "base/lines.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* "1002", or with a second number "1002 0e3b"; the name stands two spaces after. */
-static bool read_ids(const char *s, size_t n, unsigned count, uint16_t ids[2],
-                     const char **ret_name)
+#define VENDOR_AMD 0x1002
+
+/* A hexadecimal number of exactly or at most four digits; how many there were. */
+static size_t read_hex(const char *s, size_t n, uint16_t *ret)
 {
-        size_t at = 0;
-        for (unsigned i = 0; i < count; i++) {
-                char digits[5] = "", *end;
-                if (n - at < 6)
-                        return false;
-                memcpy(digits, s + at, 4);
-                ids[i] = (uint16_t)strtoul(digits, &end, 16);
-                if (*end != '\0' || s[at + 4] != ' ')
-                        return false;
-                at += 5;
+        size_t i = 0;
+        unsigned v = 0;
+        for (; i < n && i < 4; i++) {
+                const char *digits = "0123456789abcdef", *d = strchr(digits, s[i] | 0x20);
+                if (!d || !*d)
+                        break;
+                v = v << 4 | (unsigned)(d - digits);
         }
-        if (s[at] != ' ')
-                return false;
-        *ret_name = s + at + 1;
-        return true;
+        *ret = (uint16_t)v;
+        return i;
 }
 
-/* "Navi 31 [Radeon RX 7900 XT/7900 XTX]": people know what is in the brackets. */
 static void set_name(struct pci_name *to, const char *s, size_t n)
 {
-        const char *open = memrchr(s, '[', n);
-        if (open && n > 2 && s[n - 1] == ']' && open + 1 < s + n - 1) {
-                n = (size_t)(s + n - 1 - (open + 1));
-                s = open + 1;
-        }
         snprintf(to->name, sizeof(to->name), "%.*s", (int)MIN(n, sizeof(to->name) - 1), s);
 }
 
-struct place {
-        uint16_t vendor, device;
-        bool wanted_vendor;
-};
-
-/* A line is a vendor, a device below it after one tab, or a subsystem below that after two. */
-static void read_line(struct place *p, const struct line *line, struct pci_name *names, size_t n)
+/* "744C,\tC8,\tAMD Radeon RX 7900 XTX": device, revision, name. */
+static void read_amd_line(const struct line *line, struct pci_name *names, size_t n)
 {
-        size_t tabs = 0;
-        uint16_t ids[2];
-        const char *name;
-        while (tabs < 2 && tabs < line->len && line->s[tabs] == '\t')
-                tabs++;
-        if (!read_ids(line->s + tabs, line->len - tabs, tabs == 2 ? 2 : 1, ids, &name)) {
-                p->wanted_vendor &= tabs > 0; /* classes follow the vendors: "C 03  Display" */
+        const char *s = line->s, *end = s + line->len, *comma = memchr(s, ',', line->len);
+        const char *second = comma ? memchr(comma + 1, ',', (size_t)(end - comma - 1)) : NULL;
+        uint16_t device, revision;
+        if (!second || read_hex(s, (size_t)(comma - s), &device) != 4)
                 return;
-        }
-        size_t len = (size_t)(line->s + line->len - name);
-        if (tabs == 0) {
-                *p = (struct place){.vendor = ids[0]};
-                for (size_t i = 0; i < n; i++)
-                        p->wanted_vendor |= names[i].vendor == ids[0];
+        for (comma++; comma < second && (*comma == ' ' || *comma == '\t');)
+                comma++;
+        if (read_hex(comma, (size_t)(second - comma), &revision) == 0)
                 return;
-        }
-        if (tabs == 1)
-                p->device = ids[0];
-        for (size_t i = 0; p->wanted_vendor && i < n; i++) {
+        for (second++; second < end && (*second == ' ' || *second == '\t');)
+                second++;
+        for (size_t i = 0; i < n; i++) {
                 struct pci_name *d = &names[i];
-                bool same = d->vendor == p->vendor && d->device == p->device;
-                if (same && (tabs == 1 || (d->subvendor == ids[0] && d->subdevice == ids[1])))
-                        set_name(d, name, len);
+                if (!d->name[0] && d->vendor == VENDOR_AMD && d->device == device &&
+                    d->revision == revision)
+                        set_name(d, second, (size_t)(end - second));
         }
+}
+
+/* "Navi 31 [Radeon RX 7900 XT/7900 XTX]": people know what is in the brackets. */
+static void set_pci_name(struct pci_name *to, const char *s, size_t n)
+{
+        const char *open = memrchr(s, '[', n);
+        if (open && s[n - 1] == ']' && open + 1 < s + n - 1)
+                set_name(to, open + 1, (size_t)(s + n - open) - 2);
+        else
+                set_name(to, s, n);
+}
+
+/* A vendor, or a device of that vendor after one tab. Subsystems stand after two tabs. */
+static void read_pci_line(const struct line *line, uint16_t *vendor, struct pci_name *names,
+                          size_t n)
+{
+        size_t tabs = line->s[0] == '\t';
+        const char *s = line->s + tabs;
+        size_t len = line->len - tabs;
+        uint16_t id;
+        if (len < 7 || read_hex(s, len, &id) != 4 || s[4] != ' ' || s[5] != ' ') {
+                *vendor = tabs ? *vendor : 0; /* classes follow the vendors: "C 03  Display" */
+                return;
+        }
+        if (!tabs)
+                *vendor = id;
+        for (size_t i = 0; tabs && i < n; i++) {
+                if (!names[i].name[0] && names[i].vendor == *vendor && names[i].device == id)
+                        set_pci_name(&names[i], s + 6, len - 6);
+        }
+}
+
+static bool open_list(const char *root, const char *const *places, struct lines *ret)
+{
+        char path[4096];
+        for (; *places; places++) {
+                snprintf(path, sizeof(path), "%s%s", root, *places);
+                int fd = open(path, O_RDONLY | O_CLOEXEC);
+                if (fd < 0)
+                        continue;
+                if (lines_init(ret, fd) == 0)
+                        return true;
+                close(fd);
+        }
+        return false;
 }
 
 void pciids_fill(const char *root, struct pci_name *names, size_t n)
 {
-        static const char *const places[] = {"/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids",
-                                             "/usr/share/pci.ids"};
+        static const char *const amd[] = {"/usr/share/libdrm/amdgpu.ids",
+                                          "/opt/amdgpu/share/libdrm/amdgpu.ids", NULL};
+        static const char *const pci[] = {"/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids",
+                                          "/usr/share/pci.ids", NULL};
         struct lines lines;
         struct line line;
-        struct place place = {0};
-        int fd = -1;
-        for (size_t i = 0; fd < 0 && i < ARRAY_LEN(places); i++) {
-                char path[4096];
-                snprintf(path, sizeof(path), "%s%s", root, places[i]);
-                fd = open(path, O_RDONLY | O_CLOEXEC);
+        uint16_t vendor = 0;
+        if (open_list(root, amd, &lines)) {
+                while (lines_next(&lines, &line) > 0)
+                        read_amd_line(&line, names, n);
+                lines_finish(&lines);
         }
-        if (fd < 0)
-                return;
-        if (lines_init(&lines, fd) < 0) {
-                close(fd);
-                return;
+        if (open_list(root, pci, &lines)) {
+                while (lines_next(&lines, &line) > 0) {
+                        if (line.len > 0 && line.s[0] != '#')
+                                read_pci_line(&line, &vendor, names, n);
+                }
+                lines_finish(&lines);
         }
-        while (lines_next(&lines, &line) > 0) {
-                if (line.len > 0 && line.s[0] != '#')
-                        read_line(&place, &line, names, n);
-        }
-        lines_finish(&lines);
 }
