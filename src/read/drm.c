@@ -184,6 +184,7 @@ static int put_partitions(struct source *s, size_t i, const struct entity_key *w
                 put_text(&cells[DRM_PCI], gpu->pci);
                 put_text(&cells[DRM_DRIVER], gpu->driver);
                 put_text(&cells[DRM_PARTITION], gpu->partition);
+                cells[DRM_SUSPENDED] = drm_raw(0);
                 cells[DRM_PARTITION_BUSY] = gm_partition_busy(&gpu->table, p, &busy)
                                                 ? drm_raw(busy)
                                                 : drm_missing(STATE_UNSUPPORTED);
