@@ -138,7 +138,8 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
         for (size_t i = 0; i < b->n_metrics; i++) {
                 struct target t = b->metrics[i];
                 struct value *to = &ret->m[t.to];
-                if (!value_there(*to))
+                /* A field the source does not have is no reason; another field's may be. */
+                if (!value_there(*to) && reading->values[t.field].state != STATE_NONE)
                         *to = value_from(&reading->values[t.field], t.conversion);
         }
 }

@@ -62,7 +62,7 @@ def test_rx7900(once, tree):
     tree.add("rx7900")
     row, = once()
     assert row["identity"] == {"model": "AMD Radeon RX 7900 XTX", "uuid": "GPU-5f3c1a2b9e8d7c60", "pci": NAVI,
-                               "driver": "amdgpu", "device": "renderD128"}
+                               "driver": "amdgpu", "device": "renderD129"}
     check(row, {
         "gpu_util": 0.87, "mem_copy_util": 0.35, "fb_used": 8 * GIB, "fb_total": 25753026560, "gtt_used": 104857600,
         "gtt_total": 33554432000, "power": 287, "power_limit": 355, "gpu_temp": 58, "hotspot_temp": 74, "mem_temp": 80,
@@ -170,9 +170,7 @@ def test_mixed_machine(once, tree):
         folder = tree.root / "sys/devices/pci0000:80" / bus
         folder.mkdir(parents=True)
         tree.put(folder, "driver", driver)
-        # Real trees have one driver folder a driver; nodes tell the rest.
         tree.put(folder, "nodes", node)
-    # Both trees name renderD128; the kernel would not.
     rows = once()
     assert [r["identity"]["driver"] for r in rows] == ["i915", "amdgpu"]
 
@@ -232,7 +230,7 @@ def test_asleep(once, assay, tree):
     """A suspended GPU is shown and not read: files that would wake it are not even opened."""
     tree.add("rx7900")
     tree.file(NAVI, "power/runtime_status").write_text("suspended\n")
-    tree.process(100, {3: ("/dev/dri/renderD128", fdinfo("amdgpu", 1, NAVI))})
+    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI))})
     row, = once()
     check(row, {"asleep": 1, "gpu_util": None, "power": None, "gpu_temp": None, "fb_used": None, "processes": None})
     assert row["identity"]["model"] == "AMD Radeon RX 7900 XTX"
@@ -247,7 +245,7 @@ def test_sleeping_files_stay_closed(program, tree, tmp_path):
         pytest.skip("strace is not installed")
     tree.add("rx7900")
     tree.file(NAVI, "power/runtime_status").write_text("suspended\n")
-    tree.process(100, {3: ("/dev/dri/renderD128", fdinfo("amdgpu", 1, NAVI)), 4: ("/dev/null", "x")})
+    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI)), 4: ("/dev/null", "x")})
     log = tmp_path / "strace"
     subprocess.run(["strace", "-f", "-e", "trace=open,openat", "-o", log, program, "once", "--backend", "drm",
                     "--root", tree.root], capture_output=True, check=False)
@@ -271,7 +269,7 @@ def test_in_use_is_read(program, tree):
     tree.add("rx7900")
     tree.file(NAVI, "power/control").write_text("auto\n")
     tree.file(NAVI, "power/autosuspend_delay_ms").write_text("5000\n")
-    tree.process(100, {3: ("/dev/dri/renderD128", fdinfo("amdgpu", 1, NAVI))})
+    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI))})
     rows = stream(program, tree, 2, before_tick=lambda n: tree.file(NAVI, "gpu_busy_percent").write_text("5\n"))
     assert rows[1]["metrics"]["gpu_util"] == 0.05
 
@@ -402,7 +400,7 @@ def test_amdgpu_keeps_its_counter(program, tree):
     tree.add("rx7900")
 
     def work(ns):
-        tree.process(100, {5: ("/dev/dri/renderD128", fdinfo("amdgpu", 3, NAVI, memory_vram="2048 KiB",
+        tree.process(100, {5: ("/dev/dri/renderD129", fdinfo("amdgpu", 3, NAVI, memory_vram="2048 KiB",
                                                             engine_gfx="0 ns", engine_enc=f"{ns} ns"))})
 
     m = utilization(program, tree, lambda: work(0), lambda: work(125_000_000))
