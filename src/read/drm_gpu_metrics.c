@@ -256,6 +256,8 @@ static bool is_there(uint64_t v, size_t width)
 
 static void take_cell(struct cursor *c, size_t width, size_t count, struct gm_cell *ret)
 {
+        if (ret)
+                *ret = (struct gm_cell){0}; /* an attribute that comes twice: the last one counts */
         for (size_t i = 0; i < count; i++) {
                 uint64_t v = take(c, width);
                 if (!ret || i >= GM_INSTANCES_MAX)

@@ -107,6 +107,14 @@ def test_attributes(dump):
     assert rows["current_gfxclk[7]"] == 2100 and rows["num_partition[0]"] == 1
 
 
+def test_attribute_twice(dump):
+    """The last one counts, and nothing of the first is left."""
+    one = attribute_table(current_gfxclk=[1, 2, 3])
+    both = bytearray(one + attribute_table(current_gfxclk=9)[8:])
+    both[0:2], both[4:8] = len(both).to_bytes(2, "little"), (2).to_bytes(4, "little")
+    assert dump(bytes(both))[1] == {"current_gfxclk[0]": 9}
+
+
 def test_attributes_that_lie(dump):
     """A count or a length beyond the table is refused."""
     data = bytearray(attribute_table(curr_socket_power=750))
