@@ -1,6 +1,7 @@
 #include "cmd/command.h"
 
 #include "base/clock.h"
+#include "read/dcgm_local.h"
 #include "version.h"
 
 #include <stdarg.h>
@@ -132,12 +133,15 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
         return weights_parse(text, ret, err);
 }
 
-int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
+int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
+                     struct err *err)
 {
         struct pipeline_config pc = {
             .source = {.location = config_text(config, OPT_SOURCE),
                        .speed = config_number(config, OPT_SPEED),
                        .token_file = config_text(config, OPT_TOKEN_FILE),
+                       .dcgmi = config_text(config, OPT_DCGMI),
+                       .dcgm_host = config_text(config, OPT_DCGM_HOST),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
             .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
@@ -150,7 +154,17 @@ int open_pipeline(const struct config *config, bool margins, struct pipeline **r
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
         if (r == 0)
                 r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
-                                  pc.ops->local, get_env, &pc.selection, err);
+                                  pc.ops->local && dcgm_host_is_here(pc.source.dcgm_host), get_env,
+                                  &pc.selection, err);
+        if (r == 0)
+                *ret = pc;
+        return r;
+}
+
+int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
+{
+        struct pipeline_config pc;
+        int r = prepare_pipeline(config, margins, &pc, err);
         return r < 0 ? r : pipeline_open(&pc, ret, err);
 }
 

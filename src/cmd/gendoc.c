@@ -8,6 +8,7 @@
 #include "cmd/command.h"
 #include "model/metric.h"
 #include "present/columns.h"
+#include "present/tui/keys.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -231,6 +232,28 @@ static void man_columns(struct strbuf *out)
         }
 }
 
+static void man_key(struct strbuf *out, int key)
+{
+        char name[8];
+        put_troff(out, key_label(key, name));
+}
+
+static void man_keys(struct strbuf *out)
+{
+        const struct key_row *k;
+        for (size_t i = 0; (k = key_at((unsigned)i)); i++) {
+                strbuf_puts(out, ".TP\n\\fB");
+                man_key(out, k->key);
+                if (k->other && k->other != '\n') {
+                        strbuf_puts(out, "\\fR, \\fB");
+                        man_key(out, k->other);
+                }
+                strbuf_puts(out, "\\fR\n");
+                put_troff(out, k->help);
+                strbuf_puts(out, ".\n");
+        }
+}
+
 static void man_metrics(struct strbuf *out)
 {
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
@@ -255,6 +278,8 @@ static void man(const char *name, struct strbuf *out)
                         man_commands(out);
                 else if (strcmp(line, "@COLUMNS@\n") == 0)
                         man_columns(out);
+                else if (strcmp(line, "@KEYS@\n") == 0)
+                        man_keys(out);
                 else if (strcmp(line, "@METRICS@\n") == 0)
                         man_metrics(out);
                 else

@@ -18,7 +18,9 @@ static void write_number(struct csv_memo *memo, double value, unsigned decimals,
         if (UNLIKELY(!strbuf_reserve(out, NUM_FORMAT_MAX)))
                 return;
         char *to = out->s + out->len;
-        if (memo->len > 0 && memo->value == value && value != 0) {
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof(bits));
+        if (memo->len > 0 && memo->bits == bits) {
                 memcpy(to, memo->text, sizeof(memo->text));
                 out->len += memo->len;
                 return;
@@ -27,7 +29,7 @@ static void write_number(struct csv_memo *memo, double value, unsigned decimals,
         out->len += len;
         if (len > sizeof(memo->text))
                 return;
-        memo->value = value;
+        memo->bits = bits;
         memo->len = (uint8_t)len;
         memcpy(memo->text, to, len);
 }

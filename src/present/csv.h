@@ -6,8 +6,8 @@
 /* The text of a value, kept because the next tick often has the same: clocks, temperatures, zeros.
  */
 struct csv_memo {
-        double value;
-        uint8_t len; /* 0 while empty */
+        uint64_t bits; /* of the double; 0 and -0 are written differently */
+        uint8_t len;   /* 0 while empty */
         char text[23];
 };
 

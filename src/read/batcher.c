@@ -129,6 +129,11 @@ struct raw *batcher_add(struct batcher *b, const struct entity_key *key)
         return cells;
 }
 
+void batcher_drop(struct batcher *b)
+{
+        b->n--;
+}
+
 const char *batcher_text(struct batcher *b, const char *s, size_t len)
 {
         struct batch_text *t = b->text;

@@ -32,6 +32,8 @@ int batcher_add_field(struct batcher *b, const char *name, size_t len);
 struct raw *batcher_find(const struct batcher *b, const struct entity_key *key);
 /* A new row, all cells STATE_NONE; the key's text is copied. NULL when it cannot be had. */
 struct raw *batcher_add(struct batcher *b, const struct entity_key *key);
+/* Takes the row back that was added last. */
+void batcher_drop(struct batcher *b);
 /* Copies text that lives as long as the batch. NULL when memory is short. */
 const char *batcher_text(struct batcher *b, const char *s, size_t len);
 
