@@ -39,7 +39,7 @@ static void put_remedy(const struct row *row, struct strbuf *out)
                     row->sample.m[m].state == STATE_BLANK)
                         blank = true;
         }
-        bool kernel = row->sample.m[METRIC_ASLEEP].state != STATE_NONE;
+        bool kernel = value_there(row->sample.m[METRIC_ASLEEP]);
         if (kernel)
                 strbuf_puts(out, "; the kernel has no such counters for this GPU");
         else if (blank)

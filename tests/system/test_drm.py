@@ -522,3 +522,51 @@ def test_many_processes(program, tree):
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     print(f"{spent:.3f} s of CPU for four scans")
     assert spent < 1
+
+
+# The doctor
+
+
+def doctor(assay, tree):
+    done = assay("doctor", "--root", tree.root, "--json")
+    found = json.loads(done.stdout)
+    return done.returncode, next(c for c in found["checks"] if c["check"] == "drm"), found["conclusion"]
+
+
+def test_doctor_sees_the_gpu(assay, tree):
+    tree.add("rx7900")
+    status, check_, conclusion = doctor(assay, tree)
+    assert status == 0 and check_["outcome"] == "ok" and "RX 7900 XTX (amdgpu)" in check_["says"]
+    assert "--backend drm" in conclusion
+
+
+def test_doctor_without_a_gpu(assay, tree):
+    status, check_, _ = doctor(assay, tree)
+    assert status == 3 and check_["outcome"] == "note"
+
+
+def test_doctor_in_a_container(assay, tree):
+    tree.add("rx7900")
+    for node in (tree.root / "dev/dri").iterdir():
+        node.unlink()
+    _, check_, _ = doctor(assay, tree)
+    assert check_["outcome"] == "warn" and "--device /dev/dri" in check_["remedy"]
+
+
+def test_doctor_knows_old_kernels(assay, tree):
+    tree.add("arc")
+    release = tree.root / "proc/sys/kernel/osrelease"
+    release.parent.mkdir(parents=True)
+    release.write_text("6.8.0-45-generic\n")
+    _, check_, _ = doctor(assay, tree)
+    assert check_["outcome"] == "warn" and "6.11" in check_["remedy"]
+    release.write_text("6.12.1\n")
+    assert doctor(assay, tree)[1]["outcome"] == "ok"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open everything")
+def test_doctor_tells_of_groups(assay, tree):
+    tree.add("rx7900")
+    (tree.root / "dev/dri/renderD129").chmod(0)
+    _, check_, _ = doctor(assay, tree)
+    assert check_["outcome"] == "warn" and "usermod" in check_["remedy"] and "render" in check_["remedy"]
