@@ -81,6 +81,7 @@ void widget_format(char *buf, size_t size, enum metric metric, struct value v)
                 short_number(buf, size, v.v, 1000);
                 return;
         case UNIT_PER_S:
+        case UNIT_SECONDS:
                 snprintf(buf, size, v.v >= 99.95 ? "%.0f" : "%.1f", v.v);
                 return;
         case UNIT_BITS:
