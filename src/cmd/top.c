@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cmd/checkup.h"
 #include "cmd/command.h"
+#include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
 #include "pipeline/feed.h"
 #include "present/tui/screen.h"
@@ -19,6 +20,7 @@
 #define FRAME_NS (100 * NS_PER_MS)
 #define FIRST_PATIENCE_MS 300
 #define HISTORY_DEFAULT 1200
+#define HOST_INTERVAL_NS NS_PER_S
 #define LATE_MIN_NS (2 * NS_PER_S)
 
 struct top {
@@ -27,8 +29,11 @@ struct top {
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
-        struct checkup *checkup; /* NULL until the log is looked at */
-        bool checked;            /* it has ended */
+        struct checkup *checkup;     /* NULL until the log is looked at */
+        bool checked;                /* it has ended */
+        struct hostwatch *hostwatch; /* NULL when the source is not about this machine */
+        struct host_panel host;
+        bool has_host;
         struct feed_status status;
         const struct frame *frame;
         int tty, signals;
@@ -82,6 +87,7 @@ static struct ui_data gather(struct top *t)
             .position_ns = s->position_ns,
             .duration_ns = s->duration_ns,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
+            .host = t->has_host ? &t->host : NULL,
             .checks = checks,
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
@@ -256,6 +262,8 @@ static void call_doctor(struct top *t)
 static void draw(struct top *t)
 {
         call_doctor(t);
+        if (t->hostwatch)
+                t->has_host = hostwatch_take(t->hostwatch, &t->host);
         struct ui_data data = gather(t);
         note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
@@ -337,7 +345,13 @@ static int open_feed(struct top *t, struct err *err)
                            : HISTORY_DEFAULT,
         };
         int r = prepare_pipeline(config, true, &fc.pipeline, err);
-        return r < 0 ? r : feed_open(&fc, &t->feed, err);
+        if (r == 0)
+                r = feed_open(&fc, &t->feed, err);
+        /* The host of a capture or of an exporter elsewhere is not this one. */
+        if (r == 0 && fc.pipeline.ops->local)
+                t->hostwatch =
+                    hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS));
+        return r;
 }
 
 /* A source that fails at once is told on the shell's screen, not on ours. */
@@ -398,6 +412,7 @@ static void close_all(struct top *t)
         screen_close(t->screen);
         feed_close(t->feed);
         checkup_close(t->checkup);
+        hostwatch_close(t->hostwatch);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);
