@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cmd/checkup.h"
 #include "cmd/command.h"
+#include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
 #include "pipeline/feed.h"
 #include "present/tui/screen.h"
@@ -19,6 +20,7 @@
 #define FRAME_NS (100 * NS_PER_MS)
 #define FIRST_PATIENCE_MS 300
 #define HISTORY_DEFAULT 1200
+#define HOST_INTERVAL_NS NS_PER_S
 #define LATE_MIN_NS (2 * NS_PER_S)
 
 struct top {
@@ -27,8 +29,11 @@ struct top {
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
-        struct checkup *checkup; /* NULL until the log is looked at */
-        bool checked;            /* it has ended */
+        struct checkup *checkup;     /* NULL until the log is looked at */
+        bool checked;                /* it has ended */
+        struct hostwatch *hostwatch; /* NULL when the source is not about this machine */
+        struct host_panel host;
+        bool has_host;
         struct feed_status status;
         const struct frame *frame;
         int tty, signals;
@@ -69,6 +74,7 @@ static struct ui_data gather(struct top *t)
                 t->checked = checkup_results(t->checkup, &checks, &n_checks);
         return (struct ui_data){
             .frame = t->frame,
+            .processes = t->frame && t->frame->knows_processes ? &t->frame->processes : NULL,
             .trends = feed_trends(t->feed),
             .version = program_version,
             .state = states[s->state],
@@ -82,6 +88,7 @@ static struct ui_data gather(struct top *t)
             .position_ns = s->position_ns,
             .duration_ns = s->duration_ns,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
+            .host = t->has_host ? &t->host : NULL,
             .checks = checks,
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
@@ -117,10 +124,23 @@ static void save(struct top *t)
                 ui_say(&t->ui, "saved to %.100s", path);
 }
 
+/* Between the question and the answer the process may have ended and its pid been given away. */
+static bool is_still_there(const struct top *t, const struct ui_request *request)
+{
+        for (size_t i = 0; t->frame && i < t->frame->processes.n; i++) {
+                const struct process *p = &t->frame->processes.list[i];
+                if (p->pid == request->pid)
+                        return p->start_ns == request->start_ns;
+        }
+        return false;
+}
+
 static void send_signal(struct top *t, const struct ui_request *request)
 {
         if (config_flag(t->config, OPT_READ_ONLY))
                 ui_say(&t->ui, "--read-only forbids signals");
+        else if (!is_still_there(t, request))
+                ui_say(&t->ui, "process %d has ended", request->pid);
         else if (request->pid <= 1 || kill(request->pid, SIGTERM) < 0)
                 ui_say(&t->ui, "cannot signal %d: %s", request->pid, strerror(errno));
         else
@@ -256,6 +276,8 @@ static void call_doctor(struct top *t)
 static void draw(struct top *t)
 {
         call_doctor(t);
+        if (t->hostwatch)
+                t->has_host = hostwatch_take(t->hostwatch, &t->host);
         struct ui_data data = gather(t);
         note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
@@ -337,7 +359,14 @@ static int open_feed(struct top *t, struct err *err)
                            : HISTORY_DEFAULT,
         };
         int r = prepare_pipeline(config, true, &fc.pipeline, err);
-        return r < 0 ? r : feed_open(&fc, &t->feed, err);
+        fc.pipeline.processes = true;
+        if (r == 0)
+                r = feed_open(&fc, &t->feed, err);
+        /* The host of a capture or of an exporter elsewhere is not this one. */
+        if (r == 0 && fc.pipeline.ops->local)
+                t->hostwatch =
+                    hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS));
+        return r;
 }
 
 /* A source that fails at once is told on the shell's screen, not on ours. */
@@ -398,6 +427,7 @@ static void close_all(struct top *t)
         screen_close(t->screen);
         feed_close(t->feed);
         checkup_close(t->checkup);
+        hostwatch_close(t->hostwatch);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);

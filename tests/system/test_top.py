@@ -363,6 +363,18 @@ def test_live_source(terminal):
         server.server_close()
 
 
+def test_host_of_a_local_source(terminal):
+    """A source of this machine brings this machine's CPU, memory and levels."""
+    t = terminal(120, 40)
+    t.start(f"--backend dcgm --dcgmi {HERE.parent / 'fakes' / 'dcgmi'} --poll 1", show="GPU 1")
+    assert re.search(r"CPU +\d+%  RAM", t.wait("RAM"))
+    t.keys("5")
+    screen = t.wait("Level")
+    assert re.search(r"system +\d+\.\d", screen)
+    t.keys("q")
+    assert t.intact() == 0
+
+
 def test_capture_on_standard_input(terminal):
     t = terminal()
     t.type(f"{t.program} top --source - --poll 0.1 <{TOUR}")

@@ -294,8 +294,9 @@ static void scene_host(struct scene *s)
                                 .psi_io = value_ok(0.31),
                                 .disk_read = value_ok(2.2e9),
                                 .net_rx = value_ok(1.5e8),
-                                .n_levels = 2,
+                                .n_levels = 3,
                                 .level = {{.name = "process", .cpu = {.v = 8.1, .state = STATE_OK}},
+                                          {.name = "slurm", .why = "not in a job"},
                                           {.name = "system", .cpu = {.v = 27, .state = STATE_OK}}}};
         for (size_t i = 0; i < host.n_cores; i++)
                 host.core[i] = value_ok(wave(i, 3, 9));

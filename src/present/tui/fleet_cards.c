@@ -314,7 +314,7 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         draw_real(d, c, in.x, in.y, in.w, row);
         draw_gauges(c, (struct area){in.x, in.y + 1, in.w, 3}, row);
         draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
-        int used = 8;
+        int used = 7;
         if (in.h - used >= CHART_MIN_H)
                 fleet_draw_chart(ui, d, c, (struct area){in.x, in.y + used, in.w, in.h - used},
                                  row);

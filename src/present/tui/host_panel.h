@@ -11,6 +11,7 @@
 /* One scope: the target process, its user, its Slurm job, its cgroup, the system. */
 struct host_level {
         const char *name;
+        char why[96];              /* why there is no such level here; empty when there is */
         struct value cpu;          /* cores in use */
         struct value cpu_ratio;    /* of the level's CPUs */
         struct value memory;       /* bytes */

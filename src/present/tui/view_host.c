@@ -75,6 +75,10 @@ static int draw_levels(struct canvas *c, struct area a, const struct host_panel 
                 if (value_there(l->cpu))
                         snprintf(cores, sizeof(cores), "%.1f", l->cpu.v);
                 canvas_text(c, x, y, 9, (struct style){.fg = INK_TEXT}, l->name);
+                if (l->why[0]) {
+                        canvas_text(c, x + 10, y, a.w - 12, dim, l->why);
+                        continue;
+                }
                 canvas_right(c, x + 10, y, 6, widget_value_style(l->cpu, INK_TEXT), cores);
                 widget_number(c, x + 17, y, 5, INK_COMPUTE, METRIC_GPU_UTIL, l->cpu_ratio);
                 widget_number(c, x + 23, y, 6, INK_MEMORY, METRIC_FB_USED, l->memory);
