@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int lines_init(struct lines *l, int fd)
 {
@@ -97,7 +98,13 @@ int lines_rewind(struct lines *l)
 
 int lines_peek(struct lines *l, const char **ret, size_t *ret_len)
 {
+        struct stat st;
+        bool waits = fstat(l->fd, &st) == 0 && !S_ISREG(st.st_mode);
         while (!l->eof && l->end - l->start < LINES_MAX) {
+                /* A pipe may give no more for long: its first line must do. */
+                size_t have = l->end - l->start;
+                if (waits && have > 0 && memchr(l->buf + l->start, '\n', have))
+                        break;
                 int r = fill(l);
                 if (r < 0)
                         return r;

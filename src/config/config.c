@@ -227,7 +227,8 @@ static int file_entry(void *user, const char *section UNUSED, const char *name, 
 int config_read_file(struct config *c, const char *path, bool must_exist, struct err *err)
 {
         FILE *file = fopen(path, "re");
-        if (!file && errno == ENOENT && !must_exist)
+        /* The home may be another user's, after su or setpriv. */
+        if (!file && (errno == ENOENT || errno == EACCES || errno == ENOTDIR) && !must_exist)
                 return 0;
         if (!file) {
                 err_set(err, ERR_USAGE, "cannot read the config file '%s': %s", path,
