@@ -22,7 +22,10 @@ int64_t clock_wall_ns(void)
 
 int64_t clock_from_seconds(double seconds)
 {
-        return llround(seconds * 1e9);
+        double ns = seconds * 1e9;
+        if (!(ns > -0x1p63))
+                return INT64_MIN;
+        return ns < 0x1p63 ? llround(ns) : INT64_MAX;
 }
 
 double clock_to_seconds(int64_t ns)

@@ -11,5 +11,6 @@ int64_t clock_mono_ns(void);
 /* Nanoseconds since the Unix epoch. */
 int64_t clock_wall_ns(void);
 
+/* Saturates at 292 years either way. */
 int64_t clock_from_seconds(double seconds);
 double clock_to_seconds(int64_t ns);

@@ -68,7 +68,8 @@ static double slow_parse(const char *s, size_t n)
         return strtod(buf, NULL);
 }
 
-size_t num_parse(const char *s, size_t n, double *ret)
+/* Any number, however long. */
+static size_t parse_any(const char *s, size_t n, double *ret)
 {
         struct scan scan = {0};
         size_t i = 0;
@@ -94,6 +95,80 @@ size_t num_parse(const char *s, size_t n, double *ret)
         else
                 return *ret = slow_parse(s, i), i;
         *ret = negative ? -v : v;
+        return i;
+}
+
+/* Up to 15 digits the mantissa is exact, so one division rounds correctly. */
+static size_t parse_short(const char *s, size_t n, double *ret)
+{
+        size_t i = n > 0 && s[0] == '-', first = i;
+        uint64_t mantissa = 0;
+        while (i < n && is_digit(s[i]))
+                mantissa = mantissa * 10 + (uint64_t)(s[i++] - '0');
+        size_t digits = i - first, decimals = 0;
+        if (i < n && s[i] == '.') {
+                size_t point = ++i;
+                while (i < n && is_digit(s[i]))
+                        mantissa = mantissa * 10 + (uint64_t)(s[i++] - '0');
+                decimals = i - point;
+        }
+        bool more = i < n && (s[i] == 'e' || s[i] == 'E' || s[i] == '+');
+        if (UNLIKELY(digits == 0 || digits + decimals > 15 || more))
+                return parse_any(s, n, ret);
+        double v = decimals ? (double)mantissa / exact_pow10[decimals] : (double)mantissa;
+        *ret = first ? -v : v;
+        return i;
+}
+
+/*
+ * The value of the digits at s, eight bytes at a time in one register, and how many there are.
+ * Eight bytes must be readable.
+ */
+static size_t eight_digits(const char *s, uint64_t *ret)
+{
+        uint64_t v;
+        memcpy(&v, s, sizeof(v));
+        v ^= 0x3030303030303030ULL; /* digits become 0 to 9 */
+        uint64_t others = ((v + 0x7676767676767676ULL) | v) & 0x8080808080808080ULL;
+        size_t run = others ? (size_t)__builtin_ctzll(others) / 8 : 8;
+        if (run == 0)
+                return 0;
+        v <<= 64 - run * 8; /* the digits at the end, zeros before them */
+        v = v * 10 + (v >> 8);
+        v = ((v & 0x000000FF000000FFULL) * 0x000F424000000064ULL +
+             ((v >> 16) & 0x000000FF000000FFULL) * 0x0000271000000001ULL) >>
+            32;
+        *ret = (uint32_t)v;
+        return run;
+}
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define EIGHT_AT_ONCE true
+#else
+#define EIGHT_AT_ONCE false
+#endif
+
+/* Digits, a point and digits, as counters are written: fewer than eight of each. */
+size_t num_parse(const char *s, size_t n, double *ret)
+{
+        uint64_t whole, fraction;
+        if (!EIGHT_AT_ONCE || n < 9)
+                return parse_short(s, n, ret);
+        size_t i = eight_digits(s, &whole);
+        if (i == 0 || i == 8)
+                return parse_short(s, n, ret);
+        double v = (double)whole;
+        if (s[i] == '.') {
+                size_t decimals = n - i > 8 ? eight_digits(s + i + 1, &fraction) : 0;
+                if (decimals == 0 || decimals == 8)
+                        return parse_short(s, n, ret);
+                double scale = exact_pow10[decimals];
+                v = (double)(whole * (uint64_t)scale + fraction) / scale;
+                i += 1 + decimals;
+        }
+        if (UNLIKELY((s[i] | 0x20) == 'e'))
+                return parse_short(s, n, ret);
+        *ret = v;
         return i;
 }
 
@@ -127,6 +202,10 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
 
 size_t num_format_u64(char buf[20], uint64_t v)
 {
+        if (v < 10) {
+                buf[0] = (char)('0' + v);
+                return 1;
+        }
         char tmp[20];
         size_t at = sizeof(tmp);
         while (v >= 100) {
@@ -159,22 +238,35 @@ static uint64_t scale_exactly(double v, double scale)
         return whole;
 }
 
-size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+static void put_pair(char *to, uint64_t v)
+{
+        memcpy(to, digit_pairs + v * 2, 2);
+}
+
+/* The digits of scaled with the point before the last decimals of them. */
+static size_t put_scaled(char *buf, uint64_t scaled, unsigned decimals)
 {
         static const uint64_t pow10[] = {1,      10,      100,      1000,      10000,
                                          100000, 1000000, 10000000, 100000000, 1000000000};
-        decimals = MIN(decimals, 9u);
-        double magnitude = fabs(v);
-        if (UNLIKELY(!(magnitude * (double)pow10[decimals] < 0x1p52)))
-                return (size_t)snprintf(buf, NUM_FORMAT_MAX, "%.*f", (int)decimals, v);
-
-        size_t len = 0;
-        if (signbit(v))
-                buf[len++] = '-';
-        uint64_t scaled = scale_exactly(magnitude, (double)pow10[decimals]);
-        len += num_format_u64(buf + len, scaled / pow10[decimals]);
-        if (decimals == 0)
-                return len;
+        size_t len;
+        switch (decimals) {
+        case 0:
+                return num_format_u64(buf, scaled);
+        case 2: /* divisions by constants, for the two commonest */
+                len = num_format_u64(buf, scaled / 100);
+                buf[len] = '.';
+                put_pair(buf + len + 1, scaled % 100);
+                return len + 3;
+        case 4:
+                len = num_format_u64(buf, scaled / 10000);
+                buf[len] = '.';
+                put_pair(buf + len + 1, scaled % 10000 / 100);
+                put_pair(buf + len + 3, scaled % 100);
+                return len + 5;
+        default:
+                break;
+        }
+        len = num_format_u64(buf, scaled / pow10[decimals]);
         buf[len] = '.';
         uint64_t fraction = scaled % pow10[decimals];
         for (unsigned i = decimals; i > 0; i--) {
@@ -182,4 +274,16 @@ size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
                 fraction /= 10;
         }
         return len + 1 + decimals;
+}
+
+size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+{
+        decimals = MIN(decimals, 9u);
+        double magnitude = fabs(v), scale = exact_pow10[decimals];
+        if (UNLIKELY(!(magnitude * scale < 0x1p52)))
+                return (size_t)snprintf(buf, NUM_FORMAT_MAX, "%.*f", (int)decimals, v);
+        size_t sign = 0;
+        if (signbit(v))
+                buf[sign++] = '-';
+        return sign + put_scaled(buf + sign, scale_exactly(magnitude, scale), decimals);
 }

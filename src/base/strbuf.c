@@ -43,12 +43,6 @@ void strbuf_puts(struct strbuf *b, const char *s)
         strbuf_put(b, s, strlen(s));
 }
 
-void strbuf_putc(struct strbuf *b, char c)
-{
-        if (strbuf_reserve(b, 1))
-                b->s[b->len++] = c;
-}
-
 void strbuf_fill(struct strbuf *b, char c, size_t n)
 {
         if (n == 0 || !strbuf_reserve(b, n))

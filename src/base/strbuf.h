@@ -20,7 +20,11 @@ void strbuf_clear(struct strbuf *b);
 bool strbuf_reserve(struct strbuf *b, size_t n);
 void strbuf_put(struct strbuf *b, const char *s, size_t n);
 void strbuf_puts(struct strbuf *b, const char *s);
-void strbuf_putc(struct strbuf *b, char c);
+static inline void strbuf_putc(struct strbuf *b, char c)
+{
+        if (LIKELY(b->len < b->cap) || strbuf_reserve(b, 1))
+                b->s[b->len++] = c;
+}
 void strbuf_fill(struct strbuf *b, char c, size_t n);
 void strbuf_putf(struct strbuf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A terminated view of the contents, valid until the next write; "" on failure. */

@@ -1,6 +1,7 @@
 #include "cmd/command.h"
 
 #include "base/clock.h"
+#include "read/dcgm_local.h"
 #include "version.h"
 
 #include <stdarg.h>
@@ -63,22 +64,27 @@ void notice(const char *fmt, ...)
         va_end(ap);
 }
 
-/* Without --backend: an address is an exporter, a file is a capture. */
-static const struct source_ops *choose_source(const struct config *config, struct err *err)
+static bool is_address(const char *location)
 {
-        const char *backend = config_text(config, OPT_BACKEND);
+        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
+}
+
+/* Without --backend: an address is an exporter, a file is a capture. */
+static int choose_source(const struct config *config, const struct source_ops **ret,
+                         struct err *err)
+{
         const char *location = config_text(config, OPT_SOURCE);
-        if (strcmp(backend, "auto") != 0)
-                return source_find(backend);
-        if (location &&
-            (strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0))
-                return source_find("prometheus");
-        if (location)
-                return source_find("replay");
-        err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
-        err_hint(err, "give a capture with --source FILE, or an exporter with "
-                      "--source http://localhost:9400/metrics");
-        return NULL;
+        const struct source_ops *ops = source_find(config_text(config, OPT_BACKEND));
+        if (!ops && location)
+                ops = source_find(is_address(location) ? "prometheus" : "replay");
+        if (!ops) {
+                err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
+                err_hint(err, "give a capture with --source FILE, or an exporter with "
+                              "--source http://localhost:9400/metrics");
+                return ERR_NO_SOURCE;
+        }
+        *ret = ops;
+        return 0;
 }
 
 #define DEFAULT_POLL_S 1.0
@@ -127,25 +133,38 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
         return weights_parse(text, ret, err);
 }
 
-int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
+int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
+                     struct err *err)
 {
         struct pipeline_config pc = {
             .source = {.location = config_text(config, OPT_SOURCE),
                        .speed = config_number(config, OPT_SPEED),
                        .token_file = config_text(config, OPT_TOKEN_FILE),
+                       .dcgmi = config_text(config, OPT_DCGMI),
+                       .dcgm_host = config_text(config, OPT_DCGM_HOST),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
             .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
-        if (r == 0 && !(pc.ops = choose_source(config, err)))
-                r = err->code;
+        if (r == 0)
+                r = choose_source(config, &pc.ops, err);
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
         if (r == 0)
                 r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
-                                  pc.ops->local, get_env, &pc.selection, err);
+                                  pc.ops->local && dcgm_host_is_here(pc.source.dcgm_host), get_env,
+                                  &pc.selection, err);
+        if (r == 0)
+                *ret = pc;
+        return r;
+}
+
+int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
+{
+        struct pipeline_config pc;
+        int r = prepare_pipeline(config, margins, &pc, err);
         return r < 0 ? r : pipeline_open(&pc, ret, err);
 }
 

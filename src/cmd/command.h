@@ -27,6 +27,9 @@ int complain(const struct err *err);
 void notice(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* Turns the options into a pipeline's configuration, poll limits and selection included. */
+int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
+                     struct err *err);
+/* The same, and opens it. */
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret,
                   struct err *err);
 /* Tells what could not be read, and which GPU never came, on stderr. */

@@ -79,11 +79,12 @@ static int run(const struct config *config)
         if (config_flag(config, OPT_HOST))
                 return export_host(config);
         struct pipeline *p = NULL;
+        struct life_watch *watch = NULL;
         int r = prepare(config, &e, &err);
         if (r == 0)
                 r = open_pipeline(config, e.json, &p, &err);
         if (r == 0) {
-                life_watch_signals(on_stop, p);
+                life_watch_signals(on_stop, p, &watch);
                 e.live = pipeline_is_live(p);
                 r = stream(config, &e, p, &err);
                 int flushed = r == -EPIPE ? 0 : strbuf_flush(&e.out, STDOUT_FILENO);
@@ -92,6 +93,7 @@ static int run(const struct config *config)
                 if (r != -EPIPE)
                         report_trouble(p);
         }
+        life_unwatch(watch);
         pipeline_close(p);
         strbuf_finish(&e.out);
         return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;

@@ -139,11 +139,13 @@ int export_host(const struct config *config)
             .follows_target = config_is_set(config, OPT_PID),
             .ticks_left = (uint64_t)config_number(config, OPT_COUNT),
         };
+        struct life_watch *watch = NULL;
         int64_t poll = host_poll(config, &err);
         int r = poll < 0 ? (int)poll : open_host(config, &e.view, &err);
         if (r == 0) {
-                life_watch_signals(NULL, NULL);
+                life_watch_signals(NULL, NULL, &watch);
                 r = stream_host(&e, poll, &err);
+                life_unwatch(watch);
         }
         if (e.beat.missed > 0 && r == 0)
                 notice("%llu of %llu ticks were missed, because one took longer than --poll",

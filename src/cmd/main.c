@@ -11,7 +11,7 @@ static const char *command_name(const struct config *config)
                 return config->args[0];
         if (config_is_set(config, OPT_EXPORT))
                 return "export";
-        return "once";
+        return isatty(STDOUT_FILENO) && !config_flag(config, OPT_ONCE) ? "top" : "once";
 }
 
 /* Flags are read first, because they say which file to read, and again last, because they win. */

@@ -62,17 +62,22 @@ static struct inputs gather(const struct sample *s, const struct compute_options
         return in;
 }
 
-struct value real_util(const struct sample *s, const struct compute_options *o)
+static struct value score(const struct inputs *in, const struct compute_options *o)
 {
-        struct inputs in = gather(s, o);
         const struct weights *w = &o->weights;
         metric_set needed = (w->sm > 0 ? METRIC_BIT(SM_ACTIVE) : 0) |
                             (w->tensor > 0 ? METRIC_BIT(TENSOR_ACTIVE) : 0) |
                             (w->dram > 0 ? METRIC_BIT(DRAM_ACTIVE) : 0) |
                             (w->gr > 0 ? METRIC_BIT(GR_ACTIVE) : 0);
-        if (!o->missing_is_zero && (in.missing & needed))
+        if (!o->missing_is_zero && (in->missing & needed))
                 return value_missing(STATE_NONE);
-        return value_ok(in.real.lo);
+        return value_ok(in->real.lo);
+}
+
+struct value real_util(const struct sample *s, const struct compute_options *o)
+{
+        struct inputs in = gather(s, o);
+        return score(&in, o);
 }
 
 static enum truth at_least(struct range r, double threshold)
@@ -271,20 +276,20 @@ static struct margin find_margin(const struct inputs *in, enum workload now,
         return best;
 }
 
-struct verdict classify(const struct sample *s, const struct compute_options *o)
+static struct verdict decide(const struct sample *s, const struct inputs *in,
+                             const struct compute_options *o)
 {
-        struct inputs in = gather(s, o);
         enum truth truth;
-        enum workload rule = cascade(&in, &truth);
+        enum workload rule = cascade(in, &truth);
         struct verdict v = {.workload = rule, .rule = (uint8_t)rule};
-        v.inputs = present_inputs(rule, &in);
+        v.inputs = present_inputs(rule, in);
         if (truth == YES) {
                 if (o->margins)
-                        v.margin = find_margin(&in, rule, &o->weights);
+                        v.margin = find_margin(in, rule, &o->weights);
                 return v;
         }
-        v.missing = rule_inputs[rule] & in.missing;
-        if (idle_without_counters(s, &in)) {
+        v.missing = rule_inputs[rule] & in->missing;
+        if (idle_without_counters(s, in)) {
                 v.workload = WORKLOAD_IDLE;
                 v.rule = WORKLOAD_IDLE;
                 v.without_counters = true;
@@ -293,4 +298,18 @@ struct verdict classify(const struct sample *s, const struct compute_options *o)
         }
         v.workload = WORKLOAD_UNKNOWN;
         return v;
+}
+
+struct verdict classify(const struct sample *s, const struct compute_options *o)
+{
+        struct inputs in = gather(s, o);
+        return decide(s, &in, o);
+}
+
+struct verdict assess(const struct sample *s, const struct compute_options *o,
+                      struct value *ret_real_util)
+{
+        struct inputs in = gather(s, o);
+        *ret_real_util = score(&in, o);
+        return decide(s, &in, o);
 }

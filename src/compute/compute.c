@@ -30,10 +30,16 @@ static struct memory_of *remember(struct compute *c, size_t slot)
         return &memory[slot];
 }
 
+/* Why a result of two values is missing: the reason of the one that is. */
+static enum state missing_state(struct value a, struct value b)
+{
+        return (enum state)(value_there(a) ? b.state : a.state);
+}
+
 static struct value sum(struct value a, struct value b)
 {
         if (!value_there(a) || !value_there(b))
-                return value_missing(value_there(a) ? b.state : a.state);
+                return value_missing(missing_state(a, b));
         return (struct value){
             .v = a.v + b.v, .age_ms = MAX(a.age_ms, b.age_ms), .state = MAX(a.state, b.state)};
 }
@@ -52,7 +58,9 @@ static void derive_memory(struct sample *s, bool as_older_tools)
                 m[METRIC_FB_USED_RATIO] = (struct value){
                     .v = used.v / total.v, .age_ms = used.age_ms, .state = used.state};
         else
-                m[METRIC_FB_USED_RATIO] = value_missing(used.state);
+                m[METRIC_FB_USED_RATIO] = value_missing(value_there(used) && value_there(total)
+                                                            ? STATE_ERROR
+                                                            : missing_state(used, total));
 }
 
 /* Older tools show the NVLink gauge only; where it is missing the two directions add up to it. */
@@ -101,8 +109,7 @@ int compute_row(struct compute *c, int64_t mono_ns, struct row *row)
         derive_memory(s, as_older_tools);
         derive_nvlink(s, as_older_tools);
         derive_rates(memory, mono_ns, s);
-        s->m[METRIC_REAL_UTIL] = real_util(s, &c->options);
-        row->verdict = classify(s, &c->options);
+        row->verdict = assess(s, &c->options, &s->m[METRIC_REAL_UTIL]);
         row->health = health_of(s, memory->ecc_rose, &c->options);
         return 0;
 }

@@ -44,5 +44,8 @@ int compute_row(struct compute *c, int64_t mono_ns, struct row *row);
 /* The parts, for tests and for other callers. */
 struct value real_util(const struct sample *s, const struct compute_options *options);
 struct verdict classify(const struct sample *s, const struct compute_options *options);
+/* Both at once. */
+struct verdict assess(const struct sample *s, const struct compute_options *options,
+                      struct value *ret_real_util);
 struct health health_of(const struct sample *s, bool ecc_rose,
                         const struct compute_options *options);

@@ -246,15 +246,20 @@ int config_read_file(struct config *c, const char *path, bool must_exist, struct
         return 0;
 }
 
+/* "show-all" → "ASSAY_SHOW_ALL" */
+static void variable_name(const char *option, char *buf, size_t size)
+{
+        size_t n = (size_t)snprintf(buf, size, "ASSAY_%s", option);
+        for (size_t i = 0; i < n && i < size; i++)
+                buf[i] = buf[i] == '-' ? '_' : (char)toupper((unsigned char)buf[i]);
+}
+
 int config_read_environment(struct config *c, const char *(*get_env)(const char *name),
                             struct err *err)
 {
         for (size_t i = 0; i < OPT_COUNT_OF; i++) {
-                char name[64] = "ASSAY_";
-                size_t n = strlen(name);
-                for (const char *s = options[i].name; *s && n < sizeof(name) - 1; s++)
-                        name[n++] = *s == '-' ? '_' : (char)toupper((unsigned char)*s);
-                name[n] = '\0';
+                char name[64];
+                variable_name(options[i].name, name, sizeof(name));
                 const char *value = strcmp(options[i].commands, "-") != 0 ? get_env(name) : NULL;
                 if (!value || !*value)
                         continue;

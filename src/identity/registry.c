@@ -21,14 +21,19 @@ void registry_finish(struct registry *r)
         *r = (struct registry){0};
 }
 
-static uint64_t mix(uint64_t h, const void *data, size_t len)
+static uint64_t mix(uint64_t h, const char *s, size_t len)
 {
-        const unsigned char *p = data;
         for (size_t i = 0; i < len; i++)
-                h = (h ^ p[i]) * 0x100000001b3ULL;
+                h = (h ^ (unsigned char)s[i]) * 0x100000001b3ULL;
         return h;
 }
 
+static uint64_t mix_id(uint64_t h, int32_t id)
+{
+        return (h ^ (uint32_t)id) * 0x100000001b3ULL;
+}
+
+/* Texts that are not there are NULL with length 0. */
 static size_t text_len(size_t len)
 {
         return MIN(len, (size_t)ENTITY_TEXT_MAX - 1);
@@ -46,8 +51,8 @@ static uint64_t hash(const struct entity_key *k)
         h = mix(h, k->host, text_len(k->host_len));
         if (by_uuid(k))
                 return mix(h, k->uuid, text_len(k->uuid_len));
-        int32_t ids[] = {(int32_t)k->kind, k->index, k->gi, k->ci, k->flat};
-        h = mix(h, ids, sizeof(ids));
+        h = mix_id(mix_id(h, (int32_t)k->kind), k->index);
+        h = mix_id(mix_id(mix_id(h, k->gi), k->ci), k->flat);
         return k->index < 0 ? mix(h, k->uuid, text_len(k->uuid_len)) : h;
 }
 
@@ -106,7 +111,7 @@ static struct entity *make_entity(const struct entity_key *k, uint32_t slot)
 
 static void copy_key(struct registry_key *to, const struct entity_key *k)
 {
-        to->key = *k;
+        *to = (struct registry_key){.key = *k};
         to->key.host_len = text_len(k->host_len);
         to->key.uuid_len = text_len(k->uuid_len);
         if (to->key.host_len > 0)
@@ -145,6 +150,7 @@ static bool grow(struct registry *r)
         struct registry_key *keys = realloc(r->keys, cap * sizeof(*keys));
         if (!keys)
                 return false;
+        memset(keys + r->n, 0, (cap - r->n) * sizeof(*keys));
         r->keys = keys;
         uint32_t *table = calloc(cap * 4, sizeof(*table));
         if (!table)

@@ -8,9 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-struct watch {
+struct life_watch {
+        pthread_mutex_t lock; /* held while on_stop runs */
         sigset_t set;
-        void (*on_stop)(void *arg);
+        void (*on_stop)(void *arg); /* NULL once nobody wants to be asked */
         void *arg;
 };
 
@@ -23,24 +24,28 @@ bool life_stopping(void)
 
 static void *wait_for_signals(void *arg)
 {
-        struct watch w = *(struct watch *)arg;
-        free(arg);
+        struct life_watch *w = arg;
         int sig = 0;
-        sigwait(&w.set, &sig);
+        sigwait(&w->set, &sig);
         atomic_store(&stopping, true);
-        if (w.on_stop)
-                w.on_stop(w.arg);
+        pthread_mutex_lock(&w->lock);
+        if (w->on_stop)
+                w->on_stop(w->arg);
+        pthread_mutex_unlock(&w->lock);
         struct timespec patience = {.tv_nsec = 500000000};
-        sigtimedwait(&w.set, NULL, &patience);
+        /* A debugger or a stop and continue interrupts the wait and is no second signal. */
+        while (sigtimedwait(&w->set, NULL, &patience) < 0 && errno == EINTR)
+                ;
         _exit(128 + sig);
 }
 
-int life_watch_signals(void (*on_stop)(void *arg), void *arg)
+int life_watch_signals(void (*on_stop)(void *arg), void *arg, struct life_watch **ret)
 {
-        struct watch *w = malloc(sizeof(*w));
+        struct life_watch *w = malloc(sizeof(*w));
         if (!w)
                 return -ENOMEM;
-        *w = (struct watch){.on_stop = on_stop, .arg = arg};
+        *w = (struct life_watch){.on_stop = on_stop, .arg = arg};
+        pthread_mutex_init(&w->lock, NULL);
         sigemptyset(&w->set);
         sigaddset(&w->set, SIGINT);
         sigaddset(&w->set, SIGTERM);
@@ -54,5 +59,15 @@ int life_watch_signals(void (*on_stop)(void *arg), void *arg)
                 return -r;
         }
         pthread_detach(thread);
+        *ret = w;
         return 0;
+}
+
+void life_unwatch(struct life_watch *w)
+{
+        if (!w)
+                return;
+        pthread_mutex_lock(&w->lock);
+        w->on_stop = NULL;
+        pthread_mutex_unlock(&w->lock);
 }

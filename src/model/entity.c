@@ -27,7 +27,8 @@ enum entity_text entity_text_find(const char *name, size_t len)
 void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len)
 {
         size_t n = MIN(len, (size_t)ENTITY_TEXT_MAX - 1);
-        memcpy(e->text[text], s, n);
+        if (n > 0)
+                memcpy(e->text[text], s, n);
         e->text[text][n] = '\0';
 }
 

@@ -25,6 +25,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 return err_set(err, -ENOMEM, "out of memory");
         p->config = *config;
         p->config.source.wanted = translate_wants;
+        p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
         compute_init(&p->compute, &config->compute);
         int r = config->ops->open(&p->config.source, &p->source, err);
         if (r < 0) {

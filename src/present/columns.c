@@ -141,12 +141,28 @@ static double clamp_percent(double v)
         return v > 100 ? 100 : v > 0 ? v : 0;
 }
 
+bool column_value(const struct column *column, const struct row *row, double *ret)
+{
+        struct value v = row->sample.m[column->what];
+        if (!value_there(v))
+                return false;
+        if (column->kind == COLUMN_PERCENT)
+                *ret = clamp_percent(v.v * 100.0);
+        else if (column->kind == COLUMN_RAW)
+                *ret = v.v;
+        else if (column->kind == COLUMN_MIB)
+                *ret = v.v / 1048576.0;
+        else
+                *ret = v.v / (column->kind == COLUMN_GIGA ? 1e9 : 1e6);
+        return true;
+}
+
 void column_write(const struct column *column, const struct frame *frame, const struct row *row,
                   struct strbuf *out)
 {
         const struct entity *who = row->sample.who;
-        const struct value *v = &row->sample.m[column->what];
         char name[32];
+        double value;
         switch (column->kind) {
         case COLUMN_TIME:
                 put_number(out, clock_to_seconds(frame->wall_ns), column->decimals);
@@ -173,24 +189,12 @@ void column_write(const struct column *column, const struct frame *frame, const 
         case COLUMN_NONE:
                 return;
         case COLUMN_PERCENT:
-                if (value_there(*v))
-                        put_number(out, clamp_percent(v->v * 100.0), column->decimals);
-                return;
         case COLUMN_MIB:
-                if (value_there(*v))
-                        put_number(out, v->v / 1048576.0, column->decimals);
-                return;
         case COLUMN_GIGA:
-                if (value_there(*v))
-                        put_number(out, v->v / 1e9, column->decimals);
-                return;
         case COLUMN_MEGA:
-                if (value_there(*v))
-                        put_number(out, v->v / 1e6, column->decimals);
-                return;
         case COLUMN_RAW:
-                if (value_there(*v))
-                        put_number(out, v->v, column->decimals);
+                if (column_value(column, row, &value))
+                        put_number(out, value, column->decimals);
                 return;
         }
 }

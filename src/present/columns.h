@@ -44,5 +44,14 @@ int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], stru
 void column_write(const struct column *column, const struct frame *frame, const struct row *row,
                   struct strbuf *out);
 
+/* Whether the column holds a metric. */
+static inline bool column_is_number(const struct column *column)
+{
+        return column->kind >= COLUMN_PERCENT && column->kind <= COLUMN_RAW;
+}
+
+/* The metric in the column's unit; false when it is missing. Only for columns that hold one. */
+bool column_value(const struct column *column, const struct row *row, double *ret);
+
 /* "NVIDIA H100 80GB HBM3" → "H100", "NVIDIA RTX 6000 Ada" → "RTX6000"; "GPU" when not known. */
 size_t model_short_name(const char *model, char *buf, size_t size);

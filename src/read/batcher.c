@@ -129,6 +129,11 @@ struct raw *batcher_add(struct batcher *b, const struct entity_key *key)
         return cells;
 }
 
+void batcher_drop(struct batcher *b)
+{
+        b->n--;
+}
+
 const char *batcher_text(struct batcher *b, const char *s, size_t len)
 {
         struct batch_text *t = b->text;
@@ -151,16 +156,14 @@ void batcher_give(const struct batcher *b, struct batch *ret)
         *ret = (struct batch){.schema = &b->schema, .readings = b->readings, .n = b->n};
 }
 
-enum state batcher_number_state(double v)
+enum state batcher_large_number_state(double v)
 {
         /* 2^47 and its three neighbours; the integers next to 2^63 all round to it as doubles. */
         static const enum state blanks[] = {STATE_BLANK, STATE_UNSUPPORTED, STATE_UNSUPPORTED,
                                             STATE_DENIED};
-        if (LIKELY(v < 0x1p47))
-                return isnan(v) ? STATE_BLANK : STATE_OK;
         if (v <= 0x1p47 + 3 && v == floor(v))
                 return blanks[(size_t)(v - 0x1p47)];
-        return v < 0x1p63 ? STATE_OK : STATE_BLANK;
+        return v < 0x1p63 ? STATE_OK : STATE_BLANK; /* NaN is blank too */
 }
 
 static bool is_word(const char *s, size_t len, const char *word)

@@ -32,6 +32,8 @@ int batcher_add_field(struct batcher *b, const char *name, size_t len);
 struct raw *batcher_find(const struct batcher *b, const struct entity_key *key);
 /* A new row, all cells STATE_NONE; the key's text is copied. NULL when it cannot be had. */
 struct raw *batcher_add(struct batcher *b, const struct entity_key *key);
+/* Takes the row back that was added last. */
+void batcher_drop(struct batcher *b);
 /* Copies text that lives as long as the batch. NULL when memory is short. */
 const char *batcher_text(struct batcher *b, const char *s, size_t len);
 
@@ -43,5 +45,10 @@ void batcher_give(const struct batcher *b, struct batch *ret);
 
 /* Turns one word of a source into a cell: a number, a known way of saying "missing", or text. */
 void batcher_cell(struct batcher *b, const char *s, size_t len, struct raw *ret);
-/* The state that a number stands for: DCGM writes its blanks as very large numbers. */
-enum state batcher_number_state(double v);
+/* The state of a number that may be one of DCGM's blanks, which are very large numbers. */
+enum state batcher_large_number_state(double v);
+
+static inline enum state batcher_number_state(double v)
+{
+        return LIKELY(v < 0x1p47) ? STATE_OK : batcher_large_number_state(v);
+}

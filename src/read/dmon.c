@@ -3,6 +3,8 @@
  * an entity lacks is an empty cell. DCGM 3.3 does not pad missing values: a row that does not fit
  * the offsets but has as many words as there are columns is read by words.
  */
+#include "read/dmon.h"
+
 #include "base/num.h"
 #include "read/format.h"
 #include "read/rows.h"
@@ -10,14 +12,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
-
-struct layout {
-        size_t n;
-        uint16_t at[SCHEMA_FIELDS_MAX]; /* where each column starts */
-        size_t width;                   /* of a whole row, padding included */
-        char *header;                   /* the line itself, to know it again */
-        size_t header_len;
-};
 
 static bool is_header(const char *s, size_t len)
 {
@@ -37,32 +31,23 @@ static bool dmon_probe(const char *s, size_t len)
         return false;
 }
 
-static int dmon_begin(struct capture *c)
+void dmon_finish(struct dmon *d)
 {
-        c->state = calloc(1, sizeof(struct layout));
-        return c->state ? 0 : -ENOMEM;
+        free(d->header);
+        *d = (struct dmon){0};
 }
 
-static void dmon_end(struct capture *c)
+static bool read_header(struct dmon *d, struct batcher *b, const struct line *line)
 {
-        struct layout *l = c->state;
-        if (l)
-                free(l->header);
-        free(l);
-}
-
-static int read_header(struct capture *c, const struct line *line)
-{
-        struct layout *l = c->state;
         char *copy = malloc(line->len);
         if (!copy)
-                return -ENOMEM;
+                return false;
         memcpy(copy, line->s, line->len);
-        free(l->header);
-        l->header = copy;
-        l->header_len = l->width = line->len;
-        l->n = 0;
-        batcher_new_schema(&c->batcher);
+        free(d->header);
+        d->header = copy;
+        d->header_len = d->width = line->len;
+        d->n = 0;
+        batcher_new_schema(b);
         size_t i = line->s[1] == ' ' ? 8 : 7;
         while (i < line->len) {
                 while (i < line->len && line->s[i] == ' ')
@@ -72,12 +57,12 @@ static int read_header(struct capture *c, const struct line *line)
                         i++;
                 if (i == start)
                         break;
-                if (start > UINT16_MAX ||
-                    batcher_add_field(&c->batcher, line->s + start, i - start) < 0)
+                if (start > UINT16_MAX || batcher_add_field(b, line->s + start, i - start) < 0)
                         break;
-                l->at[l->n++] = (uint16_t)start;
+                d->at[d->n++] = (uint16_t)start;
         }
-        return 0;
+        d->at[d->n] = UINT16_MAX; /* the last column goes on to the end of the row */
+        return true;
 }
 
 /* "GPU 0", "GPU-I 7", "GPU-CI 9". Other entities (CPUs, links, switches) are ENTITY_OTHER. */
@@ -120,31 +105,23 @@ static bool all_blank(const char *s, size_t len)
         return memcmp(s, blanks, len) == 0;
 }
 
-/* A row fits when every column starts at a word after a blank, or is blank altogether. */
-static bool fits(const struct layout *l, const struct line *line)
-{
-        for (size_t i = 0; i < l->n && l->at[i] < line->len; i++) {
-                const char *cell = line->s + l->at[i];
-                if (cell[-1] != ' ')
-                        return false;
-                size_t end = i + 1 < l->n ? MIN((size_t)l->at[i + 1], line->len) : line->len;
-                if (cell[0] == ' ' && !all_blank(cell, end - l->at[i]))
-                        return false;
-        }
-        return true;
-}
-
-static void read_cell(struct capture *c, const char *s, size_t len, struct raw *ret)
+/*
+ * One cell: a number with nothing but blanks after it, or what the slow way makes of it. A number
+ * is followed by at least two blanks, a text that begins with one ("80 GB") by one.
+ */
+static void read_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
 {
         double v;
         size_t k = num_parse(s, len, &v);
-        if (LIKELY(k > 0 && all_blank(s + k, len - k))) {
-                *ret = (struct raw){.num = v, .state = (uint8_t)batcher_number_state(v)};
+        bool ends = k == len || (s[k] == ' ' && (k + 1 == len || s[k + 1] == ' '));
+        if (LIKELY(k > 0 && ends)) {
+                ret->num = v;
+                ret->state = (uint8_t)batcher_number_state(v);
                 return;
         }
         while (len > 0 && s[len - 1] == ' ')
                 len--;
-        batcher_cell(&c->batcher, s, len, ret);
+        batcher_cell(b, s, len, ret);
 }
 
 /* Where a row that was cut off can be trusted: its last word may be half a number. */
@@ -156,68 +133,93 @@ static size_t trusted_len(const struct line *line)
         return len;
 }
 
-static void by_offsets(struct capture *c, const struct line *line, struct raw *cells)
+enum fit { FITS, FITS_CUT, DOES_NOT_FIT };
+
+/*
+ * Fills the cells, which are all missing before. A row fits when every column starts with a word
+ * after a blank, or is blank altogether; where it does not, some cells are filled all the same.
+ */
+static enum fit by_offsets(const struct dmon *d, struct batcher *b, const struct line *line,
+                           struct raw *cells)
 {
-        const struct layout *l = c->state;
-        bool cut = line->cut && line->len < l->width;
+        bool cut = line->cut && line->len < d->width;
         size_t trusted = cut ? trusted_len(line) : line->len;
-        for (size_t i = 0; i < l->n; i++) {
-                size_t end = i + 1 < l->n ? MIN((size_t)l->at[i + 1], trusted) : trusted;
-                if (l->at[i] < end)
-                        read_cell(c, line->s + l->at[i], end - l->at[i], &cells[i]);
-                else
+        for (size_t i = 0; i < d->n; i++) {
+                size_t at = d->at[i], end = MIN((size_t)d->at[i + 1], trusted);
+                const char *cell = line->s + at;
+                if (UNLIKELY(at >= end))
                         cells[i].state = cut ? STATE_ERROR : STATE_BLANK;
+                else if (UNLIKELY(cell[-1] != ' '))
+                        return DOES_NOT_FIT;
+                else if (LIKELY(cell[0] != ' '))
+                        read_cell(b, cell, end - at, &cells[i]);
+                else if (all_blank(cell, end - at))
+                        cells[i].state = STATE_BLANK;
+                else
+                        return DOES_NOT_FIT;
         }
-        if (cut)
-                capture_cut_row(c);
+        return cut ? FITS_CUT : FITS;
 }
 
-/* Fills the cells from words. False when there are more or fewer than columns. */
-static bool by_words(struct capture *c, const struct line *line, struct entity_key *key,
+/* Splits a row at blanks. False when there are more or fewer words than columns. */
+static bool by_words(const struct dmon *d, const struct line *line, struct entity_key *key,
                      struct words *words)
 {
-        const struct layout *l = c->state;
         rows_split_blanks(line, words);
-        if (words->n != l->n + 2)
+        if (words->n != d->n + 2)
                 return false;
         size_t name_len = (size_t)(words->w[1].s + words->w[1].len - words->w[0].s);
         return read_entity(words->w[0].s, name_len, key) && key->kind != ENTITY_OTHER;
 }
 
-enum row { ROW_TAKEN, ROW_NEXT_ROUND, ROW_BAD, ROW_NO_MEMORY };
-
-static enum row add_row(struct capture *c, const struct entity_key *key, struct raw **ret)
+static enum dmon_line add_row(const struct dmon *d, struct batcher *b, struct entity_key *key,
+                              struct raw **ret)
 {
-        if (batcher_find(&c->batcher, key))
-                return ROW_NEXT_ROUND;
-        *ret = batcher_add(&c->batcher, key);
-        return *ret ? ROW_TAKEN : ROW_NO_MEMORY;
+        if (d->rename && key->kind != ENTITY_OTHER)
+                d->rename(d->arg, key);
+        if (key->kind == ENTITY_OTHER)
+                return DMON_QUIET;
+        if (batcher_find(b, key))
+                return DMON_NEXT_ROUND;
+        *ret = batcher_add(b, key);
+        return *ret ? DMON_ROW : DMON_NO_MEMORY;
 }
 
-static enum row read_row(struct capture *c, const struct line *line)
+static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, const struct line *line)
 {
-        const struct layout *l = c->state;
         struct entity_key key;
         struct raw *cells;
-        if (l->n == 0)
-                return ROW_BAD;
-        size_t entity_len = MIN((size_t)l->at[0], line->len);
-        if (LIKELY(fits(l, line) && line->len > l->at[0] &&
-                   read_entity(line->s, entity_len, &key))) {
-                if (key.kind == ENTITY_OTHER)
-                        return ROW_TAKEN;
-                enum row row = add_row(c, &key, &cells);
-                if (row == ROW_TAKEN)
-                        by_offsets(c, line, cells);
-                return row;
-        }
         struct words words;
-        if (!by_words(c, line, &key, &words))
-                return ROW_BAD;
-        enum row row = add_row(c, &key, &cells);
-        for (size_t i = 0; row == ROW_TAKEN && i < l->n; i++)
-                batcher_cell(&c->batcher, words.w[i + 2].s, words.w[i + 2].len, &cells[i]);
+        if (!by_words(d, line, &key, &words))
+                return DMON_UNKNOWN;
+        enum dmon_line row = add_row(d, b, &key, &cells);
+        for (size_t i = 0; row == DMON_ROW && i < d->n; i++)
+                batcher_cell(b, words.w[i + 2].s, words.w[i + 2].len, &cells[i]);
         return row;
+}
+
+static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const struct line *line)
+{
+        struct entity_key key;
+        struct raw *cells;
+        if (d->n == 0)
+                return DMON_UNKNOWN;
+        if (line->len <= d->at[0] || line->s[d->at[0] - 1] != ' ' ||
+            !read_entity(line->s, d->at[0], &key))
+                return row_by_words(d, b, line);
+        enum dmon_line row = add_row(d, b, &key, &cells);
+        if (row != DMON_ROW)
+                return row;
+        switch (by_offsets(d, b, line, cells)) {
+        case FITS:
+                return DMON_ROW;
+        case FITS_CUT:
+                return DMON_CUT_ROW;
+        case DOES_NOT_FIT:
+                break;
+        }
+        batcher_drop(b);
+        return row_by_words(d, b, line);
 }
 
 static bool starts_with(const struct line *line, const char *prefix)
@@ -233,46 +235,59 @@ static bool is_chatter(const struct line *line)
                starts_with(line, "Id") || starts_with(line, "dmon was stopped");
 }
 
-static bool same_header(const struct layout *l, const struct line *line)
+static bool same_header(const struct dmon *d, const struct line *line)
 {
-        return line->len == l->header_len && memcmp(line->s, l->header, line->len) == 0;
+        return line->len == d->header_len && memcmp(line->s, d->header, line->len) == 0;
 }
 
-/* Takes one line into the round. 1: go on, 0: the round is complete, or a negative errno. */
-static int take_line(struct capture *c, const struct line *line)
+enum dmon_line dmon_take(struct dmon *d, struct batcher *b, const struct line *line)
 {
-        struct layout *l = c->state;
         if (UNLIKELY(is_header(line->s, line->len))) {
-                if (same_header(l, line))
-                        return 1;
-                if (c->batcher.n > 0)
-                        return capture_hold(c, line), 0;
-                int r = read_header(c, line);
-                return r < 0 ? r : 1;
+                if (same_header(d, line))
+                        return DMON_QUIET;
+                if (b->n > 0)
+                        return DMON_NEXT_ROUND;
+                return read_header(d, b, line) ? DMON_HEADER : DMON_NO_MEMORY;
         }
-        switch (read_row(c, line)) {
-        case ROW_TAKEN:
-                return 1;
-        case ROW_NEXT_ROUND:
-                return capture_hold(c, line), 0;
-        case ROW_NO_MEMORY:
-                return -ENOMEM;
-        case ROW_BAD:
-                break;
-        }
-        if (!is_chatter(line))
-                capture_bad_line(c, line);
-        return 1;
+        enum dmon_line row = read_row(d, b, line);
+        return row == DMON_UNKNOWN && is_chatter(line) ? DMON_QUIET : row;
 }
 
-static int dmon_round(struct capture *c)
+static int capture_begin(struct capture *c)
+{
+        c->state = calloc(1, sizeof(struct dmon));
+        return c->state ? 0 : -ENOMEM;
+}
+
+static void capture_end(struct capture *c)
+{
+        if (c->state)
+                dmon_finish(c->state);
+        free(c->state);
+}
+
+static int capture_round(struct capture *c)
 {
         struct line line;
         int r;
         while ((r = capture_line(c, &line)) > 0) {
-                r = take_line(c, &line);
-                if (r <= 0)
-                        return r < 0 ? r : 1;
+                switch (dmon_take(c->state, &c->batcher, &line)) {
+                case DMON_ROW:
+                case DMON_HEADER:
+                case DMON_QUIET:
+                        break;
+                case DMON_CUT_ROW:
+                        capture_cut_row(c);
+                        break;
+                case DMON_NEXT_ROUND:
+                        capture_hold(c, &line);
+                        return 1;
+                case DMON_UNKNOWN:
+                        capture_bad_line(c, &line);
+                        break;
+                case DMON_NO_MEMORY:
+                        return -ENOMEM;
+                }
         }
         return r < 0 ? r : c->batcher.n > 0;
 }
@@ -281,7 +296,7 @@ const struct format_ops format_dmon = {
     .name = "dcgmi dmon capture",
     .dialect = DIALECT_DMON,
     .probe = dmon_probe,
-    .begin = dmon_begin,
-    .end = dmon_end,
-    .round = dmon_round,
+    .begin = capture_begin,
+    .end = capture_end,
+    .round = capture_round,
 };

@@ -30,6 +30,8 @@ struct format_ops {
         /* Gathers one round into capture->batcher. 1 with rows, 0 at the end, or a negative errno.
          */
         int (*round)(struct capture *c);
+        /* Hands out the round, as batcher_give does. NULL: it is in capture->batcher. */
+        void (*give)(struct capture *c, struct batch *ret);
 };
 
 /* The table. NULL at the end. */

@@ -35,7 +35,7 @@ static int32_t get_id(const json_t *object, const char *name)
 static const char *get_text(const json_t *object, const char *name, size_t *ret_len)
 {
         const json_t *v = json_object_get(object, name);
-        *ret_len = v && json_is_string(v) ? json_string_length(v) : 0;
+        *ret_len = json_string_length(v); /* 0 for what is no string */
         return *ret_len > 0 ? json_string_value(v) : NULL;
 }
 

@@ -150,7 +150,7 @@ static int nothing_found(struct source *s, struct err *err)
                 snprintf(why, sizeof(why), "it has no rows; line %llu says \"%s\"",
                          (unsigned long long)s->capture.trouble.first_line, s->capture.first_bad);
         else
-                snprintf(why, sizeof(why), "it has the header of a %s and no rows",
+                snprintf(why, sizeof(why), "it looks like a %s, and has no rows of GPUs",
                          s->format->name);
         return refuse(err, s->location, why);
 }
@@ -164,7 +164,10 @@ static int replay_next(struct source *s, struct batch *ret, struct err *err)
                 return err_set(err, r, "cannot read '%s': %s", s->location, strerror(-r));
         if (r == 0)
                 return s->ticks == 0 ? nothing_found(s, err) : 0;
-        batcher_give(&c->batcher, ret);
+        if (s->format->give)
+                s->format->give(c, ret);
+        else
+                batcher_give(&c->batcher, ret);
         c->trouble.rows += ret->n;
         ret->wall_ns = c->has_times ? c->wall_ns : (int64_t)s->ticks * s->poll_ns;
         ret->mono_ns = ret->wall_ns;

@@ -85,7 +85,7 @@ bool rows_parse_time(const char *s, size_t len, int64_t *ret_wall_ns)
         int n = sscanf(buf, "%4d/%2d/%2d %2d:%2d:%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
                        &tm.tm_hour, &tm.tm_min, &at);
         if (n != 5 || at == 0 || !num_parse_all(buf + at, len - (size_t)at, &seconds) ||
-            seconds < 0 || seconds > 61)
+            seconds < 0 || seconds > 61 || tm.tm_year < 1970 || tm.tm_year > 2200)
                 return false;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;

@@ -13,7 +13,11 @@ struct source_config {
         int64_t poll_ns;        /* how often to read; spacing of synthetic times in a capture */
         double speed;           /* of a replay, relative to real time; 0 is as fast as it is read */
         const char *token_file; /* prometheus: file that holds a bearer token; NULL for none */
-        const char *root;       /* of the file system; "" for the real one */
+        const char *dcgmi;      /* dcgm: the program to run; NULL to look it up on the PATH */
+        const char *dcgm_host;  /* dcgm: address of the host engine; NULL for its default */
+        const unsigned *dcgm_ids; /* dcgm: numbers of the fields somebody uses */
+        size_t n_dcgm_ids;
+        const char *root; /* of the file system; "" for the real one */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */
         bool (*wanted)(enum dialect dialect, const char *field, size_t len);
@@ -26,7 +30,7 @@ struct source_trouble {
         uint64_t cut;        /* rows that end in the middle */
         uint64_t too_long;   /* lines longer than any source writes */
         uint64_t first_line; /* where the first trouble was; 0 when not in a file */
-        char notice[160];    /* one more thing worth telling; empty for none */
+        char notice[320];    /* one more thing worth telling; empty for none */
 };
 
 struct source_ops {

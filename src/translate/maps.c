@@ -192,6 +192,20 @@ static const struct map maps[DIALECT_COUNT] = {
     [DIALECT_CANON] = {canon, ARRAY_LEN(canon)},
 };
 
+#define DCGM_TEXT(id, old_name, new_name, column, text)
+#define DCGM(id, old_name, new_name, column, metric, conversion) id,
+static const unsigned dcgm_ids[] = {
+#include "translate/dcgm.def"
+};
+#undef DCGM
+#undef DCGM_TEXT
+
+const unsigned *translate_dcgm_ids(size_t *ret_n)
+{
+        *ret_n = ARRAY_LEN(dcgm_ids);
+        return dcgm_ids;
+}
+
 const struct map *map_for(enum dialect dialect)
 {
         return &maps[dialect];

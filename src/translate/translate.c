@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "translate/map.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 #define MIB 1048576.0
@@ -88,22 +88,26 @@ static double convert(enum conversion conversion, double v)
         return v;
 }
 
-/* Below zero only a temperature makes sense. */
+/* Below zero only a temperature makes sense; a ratio just below is clamped. */
 static bool sensible(enum conversion conversion, double v)
 {
-        bool may_be_negative = conversion == CONVERT_CELSIUS || conversion == CONVERT_RATIO ||
-                               conversion == CONVERT_PERCENT;
-        return isfinite(v) && (v >= 0 || may_be_negative);
+        if (LIKELY(v >= 0))
+                return v <= DBL_MAX;
+        return v >= -DBL_MAX && (conversion == CONVERT_CELSIUS || conversion == CONVERT_RATIO ||
+                                 conversion == CONVERT_PERCENT);
 }
 
-static struct value value_from(const struct raw *raw, enum conversion conversion)
+static void set_value(struct value *to, const struct raw *raw, enum conversion conversion)
 {
-        if (raw->state != STATE_OK && raw->state != STATE_STALE)
-                return value_missing(raw->state);
-        if (UNLIKELY(raw->text || !sensible(conversion, raw->num)))
-                return value_missing(STATE_ERROR);
-        return (struct value){
-            .v = convert(conversion, raw->num), .age_ms = raw->age_ms, .state = raw->state};
+        if (raw->state != STATE_OK && raw->state != STATE_STALE) {
+                to->state = raw->state;
+        } else if (UNLIKELY(raw->text || !sensible(conversion, raw->num))) {
+                to->state = STATE_ERROR;
+        } else {
+                to->v = convert(conversion, raw->num);
+                to->age_ms = raw->age_ms;
+                to->state = raw->state;
+        }
 }
 
 void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret)
@@ -112,9 +116,16 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
         for (size_t i = 0; i < b->n_metrics; i++) {
                 struct target t = b->metrics[i];
                 struct value *to = &ret->m[t.to];
-                if (!value_there(*to))
-                        *to = value_from(&reading->values[t.field], t.conversion);
+                if (LIKELY(!value_there(*to)))
+                        set_value(to, &reading->values[t.field], t.conversion);
         }
+}
+
+/* A GPU keeps its name, but its job ends. */
+static bool comes_and_goes(enum entity_text text)
+{
+        return text == ENTITY_TEXT_JOB || text == ENTITY_TEXT_CONTAINER ||
+               text == ENTITY_TEXT_NAMESPACE || text == ENTITY_TEXT_POD;
 }
 
 void translate_identity(const struct binding *b, const struct reading *reading, struct entity *ret)
@@ -122,8 +133,11 @@ void translate_identity(const struct binding *b, const struct reading *reading, 
         for (size_t i = 0; i < b->n_texts; i++) {
                 struct target t = b->texts[i];
                 const struct raw *raw = &reading->values[t.field];
-                if (raw->state != STATE_OK)
+                if (raw->state != STATE_OK) {
+                        if (comes_and_goes((enum entity_text)t.to))
+                                ret->text[t.to][0] = '\0';
                         continue;
+                }
                 char number[NUM_FORMAT_MAX]; /* a serial number reads as a number */
                 bool is_text = raw->text != NULL;
                 size_t len = is_text ? raw->len : num_format(number, raw->num, 0);

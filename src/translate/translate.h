@@ -53,6 +53,9 @@ void translate_bind(struct binding *b, const struct schema *schema);
 /* Whether a field of that name means anything to us. */
 bool translate_wants(enum dialect dialect, const char *field, size_t len);
 
+/* The numbers of the DCGM fields that are metrics, in the order of dcgm.def. */
+const unsigned *translate_dcgm_ids(size_t *ret_n);
+
 /* Fills every metric of ret; fields the schema lacks are STATE_NONE. ret->who is left alone. */
 void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret);
 

@@ -1,0 +1,229 @@
+/* assay devices: who is there, and what can be told about each. */
+#include "base/strbuf.h"
+#include "cmd/command.h"
+#include "present/json.h"
+
+#include <string.h>
+
+/* Counters have no value in the first round of some sources. */
+#define FRAMES_MAX 3
+#define DEVICES_MAX 4096
+
+struct device {
+        struct entity who;
+        uint8_t states[METRIC_COUNT]; /* the best each metric had: enum state */
+};
+
+struct devices {
+        size_t n;
+        struct device *list;
+        char provenance[80];
+};
+
+static bool is_there(uint8_t state)
+{
+        return state == STATE_OK || state == STATE_STALE;
+}
+
+static struct device *find(struct devices *d, const struct entity *e)
+{
+        for (size_t i = 0; i < d->n; i++) {
+                if (d->list[i].who.slot == e->slot)
+                        return &d->list[i];
+        }
+        if (d->n == DEVICES_MAX)
+                return NULL;
+        struct device *list = realloc(d->list, (d->n + 1) * sizeof(*list));
+        if (!list)
+                return NULL;
+        d->list = list;
+        memset(&list[d->n], 0, sizeof(*list));
+        return &list[d->n++];
+}
+
+static void note_frame(struct devices *d, const struct frame *frame)
+{
+        snprintf(d->provenance, sizeof(d->provenance), "%s", frame->provenance);
+        for (size_t i = 0; i < frame->n; i++) {
+                const struct sample *s = &frame->rows[i].sample;
+                struct device *dev = find(d, s->who);
+                if (!dev)
+                        return;
+                dev->who = *s->who;
+                for (size_t m = 0; m < METRIC_COUNT; m++) {
+                        if (!is_there(dev->states[m]))
+                                dev->states[m] = s->m[m].state;
+                }
+        }
+}
+
+static bool all_have_counters(const struct devices *d)
+{
+        for (size_t i = 0; i < d->n; i++) {
+                if (!is_there(d->list[i].states[METRIC_SM_ACTIVE]))
+                        return false;
+        }
+        return d->n > 0;
+}
+
+static int gather(const struct config *config, struct pipeline *p, struct devices *d,
+                  struct err *err)
+{
+        const struct frame *frame;
+        int r = seek_start(config, p, &frame, err);
+        for (int k = 1; r > 0; k++) {
+                note_frame(d, frame);
+                if (k == FRAMES_MAX || all_have_counters(d))
+                        return 0;
+                r = pipeline_next(p, &frame, err);
+        }
+        return r;
+}
+
+static size_t count_there(const struct device *dev)
+{
+        size_t n = 0;
+        for (size_t m = 0; m < METRIC_COUNT; m++)
+                n += is_there(dev->states[m]) && metric_info(m)->kind != METRIC_KIND_DERIVED;
+        return n;
+}
+
+/* What people ask for first, and the metric that shows it. */
+static const struct {
+        const char *name;
+        enum metric metric;
+} abilities[] = {
+    {"util", METRIC_GPU_UTIL},        {"sm", METRIC_SM_ACTIVE},   {"tensor", METRIC_TENSOR_ACTIVE},
+    {"dram", METRIC_DRAM_ACTIVE},     {"memory", METRIC_FB_USED}, {"power", METRIC_POWER},
+    {"temp", METRIC_GPU_TEMP},        {"pcie", METRIC_PCIE_RX},   {"nvlink", METRIC_NVLINK_RX},
+    {"ecc", METRIC_ECC_DBE_VOLATILE},
+};
+
+static const char *text_or(const struct entity *e, enum entity_text text)
+{
+        return e->text[text][0] ? e->text[text] : "--";
+}
+
+static void write_text(const struct devices *d, bool live, struct strbuf *out)
+{
+        size_t gpu = 3, model = 5, uuid = 4;
+        for (size_t i = 0; i < d->n; i++) {
+                const struct entity *e = &d->list[i].who;
+                gpu = MAX(gpu, strlen(e->label));
+                model = MAX(model, strlen(text_or(e, ENTITY_TEXT_MODEL)));
+                uuid = MAX(uuid, strlen(text_or(e, ENTITY_TEXT_UUID)));
+        }
+        strbuf_putf(out, "%-*s  %-*s  %-16s  %-*s  %s\n", (int)gpu, "GPU", (int)model, "Model",
+                    "PCI", (int)uuid, "UUID", "Metrics");
+        for (size_t i = 0; i < d->n; i++) {
+                const struct device *dev = &d->list[i];
+                strbuf_putf(out, "%-*s  %-*s  %-16s  %-*s  %zu:", (int)gpu, dev->who.label,
+                            (int)model, text_or(&dev->who, ENTITY_TEXT_MODEL),
+                            text_or(&dev->who, ENTITY_TEXT_PCI), (int)uuid,
+                            text_or(&dev->who, ENTITY_TEXT_UUID), count_there(dev));
+                for (size_t k = 0; k < ARRAY_LEN(abilities); k++) {
+                        if (is_there(dev->states[abilities[k].metric]))
+                                strbuf_putf(out, " %s", abilities[k].name);
+                }
+                strbuf_putc(out, '\n');
+        }
+        strbuf_putf(out, "\nfrom %s\n", d->provenance);
+        if (!all_have_counters(d))
+                strbuf_putf(out, "SM and tensor counters are missing%s\n",
+                            live ? ": 'assay doctor' tells why" : " there");
+}
+
+static void put_device(const struct device *dev, struct strbuf *out)
+{
+        const struct entity *e = &dev->who;
+        const struct {
+                const char *name;
+                int32_t id;
+        } ids[] = {{"index", e->index}, {"gi", e->gi}, {"ci", e->ci}, {"flat", e->flat}};
+        strbuf_puts(out, "{\"gpu\":");
+        json_put_string(out, e->label);
+        for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+                if (ids[i].id >= 0)
+                        strbuf_putf(out, ",\"%s\":%d", ids[i].name, ids[i].id);
+        }
+        strbuf_puts(out, ",\"identity\":{");
+        const char *comma = "";
+        for (enum entity_text t = 0; t < ENTITY_TEXT_COUNT; t++) {
+                if (e->text[t][0] == '\0')
+                        continue;
+                strbuf_putf(out, "%s\"%s\":", comma, entity_text_name(t));
+                json_put_string(out, e->text[t]);
+                comma = ",";
+        }
+        strbuf_puts(out, "},\"metrics\":[");
+        comma = "";
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if (!is_there(dev->states[m]))
+                        continue;
+                strbuf_putf(out, "%s\"%s\"", comma, metric_info(m)->name);
+                comma = ",";
+        }
+        strbuf_puts(out, "],\"missing\":{");
+        comma = "";
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if (is_there(dev->states[m]))
+                        continue;
+                strbuf_putf(out, "%s\"%s\":\"%s\"", comma, metric_info(m)->name,
+                            state_name((enum state)dev->states[m]));
+                comma = ",";
+        }
+        strbuf_puts(out, "}}");
+}
+
+static void write_json(const struct devices *d, struct strbuf *out)
+{
+        strbuf_putf(out, "{\"schema\":%d,\"program\":\"assay\",\"version\":", JSON_SCHEMA_VERSION);
+        json_put_string(out, program_version);
+        strbuf_puts(out, ",\"source\":");
+        json_put_string(out, d->provenance);
+        strbuf_puts(out, ",\"devices\":[");
+        for (size_t i = 0; i < d->n; i++) {
+                strbuf_puts(out, i ? ",\n" : "\n");
+                put_device(&d->list[i], out);
+        }
+        strbuf_puts(out, "\n]}\n");
+}
+
+static int compare(const void *a, const void *b)
+{
+        const struct device *x = a, *y = b;
+        return entity_compare(&x->who, &y->who);
+}
+
+static int run(const struct config *config)
+{
+        struct err err = {0};
+        struct pipeline *p = NULL;
+        struct devices d = {0};
+        struct strbuf out = {0};
+        int r = open_pipeline(config, false, &p, &err);
+        if (r == 0)
+                r = gather(config, p, &d, &err);
+        if (r == 0) {
+                if (d.n > 1)
+                        qsort(d.list, d.n, sizeof(*d.list), compare);
+                if (config_flag(config, OPT_JSON))
+                        write_json(&d, &out);
+                else
+                        write_text(&d, pipeline_is_live(p), &out);
+                strbuf_flush(&out, STDOUT_FILENO);
+                report_trouble(p);
+        }
+        pipeline_close(p);
+        strbuf_finish(&out);
+        free(d.list);
+        return r < 0 ? complain(&err) : EXIT_FINE;
+}
+
+const struct command command_devices = {
+    .name = "devices",
+    .args = "",
+    .summary = "list GPUs and MIG slices, who they are and what they can tell",
+    .reads_gpus = true,
+    .run = run,
+};

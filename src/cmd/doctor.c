@@ -1,0 +1,164 @@
+/* assay doctor: what works, what does not, and what to do. */
+#include "doctor/doctor.h"
+
+#include "base/strbuf.h"
+#include "cmd/command.h"
+#include "present/json.h"
+#include "translate/translate.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define CHECKS_MAX 32
+#define NAME_WIDTH 13
+#define INDENT 20
+#define WIDTH_MIN 60
+#define WIDTH_MAX 110
+#define CONCLUSION_MAX 400
+
+struct report {
+        const struct check *checks[CHECKS_MAX];
+        struct result results[CHECKS_MAX];
+        size_t n;
+        bool counters;
+        bool nothing; /* there is no GPU at all */
+};
+
+static void examine(const struct config *config, struct doctor *d, struct report *r)
+{
+        struct winsize size = {0};
+        d->source.location = config_text(config, OPT_SOURCE);
+        d->source.dcgmi = config_text(config, OPT_DCGMI);
+        d->source.dcgm_host = config_text(config, OPT_DCGM_HOST);
+        d->source.dcgm_ids = translate_dcgm_ids(&d->source.n_dcgm_ids);
+        d->source.root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "";
+        d->get_env = get_env;
+        d->to_terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+        d->columns = size.ws_col;
+        d->rows = size.ws_row;
+        doctor_prepare(d);
+        for (const struct check *c; r->n < CHECKS_MAX && (c = check_at(r->n)); r->n++) {
+                r->checks[r->n] = c;
+                c->run(d, &r->results[r->n]);
+                r->counters |= r->results[r->n].counters;
+        }
+        r->nothing = doctor_no_nvidia(d) && d->n_pci == 0;
+}
+
+/* Writes text after what stands on the line already, broken at blanks, further lines indented. */
+static void put_wrapped(struct strbuf *out, const char *text, size_t at, size_t indent,
+                        size_t width)
+{
+        for (const char *s = text; *s;) {
+                size_t len = strcspn(s, " ");
+                if (at > indent && at + 1 + len > width) {
+                        strbuf_putc(out, '\n');
+                        strbuf_fill(out, ' ', indent);
+                        at = indent;
+                } else if (at > indent) {
+                        strbuf_putc(out, ' ');
+                        at++;
+                }
+                strbuf_put(out, s, len);
+                at += len;
+                s += len + strspn(s + len, " ");
+        }
+        strbuf_putc(out, '\n');
+}
+
+static void conclude(const struct report *r, char *buf, size_t size)
+{
+        size_t len = (size_t)snprintf(buf, size, "SM and tensor counters can be read through");
+        for (size_t i = 0, n = 0; i < r->n; i++) {
+                if (r->results[i].counters && len + 40 < size)
+                        len += (size_t)snprintf(buf + len, size - len, "%s %s", n++ ? " and" : "",
+                                                r->checks[i]->name);
+        }
+        if (r->counters)
+                snprintf(buf + len, size - len, ".");
+        else if (r->nothing)
+                snprintf(
+                    buf, size,
+                    "Without a GPU, assay shows what others measured: a capture (--source FILE), "
+                    "an exporter (--source http://HOST:9400/metrics), or the DCGM engine of "
+                    "another machine (--backend dcgm --dcgm-host HOST).");
+        else
+                snprintf(
+                    buf, size,
+                    "No source gives SM and tensor counters here: mend what fails or warns above, "
+                    "from the top. Until then assay shows what it has, and says which values are "
+                    "missing.");
+}
+
+static void write_text(const struct report *r, size_t width, struct strbuf *out)
+{
+        for (size_t i = 0; i < r->n; i++) {
+                const struct result *f = &r->results[i];
+                size_t before = out->len;
+                strbuf_putf(out, "%-4s  %-*s ",
+                            f->outcome == OUTCOME_NOTE ? "--" : outcome_name(f->outcome),
+                            NAME_WIDTH, r->checks[i]->name);
+                strbuf_fill(out, ' ', INDENT - (out->len - before));
+                put_wrapped(out, f->says, INDENT, INDENT, width);
+                if (f->remedy[0]) {
+                        strbuf_fill(out, ' ', INDENT);
+                        strbuf_puts(out, "> ");
+                        put_wrapped(out, f->remedy, INDENT + 2, INDENT + 2, width);
+                }
+        }
+        char end[CONCLUSION_MAX];
+        conclude(r, end, sizeof(end));
+        strbuf_putc(out, '\n');
+        put_wrapped(out, end, 0, 0, width);
+}
+
+static void write_json(const struct report *r, struct strbuf *out)
+{
+        strbuf_putf(out, "{\"schema\":%d,\"program\":\"assay\",\"version\":", JSON_SCHEMA_VERSION);
+        json_put_string(out, program_version);
+        strbuf_putf(out, ",\"counters\":%s,\"checks\":[", r->counters ? "true" : "false");
+        for (size_t i = 0; i < r->n; i++) {
+                const struct result *f = &r->results[i];
+                strbuf_putf(out,
+                            "%s\n{\"check\":\"%s\",\"outcome\":\"%s\",\"counters\":%s,\"says\":",
+                            i ? "," : "", r->checks[i]->id, outcome_name(f->outcome),
+                            f->counters ? "true" : "false");
+                json_put_string(out, f->says);
+                strbuf_puts(out, ",\"remedy\":");
+                if (f->remedy[0])
+                        json_put_string(out, f->remedy);
+                else
+                        strbuf_puts(out, "null");
+                strbuf_putc(out, '}');
+        }
+        strbuf_puts(out, "\n],\"conclusion\":");
+        char end[CONCLUSION_MAX];
+        conclude(r, end, sizeof(end));
+        json_put_string(out, end);
+        strbuf_puts(out, "}\n");
+}
+
+static int run(const struct config *config)
+{
+        static struct doctor d;
+        static struct report r;
+        struct strbuf out = {0};
+        examine(config, &d, &r);
+        size_t width = d.columns ? d.columns : 100;
+        width = MIN(MAX(width, (size_t)WIDTH_MIN), (size_t)WIDTH_MAX);
+        if (config_flag(config, OPT_JSON))
+                write_json(&r, &out);
+        else
+                write_text(&r, width, &out);
+        strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return r.counters ? EXIT_FINE : EXIT_NO_SOURCE;
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .args = "",
+    .summary = "check driver, permissions and sources, and say what to do",
+    .reads_gpus = true,
+    .run = run,
+};

@@ -1,0 +1,306 @@
+/*
+ * Writes completions and man pages from the tables, at build time.
+ *
+ *     gendoc bash|zsh|fish            a completion script
+ *     gendoc man NAME < PAGE.in       a man page, its @OPTIONS@, @COMMANDS@, … filled in
+ */
+#include "base/strbuf.h"
+#include "cmd/command.h"
+#include "model/metric.h"
+#include "present/columns.h"
+#include "present/tui/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool has_value(const struct option_info *o)
+{
+        return o->type != OPTION_FLAG;
+}
+
+static void put_choices(struct strbuf *out, const char *choices)
+{
+        for (const char *s = choices; *s; s++)
+                strbuf_putc(out, *s == '|' ? ' ' : *s);
+}
+
+static void bash(struct strbuf *out)
+{
+        const struct command *c;
+        strbuf_puts(
+            out, "# Completion for assay, made from its option table.\n_assay() {\n"
+                 "        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+                 "        COMPREPLY=()\n        case $prev in\n");
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info *o = option_info(i);
+                if (o->type == OPTION_CHOICE) {
+                        strbuf_putf(out, "        --%s) COMPREPLY=($(compgen -W \"", o->name);
+                        put_choices(out, o->metavar);
+                        strbuf_puts(out, "\" -- \"$cur\")); return ;;\n");
+                } else if (o->type == OPTION_PATH) {
+                        strbuf_putf(
+                            out, "        --%s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n",
+                            o->name);
+                } else if (has_value(o)) {
+                        strbuf_putf(out, "        --%s) return ;;\n", o->name);
+                }
+        }
+        strbuf_puts(
+            out, "        export) COMPREPLY=($(compgen -W \"default all full\" -- \"$cur\")) ;;\n"
+                 "        esac\n        if [[ $cur == -* ]]; then\n"
+                 "                COMPREPLY=($(compgen -W \"");
+        for (enum option i = 0; i < OPT_COUNT_OF; i++)
+                strbuf_putf(out, "--%s ", option_info(i)->name);
+        const struct alias_info *a;
+        for (size_t i = 0; (a = alias_at(i)); i++)
+                strbuf_putf(out, "--%s ", a->name);
+        strbuf_puts(
+            out,
+            "\" -- \"$cur\"))\n        elif [ \"$COMP_CWORD\" = 1 ] || [ \"$prev\" = help ]; then\n"
+            "                COMPREPLY=($(compgen -W \"");
+        for (size_t i = 0; (c = command_at(i)); i++)
+                strbuf_putf(out, "%s ", c->name);
+        strbuf_puts(out, "\" -- \"$cur\"))\n        fi\n}\ncomplete -o default -F _assay assay\n");
+}
+
+/* Single quotes and brackets mean something to zsh and fish. */
+static void put_plain(struct strbuf *out, const char *s)
+{
+        for (; *s; s++) {
+                if (*s == '\'')
+                        strbuf_puts(out, "'\\''");
+                else if (*s == '[' || *s == ']' || *s == ':')
+                        strbuf_putf(out, "\\%c", *s);
+                else
+                        strbuf_putc(out, *s);
+        }
+}
+
+static void zsh_option(struct strbuf *out, const struct option_info *o)
+{
+        strbuf_putf(out, "  '--%s%s[", o->name, has_value(o) ? "=" : "");
+        put_plain(out, o->help);
+        strbuf_putc(out, ']');
+        if (has_value(o)) {
+                strbuf_puts(out, ":value:");
+                if (o->type == OPTION_CHOICE) {
+                        strbuf_putc(out, '(');
+                        put_choices(out, o->metavar);
+                        strbuf_putc(out, ')');
+                } else if (o->type == OPTION_PATH) {
+                        strbuf_puts(out, "_files");
+                }
+        }
+        strbuf_puts(out, "' \\\n");
+}
+
+static void zsh(struct strbuf *out)
+{
+        const struct command *c;
+        const struct alias_info *a;
+        strbuf_puts(out, "#compdef assay\n# Completion for assay, made from its option table.\n"
+                         "local -a commands=(\n");
+        for (size_t i = 0; (c = command_at(i)); i++) {
+                strbuf_putf(out, "  '%s:", c->name);
+                put_plain(out, c->summary);
+                strbuf_puts(out, "'\n");
+        }
+        strbuf_puts(out, ")\n_arguments \\\n");
+        for (enum option i = 0; i < OPT_COUNT_OF; i++)
+                zsh_option(out, option_info(i));
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                strbuf_putf(out, "  '--%s[", a->name);
+                put_plain(out, a->help);
+                strbuf_puts(out, "]' \\\n");
+        }
+        strbuf_puts(out, "  '1:command:{_describe command commands}' '*:file:_files'\n");
+}
+
+static void put_fish_text(struct strbuf *out, const char *s)
+{
+        for (; *s; s++) {
+                if (*s == '\'' || *s == '\\')
+                        strbuf_putc(out, '\\');
+                strbuf_putc(out, *s);
+        }
+}
+
+static void fish(struct strbuf *out)
+{
+        const struct command *c;
+        const struct alias_info *a;
+        strbuf_puts(out, "# Completion for assay, made from its option table.\n");
+        for (size_t i = 0; (c = command_at(i)); i++) {
+                strbuf_putf(out, "complete -c assay -n __fish_use_subcommand -a %s -d '", c->name);
+                put_fish_text(out, c->summary);
+                strbuf_puts(out, "'\n");
+        }
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info *o = option_info(i);
+                strbuf_putf(out, "complete -c assay -l %s", o->name);
+                if (o->type == OPTION_CHOICE) {
+                        strbuf_puts(out, " -x -a '");
+                        put_choices(out, o->metavar);
+                        strbuf_putc(out, '\'');
+                } else if (o->type == OPTION_PATH) {
+                        strbuf_puts(out, " -r");
+                } else if (has_value(o)) {
+                        strbuf_puts(out, " -x");
+                }
+                strbuf_puts(out, " -d '");
+                put_fish_text(out, o->help);
+                strbuf_puts(out, "'\n");
+        }
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                strbuf_putf(out, "complete -c assay -l %s -d '", a->name);
+                put_fish_text(out, a->help);
+                strbuf_puts(out, "'\n");
+        }
+}
+
+/* Text for troff: a minus sign that can be copied, no line that starts with a control character. */
+static void put_troff(struct strbuf *out, const char *s)
+{
+        for (; *s; s++) {
+                if (*s == '-')
+                        strbuf_puts(out, "\\-");
+                else if (*s == '\\')
+                        strbuf_puts(out, "\\e");
+                else
+                        strbuf_putc(out, *s);
+        }
+}
+
+static void man_option(struct strbuf *out, const struct option_info *o)
+{
+        strbuf_puts(out, ".TP\n\\fB\\-\\-");
+        put_troff(out, o->name);
+        strbuf_puts(out, "\\fR");
+        if (has_value(o)) {
+                strbuf_puts(out, o->type == OPTION_MAYBE ? " [\\fI" : " \\fI");
+                put_troff(out, o->metavar);
+                strbuf_puts(out, o->type == OPTION_MAYBE ? "\\fR]" : "\\fR");
+        }
+        strbuf_putc(out, '\n');
+        put_troff(out, o->help);
+        if (o->fallback[0] && strcmp(o->fallback, "0") != 0) {
+                strbuf_puts(out, " (default: ");
+                put_troff(out, o->fallback);
+                strbuf_putc(out, ')');
+        }
+        strbuf_puts(out, ".\n");
+}
+
+static void man_options(struct strbuf *out, const char *command, bool reads_gpus)
+{
+        const struct alias_info *a;
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                if (!option_applies(i, command, reads_gpus))
+                        continue;
+                man_option(out, option_info(i));
+                for (size_t k = 0; (a = alias_at(k)); k++) {
+                        if (a->option != i)
+                                continue;
+                        strbuf_puts(out, ".TP\n\\fB\\-\\-");
+                        put_troff(out, a->name);
+                        strbuf_puts(out, "\\fR\n");
+                        put_troff(out, a->help);
+                        strbuf_puts(out, ".\n");
+                }
+        }
+}
+
+static void man_commands(struct strbuf *out)
+{
+        const struct command *c;
+        for (size_t i = 0; (c = command_at(i)); i++) {
+                strbuf_putf(out, ".TP\n\\fBassay %s\\fR \\fI", c->name);
+                put_troff(out, c->args);
+                strbuf_puts(out, "\\fR\n");
+                put_troff(out, c->summary);
+                strbuf_putf(out, "; see \\fBassay\\-%s\\fR(1).\n", c->name);
+        }
+}
+
+static void man_columns(struct strbuf *out)
+{
+        const struct column *c;
+        for (size_t i = 0; (c = column_at(i)); i++) {
+                strbuf_putf(out, ".TP\n\\fB%s\\fR\n", c->name);
+                put_troff(out, c->help);
+                strbuf_puts(out, ".\n");
+        }
+}
+
+static void man_key(struct strbuf *out, int key)
+{
+        char name[8];
+        put_troff(out, key_label(key, name));
+}
+
+static void man_keys(struct strbuf *out)
+{
+        const struct key_row *k;
+        for (size_t i = 0; (k = key_at((unsigned)i)); i++) {
+                strbuf_puts(out, ".TP\n\\fB");
+                man_key(out, k->key);
+                if (k->other && k->other != '\n') {
+                        strbuf_puts(out, "\\fR, \\fB");
+                        man_key(out, k->other);
+                }
+                strbuf_puts(out, "\\fR\n");
+                put_troff(out, k->help);
+                strbuf_puts(out, ".\n");
+        }
+}
+
+static void man_metrics(struct strbuf *out)
+{
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                const struct metric_info *i = metric_info(m);
+                strbuf_putf(out, ".TP\n\\fB%s\\fR (%s)\n", i->name, unit_name(i->unit));
+                put_troff(out, i->help);
+                strbuf_puts(out, ".\n");
+        }
+}
+
+/* Copies the page, replacing lines that are a marker. */
+static void man(const char *name, struct strbuf *out)
+{
+        const struct command *c = command_find(name);
+        char line[4096];
+        while (fgets(line, sizeof(line), stdin)) {
+                if (strcmp(line, "@OPTIONS@\n") == 0)
+                        man_options(out, name, !c || c->reads_gpus);
+                else if (strcmp(line, "@PROGRAM_OPTIONS@\n") == 0)
+                        man_options(out, "-", false);
+                else if (strcmp(line, "@COMMANDS@\n") == 0)
+                        man_commands(out);
+                else if (strcmp(line, "@COLUMNS@\n") == 0)
+                        man_columns(out);
+                else if (strcmp(line, "@KEYS@\n") == 0)
+                        man_keys(out);
+                else if (strcmp(line, "@METRICS@\n") == 0)
+                        man_metrics(out);
+                else
+                        strbuf_puts(out, line);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        struct strbuf out = {0};
+        if (argc == 2 && strcmp(argv[1], "bash") == 0)
+                bash(&out);
+        else if (argc == 2 && strcmp(argv[1], "zsh") == 0)
+                zsh(&out);
+        else if (argc == 2 && strcmp(argv[1], "fish") == 0)
+                fish(&out);
+        else if (argc == 3 && strcmp(argv[1], "man") == 0)
+                man(argv[2], &out);
+        else
+                return fprintf(stderr, "usage: gendoc bash|zsh|fish|man NAME\n"), 2;
+        int r = strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return r < 0;
+}

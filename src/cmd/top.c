@@ -1,0 +1,403 @@
+/* assay top: the live dashboard. Joins the feed, the views and the terminal. */
+#include "base/clock.h"
+#include "cmd/command.h"
+#include "cmd/prefs.h"
+#include "pipeline/feed.h"
+#include "present/tui/screen.h"
+#include "present/tui/ui.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+/* At most ten frames a second. */
+#define FRAME_NS (100 * NS_PER_MS)
+#define FIRST_PATIENCE_MS 300
+#define HISTORY_DEFAULT 1200
+#define LATE_MIN_NS (2 * NS_PER_S)
+
+struct top {
+        const struct config *config;
+        struct feed *feed;
+        struct screen *screen;
+        struct ui ui;
+        struct canvas canvas;
+        struct feed_status status;
+        const struct frame *frame;
+        int tty, signals;
+        bool own_tty; /* opened by us */
+        bool dirty, quit;
+        int64_t drawn_ns;
+};
+
+static bool has_utf8(void)
+{
+        static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                const char *value = get_env(names[i]);
+                if (value && *value)
+                        return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+        }
+        return false;
+}
+
+/* A source that was asked and does not answer makes what is shown old. */
+static bool is_late(const struct feed_status *s)
+{
+        int64_t limit = MAX(s->replay ? 0 : 3 * s->interval_ns, LATE_MIN_NS);
+        return s->state == FEED_RUNNING && s->busy_ns > limit;
+}
+
+static struct ui_data gather(struct top *t)
+{
+        static const enum source_state states[] = {
+            [FEED_STARTING] = SOURCE_STARTING, [FEED_RUNNING] = SOURCE_RUNNING,
+            [FEED_PAUSED] = SOURCE_PAUSED,     [FEED_ENDED] = SOURCE_ENDED,
+            [FEED_FAILED] = SOURCE_FAILED,
+        };
+        const struct feed_status *s = &t->status;
+        return (struct ui_data){
+            .frame = t->frame,
+            .trends = feed_trends(t->feed),
+            .version = program_version,
+            .state = states[s->state],
+            .error = s->err.msg,
+            .hint = s->err.hint,
+            .age_ns = s->age_ns,
+            .interval_ns = s->interval_ns,
+            .late = is_late(s),
+            .replay = s->replay,
+            .speed = s->speed,
+            .position_ns = s->position_ns,
+            .duration_ns = s->duration_ns,
+            .read_only = config_flag(t->config, OPT_READ_ONLY),
+        };
+}
+
+/* --- what the interface asks for ----------------------------------------------------------- */
+
+static bool config_path(const struct top *t, char *buf, size_t size)
+{
+        const char *given = config_text(t->config, OPT_CONFIG);
+        if (given)
+                return snprintf(buf, size, "%s", given) < (int)size;
+        return config_default_path(get_env, buf, size);
+}
+
+static void save(struct top *t)
+{
+        char path[PATH_MAX];
+        struct err err = {0};
+        enum view_id view = t->ui.view < VIEW_TABS ? t->ui.view : t->ui.before;
+        const struct pref prefs[] = {
+            {OPT_THEME, theme_name(t->ui.theme)},
+            {OPT_VIEW, view_at(view)->name},
+            {OPT_LAYOUT, layout_name(t->ui.layout)},
+            {OPT_SORT, fleet_sort_name(t->ui.sort)},
+        };
+        if (!config_path(t, path, sizeof(path)))
+                ui_say(&t->ui, "HOME is not set, so there is no config file to save to");
+        else if (prefs_save(path, prefs, ARRAY_LEN(prefs), &err) < 0)
+                ui_say(&t->ui, "%.80s", err.msg);
+        else
+                ui_say(&t->ui, "saved to %.100s", path);
+}
+
+static void send_signal(struct top *t, const struct ui_request *request)
+{
+        if (config_flag(t->config, OPT_READ_ONLY))
+                ui_say(&t->ui, "--read-only forbids signals");
+        else if (request->pid <= 1 || kill(request->pid, SIGTERM) < 0)
+                ui_say(&t->ui, "cannot signal %d: %s", request->pid, strerror(errno));
+        else
+                ui_say(&t->ui, "SIGTERM sent to %d", request->pid);
+}
+
+static void seek(struct top *t, int64_t position_ns)
+{
+        if (!feed_seek(t->feed, position_ns))
+                ui_say(&t->ui, "this source cannot go back");
+}
+
+static void serve(struct top *t)
+{
+        struct ui_request r = t->ui.request;
+        if (t->ui.prompt == PROMPT_SIGNAL)
+                return;
+        t->ui.request = (struct ui_request){0};
+        switch (r.what) {
+        case REQUEST_NONE:
+                return;
+        case REQUEST_QUIT:
+                t->quit = true;
+                return;
+        case REQUEST_PAUSE:
+                feed_pause(t->feed, t->status.state != FEED_PAUSED);
+                return;
+        case REQUEST_STEP:
+                feed_step(t->feed, (int)r.number);
+                return;
+        case REQUEST_SEEK_BY:
+                seek(t, t->status.position_ns + clock_from_seconds(r.number));
+                return;
+        case REQUEST_SEEK_TO:
+                seek(t, clock_from_seconds(r.number));
+                return;
+        case REQUEST_SPEED:
+                feed_set_speed(t->feed, r.number);
+                return;
+        case REQUEST_INTERVAL:
+                feed_set_interval(t->feed, clock_from_seconds(r.number));
+                return;
+        case REQUEST_SIGNAL:
+                send_signal(t, &r);
+                return;
+        case REQUEST_THEME:
+                screen_set_theme(t->screen, theme_settle(t->ui.theme, get_env("COLORFGBG")));
+                return;
+        case REQUEST_SAVE:
+                save(t);
+                return;
+        case REQUEST_REDRAW:
+                screen_forget(t->screen);
+                return;
+        }
+}
+
+/* --- the loop ------------------------------------------------------------------------------ */
+
+static void fit(struct top *t)
+{
+        int w, h;
+        screen_size(t->screen, &w, &h);
+        if (w == t->canvas.w && h == t->canvas.h)
+                return;
+        if (canvas_resize(&t->canvas, w, h) < 0)
+                t->quit = true;
+        screen_forget(t->screen);
+}
+
+static void suspend(struct top *t)
+{
+        screen_leave(t->screen);
+        raise(SIGSTOP);
+        screen_enter(t->screen);
+        fit(t);
+}
+
+static void take_signals(struct top *t)
+{
+        struct signalfd_siginfo info;
+        while (read(t->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+                t->dirty = true;
+                if (info.ssi_signo == SIGTSTP) {
+                        suspend(t);
+                } else if (info.ssi_signo == SIGCONT) {
+                        screen_enter(t->screen);
+                        fit(t);
+                } else if (info.ssi_signo == SIGWINCH) {
+                        fit(t);
+                } else {
+                        t->quit = true;
+                }
+        }
+}
+
+static void take_keys(struct top *t)
+{
+        struct key_event event;
+        for (;;) {
+                if (screen_key(t->screen, &event) < 0)
+                        t->quit = true;
+                if (t->quit || event.key == INPUT_NONE)
+                        return;
+                struct ui_data data = gather(t);
+                ui_key(&t->ui, &data, &event);
+                serve(t);
+                feed_status(t->feed, &t->status);
+                t->dirty = true;
+        }
+}
+
+static void draw(struct top *t)
+{
+        struct ui_data data = gather(t);
+        if (ui_update(&t->ui, &data) < 0) {
+                t->quit = true;
+                return;
+        }
+        ui_draw(&t->ui, &data, &t->canvas);
+        /* A terminal that takes nothing now is tried again at the next beat. */
+        t->dirty = !screen_flush(t->screen, &t->canvas);
+        t->drawn_ns = clock_mono_ns();
+}
+
+/* Ages are shown in steps of a tenth of a second to ten seconds, of a second after that. */
+static bool ages_show(const struct feed_status *s)
+{
+        return s->state == FEED_STARTING || s->state == FEED_FAILED || is_late(s) ||
+               s->busy_ns > LATE_MIN_NS / 2;
+}
+
+static int wait_ms(const struct top *t)
+{
+        int64_t wait = t->dirty                ? t->drawn_ns + FRAME_NS - clock_mono_ns()
+                       : ages_show(&t->status) ? NS_PER_S / 2
+                                               : NS_PER_S;
+        return (int)MAX((wait + NS_PER_MS - 1) / NS_PER_MS, (int64_t)0);
+}
+
+static void loop(struct top *t)
+{
+        enum { KEYS, SIGNALS, FEED };
+        while (!t->quit) {
+                struct pollfd p[] = {[KEYS] = {t->tty, POLLIN, 0},
+                                     [SIGNALS] = {t->signals, POLLIN, 0},
+                                     [FEED] = {feed_fd(t->feed), POLLIN, 0}};
+                int n = poll(p, ARRAY_LEN(p), wait_ms(t));
+                feed_status(t->feed, &t->status);
+                if (p[FEED].revents) {
+                        t->frame = feed_take(t->feed);
+                        t->dirty = true;
+                }
+                if (p[SIGNALS].revents)
+                        take_signals(t);
+                if (p[KEYS].revents)
+                        take_keys(t);
+                if (p[KEYS].revents & (POLLHUP | POLLERR))
+                        t->quit = true;
+                t->dirty = t->dirty || (n == 0 && ages_show(&t->status));
+                if (t->dirty && !t->quit && clock_mono_ns() - t->drawn_ns >= FRAME_NS)
+                        draw(t);
+        }
+}
+
+/* --- start --------------------------------------------------------------------------------- */
+
+static int open_signals(void)
+{
+        static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
+        sigset_t set;
+        sigemptyset(&set);
+        for (size_t i = 0; i < ARRAY_LEN(watched); i++)
+                sigaddset(&set, watched[i]);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_feed(struct top *t, struct err *err)
+{
+        const struct config *config = t->config;
+        struct feed_config fc = {
+            .speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1,
+            .start_ns = clock_from_seconds(config_number(config, OPT_AT)),
+            .history = config_is_set(config, OPT_HISTORY)
+                           ? (size_t)config_number(config, OPT_HISTORY)
+                           : HISTORY_DEFAULT,
+        };
+        int r = prepare_pipeline(config, true, &fc.pipeline, err);
+        return r < 0 ? r : feed_open(&fc, &t->feed, err);
+}
+
+/* A source that fails at once is told on the shell's screen, not on ours. */
+static int await_first(struct top *t, struct err *err)
+{
+        struct pollfd p = {feed_fd(t->feed), POLLIN, 0};
+        poll(&p, 1, FIRST_PATIENCE_MS);
+        t->frame = feed_take(t->feed);
+        feed_status(t->feed, &t->status);
+        if (t->status.state == FEED_FAILED && !t->frame) {
+                *err = t->status.err;
+                return err->code;
+        }
+        return 0;
+}
+
+static int open_terminal(struct top *t, struct err *err)
+{
+        if (!isatty(STDOUT_FILENO)) {
+                err_set(err, ERR_USAGE, "top needs a terminal to draw on");
+                return err_hint(err, "use 'assay once' for one table, 'assay export' for a stream");
+        }
+        /* Standard input may be the capture. */
+        t->tty = isatty(STDIN_FILENO) ? STDIN_FILENO : open("/dev/tty", O_RDWR | O_CLOEXEC);
+        t->own_tty = t->tty != STDIN_FILENO;
+        if (t->tty < 0)
+                return err_set(err, -errno, "cannot open the terminal: %s", strerror(errno));
+        return 0;
+}
+
+static int open_screen(struct top *t, struct err *err)
+{
+        const char *no_color = get_env("NO_COLOR");
+        t->ui.theme = theme_find(config_text(t->config, OPT_THEME));
+        struct screen_config sc = {
+            .in = t->tty,
+            .out = STDOUT_FILENO,
+            .term = get_env("TERM"),
+            .depth_limit = no_color && *no_color ? DEPTH_MONO : DEPTH_TRUE,
+            .colorterm = get_env("COLORTERM"),
+            .theme = theme_settle(t->ui.theme, get_env("COLORFGBG")),
+            .mouse = true,
+        };
+        return screen_open(&sc, &t->screen, err);
+}
+
+static void prepare_ui(struct top *t)
+{
+        ui_init(&t->ui);
+        t->ui.view = view_find(config_text(t->config, OPT_VIEW));
+        t->ui.layout = layout_find(config_text(t->config, OPT_LAYOUT));
+        t->ui.sort = fleet_sort_find(config_text(t->config, OPT_SORT));
+        t->canvas.ascii = config_flag(t->config, OPT_ASCII) || !has_utf8();
+}
+
+static void close_all(struct top *t)
+{
+        screen_close(t->screen);
+        feed_close(t->feed);
+        ui_finish(&t->ui);
+        canvas_finish(&t->canvas);
+        closep(&t->signals);
+        if (t->own_tty)
+                closep(&t->tty);
+}
+
+static int run(const struct config *config)
+{
+        struct err err = {0};
+        struct top t = {.config = config, .signals = -1, .tty = -1};
+        prepare_ui(&t);
+        int r = open_terminal(&t, &err);
+        t.signals = open_signals();
+        if (r == 0)
+                r = open_feed(&t, &err);
+        if (r == 0)
+                r = await_first(&t, &err);
+        if (r == 0)
+                r = open_screen(&t, &err);
+        if (r == 0) {
+                fit(&t);
+                draw(&t);
+                loop(&t);
+                if (t.status.state == FEED_FAILED && !t.frame) {
+                        err = t.status.err;
+                        r = err.code;
+                }
+        }
+        close_all(&t);
+        return r < 0 ? complain(&err) : EXIT_FINE;
+}
+
+const struct command command_top = {
+    .name = "top",
+    .args = "",
+    .summary = "watch the GPUs live: fleet, focus, plot, job and host views",
+    .reads_gpus = true,
+    .run = run,
+};

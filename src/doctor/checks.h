@@ -1,0 +1,8 @@
+/* The checks of checks.def. */
+#pragma once
+
+#include "doctor/doctor.h"
+
+#define CHECK(id, name, about) void check_##id(const struct doctor *d, struct result *ret);
+#include "doctor/checks.def"
+#undef CHECK

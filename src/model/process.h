@@ -1,0 +1,35 @@
+/* A process that holds a GPU, as far as it is known. What is not known is missing or empty. */
+#pragma once
+
+#include "model/entity.h"
+#include "model/value.h"
+
+#define PROCESS_NAME_MAX 32
+#define PROCESS_COMMAND_MAX 256
+
+enum process_type {
+        PROCESS_COMPUTE = 1,
+        PROCESS_GRAPHICS = 2,
+};
+
+struct process {
+        int32_t pid, ppid; /* ppid is 0 when not known */
+        int64_t start_ns;  /* with the pid, who it is: a reused pid is another process */
+        uint8_t type;      /* a set of enum process_type; 0 when not known */
+        char user[PROCESS_NAME_MAX];
+        char group[PROCESS_NAME_MAX];
+        char gpu[ENTITY_LABEL_MAX];                         /* the entity's label */
+        struct value gpu_memory;                            /* bytes */
+        struct value sm_util, mem_util, enc_util, dec_util; /* ratios of the GPU */
+        struct value cpu;                                   /* ratio of one core; may exceed 1 */
+        struct value rss;                                   /* bytes */
+        struct value elapsed;                               /* seconds since it started */
+        char slurm_job[PROCESS_NAME_MAX];
+        char container[PROCESS_NAME_MAX];
+        char command[PROCESS_COMMAND_MAX];
+};
+
+struct process_list {
+        const struct process *list;
+        size_t n;
+};

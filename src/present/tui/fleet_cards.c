@@ -1,0 +1,360 @@
+/* The fleet's summary line and cards. */
+#include "base/clock.h"
+#include "present/columns.h"
+#include "present/format.h"
+#include "present/tui/fleet.h"
+#include "present/tui/widgets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HEALTH_W 15
+#define CHART_MIN_H 5
+#define CHART_SPAN_BUCKETS 120
+
+static const struct style dim = {.fg = INK_DIM};
+static const struct style plain = {.fg = INK_TEXT};
+
+/* --- the summary --------------------------------------------------------------------------- */
+
+struct totals {
+        size_t n, active, n_real;
+        size_t health[HEALTH_CRIT + 1];
+        double real;
+        struct value power, power_limit, memory, memory_total;
+};
+
+static void add(struct value *sum, struct value v)
+{
+        if (value_there(v))
+                *sum = value_ok(sum->v + v.v);
+}
+
+static struct totals add_up(const struct frame *f)
+{
+        struct totals t = {.n = f->n};
+        for (size_t i = 0; i < f->n; i++) {
+                const struct row *row = &f->rows[i];
+                const struct value *m = row->sample.m;
+                enum bottleneck b = workload_bottleneck(row->verdict.workload);
+                t.active += b != BOTTLENECK_IDLE && b != BOTTLENECK_UNKNOWN;
+                t.health[row->health.state]++;
+                if (value_there(m[METRIC_REAL_UTIL])) {
+                        t.real += m[METRIC_REAL_UTIL].v;
+                        t.n_real++;
+                }
+                add(&t.power, m[METRIC_POWER]);
+                add(&t.power_limit, m[METRIC_POWER_LIMIT]);
+                add(&t.memory, m[METRIC_FB_USED]);
+                add(&t.memory_total, m[METRIC_FB_TOTAL]);
+        }
+        return t;
+}
+
+static int draw_health_counts(struct canvas *c, int x, int y, int w, const struct totals *t)
+{
+        int start = x;
+        for (int s = HEALTH_CRIT; s >= HEALTH_UNKNOWN; s--) {
+                if (t->health[s] == 0)
+                        continue;
+                x += canvas_textf(c, x, y, w - (x - start),
+                                  (struct style){.fg = widget_health_ink((enum health_state)s)},
+                                  "%zu %s", t->health[s], health_name((enum health_state)s)) +
+                     2;
+        }
+        return x - start;
+}
+
+/* "label a/b", the numbers at fixed places. */
+static int draw_pair(struct canvas *c, int x, int y, int label_w, const char *label,
+                     enum metric metric, struct value a, struct value b, const char *unit)
+{
+        canvas_text(c, x, y, label_w, dim, label);
+        x += label_w;
+        widget_number(c, x, y, 5, INK_TEXT, metric, a);
+        int w = 5;
+        /* What the source never gives would only be noise. */
+        if (b.state != STATE_NONE) {
+                canvas_char(c, x + w, y, dim, '/');
+                widget_number(c, x + w + 1, y, 5, INK_DIM, metric, b);
+                w += 6;
+        }
+        canvas_text(c, x + w, y, 4, dim, unit);
+        return label_w + w + text_width(unit);
+}
+
+static void draw_host_part(const struct ui_data *d, struct canvas *c, int x, int y)
+{
+        canvas_text(c, x, y, 4, dim, "CPU");
+        widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, d->host->cpu);
+        draw_pair(c, x + 10, y, 4, "RAM", METRIC_FB_USED, d->host->memory_used,
+                  d->host->memory_total, "");
+}
+
+void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                        struct area a)
+{
+        struct totals t = add_up(d->frame);
+        struct value real =
+            t.n_real ? value_ok(t.real / (double)t.n_real) : value_missing(STATE_NONE);
+        int x = a.x + 1;
+        x += canvas_textf(c, x, a.y, 12, plain, "%zu GPU%s", t.n, t.n == 1 ? "" : "s") + 2;
+        x += canvas_textf(c, x, a.y, 12, dim, "%*zu active",
+                          t.n > 99  ? 3
+                          : t.n > 9 ? 2
+                                    : 1,
+                          t.active) +
+             2;
+        canvas_text(c, x, a.y, 5, dim, "Real");
+        widget_number(c, x + 5, a.y, 3, INK_TITLE, METRIC_REAL_UTIL, real);
+        x += 9;
+        if (value_there(real))
+                real.v /= 100;
+        if (a.w >= 100) {
+                widget_bar(c, x, a.y, 8, INK_REAL, real);
+                x += 9;
+        }
+        x++;
+        /* What is worst matters most, so health is kept when the rest does not fit. */
+        int room = a.x + a.w - HEALTH_W;
+        if (x + 18 < room)
+                x += draw_pair(c, x, a.y, 4, "pow", METRIC_POWER, t.power, t.power_limit, " W") + 2;
+        if (x + 17 < room)
+                x += draw_pair(c, x, a.y, 4, "mem", METRIC_FB_USED, t.memory, t.memory_total, "B") +
+                     2;
+        if (d->host && x + 26 < room) {
+                draw_host_part(d, c, x, a.y);
+                x += 27;
+        }
+        x += draw_health_counts(c, x, a.y, a.x + a.w - x, &t);
+        char order[32];
+        snprintf(order, sizeof(order), "by %s%s", fleet_sort_name(ui->sort),
+                 ui->reversed ? ", reversed" : "");
+        if ((ui->sort != FLEET_SORT_GPU || ui->reversed) && x + text_width(order) < a.x + a.w)
+                canvas_right(c, x, a.y, a.x + a.w - x - 1, dim, order);
+}
+
+/* --- cards --------------------------------------------------------------------------------- */
+
+static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
+                       const struct row *row, bool chosen)
+{
+        const struct entity *e = row->sample.who;
+        char name[96], model[32], right[64];
+        struct style rule = {.fg = INK_FAINT};
+        model_short_name(e->text[ENTITY_TEXT_MODEL], model, sizeof(model));
+        bool known = e->text[ENTITY_TEXT_MODEL][0] != '\0';
+        bool slice = e->text[ENTITY_TEXT_MIG_PROFILE][0] != '\0';
+        snprintf(name, sizeof(name), " %s %s %s%s%.20s%s", e->kind == ENTITY_GPU ? "GPU" : "MIG",
+                 e->label, known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
+                 slice ? " " : "");
+        snprintf(right, sizeof(right), " %s ", workload_status(row->verdict.workload));
+        const char *health = health_name(row->health.state);
+        int health_w = text_width(health) + 2;
+        canvas_line(c, a.x, a.y, a.w - 1, rule, 0x2500);
+        if (chosen)
+                canvas_paint(c, (struct area){a.x, a.y, a.w - 1, 1}, INK_SELECT);
+        int class_w = text_width(right), right_x = a.x + a.w - 2 - health_w;
+        int name_w = right_x - class_w - a.x - 1;
+        /* Half a model's name helps nobody. */
+        if (text_width(name) > name_w)
+                snprintf(name, sizeof(name), " %s %s ", e->kind == ENTITY_GPU ? "GPU" : "MIG",
+                         e->label);
+        int n = canvas_text(c, a.x + 1, a.y, MAX(name_w, 8),
+                            (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
+        const char *host = e->text[ENTITY_TEXT_HOST];
+        if (host[0] && a.x + 1 + n + text_width(host) + 2 < right_x - class_w)
+                canvas_textf(c, a.x + 1 + n, a.y, 40, dim, "%s ", host);
+        canvas_text(c, right_x - class_w, a.y, class_w,
+                    (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD}, right);
+        canvas_textf(c, right_x, a.y, health_w,
+                     (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD}, " %s ",
+                     health);
+        (void)d;
+}
+
+static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, int w,
+                      const struct row *row)
+{
+        struct value real = row->sample.m[METRIC_REAL_UTIL];
+        canvas_text(c, x, y, 5, dim, "Real");
+        canvas_right(c, x + 5, y, 4,
+                     (struct style){value_there(real) ? INK_TITLE : INK_FAINT, 0, ATTR_BOLD},
+                     value_there(real) ? "" : "--");
+        widget_number(c, x + 5, y, 4, INK_TITLE, METRIC_REAL_UTIL, real);
+        int bar_w = MAX((w - 11) / 3, 6);
+        widget_bar(c, x + 10, y, bar_w, widget_class_ink(row->verdict.workload),
+                   widget_ratio(row, METRIC_REAL_UTIL));
+        struct spark spark = {row->sample.who->slot,
+                              METRIC_REAL_UTIL,
+                              d->frame->wall_ns,
+                              ui_bucket_ns(d),
+                              0,
+                              100,
+                              widget_class_ink(row->verdict.workload)};
+        int left = w - 12 - bar_w;
+        widget_spark(c, x + 12 + bar_w, y, left, &d->trends, &spark);
+}
+
+struct gauge {
+        enum metric metric;
+        const char *label;
+        uint8_t ink;
+};
+
+/* "SM      99% ━━━━━━". */
+static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *row,
+                       const struct gauge *g)
+{
+        struct value ratio = widget_ratio(row, g->metric);
+        canvas_text(c, x, y, 6, dim, g->label);
+        /* Watts stand in for a share of a limit that is not known. */
+        if (g->metric == METRIC_POWER && ratio.state == STATE_NONE) {
+                widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_POWER, row->sample.m[METRIC_POWER]);
+                canvas_text(c, x + 12, y, 1, dim, "W");
+                return;
+        }
+        widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_GPU_UTIL, ratio);
+        widget_bar(c, x + 12, y, w - 13, g->ink, ratio);
+}
+
+static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
+{
+        static const struct gauge gauges[] = {
+            {METRIC_GPU_UTIL, "util", INK_TEXT},
+            {METRIC_GR_ACTIVE, "gr", INK_TEXT},
+            {METRIC_MEM_COPY_UTIL, "copy", INK_LINK},
+            {METRIC_SM_ACTIVE, "SM", INK_COMPUTE},
+            {METRIC_SM_OCCUPANCY, "occup", INK_COMPUTE},
+            {METRIC_TENSOR_ACTIVE, "tensor", INK_TENSOR},
+            {METRIC_DRAM_ACTIVE, "DRAM", INK_MEMORY},
+            {METRIC_FB_USED_RATIO, "memory", INK_MEMORY},
+            {METRIC_POWER, "power", INK_POWER},
+        };
+        int w = a.w / 3;
+        for (int i = 0; i < (int)ARRAY_LEN(gauges); i++)
+                draw_gauge(c, a.x + i % 3 * w, a.y + i / 3, i % 3 == 2 ? a.w - 2 * w + 1 : w, row,
+                           &gauges[i]);
+}
+
+static void draw_facts(struct canvas *c, struct area a, const struct row *row)
+{
+        static const struct {
+                const char *label;
+                enum metric a, b;
+        } facts[] = {
+            {"mem", METRIC_FB_USED, METRIC_FB_TOTAL},
+            {"watt", METRIC_POWER, METRIC_POWER_LIMIT},
+            {"\u00b0C", METRIC_GPU_TEMP, METRIC_MEM_TEMP},
+            {"MHz", METRIC_SM_CLOCK, METRIC_MEM_CLOCK},
+            {"PCIe", METRIC_PCIE_RX, METRIC_PCIE_TX},
+            {"NVLink", METRIC_NVLINK_RX, METRIC_NVLINK_TX},
+            {"joule", METRIC_ENERGY, METRIC_COUNT},
+            {"replay", METRIC_PCIE_REPLAY, METRIC_PCIE_REPLAY_RATE},
+            {"procs", METRIC_PROCESSES, METRIC_COUNT},
+        };
+        const struct value *m = row->sample.m;
+        for (int i = 0; i < (int)ARRAY_LEN(facts); i++) {
+                struct value second =
+                    facts[i].b == METRIC_COUNT ? value_missing(STATE_NONE) : m[facts[i].b];
+                draw_pair(c, a.x + i % 3 * (a.w / 3), a.y + i / 3, 6, facts[i].label, facts[i].a,
+                          m[facts[i].a], second, "");
+        }
+}
+
+static void draw_card_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                            const struct row *row)
+{
+        uint32_t slot = row->sample.who->slot;
+        struct chart_series series[] = {
+            {slot, METRIC_SM_ACTIVE, INK_COMPUTE},
+            {slot, METRIC_DRAM_ACTIVE, INK_MEMORY},
+            {slot, METRIC_TENSOR_ACTIVE, INK_TENSOR},
+            {slot, METRIC_GPU_UTIL, INK_DIM},
+        };
+        struct chart chart = {
+            .area = {a.x, a.y + 1, a.w, a.h - 1},
+            .axes = true,
+            .unit = UNIT_RATIO,
+            .until_ns = d->frame->wall_ns,
+            .span_ns = CHART_SPAN_BUCKETS * ui_bucket_ns(d),
+            .cursor_ns = CHART_NO_CURSOR,
+            .series = series,
+            .n = ARRAY_LEN(series),
+        };
+        int x = a.x + CHART_LABEL_WIDTH;
+        for (size_t i = 0; i < ARRAY_LEN(series); i++) {
+                x += canvas_textf(c, x, a.y, a.x + a.w - x, (struct style){.fg = series[i].fg},
+                                  "\u2501 %s", metric_info(series[i].metric)->name) +
+                     2;
+        }
+        chart_draw(c, &chart, &d->trends, &ui->scratch);
+}
+
+/* Without axes: SM against what nvidia-smi would say. */
+static void draw_small_chart(struct ui *ui, const struct ui_data *d, struct canvas *c,
+                             struct area a, const struct row *row)
+{
+        struct chart_series series[] = {
+            {row->sample.who->slot, METRIC_SM_ACTIVE, INK_COMPUTE},
+            {row->sample.who->slot, METRIC_GPU_UTIL, INK_DIM},
+        };
+        struct chart chart = {
+            .area = a,
+            .unit = UNIT_RATIO,
+            .until_ns = d->frame->wall_ns,
+            .span_ns = CHART_SPAN_BUCKETS / 2 * ui_bucket_ns(d),
+            .cursor_ns = CHART_NO_CURSOR,
+            .series = series,
+            .n = ARRAY_LEN(series),
+        };
+        chart_draw(c, &chart, &d->trends, &ui->scratch);
+}
+
+void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row, bool chosen)
+{
+        struct area in = {a.x + 1, a.y + 1, a.w - 3, a.h - 1};
+        draw_title(d, c, a, row, chosen);
+        draw_real(d, c, in.x, in.y, in.w, row);
+        draw_gauges(c, (struct area){in.x, in.y + 1, in.w, 3}, row);
+        draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
+        int used = 8;
+        if (in.h - used >= CHART_MIN_H)
+                draw_card_chart(ui, d, c, (struct area){in.x, in.y + used, in.w, in.h - used}, row);
+}
+
+void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row, bool chosen)
+{
+        static const struct gauge gauges[] = {{METRIC_GPU_UTIL, "util", INK_TEXT},
+                                              {METRIC_SM_ACTIVE, "SM", INK_COMPUTE},
+                                              {METRIC_TENSOR_ACTIVE, "tens", INK_TENSOR},
+                                              {METRIC_DRAM_ACTIVE, "DRAM", INK_MEMORY}};
+        const struct value *m = row->sample.m;
+        int x = a.x + 1, y = a.y + 1, w = a.w - 3;
+        draw_title(d, c, a, row, chosen);
+        draw_real(d, c, x, y++, w, row);
+        for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
+                at += canvas_text(c, at, y, 4, dim, gauges[i].label);
+                widget_number(c, at, y, 5, gauges[i].ink, gauges[i].metric, m[gauges[i].metric]);
+                at += 5 + (w - 34) / 3;
+        }
+        y++;
+        draw_pair(c, x, y, 4, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
+        widget_number(c, x + 16, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
+        canvas_text(c, x + 20, y, 1, dim, "W");
+        widget_number(c, x + 22, y, 4, INK_TEXT, METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
+        canvas_char(c, x + 26, y, dim, '/');
+        widget_number(c, x + 27, y, 3, INK_TEXT, METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
+        canvas_text(c, x + 30, y, 2, dim, "\u00b0C");
+        y++;
+        draw_pair(c, x, y, 4, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
+        canvas_text(c, x + 17, y, 3, dim, "cp");
+        widget_number(c, x + 19, y, 4, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
+        canvas_text(c, x + 24, y, 3, dim, "NVL");
+        widget_number(c, x + 27, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
+        int left = a.y + a.h - y - 2;
+        if (left >= 3)
+                draw_small_chart(ui, d, c, (struct area){x, y + 1, w, left}, row);
+}

@@ -1,0 +1,524 @@
+#include "present/tui/screen.h"
+
+#include "base/num.h"
+#include "base/strbuf.h"
+
+#include <curses.h>
+#include <term.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#define ESCAPE_PATIENCE_MS 25
+#define INPUT_MAX 512
+/* So many unchanged cells in between are cheaper written than jumped over. */
+#define GAP_MAX 4
+#define COLOUR_MAX 24
+
+struct key_text {
+        char text[16];
+        int key;
+};
+
+struct screen {
+        struct screen_config config;
+        enum depth depth;
+        bool active;
+        bool known; /* shown is what the terminal shows */
+        struct canvas shown;
+        struct strbuf out;
+        struct screen_counts counts;
+        char fg[INK_COUNT][COLOUR_MAX], bg[INK_COUNT][COLOUR_MAX];
+        uint8_t mono_fg[INK_COUNT], mono_bg[INK_COUNT];
+        const char *cup, *cuf, *sgr0, *bold, *smul, *rev, *clear; /* terminfo's, borrowed */
+        bool ansi;       /* cup and cuf are the usual ones: written without terminfo's help */
+        struct cell pen; /* colours and attributes in force */
+        bool pen_known;
+        struct key_text keys[24];
+        size_t n_keys;
+        char input[INPUT_MAX];
+        size_t n_input;
+};
+
+/* What a crash needs, where a signal handler can reach it. */
+static struct {
+        volatile sig_atomic_t active;
+        int fd;
+        struct termios before;
+        char restore[160];
+        size_t len;
+} rescue;
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+
+static void give_back_now(void)
+{
+        ssize_t n = write(rescue.fd, rescue.restore, rescue.len);
+        (void)n;
+        tcsetattr(rescue.fd, TCSANOW, &rescue.before);
+}
+
+static void on_crash(int sig)
+{
+        if (rescue.active)
+                give_back_now();
+        rescue.active = 0;
+        signal(sig, SIG_DFL);
+        raise(sig);
+}
+
+/* --- capabilities -------------------------------------------------------------------------- */
+
+static const char *capability(const char *name)
+{
+        const char *s = tigetstr(name);
+        return s && s != (char *)-1 ? s : "";
+}
+
+/* tputs gives its output to a function without an argument. */
+static struct strbuf *padded;
+
+static int put_padded(int c)
+{
+        strbuf_putc(padded, (char)c);
+        return c;
+}
+
+static void put_capability(struct strbuf *out, const char *text)
+{
+        padded = out;
+        if (*text)
+                tputs(text, 1, put_padded);
+}
+
+static void colour_text(const struct screen *s, char buf[COLOUR_MAX], const char *name, bool back,
+                        int32_t colour)
+{
+        struct strbuf b = {0};
+        buf[0] = '\0';
+        if (s->depth == DEPTH_MONO)
+                return;
+        if (colour < 0)
+                strbuf_puts(&b, back ? "\033[49m" : "\033[39m");
+        else if (s->depth == DEPTH_TRUE)
+                strbuf_putf(&b, "\033[%d;2;%d;%d;%dm", back ? 48 : 38, colour >> 16 & 0xff,
+                            colour >> 8 & 0xff, colour & 0xff);
+        else
+                put_capability(
+                    &b, tparm(capability(name), (long)colour, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L));
+        snprintf(buf, COLOUR_MAX, "%s", strbuf_str(&b));
+        strbuf_finish(&b);
+}
+
+void screen_set_theme(struct screen *s, enum theme theme)
+{
+        s->config.theme = theme;
+        int colours = tigetnum("colors");
+        s->depth =
+            theme == THEME_MONO ? DEPTH_MONO : theme_depth(colours, NULL, s->config.colorterm);
+        s->depth = MIN(s->depth, s->config.depth_limit);
+        for (enum ink i = 0; i < INK_COUNT; i++) {
+                struct look look = theme_look(theme, s->depth, i);
+                colour_text(s, s->fg[i], "setaf", false, look.colour);
+                colour_text(s, s->bg[i], "setab", true, look.colour);
+                s->mono_fg[i] = look.attr;
+                s->mono_bg[i] = look.attr;
+        }
+        screen_forget(s);
+}
+
+static void learn_capabilities(struct screen *s)
+{
+        s->cup = capability("cup");
+        s->cuf = capability("cuf");
+        s->sgr0 = capability("sgr0");
+        s->bold = capability("bold");
+        s->smul = capability("smul");
+        s->rev = capability("rev");
+        s->clear = capability("clear");
+        s->ansi = strcmp(s->cup, "\033[%i%p1%d;%p2%dH") == 0 && strcmp(s->cuf, "\033[%p1%dC") == 0;
+}
+
+static void learn_keys(struct screen *s)
+{
+        static const struct {
+                const char *name;
+                int key;
+        } named[] = {
+            {"kcuu1", INPUT_UP},     {"kcud1", INPUT_DOWN},    {"kcub1", INPUT_LEFT},
+            {"kcuf1", INPUT_RIGHT},  {"kpp", INPUT_PAGE_UP},   {"knp", INPUT_PAGE_DOWN},
+            {"khome", INPUT_HOME},   {"kend", INPUT_END},      {"kbs", INPUT_BACKSPACE},
+            {"kdch1", INPUT_DELETE}, {"kcbt", INPUT_BACK_TAB}, {"kf1", INPUT_F1},
+            {"kf9", INPUT_F9},       {"kich1", INPUT_INSERT},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+                const char *text = capability(named[i].name);
+                if (*text && strlen(text) < sizeof(s->keys[0].text)) {
+                        strcpy(s->keys[s->n_keys].text, text);
+                        s->keys[s->n_keys++].key = named[i].key;
+                }
+        }
+}
+
+/* --- taking and giving the terminal -------------------------------------------------------- */
+
+static void write_all(struct screen *s)
+{
+        s->counts.bytes += s->out.len;
+        strbuf_flush(&s->out, s->config.out);
+}
+
+void screen_enter(struct screen *s)
+{
+        struct termios raw = rescue.before;
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
+        raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR);
+        raw.c_cc[VMIN] = 0;
+        raw.c_cc[VTIME] = 0;
+        rescue.active = 1;
+        s->active = true;
+        tcsetattr(s->config.in, TCSADRAIN, &raw);
+        put_capability(&s->out, capability("smcup"));
+        put_capability(&s->out, capability("smkx"));
+        put_capability(&s->out, capability("civis"));
+        if (s->config.mouse)
+                strbuf_puts(&s->out, "\033[?1000h\033[?1006h");
+        write_all(s);
+        screen_forget(s);
+}
+
+void screen_leave(struct screen *s)
+{
+        if (!s->active)
+                return;
+        s->active = false;
+        give_back_now();
+        rescue.active = 0;
+}
+
+static void prepare_rescue(struct screen *s)
+{
+        struct strbuf b = {0};
+        if (s->config.mouse)
+                strbuf_puts(&b, "\033[?1006l\033[?1000l");
+        put_capability(&b, capability("sgr0"));
+        if (s->depth != DEPTH_MONO)
+                put_capability(&b, capability("op"));
+        put_capability(&b, capability("cnorm"));
+        put_capability(&b, capability("rmkx"));
+        put_capability(&b, capability("rmcup"));
+        rescue.len = MIN(b.len, sizeof(rescue.restore));
+        memcpy(rescue.restore, strbuf_str(&b), rescue.len);
+        rescue.fd = s->config.out;
+        strbuf_finish(&b);
+        struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
+        for (size_t i = 0; i < ARRAY_LEN(crashes); i++)
+                sigaction(crashes[i], &action, NULL);
+}
+
+static int cannot(struct err *err, const char *term)
+{
+        err_set(err, ERR_USAGE, "the terminal '%s' cannot show the dashboard", term ? term : "");
+        return err_hint(err, "set TERM to what it is (xterm-256color, tmux-256color), or use "
+                             "'assay once'");
+}
+
+int screen_open(const struct screen_config *config, struct screen **ret, struct err *err)
+{
+        int found;
+        if (setupterm(config->term, config->out, &found) != OK || !*capability("cup"))
+                return cannot(err, config->term);
+        struct screen *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->config = *config;
+        s->config.mouse = config->mouse && *capability("kmous");
+        if (tcgetattr(config->in, &rescue.before) < 0) {
+                free(s);
+                return err_set(err, -errno, "cannot read the terminal's modes: %s",
+                               strerror(errno));
+        }
+        learn_capabilities(s);
+        screen_set_theme(s, config->theme);
+        learn_keys(s);
+        prepare_rescue(s);
+        screen_enter(s);
+        *ret = s;
+        return 0;
+}
+
+void screen_close(struct screen *s)
+{
+        if (!s)
+                return;
+        screen_leave(s);
+        for (size_t i = 0; i < ARRAY_LEN(crashes); i++)
+                signal(crashes[i], SIG_DFL);
+        canvas_finish(&s->shown);
+        strbuf_finish(&s->out);
+        del_curterm(cur_term);
+        free(s);
+}
+
+void screen_size(const struct screen *s, int *ret_w, int *ret_h)
+{
+        struct winsize size;
+        *ret_w = 80;
+        *ret_h = 24;
+        if (ioctl(s->config.out, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+                *ret_w = size.ws_col;
+                *ret_h = size.ws_row;
+        }
+}
+
+void screen_counts(const struct screen *s, struct screen_counts *ret)
+{
+        *ret = s->counts;
+}
+
+void screen_forget(struct screen *s)
+{
+        s->known = false;
+        s->pen_known = false;
+}
+
+/* --- drawing ------------------------------------------------------------------------------- */
+
+static uint8_t attributes(const struct screen *s, const struct cell *c)
+{
+        return c->attr | s->mono_fg[c->fg] | s->mono_bg[c->bg];
+}
+
+/* Attributes can only be switched off together; colours go with them. */
+static void set_pen(struct screen *s, const struct cell *c)
+{
+        uint8_t attr = attributes(s, c);
+        if (!s->pen_known || attr != s->pen.attr) {
+                put_capability(&s->out, s->sgr0);
+                if (attr & ATTR_BOLD)
+                        put_capability(&s->out, s->bold);
+                if (attr & ATTR_UNDERLINE)
+                        put_capability(&s->out, s->smul);
+                if (attr & ATTR_REVERSE)
+                        put_capability(&s->out, s->rev);
+                s->pen = (struct cell){.attr = attr};
+                s->pen_known = true;
+        }
+        /* Inks that look alike are one ink; a blank shows no ink at all. */
+        if (c->ch[0] != ' ' && strcmp(s->fg[c->fg], s->fg[s->pen.fg]) != 0) {
+                strbuf_puts(&s->out, s->fg[c->fg]);
+                s->pen.fg = c->fg;
+        }
+        if (strcmp(s->bg[c->bg], s->bg[s->pen.bg]) != 0) {
+                strbuf_puts(&s->out, s->bg[c->bg]);
+                s->pen.bg = c->bg;
+        }
+}
+
+static void put_cell(struct screen *s, const struct cell *c)
+{
+        set_pen(s, c);
+        strbuf_put(&s->out, c->ch, strnlen(c->ch, sizeof(c->ch)));
+}
+
+static bool same(const struct cell *a, const struct cell *b)
+{
+        return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static void put_number(struct strbuf *out, int v)
+{
+        char buf[20];
+        strbuf_put(out, buf, num_format_u64(buf, (uint64_t)v));
+}
+
+static void jump(struct screen *s, int x, int y)
+{
+        if (!s->ansi) {
+                put_capability(&s->out,
+                               tparm(s->cup, (long)y, (long)x, 0L, 0L, 0L, 0L, 0L, 0L, 0L));
+                return;
+        }
+        strbuf_put(&s->out, "\033[", 2);
+        put_number(&s->out, y + 1);
+        strbuf_putc(&s->out, ';');
+        put_number(&s->out, x + 1);
+        strbuf_putc(&s->out, 'H');
+}
+
+/* at is the column the cursor is in, or -1 when it is elsewhere. */
+static void move_to(struct screen *s, const struct cell *row, int y, int at, int x)
+{
+        if (at >= 0 && x - at <= GAP_MAX) {
+                for (int i = at; i < x; i++)
+                        put_cell(s, &row[i]);
+        } else if (at >= 0 && s->ansi) {
+                strbuf_put(&s->out, "\033[", 2);
+                put_number(&s->out, x - at);
+                strbuf_putc(&s->out, 'C');
+        } else {
+                jump(s, x, y);
+        }
+}
+
+static void flush_row(struct screen *s, const struct canvas *c, int y)
+{
+        const struct cell *row = canvas_at(c, 0, y);
+        struct cell *shown = canvas_at(&s->shown, 0, y);
+        int at = -1;
+        if (memcmp(row, shown, (size_t)c->w * sizeof(*row)) == 0)
+                return;
+        for (int x = 0; x < c->w; x++) {
+                if (same(&row[x], &shown[x]))
+                        continue;
+                move_to(s, row, y, at, x);
+                put_cell(s, &row[x]);
+                /* After the last column terminals differ on where the cursor is. */
+                at = x + 1 < c->w ? x + 1 : -1;
+        }
+        memcpy(shown, row, (size_t)c->w * sizeof(*row));
+}
+
+static bool takes_output(const struct screen *s)
+{
+        struct pollfd p = {.fd = s->config.out, .events = POLLOUT};
+        return poll(&p, 1, 0) > 0;
+}
+
+bool screen_flush(struct screen *s, const struct canvas *c)
+{
+        if (!s->active || !takes_output(s))
+                return false;
+        if (!s->known || s->shown.w != c->w || s->shown.h != c->h) {
+                if (canvas_resize(&s->shown, c->w, c->h) < 0)
+                        return false;
+                s->pen_known = false;
+                put_capability(&s->out, s->sgr0);
+                put_capability(&s->out, s->clear);
+                s->known = true;
+        }
+        for (int y = 0; y < c->h; y++)
+                flush_row(s, c, y);
+        s->counts.frames += s->out.len > 0;
+        write_all(s);
+        return true;
+}
+
+/* --- keys ---------------------------------------------------------------------------------- */
+
+static void take(struct screen *s, size_t n)
+{
+        s->n_input -= n;
+        memmove(s->input, s->input + n, s->n_input);
+}
+
+/* "ESC [ < button ; x ; y M": a press; m is a release. */
+static bool parse_mouse(const char *text, struct key_event *ret)
+{
+        int button, x, y;
+        char end;
+        if (sscanf(text, "\033[<%d;%d;%d%c", &button, &x, &y, &end) != 4 || end != 'M')
+                return false;
+        *ret = (struct key_event){.key = INPUT_MOUSE,
+                                  .x = x - 1,
+                                  .y = y - 1,
+                                  .button = button == 0    ? MOUSE_LEFT
+                                            : button == 64 ? MOUSE_WHEEL_UP
+                                            : button == 65 ? MOUSE_WHEEL_DOWN
+                                                           : MOUSE_OTHER};
+        return true;
+}
+
+/* How long the sequence at the start of the input is; 0 when it is not complete. */
+static size_t sequence_length(const struct screen *s)
+{
+        if (s->n_input < 2)
+                return 0;
+        if (s->input[1] == 'O')
+                return s->n_input >= 3 ? 3 : 0;
+        if (s->input[1] != '[')
+                return 1; /* a lone escape before another key */
+        for (size_t i = 2; i < s->n_input; i++) {
+                if (s->input[i] >= 0x40 && s->input[i] <= 0x7e)
+                        return i + 1;
+        }
+        return 0;
+}
+
+static int sequence_key(const struct screen *s, const char *text)
+{
+        /* What terminals send whatever terminfo says. */
+        static const struct key_text usual[] = {
+            {"\033[A", INPUT_UP},         {"\033[B", INPUT_DOWN},     {"\033[C", INPUT_RIGHT},
+            {"\033[D", INPUT_LEFT},       {"\033OA", INPUT_UP},       {"\033OB", INPUT_DOWN},
+            {"\033OC", INPUT_RIGHT},      {"\033OD", INPUT_LEFT},     {"\033[H", INPUT_HOME},
+            {"\033[F", INPUT_END},        {"\033OH", INPUT_HOME},     {"\033OF", INPUT_END},
+            {"\033[1~", INPUT_HOME},      {"\033[4~", INPUT_END},     {"\033[5~", INPUT_PAGE_UP},
+            {"\033[6~", INPUT_PAGE_DOWN}, {"\033[Z", INPUT_BACK_TAB}, {"\033OP", INPUT_F1},
+            {"\033[11~", INPUT_F1},       {"\033[20~", INPUT_F9},
+        };
+        for (size_t i = 0; i < s->n_keys; i++) {
+                if (strcmp(s->keys[i].text, text) == 0)
+                        return s->keys[i].key;
+        }
+        for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+                if (strcmp(usual[i].text, text) == 0)
+                        return usual[i].key;
+        }
+        return INPUT_UNKNOWN;
+}
+
+static int read_more(struct screen *s)
+{
+        ssize_t n = read(s->config.in, s->input + s->n_input, sizeof(s->input) - s->n_input);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+                return -EIO;
+        if (n > 0)
+                s->n_input += (size_t)n;
+        return n > 0;
+}
+
+static int escape_key(struct screen *s, struct key_event *ret)
+{
+        struct pollfd p = {.fd = s->config.in, .events = POLLIN};
+        size_t len;
+        while ((len = sequence_length(s)) == 0 && s->n_input < sizeof(s->input)) {
+                if (poll(&p, 1, ESCAPE_PATIENCE_MS) <= 0 || read_more(s) <= 0) {
+                        /* Nobody types that fast: it was the key itself. */
+                        len = s->n_input < 2 ? 1 : s->n_input;
+                        break;
+                }
+        }
+        len = MAX(len, (size_t)1);
+        char text[64];
+        snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), s->input);
+        take(s, len);
+        *ret = (struct key_event){.key = INPUT_ESCAPE};
+        if (len > 1 && !parse_mouse(text, ret))
+                ret->key = sequence_key(s, text);
+        return 0;
+}
+
+int screen_key(struct screen *s, struct key_event *ret)
+{
+        *ret = (struct key_event){.key = INPUT_NONE};
+        int r = s->n_input == 0 ? read_more(s) : 0;
+        if (r < 0)
+                return r;
+        if (s->n_input == 0)
+                return 0;
+        if (s->input[0] == '\033')
+                return escape_key(s, ret);
+        unsigned char c = (unsigned char)s->input[0];
+        take(s, 1);
+        ret->key = c == '\r' || c == '\n'  ? INPUT_ENTER
+                   : c == 0x7f || c == 0x8 ? INPUT_BACKSPACE
+                   : c >= 0x80             ? INPUT_UNKNOWN
+                                           : c;
+        return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * The terminal. The only file that knows terminfo: raw mode, colours, keys, mouse, and writing only
+ * the cells that changed.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "present/tui/canvas.h"
+#include "present/tui/keys.h"
+#include "present/tui/theme.h"
+
+struct screen;
+
+struct screen_config {
+        int in, out;            /* descriptors of the terminal */
+        const char *term;       /* $TERM; NULL for not set */
+        enum depth depth_limit; /* fewer colours than the terminal has: DEPTH_MONO for NO_COLOR */
+        const char *colorterm;
+        enum theme theme; /* settled */
+        bool mouse;
+};
+
+struct screen_counts {
+        uint64_t frames; /* that wrote something */
+        uint64_t bytes;
+};
+
+/* Takes over the terminal. On a crash it is given back before the program dies. */
+int screen_open(const struct screen_config *config, struct screen **ret, struct err *err);
+/* Gives the terminal back. NULL is fine. */
+void screen_close(struct screen *s);
+/* Gives the terminal back for a while (Ctrl-Z), and takes it again. */
+void screen_leave(struct screen *s);
+void screen_enter(struct screen *s);
+void screen_size(const struct screen *s, int *ret_w, int *ret_h);
+void screen_set_theme(struct screen *s, enum theme theme);
+/* Nothing is known of what the terminal shows: the next flush writes everything. */
+void screen_forget(struct screen *s);
+/* Writes what changed. False when the terminal takes nothing now; then nothing was written. */
+bool screen_flush(struct screen *s, const struct canvas *c);
+/* The next key, INPUT_NONE when there is none. Never waits, except 25 ms after a lone escape.
+ * -EIO when the terminal is gone. */
+int screen_key(struct screen *s, struct key_event *ret);
+void screen_counts(const struct screen *s, struct screen_counts *ret);

@@ -1,0 +1,173 @@
+/* What surrounds every view: tabs and state above, keys or a question below. */
+#include "base/clock.h"
+#include "present/tui/ui.h"
+#include "present/tui/widgets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "replay 38.2 s x1", "every 1 s", "stale 12 s": what the source does, and when. */
+static uint8_t source_words(const struct ui_data *d, char *buf, size_t size)
+{
+        char when[32] = "", age[16];
+        if (d->frame)
+                widget_time(when, sizeof(when), d->frame->wall_ns);
+        widget_age(age, sizeof(age), d->age_ns);
+        switch (d->state) {
+        case SOURCE_STARTING:
+                snprintf(buf, size, "waiting for the source %s", age);
+                return INK_WARN;
+        case SOURCE_FAILED:
+                snprintf(buf, size, "source failed, values %s old", age);
+                return INK_CRIT;
+        case SOURCE_PAUSED:
+                snprintf(buf, size, "paused at %s", when);
+                return INK_WARN;
+        case SOURCE_ENDED:
+                snprintf(buf, size, "end of the capture %s", when);
+                return INK_DIM;
+        case SOURCE_RUNNING:
+                break;
+        }
+        if (d->late) {
+                snprintf(buf, size, "STALE, no news for %s", age);
+                return INK_WARN;
+        }
+        if (d->replay && d->speed > 0)
+                snprintf(buf, size, "replay %s \u00d7%g", when, d->speed);
+        else if (d->replay)
+                snprintf(buf, size, "replay %s", when);
+        else
+                snprintf(buf, size, "%s every %g s", when, clock_to_seconds(d->interval_ns));
+        return INK_DIM;
+}
+
+static void draw_head(struct ui *ui, const struct ui_data *d, struct canvas *c)
+{
+        char words[96];
+        int x = 1;
+        canvas_paint(c, (struct area){0, 0, c->w, 1}, INK_BAR);
+        if (c->w >= 70)
+                x += canvas_text(c, x, 0, 8, (struct style){INK_TITLE, 0, ATTR_BOLD}, "assay") + 2;
+        for (enum view_id i = 0; i < VIEW_TABS; i++) {
+                bool on = ui->view == i || (ui->view >= VIEW_TABS && ui->before == i);
+                struct style style = {on ? INK_ON_TAB : INK_DIM, on ? INK_TAB : INK_NONE,
+                                      on ? ATTR_BOLD : 0};
+                int w = text_width(view_at(i)->title) + 4;
+                canvas_line(c, x, 0, w, style, ' ');
+                x += canvas_textf(c, x, 0, w, style, " %d %s ", (int)i + 1, view_at(i)->title);
+        }
+        uint8_t ink = source_words(d, words, sizeof(words));
+        int room = c->w - x - 2;
+        /* Where there is no room the state must still be seen. */
+        if (text_width(words) > room && ink == INK_DIM && d->frame)
+                widget_time(words, sizeof(words), d->frame->wall_ns);
+        canvas_right(c, x + 1, 0, room, (struct style){.fg = ink}, words);
+}
+
+/* Hints are "key words" parted by two blanks; keys have an ink of their own. */
+static void draw_hints(struct canvas *c, int y, int x, int w, const char *hints)
+{
+        while (*hints) {
+                char part[64];
+                size_t len = strcspn(hints, " "), rest;
+                const char *end = strstr(hints, "  ");
+                rest = end ? (size_t)(end - hints) : strlen(hints);
+                snprintf(part, sizeof(part), "%.*s", (int)MIN(rest, sizeof(part) - 1), hints);
+                int width = text_width(part);
+                if (width + 1 > w)
+                        return;
+                snprintf(part, sizeof(part), "%.*s", (int)MIN(len, sizeof(part) - 1), hints);
+                int n = canvas_text(c, x, y, w, (struct style){.fg = INK_KEY}, part);
+                snprintf(part, sizeof(part), "%.*s", (int)MIN(rest - len, sizeof(part) - 1),
+                         hints + len);
+                n += canvas_text(c, x + n, y, w - n, (struct style){.fg = INK_DIM}, part);
+                x += n + 2;
+                w -= n + 2;
+                hints += rest + strspn(hints + rest, " ");
+        }
+}
+
+static void draw_prompt(struct ui *ui, struct canvas *c, int y)
+{
+        static const char *const lead[] = {[PROMPT_NONE] = "",
+                                           [PROMPT_FILTER] = "/",
+                                           [PROMPT_COMMAND] = ":",
+                                           [PROMPT_SIGNAL] = ""};
+        struct style style = {INK_TITLE, 0, 0};
+        int x = 1 + canvas_text(c, 1, y, c->w - 2, (struct style){.fg = INK_KEY}, lead[ui->prompt]);
+        x += canvas_text(c, x, y, c->w - x - 1, style, ui->typed);
+        canvas_char(c, x, y, (struct style){INK_TITLE, 0, ATTR_REVERSE | ATTR_UNDERLINE}, ' ');
+}
+
+static void draw_foot(struct ui *ui, const struct ui_data *d, struct canvas *c)
+{
+        int y = c->h - 1;
+        canvas_paint(c, (struct area){0, y, c->w, 1}, INK_BAR);
+        if (ui->prompt != PROMPT_NONE) {
+                draw_prompt(ui, c, y);
+                return;
+        }
+        if (ui->message[0]) {
+                canvas_text(c, 1, y, c->w - 2, (struct style){.fg = INK_TITLE}, ui->message);
+                return;
+        }
+        if (d->state == SOURCE_FAILED) {
+                canvas_textf(c, 1, y, c->w - 2, (struct style){.fg = INK_WARN}, "%s%s%s", d->error,
+                             d->hint[0] ? "; " : "", d->hint);
+                return;
+        }
+        char hints[256];
+        snprintf(hints, sizeof(hints), "%s  %s", view_at(ui->view)->hints,
+                 d->replay ? "p pause  <> seek  [] speed" : "p pause  +- interval");
+        static const char always[] = "? help  q quit";
+        int end = c->w - (int)sizeof(always);
+        draw_hints(c, y, end, c->w - end, always);
+        int x = 1;
+        if (ui->filter[0])
+                x += canvas_textf(c, 1, y, c->w / 2, (struct style){.fg = INK_WARN}, "filter /%s  ",
+                                  ui->filter);
+        draw_hints(c, y, x, end - x, hints);
+}
+
+static void draw_too_small(struct canvas *c)
+{
+        char text[80];
+        snprintf(text, sizeof(text), "%d\u00d7%d is too small: assay needs %d\u00d7%d", c->w, c->h,
+                 UI_WIDTH_MIN, UI_HEIGHT_MIN);
+        widget_wrap(c, (struct area){0, 0, c->w, c->h}, (struct style){.fg = INK_WARN}, text);
+}
+
+/* Before the first frame: what is waited for, or why it does not come. */
+static void draw_waiting(const struct ui_data *d, struct canvas *c, struct area a)
+{
+        char age[16];
+        int y = a.y + a.h / 3;
+        widget_age(age, sizeof(age), d->age_ns);
+        if (d->state == SOURCE_FAILED)
+                y += widget_wrap(c, (struct area){a.x + 2, y, a.w - 4, 4},
+                                 (struct style){.fg = INK_WARN}, d->error);
+        else
+                canvas_textf(c, a.x + 2, y++, a.w - 4, (struct style){.fg = INK_TITLE},
+                             "no sample yet, for %s", age);
+        widget_wrap(c, (struct area){a.x + 2, y + 1, a.w - 4, 4}, (struct style){.fg = INK_DIM},
+                    d->state == SOURCE_FAILED ? d->hint
+                                              : "the screen fills as soon as the source answers; "
+                                                "q leaves");
+}
+
+void ui_draw(struct ui *ui, const struct ui_data *d, struct canvas *c)
+{
+        canvas_clear(c);
+        if (c->w < UI_WIDTH_MIN || c->h < UI_HEIGHT_MIN) {
+                draw_too_small(c);
+                return;
+        }
+        draw_head(ui, d, c);
+        ui->body = (struct area){0, 1, c->w, c->h - 2};
+        if (d->frame || ui->view == VIEW_HELP || ui->view == VIEW_LOG || ui->view == VIEW_HOST)
+                view_at(ui->view)->draw(ui, d, c, ui->body);
+        else
+                draw_waiting(d, c, ui->body);
+        draw_foot(ui, d, c);
+}

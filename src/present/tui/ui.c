@@ -1,0 +1,279 @@
+#include "present/tui/ui.h"
+
+#include "base/clock.h"
+#include "present/columns.h"
+#include "present/tui/widgets.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VIEW(id, symbol) extern const struct view_ops view_##symbol;
+#include "present/tui/views.def"
+#undef VIEW
+
+static const struct view_ops *const views[VIEW_COUNT] = {
+#define VIEW(id, symbol) &view_##symbol,
+#include "present/tui/views.def"
+#undef VIEW
+};
+
+static const char *const sort_names[FLEET_SORT_COUNT] = {
+#define FLEET_SORT(id, name) name,
+    FLEET_SORTS(FLEET_SORT)
+#undef FLEET_SORT
+};
+
+static const char *const layout_names[LAYOUT_COUNT] = {"auto", "cards", "lines"};
+
+const struct view_ops *view_at(enum view_id id)
+{
+        return views[id];
+}
+
+enum view_id view_find(const char *name)
+{
+        for (size_t i = 0; i < VIEW_COUNT; i++) {
+                if (strcmp(views[i]->name, name) == 0)
+                        return (enum view_id)i;
+        }
+        return VIEW_COUNT;
+}
+
+const char *fleet_sort_name(enum fleet_sort sort)
+{
+        return sort_names[sort];
+}
+
+enum fleet_sort fleet_sort_find(const char *name)
+{
+        for (size_t i = 0; i < FLEET_SORT_COUNT; i++) {
+                if (strcmp(sort_names[i], name) == 0)
+                        return (enum fleet_sort)i;
+        }
+        return FLEET_SORT_COUNT;
+}
+
+const char *layout_name(enum layout layout)
+{
+        return layout_names[layout];
+}
+
+enum layout layout_find(const char *name)
+{
+        for (size_t i = 0; i < LAYOUT_COUNT; i++) {
+                if (strcmp(layout_names[i], name) == 0)
+                        return (enum layout)i;
+        }
+        return LAYOUT_AUTO;
+}
+
+void ui_init(struct ui *ui)
+{
+        *ui = (struct ui){.view = VIEW_FLEET, .before = VIEW_FLEET, .columns = 1, .page = 1};
+        ui->plot.span_ns = 60 * NS_PER_S;
+        ui->plot.cursor_ns = CHART_NO_CURSOR;
+        ui->last_wall_ns = INT64_MIN;
+        plot_use_set(ui, 0);
+        job_use_default_order(ui);
+}
+
+void ui_finish(struct ui *ui)
+{
+        free(ui->order);
+        free(ui->health);
+        chart_scratch_finish(&ui->scratch);
+        strbuf_finish(&ui->text);
+}
+
+bool ui_contains(const char *haystack, const char *needle)
+{
+        return strcasestr(haystack, needle) != NULL;
+}
+
+void ui_say(struct ui *ui, const char *fmt, ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(ui->message, sizeof(ui->message), fmt, ap);
+        va_end(ap);
+}
+
+void ui_log(struct ui *ui, int64_t wall_ns, uint8_t ink, const char *fmt, ...)
+{
+        struct ui_note *note = &ui->log[ui->n_log++ % UI_LOG_MAX];
+        va_list ap;
+        note->wall_ns = wall_ns;
+        note->ink = ink;
+        va_start(ap, fmt);
+        vsnprintf(note->text, sizeof(note->text), fmt, ap);
+        va_end(ap);
+}
+
+int64_t ui_bucket_ns(const struct ui_data *data)
+{
+        return MAX(data->interval_ns, NS_PER_S);
+}
+
+/* Text facts a filter looks at, besides class and health. */
+static bool matches(const struct row *row, const char *filter)
+{
+        static const enum entity_text facts[] = {ENTITY_TEXT_MODEL, ENTITY_TEXT_UUID,
+                                                 ENTITY_TEXT_HOST,  ENTITY_TEXT_JOB,
+                                                 ENTITY_TEXT_POD,   ENTITY_TEXT_MIG_PROFILE};
+        const struct entity *e = row->sample.who;
+        if (ui_contains(workload_status(row->verdict.workload), filter) ||
+            ui_contains(health_name(row->health.state), filter) || ui_contains(e->label, filter))
+                return true;
+        for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+                if (ui_contains(e->text[facts[i]], filter))
+                        return true;
+        }
+        return false;
+}
+
+/* A missing value sorts after all others. */
+static double sort_key(const struct row *row, enum fleet_sort sort)
+{
+        static const enum metric metrics[FLEET_SORT_COUNT] = {
+            [FLEET_SORT_REAL] = METRIC_REAL_UTIL, [FLEET_SORT_UTIL] = METRIC_GPU_UTIL,
+            [FLEET_SORT_MEMORY] = METRIC_FB_USED, [FLEET_SORT_POWER] = METRIC_POWER,
+            [FLEET_SORT_TEMP] = METRIC_GPU_TEMP,
+        };
+        if (sort == FLEET_SORT_HEALTH)
+                return (double)row->health.state;
+        struct value v = row->sample.m[metrics[sort]];
+        return value_there(v) ? v.v : -1;
+}
+
+/* By insertion: rows move little from tick to tick, and equal ones keep their order. */
+static void sort_order(struct ui *ui, const struct frame *f)
+{
+        for (size_t i = 1; ui->sort != FLEET_SORT_GPU && i < ui->n_order; i++) {
+                size_t row = ui->order[i], k = i;
+                double key = sort_key(&f->rows[row], ui->sort);
+                while (k > 0 && sort_key(&f->rows[ui->order[k - 1]], ui->sort) < key) {
+                        ui->order[k] = ui->order[k - 1];
+                        k--;
+                }
+                ui->order[k] = row;
+        }
+        for (size_t i = 0; ui->reversed && i < ui->n_order / 2; i++) {
+                size_t other = ui->n_order - 1 - i, row = ui->order[i];
+                ui->order[i] = ui->order[other];
+                ui->order[other] = row;
+        }
+}
+
+static int make_order(struct ui *ui, const struct frame *f)
+{
+        if (f->n > ui->cap_order) {
+                size_t *order = realloc(ui->order, f->n * sizeof(*order));
+                if (!order)
+                        return -ENOMEM;
+                ui->order = order;
+                ui->cap_order = f->n;
+        }
+        ui->n_order = 0;
+        for (size_t i = 0; i < f->n; i++) {
+                if (matches(&f->rows[i], ui->filter))
+                        ui->order[ui->n_order++] = i;
+        }
+        sort_order(ui, f);
+        return 0;
+}
+
+void ui_choose(struct ui *ui, const struct ui_data *data, size_t place)
+{
+        if (!data->frame || ui->n_order == 0)
+                return;
+        ui->cursor = MIN(place, ui->n_order - 1);
+        ui->chosen_slot = data->frame->rows[ui->order[ui->cursor]].sample.who->slot;
+        ui->chosen = true;
+}
+
+/* The choice stays with the GPU when the order changes. */
+static void follow_choice(struct ui *ui, const struct ui_data *data)
+{
+        const struct frame *f = data->frame;
+        for (size_t i = 0; ui->chosen && i < ui->n_order; i++) {
+                if (f->rows[ui->order[i]].sample.who->slot == ui->chosen_slot) {
+                        ui->cursor = i;
+                        return;
+                }
+        }
+        ui_choose(ui, data, ui->cursor);
+}
+
+const struct row *ui_chosen(const struct ui *ui, const struct ui_data *data)
+{
+        if (!data->frame || ui->cursor >= ui->n_order)
+                return NULL;
+        return &data->frame->rows[ui->order[ui->cursor]];
+}
+
+static int note_health(struct ui *ui, const struct frame *f, const struct row *row)
+{
+        uint32_t slot = row->sample.who->slot;
+        if (slot >= ui->n_health) {
+                size_t n = (size_t)slot + 16;
+                uint8_t *health = realloc(ui->health, n);
+                if (!health)
+                        return -ENOMEM;
+                memset(health + ui->n_health, 0, n - ui->n_health);
+                ui->health = health;
+                ui->n_health = n;
+        }
+        uint8_t now = (uint8_t)(row->health.state + 1), was = ui->health[slot];
+        ui->health[slot] = now;
+        /* A GPU that is well when it is first seen is no news. */
+        if (now == was || (was == 0 && row->health.state <= HEALTH_OK))
+                return 0;
+        const char *why = "";
+        for (enum finding k = 0; k < FINDING_COUNT && !*why; k++) {
+                if (row->health.findings & (1u << k))
+                        why = finding_text(k);
+        }
+        ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s",
+               row->sample.who->label, health_name(row->health.state), was ? ", was " : "",
+               was ? health_name((enum health_state)(was - 1)) : "", *why ? ": " : "", why);
+        return 0;
+}
+
+static void note_state(struct ui *ui, const struct ui_data *data, int64_t wall_ns)
+{
+        if (data->state != ui->last_state && data->state == SOURCE_FAILED)
+                ui_log(ui, wall_ns, INK_WARN, "the source failed: %s", data->error);
+        else if (data->state != ui->last_state && data->state == SOURCE_ENDED)
+                ui_log(ui, wall_ns, INK_DIM, "the capture ends here");
+        else if (data->late && !ui->last_late)
+                ui_log(ui, wall_ns, INK_WARN, "the source gives nothing new");
+        else if (!data->late && ui->last_late)
+                ui_log(ui, wall_ns, INK_DIM, "the source answers again");
+        ui->last_state = data->state;
+        ui->last_late = data->late;
+}
+
+int ui_update(struct ui *ui, const struct ui_data *data)
+{
+        const struct frame *f = data->frame;
+        note_state(ui, data, f ? f->wall_ns : 0);
+        if (!f)
+                return 0;
+        int r = make_order(ui, f);
+        for (size_t i = 0; r == 0 && f->wall_ns != ui->last_wall_ns && i < f->n; i++)
+                r = note_health(ui, f, &f->rows[i]);
+        ui->last_wall_ns = f->wall_ns;
+        if (r == 0)
+                follow_choice(ui, data);
+        return r;
+}
+
+void ui_show(struct ui *ui, enum view_id view)
+{
+        if (ui->view < VIEW_TABS)
+                ui->before = ui->view;
+        ui->view = view;
+}

@@ -1,0 +1,205 @@
+/*
+ * The interface: what is chosen and shown, and what keys do. It draws from plain data and asks for
+ * everything else (seek, pause, signals) by a request, so that it knows no source and no terminal.
+ */
+#pragma once
+
+#include "base/strbuf.h"
+#include "model/frame.h"
+#include "model/process.h"
+#include "model/trend.h"
+#include "present/tui/canvas.h"
+#include "present/tui/chart.h"
+#include "present/tui/host_panel.h"
+#include "present/tui/keys.h"
+#include "present/tui/theme.h"
+
+enum view_id {
+#define VIEW(id, symbol) VIEW_##id,
+#include "present/tui/views.def"
+#undef VIEW
+        VIEW_COUNT
+};
+#define VIEW_TABS VIEW_HELP /* the views before it have a tab */
+
+#define UI_WIDTH_MIN 40
+#define UI_HEIGHT_MIN 8
+#define UI_TEXT_MAX 128
+#define UI_LOG_MAX 256
+#define UI_SERIES_MAX 16
+
+enum source_state {
+        SOURCE_STARTING,
+        SOURCE_RUNNING,
+        SOURCE_PAUSED,
+        SOURCE_ENDED,
+        SOURCE_FAILED,
+};
+
+/* What is drawn. All of it is borrowed for the time of one call. */
+struct ui_data {
+        const struct frame *frame; /* NULL before the first */
+        struct trends trends;
+        const char *version;
+        enum source_state state;
+        const char *error; /* why the source failed; "" for no reason */
+        const char *hint;
+        int64_t age_ns;      /* since the frame came */
+        int64_t interval_ns; /* between frames */
+        bool late;           /* no frame for so long that the values count as old */
+        bool replay;         /* seek, speed and step are to be had */
+        double speed;
+        int64_t position_ns, duration_ns;     /* of a replay; duration 0 while not known */
+        const struct process_list *processes; /* NULL: nobody gives any */
+        const struct host_panel *host;        /* NULL: nobody gives any */
+        bool read_only;                       /* no signals */
+};
+
+/* What the interface wants done. */
+enum request {
+        REQUEST_NONE,
+        REQUEST_QUIT,
+        REQUEST_PAUSE,
+        REQUEST_STEP,     /* number: 1 or -1 samples */
+        REQUEST_SEEK_BY,  /* number: seconds */
+        REQUEST_SEEK_TO,  /* number: seconds from the beginning */
+        REQUEST_SPEED,    /* number: the new speed */
+        REQUEST_INTERVAL, /* number: the new interval in seconds */
+        REQUEST_SIGNAL,   /* SIGTERM to pid */
+        REQUEST_THEME,
+        REQUEST_SAVE,
+        REQUEST_REDRAW,
+};
+
+struct ui_request {
+        enum request what;
+        double number;
+        int32_t pid;
+        int64_t start_ns; /* of that process */
+};
+
+enum layout { LAYOUT_AUTO, LAYOUT_CARDS, LAYOUT_LINES, LAYOUT_COUNT };
+
+/* FLEET_SORT(id, name): orders of the fleet, the busiest or worst first except by GPU. */
+#define FLEET_SORTS(FLEET_SORT)                                                                    \
+        FLEET_SORT(GPU, "gpu")                                                                     \
+        FLEET_SORT(REAL, "real")                                                                   \
+        FLEET_SORT(UTIL, "util")                                                                   \
+        FLEET_SORT(MEMORY, "memory")                                                               \
+        FLEET_SORT(POWER, "power")                                                                 \
+        FLEET_SORT(TEMP, "temp")                                                                   \
+        FLEET_SORT(HEALTH, "health")
+enum fleet_sort {
+#define FLEET_SORT(id, name) FLEET_SORT_##id,
+        FLEET_SORTS(FLEET_SORT)
+#undef FLEET_SORT
+            FLEET_SORT_COUNT
+};
+
+struct ui_note {
+        int64_t wall_ns;
+        uint8_t ink;
+        char text[UI_TEXT_MAX];
+};
+
+enum prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_COMMAND, PROMPT_SIGNAL };
+
+struct ui {
+        enum view_id view, before; /* before: where Esc leads from help and log */
+        enum theme theme;
+        enum layout layout;
+        enum fleet_sort sort;
+        bool reversed;
+        char filter[UI_TEXT_MAX];
+        enum prompt prompt;
+        char typed[UI_TEXT_MAX];
+        char message[UI_TEXT_MAX]; /* one line below; goes with the next key */
+        struct ui_request request; /* to be taken by the caller */
+
+        size_t *order; /* rows of the frame as they are shown */
+        size_t n_order, cap_order;
+        size_t cursor; /* place in order */
+        uint32_t chosen_slot;
+        bool chosen; /* chosen_slot is one */
+        int scroll;  /* first line of the fleet shown */
+        int columns; /* of the fleet's grid, when drawn last */
+        int page;    /* rows of the fleet's grid, when drawn last */
+
+        struct {
+                int scroll;
+                bool absent; /* also metrics the source lacks */
+        } focus;
+        struct {
+                enum metric metrics[UI_SERIES_MAX];
+                size_t n;
+                unsigned set; /* of the built-in ones; beyond them: the user's own */
+                bool all;     /* one metric, every GPU */
+                int64_t span_ns;
+                int64_t back_ns;   /* how long before now the window ends */
+                int64_t cursor_ns; /* CHART_NO_CURSOR for none */
+                struct chart drawn;
+        } plot;
+        struct {
+                unsigned sort;
+                size_t cursor;
+                int scroll;
+                bool reversed, tree;
+        } job;
+        int help_scroll, log_scroll, host_scroll;
+
+        struct ui_note log[UI_LOG_MAX]; /* a ring */
+        size_t n_log;                   /* notes ever made */
+        uint8_t *health;                /* by slot, as last seen: enum health_state + 1 */
+        size_t n_health;
+        int64_t last_wall_ns;
+        enum source_state last_state;
+        bool last_late;
+
+        struct chart_scratch scratch;
+        struct strbuf text; /* for sentences */
+        struct area body;   /* where the view was drawn last */
+};
+
+struct view_ops {
+        const char *name;  /* as --view and :commands spell it */
+        const char *title; /* on the tab */
+        const char *hints; /* keys worth showing at the bottom: "Enter focus  s sort" */
+        void (*draw)(struct ui *ui, const struct ui_data *data, struct canvas *c, struct area area);
+        /* Returns whether the action was the view's. May be NULL. */
+        bool (*act)(struct ui *ui, const struct ui_data *data, enum action action);
+        /* A click or a turn of the wheel inside the area. May be NULL. */
+        void (*mouse)(struct ui *ui, const struct ui_data *data, const struct key_event *event);
+};
+
+const struct view_ops *view_at(enum view_id id);
+/* VIEW_COUNT when there is none of that name. */
+enum view_id view_find(const char *name);
+
+void ui_init(struct ui *ui);
+void ui_finish(struct ui *ui);
+/* Takes in a new frame or state: order, choice, log of health changes. 0 or -ENOMEM. */
+int ui_update(struct ui *ui, const struct ui_data *data);
+void ui_draw(struct ui *ui, const struct ui_data *data, struct canvas *c);
+void ui_key(struct ui *ui, const struct ui_data *data, const struct key_event *event);
+
+/* The chosen row; NULL when there is none. */
+const struct row *ui_chosen(const struct ui *ui, const struct ui_data *data);
+void ui_choose(struct ui *ui, const struct ui_data *data, size_t place);
+void ui_show(struct ui *ui, enum view_id view);
+void ui_say(struct ui *ui, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void ui_log(struct ui *ui, int64_t wall_ns, uint8_t ink, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* Case does not matter. An empty needle is in everything. */
+bool ui_contains(const char *haystack, const char *needle);
+const char *fleet_sort_name(enum fleet_sort sort);
+/* FLEET_SORT_COUNT when there is none of that name. */
+enum fleet_sort fleet_sort_find(const char *name);
+const char *layout_name(enum layout layout);
+enum layout layout_find(const char *name);
+/* How much time a column of a sparkline covers. */
+int64_t ui_bucket_ns(const struct ui_data *data);
+/* What ':' commands do; complains by ui_say. */
+void ui_command(struct ui *ui, const struct ui_data *data, const char *text);
+/* job: the largest GPU memory first. */
+void job_use_default_order(struct ui *ui);
+/* plot: makes the i-th built-in set of metrics the shown one. */
+void plot_use_set(struct ui *ui, unsigned i);

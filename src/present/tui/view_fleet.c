@@ -1,0 +1,235 @@
+/* Fleet: every GPU, as cards while there is room, as lines when there are many. */
+#include "base/clock.h"
+#include "present/tui/fleet.h"
+#include "present/tui/ui.h"
+#include "present/tui/widgets.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LARGE_W 58
+#define LARGE_H 8
+#define SMALL_W 40
+#define SMALL_H 5
+#define LINE_W 56
+/* Width over height, in cells, that a card looks best at. */
+#define CARD_SHAPE 5.0
+
+/* How the cards lie. */
+struct grid {
+        enum { GRID_LARGE, GRID_SMALL, GRID_LINES } kind;
+        int columns, rows; /* rows that can be seen */
+        int w, h;          /* of one card */
+};
+
+/* Every card in sight, at least min_w × min_h each, the shape as pleasing as it gets. */
+static bool fit_cards(int n, struct area a, int min_w, int min_h, struct grid *ret)
+{
+        double best = INFINITY;
+        for (int columns = 1; columns <= MAX(a.w / min_w, 1) && columns <= n; columns++) {
+                int rows = (n + columns - 1) / columns, w = a.w / columns, h = a.h / rows;
+                double off = h > 0 ? fabs(log((double)w / h / CARD_SHAPE)) : INFINITY;
+                if (w < min_w || h < min_h || off >= best)
+                        continue;
+                best = off;
+                ret->columns = columns;
+                ret->rows = rows;
+                ret->w = w;
+                ret->h = h;
+        }
+        return best < INFINITY;
+}
+
+static struct grid fit_lines(int n, struct area a)
+{
+        int height = MAX(a.h - 1, 1); /* one line is for headings */
+        int columns = 1;
+        while (columns * height < n && a.w / (columns + 1) >= LINE_W)
+                columns++;
+        return (struct grid){GRID_LINES, columns, height, a.w / columns, 1};
+}
+
+static struct grid choose_grid(const struct ui *ui, struct area a)
+{
+        int n = (int)ui->n_order;
+        struct grid g = {.kind = GRID_LARGE};
+        /* A key may come before anything was drawn. */
+        a.w = MAX(a.w, 1);
+        if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(LARGE_W, a.w), LARGE_H, &g))
+                return g;
+        g.kind = GRID_SMALL;
+        if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(SMALL_W, a.w), SMALL_H, &g))
+                return g;
+        if (ui->layout != LAYOUT_CARDS || a.h < SMALL_H)
+                return fit_lines(n, a);
+        /* Cards were asked for and do not all fit: they scroll. */
+        int columns = MAX(a.w / SMALL_W, 1);
+        return (struct grid){GRID_SMALL, columns, a.h / SMALL_H, a.w / columns, SMALL_H};
+}
+
+/* Keeps the chosen card in sight. */
+static void scroll_to_choice(struct ui *ui, const struct grid *g)
+{
+        int total = ((int)ui->n_order + g->columns - 1) / g->columns;
+        int at = g->kind == GRID_LINES && g->columns > 1 ? (int)ui->cursor % MAX(total, 1)
+                                                         : (int)ui->cursor / g->columns;
+        ui->scroll = MIN(ui->scroll, at);
+        ui->scroll = MAX(ui->scroll, at - g->rows + 1);
+        ui->scroll = MAX(MIN(ui->scroll, total - g->rows), 0);
+}
+
+static void draw_cards(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                       const struct grid *g)
+{
+        for (int i = 0; i < g->rows * g->columns; i++) {
+                size_t place = (size_t)(ui->scroll * g->columns + i);
+                if (place >= ui->n_order)
+                        return;
+                struct area card = {a.x + i % g->columns * g->w, a.y + i / g->columns * g->h, g->w,
+                                    g->h};
+                /* The last column takes what division leaves over. */
+                if (i % g->columns == g->columns - 1)
+                        card.w = a.x + a.w - card.x;
+                const struct row *row = &d->frame->rows[ui->order[place]];
+                bool chosen = place == ui->cursor;
+                if (g->kind == GRID_LARGE)
+                        fleet_draw_large(ui, d, c, card, row, chosen);
+                else
+                        fleet_draw_small(ui, d, c, card, row, chosen);
+        }
+}
+
+/* Lines run down the first column, then the second. */
+static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                       const struct grid *g)
+{
+        int down = ((int)ui->n_order + g->columns - 1) / g->columns;
+        for (int k = 0; k < g->columns; k++) {
+                struct area line = {a.x + k * g->w, a.y, g->w - (k < g->columns - 1), 1};
+                fleet_draw_headings(ui, d, c, line);
+                for (int i = 0; i < g->rows && ui->scroll + i < down; i++) {
+                        size_t place = (size_t)(k * down + ui->scroll + i);
+                        if (place >= ui->n_order)
+                                return;
+                        line.y = a.y + 1 + i;
+                        fleet_draw_line(ui, d, c, line, &d->frame->rows[ui->order[place]],
+                                        place == ui->cursor);
+                }
+        }
+}
+
+static void draw_scroll_mark(const struct ui *ui, struct canvas *c, struct area a,
+                             const struct grid *g)
+{
+        int total = ((int)ui->n_order + g->columns - 1) / g->columns;
+        if (total <= g->rows)
+                return;
+        int top = g->kind == GRID_LINES, h = a.h - top;
+        int size = MAX(h * g->rows / total, 1);
+        int at = (h - size) * ui->scroll / MAX(total - g->rows, 1);
+        for (int i = 0; i < size; i++)
+                canvas_char(c, a.x + a.w - 1, a.y + top + at + i, (struct style){.fg = INK_KEY},
+                            0x2502);
+}
+
+static void draw_none(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        const char *text = d->frame->n == 0 ? "the source sees no GPU"
+                                            : "no GPU contains that; Esc shows all again";
+        (void)ui;
+        canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE}, text);
+}
+
+static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        fleet_draw_summary(ui, d, c, a);
+        a.y += 1;
+        a.h -= 1;
+        if (ui->n_order == 0) {
+                draw_none(ui, d, c, a);
+                return;
+        }
+        struct grid g = choose_grid(ui, a);
+        ui->columns = g.columns;
+        ui->page = g.rows;
+        scroll_to_choice(ui, &g);
+        if (g.kind == GRID_LINES)
+                draw_lines(ui, d, c, a, &g);
+        else
+                draw_cards(ui, d, c, a, &g);
+        draw_scroll_mark(ui, c, a, &g);
+        if (d->late || d->frame->stale)
+                canvas_tint(c, a, INK_DIM);
+}
+
+static void move(struct ui *ui, const struct ui_data *d, int by)
+{
+        int to = (int)ui->cursor + by;
+        ui_choose(ui, d, (size_t)MAX(MIN(to, (int)ui->n_order - 1), 0));
+}
+
+static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+{
+        /* Lines in columns are read downwards: up and down go to the neighbour, left and right
+         * over to the next column. */
+        struct area a = {ui->body.x, ui->body.y + 1, ui->body.w, ui->body.h - 1};
+        bool lines = ui->n_order > 0 && choose_grid(ui, a).kind == GRID_LINES;
+        int down = ((int)ui->n_order + ui->columns - 1) / MAX(ui->columns, 1);
+        int vertical = lines ? 1 : ui->columns, sideways = lines ? down : 1;
+        if (action == ACTION_UP || action == ACTION_DOWN)
+                move(ui, d, action == ACTION_DOWN ? vertical : -vertical);
+        else if (action == ACTION_LEFT || action == ACTION_RIGHT)
+                move(ui, d, action == ACTION_RIGHT ? sideways : -sideways);
+        else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
+                move(ui, d, (action == ACTION_PAGE_DOWN ? 1 : -1) * ui->page * vertical);
+        else if (action == ACTION_HOME)
+                ui_choose(ui, d, 0);
+        else if (action == ACTION_END)
+                ui_choose(ui, d, ui->n_order);
+        else if (action == ACTION_SORT)
+                ui->sort = (enum fleet_sort)((ui->sort + 1) % FLEET_SORT_COUNT);
+        else if (action == ACTION_REVERSE)
+                ui->reversed = !ui->reversed;
+        else if (action == ACTION_LAYOUT)
+                ui->layout = (enum layout)((ui->layout + 1) % LAYOUT_COUNT);
+        else
+                return false;
+        if (action == ACTION_SORT || action == ACTION_REVERSE)
+                ui_say(ui, "sorted by %s%s", fleet_sort_name(ui->sort),
+                       ui->reversed ? ", reversed" : "");
+        if (action == ACTION_LAYOUT)
+                ui_say(ui, "layout %s", layout_name(ui->layout));
+        ui_update(ui, d);
+        return true;
+}
+
+static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+{
+        struct area a = {ui->body.x, ui->body.y + 1, ui->body.w, ui->body.h - 1};
+        if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN) {
+                act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+                return;
+        }
+        if (ui->n_order == 0 || e->y < a.y || e->y >= a.y + a.h)
+                return;
+        struct grid g = choose_grid(ui, a);
+        int column = MIN((e->x - a.x) / MAX(g.w, 1), g.columns - 1);
+        int down = ((int)ui->n_order + g.columns - 1) / g.columns;
+        int place = g.kind == GRID_LINES ? column * down + ui->scroll + e->y - a.y - 1
+                                         : (ui->scroll + (e->y - a.y) / g.h) * g.columns + column;
+        if (place < 0 || place >= (int)ui->n_order)
+                return;
+        /* A second click on the chosen card opens it. */
+        if (ui->cursor == (size_t)place)
+                ui_show(ui, VIEW_FOCUS);
+        ui_choose(ui, d, (size_t)place);
+}
+
+const struct view_ops view_fleet = {
+    .name = "fleet",
+    .title = "Fleet",
+    .hints = "Enter focus  s sort  c compact  / filter",
+    .draw = draw,
+    .act = act,
+    .mouse = mouse,
+};

@@ -1,0 +1,337 @@
+/* Focus: one GPU in depth, and why it is called what it is called. */
+#include "base/clock.h"
+#include "present/columns.h"
+#include "present/explain.h"
+#include "present/format.h"
+#include "present/tui/ui.h"
+#include "present/tui/widgets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMN_MIN 56
+#define NAME_W 22
+#define VALUE_W 11
+#define ITEMS_MAX (METRIC_COUNT + METRIC_GROUP_COUNT + 80)
+#define PROCESSES_MAX 64
+
+/* A line of the list: a heading, a metric, a process or a remark. */
+struct item {
+        enum { ITEM_BLANK, ITEM_HEADING, ITEM_METRIC, ITEM_PROCESS, ITEM_REMARK } kind;
+        const char *text;
+        enum metric metric;
+        const struct process *process;
+};
+
+struct items {
+        struct item list[ITEMS_MAX];
+        int n;
+        char remark[64];
+};
+
+static void put(struct items *items, struct item item)
+{
+        if (items->n < ITEMS_MAX)
+                items->list[items->n++] = item;
+}
+
+static void put_group(struct items *items, const struct row *row, enum metric_group g, bool absent,
+                      int *left_out)
+{
+        bool heading = false;
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if (metric_info(m)->group != g)
+                        continue;
+                if (row->sample.m[m].state == STATE_NONE && !absent) {
+                        ++*left_out;
+                        continue;
+                }
+                if (!heading && items->n > 0)
+                        put(items, (struct item){.kind = ITEM_BLANK});
+                if (!heading)
+                        put(items,
+                            (struct item){.kind = ITEM_HEADING, .text = metric_group_name(g)});
+                heading = true;
+                put(items, (struct item){.kind = ITEM_METRIC, .metric = m});
+        }
+}
+
+static void put_processes(struct items *items, const struct ui_data *d, const struct row *row)
+{
+        int n = 0;
+        put(items, (struct item){.kind = ITEM_BLANK});
+        put(items, (struct item){.kind = ITEM_HEADING, .text = "processes"});
+        for (size_t i = 0; d->processes && i < d->processes->n && n < PROCESSES_MAX; i++) {
+                const struct process *p = &d->processes->list[i];
+                if (strcmp(p->gpu, row->sample.who->label) != 0)
+                        continue;
+                put(items, (struct item){.kind = ITEM_PROCESS, .process = p});
+                n++;
+        }
+        if (!d->processes)
+                put(items,
+                    (struct item){.kind = ITEM_REMARK, .text = "this source names no processes"});
+        else if (n == 0)
+                put(items, (struct item){.kind = ITEM_REMARK, .text = "none"});
+}
+
+static void make_items(const struct ui *ui, const struct ui_data *d, const struct row *row,
+                       struct items *ret)
+{
+        int left_out = 0;
+        ret->n = 0;
+        for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++)
+                put_group(ret, row, g, ui->focus.absent, &left_out);
+        put_processes(ret, d, row);
+        if (left_out > 0) {
+                snprintf(ret->remark, sizeof(ret->remark),
+                         "%d more this source lacks; a lists them", left_out);
+                put(ret, (struct item){.kind = ITEM_BLANK});
+                put(ret, (struct item){.kind = ITEM_REMARK, .text = ret->remark});
+        }
+}
+
+static void draw_age(struct canvas *c, int x, int y, int w, struct value v)
+{
+        char age[16];
+        widget_age(age, sizeof(age), v.age_ms * NS_PER_MS);
+        canvas_textf(c, x, y, w, (struct style){.fg = INK_WARN}, "%s old", age);
+}
+
+/* Where the bar would be, a missing value says why and an old one how old. */
+static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y, int w,
+                        const struct row *row, enum metric m)
+{
+        struct value v = row->sample.m[m];
+        uint8_t ink = widget_metric_ink(m) == INK_DIM ? INK_TEXT : widget_metric_ink(m);
+        char text[FORMAT_MAX];
+        canvas_text(c, x, y, NAME_W, (struct style){.fg = INK_DIM}, metric_info(m)->name);
+        format_with_unit(text, sizeof(text), m, v);
+        canvas_right(c, x + NAME_W, y, VALUE_W, widget_value_style(v, INK_TEXT), text);
+        x += NAME_W + VALUE_W + 1;
+        w -= NAME_W + VALUE_W + 1;
+        struct value ratio = widget_ratio(row, m);
+        int bar = MIN(w / 2, 16);
+        if (!value_there(v))
+                canvas_text(c, x, y, bar, (struct style){.fg = INK_FAINT},
+                            state_name((enum state)v.state));
+        else if (v.age_ms > 0)
+                draw_age(c, x, y, bar, v);
+        else if (ratio.state != STATE_NONE && bar >= 4)
+                widget_bar(c, x, y, bar, ink, ratio);
+        struct spark spark = {
+            row->sample.who->slot, m, d->frame->wall_ns, ui_bucket_ns(d), 0, 0, ink};
+        if (metric_info(m)->unit == UNIT_RATIO)
+                spark.hi = 1;
+        if (metric_info(m)->unit == UNIT_SCORE)
+                spark.hi = 100;
+        if (metric_info(m)->kind != METRIC_KIND_COUNTER)
+                widget_spark(c, x + bar + 1, y, w - bar - 1, &d->trends, &spark);
+}
+
+static void draw_process(struct canvas *c, int x, int y, int w, const struct process *p)
+{
+        canvas_textf(c, x, y, 8, (struct style){.fg = INK_TEXT}, "%7d", p->pid);
+        canvas_text(c, x + 8, y, 9, (struct style){.fg = INK_DIM}, p->user);
+        widget_number(c, x + 17, y, 6, INK_MEMORY, METRIC_FB_USED, p->gpu_memory);
+        widget_number(c, x + 24, y, 4, INK_COMPUTE, METRIC_SM_ACTIVE, p->sm_util);
+        canvas_text(c, x + 29, y, w - 29, (struct style){.fg = INK_TEXT}, p->command);
+}
+
+static void draw_item(const struct ui_data *d, struct canvas *c, int x, int y, int w,
+                      const struct row *row, const struct item *item)
+{
+        int n;
+        switch (item->kind) {
+        case ITEM_BLANK:
+                return;
+        case ITEM_HEADING:
+                n = canvas_text(c, x, y, w, (struct style){INK_TITLE, 0, ATTR_BOLD}, item->text);
+                canvas_line(c, x + n + 1, y, w - n - 1, (struct style){.fg = INK_FAINT}, 0x2500);
+                return;
+        case ITEM_METRIC:
+                draw_metric(d, c, x, y, w, row, item->metric);
+                return;
+        case ITEM_PROCESS:
+                draw_process(c, x, y, w, item->process);
+                return;
+        case ITEM_REMARK:
+                canvas_text(c, x, y, w, (struct style){.fg = INK_DIM}, item->text);
+                return;
+        }
+}
+
+/* Who it is: "GPU 0  H200  GPU-…  0000:1b:00.0  driver 580". */
+static void draw_identity(struct canvas *c, struct area a, const struct row *row)
+{
+        static const enum entity_text facts[] = {ENTITY_TEXT_MODEL, ENTITY_TEXT_MIG_PROFILE,
+                                                 ENTITY_TEXT_HOST,  ENTITY_TEXT_PCI,
+                                                 ENTITY_TEXT_JOB,   ENTITY_TEXT_UUID};
+        const struct entity *e = row->sample.who;
+        enum health_state health = row->health.state;
+        int x = a.x + 1;
+        x += canvas_textf(c, x, a.y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD}, "%s %s",
+                          e->kind == ENTITY_GPU ? "GPU" : "MIG", e->label) +
+             2;
+        x += canvas_text(c, x, a.y, 24,
+                         (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD},
+                         workload_status(row->verdict.workload)) +
+             2;
+        x += canvas_text(c, x, a.y, 8, (struct style){widget_health_ink(health), 0, ATTR_BOLD},
+                         health_name(health)) +
+             2;
+        for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+                int w = text_width(e->text[facts[i]]);
+                if (w > 0 && x + w < a.x + a.w)
+                        x += canvas_text(c, x, a.y, w, (struct style){.fg = INK_DIM},
+                                         e->text[facts[i]]) +
+                             2;
+        }
+}
+
+/* "why" and its sentence, wrapped; returns the lines taken. */
+static int draw_sentence(struct ui *ui, struct canvas *c, struct area a, const char *lead,
+                         uint8_t ink)
+{
+        canvas_text(c, a.x + 1, a.y, 8, (struct style){.fg = INK_DIM}, lead);
+        struct area in = {a.x + 9, a.y, a.w - 10, a.h};
+        return widget_wrap(c, in, (struct style){.fg = ink}, strbuf_str(&ui->text));
+}
+
+static int draw_reasons(struct ui *ui, struct canvas *c, struct area a, const struct row *row)
+{
+        int used = 0;
+        struct value throttle = row->sample.m[METRIC_THROTTLE_REASONS];
+        strbuf_clear(&ui->text);
+        explain_verdict(row, &ui->text);
+        used += draw_sentence(ui, c, a, "why", INK_TEXT);
+        strbuf_clear(&ui->text);
+        explain_health(row, &ui->text);
+        if (ui->text.len > 0)
+                used += draw_sentence(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used},
+                                      "health", widget_health_ink(row->health.state));
+        strbuf_clear(&ui->text);
+        if (value_there(throttle))
+                explain_throttle((uint64_t)throttle.v, &ui->text);
+        if (ui->text.len > 0)
+                used += draw_sentence(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used},
+                                      "clocks", INK_TEXT);
+        return used;
+}
+
+/* How long the group at i is, up to its blank line. */
+static int group_length(const struct items *items, int i)
+{
+        int n = 0;
+        while (i + n < items->n && items->list[i + n].kind != ITEM_BLANK)
+                n++;
+        return n;
+}
+
+/* Lays groups out whole in columns of height h; ret gets column and line. The columns taken. */
+static int lay_out(const struct items *items, int h, int (*ret)[2])
+{
+        int column = 0, y = 0;
+        for (int i = 0; i < items->n; i++) {
+                bool starts = i == 0 || items->list[i - 1].kind == ITEM_BLANK;
+                if (y > 0 && ((starts && y + group_length(items, i) > h) || y >= h)) {
+                        column++;
+                        y = 0;
+                }
+                ret[i][0] = column;
+                ret[i][1] = y;
+                y += y > 0 || items->list[i].kind != ITEM_BLANK;
+        }
+        return column + 1;
+}
+
+/* The lowest columns that hold everything; false when it does not fit and must be scrolled. */
+static bool fit(const struct items *items, int columns, int h, int (*ret)[2])
+{
+        for (int low = (items->n + columns - 1) / columns; low <= h; low++) {
+                if (lay_out(items, low, ret) <= columns)
+                        return true;
+        }
+        return false;
+}
+
+static void draw_marks(const struct ui *ui, struct canvas *c, struct area a, int room, int n)
+{
+        if (ui->focus.scroll + room < n)
+                canvas_right(c, a.x, a.y + a.h - 1, a.w - 1, (struct style){.fg = INK_KEY},
+                             "\u25bc");
+        if (ui->focus.scroll > 0)
+                canvas_right(c, a.x, a.y, a.w - 1, (struct style){.fg = INK_KEY}, "\u25b2");
+}
+
+static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row)
+{
+        struct items items;
+        int places[ITEMS_MAX][2];
+        make_items(ui, d, row, &items);
+        int columns = MAX(a.w / COLUMN_MIN, 1), w = a.w / columns, room = columns * a.h;
+        bool whole = fit(&items, columns, a.h, places);
+        ui->focus.scroll = whole ? 0 : MAX(MIN(ui->focus.scroll, items.n - room), 0);
+        for (int i = 0; i < items.n; i++) {
+                int at = i - ui->focus.scroll;
+                int column = whole ? places[i][0] : at / a.h, y = whole ? places[i][1] : at % a.h;
+                if (at >= 0 && column < columns)
+                        draw_item(d, c, a.x + column * w + 1, a.y + y, w - 3, row, &items.list[i]);
+        }
+        if (!whole)
+                draw_marks(ui, c, a, room, items.n);
+}
+
+static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        const struct row *row = ui_chosen(ui, d);
+        if (!row) {
+                canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE},
+                            "no GPU is chosen");
+                return;
+        }
+        draw_identity(c, a, row);
+        int used = 1 + draw_reasons(ui, c, (struct area){a.x, a.y + 1, a.w, MAX(a.h / 3, 2)}, row);
+        used = MIN(used, 1 + MAX(a.h / 3, 2));
+        draw_list(ui, d, c, (struct area){a.x, a.y + used, a.w, a.h - used}, row);
+        if (d->late || d->frame->stale)
+                canvas_tint(c, a, INK_DIM);
+}
+
+static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+{
+        int page = MAX(ui->body.h - 4, 1);
+        if (action == ACTION_UP || action == ACTION_DOWN)
+                ui->focus.scroll += action == ACTION_DOWN ? 1 : -1;
+        else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
+                ui->focus.scroll += action == ACTION_PAGE_DOWN ? page : -page;
+        else if (action == ACTION_HOME || action == ACTION_END)
+                ui->focus.scroll = action == ACTION_END ? ITEMS_MAX : 0;
+        else if (action == ACTION_LEFT || action == ACTION_RIGHT)
+                ui_choose(ui, d,
+                          action == ACTION_RIGHT ? ui->cursor + 1 : ui->cursor - (ui->cursor > 0));
+        else if (action == ACTION_ABSENT)
+                ui->focus.absent = !ui->focus.absent;
+        else if (action == ACTION_ENTER)
+                ui_show(ui, VIEW_PLOT);
+        else
+                return false;
+        ui->focus.scroll = MAX(ui->focus.scroll, 0);
+        return true;
+}
+
+static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+{
+        if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
+                act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+}
+
+const struct view_ops view_focus = {
+    .name = "focus",
+    .title = "Focus",
+    .hints = "\u2190\u2192 GPU  \u2191\u2193 scroll  Enter plot  a absent",
+    .draw = draw,
+    .act = act,
+    .mouse = mouse,
+};

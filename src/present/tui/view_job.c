@@ -1,0 +1,353 @@
+/* Job: the processes on the GPUs, with the verdict of the GPU beside each. */
+#include "base/clock.h"
+#include "present/tui/ui.h"
+#include "present/tui/widgets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JOBS_MAX 1024
+
+struct job_column {
+        const char *heading;
+        int width; /* 0: what is left over */
+        uint8_t rank;
+        bool left;
+        void (*draw)(struct canvas *c, int x, int y, int w, const struct process *p);
+        /* NULL: cannot be sorted by. */
+        double (*key)(const struct process *p);
+};
+
+static double number_or_low(struct value v)
+{
+        return value_there(v) ? v.v : -1;
+}
+
+#define NUMBER_COLUMN(name, member, metric, ink)                                                   \
+        static void draw_##name(struct canvas *c, int x, int y, int w, const struct process *p)    \
+        {                                                                                          \
+                widget_number(c, x, y, w, ink, metric, p->member);                                 \
+        }                                                                                          \
+        static double key_##name(const struct process *p)                                          \
+        {                                                                                          \
+                return number_or_low(p->member);                                                   \
+        }
+NUMBER_COLUMN(memory, gpu_memory, METRIC_FB_USED, INK_MEMORY)
+NUMBER_COLUMN(sm, sm_util, METRIC_SM_ACTIVE, INK_COMPUTE)
+NUMBER_COLUMN(cpu, cpu, METRIC_GPU_UTIL, INK_TEXT)
+NUMBER_COLUMN(rss, rss, METRIC_FB_USED, INK_TEXT)
+
+#define TEXT_COLUMN(name, member, ink)                                                             \
+        static void draw_##name(struct canvas *c, int x, int y, int w, const struct process *p)    \
+        {                                                                                          \
+                canvas_text(c, x, y, w, (struct style){.fg = ink}, p->member);                     \
+        }
+TEXT_COLUMN(user, user, INK_TEXT)
+TEXT_COLUMN(group, group, INK_DIM)
+TEXT_COLUMN(gpu, gpu, INK_TITLE)
+TEXT_COLUMN(slurm, slurm_job, INK_TEXT)
+TEXT_COLUMN(container, container, INK_DIM)
+TEXT_COLUMN(command, command, INK_TEXT)
+
+static void draw_pid(struct canvas *c, int x, int y, int w, const struct process *p)
+{
+        char text[16];
+        snprintf(text, sizeof(text), "%d", p->pid);
+        canvas_right(c, x, y, w, (struct style){.fg = INK_TEXT}, text);
+}
+
+static double key_pid(const struct process *p)
+{
+        return -(double)p->pid;
+}
+
+static void draw_type(struct canvas *c, int x, int y, int w, const struct process *p)
+{
+        char text[3] = {p->type & PROCESS_COMPUTE ? 'C' : '-',
+                        p->type & PROCESS_GRAPHICS ? 'G' : '-', '\0'};
+        canvas_text(c, x, y, w, (struct style){.fg = INK_DIM}, p->type ? text : "--");
+}
+
+static void draw_elapsed(struct canvas *c, int x, int y, int w, const struct process *p)
+{
+        char text[32] = "--";
+        long s = value_there(p->elapsed) ? (long)p->elapsed.v : 0;
+        if (value_there(p->elapsed) && s >= 86400)
+                snprintf(text, sizeof(text), "%ldd%02ldh", s / 86400, s / 3600 % 24);
+        else if (value_there(p->elapsed))
+                snprintf(text, sizeof(text), "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+        canvas_right(c, x, y, w, widget_value_style(p->elapsed, INK_DIM), text);
+}
+
+static double key_elapsed(const struct process *p)
+{
+        return number_or_low(p->elapsed);
+}
+
+static const struct job_column columns[] = {
+    {"PID", 8, 0, false, draw_pid, key_pid}, {"User", 9, 1, true, draw_user, NULL},
+    {"Group", 8, 8, true, draw_group, NULL}, {"GPU", 5, 0, true, draw_gpu, NULL},
+    {"Ty", 2, 6, true, draw_type, NULL},     {"GPU mem", 7, 0, false, draw_memory, key_memory},
+    {"SM", 4, 0, false, draw_sm, key_sm},    {"CPU", 5, 2, false, draw_cpu, key_cpu},
+    {"RSS", 6, 3, false, draw_rss, key_rss}, {"Time", 9, 4, false, draw_elapsed, key_elapsed},
+    {"Slurm", 9, 5, true, draw_slurm, NULL}, {"Container", 12, 7, true, draw_container, NULL},
+    {"Verdict", 20, 3, true, NULL, NULL},    {"Command", 0, 0, true, draw_command, NULL},
+};
+#define COMMAND_MIN 14
+
+static void choose(int width, int *widths)
+{
+        int total = COMMAND_MIN;
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+                widths[i] = columns[i].width;
+                total += columns[i].width ? columns[i].width + 1 : 0;
+        }
+        for (int rank = 9; rank > 0; rank--) {
+                for (size_t i = ARRAY_LEN(columns); i-- > 0 && total > width;) {
+                        if (columns[i].rank == rank && widths[i] > 0) {
+                                total -= widths[i] + 1;
+                                widths[i] = 0;
+                        }
+                }
+        }
+        widths[ARRAY_LEN(columns) - 1] = MAX(COMMAND_MIN + width - total, 1);
+}
+
+void job_use_default_order(struct ui *ui)
+{
+        for (unsigned i = 0; i < ARRAY_LEN(columns); i++) {
+                if (columns[i].key == key_memory)
+                        ui->job.sort = i;
+        }
+}
+
+struct job_list {
+        const struct process *list[JOBS_MAX];
+        uint8_t depth[JOBS_MAX];
+        size_t n;
+};
+
+static bool matches(const struct process *p, const char *filter)
+{
+        return ui_contains(p->command, filter) || ui_contains(p->user, filter) ||
+               ui_contains(p->slurm_job, filter) || ui_contains(p->container, filter) ||
+               ui_contains(p->gpu, filter);
+}
+
+static void sort_jobs(const struct ui *ui, struct job_list *l)
+{
+        double (*key)(const struct process *) = columns[ui->job.sort].key;
+        for (size_t i = 1; key && i < l->n; i++) {
+                const struct process *p = l->list[i];
+                size_t k = i;
+                while (k > 0 && (ui->job.reversed ? key(l->list[k - 1]) > key(p)
+                                                  : key(l->list[k - 1]) < key(p))) {
+                        l->list[k] = l->list[k - 1];
+                        k--;
+                }
+                l->list[k] = p;
+        }
+}
+
+static void add_children(const struct job_list *from, int32_t parent, uint8_t depth,
+                         struct job_list *to)
+{
+        for (size_t i = 0; depth < 16 && i < from->n; i++) {
+                if (from->list[i]->ppid != parent || from->list[i]->pid == parent)
+                        continue;
+                to->depth[to->n] = depth;
+                to->list[to->n++] = from->list[i];
+                if (to->n == JOBS_MAX)
+                        return;
+                add_children(from, from->list[i]->pid, (uint8_t)(depth + 1), to);
+        }
+}
+
+static bool has_parent(const struct job_list *l, const struct process *p)
+{
+        for (size_t i = 0; i < l->n; i++) {
+                if (l->list[i]->pid == p->ppid && l->list[i] != p)
+                        return true;
+        }
+        return false;
+}
+
+/* Parents before their children; those whose parent holds no GPU are roots. */
+static void make_tree(struct job_list *l)
+{
+        struct job_list tree = {.n = 0};
+        for (size_t i = 0; i < l->n && tree.n < JOBS_MAX; i++) {
+                if (has_parent(l, l->list[i]))
+                        continue;
+                tree.depth[tree.n] = 0;
+                tree.list[tree.n++] = l->list[i];
+                if (tree.n < JOBS_MAX)
+                        add_children(l, l->list[i]->pid, 1, &tree);
+        }
+        *l = tree;
+}
+
+static void make_list(const struct ui *ui, const struct ui_data *d, struct job_list *ret)
+{
+        ret->n = 0;
+        memset(ret->depth, 0, sizeof(ret->depth));
+        for (size_t i = 0; d->processes && i < d->processes->n && ret->n < JOBS_MAX; i++) {
+                if (matches(&d->processes->list[i], ui->filter))
+                        ret->list[ret->n++] = &d->processes->list[i];
+        }
+        sort_jobs(ui, ret);
+        if (ui->job.tree)
+                make_tree(ret);
+}
+
+static const struct row *gpu_of(const struct ui_data *d, const struct process *p)
+{
+        for (size_t i = 0; d->frame && i < d->frame->n; i++) {
+                if (strcmp(d->frame->rows[i].sample.who->label, p->gpu) == 0)
+                        return &d->frame->rows[i];
+        }
+        return NULL;
+}
+
+static void draw_headings(const struct ui *ui, struct canvas *c, struct area a, const int *widths)
+{
+        int x = a.x + 1;
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+                struct style style = {ui->job.sort == i ? INK_TITLE : INK_DIM, 0, ATTR_UNDERLINE};
+                if (widths[i] == 0)
+                        continue;
+                if (columns[i].left)
+                        canvas_text(c, x, a.y, widths[i], style, columns[i].heading);
+                else
+                        canvas_right(c, x, a.y, widths[i], style, columns[i].heading);
+                x += widths[i] + 1;
+        }
+}
+
+static void draw_job(const struct ui_data *d, struct canvas *c, struct area a, const int *widths,
+                     const struct process *p, int depth)
+{
+        const struct row *gpu = gpu_of(d, p);
+        int x = a.x + 1;
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+                int indent = columns[i].width == 0 ? MIN(2 * depth, widths[i] / 2) : 0;
+                if (widths[i] == 0)
+                        continue;
+                if (indent > 0)
+                        canvas_char(c, x + indent - 2, a.y, (struct style){.fg = INK_FAINT},
+                                    0x2514);
+                if (columns[i].draw)
+                        columns[i].draw(c, x + indent, a.y, widths[i] - indent, p);
+                else if (gpu)
+                        canvas_text(c, x, a.y, widths[i],
+                                    (struct style){.fg = widget_class_ink(gpu->verdict.workload)},
+                                    workload_status(gpu->verdict.workload));
+                x += widths[i] + 1;
+        }
+}
+
+static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
+{
+        const char *title = d->processes ? "no process holds a GPU, or none contains the filter"
+                                         : "this source names no processes";
+        canvas_text(c, a.x + 2, a.y + 1, a.w - 4, (struct style){.fg = INK_TITLE}, title);
+        if (!d->processes)
+                widget_wrap(c, (struct area){a.x + 2, a.y + 3, a.w - 4, 3},
+                            (struct style){.fg = INK_DIM},
+                            d->replay ? "a capture holds counters of GPUs, not who used them"
+                                      : "a source that reads this machine's driver can tell who "
+                                        "uses its GPUs");
+}
+
+static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        struct job_list list;
+        int widths[ARRAY_LEN(columns)];
+        make_list(ui, d, &list);
+        choose(a.w - 2, widths);
+        draw_headings(ui, c, a, widths);
+        a = (struct area){a.x, a.y + 1, a.w, a.h - 1};
+        if (list.n == 0) {
+                draw_none(d, c, a);
+                return;
+        }
+        ui->job.cursor = MIN(ui->job.cursor, list.n - 1);
+        ui->job.scroll = MIN(ui->job.scroll, (int)ui->job.cursor);
+        ui->job.scroll = MAX(ui->job.scroll, (int)ui->job.cursor - a.h + 1);
+        for (int i = 0; i < a.h && (size_t)(ui->job.scroll + i) < list.n; i++) {
+                size_t at = (size_t)(ui->job.scroll + i);
+                struct area line = {a.x, a.y + i, a.w, 1};
+                if (at == ui->job.cursor)
+                        canvas_paint(c, line, INK_SELECT);
+                draw_job(d, c, line, widths, list.list[at], list.depth[at]);
+        }
+}
+
+static void next_sort(struct ui *ui)
+{
+        do {
+                ui->job.sort = (ui->job.sort + 1) % (unsigned)ARRAY_LEN(columns);
+        } while (!columns[ui->job.sort].key);
+        ui_say(ui, "sorted by %s", columns[ui->job.sort].heading);
+}
+
+static void ask_signal(struct ui *ui, const struct ui_data *d, const struct process *p)
+{
+        if (d->read_only) {
+                ui_say(ui, "--read-only forbids signals");
+                return;
+        }
+        ui->request = (struct ui_request){.pid = p->pid, .start_ns = p->start_ns};
+        ui->prompt = PROMPT_SIGNAL;
+        snprintf(ui->typed, sizeof(ui->typed), "send SIGTERM to %d %.60s? y/N", p->pid, p->command);
+}
+
+static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+{
+        struct job_list list;
+        make_list(ui, d, &list);
+        size_t page = (size_t)MAX(ui->body.h - 1, 1), last = list.n > 0 ? list.n - 1 : 0;
+        if (action == ACTION_UP)
+                ui->job.cursor -= ui->job.cursor > 0;
+        else if (action == ACTION_DOWN)
+                ui->job.cursor = MIN(ui->job.cursor + 1, last);
+        else if (action == ACTION_PAGE_UP)
+                ui->job.cursor -= MIN(page, ui->job.cursor);
+        else if (action == ACTION_PAGE_DOWN)
+                ui->job.cursor = MIN(ui->job.cursor + page, last);
+        else if (action == ACTION_HOME || action == ACTION_END)
+                ui->job.cursor = action == ACTION_END ? last : 0;
+        else if (action == ACTION_SORT)
+                next_sort(ui);
+        else if (action == ACTION_REVERSE)
+                ui->job.reversed = !ui->job.reversed;
+        else if (action == ACTION_TREE)
+                ui->job.tree = !ui->job.tree;
+        else if (action == ACTION_SIGNAL && ui->job.cursor < list.n)
+                ask_signal(ui, d, list.list[ui->job.cursor]);
+        else if (action == ACTION_ENTER && ui->job.cursor < list.n) {
+                char command[64];
+                snprintf(command, sizeof(command), "focus %s", list.list[ui->job.cursor]->gpu);
+                ui_command(ui, d, command);
+        } else {
+                return false;
+        }
+        return true;
+}
+
+static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+{
+        if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
+                act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+        else if (e->button == MOUSE_LEFT && e->y > ui->body.y)
+                ui->job.cursor = (size_t)(ui->job.scroll + e->y - ui->body.y - 1);
+}
+
+const struct view_ops view_job = {
+    .name = "job",
+    .title = "Job",
+    .hints = "s sort  t tree  / filter  x signal",
+    .draw = draw,
+    .act = act,
+    .mouse = mouse,
+};

@@ -1,0 +1,100 @@
+/* Log: what is wrong now, and what changed when. */
+#include "present/explain.h"
+#include "present/tui/ui.h"
+#include "present/tui/widgets.h"
+
+#include <stdio.h>
+
+static void draw_rule(struct canvas *c, struct area a, int y, const char *text)
+{
+        int n = canvas_text(c, a.x + 1, y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD}, text);
+        canvas_line(c, a.x + n + 2, y, a.w - n - 4, (struct style){.fg = INK_FAINT}, 0x2500);
+}
+
+/* A class that is unknown for want of counters is a finding too. */
+static bool has_finding(const struct row *row)
+{
+        return row->health.findings != 0 || row->verdict.workload == WORKLOAD_UNKNOWN;
+}
+
+static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        int y = a.y, left = 0;
+        for (size_t i = 0; d->frame && i < d->frame->n; i++) {
+                const struct row *row = &d->frame->rows[i];
+                if (!has_finding(row))
+                        continue;
+                if (y >= a.y + a.h - 1) {
+                        left++;
+                        continue;
+                }
+                strbuf_clear(&ui->text);
+                explain_health(row, &ui->text);
+                uint8_t ink = widget_health_ink(row->health.state);
+                if (ui->text.len == 0) {
+                        explain_verdict(row, &ui->text);
+                        ink = INK_DIM;
+                }
+                canvas_textf(c, a.x + 1, y, 8, (struct style){.fg = INK_TITLE}, "%s",
+                             row->sample.who->label);
+                struct area text = {a.x + 9, y, a.w - 10, MIN(2, a.y + a.h - y)};
+                y += MIN(widget_wrap(c, text, (struct style){.fg = ink}, strbuf_str(&ui->text)), 2);
+        }
+        if (left > 0)
+                canvas_textf(c, a.x + 9, y++, a.w - 10, (struct style){.fg = INK_DIM},
+                             "and %d more GPUs", left);
+        if (y == a.y)
+                canvas_text(c, a.x + 1, y++, a.w - 2, (struct style){.fg = INK_GOOD},
+                            "nothing is wrong as far as the source tells");
+        return y - a.y;
+}
+
+static void draw_notes(struct ui *ui, struct canvas *c, struct area a)
+{
+        int n = (int)MIN(ui->n_log, (size_t)UI_LOG_MAX);
+        ui->log_scroll = MAX(MIN(ui->log_scroll, n - a.h), 0);
+        if (n == 0)
+                canvas_text(c, a.x + 1, a.y, a.w - 2, (struct style){.fg = INK_DIM},
+                            "no changes since the start");
+        for (int i = 0; i < a.h && ui->log_scroll + i < n; i++) {
+                size_t newest = ui->n_log - 1 - (size_t)(ui->log_scroll + i);
+                const struct ui_note *note = &ui->log[newest % UI_LOG_MAX];
+                char when[32];
+                widget_time(when, sizeof(when), note->wall_ns);
+                canvas_right(c, a.x, a.y + i, 10, (struct style){.fg = INK_DIM}, when);
+                canvas_text(c, a.x + 12, a.y + i, a.w - 13, (struct style){.fg = note->ink},
+                            note->text);
+        }
+}
+
+static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        draw_rule(c, a, a.y, "findings now");
+        int used = 1 + draw_findings(ui, d, c, (struct area){a.x, a.y + 1, a.w, (a.h - 2) / 2});
+        used++;
+        draw_rule(c, a, a.y + used, "log, newest first");
+        used++;
+        draw_notes(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used});
+}
+
+static bool act(struct ui *ui, const struct ui_data *d UNUSED, enum action action)
+{
+        if (action == ACTION_UP || action == ACTION_DOWN)
+                ui->log_scroll += action == ACTION_DOWN ? 1 : -1;
+        else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
+                ui->log_scroll += (action == ACTION_PAGE_DOWN ? 1 : -1) * ui->body.h / 2;
+        else if (action == ACTION_LOG || action == ACTION_ENTER)
+                ui->view = ui->before;
+        else
+                return false;
+        ui->log_scroll = MAX(ui->log_scroll, 0);
+        return true;
+}
+
+const struct view_ops view_log = {
+    .name = "log",
+    .title = "Log",
+    .hints = "\u2191\u2193 scroll  Esc back",
+    .draw = draw,
+    .act = act,
+};

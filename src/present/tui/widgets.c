@@ -1,0 +1,298 @@
+#include "present/tui/widgets.h"
+
+#include "base/clock.h"
+#include "present/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SPARK_POINTS_MAX 4096
+#define SPARK_WIDTH_MAX 256
+
+struct style widget_value_style(struct value v, uint8_t fg)
+{
+        if (v.state == STATE_OK)
+                return (struct style){.fg = fg};
+        return (struct style){.fg = value_there(v) ? INK_DIM : INK_FAINT};
+}
+
+void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value ratio)
+{
+        struct style full = widget_value_style(ratio, fg), track = {.fg = INK_FAINT};
+        double v = value_there(ratio) ? MIN(MAX(ratio.v, 0.0), 1.0) : 0;
+        int halves = (int)lround(v * 2 * w);
+        /* A little is not nothing. */
+        if (v > 0.004 && halves == 0)
+                halves = 1;
+        for (int i = 0; i < w; i++) {
+                if (halves >= 2 * i + 2)
+                        canvas_char(c, x + i, y, full, 0x2501);
+                else if (halves == 2 * i + 1)
+                        canvas_char(c, x + i, y, full, 0x2578);
+                else
+                        canvas_char(c, x + i, y, track, 0x2500);
+        }
+}
+
+/* A pair of prefix and number in at most five letters: "56.7G", "312k". */
+static void short_number(char *buf, size_t size, double v, double base)
+{
+        static const char prefixes[] = " kMGTPE";
+        size_t i = 0;
+        while (fabs(v) >= 999.5 && i + 2 < sizeof(prefixes)) {
+                v /= base;
+                i++;
+        }
+        int decimals = i == 0 || fabs(v) >= 99.95 ? 0 : 1;
+        if (i == 0)
+                snprintf(buf, size, "%.0f", v);
+        else
+                snprintf(buf, size, "%.*f%c", decimals, v, prefixes[i]);
+}
+
+void widget_format(char *buf, size_t size, enum metric metric, struct value v)
+{
+        if (!value_there(v)) {
+                snprintf(buf, size, "--");
+                return;
+        }
+        switch (metric_info(metric)->unit) {
+        case UNIT_RATIO:
+                snprintf(buf, size, "%.0f%%", v.v * 100);
+                return;
+        case UNIT_SCORE:
+        case UNIT_WATTS:
+        case UNIT_CELSIUS:
+        case UNIT_NUMBER:
+        case UNIT_FLAG:
+                snprintf(buf, size, "%.0f", v.v);
+                return;
+        case UNIT_BYTES:
+                short_number(buf, size, v.v, 1024);
+                return;
+        case UNIT_HERTZ:
+                snprintf(buf, size, "%.0f", v.v / 1e6);
+                return;
+        case UNIT_BYTES_PER_S:
+        case UNIT_JOULES:
+        case UNIT_SECONDS:
+        case UNIT_COUNT:
+                short_number(buf, size, v.v, 1000);
+                return;
+        case UNIT_PER_S:
+                snprintf(buf, size, v.v >= 99.95 ? "%.0f" : "%.1f", v.v);
+                return;
+        case UNIT_BITS:
+                snprintf(buf, size, "%llx", (unsigned long long)v.v);
+                return;
+        }
+}
+
+void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum metric metric,
+                   struct value v)
+{
+        char text[FORMAT_MAX];
+        widget_format(text, sizeof(text), metric, v);
+        canvas_right(c, x, y, w, widget_value_style(v, fg), text);
+}
+
+/* Means of the points that fall into each column; a column without a point is not there. */
+struct columns_of {
+        double sum[SPARK_WIDTH_MAX];
+        int n[SPARK_WIDTH_MAX];
+        double most, least;
+        bool any;
+};
+
+static void gather(const struct trends *trends, const struct spark *s, int w,
+                   struct columns_of *ret)
+{
+        struct point points[SPARK_POINTS_MAX];
+        int64_t last = s->until_ns / s->bucket_ns;
+        int64_t first = last - w + 1;
+        size_t n = trends->copy(trends->arg, s->slot, s->metric, first * s->bucket_ns, s->until_ns,
+                                points, ARRAY_LEN(points));
+        memset(ret->n, 0, sizeof(ret->n));
+        memset(ret->sum, 0, sizeof(ret->sum));
+        ret->any = false;
+        for (size_t i = 0; i < n; i++) {
+                int64_t k = points[i].wall_ns / s->bucket_ns - first;
+                if (!points[i].there || k < 0 || k >= w)
+                        continue;
+                ret->sum[k] += (double)points[i].v;
+                ret->n[k]++;
+                double v = (double)points[i].v;
+                ret->most = ret->any ? MAX(ret->most, v) : v;
+                ret->least = ret->any ? MIN(ret->least, v) : v;
+                ret->any = true;
+        }
+}
+
+void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *trends,
+                  const struct spark *s)
+{
+        struct columns_of columns;
+        w = MIN(w, SPARK_WIDTH_MAX);
+        if (!trends->copy || s->bucket_ns <= 0 || w <= 0)
+                return;
+        gather(trends, s, w, &columns);
+        double lo = s->lo, hi = s->hi;
+        if (hi <= lo) {
+                lo = columns.any ? MIN(columns.least, 0.0) : 0;
+                hi = columns.any ? columns.most : 1;
+        }
+        for (int i = 0; i < w; i++) {
+                if (columns.n[i] == 0)
+                        continue;
+                double v = columns.sum[i] / columns.n[i];
+                double part = hi > lo ? (v - lo) / (hi - lo) : 0;
+                int level = (int)lround(MIN(MAX(part, 0.0), 1.0) * 7);
+                struct style style = {.fg = level == 0 ? INK_FAINT : s->fg};
+                canvas_char(c, x + i, y, style, 0x2581u + (uint32_t)level);
+        }
+}
+
+static struct value part_of(struct value v, struct value whole)
+{
+        if (!value_there(v) || !value_there(whole) || whole.v <= 0)
+                return value_missing(STATE_NONE);
+        v.v /= whole.v;
+        return v;
+}
+
+struct value widget_ratio(const struct row *row, enum metric metric)
+{
+        const struct value *m = row->sample.m;
+        struct value v = m[metric];
+        enum unit unit = metric_info(metric)->unit;
+        if (unit == UNIT_RATIO)
+                return v;
+        if (unit == UNIT_SCORE)
+                return part_of(v, value_ok(100));
+        if (unit == UNIT_BYTES && metric != METRIC_FB_TOTAL && metric != METRIC_BAR1_USED)
+                return part_of(v, m[METRIC_FB_TOTAL]);
+        if (metric == METRIC_POWER)
+                return part_of(v, m[METRIC_POWER_LIMIT]);
+        if (metric == METRIC_SM_CLOCK)
+                return part_of(v, m[METRIC_SM_CLOCK_MAX]);
+        if (metric == METRIC_MEM_CLOCK)
+                return part_of(v, m[METRIC_MEM_CLOCK_MAX]);
+        if (metric == METRIC_GPU_TEMP || metric == METRIC_MEM_TEMP)
+                return part_of(v, value_there(m[METRIC_TEMP_SLOWDOWN]) ? m[METRIC_TEMP_SLOWDOWN]
+                                                                       : value_ok(100));
+        return value_missing(STATE_NONE);
+}
+
+uint8_t widget_metric_ink(enum metric metric)
+{
+        if (metric == METRIC_REAL_UTIL)
+                return INK_REAL;
+        switch (metric_info(metric)->group) {
+        case METRIC_GROUP_UTILIZATION:
+                return metric == METRIC_MEM_COPY_UTIL ? INK_LINK : INK_DIM;
+        case METRIC_GROUP_SM:
+                return INK_COMPUTE;
+        case METRIC_GROUP_PIPES:
+        case METRIC_GROUP_TENSOR:
+                return INK_TENSOR;
+        case METRIC_GROUP_MEMORY:
+                return INK_MEMORY;
+        case METRIC_GROUP_LINK:
+                return INK_LINK;
+        case METRIC_GROUP_POWER:
+                return INK_POWER;
+        case METRIC_GROUP_ERRORS:
+                return INK_CRIT;
+        case METRIC_GROUP_COUNT:
+                break;
+        }
+        return INK_TEXT;
+}
+
+uint8_t widget_class_ink(enum workload workload)
+{
+        switch (workload_bottleneck(workload)) {
+        case BOTTLENECK_UNKNOWN:
+        case BOTTLENECK_IDLE:
+                return INK_DIM;
+        case BOTTLENECK_COMPUTE:
+                return INK_COMPUTE;
+        case BOTTLENECK_MEMORY:
+                return INK_MEMORY;
+        case BOTTLENECK_IO:
+                return INK_IO;
+        case BOTTLENECK_MIXED:
+                return INK_MIXED;
+        }
+        return INK_TEXT;
+}
+
+uint8_t widget_health_ink(enum health_state state)
+{
+        switch (state) {
+        case HEALTH_UNKNOWN:
+                return INK_DIM;
+        case HEALTH_OK:
+                return INK_GOOD;
+        case HEALTH_HOT:
+                return INK_HOT;
+        case HEALTH_WARN:
+                return INK_WARN;
+        case HEALTH_CRIT:
+                return INK_CRIT;
+        }
+        return INK_TEXT;
+}
+
+int widget_wrap(struct canvas *c, struct area area, struct style style, const char *text)
+{
+        int line = 0, column = 0;
+        while (*text) {
+                char word[160];
+                size_t len = strcspn(text, " ");
+                snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), text);
+                int w = text_width(word);
+                if (column > 0 && column + 1 + w > area.w) {
+                        line++;
+                        column = 0;
+                } else if (column > 0) {
+                        column++;
+                }
+                if (line < area.h)
+                        canvas_text(c, area.x + column, area.y + line, area.w - column, style,
+                                    word);
+                column += w;
+                text += len + strspn(text + len, " ");
+        }
+        return line + (column > 0);
+}
+
+void widget_age(char *buf, size_t size, int64_t ns)
+{
+        double s = clock_to_seconds(ns);
+        if (s < 9.95)
+                snprintf(buf, size, "%.1f s", s);
+        else if (s < 99.5)
+                snprintf(buf, size, "%.0f s", s);
+        else if (s < 5970)
+                snprintf(buf, size, "%.0f min", s / 60);
+        else
+                snprintf(buf, size, "%.0f h", s / 3600);
+}
+
+bool widget_time_is_synthetic(int64_t wall_ns)
+{
+        return wall_ns < 365 * 86400 * NS_PER_S;
+}
+
+void widget_time(char *buf, size_t size, int64_t wall_ns)
+{
+        time_t t = (time_t)(wall_ns / NS_PER_S);
+        struct tm tm;
+        if (widget_time_is_synthetic(wall_ns))
+                snprintf(buf, size, "%.1f s", clock_to_seconds(wall_ns));
+        else
+                strftime(buf, size, "%H:%M:%S", localtime_r(&t, &tm));
+}

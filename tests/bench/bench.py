@@ -1,0 +1,103 @@
+"""Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
+
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start; all without a name
+Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
+"""
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TOUR = ROOT / "tests/fixtures/tour/h200-tour.dmon.txt"
+
+
+def median(args, times=5):
+    """(seconds, peak MB) of a command: the median of its times, the largest of its peaks."""
+    done = subprocess.run([BUILD / "tests/measure", str(times), *args], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, check=True)
+    runs = [line.split() for line in done.stderr.splitlines() if line.startswith("measure: ")]
+    return statistics.median(float(r[1]) for r in runs), max(int(r[4]) for r in runs) / 1024
+
+
+def line(name, value, bound=""):
+    print(f"  {name:<44} {value:>16}   {bound}")
+
+
+def make_capture(path, size, gpus=8):
+    """A capture of several GPUs made of the tour's rows, headers repeated as dmon repeats them."""
+    lines = TOUR.read_text().splitlines()
+    rows = [x[5:] for x in lines if x.startswith("GPU 0")]
+    written, tick = 0, 0
+    with open(path, "w") as out:
+        while written < size:
+            block = ["\n".join(lines[:2])] if tick % 14 == 0 else []
+            block += [f"GPU {g}" + rows[(tick + 37 * g) % len(rows)] for g in range(gpus)]
+            text = "\n".join(block) + "\n"
+            written += out.write(text)
+            tick += 1
+
+
+def floor(path):
+    seconds = [float(subprocess.run([BUILD / "tests/floor", path], capture_output=True, text=True,
+                                    check=True).stdout.split()[0]) for _ in range(5)]
+    return statistics.median(seconds)
+
+
+def bench_replay(tmp):
+    path = tmp / "capture.txt"
+    make_capture(path, 300_000_000)
+    mb = path.stat().st_size / 1e6
+    print(f"replay of a capture to CSV with all columns: {mb:.0f} MB, 8 GPUs")
+    seconds, rss = median([BUILD / "assay", "export", "all", "--source", path])
+    line("assay export all", f"{mb / seconds:.0f} MB/s", "at least 150")
+    line("  its memory", f"{rss:.1f} MB", "at most 16")
+    part = tmp / "part.txt"
+    make_capture(part, 30_000_000)
+    for what, name in (("the same 34 columns and formats", "columns.awk"), ("split, print 34 words", "split.awk")):
+        script, _ = median(["gawk", "-f", HERE / name, part], times=3)
+        speed = part.stat().st_size / 1e6 / script
+        line(f"gawk, {what}", f"{speed:.1f} MB/s")
+        line("  assay is faster by", f"{mb / seconds / speed:.1f} x", "at least 20")
+    line("floor: read and look for newlines", f"{mb / floor(path):.0f} MB/s")
+
+
+def bench_exposition(tmp):
+    path = tmp / "metrics.txt"
+    print("exposition text of 4,000 GPUs x 26 metrics with full label sets to CSV with all columns")
+    for scrapes in (1, 8):
+        with open(path, "w") as out:
+            subprocess.run([sys.executable, HERE / "gen_exposition.py", "4000", str(scrapes)], stdout=out, check=True)
+        mb = path.stat().st_size / 1e6
+        seconds, rss = median([BUILD / "assay", "export", "all", "--source", path])
+        line(f"assay export all, scrapes: {scrapes}, {mb:.0f} MB", f"{mb / seconds:.0f} MB/s", "at least 300")
+        line("  its memory", f"{rss:.1f} MB")
+        line("floor: read and look for newlines", f"{mb / floor(path):.0f} MB/s")
+
+
+def bench_start(_tmp):
+    print("starting: assay once on a small capture, beyond starting an empty program")
+    small = ROOT / "tests/fixtures/dcgm/dmon-8gpu.txt"
+    empty, _ = median([BUILD / "tests/empty"], times=101)
+    ours, _ = median([BUILD / "assay", "once", "--source", small], times=101)
+    line("assay once", f"{ours * 1e3:.2f} ms")
+    line("an empty program", f"{empty * 1e3:.2f} ms")
+    line("  the difference", f"{(ours - empty) * 1e3:.2f} ms", "at most 5")
+
+
+BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start}
+
+
+def main():
+    names = sys.argv[2:] or list(BENCHES)
+    with tempfile.TemporaryDirectory() as tmp:
+        for name in names:
+            BENCHES[name](pathlib.Path(tmp))
+            print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Options from flags, the environment and the config file; the dashboard's spellings."""
+from conftest import FIXTURES
+
+TOUR = str(FIXTURES / "tour" / "h200-tour.dmon.txt")
+TWO = str(FIXTURES / "dcgm" / "dmon-basic-2gpu-c3.txt")
+
+
+def test_flags_win_over_environment_over_file(assay, tmp_path):
+    folder = tmp_path / "assay"
+    folder.mkdir()
+    (folder / "config").write_text("# ours\ngpus = 1\nsource = " + TWO + "\n")
+    env = {"XDG_CONFIG_HOME": str(tmp_path)}
+    assert assay("export", "gpu_id", env=env).stdout.split()[1:] == ["1", "1", "1"]
+    assert assay("export", "gpu_id", env={**env, "ASSAY_GPUS": "0"}).stdout.split()[1:] == ["0", "0", "0"]
+    done = assay("export", "gpu_id", "--gpus", "all", env={**env, "ASSAY_GPUS": "0"})
+    assert done.stdout.split()[1:3] == ["0", "1"]
+
+
+def test_bad_config_names_file_and_key(assay, tmp_path):
+    config = tmp_path / "config"
+    config.write_text("polll = 1\n")
+    done = assay("once", "--config", config)
+    assert done.returncode == 2 and "polll" in done.stderr and "did you mean" in done.stderr
+    config.write_text("this is no setting\n")
+    done = assay("once", "--config", config)
+    assert done.returncode == 2 and "line 1" in done.stderr
+
+
+def test_dashboard_spellings(assay):
+    old = assay("--backend", "replay", "--source", TOUR, "--export", "all")
+    assert old.stdout == assay("export", "all", "--backend", "replay", "--source", TOUR).stdout
+    old = assay("--backend", "replay", "--source", TOUR, "--export")
+    assert old.stdout == assay("export", "--source", TOUR).stdout
+    old = assay("--backend", "replay", "--source", TOUR, "--once")
+    assert old.stdout == assay("once", "--source", TOUR).stdout
+    old = assay("--source", TOUR, "--export=timestamp,gpu_id")
+    assert old.stdout.startswith("timestamp,gpu_id\n")
+
+
+def test_seconds_with_units(assay):
+    assert assay("export", "timestamp", "--poll", "100ms", "--source", TWO).stdout.split()[1:] == [
+        "0.00", "0.00", "0.10", "0.10", "0.20", "0.20"]
+
+
+def test_environment_does_not_choose_from_a_capture(assay):
+    """CUDA_VISIBLE_DEVICES speaks of this machine, the capture of another."""
+    done = assay("export", "gpu_id", "--source", TWO, env={"CUDA_VISIBLE_DEVICES": "7"})
+    assert done.stdout.split()[1:3] == ["0", "1"]
+
+
+def test_help_of_every_command(assay):
+    overview = assay("help").stdout
+    for line in overview.split("commands\n")[1].split("\n\n")[0].splitlines():
+        name = line.split()[0]
+        done = assay("help", name)
+        assert done.returncode == 0 and name in done.stdout
+        assert assay(name, "--help").stdout == done.stdout

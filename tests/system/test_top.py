@@ -1,0 +1,440 @@
+"""The dashboard in a real terminal: tmux is the terminal, the test is the user."""
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOUR = HERE.parent / "fixtures" / "tour" / "h200-tour.dmon.txt"
+GOLDEN = HERE.parent / "golden" / "tui"
+PROMPT = re.compile(r"^\$\s*\Z", re.M)  # the last thing on the screen
+TOUR_ARGS = f"--source {TOUR} --poll 0.1"
+
+pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+
+
+class Terminal:
+    """A tmux window with a shell in it."""
+
+    def __init__(self, program, folder, width=80, height=24, env=None):
+        self.program, self.folder = program, folder
+        self.socket = str(folder / "tmux")
+        clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "TZ": "UTC", "LANG": "C.UTF-8",
+                 "TERM": "xterm-256color", "SHELL": "/bin/sh", "PS1": "$ ", "ENV": ""}
+        clean.update(env or {})
+        self.env = clean
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
+                  "env", "-i", *[f"{k}={v}" for k, v in clean.items()],
+                  "TERM=tmux-256color" if "TERM" not in (env or {}) else f"TERM={env['TERM']}",
+                  "/bin/bash", "--norc", "--noprofile", "-i")
+        self.wait(PROMPT)
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-S", self.socket, *args], capture_output=True, text=True,
+                              check=True, env={**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}).stdout
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
+
+    def screen(self, *args):
+        return self.tmux("capture-pane", "-p", *args)
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", text)
+        self.keys("Enter")
+
+    def resize(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def wait(self, text, timeout=5.0):
+        """Until the screen contains text (a string or a pattern); gives the screen."""
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            screen = self.screen()
+            if text.search(screen) if isinstance(text, re.Pattern) else text in screen:
+                return screen
+            time.sleep(0.03)
+        raise AssertionError(f"{text!r} did not appear:\n{self.screen()}")
+
+    def start(self, args=TOUR_ARGS, show="1 Fleet"):
+        self.type(f"stty -a >before; {self.program} top {args}; echo rc=$?; stty -a >after")
+        return self.wait(show)
+
+    def pid(self):
+        """Of the dashboard: the child of the pane's shell."""
+        shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
+        return int(subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True,
+                                  check=True).stdout.split()[0])
+
+    def modes(self, name):
+        """What stty -a said, less the size."""
+        return re.sub(r"rows \d+; columns \d+;", "", (self.folder / name).read_text())
+
+    def intact(self):
+        """The terminal is as it was: modes, screen, cursor, mouse."""
+        self.wait(re.compile(r"rc=\d+\s*\n\$"))
+        assert self.modes("before") == self.modes("after")
+        state = self.tmux("display-message", "-p",
+                          "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag}")
+        assert state.split() == ["0", "1", "0", "0"]
+        return int(re.search(r"rc=(\d+)", self.screen()).group(1))
+
+
+@pytest.fixture
+def terminal(program, tmp_path, monkeypatch):
+    """Opens terminals that are closed at the end."""
+    opened = []
+    monkeypatch.chdir(tmp_path)
+
+    def open_terminal(*args, **kwargs):
+        opened.append(Terminal(program, tmp_path, *args, **kwargs))
+        return opened[-1]
+
+    yield open_terminal
+    for t in opened:
+        t.close()
+
+
+def test_quits_and_leaves_no_trace(terminal):
+    t = terminal()
+    t.start()
+    t.keys("q")
+    assert t.intact() == 0
+    assert "1 Fleet" not in t.screen()
+
+
+@pytest.mark.parametrize("width,height", [(60, 15), (80, 24), (120, 40), (200, 50)])
+@pytest.mark.parametrize("view", ["fleet", "focus", "plot"])
+def test_shows_the_golden_screen(terminal, view, width, height):
+    """What the terminal shows is what the canvas held: the copy phase of the tour."""
+    t = terminal(width, height)
+    t.start(f"{TOUR_ARGS} --at 42 --speed 0.01 --view {view}", show="42.0 s")
+    golden = (GOLDEN / f"tour-{view}-{width}x{height}.txt").read_text().split("\n--\n")[0].split("\n")
+    shown = [line.rstrip() for line in t.screen().split("\n")[:height]]
+    assert shown[1:height - 1] == golden[1:height - 1]
+
+
+def test_copy_phase_is_seen_for_what_it_is(terminal):
+    t = terminal()
+    screen = t.start(f"{TOUR_ARGS} --at 42 --speed 0.01", show="I/O or data-loading")
+    assert re.search(r"util +100%", screen)
+    assert re.search(r"SM +0%", screen)
+    t.keys("2")
+    assert "pcie >= 1 GB/s" in t.wait("why")
+
+
+def test_ascii_by_locale(terminal):
+    t = terminal(env={"LANG": "C"})
+    screen = t.start(f"{TOUR_ARGS} --at 42 --speed 0.01", show="42.0 s")
+    golden = (GOLDEN / "tour-fleet-80x24-ascii.txt").read_text().split("\n--\n")[0].split("\n")
+    assert screen.isascii()
+    assert [line.rstrip() for line in screen.split("\n")[1:23]] == golden[1:23]
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*\b(3[0-8]|4[0-8]|9[0-7])\b")
+
+
+def test_colours_and_none(terminal):
+    t = terminal()
+    t.start()
+    assert COLOUR.search(t.screen("-e"))
+    t.keys("q")
+    t.intact()
+    t.type(f"clear; NO_COLOR=1 {t.program} top {TOUR_ARGS}")
+    t.wait("1 Fleet")
+    assert not COLOUR.search(t.screen("-e"))
+
+
+@pytest.mark.parametrize("term", ["xterm", "linux", "vt220", "screen-16color", "xterm-direct", "tmux-256color"])
+def test_terminals(terminal, term):
+    if subprocess.run(["infocmp", term], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"no terminfo entry for {term}")
+    t = terminal(env={"TERM": term})
+    t.start()
+    t.keys("q")
+    assert t.intact() == 0
+
+
+def test_refuses_a_dumb_terminal(terminal):
+    t = terminal(env={"TERM": "dumb"})
+    t.type(f"{t.program} top {TOUR_ARGS}")
+    t.wait("cannot show the dashboard")
+
+
+EVERY_KEY = ["Up", "Down", "Left", "Right", "PPage", "NPage", "Home", "End", "Tab", "BTab", "Enter",
+             "Escape", "F1", "Escape", *"12345kjhlgGsrcamMzZiotTw.,<>[]+-=", "?", "q", "d", "q",
+             "Space", "p", "C-l", "x", "BSpace", "F9", "IC", "DC", "F5"]
+
+
+@pytest.mark.slow
+def test_every_key(terminal):
+    t = terminal(120, 40)
+    t.start()
+    for view in "12345":
+        t.keys(view)
+        for key in EVERY_KEY:
+            t.keys(key)
+            time.sleep(0.02)
+    t.keys("Escape")
+    time.sleep(0.2)
+    t.keys("Escape", "1")
+    t.wait("Real")
+    t.keys("q")
+    assert t.intact() == 0
+
+
+def test_views_by_key_and_command(terminal):
+    t = terminal()
+    t.start()
+    for key, text in [("2", "why "), ("3", "values at"), ("4", "names no processes"),
+                      ("5", "nothing about the host"), ("d", "findings now"), ("?", "keys")]:
+        t.keys(key)
+        t.wait(text)
+    t.keys("Escape", "1")
+    t.wait("Real")
+    t.keys(":")
+    t.type("plot pcie_rx")
+    t.wait("pcie_rx")
+    t.keys(":")
+    t.type("focus 0")
+    t.wait("why ")
+    t.keys(":")
+    t.type("focs")
+    t.wait("did you mean focus")
+    t.keys(":")
+    t.type("q")
+    assert t.intact() == 0
+
+
+def test_filter(terminal):
+    t = terminal()
+    t.start(f"{TOUR_ARGS} --at 42 --speed 0.01")
+    t.keys("/")
+    t.tmux("send-keys", "-l", "nothing")
+    t.wait("no GPU contains that")
+    t.keys("Escape")
+    t.wait("I/O or data-loading")
+
+
+def test_replay_pause_seek_step_speed(terminal):
+    t = terminal()
+    t.start()
+    t.keys("p")
+    t.wait("paused at")
+    t.keys(":")
+    t.type("seek 42")
+    t.wait("paused at 42.0 s")
+    t.keys(".")
+    t.wait("paused at 42.1 s")
+    t.keys(",")
+    t.wait("paused at 42.0 s")
+    t.keys("<")
+    t.wait("paused at 37.0 s")
+    t.keys(">")
+    t.wait("paused at 42.0 s")
+    t.keys("]")
+    t.keys("p")
+    t.wait("×2")
+    t.keys(":")
+    t.type("seek 9999")
+    t.wait("end of the capture")
+    t.keys(":")
+    t.type("seek 1")
+    t.wait(re.compile(r"replay [123]\.\d s"))
+
+
+def test_resize_storm(terminal):
+    t = terminal()
+    t.start()
+    for i in range(60):
+        t.resize(20 + i * 37 % 180, 3 + i * 11 % 55)
+    t.resize(10, 3)
+    t.wait("too")
+    t.resize(100, 30)
+    screen = t.wait("Real")
+    assert "? help" in screen.split("\n")[29]
+    t.keys("q")
+    assert t.intact() == 0
+
+
+def test_suspend_and_resume(terminal):
+    t = terminal()
+    t.start()
+    t.keys("C-z")
+    t.wait("Stopped")
+    t.type("stty -a >stopped; echo shell")
+    t.wait("shell\n$")
+    assert t.modes("stopped") == t.modes("before")
+    t.keys("f", "g", "Enter")
+    t.wait("1 Fleet")
+    t.keys("q")
+    t.wait(PROMPT)
+    state = t.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}")
+    assert state.split() == ["0", "1"]
+
+
+@pytest.mark.parametrize("number,status", [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGHUP, 0),
+                                           (signal.SIGQUIT, 0), (signal.SIGSEGV, 139),
+                                           (signal.SIGABRT, 134), (signal.SIGBUS, 135)])
+def test_signals_give_the_terminal_back(terminal, number, status):
+    t = terminal()
+    t.start()
+    os.kill(t.pid(), number)
+    assert t.intact() == status
+
+
+@pytest.mark.slow
+def test_hung_source(terminal):
+    """A source that stops answering: the screen lives, the age counts, q is immediate."""
+    t = terminal()
+    lines = TOUR.read_text().split("\n")
+    fifo = t.folder / "fifo"
+    os.mkfifo(fifo)
+    t.type(f"{t.program} top --source {fifo} --poll 0.1 --speed 200")
+    t.wait("no sample yet")
+    with open(fifo, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines[:900]) + "\n")
+        f.flush()
+        t.wait("Real")
+        first = t.wait(re.compile(r"no news for \d")).split("no news for ")[1].split()[0]
+        t.wait(re.compile(r"no news for [5-9]"), timeout=8)
+        assert float(first) < 5
+        t.keys("2")
+        t.wait("why ")
+        start = time.monotonic()
+        t.keys("q")
+        t.wait(PROMPT, timeout=2)
+        assert time.monotonic() - start < 1
+
+
+def test_capture_on_standard_input(terminal):
+    t = terminal()
+    t.type(f"{t.program} top --source - --poll 0.1 <{TOUR}")
+    t.wait("Real")
+    t.keys("<")
+    t.wait("cannot go back")
+    t.keys("q")
+    t.wait(PROMPT)
+
+
+def test_saves_preferences(terminal):
+    t = terminal()
+    config = t.folder / ".config" / "assay" / "config"
+    config.parent.mkdir(parents=True)
+    config.write_text("# mine\npoll = 0.1\ntheme = dark\n\n[other]\n")
+    t.start(f"--source {TOUR}")
+    t.keys("T")
+    t.wait("theme light")
+    t.keys("3", "w")
+    t.wait("saved to")
+    assert config.read_text() == ("# mine\npoll = 0.1\ntheme = light\n\nview = plot\nlayout = auto\n"
+                                  "sort = gpu\n[other]\n")
+    t.keys("q")
+    t.intact()
+    t.type(f"clear; {t.program} --source {TOUR}")
+    t.wait("values at")
+
+
+def test_needs_a_terminal(assay):
+    done = assay("top", "--source", TOUR)
+    assert done.returncode == 2
+    assert "assay once" in done.stderr
+
+
+def test_without_a_terminal_no_command_means_once(assay):
+    done = assay("--source", TOUR)
+    assert done.returncode == 0
+    assert "Class" in done.stdout
+
+
+def test_bad_source_is_told_on_the_shells_screen(terminal):
+    t = terminal()
+    t.type(f"{t.program} top --source /nowhere; echo rc=$?")
+    screen = t.wait("rc=3")
+    assert "cannot replay '/nowhere'" in screen
+
+
+def start_on_pty(program, folder, *args):
+    """The dashboard on a bare pseudo-terminal of 80 columns; gives its pid and the other end."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", HOME=str(folder))
+        os.execv(program, [program, "top", "--source", str(TOUR), "--poll", "0.1", *args])
+    return pid, fd
+
+
+def read_until(fd, text):
+    seen = b""
+    while text not in seen:
+        assert select.select([fd], [], [], 5)[0], f"no {text!r} in {seen[-300:]!r}"
+        seen += os.read(fd, 65536)
+    return seen
+
+
+def quit_pty(pid, fd):
+    os.write(fd, b"q")
+    while True:
+        try:
+            if not os.read(fd, 65536):
+                break
+        except OSError:
+            break
+    os.close(fd)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_mouse(program, tmp_path):
+    """A click on a tab, the wheel in the plot; sequences may come in pieces."""
+    pid, fd = start_on_pty(program, tmp_path, "--at", "42", "--speed", "0.01")
+    assert b"\x1b[?1006h" in read_until(fd, b"data-loading")
+    os.write(fd, b"\x1b[<0;20;1M\x1b[<0;20;1m")
+    read_until(fd, b"why")
+    os.write(fd, b"\x1b[<0;30;1")
+    time.sleep(0.01)
+    os.write(fd, b"M\x1b[<0;30;1m")
+    read_until(fd, b"values at")
+    os.write(fd, b"\x1b[<64;40;10M")
+    read_until(fd, b"30 s")
+    quit_pty(pid, fd)
+
+
+def test_no_frame_when_nothing_changes(program, tmp_path):
+    """A paused capture costs no byte and next to no CPU."""
+    pid, fd = start_on_pty(program, tmp_path)
+    read_until(fd, b"Real")
+    os.write(fd, b"p")
+    read_until(fd, b"paused")
+    time.sleep(0.3)
+    while select.select([fd], [], [], 0.2)[0]:
+        os.read(fd, 65536)
+    assert not select.select([fd], [], [], 1.2)[0]
+    quit_pty(pid, fd)
+
+
+def first_frame_ms(program, folder):
+    """From exec to the first frame."""
+    start = time.monotonic()
+    pid, fd = start_on_pty(program, folder)
+    read_until(fd, b"Fleet")
+    took = (time.monotonic() - start) * 1000
+    quit_pty(pid, fd)
+    return took
+
+
+def test_first_frame_is_quick(program, tmp_path):
+    """The best of five, because other tests run beside this one."""
+    assert min(first_frame_ms(program, tmp_path) for _ in range(5)) < 50

@@ -1,0 +1,248 @@
+#include "test.h"
+
+#include "base/clock.h"
+#include "pipeline/feed.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static char tour[512];
+
+static struct feed_config tour_config(double speed)
+{
+        snprintf(tour, sizeof(tour), "%s/tour/h200-tour.dmon.txt", getenv("FIXTURES"));
+        return (struct feed_config){
+            .pipeline = {.ops = source_find("replay"),
+                         .source = {.location = tour, .poll_ns = 100 * NS_PER_MS, .root = ""},
+                         .selection = {.all = true}},
+            .speed = speed,
+            .history = 2000,
+        };
+}
+
+/* Takes frames until the state or the time fits. False after two seconds. */
+static bool wait_for(struct feed *f, enum feed_state state, int64_t position_ns,
+                     const struct frame **ret)
+{
+        int64_t until = clock_mono_ns() + 2 * NS_PER_S;
+        while (clock_mono_ns() < until) {
+                struct pollfd p = {feed_fd(f), POLLIN, 0};
+                struct feed_status s;
+                poll(&p, 1, 20);
+                *ret = feed_take(f);
+                feed_status(f, &s);
+                if (s.state == state && *ret && (position_ns < 0 || (*ret)->wall_ns == position_ns))
+                        return true;
+        }
+        return false;
+}
+
+static void plays_to_the_end(void **state UNUSED)
+{
+        struct feed_config c = tour_config(0);
+        const struct frame *frame = NULL;
+        struct feed *f;
+        struct feed_status s;
+        assert_int_equal(feed_open(&c, &f, NULL), 0);
+        assert_true(wait_for(f, FEED_ENDED, -1, &frame));
+        feed_status(f, &s);
+        assert_true(s.replay && s.winds);
+        assert_int_equal(s.interval_ns, 100 * NS_PER_MS);
+        assert_int_equal(s.position_ns, s.duration_ns);
+        assert_int_equal(frame->n, 1);
+        assert_string_equal(frame->rows[0].sample.who->label, "0");
+        struct point p[4];
+        struct trends t = feed_trends(f);
+        assert_int_equal(t.copy(t.arg, 0, METRIC_POWER, 0, INT64_MAX, p, 4), 4);
+        feed_close(f);
+}
+
+static void keeps_real_time(void **state UNUSED)
+{
+        struct feed_config c = tour_config(4);
+        const struct frame *frame = NULL;
+        struct feed *f;
+        int64_t start = clock_mono_ns();
+        assert_int_equal(feed_open(&c, &f, NULL), 0);
+        while (!frame || frame->wall_ns < 2 * NS_PER_S) {
+                struct pollfd p = {feed_fd(f), POLLIN, 0};
+                assert_true(poll(&p, 1, 1000) > 0);
+                frame = feed_take(f);
+        }
+        int64_t took = clock_mono_ns() - start;
+        /* Two seconds of a capture at four times its speed. */
+        assert_in_range(took / NS_PER_MS, 400, 900);
+        feed_close(f);
+}
+
+static void winds(void **state UNUSED)
+{
+        struct feed_config c = tour_config(1);
+        const struct frame *frame = NULL;
+        struct feed *f;
+        assert_int_equal(feed_open(&c, &f, NULL), 0);
+        feed_pause(f, true);
+        assert_true(feed_seek(f, 42 * NS_PER_S));
+        assert_true(wait_for(f, FEED_PAUSED, 42 * NS_PER_S, &frame));
+        assert_int_equal(frame->rows[0].verdict.workload, WORKLOAD_IO);
+        feed_step(f, 1);
+        assert_true(wait_for(f, FEED_PAUSED, 42100 * NS_PER_MS, &frame));
+        feed_step(f, -1);
+        assert_true(wait_for(f, FEED_PAUSED, 42 * NS_PER_S, &frame));
+        feed_step(f, -1);
+        assert_true(wait_for(f, FEED_PAUSED, 41900 * NS_PER_MS, &frame));
+        assert_true(feed_seek(f, 10 * NS_PER_S));
+        assert_true(wait_for(f, FEED_PAUSED, 10 * NS_PER_S, &frame));
+        struct point p[8];
+        struct trends t = feed_trends(f);
+        size_t n = t.copy(t.arg, 0, METRIC_GPU_UTIL, 0, INT64_MAX, p, 8);
+        assert_int_equal(p[n - 1].wall_ns, 10 * NS_PER_S);
+        assert_true(feed_seek(f, 100000 * NS_PER_S));
+        assert_true(wait_for(f, FEED_ENDED, -1, &frame));
+        assert_true(feed_seek(f, 0));
+        assert_true(wait_for(f, FEED_PAUSED, 0, &frame));
+        feed_pause(f, false);
+        assert_true(wait_for(f, FEED_RUNNING, 100 * NS_PER_MS, &frame));
+        feed_close(f);
+}
+
+static void tells_failure(void **state UNUSED)
+{
+        struct feed_config c = tour_config(1);
+        struct feed *f;
+        struct feed_status s;
+        c.pipeline.source.location = "/nowhere/at/all";
+        assert_int_equal(feed_open(&c, &f, NULL), 0);
+        struct pollfd p = {feed_fd(f), POLLIN, 0};
+        assert_true(poll(&p, 1, 1000) > 0);
+        feed_status(f, &s);
+        assert_int_equal(s.state, FEED_FAILED);
+        assert_int_equal(s.err.code, ERR_NO_SOURCE);
+        assert_true(s.err.hint[0] != '\0');
+        assert_null(feed_take(f));
+        feed_close(f);
+}
+
+/* --- a source that gives two batches and then hangs in a call nobody can end --------------- */
+
+static pthread_mutex_t hanging = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int closed;
+
+struct source {
+        int given;
+        struct schema schema;
+        struct raw value;
+        struct reading reading;
+};
+
+static int fake_open(const struct source_config *config UNUSED, struct source **ret,
+                     struct err *err UNUSED)
+{
+        struct source *s = calloc(1, sizeof(*s));
+        s->schema = (struct schema){.dialect = DIALECT_CANON, .revision = 1, .n = 1};
+        strcpy(s->schema.names[0], "power");
+        s->value = (struct raw){.num = 300, .state = STATE_OK};
+        s->reading = (struct reading){.who = {.index = 0, .gi = -1, .ci = -1, .flat = -1},
+                                      .values = &s->value};
+        *ret = s;
+        return 0;
+}
+
+static int fake_next(struct source *s, struct batch *ret, struct err *err UNUSED)
+{
+        if (s->given == 2) {
+                pthread_mutex_lock(&hanging);
+                pthread_mutex_unlock(&hanging);
+                return 0;
+        }
+        *ret = (struct batch){.schema = &s->schema,
+                              .wall_ns = clock_wall_ns(),
+                              .mono_ns = clock_mono_ns(),
+                              .readings = &s->reading,
+                              .n = 1};
+        s->given++;
+        return 1;
+}
+
+static void fake_close(struct source *s)
+{
+        free(s);
+        atomic_fetch_add(&closed, s != NULL);
+}
+
+static const struct source_ops hung_source = {
+    .name = "hung", .open = fake_open, .next = fake_next, .close = fake_close};
+
+static void leaves_a_hung_source(void **state UNUSED)
+{
+        struct feed_config c = {.pipeline = {.ops = &hung_source,
+                                             .source = {.poll_ns = NS_PER_S, .root = ""},
+                                             .selection = {.all = true}},
+                                .history = 10};
+        const struct frame *frame = NULL;
+        struct feed *f;
+        struct feed_status s;
+        pthread_mutex_lock(&hanging);
+        assert_int_equal(feed_open(&c, &f, NULL), 0);
+        assert_true(wait_for(f, FEED_RUNNING, -1, &frame));
+        poll(NULL, 0, 150);
+        frame = feed_take(f);
+        feed_status(f, &s);
+        assert_int_equal(s.ticks, 2);
+        assert_true(s.busy_ns > 100 * NS_PER_MS && s.age_ns > 100 * NS_PER_MS);
+        assert_true(frame->rows[0].sample.m[METRIC_POWER].v > 299);
+        int64_t start = clock_mono_ns();
+        feed_close(f);
+        assert_true(clock_mono_ns() - start < 200 * NS_PER_MS);
+        /* When the call does return, the thread tidies up after itself. */
+        assert_int_equal(atomic_load(&closed), 0);
+        pthread_mutex_unlock(&hanging);
+        for (int i = 0; i < 100 && atomic_load(&closed) == 0; i++)
+                poll(NULL, 0, 10);
+        assert_int_equal(atomic_load(&closed), 1);
+        poll(NULL, 0, 20);
+}
+
+/* Winding, stepping and closing from all sides: for the thread sanitizer and for valgrind. */
+static void survives_haste(void **state UNUSED)
+{
+        for (int round = 0; round < 5; round++) {
+                struct feed_config c = tour_config(50);
+                struct feed *f;
+                assert_int_equal(feed_open(&c, &f, NULL), 0);
+                for (int i = 0; i < 200; i++) {
+                        struct feed_status s;
+                        const struct frame *frame = feed_take(f);
+                        feed_status(f, &s);
+                        if (frame)
+                                assert_int_equal(frame->n, 1);
+                        if (i % 17 == 0)
+                                feed_seek(f, (i * 7919 % 130) * NS_PER_S);
+                        if (i % 23 == 0)
+                                feed_step(f, i % 2 ? 1 : -1);
+                        if (i % 29 == 0)
+                                feed_pause(f, i % 2 != 0);
+                        if (i % 31 == 0)
+                                feed_set_speed(f, 1 + i);
+                        poll(NULL, 0, i % 10 == 0);
+                }
+                feed_close(f);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(plays_to_the_end),
+            cmocka_unit_test(keeps_real_time),
+            cmocka_unit_test(winds),
+            cmocka_unit_test(tells_failure),
+            cmocka_unit_test(leaves_a_hung_source),
+            cmocka_unit_test(survives_haste),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+#include "test.h"
+
+#include "base/attr.h"
+#include "compute/compute.h"
+
+#include <string.h>
+
+static const struct compute_options plain = {.weights = {0.35, 0.35, 0.2, 0.1}};
+
+static void each_finding(void **state UNUSED)
+{
+        static const struct {
+                enum metric metric;
+                double value;
+                enum health_state expected;
+                const char *why;
+        } cases[] = {
+            {METRIC_REMAP_FAILURE, 1, HEALTH_CRIT, "a failed replacement"},
+            {METRIC_REMAPPED_UNCORRECTABLE, 1, HEALTH_CRIT, "one uncorrectable row"},
+            {METRIC_LOST, 1, HEALTH_CRIT, "a lost GPU"},
+            {METRIC_XID_LAST, 79, HEALTH_CRIT, "fallen off the bus"},
+            {METRIC_XID_LAST, 31, HEALTH_WARN, "an application's page fault"},
+            {METRIC_XID_LAST, 0, HEALTH_OK, "no XID"},
+            {METRIC_PCIE_REPLAY_RATE, 0.1, HEALTH_WARN, "replays"},
+            {METRIC_REMAP_PENDING, 1, HEALTH_WARN, "a pending replacement"},
+            {METRIC_GPU_TEMP, 93, HEALTH_HOT, "at the default warning"},
+            {METRIC_GPU_TEMP, 92.9, HEALTH_OK, "below it"},
+            {METRIC_MEM_TEMP, 93, HEALTH_HOT, "memory at the default warning"},
+            {METRIC_THROTTLE_REASONS, 0x40, HEALTH_HOT, "hardware thermal slowdown"},
+            {METRIC_THROTTLE_REASONS, 0x4, HEALTH_OK, "the power cap is no illness"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct sample s = {0};
+                s.m[cases[i].metric] = value_ok(cases[i].value);
+                if (health_of(&s, false, &plain).state != cases[i].expected)
+                        fail_msg("%s: %s", cases[i].why,
+                                 health_name(health_of(&s, false, &plain).state));
+        }
+}
+
+static void nothing_known(void **state UNUSED)
+{
+        struct sample s = {0};
+        struct compute_options zero = plain;
+        zero.missing_is_zero = true;
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_UNKNOWN);
+        assert_int_equal(health_of(&s, false, &zero).state, HEALTH_OK);
+        s.m[METRIC_XID_LAST] = value_ok(79); /* older tools do not look at it */
+        assert_int_equal(health_of(&s, false, &zero).state, HEALTH_OK);
+}
+
+static void thresholds_by_model(void **state UNUSED)
+{
+        static const struct {
+                const char *model;
+                double hot;
+        } cases[] = {{"NVIDIA A100-SXM4-40GB", 93},
+                     {"NVIDIA H100 80GB HBM3", 95},
+                     {"NVIDIA H200", 95},
+                     {"NVIDIA RTX 6000 Ada Generation", 92},
+                     {"Tesla V100", 93}};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct entity e = {0};
+                entity_set_text(&e, ENTITY_TEXT_MODEL, cases[i].model, strlen(cases[i].model));
+                struct sample s = {.who = &e};
+                s.m[METRIC_GPU_TEMP] = value_ok(cases[i].hot);
+                assert_int_equal(health_of(&s, false, &plain).state, HEALTH_HOT);
+                s.m[METRIC_GPU_TEMP] = value_ok(cases[i].hot - 0.5);
+                assert_int_equal(health_of(&s, false, &plain).state, HEALTH_OK);
+        }
+        struct sample own = {0};
+        own.m[METRIC_GPU_TEMP] = value_ok(88);
+        own.m[METRIC_TEMP_MAX_OPERATING] = value_ok(87);
+        assert_int_equal(health_of(&own, false, &plain).state, HEALTH_HOT);
+}
+
+static void narrow_link(void **state UNUSED)
+{
+        struct sample s = {0};
+        s.m[METRIC_PCIE_GEN] = value_ok(1);
+        s.m[METRIC_PCIE_GEN_MAX] = value_ok(5);
+        s.m[METRIC_GPU_UTIL] = value_ok(0);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_OK); /* saving power */
+        s.m[METRIC_GPU_UTIL] = value_ok(1);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_WARN);
+        s.m[METRIC_PCIE_GEN] = value_ok(5);
+        s.m[METRIC_PCIE_WIDTH] = value_ok(8);
+        s.m[METRIC_PCIE_WIDTH_MAX] = value_ok(16);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_WARN);
+}
+
+/* Rates and rising counters over ticks, through the whole of compute. */
+static void over_time(void **state UNUSED)
+{
+        struct compute c;
+        compute_init(&c, &plain);
+        struct entity e = {0};
+        static const struct {
+                double replay, dbe;
+                bool rate_there;
+                double rate;
+                enum health_state health;
+                const char *why;
+        } ticks[] = {
+            {7, 0, false, 0, HEALTH_OK, "no rate in the first tick"},
+            {7, 0, true, 0, HEALTH_OK, "nothing new"},
+            {9, 0, true, 4, HEALTH_WARN, "two in half a second"},
+            {1, 0, false, 0, HEALTH_OK, "a reset counter gives no rate"},
+            {1, 1, true, 0, HEALTH_CRIT, "an uncorrectable error"},
+            {1, 1, true, 0, HEALTH_CRIT, "which stays true"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+                struct row row = {.sample = {.who = &e}};
+                row.sample.m[METRIC_PCIE_REPLAY] = value_ok(ticks[i].replay);
+                row.sample.m[METRIC_ECC_DBE_VOLATILE] = value_ok(ticks[i].dbe);
+                assert_int_equal(compute_row(&c, (int64_t)i * 500000000, &row), 0);
+                struct value rate = row.sample.m[METRIC_PCIE_REPLAY_RATE];
+                if (value_there(rate) != ticks[i].rate_there || rate.v != ticks[i].rate ||
+                    row.health.state != ticks[i].health)
+                        fail_msg("tick %zu: %s", i, ticks[i].why);
+        }
+        compute_finish(&c);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(each_finding),        cmocka_unit_test(nothing_known),
+            cmocka_unit_test(thresholds_by_model), cmocka_unit_test(narrow_link),
+            cmocka_unit_test(over_time),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

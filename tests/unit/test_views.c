@@ -1,0 +1,595 @@
+/*
+ * Golden screens: every view at several sizes, from the H200 tour and from made-up fleets.
+ * GOLDEN_UPDATE=1 writes what is drawn instead of comparing; read the diff as code.
+ *
+ * A file holds the text, then a line "--", then who has which colour (or, in mono, which
+ * attributes): runs of a count and a letter.
+ */
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "compute/compute.h"
+#include "pipeline/history.h"
+#include "pipeline/pipeline.h"
+#include "present/tui/ui.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MIB 1048576.0
+#define FLEET_MAX 128
+
+struct scene {
+        struct entity entities[FLEET_MAX];
+        struct row rows[FLEET_MAX];
+        struct frame frame;
+        struct history *history;
+        struct compute compute;
+        struct pipeline *pipeline;
+        struct ui ui;
+        struct ui_data data;
+};
+
+/* --- scenes -------------------------------------------------------------------------------- */
+
+static void set(struct row *row, enum metric m, double v)
+{
+        row->sample.m[m] = value_ok(v);
+}
+
+/* Ratios that differ from GPU to GPU and from tick to tick, and repeat for ever. */
+static double wave(size_t i, int64_t tick, unsigned step)
+{
+        return (double)((i * 37 + (size_t)tick * step) % 101) / 100;
+}
+
+static void fill_row(struct scene *s, size_t i, int64_t tick)
+{
+        struct row *row = &s->rows[i];
+        double sm = wave(i, tick, 3);
+        *row = (struct row){.sample.who = &s->entities[i]};
+        set(row, METRIC_GPU_UTIL, wave(i, tick, 7));
+        set(row, METRIC_GR_ACTIVE, sm);
+        set(row, METRIC_SM_ACTIVE, sm);
+        set(row, METRIC_SM_OCCUPANCY, sm / 2);
+        set(row, METRIC_TENSOR_ACTIVE, sm > 0.5 ? sm - 0.3 : 0);
+        set(row, METRIC_DRAM_ACTIVE, wave(i, tick, 5));
+        set(row, METRIC_MEM_COPY_UTIL, 0.1);
+        set(row, METRIC_FB_USED, (1 + 1000.0 * (double)i) * MIB);
+        set(row, METRIC_FB_TOTAL, 143771 * MIB);
+        set(row, METRIC_FB_USED_RATIO, (1 + 1000.0 * (double)i) / 143771);
+        set(row, METRIC_POWER, 70 + 600 * sm);
+        set(row, METRIC_POWER_LIMIT, 700);
+        set(row, METRIC_ENERGY, 1e6 * (double)(i + 1));
+        set(row, METRIC_GPU_TEMP, 30 + 40 * sm);
+        set(row, METRIC_MEM_TEMP, 40 + 30 * sm);
+        set(row, METRIC_SM_CLOCK, 1980e6);
+        set(row, METRIC_MEM_CLOCK, 3201e6);
+        set(row, METRIC_PCIE_RX, 1e8 * (double)i);
+        set(row, METRIC_PCIE_TX, 1e6);
+        set(row, METRIC_NVLINK_RX, 2e11);
+        set(row, METRIC_NVLINK_TX, 1e11);
+        set(row, METRIC_NVLINK_TOTAL, 3e11);
+        set(row, METRIC_PCIE_REPLAY, 0);
+        set(row, METRIC_PCIE_REPLAY_RATE, 0);
+        set(row, METRIC_THROTTLE_REASONS, sm > 0.5 ? 4 : 1);
+        set(row, METRIC_XID_COUNT, 0);
+        set(row, METRIC_REMAP_FAILURE, 0);
+        set(row, METRIC_REMAPPED_UNCORRECTABLE, 0);
+}
+
+static void no_change(struct scene *s UNUSED)
+{
+}
+
+static void make_missing(struct scene *s)
+{
+        for (size_t i = 0; i < s->frame.n; i++) {
+                for (enum metric m = 0; m < METRIC_COUNT; m++)
+                        s->rows[i].sample.m[m] = value_missing(STATE_UNSUPPORTED);
+        }
+}
+
+static void make_stale(struct scene *s)
+{
+        s->data.late = true;
+        s->data.age_ns = 12 * NS_PER_S;
+        for (size_t i = 0; i < s->frame.n; i++) {
+                s->rows[i].sample.m[METRIC_ENERGY].state = STATE_STALE;
+                s->rows[i].sample.m[METRIC_ENERGY].age_ms = 4200;
+        }
+}
+
+static void make_crit(struct scene *s)
+{
+        set(&s->rows[1], METRIC_REMAP_FAILURE, 1);
+        set(&s->rows[2], METRIC_REMAP_PENDING, 1);
+        set(&s->rows[3], METRIC_GPU_TEMP, 99);
+}
+
+static void make_mig(struct scene *s)
+{
+        for (size_t i = 1; i < s->frame.n; i++) {
+                struct entity *e = &s->entities[i];
+                e->kind = ENTITY_GPU_INSTANCE;
+                snprintf(e->label, sizeof(e->label), "0/%zu", i);
+                entity_set_text(e, ENTITY_TEXT_MIG_PROFILE, "1g.18gb", 7);
+        }
+}
+
+static void compute_rows(struct scene *s)
+{
+        for (size_t i = 0; i < s->frame.n; i++)
+                assert_int_equal(compute_row(&s->compute, s->frame.mono_ns, &s->rows[i]), 0);
+}
+
+/* Sixty ticks of a made-up fleet, then the change. */
+static void open_fleet(struct scene *s, size_t n, void (*change)(struct scene *s))
+{
+        s->frame = (struct frame){.n = n, .rows = s->rows, .provenance = "made up"};
+        struct compute_options options = {.weights = weights_preset(WEIGHTS_AI), .margins = true};
+        compute_init(&s->compute, &options);
+        s->history = history_open(120);
+        for (size_t i = 0; i < n; i++) {
+                struct entity *e = &s->entities[i];
+                *e = (struct entity){.slot = (uint32_t)i, .index = (int32_t)i, .gi = -1, .ci = -1};
+                snprintf(e->label, sizeof(e->label), "%zu", i);
+                entity_set_text(e, ENTITY_TEXT_MODEL, "NVIDIA H200", 11);
+        }
+        for (int64_t tick = 0; tick < 60; tick++) {
+                s->frame.wall_ns = s->frame.mono_ns = tick * NS_PER_S;
+                for (size_t i = 0; i < n; i++)
+                        fill_row(s, i, tick);
+                compute_rows(s);
+                assert_int_equal(history_push(s->history, &s->frame), 0);
+        }
+        s->data = (struct ui_data){.state = SOURCE_RUNNING,
+                                   .error = "",
+                                   .hint = "",
+                                   .interval_ns = NS_PER_S,
+                                   .frame = &s->frame};
+        change(s);
+        compute_rows(s);
+}
+
+/* The copy phase of the tour: gpu_util 100 %, SM 0 %. */
+static void open_tour(struct scene *s)
+{
+        char path[512];
+        const struct frame *frame = NULL;
+        struct pipeline_config c = {
+            .ops = source_find("replay"),
+            .source = {.location = path, .poll_ns = 100 * NS_PER_MS, .root = ""},
+            .compute = {.weights = weights_preset(WEIGHTS_AI), .margins = true},
+            .selection = {.all = true}};
+        snprintf(path, sizeof(path), "%s/tour/h200-tour.dmon.txt", getenv("FIXTURES"));
+        assert_int_equal(pipeline_open(&c, &s->pipeline, NULL), 0);
+        s->history = history_open(1200);
+        while (!frame || frame->wall_ns < 42 * NS_PER_S) {
+                assert_int_equal(pipeline_next(s->pipeline, &frame, NULL), 1);
+                assert_int_equal(history_push(s->history, frame), 0);
+        }
+        s->data = (struct ui_data){.state = SOURCE_RUNNING,
+                                   .error = "",
+                                   .hint = "",
+                                   .interval_ns = 100 * NS_PER_MS,
+                                   .replay = true,
+                                   .speed = 1,
+                                   .frame = frame};
+}
+
+static void finish_open(struct scene *s)
+{
+        s->data.version = "0.0.0";
+        s->data.trends = history_trends(s->history);
+        ui_init(&s->ui);
+        assert_int_equal(ui_update(&s->ui, &s->data), 0);
+}
+
+static void close_scene(struct scene *s)
+{
+        ui_finish(&s->ui);
+        history_close(s->history);
+        compute_finish(&s->compute);
+        pipeline_close(s->pipeline);
+        free(s);
+}
+
+static void scene_tour(struct scene *s)
+{
+        open_tour(s);
+}
+
+#define FLEET_SCENE(name, n, change)                                                               \
+        static void scene_##name(struct scene *s)                                                  \
+        {                                                                                          \
+                open_fleet(s, n, change);                                                          \
+        }
+FLEET_SCENE(fleet0, 0, no_change)
+FLEET_SCENE(fleet1, 1, no_change)
+FLEET_SCENE(fleet8, 8, no_change)
+FLEET_SCENE(fleet128, 128, no_change)
+FLEET_SCENE(mig, 8, make_mig)
+FLEET_SCENE(missing, 4, make_missing)
+FLEET_SCENE(stale, 4, make_stale)
+FLEET_SCENE(crit, 4, make_crit)
+
+static const struct process processes[] = {
+    {.pid = 4101,
+     .ppid = 1,
+     .type = PROCESS_COMPUTE,
+     .user = "ada",
+     .group = "vision",
+     .gpu = "0",
+     .gpu_memory = {.v = 9.5e10, .state = STATE_OK},
+     .sm_util = {.v = 0.93, .state = STATE_OK},
+     .cpu = {.v = 1.02, .state = STATE_OK},
+     .rss = {.v = 4e9, .state = STATE_OK},
+     .elapsed = {.v = 3725, .state = STATE_OK},
+     .slurm_job = "88123",
+     .command = "python train.py"},
+    {.pid = 4188,
+     .ppid = 4101,
+     .type = PROCESS_COMPUTE,
+     .user = "ada",
+     .group = "vision",
+     .gpu = "1",
+     .gpu_memory = {.v = 2e9, .state = STATE_OK},
+     .sm_util = {.v = 0.1, .state = STATE_OK},
+     .cpu = {.v = 7.5, .state = STATE_OK},
+     .rss = {.v = 1.1e10, .state = STATE_OK},
+     .elapsed = {.v = 200000, .state = STATE_OK},
+     .container = "pytorch-24.05",
+     .command =
+         "python -m torch.distributed.run --nproc-per-node 8 train.py --config a/long/path.yaml"},
+    {.pid = 977,
+     .ppid = 1,
+     .gpu = "3",
+     .gpu_memory = {.v = 5e8, .state = STATE_OK},
+     .sm_util = {.state = STATE_DENIED},
+     .cpu = {.state = STATE_DENIED},
+     .rss = {.state = STATE_DENIED},
+     .elapsed = {.state = STATE_DENIED}},
+};
+static const struct process_list process_list = {processes, ARRAY_LEN(processes)};
+
+static void scene_jobs(struct scene *s)
+{
+        open_fleet(s, 8, no_change);
+        s->data.processes = &process_list;
+}
+
+static struct host_panel host;
+
+static void scene_host(struct scene *s)
+{
+        open_fleet(s, 8, no_change);
+        host =
+            (struct host_panel){.hostname = "node1",
+                                .n_cores = 64,
+                                .cpu = value_ok(0.42),
+                                .load1 = value_ok(12.5),
+                                .load5 = value_ok(9.25),
+                                .load15 = value_ok(100),
+                                .memory_used = value_ok(3.1e11),
+                                .memory_total = value_ok(2.1e12),
+                                .psi_cpu = value_ok(0.02),
+                                .psi_io = value_ok(0.31),
+                                .disk_read = value_ok(2.2e9),
+                                .net_rx = value_ok(1.5e8),
+                                .n_levels = 2,
+                                .level = {{.name = "process", .cpu = {.v = 8.1, .state = STATE_OK}},
+                                          {.name = "system", .cpu = {.v = 27, .state = STATE_OK}}}};
+        for (size_t i = 0; i < host.n_cores; i++)
+                host.core[i] = value_ok(wave(i, 3, 9));
+        s->data.host = &host;
+}
+
+/* --- screens as text ----------------------------------------------------------------------- */
+
+static void put_runs(struct strbuf *out, const struct canvas *c, int y,
+                     char (*of)(const struct cell *))
+{
+        for (int x = 0; x < c->w;) {
+                char letter = of(canvas_at(c, x, y));
+                int n = 1;
+                while (x + n < c->w && of(canvas_at(c, x + n, y)) == letter)
+                        n++;
+                if (letter != '.' || x + n < c->w)
+                        strbuf_putf(out, "%d%c", n, letter);
+                x += n;
+        }
+        strbuf_putc(out, '\n');
+}
+
+/* A letter an ink; a cell on a coloured ground counts by its ground. */
+static char ink_letter(const struct cell *cell)
+{
+        static const char letters[] = ".tdfTRCMIXNLPGHWQK12345678bseo";
+        _Static_assert(sizeof(letters) == INK_COUNT + 1, "a letter an ink");
+        uint8_t ink = cell->bg == INK_BAR || cell->bg == INK_NONE ? cell->fg : cell->bg;
+        return cell->ch[0] == ' ' && cell->bg == INK_NONE ? '.' : letters[ink];
+}
+
+static char mono_letter(const struct cell *cell)
+{
+        uint8_t attr = cell->attr | theme_look(THEME_MONO, DEPTH_MONO, (enum ink)cell->fg).attr |
+                       theme_look(THEME_MONO, DEPTH_MONO, (enum ink)cell->bg).attr;
+        return ".buUrRxX"[attr & 7];
+}
+
+static void put_screen(struct strbuf *out, const struct canvas *c)
+{
+        for (int y = 0; y < c->h; y++) {
+                for (int x = 0; x < c->w; x++) {
+                        const struct cell *cell = canvas_at(c, x, y);
+                        strbuf_put(out, cell->ch, strnlen(cell->ch, 4));
+                }
+                while (out->len > 0 && out->s[out->len - 1] == ' ')
+                        out->len--;
+                strbuf_putc(out, '\n');
+        }
+        strbuf_puts(out, "--\n");
+        for (int y = 0; y < c->h; y++)
+                put_runs(out, c, y, c->ascii ? mono_letter : ink_letter);
+}
+
+static void read_golden(const char *path, struct strbuf *ret)
+{
+        char buf[4096];
+        size_t n;
+        FILE *file = fopen(path, "re");
+        while (file && (n = fread(buf, 1, sizeof(buf), file)) > 0)
+                strbuf_put(ret, buf, n);
+        if (file)
+                fclose(file);
+}
+
+static void write_golden(const char *path, struct strbuf *text)
+{
+        FILE *file = fopen(path, "we");
+        assert_non_null(file);
+        fwrite(text->s, 1, text->len, file);
+        fclose(file);
+}
+
+static void complain_about(const char *path, const char *drawn, const char *golden)
+{
+        int line = 1;
+        while (*drawn && *golden) {
+                size_t a = strcspn(drawn, "\n"), b = strcspn(golden, "\n");
+                if (a != b || memcmp(drawn, golden, a) != 0)
+                        break;
+                drawn += a + (drawn[a] == '\n');
+                golden += b + (golden[b] == '\n');
+                line++;
+        }
+        fail_msg("%s differs at line %d\ndrawn:  %.*s\ngolden: %.*s\n(GOLDEN_UPDATE=1 accepts it)",
+                 path, line, (int)strcspn(drawn, "\n"), drawn, (int)strcspn(golden, "\n"), golden);
+}
+
+static void compare_screen(struct scene *s, const char *name, int w, int h, bool ascii)
+{
+        char path[600];
+        struct canvas c = {.ascii = ascii};
+        struct strbuf drawn = {0}, golden = {0};
+        assert_int_equal(canvas_resize(&c, w, h), 0);
+        ui_draw(&s->ui, &s->data, &c);
+        put_screen(&drawn, &c);
+        snprintf(path, sizeof(path), "%s/../golden/tui/%s-%dx%d%s.txt", getenv("FIXTURES"), name, w,
+                 h, ascii ? "-ascii" : "");
+        if (getenv("GOLDEN_UPDATE"))
+                write_golden(path, &drawn);
+        read_golden(path, &golden);
+        if (strcmp(strbuf_str(&drawn), strbuf_str(&golden)) != 0)
+                complain_about(path, strbuf_str(&drawn), strbuf_str(&golden));
+        strbuf_finish(&drawn);
+        strbuf_finish(&golden);
+        canvas_finish(&c);
+}
+
+static const int sizes[][2] = {{60, 15}, {80, 24}, {120, 40}, {200, 50}};
+
+/* Which scenes are kept, in which view, after which keys. */
+static const struct {
+        const char *name;
+        void (*open)(struct scene *s);
+        enum view_id view;
+        const char *keys;
+        bool all_sizes; /* else 80×24 and 200×50 in UTF-8 */
+} screens[] = {
+    {"tour-fleet", scene_tour, VIEW_FLEET, "", true},
+    {"tour-focus", scene_tour, VIEW_FOCUS, "", true},
+    {"tour-plot", scene_tour, VIEW_PLOT, "", true},
+    {"tour-plot-cursor", scene_tour, VIEW_PLOT, "zmhhhhhhhh", false},
+    {"tour-job", scene_tour, VIEW_JOB, "", false},
+    {"tour-host", scene_tour, VIEW_HOST, "", false},
+    {"help", scene_tour, VIEW_HELP, "", true},
+    {"tour-log", scene_tour, VIEW_LOG, "", true},
+    {"jobs", scene_jobs, VIEW_JOB, "", true},
+    {"jobs-tree", scene_jobs, VIEW_JOB, "tjx", false},
+    {"host", scene_host, VIEW_HOST, "", true},
+    {"fleet0", scene_fleet0, VIEW_FLEET, "", false},
+    {"fleet1", scene_fleet1, VIEW_FLEET, "", false},
+    {"fleet8", scene_fleet8, VIEW_FLEET, "", true},
+    {"fleet8-sorted", scene_fleet8, VIEW_FLEET, "ssjc", false},
+    {"fleet8-filter", scene_fleet8, VIEW_FLEET, "/tensor", false},
+    {"fleet8-all-plot", scene_fleet8, VIEW_PLOT, "a", false},
+    {"fleet128", scene_fleet128, VIEW_FLEET, "G", true},
+    {"fleet-host", scene_host, VIEW_FLEET, "", false},
+    {"mig", scene_mig, VIEW_FLEET, "", false},
+    {"missing", scene_missing, VIEW_FLEET, "", false},
+    {"missing-focus", scene_missing, VIEW_FOCUS, "", false},
+    {"stale", scene_stale, VIEW_FLEET, "", false},
+    {"stale-focus", scene_stale, VIEW_FOCUS, "", false},
+    {"crit", scene_crit, VIEW_FLEET, "", true},
+    {"crit-focus", scene_crit, VIEW_FOCUS, "l", false},
+    {"crit-log", scene_crit, VIEW_LOG, "", false},
+};
+
+static void goldens(void **state UNUSED)
+{
+        for (size_t i = 0; i < ARRAY_LEN(screens); i++) {
+                for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+                        if (!screens[i].all_sizes && k % 2 == 0)
+                                continue;
+                        struct scene *s = calloc(1, sizeof(*s));
+                        screens[i].open(s);
+                        finish_open(s);
+                        s->ui.view = screens[i].view;
+                        struct canvas c = {0};
+                        assert_int_equal(canvas_resize(&c, sizes[k][0], sizes[k][1]), 0);
+                        ui_draw(&s->ui, &s->data, &c);
+                        for (const char *key = screens[i].keys; *key; key++) {
+                                ui_key(&s->ui, &s->data, &(struct key_event){.key = *key});
+                                ui_draw(&s->ui, &s->data, &c);
+                        }
+                        canvas_finish(&c);
+                        compare_screen(s, screens[i].name, sizes[k][0], sizes[k][1], false);
+                        if (screens[i].all_sizes)
+                                compare_screen(s, screens[i].name, sizes[k][0], sizes[k][1], true);
+                        close_scene(s);
+                }
+        }
+}
+
+/* Any key, in any view, at any size: nothing is drawn outside, nothing is read outside. */
+static void survives_any_key(void **state UNUSED)
+{
+        static void (*const opens[])(struct scene *) = {scene_fleet0, scene_jobs, scene_host,
+                                                        scene_missing, scene_mig};
+        static const int odd[][2] = {{1, 1},  {39, 8},   {40, 7}, {40, 8},
+                                     {61, 9}, {300, 12}, {80, 90}};
+        for (size_t o = 0; o < ARRAY_LEN(opens); o++) {
+                struct scene *s = calloc(1, sizeof(*s));
+                struct canvas c = {0};
+                uint64_t random = 88172645463325252ULL + o;
+                opens[o](s);
+                finish_open(s);
+                for (int i = 0; i < 3000; i++) {
+                        random ^= random << 13;
+                        random ^= random >> 7;
+                        random ^= random << 17;
+                        int key = (int)(random % 150);
+                        if (key >= 128)
+                                key = INPUT_ESCAPE + key - 128;
+                        struct key_event e = {.key = key,
+                                              .button = (enum mouse_button)(random >> 20 & 3),
+                                              .x = (int)(random >> 24 & 127) - 4,
+                                              .y = (int)(random >> 32 & 63) - 4};
+                        size_t size = (random >> 40) % ARRAY_LEN(odd);
+                        ui_key(&s->ui, &s->data, &e);
+                        s->ui.request = (struct ui_request){0};
+                        assert_int_equal(ui_update(&s->ui, &s->data), 0);
+                        assert_int_equal(canvas_resize(&c, odd[size][0], odd[size][1]), 0);
+                        ui_draw(&s->ui, &s->data, &c);
+                }
+                canvas_finish(&c);
+                close_scene(s);
+        }
+}
+
+static void press(struct scene *s, const char *keys)
+{
+        for (; *keys; keys++)
+                ui_key(&s->ui, &s->data,
+                       &(struct key_event){.key = *keys == '\r' ? INPUT_ENTER : *keys});
+}
+
+static void commands_work(void **state UNUSED)
+{
+        struct scene *s = calloc(1, sizeof(*s));
+        scene_jobs(s);
+        finish_open(s);
+        press(s, ":focus 5\r");
+        assert_int_equal(s->ui.view, VIEW_FOCUS);
+        assert_string_equal(ui_chosen(&s->ui, &s->data)->sample.who->label, "5");
+        press(s, ":plot power sm_active\r");
+        assert_int_equal(s->ui.view, VIEW_PLOT);
+        assert_int_equal(s->ui.plot.n, 2);
+        assert_int_equal(s->ui.plot.metrics[0], METRIC_POWER);
+        press(s, ":plot powr\r");
+        assert_non_null(strstr(s->ui.message, "did you mean power"));
+        press(s, ":job\r");
+        assert_int_equal(s->ui.view, VIEW_JOB);
+        press(s, ":seek 3\r");
+        assert_non_null(strstr(s->ui.message, "live"));
+        assert_int_equal(s->ui.request.what, REQUEST_NONE);
+        press(s, ":qiut\r");
+        assert_non_null(strstr(s->ui.message, "quit"));
+        press(s, ":exit\r");
+        assert_int_equal(s->ui.request.what, REQUEST_QUIT);
+        close_scene(s);
+}
+
+/* A signal needs a yes, and --read-only forbids even the question. */
+static void signals_are_asked_for(void **state UNUSED)
+{
+        struct scene *s = calloc(1, sizeof(*s));
+        scene_jobs(s);
+        finish_open(s);
+        press(s, "4x");
+        assert_int_equal(s->ui.prompt, PROMPT_SIGNAL);
+        press(s, "n");
+        assert_int_equal(s->ui.request.what, REQUEST_NONE);
+        press(s, "x\r");
+        assert_int_equal(s->ui.request.what, REQUEST_NONE);
+        press(s, "xy");
+        assert_int_equal(s->ui.request.what, REQUEST_SIGNAL);
+        assert_int_equal(s->ui.request.pid, 4101);
+        s->ui.request = (struct ui_request){0};
+        s->data.read_only = true;
+        press(s, "xy");
+        assert_int_equal(s->ui.request.what, REQUEST_NONE);
+        close_scene(s);
+}
+
+/* Health that changes is logged once, with the time. */
+static void health_changes_are_logged(void **state UNUSED)
+{
+        struct scene *s = calloc(1, sizeof(*s));
+        scene_fleet8(s);
+        finish_open(s);
+        assert_int_equal(s->ui.n_log, 0);
+        set(&s->rows[2], METRIC_REMAP_FAILURE, 1);
+        compute_rows(s);
+        for (int i = 0; i < 3; i++) {
+                s->frame.wall_ns += NS_PER_S;
+                assert_int_equal(ui_update(&s->ui, &s->data), 0);
+        }
+        assert_int_equal(s->ui.n_log, 1);
+        assert_non_null(strstr(s->ui.log[0].text, "GPU 2 is CRIT, was OK"));
+        close_scene(s);
+}
+
+/* The choice stays with the GPU when the order changes. */
+static void choice_follows(void **state UNUSED)
+{
+        struct scene *s = calloc(1, sizeof(*s));
+        scene_fleet8(s);
+        finish_open(s);
+        press(s, "jj");
+        char label[ENTITY_LABEL_MAX];
+        strcpy(label, ui_chosen(&s->ui, &s->data)->sample.who->label);
+        press(s, "s");
+        assert_string_equal(ui_chosen(&s->ui, &s->data)->sample.who->label, label);
+        press(s, "r");
+        assert_string_equal(ui_chosen(&s->ui, &s->data)->sample.who->label, label);
+        close_scene(s);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(goldens),
+            cmocka_unit_test(survives_any_key),
+            cmocka_unit_test(commands_work),
+            cmocka_unit_test(signals_are_asked_for),
+            cmocka_unit_test(health_changes_are_logged),
+            cmocka_unit_test(choice_follows),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
