@@ -1,7 +1,8 @@
 /* assay top: the live dashboard. Joins the feed, the views and the terminal. */
 #include "base/clock.h"
-#include "cmd/command.h"
+#include "cmd/host.h"
 #include "cmd/prefs.h"
+#include "life/beat.h"
 #include "pipeline/feed.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
@@ -32,6 +33,9 @@ struct top {
         bool own_tty; /* opened by us */
         bool dirty, quit;
         int64_t drawn_ns;
+        struct host_view *host; /* NULL when it is not shown */
+        struct host_panel panel;
+        struct beat beat; /* of the host */
 };
 
 static bool has_utf8(void)
@@ -74,6 +78,7 @@ static struct ui_data gather(struct top *t)
             .speed = s->speed,
             .position_ns = s->position_ns,
             .duration_ns = s->duration_ns,
+            .host = t->host ? &t->panel : NULL,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
         };
 }
@@ -245,10 +250,26 @@ static bool ages_show(const struct feed_status *s)
 
 static int wait_ms(const struct top *t)
 {
+        int64_t now = clock_mono_ns();
         int64_t wait = t->dirty                ? t->drawn_ns + FRAME_NS - clock_mono_ns()
                        : ages_show(&t->status) ? NS_PER_S / 2
                                                : NS_PER_S;
+        if (t->host)
+                wait = MIN(wait, beat_remaining(&t->beat, now));
         return (int)MAX((wait + NS_PER_MS - 1) / NS_PER_MS, (int64_t)0);
+}
+
+/* The host keeps its own beat: a source that hangs does not make it old. */
+static int tick_host(struct top *t, struct err *err)
+{
+        struct host *h;
+        beat_take(&t->beat, clock_mono_ns());
+        int r = host_view_tick(t->host, &h, err);
+        if (r < 0)
+                return r;
+        fill_host_panel(h, &t->panel);
+        t->dirty = true;
+        return 0;
 }
 
 static void loop(struct top *t)
@@ -264,6 +285,8 @@ static void loop(struct top *t)
                         t->frame = feed_take(t->feed);
                         t->dirty = true;
                 }
+                if (t->host && beat_remaining(&t->beat, clock_mono_ns()) == 0)
+                        tick_host(t, NULL);
                 if (p[SIGNALS].revents)
                         take_signals(t);
                 if (p[KEYS].revents)
@@ -302,6 +325,20 @@ static int open_feed(struct top *t, struct err *err)
         };
         int r = prepare_pipeline(config, true, &fc.pipeline, err);
         return r < 0 ? r : feed_open(&fc, &t->feed, err);
+}
+
+static int open_host_view(struct top *t, struct err *err)
+{
+        if (!shows_host(t->config))
+                return 0;
+        int64_t poll_ns = host_poll(t->config, err);
+        if (poll_ns < 0)
+                return (int)poll_ns;
+        int r = open_host(t->config, &t->host, err);
+        if (r < 0)
+                return r;
+        beat_start(&t->beat, clock_mono_ns(), poll_ns);
+        return tick_host(t, err);
 }
 
 /* A source that fails at once is told on the shell's screen, not on ours. */
@@ -361,6 +398,7 @@ static void close_all(struct top *t)
 {
         screen_close(t->screen);
         feed_close(t->feed);
+        host_view_close(t->host);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);
@@ -377,6 +415,8 @@ static int run(const struct config *config)
         t.signals = open_signals();
         if (r == 0)
                 r = open_feed(&t, &err);
+        if (r == 0)
+                r = open_host_view(&t, &err);
         if (r == 0)
                 r = await_first(&t, &err);
         if (r == 0)
