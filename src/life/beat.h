@@ -1,7 +1,7 @@
 /*
- * The beat of a sampler: ticks at start, start + interval, start + 2 × interval, … A tick that takes
- * too long makes later ones be skipped; it never makes them bunch, and it never moves the others.
- * Arithmetic only, but for beat_sleep: tests give their own clock.
+ * The beat of a sampler: ticks at start, start + interval, start + 2 × interval, … A tick that
+ * takes too long makes later ones be skipped; it never makes them bunch, and it never moves the
+ * others. Arithmetic only, but for beat_sleep: tests give their own clock.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct beat {
         uint64_t next;   /* the number of the tick to come */
         uint64_t asked;  /* ticks whose time has come */
         uint64_t taken;  /* ticks that were begun */
-        uint64_t late;   /* of those taken, begun more than a tenth of the interval after their time */
+        uint64_t late;   /* of those taken: begun over a tenth of the interval behind time */
         uint64_t missed; /* ticks that were skipped: asked = taken + missed */
 };
 

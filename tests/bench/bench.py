@@ -88,7 +88,14 @@ def bench_start(_tmp):
     line("  the difference", f"{(ours - empty) * 1e3:.2f} ms", "at most 5")
 
 
-BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start}
+def bench_host(_tmp):
+    """The host's levels beside ps, psutil and htop; and a large process under --pss."""
+    here = pathlib.Path(__file__).resolve().parent
+    subprocess.run([sys.executable, here / "host_bench.py", BUILD], check=True)
+    subprocess.run([sys.executable, here / "pss_bench.py", BUILD], check=True)
+
+
+BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "host": bench_host}
 
 
 def main():
