@@ -22,6 +22,7 @@ struct report {
         size_t n;
         bool counters;
         bool nothing; /* there is no GPU at all */
+        bool kernel;  /* all GPUs here are shown by the kernel */
 };
 
 static void examine(const struct config *config, struct doctor *d, struct report *r)
@@ -42,7 +43,9 @@ static void examine(const struct config *config, struct doctor *d, struct report
                 c->run(d, &r->results[r->n]);
                 r->counters |= r->results[r->n].counters;
         }
-        r->nothing = doctor_no_nvidia(d) && d->n_pci == 0;
+        bool nvidia = !doctor_no_nvidia(d) || d->n_pci > 0;
+        r->kernel = d->n_drm > 0 && !nvidia;
+        r->nothing = d->n_drm == 0 && !nvidia;
 }
 
 /* Writes text after what stands on the line already, broken at blanks, further lines indented. */
@@ -82,6 +85,11 @@ static void conclude(const struct report *r, char *buf, size_t size)
                     "Without a GPU, assay shows what others measured: a capture (--source FILE), "
                     "an exporter (--source http://HOST:9400/metrics), or the DCGM engine of "
                     "another machine (--backend dcgm --dcgm-host HOST).");
+        else if (r->kernel)
+                snprintf(
+                    buf, size,
+                    "AMD's and Intel's GPUs can be read through the kernel (--backend drm). It "
+                    "has no SM and tensor counters, so what a busy GPU does stays unknown.");
         else
                 snprintf(
                     buf, size,
@@ -152,7 +160,7 @@ static int run(const struct config *config)
                 write_text(&r, width, &out);
         strbuf_flush(&out, STDOUT_FILENO);
         strbuf_finish(&out);
-        return r.counters ? EXIT_FINE : EXIT_NO_SOURCE;
+        return r.counters || r.kernel ? EXIT_FINE : EXIT_NO_SOURCE;
 }
 
 const struct command command_doctor = {

@@ -121,7 +121,7 @@ static int write_all(const struct config *config, struct host_view *view, struct
                 r = open_pipeline(config, true, p, err);
         if (r == 0)
                 r = seek_start(config, *p, &frame, err);
-        if (r > 0)
+        if (r > 0 && frame)
                 r = write_frame(config, frame, out, err);
         if (view && (r == 0 || may_be_alone(config, r)))
                 r = add_host(config, view, begun, frame, out, err);

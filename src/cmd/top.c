@@ -1,5 +1,6 @@
 /* assay top: the live dashboard. Joins the feed, the views and the terminal. */
 #include "base/clock.h"
+#include "cmd/checkup.h"
 #include "cmd/host.h"
 #include "cmd/prefs.h"
 #include "life/beat.h"
@@ -27,11 +28,13 @@ struct top {
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
+        struct checkup *checkup; /* NULL until the log is looked at */
+        bool checked;            /* it has ended */
         struct feed_status status;
         const struct frame *frame;
         int tty, signals;
         bool own_tty; /* opened by us */
-        bool dirty, quit;
+        bool dirty, quit, told_trouble;
         int64_t drawn_ns;
         struct host_view *host; /* NULL when it is not shown */
         struct host_panel panel;
@@ -64,6 +67,10 @@ static struct ui_data gather(struct top *t)
             [FEED_FAILED] = SOURCE_FAILED,
         };
         const struct feed_status *s = &t->status;
+        const struct ui_check *checks = NULL;
+        size_t n_checks = 0;
+        if (t->checkup)
+                t->checked = checkup_results(t->checkup, &checks, &n_checks);
         return (struct ui_data){
             .frame = t->frame,
             .trends = feed_trends(t->feed),
@@ -80,6 +87,9 @@ static struct ui_data gather(struct top *t)
             .duration_ns = s->duration_ns,
             .host = t->host ? &t->panel : NULL,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
+            .checks = checks,
+            .n_checks = n_checks,
+            .checking = t->checkup && !t->checked,
         };
 }
 
@@ -228,9 +238,31 @@ static void take_keys(struct top *t)
         }
 }
 
+/* Lines nobody could read are told once, in the log. */
+static void note_trouble(struct top *t)
+{
+        const struct source_trouble *trouble = &t->status.trouble;
+        unsigned long long lines = trouble->skipped + trouble->cut + trouble->too_long;
+        if (t->told_trouble || lines == 0)
+                return;
+        t->told_trouble = true;
+        ui_log(&t->ui, t->frame ? t->frame->wall_ns : 0, INK_WARN,
+               "%llu lines could not be understood, the first at line %llu", lines,
+               (unsigned long long)trouble->first_line);
+}
+
+/* A capture says nothing about this machine, so only a live source brings the doctor. */
+static void call_doctor(struct top *t)
+{
+        if (t->ui.view == VIEW_LOG && !t->status.replay && !t->checkup)
+                t->checkup = checkup_start(t->config);
+}
+
 static void draw(struct top *t)
 {
+        call_doctor(t);
         struct ui_data data = gather(t);
+        note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
                 t->quit = true;
                 return;
@@ -250,12 +282,14 @@ static bool ages_show(const struct feed_status *s)
 
 static int wait_ms(const struct top *t)
 {
-        int64_t now = clock_mono_ns();
+        /* A doctor at work is looked at now and then. */
+        if (!t->dirty && t->checkup && !t->checked)
+                return 200;
         int64_t wait = t->dirty                ? t->drawn_ns + FRAME_NS - clock_mono_ns()
                        : ages_show(&t->status) ? NS_PER_S / 2
                                                : NS_PER_S;
         if (t->host)
-                wait = MIN(wait, beat_remaining(&t->beat, now));
+                wait = MIN(wait, beat_remaining(&t->beat, clock_mono_ns()));
         return (int)MAX((wait + NS_PER_MS - 1) / NS_PER_MS, (int64_t)0);
 }
 
@@ -293,7 +327,8 @@ static void loop(struct top *t)
                         take_keys(t);
                 if (p[KEYS].revents & (POLLHUP | POLLERR))
                         t->quit = true;
-                t->dirty = t->dirty || (n == 0 && ages_show(&t->status));
+                bool checking = t->checkup && !t->checked;
+                t->dirty = t->dirty || (n == 0 && (checking || ages_show(&t->status)));
                 if (t->dirty && !t->quit && clock_mono_ns() - t->drawn_ns >= FRAME_NS)
                         draw(t);
         }
@@ -399,6 +434,7 @@ static void close_all(struct top *t)
         screen_close(t->screen);
         feed_close(t->feed);
         host_view_close(t->host);
+        checkup_close(t->checkup);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);

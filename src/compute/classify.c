@@ -276,10 +276,21 @@ static struct margin find_margin(const struct inputs *in, enum workload now,
         return best;
 }
 
+/* A GPU that the kernel has suspended does nothing. */
+static bool is_asleep(const struct sample *s)
+{
+        return value_there(s->m[METRIC_ASLEEP]) && s->m[METRIC_ASLEEP].v > 0;
+}
+
 static struct verdict decide(const struct sample *s, const struct inputs *in,
                              const struct compute_options *o)
 {
         enum truth truth;
+        if (is_asleep(s))
+                return (struct verdict){.workload = WORKLOAD_IDLE,
+                                        .rule = WORKLOAD_IDLE,
+                                        .without_counters = true,
+                                        .inputs = METRIC_BIT(ASLEEP)};
         enum workload rule = cascade(in, &truth);
         struct verdict v = {.workload = rule, .rule = (uint8_t)rule};
         v.inputs = present_inputs(rule, in);

@@ -26,6 +26,8 @@ void check_hardware(const struct doctor *d, struct result *ret)
         else if (d->n_pci > 0)
                 result_say(ret, OUTCOME_WARN, "%zu NVIDIA device%s on the PCI bus, not in use",
                            d->n_pci, plural(d->n_pci));
+        else if (d->n_drm > 0)
+                result_say(ret, OUTCOME_NOTE, "there is no NVIDIA GPU here");
         else {
                 result_say(ret, OUTCOME_FAIL, "there is no NVIDIA GPU here");
                 result_remedy(ret, "in a container, start it with '--gpus all'; elsewhere, look at "

@@ -1,6 +1,7 @@
 #include "doctor/doctor.h"
 
 #include "doctor/checks.h"
+#include "read/drm_gpu.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -88,8 +89,20 @@ static size_t count_pci(const struct doctor *d)
         return n;
 }
 
+static size_t count_drm(const struct doctor *d)
+{
+        static struct drm_gpu gpus[DRM_GPUS_MAX];
+        struct drm_passed passed;
+        size_t n = 0;
+        drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
+        for (size_t i = 0; i < n; i++)
+                drm_forget_gpu(&gpus[i]);
+        return n;
+}
+
 void doctor_prepare(struct doctor *d)
 {
+        d->n_drm = count_drm(d);
         d->n_pci = count_pci(d);
         d->n_gpus = local_gpus_list(d->source.root, d->gpus, ARRAY_LEN(d->gpus));
         nvml_probe(&d->nvml);

@@ -31,6 +31,7 @@ struct doctor {
         struct local_gpu gpus[DCGM_GPUS_MAX]; /* as the driver lists them */
         size_t n_gpus;
         size_t n_pci; /* NVIDIA GPUs on the PCI bus */
+        size_t n_drm; /* GPUs with a driver of the kernel's own */
 };
 
 struct check {

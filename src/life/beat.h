@@ -11,10 +11,11 @@
 struct beat {
         int64_t start_ns; /* CLOCK_MONOTONIC of tick 0 */
         int64_t interval_ns;
-        uint64_t next;   /* the number of the tick to come */
-        uint64_t asked;  /* ticks whose time has come */
-        uint64_t taken;  /* ticks that were begun */
-        uint64_t late;   /* of those taken: begun over a tenth of the interval behind time */
+        uint64_t next;  /* the number of the tick to come */
+        uint64_t asked; /* ticks whose time has come */
+        uint64_t taken; /* ticks that were begun */
+        uint64_t
+            late; /* of those taken, begun more than a tenth of the interval after their time */
         uint64_t missed; /* ticks that were skipped: asked = taken + missed */
 };
 

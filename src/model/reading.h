@@ -16,6 +16,7 @@ enum dialect {
         DIALECT_COLUMNS,   /* our CSV columns */
         DIALECT_CANON,     /* our own metric names, SI units: JSON lines */
         DIALECT_NVML,      /* our names for NVML's and GPM's values */
+        DIALECT_DRM,       /* files of sysfs and fdinfo, and fields of AMD's firmware table */
         DIALECT_COUNT
 };
 

@@ -43,8 +43,8 @@ const char *bottleneck_name(enum bottleneck bottleneck);
 const char *workload_rule(enum workload workload);
 
 /* A set of metrics, one bit each. */
-typedef uint64_t metric_set;
-_Static_assert(METRIC_COUNT <= 64, "metric_set needs more bits");
+__extension__ typedef unsigned __int128 metric_set;
+_Static_assert(METRIC_COUNT <= 128, "metric_set needs more bits");
 #define METRIC_BIT(id) ((metric_set)1 << METRIC_##id)
 
 /* The smallest change of one input that would change the class. */

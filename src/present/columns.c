@@ -112,18 +112,28 @@ static void put_text(struct strbuf *out, const char *s)
         strbuf_putc(out, '"');
 }
 
+/* Past the words that name the maker or the brand and not the GPU. */
+static const char *skip_brand(const char *s)
+{
+        static const char *const brands[] = {"NVIDIA ", "AMD ", "Intel ", "Instinct ", "Arc "};
+        for (size_t i = 0; i < ARRAY_LEN(brands); i++) {
+                if (strncmp(s, brands[i], strlen(brands[i])) == 0)
+                        s += strlen(brands[i]);
+                s += strspn(s, " ");
+        }
+        return strncmp(s, "Radeon RX", 9) == 0 ? s + 7 : s;
+}
+
 size_t model_short_name(const char *model, char *buf, size_t size)
 {
-        const char *s = model;
-        if (strncmp(s, "NVIDIA ", 7) == 0)
-                s += 7;
-        s += strspn(s, " ");
-        if (strncmp(s, "RTX", 3) == 0) {
-                const char *digits = s + 3 + strspn(s + 3, " ");
+        const char *s = skip_brand(model);
+        size_t series = strncmp(s, "RTX", 3) == 0 ? 3 : strncmp(s, "RX", 2) == 0 ? 2 : 0;
+        if (series > 0) {
+                const char *digits = s + series + strspn(s + series, " ");
                 size_t n = strspn(digits, "0123456789");
                 if (n > 0)
-                        return (size_t)snprintf(buf, size, "RTX%.*s", (int)MIN(n, (size_t)8),
-                                                digits);
+                        return (size_t)snprintf(buf, size, "%.*s%.*s", (int)series, s,
+                                                (int)MIN(n, (size_t)8), digits);
         }
         size_t n = MIN(strcspn(s, " -"), size - 1);
         return (size_t)(n > 0 ? snprintf(buf, size, "%.*s", (int)n, s)

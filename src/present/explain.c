@@ -29,7 +29,8 @@ static void put_missing(const struct row *row, struct strbuf *out)
         }
 }
 
-/* A blank counter comes later or not at all; an absent one needs another source. */
+/* Only the kernel tells of sleep. A blank counter comes later or not at all; an absent one needs
+ * another source. */
 static void put_remedy(const struct row *row, struct strbuf *out)
 {
         bool blank = false;
@@ -38,7 +39,10 @@ static void put_remedy(const struct row *row, struct strbuf *out)
                     row->sample.m[m].state == STATE_BLANK)
                         blank = true;
         }
-        if (blank)
+        bool kernel = value_there(row->sample.m[METRIC_ASLEEP]);
+        if (kernel)
+                strbuf_puts(out, "; the kernel has no such counters for this GPU");
+        else if (blank)
                 strbuf_puts(out,
                             "; the source left them blank here, as DCGM does in its first round");
         else
@@ -68,6 +72,10 @@ void explain_verdict(const struct row *row, struct strbuf *out)
                 strbuf_puts(out, ": missing ");
                 put_missing(row, out);
                 put_remedy(row, out);
+                return;
+        }
+        if (v->inputs & METRIC_BIT(ASLEEP)) {
+                strbuf_puts(out, ": asleep, and not read further so that it stays so");
                 return;
         }
         if (v->without_counters)

@@ -36,7 +36,8 @@ static void fill_model(char *buf, size_t size, const struct row *row)
 
 static void fill_class(char *buf, size_t size, const struct row *row)
 {
-        snprintf(buf, size, "%s", workload_status(row->verdict.workload));
+        bool asleep = row->verdict.inputs & METRIC_BIT(ASLEEP);
+        snprintf(buf, size, "%s", asleep ? "asleep" : workload_status(row->verdict.workload));
 }
 
 static void fill_health(char *buf, size_t size, const struct row *row)

@@ -174,6 +174,14 @@ static const struct map_row columns[] = {
     MAP_TEXT("job", JOB),
 };
 
+#define DRM_TEXT(name, text) MAP_TEXT(name, text),
+#define DRM(name, metric, conversion) MAP_METRIC(name, metric, conversion),
+static const struct map_row drm[] = {
+#include "translate/drm.def"
+};
+#undef DRM
+#undef DRM_TEXT
+
 #define METRIC(id, name, kind, unit, group, help) MAP_METRIC(name, id, unit),
 static const struct map_row canon[] = {
 #include "model/metrics.def"
@@ -183,13 +191,23 @@ static const struct map_row canon[] = {
 };
 #undef METRIC
 
+#define NVML_TEXT(name, text) MAP_TEXT(name, text),
+#define NVML(name, metric, conversion) MAP_METRIC(name, metric, conversion),
+static const struct map_row nvml[] = {
+#include "translate/nvml.def"
+};
+#undef NVML
+#undef NVML_TEXT
+
 static const struct map maps[DIALECT_COUNT] = {
     [DIALECT_DMON] = {dmon, ARRAY_LEN(dmon)},
     [DIALECT_DCGM] = {dcgm, ARRAY_LEN(dcgm)},
     [DIALECT_SMI_DMON] = {smi_dmon, ARRAY_LEN(smi_dmon)},
     [DIALECT_SMI_QUERY] = {smi_query, ARRAY_LEN(smi_query)},
     [DIALECT_COLUMNS] = {columns, ARRAY_LEN(columns)},
+    [DIALECT_DRM] = {drm, ARRAY_LEN(drm)},
     [DIALECT_CANON] = {canon, ARRAY_LEN(canon)},
+    [DIALECT_NVML] = {nvml, ARRAY_LEN(nvml)},
 };
 
 #define DCGM_TEXT(id, old_name, new_name, column, text)

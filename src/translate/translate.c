@@ -50,6 +50,22 @@ static double clamp_ratio(double v)
         return v < 0 ? 0 : v > 1 ? 1 : v;
 }
 
+/* Groups of reasons as the bits that NVIDIA's driver has for the same. */
+static double drm_throttle(double v)
+{
+        static const unsigned bits[] = {
+            0x04, /* power: software power cap */
+            0x08, /* current: hardware slowdown */
+            0x20, /* heat: software thermal slowdown */
+            0x40, /* the board asks: hardware thermal slowdown */
+            0x00, /* others have no bit */
+        };
+        unsigned groups = v < 32 ? (unsigned)v : 0, reasons = 0;
+        for (size_t i = 0; i < ARRAY_LEN(bits); i++)
+                reasons |= groups & (1u << i) ? bits[i] : 0;
+        return reasons;
+}
+
 static double convert(enum conversion conversion, double v)
 {
         switch (conversion) {
@@ -70,6 +86,15 @@ static double convert(enum conversion conversion, double v)
         case CONVERT_MILLIWATTS:
         case CONVERT_MILLIJOULES:
                 return v / 1000.0;
+        case CONVERT_MICROWATTS:
+        case CONVERT_MICROJOULES:
+                return v / 1e6;
+        case CONVERT_MILLICELSIUS:
+                return v / 1000.0;
+        case CONVERT_JOULES_16:
+                return v / 65536.0;
+        case CONVERT_DRM_THROTTLE:
+                return drm_throttle(v);
         case CONVERT_FLAG:
                 return v > 0 ? 1 : 0;
         case CONVERT_SCORE:
@@ -93,8 +118,9 @@ static bool sensible(enum conversion conversion, double v)
 {
         if (LIKELY(v >= 0))
                 return v <= DBL_MAX;
-        return v >= -DBL_MAX && (conversion == CONVERT_CELSIUS || conversion == CONVERT_RATIO ||
-                                 conversion == CONVERT_PERCENT);
+        return v >= -DBL_MAX &&
+               (conversion == CONVERT_CELSIUS || conversion == CONVERT_MILLICELSIUS ||
+                conversion == CONVERT_RATIO || conversion == CONVERT_PERCENT);
 }
 
 static void set_value(struct value *to, const struct raw *raw, enum conversion conversion)
@@ -116,7 +142,8 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
         for (size_t i = 0; i < b->n_metrics; i++) {
                 struct target t = b->metrics[i];
                 struct value *to = &ret->m[t.to];
-                if (LIKELY(!value_there(*to)))
+                /* A field the source does not have is no reason; another field's may be. */
+                if (LIKELY(!value_there(*to)) && reading->values[t.field].state != STATE_NONE)
                         set_value(to, &reading->values[t.field], t.conversion);
         }
 }

@@ -18,9 +18,13 @@ enum conversion {
         CONVERT_KB_PER_S, /* decimal */
         CONVERT_WATTS,
         CONVERT_MILLIWATTS,
+        CONVERT_MICROWATTS,
         CONVERT_JOULES,
         CONVERT_MILLIJOULES,
+        CONVERT_MICROJOULES,
+        CONVERT_JOULES_16, /* 2^-16 J */
         CONVERT_CELSIUS,
+        CONVERT_MILLICELSIUS,
         CONVERT_HERTZ,
         CONVERT_MHZ,
         CONVERT_COUNT,
@@ -28,6 +32,7 @@ enum conversion {
         CONVERT_NUMBER,
         CONVERT_FLAG,
         CONVERT_BITS,
+        CONVERT_DRM_THROTTLE, /* the drm source's groups of reasons */
 };
 
 /* Where one field of a schema goes. */

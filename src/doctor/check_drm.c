@@ -1,0 +1,94 @@
+/* AMD's and Intel's GPUs, which the kernel shows to everyone. */
+#include "doctor/checks.h"
+
+#include "base/strbuf.h"
+#include "read/drm_gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Engine times of processes came with these kernels. */
+static const struct {
+        enum drm_kind kind;
+        const char *driver;
+        unsigned major, minor;
+} since[] = {
+    {DRM_KIND_AMDGPU, "amdgpu", 5, 14},
+    {DRM_KIND_I915, "i915", 5, 19},
+    {DRM_KIND_XE, "xe", 6, 11},
+};
+
+static void no_gpu(const struct drm_passed *passed, struct result *ret)
+{
+        if (passed->unreachable == 0) {
+                result_say(ret, OUTCOME_NOTE, "no AMD or Intel GPU");
+                return;
+        }
+        result_say(ret, OUTCOME_WARN, "%u GPU%s in /sys, and no node of any in /dev/dri",
+                   passed->unreachable, passed->unreachable == 1 ? "" : "s");
+        result_remedy(ret, "start the container with --device /dev/dri");
+}
+
+/* True when the kernel is older than what the GPU's driver needs to tell of processes. */
+static bool too_old(const struct doctor *d, const struct drm_gpu *gpu, struct result *ret)
+{
+        char release[64] = "";
+        unsigned major, minor;
+        if (!doctor_read(d, "/proc/sys/kernel/osrelease", release, sizeof(release)) ||
+            sscanf(release, "%u.%u", &major, &minor) != 2)
+                return false;
+        for (size_t i = 0; i < ARRAY_LEN(since); i++) {
+                bool old =
+                    major < since[i].major || (major == since[i].major && minor < since[i].minor);
+                if (since[i].kind != gpu->kind || !old)
+                        continue;
+                result_say(ret, OUTCOME_WARN,
+                           "%s of Linux %u.%u does not tell what each process does",
+                           since[i].driver, major, minor);
+                result_remedy(ret, "Linux %u.%u or newer does; the rest can be read",
+                              since[i].major, since[i].minor);
+                return true;
+        }
+        return false;
+}
+
+/* Reading needs no node; using the GPU does, and a closed node is a common reason for no load. */
+static bool node_is_closed(const struct doctor *d, const struct drm_gpu *gpu, struct result *ret)
+{
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/dev/dri/%s", d->source.root, gpu->render);
+        if (access(path, F_OK) != 0 || access(path, R_OK | W_OK) == 0)
+                return false;
+        result_say(ret, OUTCOME_WARN,
+                   "%s: you may read its values, but not use it: /dev/dri/%s is closed to you",
+                   gpu->pci, gpu->render);
+        result_remedy(ret, "join the groups that own the node: 'sudo usermod -aG render,video "
+                           "$USER', then log in again");
+        return true;
+}
+
+void check_drm(const struct doctor *d, struct result *ret)
+{
+        static struct drm_gpu gpus[DRM_GPUS_MAX];
+        struct drm_passed passed;
+        struct strbuf list = {0};
+        size_t n = 0, asleep = 0;
+        bool told = false;
+        drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
+        if (n == 0)
+                no_gpu(&passed, ret);
+        for (size_t i = 0; i < n; i++) {
+                asleep += drm_is_suspended(&gpus[i]) == 1;
+                if (i < 4)
+                        strbuf_putf(&list, "%s%.60s (%s)", i ? ", " : "", gpus[i].model,
+                                    gpus[i].driver);
+                told = told || node_is_closed(d, &gpus[i], ret) || too_old(d, &gpus[i], ret);
+                drm_forget_gpu(&gpus[i]);
+        }
+        if (n > 4)
+                strbuf_putf(&list, " and %zu more", n - 4);
+        if (n > 0 && !told)
+                result_say(ret, OUTCOME_OK, "%s%s: use --backend drm", strbuf_str(&list),
+                           asleep ? ", asleep" : "");
+        strbuf_finish(&list);
+}

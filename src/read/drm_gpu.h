@@ -1,0 +1,100 @@
+/* GPUs with a Linux DRM driver: which there are, and the values the kernel gives of each. */
+#pragma once
+
+#include "base/err.h"
+#include "read/drm_file.h"
+#include "read/drm_gpu_metrics.h"
+
+#define DRM_GPUS_MAX 128
+
+enum drm_field {
+#define DRM_FIELD(id, name) DRM_##id,
+#include "read/drm_fields.def"
+#undef DRM_FIELD
+        DRM_FIELD_COUNT
+};
+
+const char *drm_field_name(enum drm_field field);
+
+enum drm_kind { DRM_KIND_AMDGPU, DRM_KIND_I915, DRM_KIND_XE, DRM_KIND_OTHER };
+
+/* Why clocks are held down, whatever the driver: bits of DRM_THROTTLE. */
+enum drm_throttle {
+        DRM_THROTTLE_POWER = 1,
+        DRM_THROTTLE_CURRENT = 2,
+        DRM_THROTTLE_THERMAL = 4,
+        DRM_THROTTLE_PROCHOT = 8, /* the board asks for it */
+        DRM_THROTTLE_OTHER = 16,
+};
+
+/* A counter and when it was read, for its rate. */
+struct drm_counter {
+        bool there;
+        double v;
+        int64_t mono_ns;
+};
+
+enum drm_residency { DRM_RESIDENCY_COUNT = 5 };
+
+struct drm_gpu {
+        enum drm_kind kind;
+        char pci[24];    /* "0000:03:00.0", or the device's own name when it is not on PCI */
+        char card[16];   /* "card0"; may be empty */
+        char render[16]; /* "renderD128"; may be empty */
+        char driver[48]; /* "amdgpu", with the module's version where it has one */
+        char model[80];
+        char uuid[48]; /* "GPU-" and amdgpu's unique id; empty where there is none */
+        char serial[32];
+        char partition[16]; /* amdgpu: "SPX", "CPX"; empty where it cannot be divided */
+        uint16_t vendor, device;
+        uint8_t revision;
+        char path[1024]; /* of the device's folder, links resolved */
+        /* Folders, -1 for none: the device, its card, hwmon, where its PCIe link ends, Intel's GT.
+         */
+        int dir, card_dir, hwmon, link, gt;
+        uint8_t temp_gpu, temp_junction, temp_mem; /* hwmon channels; 0 for none */
+
+        struct drm_counter energy, xgmi_read, xgmi_write;
+        struct drm_counter residency[DRM_RESIDENCY_COUNT];
+        int64_t slow_ns; /* when the slow values below were read; 0 for never */
+        struct raw slow[DRM_FIELD_COUNT];
+        int64_t read_ns;     /* when the values below were read; 0 for never */
+        int64_t back_off_ns; /* how long to leave an unused GPU alone, so that it can fall asleep */
+        struct raw last[DRM_FIELD_COUNT];
+        struct gpu_metrics table;
+        bool has_table;
+        enum gm_result table_result; /* why there is none */
+};
+
+/* What discovery passed over, for messages. */
+struct drm_passed {
+        unsigned nvidia;      /* left to NVML */
+        unsigned display;     /* no render node: they show pictures only */
+        unsigned unreachable; /* their nodes are not in /dev/dri, as in a container */
+};
+
+/* Finds GPUs below root, ordered by PCI address. 0 or a negative errno. */
+int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *ret_n,
+                  struct drm_passed *ret_passed);
+/* Closes the folders. */
+void drm_forget_gpu(struct drm_gpu *gpu);
+
+/* 1 suspended, 0 awake, negative errno when the device is gone. Never wakes it. */
+int drm_is_suspended(const struct drm_gpu *gpu);
+/*
+ * How long the GPU has to be left alone before the kernel may suspend it; 0 when it never does.
+ * Every read puts the suspension off.
+ */
+int64_t drm_suspend_delay_ns(const struct drm_gpu *gpu);
+/* Fills cells[DRM_FIELD_COUNT] with all that sysfs gives. The GPU must be awake. */
+void drm_read_gpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
+/* The parts of it. */
+void drm_read_hwmon(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
+void drm_read_amdgpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
+void drm_read_intel(struct drm_gpu *gpu, struct raw *cells);
+/* The rate of a counter since its last reading; missing the first time and after a reset. */
+struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns);
+/* Error counts and retired pages, which cost more to ask for. */
+void drm_read_errors(const struct drm_gpu *gpu, struct raw *cells);
+/* Texts about a GPU that only amdgpu has. */
+void drm_identify_amdgpu(struct drm_gpu *gpu);
