@@ -56,6 +56,58 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
         return host_view_open(&hc, ret, err);
 }
 
+bool shows_host(const struct config *config)
+{
+        return config_flag(config, OPT_HOST) || !config_is_set(config, OPT_SOURCE);
+}
+
+static void fill_levels(const struct host *h, struct host_panel *ret)
+{
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                const struct value *f = h->levels[l].f;
+                if (!h->levels[l].present)
+                        continue;
+                ret->level[ret->n_levels++] = (struct host_level){
+                    .name = level_name(l),
+                    .cpu = f[FIGURE_CPU],
+                    .cpu_ratio = f[FIGURE_CPU_SHARE],
+                    .memory = f[FIGURE_MEMORY],
+                    .memory_limit = f[FIGURE_MEMORY_LIMIT],
+                    .read = f[FIGURE_READ],
+                    .write = f[FIGURE_WRITE],
+                    .processes = f[FIGURE_PROCESSES],
+                    .threads = f[FIGURE_THREADS],
+                };
+        }
+}
+
+void fill_host_panel(const struct host *h, struct host_panel *ret)
+{
+        const struct value *v = h->system, *f = h->levels[LEVEL_SYSTEM].f;
+        *ret = (struct host_panel){
+            .hostname = h->levels[LEVEL_SYSTEM].name,
+            .n_cores = h->n_cores,
+            .cpu = f[FIGURE_CPU_SHARE],
+            .load1 = v[SYSTEM_LOAD_1],
+            .load5 = v[SYSTEM_LOAD_5],
+            .load15 = v[SYSTEM_LOAD_15],
+            .memory_used = v[SYSTEM_MEM_USED],
+            .memory_total = v[SYSTEM_MEM_TOTAL],
+            .swap_used = v[SYSTEM_SWAP_USED],
+            .swap_total = v[SYSTEM_SWAP_TOTAL],
+            .psi_cpu = v[SYSTEM_PSI_CPU],
+            .psi_memory = v[SYSTEM_PSI_MEMORY],
+            .psi_io = v[SYSTEM_PSI_IO],
+            .disk_read = f[FIGURE_READ],
+            .disk_write = f[FIGURE_WRITE],
+            .net_rx = v[SYSTEM_NET_RX],
+            .net_tx = v[SYSTEM_NET_TX],
+        };
+        for (size_t i = 0; i < h->n_cores; i++)
+                ret->core[i] = h->cores[i].util;
+        fill_levels(h, ret);
+}
+
 struct host_exporter {
         struct host_view *view;
         struct beat beat;
@@ -66,7 +118,7 @@ struct host_exporter {
         uint64_t ticks_left; /* 0 for no limit */
 };
 
-static int64_t host_poll(const struct config *config, struct err *err)
+int64_t host_poll(const struct config *config, struct err *err)
 {
         double poll =
             config_is_set(config, OPT_POLL) ? config_number(config, OPT_POLL) : POLL_DEFAULT_S;
@@ -139,11 +191,13 @@ int export_host(const struct config *config)
             .follows_target = config_is_set(config, OPT_PID),
             .ticks_left = (uint64_t)config_number(config, OPT_COUNT),
         };
+        struct life_watch *watch = NULL;
         int64_t poll = host_poll(config, &err);
         int r = poll < 0 ? (int)poll : open_host(config, &e.view, &err);
         if (r == 0) {
-                life_watch_signals(NULL, NULL, NULL);
+                life_watch_signals(NULL, NULL, &watch);
                 r = stream_host(&e, poll, &err);
+                life_unwatch(watch);
         }
         if (e.beat.missed > 0 && r == 0)
                 notice("%llu of %llu ticks were missed, because one took longer than --poll",

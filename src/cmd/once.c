@@ -68,12 +68,6 @@ static int write_frame(const struct config *config, const struct frame *frame, s
 /* The shortest time over which the host's rates mean something. */
 #define HOST_WINDOW_NS (250 * NS_PER_MS)
 
-/* A capture comes from another machine or another day: this host says nothing about it. */
-static bool shows_host(const struct config *config)
-{
-        return config_flag(config, OPT_HOST) || !config_is_set(config, OPT_SOURCE);
-}
-
 static void write_host(const struct config *config, const struct host *h, bool alone,
                        struct strbuf *out)
 {

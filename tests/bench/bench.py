@@ -88,6 +88,13 @@ def bench_start(_tmp):
     line("  the difference", f"{(ours - empty) * 1e3:.2f} ms", "at most 5")
 
 
+def bench_host(_tmp):
+    """The host's levels beside ps, psutil and htop; and a large process under --pss."""
+    here = pathlib.Path(__file__).resolve().parent
+    subprocess.run([sys.executable, here / "host_bench.py", BUILD], check=True)
+    subprocess.run([sys.executable, here / "pss_bench.py", BUILD], check=True)
+
+
 def bench_nvml(_tmp):
     print("the nvml source beside a bare loop of the same calls: CPU at most 1.15 times at 10 Hz, 30 MB")
     if subprocess.run([BUILD / "tests/nvml_floor", "0.1", "0"], capture_output=True).returncode != 0:
@@ -103,7 +110,7 @@ def bench_top(_tmp):
 
 
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
-           "nvml": bench_nvml}
+           "nvml": bench_nvml, "host": bench_host}
 
 
 def main():

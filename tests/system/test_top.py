@@ -222,6 +222,14 @@ def test_views_by_key_and_command(terminal):
     assert t.intact() == 0
 
 
+def test_host_view_fills(terminal):
+    t = terminal(width=100, height=30)
+    t.start(f"{TOUR_ARGS} --host --view host", show="5 Host")
+    t.wait("load")
+    screen = t.wait("system")
+    assert "user" in screen and "Threads" in screen
+
+
 def test_filter(terminal):
     t = terminal()
     t.start(f"{TOUR_ARGS} --at 42 --speed 0.01")

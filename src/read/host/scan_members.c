@@ -260,7 +260,7 @@ void members_decide(struct scanner *s, struct scan_process *p)
         }
         p->levels = (uint8_t)levels;
         /* Who joins is counted from here, so here its counters must be known. */
-        if (levels && p->read_at != s->tick && scan_read_stat(s, p) < 0)
+        if ((levels & ~p->levels_before) && p->read_at != s->tick && scan_read_stat(s, p) < 0)
                 p->seen = s->tick - 1;
         const struct scan_process *q = levels ? NULL : parent_of(s, p);
         p->beside = q && q->levels;
