@@ -75,6 +75,7 @@ struct scan_process {
         bool holds_gpu;
         bool denied; /* the user may not look into it */
         uint64_t inode;
+        int64_t born_ns; /* when it was first seen; 0 when it was there before the first scan */
         int64_t looked_ns;
 };
 

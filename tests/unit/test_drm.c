@@ -224,6 +224,31 @@ static void uses_of_processes(void **state UNUSED)
         assert_int_equal(system(command), 0);
 }
 
+/* A process that opens the GPU some time after it was first seen is found. */
+static void late_openers(void **state UNUSED)
+{
+        static struct drm_scan scan;
+        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        char root[] = "/tmp/test_drm.XXXXXX";
+        assert_non_null(mkdtemp(root));
+        write_file(root, "proc/100/fd/none", "");
+        assert_int_equal(drm_scan_init(&scan, root), 0);
+        drm_scan_run(&scan, &gpu, 1, 10 * NS_PER_S);
+        write_file(root, "proc/200/fd/none", "");
+        drm_scan_run(&scan, &gpu, 1, 11 * NS_PER_S);
+        assert_int_equal(scan.visited, 1); /* the new one; the old one was looked at just now */
+        make_client(root, 100, 5, 7, 0);
+        make_client(root, 200, 5, 8, 0);
+        drm_scan_run(&scan, &gpu, 1, 12 * NS_PER_S);
+        assert_int_equal(scan.devices[0].clients, 1); /* the young one */
+        drm_scan_run(&scan, &gpu, 1, 16 * NS_PER_S);
+        assert_int_equal(scan.devices[0].clients, 2); /* and the old one, after some seconds */
+        drm_scan_finish(&scan);
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+}
+
 static void names(void **state UNUSED)
 {
         char root[] = "/tmp/test_drm.XXXXXX";
@@ -262,6 +287,7 @@ int main(void)
             cmocka_unit_test(rates),
             cmocka_unit_test(every_field_means_something),
             cmocka_unit_test(uses_of_processes),
+            cmocka_unit_test(late_openers),
             cmocka_unit_test(names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
