@@ -69,22 +69,14 @@ static bool is_address(const char *location)
         return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
 }
 
-/* Without --backend: an address is an exporter, a file is a capture. */
-static int choose_source(const struct config *config, const struct source_ops **ret,
-                         struct err *err)
+/* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
+static const struct source_ops *choose_source(const struct config *config)
 {
         const char *location = config_text(config, OPT_SOURCE);
-        const struct source_ops *ops = source_find(config_text(config, OPT_BACKEND));
-        if (!ops && location)
-                ops = source_find(is_address(location) ? "prometheus" : "replay");
-        if (!ops) {
-                err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
-                err_hint(err, "give a capture with --source FILE, or an exporter with "
-                              "--source http://localhost:9400/metrics");
-                return ERR_NO_SOURCE;
-        }
-        *ret = ops;
-        return 0;
+        const char *backend = config_text(config, OPT_BACKEND);
+        if (location && strcmp(backend, "auto") == 0)
+                backend = is_address(location) ? "prometheus" : "replay";
+        return source_find(backend);
 }
 
 #define DEFAULT_POLL_S 1.0
@@ -142,14 +134,14 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
                        .token_file = config_text(config, OPT_TOKEN_FILE),
                        .dcgmi = config_text(config, OPT_DCGMI),
                        .dcgm_host = config_text(config, OPT_DCGM_HOST),
+                       .nvml_lib = config_text(config, OPT_NVML_LIB),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
             .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
-        if (r == 0)
-                r = choose_source(config, &pc.ops, err);
+        pc.ops = choose_source(config);
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
         if (r == 0)

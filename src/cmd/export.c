@@ -1,6 +1,6 @@
 /* assay export: every tick as CSV or JSON lines. */
 #include "base/strbuf.h"
-#include "cmd/command.h"
+#include "cmd/host.h"
 #include "life/stop.h"
 #include "present/csv.h"
 #include "present/json.h"
@@ -76,6 +76,8 @@ static int run(const struct config *config)
 {
         struct err err = {0};
         struct exporter e = {0};
+        if (config_flag(config, OPT_HOST))
+                return export_host(config);
         struct pipeline *p = NULL;
         struct life_watch *watch = NULL;
         int r = prepare(config, &e, &err);

@@ -1,7 +1,11 @@
 /* assay once: one frame, as a table, CSV or JSON. */
+#include "base/clock.h"
 #include "base/strbuf.h"
-#include "cmd/command.h"
+#include "cmd/host.h"
 #include "present/csv.h"
+#include "present/host_csv.h"
+#include "present/host_json.h"
+#include "present/host_table.h"
 #include "present/json.h"
 #include "present/table.h"
 
@@ -61,31 +65,95 @@ static int write_frame(const struct config *config, const struct frame *frame, s
         return 0;
 }
 
-static int show(const struct config *config, struct pipeline *p, struct strbuf *out,
-                struct err *err)
+/* The shortest time over which the host's rates mean something. */
+#define HOST_WINDOW_NS (250 * NS_PER_MS)
+
+/* A capture comes from another machine or another day: this host says nothing about it. */
+static bool shows_host(const struct config *config)
 {
-        const struct frame *frame;
-        int r = seek_start(config, p, &frame, err);
-        if (r > 0)
-                r = write_frame(config, frame, out, err);
+        return config_flag(config, OPT_HOST) || !config_is_set(config, OPT_SOURCE);
+}
+
+static void write_host(const struct config *config, const struct host *h, bool alone,
+                       struct strbuf *out)
+{
+        const char *end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n";
+        if (config_flag(config, OPT_JSON) && alone) {
+                host_json_document(h, program_version, out);
+        } else if (config_flag(config, OPT_JSON)) {
+                host_json_append(h, out);
+        } else if (config_flag(config, OPT_CSV) && alone) {
+                host_csv_header(h, end, out);
+                host_csv_rows(h, h->n_cores, h->n_gpus, end, out);
+        } else if (!config_flag(config, OPT_CSV)) {
+                strbuf_puts(out, alone ? "no GPU source is at hand; the host alone\n\n" : "\n");
+                host_table_write(h, table_width(config), out);
+        }
+}
+
+/* The second look at the host, when enough time has passed since the first. frame may be NULL. */
+static int add_host(const struct config *config, struct host_view *view, int64_t first_ns,
+                    const struct frame *frame, struct strbuf *out, struct err *err)
+{
+        struct host *h;
+        int64_t left = first_ns + HOST_WINDOW_NS - clock_mono_ns();
+        if (left > 0)
+                usleep((unsigned)(left / 1000));
+        int r = host_view_tick(view, &h, err);
         if (r < 0)
                 return r;
-        r = strbuf_flush(out, STDOUT_FILENO);
-        if (r < 0 && r != -EPIPE)
-                return err_set(err, r, "cannot write: %s", strerror(-r));
-        report_trouble(p);
+        if (frame)
+                host_view_join(h, frame);
+        write_host(config, h, frame == NULL, out);
         return 0;
+}
+
+/* No GPU source, and none was asked for: the host is shown alone. */
+static bool may_be_alone(const struct config *config, int r)
+{
+        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
+               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
+}
+
+/* Fills out with the GPUs, the host, or both. */
+static int write_all(const struct config *config, struct host_view *view, struct pipeline **p,
+                     struct strbuf *out, struct err *err)
+{
+        const struct frame *frame = NULL;
+        struct host *first;
+        int64_t begun = clock_mono_ns();
+        int r = view ? host_view_tick(view, &first, err) : 0;
+        if (r == 0)
+                r = open_pipeline(config, true, p, err);
+        if (r == 0)
+                r = seek_start(config, *p, &frame, err);
+        if (r > 0 && frame)
+                r = write_frame(config, frame, out, err);
+        if (view && (r == 0 || may_be_alone(config, r)))
+                r = add_host(config, view, begun, frame, out, err);
+        return r;
 }
 
 static int run(const struct config *config)
 {
         struct err err = {0};
+        struct host_view *view = NULL;
         struct pipeline *p = NULL;
         struct strbuf out = {0};
-        int r = open_pipeline(config, true, &p, &err);
+        int r = shows_host(config) ? open_host(config, &view, &err) : 0;
         if (r == 0)
-                r = show(config, p, &out, &err);
+                r = write_all(config, view, &p, &out, &err);
+        if (r == 0) {
+                r = strbuf_flush(&out, STDOUT_FILENO);
+                if (r < 0 && r != -EPIPE)
+                        err_set(&err, r, "cannot write: %s", strerror(-r));
+                else
+                        r = 0;
+        }
+        if (p && r == 0)
+                report_trouble(p);
         pipeline_close(p);
+        host_view_close(view);
         strbuf_finish(&out);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }
@@ -93,7 +161,7 @@ static int run(const struct config *config)
 const struct command command_once = {
     .name = "once",
     .args = "",
-    .summary = "show one moment as a table, and why each GPU is what it is",
+    .summary = "show one moment as a table: the GPUs, why each is what it is, and the host",
     .reads_gpus = true,
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* assay top: the live dashboard. Joins the feed, the views and the terminal. */
 #include "base/clock.h"
+#include "cmd/checkup.h"
 #include "cmd/command.h"
 #include "cmd/prefs.h"
 #include "pipeline/feed.h"
@@ -26,11 +27,13 @@ struct top {
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
+        struct checkup *checkup; /* NULL until the log is looked at */
+        bool checked;            /* it has ended */
         struct feed_status status;
         const struct frame *frame;
         int tty, signals;
         bool own_tty; /* opened by us */
-        bool dirty, quit;
+        bool dirty, quit, told_trouble;
         int64_t drawn_ns;
 };
 
@@ -60,6 +63,10 @@ static struct ui_data gather(struct top *t)
             [FEED_FAILED] = SOURCE_FAILED,
         };
         const struct feed_status *s = &t->status;
+        const struct ui_check *checks = NULL;
+        size_t n_checks = 0;
+        if (t->checkup)
+                t->checked = checkup_results(t->checkup, &checks, &n_checks);
         return (struct ui_data){
             .frame = t->frame,
             .trends = feed_trends(t->feed),
@@ -75,6 +82,9 @@ static struct ui_data gather(struct top *t)
             .position_ns = s->position_ns,
             .duration_ns = s->duration_ns,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
+            .checks = checks,
+            .n_checks = n_checks,
+            .checking = t->checkup && !t->checked,
         };
 }
 
@@ -223,9 +233,31 @@ static void take_keys(struct top *t)
         }
 }
 
+/* Lines nobody could read are told once, in the log. */
+static void note_trouble(struct top *t)
+{
+        const struct source_trouble *trouble = &t->status.trouble;
+        unsigned long long lines = trouble->skipped + trouble->cut + trouble->too_long;
+        if (t->told_trouble || lines == 0)
+                return;
+        t->told_trouble = true;
+        ui_log(&t->ui, t->frame ? t->frame->wall_ns : 0, INK_WARN,
+               "%llu lines could not be understood, the first at line %llu", lines,
+               (unsigned long long)trouble->first_line);
+}
+
+/* A capture says nothing about this machine, so only a live source brings the doctor. */
+static void call_doctor(struct top *t)
+{
+        if (t->ui.view == VIEW_LOG && !t->status.replay && !t->checkup)
+                t->checkup = checkup_start(t->config);
+}
+
 static void draw(struct top *t)
 {
+        call_doctor(t);
         struct ui_data data = gather(t);
+        note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
                 t->quit = true;
                 return;
@@ -245,6 +277,9 @@ static bool ages_show(const struct feed_status *s)
 
 static int wait_ms(const struct top *t)
 {
+        /* A doctor at work is looked at now and then. */
+        if (!t->dirty && t->checkup && !t->checked)
+                return 200;
         int64_t wait = t->dirty                ? t->drawn_ns + FRAME_NS - clock_mono_ns()
                        : ages_show(&t->status) ? NS_PER_S / 2
                                                : NS_PER_S;
@@ -270,7 +305,8 @@ static void loop(struct top *t)
                         take_keys(t);
                 if (p[KEYS].revents & (POLLHUP | POLLERR))
                         t->quit = true;
-                t->dirty = t->dirty || (n == 0 && ages_show(&t->status));
+                bool checking = t->checkup && !t->checked;
+                t->dirty = t->dirty || (n == 0 && (checking || ages_show(&t->status)));
                 if (t->dirty && !t->quit && clock_mono_ns() - t->drawn_ns >= FRAME_NS)
                         draw(t);
         }
@@ -361,6 +397,7 @@ static void close_all(struct top *t)
 {
         screen_close(t->screen);
         feed_close(t->feed);
+        checkup_close(t->checkup);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);

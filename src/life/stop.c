@@ -59,7 +59,8 @@ int life_watch_signals(void (*on_stop)(void *arg), void *arg, struct life_watch 
                 return -r;
         }
         pthread_detach(thread);
-        *ret = w;
+        if (ret)
+                *ret = w;
         return 0;
 }
 

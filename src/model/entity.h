@@ -34,6 +34,7 @@ struct entity_key {
         ENTITY_TEXT(SERIAL, "serial")                                                              \
         ENTITY_TEXT(DRIVER, "driver")                                                              \
         ENTITY_TEXT(DEVICE, "device")                                                              \
+        ENTITY_TEXT(NUMA, "numa_node")                                                             \
         ENTITY_TEXT(MIG_PROFILE, "mig_profile")                                                    \
         ENTITY_TEXT(HOST, "hostname")                                                              \
         ENTITY_TEXT(JOB, "job")                                                                    \

@@ -29,6 +29,8 @@ const char *unit_name(enum unit unit)
                 return "flag";
         case UNIT_BITS:
                 return "bits";
+        case UNIT_SECONDS:
+                return "s";
         }
         return "?";
 }

@@ -15,6 +15,7 @@ enum unit {
         UNIT_NUMBER, /* a plain number: a PCIe generation, an XID */
         UNIT_FLAG,   /* 0 or 1 */
         UNIT_BITS,   /* a set of bits */
+        UNIT_SECONDS,
 };
 
 /* "ratio", "B", "B/s", "W", … as written in JSON and in `assay metrics`. */

@@ -82,6 +82,9 @@ void format_with_unit(char *buf, size_t size, enum metric metric, struct value v
         case UNIT_BITS:
                 snprintf(buf, size, "0x%llx", (unsigned long long)v.v);
                 return;
+        case UNIT_SECONDS:
+                snprintf(buf, size, "%.2f s", v.v);
+                return;
         case UNIT_COUNT:
         case UNIT_NUMBER:
         case UNIT_FLAG:

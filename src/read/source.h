@@ -17,7 +17,9 @@ struct source_config {
         const char *dcgm_host;  /* dcgm: address of the host engine; NULL for its default */
         const unsigned *dcgm_ids; /* dcgm: numbers of the fields somebody uses */
         size_t n_dcgm_ids;
-        const char *root; /* of the file system; "" for the real one */
+        const char *root;     /* of the file system; "" for the real one */
+        const char *nvml_lib; /* nvml: the library to load; NULL for NVIDIA's */
+        bool need_counters;   /* open only when there are SM, tensor and DRAM counters */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */
         bool (*wanted)(enum dialect dialect, const char *field, size_t len);

@@ -191,6 +191,14 @@ static const struct map_row canon[] = {
 };
 #undef METRIC
 
+#define NVML_TEXT(name, text) MAP_TEXT(name, text),
+#define NVML(name, metric, conversion) MAP_METRIC(name, metric, conversion),
+static const struct map_row nvml[] = {
+#include "translate/nvml.def"
+};
+#undef NVML
+#undef NVML_TEXT
+
 static const struct map maps[DIALECT_COUNT] = {
     [DIALECT_DMON] = {dmon, ARRAY_LEN(dmon)},
     [DIALECT_DCGM] = {dcgm, ARRAY_LEN(dcgm)},
@@ -199,6 +207,7 @@ static const struct map maps[DIALECT_COUNT] = {
     [DIALECT_COLUMNS] = {columns, ARRAY_LEN(columns)},
     [DIALECT_DRM] = {drm, ARRAY_LEN(drm)},
     [DIALECT_CANON] = {canon, ARRAY_LEN(canon)},
+    [DIALECT_NVML] = {nvml, ARRAY_LEN(nvml)},
 };
 
 #define DCGM_TEXT(id, old_name, new_name, column, text)

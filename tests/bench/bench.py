@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start; all without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml; all without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import pathlib
@@ -88,7 +88,22 @@ def bench_start(_tmp):
     line("  the difference", f"{(ours - empty) * 1e3:.2f} ms", "at most 5")
 
 
-BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start}
+def bench_nvml(_tmp):
+    print("the nvml source beside a bare loop of the same calls: CPU at most 1.15 times at 10 Hz, 30 MB")
+    if subprocess.run([BUILD / "tests/nvml_floor", "0.1", "0"], capture_output=True).returncode != 0:
+        print("  no NVIDIA GPU with GPM here, skipping")
+        return
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "nvml.py", BUILD / "assay", BUILD / "tests/nvml_floor"], check=True)
+
+
+def bench_top(_tmp):
+    print("the dashboard: a frame at 120x40 (at most 300 us and 1500 bytes), and beside htop and btop over 30 s")
+    subprocess.run([sys.executable, HERE / "bench_top.py", BUILD, "30"], check=True)
+
+
+BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
+           "nvml": bench_nvml}
 
 
 def main():

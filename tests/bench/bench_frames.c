@@ -93,10 +93,10 @@ static int measure(const char *path, enum view_id view, struct screen *screen, s
                 frames++;
         }
         screen_counts(screen, &after);
-        fprintf(stderr, "%-6s %3zu GPUs %4dx%-3d %6lld frames %8.1f us/frame %8.1f bytes/frame\n",
-                view_at(view)->name, gpus, c->w, c->h, (long long)frames,
-                (double)spent / 1e3 / (double)frames,
-                (double)(after.bytes - before.bytes) / (double)frames);
+        printf("  %-6s %3zu GPUs %4dx%-3d %6lld frames %8.1f us/frame %8.1f bytes/frame\n",
+               view_at(view)->name, gpus, c->w, c->h, (long long)frames,
+               (double)spent / 1e3 / (double)frames,
+               (double)(after.bytes - before.bytes) / (double)frames);
         ui_finish(&ui);
         history_close(history);
         pipeline_close(p);

@@ -63,7 +63,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         eight = os.path.join(folder, "eight.txt")
         many_gpus(eight, 8)
-        sys.stdout.flush()
         subprocess.run([build / "tests" / "bench_frames", eight, str(WIDTH), str(HEIGHT)], check=True)
         top = f"{build / 'assay'} top --source {eight}"
         programs = {
@@ -72,9 +71,9 @@ def main():
             "htop": "htop", "btop": "btop --utf-force"}
         for name, command in programs.items():
             if not shutil.which(command.split()[0]):
-                print(f"{name:26} not installed")
+                print(f"  {name:<44} not installed")
                 continue
-            print(f"{name:26} {measure(command, seconds, folder) * 100:6.2f} % of a core over {seconds:g} s")
+            print(f"  {name:<44} {measure(command, seconds, folder) * 100:>14.2f} % of a core", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The dashboard in a real terminal: tmux is the terminal, the test is the user."""
 import fcntl
+import http.server
 import os
 import pathlib
 import pty
@@ -10,6 +11,7 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 import time
 
 import pytest
@@ -30,7 +32,8 @@ class Terminal:
         self.program, self.folder = program, folder
         self.socket = str(folder / "tmux")
         clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "TZ": "UTC", "LANG": "C.UTF-8",
-                 "TERM": "xterm-256color", "SHELL": "/bin/sh", "PS1": "$ ", "ENV": ""}
+                 "TERM": "xterm-256color", "SHELL": "/bin/sh", "PS1": "$ ", "ENV": "",
+                 "TSAN_OPTIONS": "atexit_sleep_ms=0"}
         clean.update(env or {})
         self.env = clean
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
@@ -318,6 +321,46 @@ def test_hung_source(terminal):
         t.keys("q")
         t.wait(PROMPT, timeout=2)
         assert time.monotonic() - start < 1
+
+
+class Exporter(http.server.BaseHTTPRequestHandler):
+    """As much of dcgm-exporter as a dashboard needs."""
+
+    def do_GET(self):
+        body = "".join(f'{name}{{gpu="0",UUID="GPU-1",modelName="NVIDIA H200",Hostname="node1"}} {v}\n'
+                       for name, v in [("DCGM_FI_DEV_GPU_UTIL", 100), ("DCGM_FI_DEV_POWER_USAGE", 129.5),
+                                       ("DCGM_FI_PROF_SM_ACTIVE", 0.01)]).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args):
+        pass
+
+
+def test_live_source(terminal):
+    """An exporter on the loopback: values, another interval, the doctor."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        t = terminal(100, 30)
+        t.start(f"--source http://127.0.0.1:{server.server_port}/metrics", show="every 1 s")
+        assert re.search(r"util +100%", t.wait("GPU 0 H200"))
+        t.keys("+")
+        t.wait("every 2 s")
+        t.keys("<")
+        t.wait("live")
+        t.keys("d")
+        t.wait("this machine")
+        t.keys("Escape", "p")
+        t.wait("paused at")
+        t.keys("q")
+        assert t.intact() == 0
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_capture_on_standard_input(terminal):

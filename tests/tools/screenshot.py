@@ -162,7 +162,7 @@ def capture(command, width, height, wait=1.0, keys=()):
                                   capture_output=True, text=True).stdout
 
         tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
-             "TERM=tmux-256color exec " + command)
+             f"TERM={os.environ.get('SCREEN_TERM', 'tmux-256color')} exec " + command)
         try:
             time.sleep(wait)
             for key in keys:

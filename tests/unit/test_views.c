@@ -262,6 +262,20 @@ static void scene_jobs(struct scene *s)
         s->data.processes = &process_list;
 }
 
+static const struct ui_check checks[] = {
+    {"GPU", "one NVIDIA H200", "", INK_GOOD, false},
+    {"profiling", "only root may read counters", "ask for NVreg_RestrictProfilingToAdminUsers=0",
+     INK_WARN, true},
+    {"DCGM", "the host engine does not answer at localhost:5555", "", INK_CRIT, true},
+};
+
+static void scene_doctor(struct scene *s)
+{
+        open_fleet(s, 4, make_crit);
+        s->data.checks = checks;
+        s->data.n_checks = ARRAY_LEN(checks);
+}
+
 static struct host_panel host;
 
 static void scene_host(struct scene *s)
@@ -428,6 +442,7 @@ static const struct {
     {"crit", scene_crit, VIEW_FLEET, "", true},
     {"crit-focus", scene_crit, VIEW_FOCUS, "l", false},
     {"crit-log", scene_crit, VIEW_LOG, "", false},
+    {"doctor-log", scene_doctor, VIEW_LOG, "", false},
 };
 
 static void goldens(void **state UNUSED)

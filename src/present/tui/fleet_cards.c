@@ -10,7 +10,7 @@
 
 #define HEALTH_W 15
 #define CHART_MIN_H 5
-#define CHART_SPAN_BUCKETS 120
+#define CHART_SPAN_BUCKETS 60
 
 static const struct style dim = {.fg = INK_DIM};
 static const struct style plain = {.fg = INK_TEXT};
@@ -136,8 +136,7 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
 
 /* --- cards --------------------------------------------------------------------------------- */
 
-static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
-                       const struct row *row, bool chosen)
+static void draw_title(struct canvas *c, struct area a, const struct row *row, bool chosen)
 {
         const struct entity *e = row->sample.who;
         char name[96], model[32], right[64];
@@ -170,7 +169,6 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
         canvas_textf(c, right_x, a.y, health_w,
                      (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD}, " %s ",
                      health);
-        (void)d;
 }
 
 static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, int w,
@@ -178,28 +176,25 @@ static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, i
 {
         struct value real = row->sample.m[METRIC_REAL_UTIL];
         canvas_text(c, x, y, 5, dim, "Real");
-        canvas_right(c, x + 5, y, 4,
-                     (struct style){value_there(real) ? INK_TITLE : INK_FAINT, 0, ATTR_BOLD},
-                     value_there(real) ? "" : "--");
         widget_number(c, x + 5, y, 4, INK_TITLE, METRIC_REAL_UTIL, real);
         int bar_w = MAX((w - 11) / 3, 6);
         widget_bar(c, x + 10, y, bar_w, widget_class_ink(row->verdict.workload),
                    widget_ratio(row, METRIC_REAL_UTIL));
-        struct spark spark = {row->sample.who->slot,
-                              METRIC_REAL_UTIL,
-                              d->frame->wall_ns,
-                              ui_bucket_ns(d),
-                              0,
-                              100,
-                              widget_class_ink(row->verdict.workload)};
+        /* The past had other classes: its ink says nothing about them. */
+        struct spark spark = {.slot = row->sample.who->slot,
+                              .metric = METRIC_REAL_UTIL,
+                              .until_ns = d->frame->wall_ns,
+                              .bucket_ns = ui_bucket_ns(d),
+                              .hi = 100,
+                              .fg = INK_DIM};
         int left = w - 12 - bar_w;
         widget_spark(c, x + 12 + bar_w, y, left, &d->trends, &spark);
 }
 
 struct gauge {
         enum metric metric;
-        const char *label;
         uint8_t ink;
+        const char *label;
 };
 
 /* "SM      99% ━━━━━━". */
@@ -221,15 +216,15 @@ static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *
 static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
 {
         static const struct gauge gauges[] = {
-            {METRIC_GPU_UTIL, "util", INK_TEXT},
-            {METRIC_GR_ACTIVE, "gr", INK_TEXT},
-            {METRIC_MEM_COPY_UTIL, "copy", INK_LINK},
-            {METRIC_SM_ACTIVE, "SM", INK_COMPUTE},
-            {METRIC_SM_OCCUPANCY, "occup", INK_COMPUTE},
-            {METRIC_TENSOR_ACTIVE, "tensor", INK_TENSOR},
-            {METRIC_DRAM_ACTIVE, "DRAM", INK_MEMORY},
-            {METRIC_FB_USED_RATIO, "memory", INK_MEMORY},
-            {METRIC_POWER, "power", INK_POWER},
+            {METRIC_GPU_UTIL, INK_TEXT, "util"},
+            {METRIC_GR_ACTIVE, INK_TEXT, "gr"},
+            {METRIC_MEM_COPY_UTIL, INK_LINK, "copy"},
+            {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
+            {METRIC_SM_OCCUPANCY, INK_COMPUTE, "occup"},
+            {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tensor"},
+            {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"},
+            {METRIC_FB_USED_RATIO, INK_MEMORY, "memory"},
+            {METRIC_POWER, INK_POWER, "power"},
         };
         int w = a.w / 3;
         for (int i = 0; i < (int)ARRAY_LEN(gauges); i++)
@@ -262,8 +257,8 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
         }
 }
 
-static void draw_card_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
-                            const struct row *row)
+void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row)
 {
         uint32_t slot = row->sample.who->slot;
         struct chart_series series[] = {
@@ -303,7 +298,7 @@ static void draw_small_chart(struct ui *ui, const struct ui_data *d, struct canv
             .area = a,
             .unit = UNIT_RATIO,
             .until_ns = d->frame->wall_ns,
-            .span_ns = CHART_SPAN_BUCKETS / 2 * ui_bucket_ns(d),
+            .span_ns = CHART_SPAN_BUCKETS * ui_bucket_ns(d),
             .cursor_ns = CHART_NO_CURSOR,
             .series = series,
             .n = ARRAY_LEN(series),
@@ -315,25 +310,26 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                       const struct row *row, bool chosen)
 {
         struct area in = {a.x + 1, a.y + 1, a.w - 3, a.h - 1};
-        draw_title(d, c, a, row, chosen);
+        draw_title(c, a, row, chosen);
         draw_real(d, c, in.x, in.y, in.w, row);
         draw_gauges(c, (struct area){in.x, in.y + 1, in.w, 3}, row);
         draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
         int used = 8;
         if (in.h - used >= CHART_MIN_H)
-                draw_card_chart(ui, d, c, (struct area){in.x, in.y + used, in.w, in.h - used}, row);
+                fleet_draw_chart(ui, d, c, (struct area){in.x, in.y + used, in.w, in.h - used},
+                                 row);
 }
 
 void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row, bool chosen)
 {
-        static const struct gauge gauges[] = {{METRIC_GPU_UTIL, "util", INK_TEXT},
-                                              {METRIC_SM_ACTIVE, "SM", INK_COMPUTE},
-                                              {METRIC_TENSOR_ACTIVE, "tens", INK_TENSOR},
-                                              {METRIC_DRAM_ACTIVE, "DRAM", INK_MEMORY}};
+        static const struct gauge gauges[] = {{METRIC_GPU_UTIL, INK_TEXT, "util"},
+                                              {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
+                                              {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tens"},
+                                              {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"}};
         const struct value *m = row->sample.m;
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
-        draw_title(d, c, a, row, chosen);
+        draw_title(c, a, row, chosen);
         draw_real(d, c, x, y++, w, row);
         for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
                 at += canvas_text(c, at, y, 4, dim, gauges[i].label);
@@ -341,19 +337,19 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                 at += 5 + (w - 34) / 3;
         }
         y++;
-        draw_pair(c, x, y, 4, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
-        widget_number(c, x + 16, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
-        canvas_text(c, x + 20, y, 1, dim, "W");
-        widget_number(c, x + 22, y, 4, INK_TEXT, METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
-        canvas_char(c, x + 26, y, dim, '/');
-        widget_number(c, x + 27, y, 3, INK_TEXT, METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
-        canvas_text(c, x + 30, y, 2, dim, "\u00b0C");
+        draw_pair(c, x, y, 5, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
+        widget_number(c, x + 17, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
+        canvas_text(c, x + 21, y, 1, dim, "W");
+        widget_number(c, x + 23, y, 4, INK_TEXT, METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
+        canvas_char(c, x + 27, y, dim, '/');
+        widget_number(c, x + 28, y, 3, INK_TEXT, METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
+        canvas_text(c, x + 31, y, 2, dim, "\u00b0C");
         y++;
-        draw_pair(c, x, y, 4, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
+        draw_pair(c, x, y, 5, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
         canvas_text(c, x + 17, y, 3, dim, "cp");
-        widget_number(c, x + 19, y, 4, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
-        canvas_text(c, x + 24, y, 3, dim, "NVL");
-        widget_number(c, x + 27, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
+        widget_number(c, x + 19, y, 5, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
+        canvas_text(c, x + 25, y, 3, dim, "NVL");
+        widget_number(c, x + 28, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
         int left = a.y + a.h - y - 2;
         if (left >= 3)
                 draw_small_chart(ui, d, c, (struct area){x, y + 1, w, left}, row);

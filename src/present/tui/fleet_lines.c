@@ -3,6 +3,7 @@
 #include "present/tui/fleet.h"
 #include "present/tui/widgets.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +100,14 @@ static void draw_pcie(const struct line_context *l)
         draw_two(l, METRIC_PCIE_RX, METRIC_PCIE_TX);
 }
 
+/* Nothing is drawn quietly, so that something stands out. */
+static void draw_number(const struct line_context *l, const struct line_column *k)
+{
+        struct value v = l->row->sample.m[k->metric];
+        uint8_t ink = value_there(v) && fabs(v.v) < 0.005 ? INK_DIM : k->ink;
+        widget_number(l->c, l->x, l->y, l->w, ink, k->metric, v);
+}
+
 static const struct line_column table[] = {
     {"GPU", 5, 0, true, 0, 0, draw_id},
     {"Host", 12, 12, true, 0, 0, draw_host},
@@ -120,7 +129,7 @@ static const struct line_column table[] = {
     {"MHz", 4, 10, false, METRIC_SM_CLOCK, INK_TEXT, NULL},
     {"Joule", 5, 11, false, METRIC_ENERGY, INK_TEXT, NULL},
     {"Rply/s", 6, 13, false, METRIC_PCIE_REPLAY_RATE, INK_WARN, NULL},
-    {"Heal", 4, 0, true, 0, 0, draw_health},
+    {"Health", 6, 0, true, 0, 0, draw_health},
     {"Trend", 10, 4, true, 0, 0, draw_trend},
 };
 
@@ -159,8 +168,7 @@ static void choose(const struct frame *f, int width, int *widths)
                 widths[last] = MIN(widths[last] + width - total, TREND_MAX);
 }
 
-void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct canvas *c,
-                         struct area a)
+void fleet_draw_headings(const struct ui_data *d, struct canvas *c, struct area a)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
         struct style style = {INK_DIM, 0, ATTR_UNDERLINE};
@@ -174,10 +182,9 @@ void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct ca
                         canvas_right(c, x, a.y, widths[i], style, table[i].heading);
                 x += widths[i] + 1;
         }
-        (void)ui;
 }
 
-void fleet_draw_line(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+void fleet_draw_line(const struct ui_data *d, struct canvas *c, struct area a,
                      const struct row *row, bool chosen)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
@@ -192,9 +199,7 @@ void fleet_draw_line(const struct ui *ui, const struct ui_data *d, struct canvas
                 if (k->draw)
                         k->draw(&l);
                 else
-                        widget_number(c, x, a.y, widths[i], k->ink, k->metric,
-                                      row->sample.m[k->metric]);
+                        draw_number(&l, k);
                 x += widths[i] + 1;
         }
-        (void)ui;
 }

@@ -77,7 +77,8 @@ static void on_crash(int sig)
 static const char *capability(const char *name)
 {
         const char *s = tigetstr(name);
-        return s && s != (char *)-1 ? s : "";
+        /* An absent one is NULL, an unknown one the pointer -1. */
+        return (intptr_t)s + 1 > 1 ? s : "";
 }
 
 /* tputs gives its output to a function without an argument. */
@@ -158,8 +159,9 @@ static void learn_keys(struct screen *s)
         };
         for (size_t i = 0; i < ARRAY_LEN(named); i++) {
                 const char *text = capability(named[i].name);
-                if (*text && strlen(text) < sizeof(s->keys[0].text)) {
-                        strcpy(s->keys[s->n_keys].text, text);
+                size_t len = strlen(text);
+                if (len > 0 && len < sizeof(s->keys[0].text)) {
+                        memcpy(s->keys[s->n_keys].text, text, len + 1);
                         s->keys[s->n_keys++].key = named[i].key;
                 }
         }
@@ -175,6 +177,9 @@ static void write_all(struct screen *s)
 
 void screen_enter(struct screen *s)
 {
+        /* The shell may have changed modes while we were stopped. */
+        if (!s->active)
+                tcgetattr(s->config.in, &rescue.before);
         struct termios raw = rescue.before;
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
         raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR);

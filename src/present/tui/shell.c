@@ -33,10 +33,13 @@ static uint8_t source_words(const struct ui_data *d, char *buf, size_t size)
                 snprintf(buf, size, "STALE, no news for %s", age);
                 return INK_WARN;
         }
+        char length[16] = "";
+        if (d->duration_ns > 0)
+                snprintf(length, sizeof(length), " of %.0f s", clock_to_seconds(d->duration_ns));
         if (d->replay && d->speed > 0)
-                snprintf(buf, size, "replay %s \u00d7%g", when, d->speed);
+                snprintf(buf, size, "replay %s%s \u00d7%g", when, length, d->speed);
         else if (d->replay)
-                snprintf(buf, size, "replay %s", when);
+                snprintf(buf, size, "replay %s%s", when, length);
         else
                 snprintf(buf, size, "%s every %g s", when, clock_to_seconds(d->interval_ns));
         return INK_DIM;

@@ -36,6 +36,13 @@ enum source_state {
         SOURCE_FAILED,
 };
 
+/* One of the doctor's checks of this machine. */
+struct ui_check {
+        const char *name, *says, *remedy; /* remedy is empty when there is nothing to do */
+        uint8_t ink;
+        bool wrong;
+};
+
 /* What is drawn. All of it is borrowed for the time of one call. */
 struct ui_data {
         const struct frame *frame; /* NULL before the first */
@@ -53,6 +60,9 @@ struct ui_data {
         const struct process_list *processes; /* NULL: nobody gives any */
         const struct host_panel *host;        /* NULL: nobody gives any */
         bool read_only;                       /* no signals */
+        const struct ui_check *checks;        /* NULL: nobody looked at this machine */
+        size_t n_checks;
+        bool checking; /* more are to come */
 };
 
 /* What the interface wants done. */

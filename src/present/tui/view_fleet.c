@@ -11,7 +11,7 @@
 #define LARGE_H 8
 #define SMALL_W 40
 #define SMALL_H 5
-#define LINE_W 56
+#define LINE_W 60
 /* Width over height, in cells, that a card looks best at. */
 #define CARD_SHAPE 5.0
 
@@ -52,7 +52,7 @@ static struct grid fit_lines(int n, struct area a)
 static struct grid choose_grid(const struct ui *ui, struct area a)
 {
         int n = (int)ui->n_order;
-        struct grid g = {.kind = GRID_LARGE};
+        struct grid g = {GRID_LARGE, 1, 1, 1, 1};
         /* A key may come before anything was drawn. */
         a.w = MAX(a.w, 1);
         if (ui->layout != LAYOUT_LINES && fit_cards(n, a, MIN(LARGE_W, a.w), LARGE_H, &g))
@@ -82,7 +82,7 @@ static void draw_cards(struct ui *ui, const struct ui_data *d, struct canvas *c,
                        const struct grid *g)
 {
         for (int i = 0; i < g->rows * g->columns; i++) {
-                size_t place = (size_t)(ui->scroll * g->columns + i);
+                size_t place = (size_t)ui->scroll * (size_t)g->columns + (size_t)i;
                 if (place >= ui->n_order)
                         return;
                 struct area card = {a.x + i % g->columns * g->w, a.y + i / g->columns * g->h, g->w,
@@ -106,13 +106,13 @@ static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c,
         int down = ((int)ui->n_order + g->columns - 1) / g->columns;
         for (int k = 0; k < g->columns; k++) {
                 struct area line = {a.x + k * g->w, a.y, g->w - (k < g->columns - 1), 1};
-                fleet_draw_headings(ui, d, c, line);
+                fleet_draw_headings(d, c, line);
                 for (int i = 0; i < g->rows && ui->scroll + i < down; i++) {
-                        size_t place = (size_t)(k * down + ui->scroll + i);
+                        size_t place = (size_t)k * (size_t)down + (size_t)ui->scroll + (size_t)i;
                         if (place >= ui->n_order)
                                 return;
                         line.y = a.y + 1 + i;
-                        fleet_draw_line(ui, d, c, line, &d->frame->rows[ui->order[place]],
+                        fleet_draw_line(d, c, line, &d->frame->rows[ui->order[place]],
                                         place == ui->cursor);
                 }
         }
@@ -132,11 +132,10 @@ static void draw_scroll_mark(const struct ui *ui, struct canvas *c, struct area 
                             0x2502);
 }
 
-static void draw_none(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
 {
         const char *text = d->frame->n == 0 ? "the source sees no GPU"
                                             : "no GPU contains that; Esc shows all again";
-        (void)ui;
         canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE}, text);
 }
 
@@ -146,7 +145,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         a.y += 1;
         a.h -= 1;
         if (ui->n_order == 0) {
-                draw_none(ui, d, c, a);
+                draw_none(d, c, a);
                 return;
         }
         struct grid g = choose_grid(ui, a);

@@ -3,6 +3,7 @@
 #include "present/columns.h"
 #include "present/explain.h"
 #include "present/format.h"
+#include "present/tui/fleet.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define COLUMN_MIN 56
+#define CHART_MIN_H 7
 #define NAME_W 22
 #define VALUE_W 11
 #define ITEMS_MAX (METRIC_COUNT + METRIC_GROUP_COUNT + 80)
@@ -272,6 +274,9 @@ static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         make_items(ui, d, row, &items);
         int columns = MAX(a.w / COLUMN_MIN, 1), w = a.w / columns, room = columns * a.h;
         bool whole = fit(&items, columns, a.h, places);
+        int used = 0;
+        for (int i = 0; whole && i < items.n; i++)
+                used = MAX(used, places[i][1] + 2);
         ui->focus.scroll = whole ? 0 : MAX(MIN(ui->focus.scroll, items.n - room), 0);
         for (int i = 0; i < items.n; i++) {
                 int at = i - ui->focus.scroll;
@@ -281,6 +286,9 @@ static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         }
         if (!whole)
                 draw_marks(ui, c, a, room, items.n);
+        else if (a.h - used >= CHART_MIN_H)
+                fleet_draw_chart(ui, d, c, (struct area){a.x + 1, a.y + used, a.w - 2, a.h - used},
+                                 row);
 }
 
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)

@@ -274,8 +274,10 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         ui->job.cursor = MIN(ui->job.cursor, list.n - 1);
         ui->job.scroll = MIN(ui->job.scroll, (int)ui->job.cursor);
         ui->job.scroll = MAX(ui->job.scroll, (int)ui->job.cursor - a.h + 1);
-        for (int i = 0; i < a.h && (size_t)(ui->job.scroll + i) < list.n; i++) {
-                size_t at = (size_t)(ui->job.scroll + i);
+        for (int i = 0; i < a.h; i++) {
+                size_t at = (size_t)ui->job.scroll + (size_t)i;
+                if (at >= list.n)
+                        break;
                 struct area line = {a.x, a.y + i, a.w, 1};
                 if (at == ui->job.cursor)
                         canvas_paint(c, line, INK_SELECT);

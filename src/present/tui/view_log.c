@@ -49,6 +49,28 @@ static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *
         return y - a.y;
 }
 
+/* What the doctor says about this machine: only what is wrong, when there is room for no more. */
+static int draw_checks(const struct ui_data *d, struct canvas *c, struct area a)
+{
+        int y = a.y;
+        draw_rule(c, a, y++, d->checking ? "this machine, still looking" : "this machine");
+        for (size_t i = 0; i < d->n_checks && y < a.y + a.h; i++) {
+                const struct ui_check *k = &d->checks[i];
+                char text[840];
+                if (!k->wrong)
+                        continue;
+                snprintf(text, sizeof(text), "%s%s%s", k->says, k->remedy[0] ? "; " : "",
+                         k->remedy);
+                canvas_text(c, a.x + 1, y, 13, (struct style){.fg = k->ink}, k->name);
+                struct area in = {a.x + 15, y, a.w - 16, a.y + a.h - y};
+                y += widget_wrap(c, in, (struct style){.fg = INK_TEXT}, text);
+        }
+        if (y == a.y + 1 && !d->checking)
+                canvas_text(c, a.x + 1, y++, a.w - 2, (struct style){.fg = INK_GOOD},
+                            "driver, permissions and sources are as they should be");
+        return MIN(y - a.y, a.h) + 1;
+}
+
 static void draw_notes(struct ui *ui, struct canvas *c, struct area a)
 {
         int n = (int)MIN(ui->n_log, (size_t)UI_LOG_MAX);
@@ -70,8 +92,11 @@ static void draw_notes(struct ui *ui, struct canvas *c, struct area a)
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         draw_rule(c, a, a.y, "findings now");
-        int used = 1 + draw_findings(ui, d, c, (struct area){a.x, a.y + 1, a.w, (a.h - 2) / 2});
+        int parts = d->checks ? 3 : 2;
+        int used = 1 + draw_findings(ui, d, c, (struct area){a.x, a.y + 1, a.w, (a.h - 2) / parts});
         used++;
+        if (d->checks)
+                used += draw_checks(d, c, (struct area){a.x, a.y + used, a.w, (a.h - 2) / parts});
         draw_rule(c, a, a.y + used, "log, newest first");
         used++;
         draw_notes(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used});

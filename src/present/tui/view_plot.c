@@ -131,8 +131,8 @@ static void draw_legend(const struct ui *ui, const struct ui_data *d, struct can
         }
 }
 
-static void draw_heading(const struct ui *ui, const struct ui_data *d, struct canvas *c,
-                         struct area a, const struct row *row, int64_t until_ns)
+static void draw_heading(const struct ui *ui, struct canvas *c, struct area a,
+                         const struct row *row, int64_t until_ns)
 {
         char span[32], when[32];
         int x = a.x + 1;
@@ -152,7 +152,6 @@ static void draw_heading(const struct ui *ui, const struct ui_data *d, struct ca
         snprintf(right, sizeof(right), "%s %s",
                  ui->plot.cursor_ns != CHART_NO_CURSOR ? "cursor at" : "values at", when);
         canvas_right(c, x + 1, a.y, a.x + a.w - x - 2, (struct style){.fg = INK_DIM}, right);
-        (void)d;
 }
 
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
@@ -166,7 +165,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         }
         int64_t until = d->frame->wall_ns - ui->plot.back_ns;
         size_t n = make_panels(ui, d, row, panels);
-        draw_heading(ui, d, c, a, row, until);
+        draw_heading(ui, c, a, row, until);
         a = (struct area){a.x, a.y + 1, a.w - 1, a.h - 1};
         /* What does not fit is left out from the end; the first chart gets half of the room. */
         while (n > 1 && a.h / (int)(n + 1) < CHART_H_MIN)
@@ -274,14 +273,13 @@ static bool act(struct ui *ui, const struct ui_data *d, enum action action)
         return true;
 }
 
-static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
+static void mouse(struct ui *ui, const struct ui_data *d UNUSED, const struct key_event *e)
 {
         struct area in = chart_inside(&ui->plot.drawn);
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
                 zoom(ui, e->button == MOUSE_WHEEL_UP);
         else if (e->button == MOUSE_LEFT && e->x >= in.x && e->x < in.x + in.w)
                 ui->plot.cursor_ns = chart_time_at(&ui->plot.drawn, e->x);
-        (void)d;
 }
 
 const struct view_ops view_plot = {

@@ -81,6 +81,7 @@ void widget_format(char *buf, size_t size, enum metric metric, struct value v)
                 short_number(buf, size, v.v, 1000);
                 return;
         case UNIT_PER_S:
+        case UNIT_SECONDS:
                 snprintf(buf, size, v.v >= 99.95 ? "%.0f" : "%.1f", v.v);
                 return;
         case UNIT_BITS:
@@ -138,6 +139,7 @@ void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *tr
                 return;
         gather(trends, s, w, &columns);
         double lo = s->lo, hi = s->hi;
+        bool flat = hi <= lo && (!columns.any || columns.most <= columns.least);
         if (hi <= lo) {
                 lo = columns.any ? MIN(columns.least, 0.0) : 0;
                 hi = columns.any ? columns.most : 1;
@@ -146,8 +148,10 @@ void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *tr
                 if (columns.n[i] == 0)
                         continue;
                 double v = columns.sum[i] / columns.n[i];
-                double part = hi > lo ? (v - lo) / (hi - lo) : 0;
-                int level = (int)lround(MIN(MAX(part, 0.0), 1.0) * 7);
+                /* What never changes is no news, however large it is. */
+                double part = hi > lo && !flat ? (v - lo) / (hi - lo) : 0;
+                /* Never the whole cell, so that trends on neighbouring lines stay apart. */
+                int level = (int)lround(MIN(MAX(part, 0.0), 1.0) * 6);
                 struct style style = {.fg = level == 0 ? INK_FAINT : s->fg};
                 canvas_char(c, x + i, y, style, 0x2581u + (uint32_t)level);
         }

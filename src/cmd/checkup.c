@@ -1,0 +1,125 @@
+#include "cmd/checkup.h"
+
+#include "cmd/command.h"
+#include "doctor/doctor.h"
+#include "translate/translate.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define CHECKS_MAX 32
+
+struct checkup {
+        pthread_mutex_t lock;
+        int users; /* the owner and the thread */
+        bool done;
+        char *texts[4];
+        struct doctor doctor;
+        struct result results[CHECKS_MAX];
+        struct ui_check shown[CHECKS_MAX];
+        size_t n;
+};
+
+static void release(struct checkup *c)
+{
+        pthread_mutex_lock(&c->lock);
+        bool last = --c->users == 0;
+        pthread_mutex_unlock(&c->lock);
+        if (!last)
+                return;
+        for (size_t i = 0; i < ARRAY_LEN(c->texts); i++)
+                free(c->texts[i]);
+        pthread_mutex_destroy(&c->lock);
+        free(c);
+}
+
+static uint8_t outcome_ink(enum outcome outcome)
+{
+        switch (outcome) {
+        case OUTCOME_OK:
+                return INK_GOOD;
+        case OUTCOME_NOTE:
+        case OUTCOME_COUNT:
+                return INK_DIM;
+        case OUTCOME_WARN:
+                return INK_WARN;
+        case OUTCOME_FAIL:
+                return INK_CRIT;
+        }
+        return INK_DIM;
+}
+
+static void run_check(struct checkup *c, const struct check *check)
+{
+        struct result *r = &c->results[c->n];
+        check->run(&c->doctor, r);
+        pthread_mutex_lock(&c->lock);
+        c->shown[c->n++] = (struct ui_check){.ink = outcome_ink(r->outcome),
+                                             .wrong = r->outcome >= OUTCOME_WARN,
+                                             .name = check->name,
+                                             .says = r->says,
+                                             .remedy = r->remedy};
+        pthread_mutex_unlock(&c->lock);
+}
+
+static void *run(void *arg)
+{
+        struct checkup *c = arg;
+        const struct check *check;
+        doctor_prepare(&c->doctor);
+        for (size_t i = 0; i < CHECKS_MAX && (check = check_at(i)); i++)
+                run_check(c, check);
+        pthread_mutex_lock(&c->lock);
+        c->done = true;
+        pthread_mutex_unlock(&c->lock);
+        release(c);
+        return NULL;
+}
+
+static const char *keep(struct checkup *c, size_t i, const char *text)
+{
+        c->texts[i] = text ? strdup(text) : NULL;
+        return c->texts[i];
+}
+
+struct checkup *checkup_start(const struct config *config)
+{
+        struct checkup *c = calloc(1, sizeof(*c));
+        if (!c)
+                return NULL;
+        struct source_config *s = &c->doctor.source;
+        s->location = keep(c, 0, config_text(config, OPT_SOURCE));
+        s->dcgmi = keep(c, 1, config_text(config, OPT_DCGMI));
+        s->dcgm_host = keep(c, 2, config_text(config, OPT_DCGM_HOST));
+        s->root = keep(c, 3, config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "");
+        s->root = s->root ? s->root : "";
+        s->dcgm_ids = translate_dcgm_ids(&s->n_dcgm_ids);
+        c->doctor.get_env = get_env;
+        c->doctor.to_terminal = true;
+        c->users = 2;
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, run, c) != 0) {
+                c->users = 1;
+                release(c);
+                return NULL;
+        }
+        pthread_detach(thread);
+        return c;
+}
+
+bool checkup_results(struct checkup *c, const struct ui_check **ret, size_t *ret_n)
+{
+        pthread_mutex_lock(&c->lock);
+        *ret = c->shown;
+        *ret_n = c->n;
+        bool done = c->done;
+        pthread_mutex_unlock(&c->lock);
+        return done;
+}
+
+void checkup_close(struct checkup *c)
+{
+        if (c)
+                release(c);
+}

@@ -1,0 +1,154 @@
+/* The host's side of export and once. */
+#include "cmd/host.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/strbuf.h"
+#include "life/beat.h"
+#include "life/stop.h"
+#include "present/host_csv.h"
+#include "present/host_json.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define POLL_DEFAULT_S 1.0
+#define POLL_MIN_S 0.01
+
+static int read_levels(const struct config *config, unsigned *ret, struct err *err)
+{
+        const char *text = config_text(config, OPT_LEVELS);
+        if (levels_parse(text, ret))
+                return 0;
+        err_set(err, ERR_USAGE, "--levels: '%s' is not a list of levels", text);
+        return err_hint(err, "choose among process,user,slurm,cgroup,system, or all");
+}
+
+/* Descriptors kept open save most of the cost of a tick: take as many as the system grants. */
+static void raise_descriptor_limit(void)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= limit.rlim_max)
+                return;
+        limit.rlim_cur = MIN(limit.rlim_max, (rlim_t)65536);
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int open_host(const struct config *config, struct host_view **ret, struct err *err)
+{
+        struct host_config hc = {
+            .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "",
+            .pid = (int32_t)config_number(config, OPT_PID),
+            .user = config_text(config, OPT_USER),
+            .job = config_text(config, OPT_JOB),
+            .cgroup = config_text(config, OPT_CGROUP),
+            .pss = config_flag(config, OPT_PSS),
+        };
+        int r = read_levels(config, &hc.levels, err);
+        if (r < 0)
+                return r;
+        if (config_is_set(config, OPT_PID) && hc.pid == 0) {
+                err_set(err, ERR_USAGE, "--pid: 0 is no process");
+                return err_hint(err, "'ps -e' lists those that are there");
+        }
+        raise_descriptor_limit();
+        return host_view_open(&hc, ret, err);
+}
+
+struct host_exporter {
+        struct host_view *view;
+        struct beat beat;
+        struct strbuf out;
+        const char *end;
+        bool json, header_written, follows_target;
+        size_t n_cores, n_gpus;
+        uint64_t ticks_left; /* 0 for no limit */
+};
+
+static int64_t host_poll(const struct config *config, struct err *err)
+{
+        double poll =
+            config_is_set(config, OPT_POLL) ? config_number(config, OPT_POLL) : POLL_DEFAULT_S;
+        if (poll >= POLL_MIN_S && poll <= 86400)
+                return clock_from_seconds(poll);
+        err_set(err, ERR_USAGE, "--poll %g is not a time from %g s to a day", poll, POLL_MIN_S);
+        return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
+}
+
+static void write_host(struct host_exporter *e, const struct host *h)
+{
+        if (e->json) {
+                host_json_rows(h, &e->out);
+                return;
+        }
+        if (!e->header_written) {
+                e->n_cores = h->n_cores;
+                e->n_gpus = h->n_gpus;
+                host_csv_header(h, e->end, &e->out);
+                e->header_written = true;
+        }
+        host_csv_rows(h, e->n_cores, e->n_gpus, e->end, &e->out);
+}
+
+/* The target and all it started have ended: nothing more will change. */
+static bool is_over(const struct host_exporter *e, const struct host *h)
+{
+        const struct level_state *l = &h->levels[LEVEL_PROCESS];
+        return e->follows_target && l->present && l->f[FIGURE_PROCESSES].v == 0;
+}
+
+static int write_tick(struct host_exporter *e, bool *ret_over, struct err *err)
+{
+        struct host *h;
+        beat_take(&e->beat, clock_mono_ns());
+        int r = host_view_tick(e->view, &h, err);
+        if (r < 0)
+                return r;
+        h->asked = e->beat.asked;
+        h->taken = e->beat.taken;
+        h->late = e->beat.late;
+        h->missed = e->beat.missed;
+        *ret_over = is_over(e, h);
+        write_host(e, h);
+        r = strbuf_flush(&e->out, STDOUT_FILENO);
+        return r < 0 && r != -EPIPE ? err_set(err, r, "cannot write: %s", strerror(-r)) : r;
+}
+
+/* The first tick only sets the counters that rates need, so it is taken and not written. */
+static int stream_host(struct host_exporter *e, int64_t interval_ns, struct err *err)
+{
+        struct host *h;
+        bool over = false;
+        beat_start(&e->beat, clock_mono_ns() + interval_ns, interval_ns);
+        int r = host_view_tick(e->view, &h, err);
+        while (r == 0 && !over && beat_sleep(&e->beat, -1, life_stopping)) {
+                r = write_tick(e, &over, err);
+                if (e->ticks_left > 0 && --e->ticks_left == 0)
+                        break;
+        }
+        return r;
+}
+
+int export_host(const struct config *config)
+{
+        struct err err = {0};
+        struct host_exporter e = {
+            .end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n",
+            .json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0,
+            .follows_target = config_is_set(config, OPT_PID),
+            .ticks_left = (uint64_t)config_number(config, OPT_COUNT),
+        };
+        int64_t poll = host_poll(config, &err);
+        int r = poll < 0 ? (int)poll : open_host(config, &e.view, &err);
+        if (r == 0) {
+                life_watch_signals(NULL, NULL, NULL);
+                r = stream_host(&e, poll, &err);
+        }
+        if (e.beat.missed > 0 && r == 0)
+                notice("%llu of %llu ticks were missed, because one took longer than --poll",
+                       (unsigned long long)e.beat.missed, (unsigned long long)e.beat.asked);
+        host_view_close(e.view);
+        strbuf_finish(&e.out);
+        return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;
+}

@@ -1,0 +1,56 @@
+#include "life/beat.h"
+
+#include "base/clock.h"
+
+#include <poll.h>
+#include <stddef.h>
+#include <time.h>
+
+/* A wait is cut into pieces, so that a stop asked for by another thread is seen soon. */
+#define PIECE_NS (100 * NS_PER_MS)
+
+void beat_start(struct beat *b, int64_t now_ns, int64_t interval_ns)
+{
+        *b = (struct beat){.start_ns = now_ns, .interval_ns = interval_ns};
+}
+
+static int64_t due(const struct beat *b)
+{
+        return b->start_ns + (int64_t)b->next * b->interval_ns;
+}
+
+int64_t beat_remaining(const struct beat *b, int64_t now_ns)
+{
+        int64_t left = due(b) - now_ns;
+        return left > 0 ? left : 0;
+}
+
+uint64_t beat_take(struct beat *b, int64_t now_ns)
+{
+        int64_t behind = now_ns - due(b);
+        uint64_t skipped = behind > 0 ? (uint64_t)(behind / b->interval_ns) : 0;
+        uint64_t number = b->next + skipped;
+        b->missed += skipped;
+        b->taken++;
+        b->asked = b->taken + b->missed;
+        b->next = number + 1;
+        if (behind - (int64_t)skipped * b->interval_ns > b->interval_ns / 10)
+                b->late++;
+        return number;
+}
+
+bool beat_sleep(const struct beat *b, int wake_fd, bool (*stop)(void))
+{
+        struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+        for (;;) {
+                int64_t left = beat_remaining(b, clock_mono_ns());
+                if (left == 0)
+                        return true;
+                if (stop && stop())
+                        return false;
+                int64_t piece = left < PIECE_NS ? left : PIECE_NS;
+                struct timespec ts = {.tv_sec = piece / NS_PER_S, .tv_nsec = piece % NS_PER_S};
+                if (ppoll(&wake, wake_fd >= 0, &ts, NULL) > 0)
+                        return false;
+        }
+}

@@ -1,0 +1,68 @@
+#include "model/host.h"
+
+#include <string.h>
+
+static const struct figure_info figures[FIGURE_COUNT] = {
+#define FIGURE(id, name, kind, unit, of, help)                                                     \
+        [FIGURE_##id] = {name, FIGURE_KIND_##kind, UNIT_##unit, FIGURE_##of, help},
+#include "model/host.def"
+#undef FIGURE
+};
+
+static const struct figure_info system_figures[SYSTEM_COUNT] = {
+#define SYSTEM(id, name, kind, unit, of, help)                                                     \
+        [SYSTEM_##id] = {name, FIGURE_KIND_##kind, UNIT_##unit, SYSTEM_##of, help},
+#include "model/host.def"
+#undef SYSTEM
+};
+
+const struct figure_info *figure_info(enum figure figure)
+{
+        return &figures[figure];
+}
+
+const struct figure_info *system_figure_info(enum system_figure figure)
+{
+        return &system_figures[figure];
+}
+
+static const char *const names[LEVEL_COUNT] = {
+    [LEVEL_PROCESS] = "process", [LEVEL_USER] = "user",     [LEVEL_SLURM] = "slurm",
+    [LEVEL_CGROUP] = "cgroup",   [LEVEL_SYSTEM] = "system",
+};
+
+const char *level_name(enum level level)
+{
+        return names[level];
+}
+
+static bool add_level(const char *word, size_t len, unsigned *mask)
+{
+        if (len == 3 && memcmp(word, "all", 3) == 0) {
+                *mask |= LEVELS_ALL;
+                return true;
+        }
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (strlen(names[l]) == len && memcmp(names[l], word, len) == 0) {
+                        *mask |= LEVEL_BIT(l);
+                        return true;
+                }
+        }
+        return false;
+}
+
+bool levels_parse(const char *text, unsigned *ret)
+{
+        unsigned mask = 0;
+        for (;;) {
+                size_t len = strcspn(text, ",");
+                if (!add_level(text, len, &mask))
+                        return false;
+                text += len;
+                if (*text == '\0')
+                        break;
+                text++;
+        }
+        *ret = mask;
+        return true;
+}

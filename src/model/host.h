@@ -1,0 +1,99 @@
+/*
+ * The job around the GPU: the same figures at five levels, and what is known of the machine.
+ * read/host fills counters and gauges; compute/levels fills what follows from them.
+ */
+#pragma once
+
+#include "model/unit.h"
+#include "model/value.h"
+
+#include <stddef.h>
+
+enum level {
+        LEVEL_PROCESS, /* the target and all its descendants */
+        LEVEL_USER,    /* all with the target's real uid */
+        LEVEL_SLURM,   /* all of one Slurm job */
+        LEVEL_CGROUP,  /* all of the target's cgroup */
+        LEVEL_SYSTEM,
+        LEVEL_COUNT
+};
+
+#define LEVEL_BIT(level) (1u << (level))
+#define LEVELS_ALL ((1u << LEVEL_COUNT) - 1)
+
+enum figure_kind {
+        FIGURE_KIND_GAUGE,
+        FIGURE_KIND_COUNTER, /* only grows */
+        FIGURE_KIND_RATE,    /* a counter's growth a second */
+        FIGURE_KIND_SHARE,   /* a CPU time's growth of the growth of all CPU times */
+        FIGURE_KIND_DERIVED, /* made by compute/ from others */
+};
+
+enum figure {
+#define FIGURE(id, name, kind, unit, of, help) FIGURE_##id,
+#include "model/host.def"
+#undef FIGURE
+        FIGURE_COUNT,
+        FIGURE_NONE = FIGURE_COUNT
+};
+
+enum system_figure {
+#define SYSTEM(id, name, kind, unit, of, help) SYSTEM_##id,
+#include "model/host.def"
+#undef SYSTEM
+        SYSTEM_COUNT,
+        SYSTEM_NONE = SYSTEM_COUNT
+};
+
+struct figure_info {
+        const char *name;
+        enum figure_kind kind;
+        enum unit unit;
+        uint8_t of; /* the figure it comes from; FIGURE_NONE or SYSTEM_NONE for none */
+        const char *help;
+};
+
+#define HOST_CORES_MAX 1024
+#define HOST_GPUS_MAX 32
+#define HOST_TEXT_MAX 160
+
+/* One GPU as the processes of a level use it. What the driver does not tell is missing. */
+struct level_gpu {
+        struct value util;   /* ratio */
+        struct value band;   /* memory controller, ratio */
+        struct value memory; /* bytes */
+};
+
+struct level_state {
+        bool asked; /* the user wants it */
+        bool present;
+        char why[HOST_TEXT_MAX];  /* when not present: the reason */
+        char name[HOST_TEXT_MAX]; /* "1234 (python)", "alice", "77", "/user.slice", host name */
+        struct value f[FIGURE_COUNT];
+        struct level_gpu gpus[HOST_GPUS_MAX]; /* the first n_gpus of the host */
+};
+
+struct host_core {
+        double busy_s, total_s; /* counters; total_s is 0 for a core that is not there */
+        struct value util;      /* ratio over the tick */
+};
+
+struct host {
+        uint64_t tick;
+        int64_t wall_ns, mono_ns;
+        int64_t interval_ns;                 /* rates are over this long; 0 at the first tick */
+        uint64_t asked, taken, late, missed; /* ticks so far, this one included */
+        struct level_state levels[LEVEL_COUNT];
+        struct value system[SYSTEM_COUNT];
+        size_t n_cores;
+        struct host_core cores[HOST_CORES_MAX];
+        size_t n_gpus;
+        char gpus[HOST_GPUS_MAX][32]; /* labels */
+};
+
+const struct figure_info *figure_info(enum figure figure);
+const struct figure_info *system_figure_info(enum system_figure figure);
+/* "process", "user", "slurm", "cgroup", "system". */
+const char *level_name(enum level level);
+/* "process,system" or "all". False when a word is no level. */
+bool levels_parse(const char *text, unsigned *ret);

@@ -1,0 +1,254 @@
+#include "read/host/host.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "read/host/files.h"
+#include "read/host/pss.h"
+#include "read/host/scanner.h"
+#include "read/host/system.h"
+#include "read/host/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* Limits and CPU sets change rarely. */
+#define LOOK_AGAIN_NS (10 * NS_PER_S)
+/* Descriptors left for everything else in the program. */
+#define FDS_SPARED 128
+
+struct host_reader {
+        int root;
+        struct host_config config;
+        struct target target;
+        struct scanner *scanner;
+        struct system_reader *system;
+        struct pss *pss;
+        uint64_t ticks;
+        int64_t looked_ns;
+        struct target_limits limits;
+};
+
+/* Half of what may be open, so that the program around us finds some too. */
+static size_t fd_budget(void)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= 2 * FDS_SPARED)
+                return FDS_SPARED / 2;
+        rlim_t spare = MAX((rlim_t)FDS_SPARED, limit.rlim_cur / 4);
+        return limit.rlim_cur == RLIM_INFINITY ? 65536 : (size_t)(limit.rlim_cur - spare);
+}
+
+static int open_parts(struct host_reader *h, struct err *err)
+{
+        bool real = !h->config.root || h->config.root[0] == '\0';
+        struct scan_config sc = {.root = h->root,
+                                 .levels = h->config.levels,
+                                 .target = h->target.scan,
+                                 .hear_forks = real,
+                                 .fd_budget = fd_budget()};
+        int r = scanner_open(&sc, &h->scanner, err);
+        if (r < 0)
+                return r;
+        r = system_open(h->root, &h->system);
+        if (r == 0 && h->config.pss)
+                r = pss_open(h->root, &h->pss);
+        return r < 0 ? err_set(err, r, "cannot start reading the host: %s", strerror(-r)) : 0;
+}
+
+int host_open(const struct host_config *config, struct host_reader **ret, struct err *err)
+{
+        struct host_reader *h = calloc(1, sizeof(*h));
+        if (!h)
+                return err_set(err, -ENOMEM, "out of memory");
+        h->config = *config;
+        h->root = files_open_root(config->root);
+        int r;
+        if (h->root < 0) {
+                r = err_set(err, ERR_USAGE, "cannot open '%s': %s", config->root,
+                            strerror(-h->root));
+                err_hint(err, "--root names a folder that holds proc and sys");
+        } else {
+                r = target_find(h->root, config, &h->target, err);
+        }
+        if (r == 0)
+                r = open_parts(h, err);
+        if (r < 0) {
+                host_close(h);
+                return r;
+        }
+        *ret = h;
+        return 0;
+}
+
+void host_close(struct host_reader *h)
+{
+        if (!h)
+                return;
+        pss_close(h->pss);
+        scanner_close(h->scanner);
+        system_close(h->system);
+        closep(&h->root);
+        free(h);
+}
+
+static void set_io(struct value *f, const struct scan_sum *sum)
+{
+        static const struct {
+                enum figure figure;
+                enum proc_io_field field;
+        } map[] = {
+            {FIGURE_READ_TOTAL, PROC_IO_READ},        {FIGURE_WRITE_TOTAL, PROC_IO_WRITE},
+            {FIGURE_READ_COUNT_TOTAL, PROC_IO_SYSCR}, {FIGURE_WRITE_COUNT_TOTAL, PROC_IO_SYSCW},
+            {FIGURE_READ_CHARS_TOTAL, PROC_IO_RCHAR}, {FIGURE_WRITE_CHARS_TOTAL, PROC_IO_WCHAR},
+        };
+        /* A sum over nobody's counters would be a zero that nobody measured. */
+        bool none = sum->io_read == 0 && sum->io_unread > 0;
+        for (size_t i = 0; i < ARRAY_LEN(map); i++)
+                f[map[i].figure] =
+                    none ? value_missing(STATE_DENIED) : value_ok((double)sum->io[map[i].field]);
+        f[FIGURE_IO_UNREAD] = value_ok((double)sum->io_unread);
+}
+
+static void set_pss(const struct host_reader *h, struct value *f, const struct scan_sum *sum,
+                    int64_t mono_ns)
+{
+        if (!h->pss || sum->pss_missing > 0) {
+                f[FIGURE_PSS] = f[FIGURE_USS] = value_missing(h->pss ? STATE_BLANK : STATE_NONE);
+                return;
+        }
+        f[FIGURE_PSS] = value_ok((double)sum->pss);
+        f[FIGURE_USS] = value_ok((double)sum->uss);
+        if (sum->pss_oldest_ns > 0)
+                f[FIGURE_PSS].age_ms = f[FIGURE_USS].age_ms =
+                    (uint32_t)((mono_ns - sum->pss_oldest_ns) / NS_PER_MS);
+}
+
+static void set_sums(const struct host_reader *h, enum level level, struct level_state *ret,
+                     int64_t mono_ns)
+{
+        const struct scan_sum *sum = scanner_sum(h->scanner, level);
+        struct value *f = ret->f;
+        f[FIGURE_CPU_TIME] = value_ok((double)sum->cpu / (double)scanner_clock_ticks(h->scanner));
+        f[FIGURE_RSS] = f[FIGURE_MEMORY] = value_ok((double)sum->rss);
+        f[FIGURE_PROCESSES] = value_ok((double)sum->processes);
+        f[FIGURE_THREADS] = value_ok((double)sum->threads);
+        set_io(f, sum);
+        set_pss(h, f, sum, mono_ns);
+        f[FIGURE_MEMORY_LIMIT] = h->limits.memory[level];
+        f[FIGURE_CPUS] = h->limits.cpus[level];
+}
+
+static void prefer(struct value *to, struct value from)
+{
+        if (value_there(from))
+                *to = from;
+}
+
+/* Where a control group counts, its counters are exact: they know every process it ever had. */
+static void set_group(const struct host_reader *h, const struct cgroup_paths *paths,
+                      struct level_state *ret)
+{
+        struct cgroup_counters c;
+        cgroup_read(h->root, &h->target.mounts, paths, &c);
+        prefer(&ret->f[FIGURE_CPU_TIME], c.cpu_s);
+        prefer(&ret->f[FIGURE_MEMORY], c.memory);
+        prefer(&ret->f[FIGURE_MEMORY_PEAK], c.memory_peak);
+        prefer(&ret->f[FIGURE_READ_TOTAL], c.read);
+        prefer(&ret->f[FIGURE_WRITE_TOTAL], c.write);
+}
+
+static void set_process(const struct host_reader *h, struct level_state *ret)
+{
+        const struct scan_process *p = scanner_find(h->scanner, h->target.scan.pid);
+        if (p)
+                snprintf(ret->name, sizeof(ret->name), "%d (%s)", p->pid, p->comm);
+        else
+                snprintf(ret->name, sizeof(ret->name), "%d, exited", h->target.scan.pid);
+}
+
+static void set_slurm(const struct host_reader *h, struct level_state *ret)
+{
+        const struct cgroup_paths *groups = scanner_job_groups(h->scanner);
+        if (groups)
+                set_group(h, groups, ret);
+        if (scanner_sum(h->scanner, LEVEL_SLURM)->ever == 0) {
+                ret->present = false;
+                snprintf(ret->why, sizeof(ret->why), "no process of job %s is on this machine",
+                         h->target.scan.job);
+        }
+}
+
+static void set_level(const struct host_reader *h, enum level level, struct host *ret)
+{
+        struct level_state *l = &ret->levels[level];
+        snprintf(l->name, sizeof(l->name), "%s", h->target.name[level]);
+        snprintf(l->why, sizeof(l->why), "%s", h->target.why[level]);
+        l->asked = h->config.levels & LEVEL_BIT(level);
+        l->present = l->why[0] == '\0';
+        if (!l->present || level == LEVEL_SYSTEM)
+                return;
+        set_sums(h, level, l, ret->mono_ns);
+        switch (level) {
+        case LEVEL_PROCESS:
+                set_process(h, l);
+                break;
+        case LEVEL_SLURM:
+                set_slurm(h, l);
+                break;
+        case LEVEL_CGROUP:
+                set_group(h, &h->target.group, l);
+                break;
+        case LEVEL_USER:
+        case LEVEL_SYSTEM:
+        case LEVEL_COUNT:
+                break;
+        }
+}
+
+/* The machine's own counters; the list of processes may be a part of the truth only. */
+static void set_system(const struct host_reader *h, struct host *ret)
+{
+        struct value *f = ret->levels[LEVEL_SYSTEM].f;
+        system_read(h->system, scanner_clock_ticks(h->scanner), ret);
+        bool hidden = h->target.mounts.hidepid && geteuid() != 0;
+        f[FIGURE_PROCESSES] =
+            hidden ? value_missing(STATE_DENIED) : value_ok((double)scanner_listed(h->scanner));
+        f[FIGURE_MEMORY_LIMIT] = ret->system[SYSTEM_MEM_TOTAL];
+}
+
+int host_read(struct host_reader *h, struct host *ret, struct err *err)
+{
+        struct timespec boot;
+        *ret = (struct host){.tick = h->ticks++, .wall_ns = clock_wall_ns()};
+        clock_gettime(CLOCK_BOOTTIME, &boot);
+        ret->mono_ns = clock_mono_ns();
+        int r = scanner_tick(h->scanner, (int64_t)boot.tv_sec * NS_PER_S + boot.tv_nsec);
+        if (r < 0)
+                return err_set(err, r, "cannot read /proc: %s", strerror(-r));
+        if (h->pss)
+                pss_tick(h->pss, h->scanner, h->config.levels, ret->mono_ns);
+        bool look = h->looked_ns == 0 || ret->mono_ns - h->looked_ns >= LOOK_AGAIN_NS;
+        /* The machine's files are read for its level, and for the limits that fall back on it. */
+        if (look || (h->config.levels & LEVEL_BIT(LEVEL_SYSTEM)))
+                set_system(h, ret);
+        if (look) {
+                h->looked_ns = ret->mono_ns;
+                target_look_at_limits(h->root, &h->target, scanner_job_groups(h->scanner), ret,
+                                      &h->limits);
+        }
+        ret->system[SYSTEM_CPUS_AFFINITY] = h->limits.affinity;
+        ret->system[SYSTEM_CPUS_QUOTA] = h->limits.quota;
+        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                set_level(h, l, ret);
+        return 0;
+}
+
+unsigned host_levels_of(const struct host_reader *h, int32_t pid)
+{
+        const struct scan_process *p = scanner_find(h->scanner, pid);
+        unsigned system = h->config.levels & LEVEL_BIT(LEVEL_SYSTEM);
+        return p ? p->levels | system : system;
+}

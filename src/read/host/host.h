@@ -1,0 +1,29 @@
+/* Reads all levels and the machine, once a tick. */
+#pragma once
+
+#include "base/err.h"
+#include "model/host.h"
+
+/* Text is borrowed while opening only; NULL is not given. */
+struct host_config {
+        const char *root; /* of the file system; "" for the real one */
+        unsigned levels;  /* LEVEL_BIT of each wanted */
+        int32_t pid;      /* the target; 0 for none: then our own user, job and cgroup are meant */
+        const char *user; /* name or uid */
+        const char *job;
+        const char *cgroup; /* a path as in /proc/PID/cgroup, or a folder below /sys/fs/cgroup */
+        bool pss;           /* measure PSS and USS, on a budget */
+};
+
+struct host_reader;
+
+/* 0, or a negative code with err: ERR_USAGE for a target that does not exist. */
+int host_open(const struct host_config *config, struct host_reader **ret, struct err *err);
+void host_close(struct host_reader *h);
+/*
+ * One tick: fills times, levels with their counters and gauges, and the machine. Rates are left to
+ * compute/. 0 or a negative code with err.
+ */
+int host_read(struct host_reader *h, struct host *ret, struct err *err);
+/* Which levels a process belongs to, as of the last tick: bits, 0 when it is not known. */
+unsigned host_levels_of(const struct host_reader *h, int32_t pid);

@@ -1,0 +1,205 @@
+#include "read/host/pss.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "read/host/files.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#define BATCH 64
+#define AGAIN_NS NS_PER_S            /* no process is measured more often */
+#define CREDIT_MAX (100 * NS_PER_MS) /* a quiet hour buys no long burst */
+#define FIRST_CREDIT (20 * NS_PER_MS)
+
+/* What a process not yet measured is thought to cost: a file, and its pages. */
+#define COST_FILE_NS 30000
+#define COST_PAGE_NS 20
+
+struct job {
+        int32_t pid;
+        uint64_t start;
+        int64_t cost_ns;
+        bool ok;
+        struct proc_smaps smaps;
+};
+
+struct pss {
+        int root;
+        pthread_t thread;
+        pthread_mutex_t lock;
+        pthread_cond_t work;
+        struct job jobs[BATCH];
+        size_t n;
+        bool asked, done, stop; /* jobs are the thread's while asked and not done */
+        int64_t spent_ns;
+
+        int64_t credit_ns, last_ns; /* the tick's side alone */
+};
+
+static int64_t thread_cpu_ns(void)
+{
+        struct timespec ts;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+        return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+/* Half a tick may pass before this runs, and pids are reused: the start time is compared. */
+static bool is_same(int root, const struct job *j)
+{
+        char path[48], buf[1024];
+        struct proc_stat st;
+        snprintf(path, sizeof(path), "/proc/%d/stat", j->pid);
+        ssize_t n = files_read(root, path, buf, sizeof(buf));
+        return n > 0 && procfs_stat(buf, (size_t)n, &st) == 0 && st.start == j->start;
+}
+
+static void measure(int root, struct job *j)
+{
+        char path[48], buf[4096];
+        int64_t begin = thread_cpu_ns();
+        snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", j->pid);
+        ssize_t n = files_read(root, path, buf, sizeof(buf));
+        j->ok = n > 0 && procfs_smaps(buf, (size_t)n, &j->smaps) == 0 && is_same(root, j);
+        j->cost_ns = thread_cpu_ns() - begin;
+}
+
+static void *work(void *arg)
+{
+        struct pss *p = arg;
+        pthread_mutex_lock(&p->lock);
+        while (!p->stop) {
+                if (!p->asked || p->done) {
+                        pthread_cond_wait(&p->work, &p->lock);
+                        continue;
+                }
+                size_t n = p->n;
+                for (size_t i = 0; i < n && !p->stop; i++) {
+                        pthread_mutex_unlock(&p->lock);
+                        measure(p->root, &p->jobs[i]);
+                        pthread_mutex_lock(&p->lock);
+                        p->spent_ns += p->jobs[i].cost_ns;
+                }
+                p->done = true;
+        }
+        pthread_mutex_unlock(&p->lock);
+        return NULL;
+}
+
+int pss_open(int root, struct pss **ret)
+{
+        struct pss *p = calloc(1, sizeof(*p));
+        if (!p)
+                return -ENOMEM;
+        p->root = root;
+        p->credit_ns = FIRST_CREDIT;
+        pthread_mutex_init(&p->lock, NULL);
+        pthread_cond_init(&p->work, NULL);
+        int r = pthread_create(&p->thread, NULL, work, p);
+        if (r != 0) {
+                free(p);
+                return -r;
+        }
+        *ret = p;
+        return 0;
+}
+
+void pss_close(struct pss *p)
+{
+        if (!p)
+                return;
+        pthread_mutex_lock(&p->lock);
+        p->stop = true;
+        pthread_cond_signal(&p->work);
+        pthread_mutex_unlock(&p->lock);
+        pthread_join(p->thread, NULL);
+        pthread_cond_destroy(&p->work);
+        pthread_mutex_destroy(&p->lock);
+        free(p);
+}
+
+static void take_in(struct pss *p, struct scanner *scanner, int64_t mono_ns)
+{
+        for (size_t i = 0; i < p->n; i++) {
+                const struct job *j = &p->jobs[i];
+                struct scan_process *q = scanner_find(scanner, j->pid);
+                p->credit_ns -= j->cost_ns;
+                if (!q || q->start != j->start)
+                        continue;
+                q->pss_cost_ns = j->cost_ns;
+                if (!j->ok)
+                        continue;
+                q->pss_at_ns = mono_ns;
+                q->smaps = j->smaps;
+        }
+        p->n = 0;
+}
+
+static int64_t estimate(const struct scan_process *q)
+{
+        return q->pss_cost_ns ? q->pss_cost_ns
+                              : COST_FILE_NS + (int64_t)q->rss_pages * COST_PAGE_NS;
+}
+
+/* Puts a process into the batch, which is kept sorted oldest first and drops the youngest. */
+static void offer(struct pss *p, const struct scan_process **chosen, const struct scan_process *q)
+{
+        size_t at = p->n;
+        while (at > 0 && chosen[at - 1]->pss_at_ns > q->pss_at_ns)
+                at--;
+        if (at == BATCH)
+                return;
+        size_t last = MIN(p->n, (size_t)BATCH - 1);
+        for (size_t i = last; i > at; i--)
+                chosen[i] = chosen[i - 1];
+        chosen[at] = q;
+        p->n = last + 1;
+}
+
+static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
+{
+        const struct scan_process *chosen[BATCH];
+        size_t place = 0;
+        for (struct scan_process *q; (q = scanner_each(scanner, &place));) {
+                if ((q->levels & levels) && q->rss_pages > 0 && estimate(q) <= PSS_WALK_MAX_NS &&
+                    (q->pss_at_ns == 0 || mono_ns - q->pss_at_ns >= AGAIN_NS))
+                        offer(p, chosen, q);
+        }
+        int64_t credit = p->credit_ns;
+        size_t n = 0;
+        for (; n < p->n && credit >= estimate(chosen[n]); n++) {
+                credit -= estimate(chosen[n]);
+                p->jobs[n] = (struct job){.pid = chosen[n]->pid, .start = chosen[n]->start};
+        }
+        p->n = n;
+}
+
+void pss_tick(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
+{
+        if (p->last_ns)
+                p->credit_ns += (int64_t)((double)(mono_ns - p->last_ns) * PSS_BUDGET);
+        p->credit_ns = MIN(p->credit_ns, CREDIT_MAX);
+        p->last_ns = mono_ns;
+        pthread_mutex_lock(&p->lock);
+        if (p->done) {
+                take_in(p, scanner, mono_ns);
+                p->asked = p->done = false;
+        }
+        if (!p->asked) {
+                choose(p, scanner, levels, mono_ns);
+                p->asked = p->n > 0;
+                if (p->asked)
+                        pthread_cond_signal(&p->work);
+        }
+        pthread_mutex_unlock(&p->lock);
+}
+
+double pss_spent(struct pss *p)
+{
+        pthread_mutex_lock(&p->lock);
+        double s = clock_to_seconds(p->spent_ns);
+        pthread_mutex_unlock(&p->lock);
+        return s;
+}

@@ -1,0 +1,179 @@
+/*
+ * What the processes of a level used, so that nothing is counted twice and nothing is forgotten.
+ *
+ * The kernel gives a process's own CPU time, and apart from it the time of the children it has
+ * waited for (their own, and what they had waited for in turn). A level's total grows, each tick,
+ * by
+ *
+ *   own growth of each member, and
+ *   growth of the waited-for time of each member, less what was last seen of those children that
+ *   vanished in this tick, for that was counted while they lived.
+ *
+ * So a child that comes and goes between two ticks is counted through its parent, the last moments
+ * of one that was seen likewise, and one that nobody waits for (its parent ignores SIGCHLD, or init
+ * took it over) keeps what was seen of it: at most its last tick is lost. The growth is never
+ * negative, so totals never fall. /proc/PID/io has no second set of counters: what children that
+ * were waited for did is added to the parent's own, and the same difference is taken; whether the
+ * parent waited shows in the CPU times.
+ *
+ * A child may end while a tick is under way: after its parent was read, so that the parent's
+ * counters show it a tick late, or between its own turn and its parent's, so that they show it a
+ * tick early. The first is carried over to the next tick; the second is noticed there, and what was
+ * counted twice is taken from what comes.
+ *
+ * A process that was there long before it joins a level (by setuid, or by moving to its cgroup)
+ * brings nothing along: it counts from then on.
+ */
+#include "read/host/scanner_table.h"
+
+#include "base/attr.h"
+
+/* cutime and cstime are rounded down one by one; own times likewise. */
+#define ROUNDING 2
+
+/* Start times are rounded down to a clock tick, and ours is read a moment later. */
+#define START_SLACK 2
+
+void account_begin(struct scanner *s)
+{
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                struct scan_sum *sum = &s->sums[l];
+                sum->rss = sum->processes = sum->threads = 0;
+                sum->io_read = sum->io_unread = 0;
+                sum->pss = sum->uss = sum->pss_missing = 0;
+                sum->pss_oldest_ns = 0;
+        }
+}
+
+/* Who will have waited for a vanished process: the nearest ancestor that still lives. */
+static struct scan_process *heir(struct scanner *s, const struct scan_process *p)
+{
+        uint64_t start = p->start;
+        int32_t ppid = p->ppid;
+        for (unsigned depth = 0; depth < 64 && ppid > 0; depth++) {
+                struct scan_process *q = table_find(s, ppid);
+                if (!q || q->start > start)
+                        return NULL;
+                if (q->seen == s->tick)
+                        return q;
+                start = q->start;
+                ppid = q->ppid;
+        }
+        return NULL;
+}
+
+void account_vanished(struct scanner *s, const struct scan_process *p)
+{
+        struct scan_process *q = heir(s, p);
+        if (!q)
+                return;
+        q->gone_cpu += p->own + p->waited;
+        for (size_t i = 0; i < PROC_IO_COUNT && p->io_state == STATE_OK; i++)
+                q->gone_io.v[i] += p->io.v[i];
+}
+
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+        return now > before ? now - before : 0;
+}
+
+/* Whether the children that vanished were waited for, as far as one can tell. */
+static bool waited_for_them(const struct scan_process *p)
+{
+        return growth(p->waited, p->waited_before) + ROUNDING >= p->gone_cpu;
+}
+
+static bool started_since_last_tick(const struct scanner *s, const struct scan_process *p)
+{
+        return s->tick == 1 || p->start + START_SLACK >= s->last_boot_ticks;
+}
+
+/* Growth of the waited-for time that no vanished child explains. *ret_twice: what the tick before
+ * counted of children that vanished only now. */
+static uint64_t waited_growth(struct scan_process *p, uint64_t *ret_twice)
+{
+        uint64_t grown = growth(p->waited, p->waited_before);
+        uint64_t gone = p->gone_cpu + p->gone_carry;
+        uint64_t left = growth(gone, grown);
+        *ret_twice = MIN(left, p->surplus);
+        left -= *ret_twice;
+        p->gone_carry = MIN(left, p->gone_cpu);
+        p->surplus = growth(grown, gone);
+        return p->surplus;
+}
+
+static uint64_t cpu_growth(const struct scanner *s, struct scan_process *p, uint64_t *ret_twice)
+{
+        *ret_twice = 0;
+        if (p->fresh)
+                return started_since_last_tick(s, p) ? p->own + p->waited : 0;
+        return growth(p->own, p->own_before) + waited_growth(p, ret_twice);
+}
+
+static void add_cpu(struct scan_sum *sum, uint64_t grown, uint64_t twice)
+{
+        sum->cpu_debt += twice;
+        uint64_t paid = MIN(grown, sum->cpu_debt);
+        sum->cpu_debt -= paid;
+        sum->cpu += grown - paid;
+}
+
+static uint64_t io_growth(const struct scanner *s, const struct scan_process *p, size_t i)
+{
+        if (p->io_state != STATE_OK)
+                return 0;
+        if (p->fresh)
+                return started_since_last_tick(s, p) ? p->io.v[i] : 0;
+        if (!p->io_known_before)
+                return 0;
+        uint64_t grown = growth(p->io.v[i], p->io_before.v[i]);
+        return waited_for_them(p) ? growth(grown, p->gone_io.v[i]) : grown;
+}
+
+static void add_pss(struct scan_sum *sum, const struct scan_process *p)
+{
+        if (p->rss_pages == 0)
+                return;
+        if (p->pss_at_ns == 0) {
+                sum->pss_missing++;
+                return;
+        }
+        sum->pss += p->smaps.pss;
+        sum->uss += p->smaps.uss;
+        if (sum->pss_oldest_ns == 0 || p->pss_at_ns < sum->pss_oldest_ns)
+                sum->pss_oldest_ns = p->pss_at_ns;
+}
+
+static void add_presence(const struct scanner *s, struct scan_sum *sum,
+                         const struct scan_process *p)
+{
+        if (p->state == 'Z' || p->state == 'X')
+                return;
+        sum->processes++;
+        sum->threads += p->threads;
+        sum->rss += p->rss_pages * (uint64_t)s->page_size;
+        if (p->io_state == STATE_OK)
+                sum->io_read++;
+        else
+                sum->io_unread++;
+        add_pss(sum, p);
+}
+
+void account_process(struct scanner *s, struct scan_process *p)
+{
+        unsigned joined = p->levels & ~p->levels_before;
+        uint64_t twice, grown = cpu_growth(s, p, &twice);
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                struct scan_sum *sum = &s->sums[l];
+                if (!(p->levels & LEVEL_BIT(l)))
+                        continue;
+                add_presence(s, sum, p);
+                if (joined & LEVEL_BIT(l))
+                        sum->ever++;
+                if ((joined & LEVEL_BIT(l)) && !p->fresh)
+                        continue;
+                add_cpu(sum, grown, twice);
+                for (size_t i = 0; i < PROC_IO_COUNT; i++)
+                        sum->io[i] += io_growth(s, p, i);
+        }
+}

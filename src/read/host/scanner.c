@@ -1,0 +1,361 @@
+#include "read/host/scanner.h"
+
+#include "base/clock.h"
+#include "read/host/files.h"
+#include "read/host/forks.h"
+#include "read/host/scanner_table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t bucket_of(int32_t pid)
+{
+        return (uint32_t)pid % SCAN_BUCKETS;
+}
+
+struct scan_process *table_find(struct scanner *s, int32_t pid)
+{
+        for (int32_t i = s->buckets[bucket_of(pid)]; i >= 0; i = s->procs[i].next) {
+                if (s->procs[i].pid == pid)
+                        return &s->procs[i];
+        }
+        return NULL;
+}
+
+static bool grow(struct scanner *s)
+{
+        size_t cap = s->cap ? s->cap * 2 : 512;
+        if (cap > SCAN_MAX)
+                return false;
+        struct scan_process *procs = realloc(s->procs, cap * sizeof(*procs));
+        if (!procs)
+                return false;
+        s->procs = procs;
+        s->cap = cap;
+        return true;
+}
+
+struct scan_process *table_add(struct scanner *s, int32_t pid)
+{
+        int32_t i = s->free_slot;
+        if (i >= 0)
+                s->free_slot = s->procs[i].next;
+        else if (s->n < s->cap || grow(s))
+                i = (int32_t)s->n++;
+        else
+                return NULL;
+        uint32_t b = bucket_of(pid);
+        s->procs[i] = (struct scan_process){.pid = pid,
+                                            .next = s->buckets[b],
+                                            .born = s->tick,
+                                            .fresh = true,
+                                            .io_state = STATE_NONE,
+                                            .stat_fd = -1,
+                                            .io_fd = -1};
+        s->buckets[b] = i;
+        return &s->procs[i];
+}
+
+void table_close_fds(struct scanner *s, struct scan_process *p)
+{
+        int *const fds[] = {&p->stat_fd, &p->io_fd};
+        for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+                if (*fds[i] < 0)
+                        continue;
+                close(*fds[i]);
+                *fds[i] = -1;
+                s->open_fds--;
+        }
+}
+
+void table_remove(struct scanner *s, struct scan_process *p)
+{
+        int32_t i = (int32_t)(p - s->procs);
+        int32_t *link = &s->buckets[bucket_of(p->pid)];
+        while (*link != i)
+                link = &s->procs[*link].next;
+        *link = p->next;
+        table_close_fds(s, p);
+        *p = (struct scan_process){.next = s->free_slot, .stat_fd = -1, .io_fd = -1};
+        s->free_slot = i;
+}
+
+/* A pid, or 0 when the name is not one. */
+static int32_t parse_pid(const char *name)
+{
+        int64_t v = 0;
+        for (; *name >= '0' && *name <= '9' && v <= INT32_MAX; name++)
+                v = v * 10 + (*name - '0');
+        return *name == '\0' && v <= INT32_MAX ? (int32_t)v : 0;
+}
+
+/*
+ * The inode number of /proc/PID belongs to one process as long as the kernel remembers it, so a
+ * reused pid shows without reading its stat.
+ */
+static void note_listed(struct scanner *s, int32_t pid, uint64_t ino)
+{
+        s->listed++;
+        if (!s->follows)
+                return;
+        struct scan_process *p = table_find(s, pid);
+        if (!p && !(p = table_add(s, pid)))
+                return;
+        p->seen = s->tick;
+        if (p->ino != ino && !p->fresh) {
+                table_close_fds(s, p);
+                p->denied = false;
+                p->born = s->tick; /* asks for a new look at who it is */
+        }
+        p->ino = ino;
+}
+
+static int list_processes(struct scanner *s)
+{
+        if (lseek(s->proc_fd, 0, SEEK_SET) < 0)
+                return -errno;
+        s->listed = 0;
+        for (;;) {
+                ssize_t n = getdents64(s->proc_fd, s->dents, SCAN_DENTS);
+                if (n <= 0)
+                        return n < 0 ? -errno : 0;
+                for (ssize_t at = 0; at < n;) {
+                        const struct dirent64 *d = (const void *)(s->dents + at);
+                        int32_t pid = parse_pid(d->d_name);
+                        if (pid > 0)
+                                note_listed(s, pid, d->d_ino);
+                        at += d->d_reclen;
+                }
+        }
+}
+
+/*
+ * A process that has used no CPU for a second is asleep, and a quarter of a second late is soon
+ * enough to see it wake. One whose child is gone is read at once.
+ */
+#define ASLEEP_NS NS_PER_S
+#define NAP_NS (240 * NS_PER_MS)
+
+static bool may_sleep_on(const struct scanner *s, const struct scan_process *p)
+{
+        return s->now_ns - p->moved_ns > ASLEEP_NS && s->now_ns - p->read_ns < NAP_NS &&
+               p->gone_cpu == 0 && p->gone_carry == 0;
+}
+
+/* Only the levels' own processes, and what helps to account for them, is read each tick. */
+static bool is_watched(const struct scanner *s, const struct scan_process *p)
+{
+        return !p->denied && (p->levels || p->beside || s->config.all || p->born == s->tick);
+}
+
+/* A pid that changed hands: the old process is gone, the new one is fresh. */
+static void change_hands(struct scanner *s, struct scan_process *p, uint64_t start_before,
+                         const struct scan_process *before)
+{
+        if (p->fresh || p->start == start_before)
+                return;
+        struct scan_process old = *before;
+        account_vanished(s, &old);
+        p->fresh = true;
+        p->born = s->tick;
+        p->levels = p->levels_before = 0;
+        p->beside = p->in_job = false;
+        p->pss_at_ns = 0;
+        p->gone_carry = p->surplus = 0;
+        p->io_known_before = false;
+        p->io_state = STATE_NONE;
+}
+
+static void read_process(struct scanner *s, struct scan_process *p)
+{
+        struct scan_process before = *p;
+        int r = scan_read_stat(s, p);
+        if (r == -EACCES || r == -EPERM) {
+                p->denied = true;
+                table_close_fds(s, p);
+        } else if (r < 0) {
+                p->seen = s->tick - 1;
+                account_vanished(s, p);
+        } else {
+                change_hands(s, p, before.start, &before);
+        }
+}
+
+static bool alive(const struct scanner *s, const struct scan_process *p)
+{
+        return p->pid > 0 && p->seen == s->tick;
+}
+
+static bool vanished(const struct scanner *s, const struct scan_process *p)
+{
+        return p->pid > 0 && p->seen != s->tick;
+}
+
+/* One pass over the table: the order of these passes is what makes the sums right. */
+#define FOR_EACH(s, p) for (struct scan_process *p = (s)->procs; p < (s)->procs + (s)->n; p++)
+
+static void read_all(struct scanner *s)
+{
+        FOR_EACH(s, p)
+        {
+                if (vanished(s, p))
+                        account_vanished(s, p);
+        }
+        FOR_EACH(s, p)
+        {
+                p->own_before = p->own;
+                p->waited_before = p->waited;
+                if (alive(s, p) && is_watched(s, p) && (p->born == s->tick || !may_sleep_on(s, p)))
+                        read_process(s, p);
+        }
+}
+
+static void clean_up(struct scanner *s, struct scan_process *p)
+{
+        p->gone_cpu = 0;
+        p->gone_io = (struct proc_io){0};
+        p->fresh = false;
+        if (vanished(s, p))
+                table_remove(s, p);
+        else if (p->pid > 0 && !is_watched(s, p))
+                table_close_fds(s, p);
+}
+
+int scanner_tick(struct scanner *s, int64_t boot_ns)
+{
+        s->tick++;
+        s->now_ns = boot_ns;
+        account_begin(s);
+        int r = list_processes(s);
+        if (r < 0)
+                return r;
+        members_hear_forks(s);
+        read_all(s);
+        FOR_EACH(s, p)
+        {
+                if (alive(s, p))
+                        members_decide(s, p);
+        }
+        FOR_EACH(s, p)
+        {
+                if (alive(s, p) && p->levels)
+                        scan_read_io(s, p);
+        }
+        FOR_EACH(s, p)
+        {
+                if (alive(s, p) && p->levels)
+                        account_process(s, p);
+                clean_up(s, p);
+        }
+        s->last_boot_ticks =
+            (uint64_t)boot_ns / (uint64_t)(NS_PER_S / (int64_t)s->config.clock_ticks);
+        return 0;
+}
+
+static int find_target(struct scanner *s, struct err *err)
+{
+        char path[32], buf[1024];
+        struct proc_stat st;
+        snprintf(path, sizeof(path), "%d/stat", s->config.target.pid);
+        ssize_t n = files_read(s->proc_fd, path, buf, sizeof(buf));
+        if (n < 0 && n != -ENOENT && n != -ESRCH)
+                return err_set(err, (int)n, "cannot look at process %d: %s", s->config.target.pid,
+                               strerror((int)-n));
+        if (n < 0 || procfs_stat(buf, (size_t)n, &st) < 0) {
+                err_set(err, ERR_USAGE, "--pid: there is no process %d", s->config.target.pid);
+                return err_hint(err, "'ps -e' lists those that are there; a container has its own "
+                                     "numbers");
+        }
+        s->target_start = st.start;
+        s->target_ppid = st.ppid;
+        return 0;
+}
+
+int scanner_open(const struct scan_config *config, struct scanner **ret, struct err *err)
+{
+        struct scanner *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->config = *config;
+        s->free_slot = -1;
+        memset(s->buckets, 0xff, sizeof(s->buckets));
+        if (s->config.clock_ticks == 0)
+                s->config.clock_ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+        /* Without levels of processes there is nothing to do but to count. */
+        s->follows = config->all ||
+                     (config->target.pid > 0 && (config->levels & LEVEL_BIT(LEVEL_PROCESS))) ||
+                     members_need_identity(s);
+        s->page_size = config->page_size ? config->page_size : sysconf(_SC_PAGESIZE);
+        s->dents = malloc(SCAN_DENTS);
+        s->text = malloc(SCAN_TEXT);
+        s->proc_fd = files_open(config->root, "/proc");
+        s->forks_fd = config->hear_forks && config->target.pid > 0 ? forks_open() : -1;
+        int r = 0;
+        if (!s->dents || !s->text) {
+                r = err_set(err, -ENOMEM, "out of memory");
+        } else if (s->proc_fd < 0) {
+                r = err_set(err, s->proc_fd, "cannot open /proc: %s", strerror(-s->proc_fd));
+                err_hint(err, "mount it, or point --root at a tree that has one");
+        } else if (config->target.pid > 0) {
+                r = find_target(s, err);
+        }
+        if (r < 0) {
+                scanner_close(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+void scanner_close(struct scanner *s)
+{
+        if (!s)
+                return;
+        for (size_t i = 0; i < s->n; i++)
+                table_close_fds(s, &s->procs[i]);
+        if (s->proc_fd >= 0)
+                close(s->proc_fd);
+        if (s->forks_fd >= 0)
+                close(s->forks_fd);
+        free(s->procs);
+        free(s->dents);
+        free(s->text);
+        free(s);
+}
+
+const struct scan_sum *scanner_sum(const struct scanner *s, enum level level)
+{
+        return &s->sums[level];
+}
+
+uint64_t scanner_listed(const struct scanner *s)
+{
+        return s->listed;
+}
+
+uint64_t scanner_clock_ticks(const struct scanner *s)
+{
+        return s->config.clock_ticks;
+}
+
+struct scan_process *scanner_find(struct scanner *s, int32_t pid)
+{
+        return table_find(s, pid);
+}
+
+struct scan_process *scanner_each(struct scanner *s, size_t *place)
+{
+        while (*place < s->n) {
+                struct scan_process *p = &s->procs[(*place)++];
+                if (p->pid > 0)
+                        return p;
+        }
+        return NULL;
+}
+
+const struct cgroup_paths *scanner_job_groups(const struct scanner *s)
+{
+        return s->job_placed ? &s->job_groups : NULL;
+}

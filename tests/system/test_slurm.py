@@ -1,0 +1,236 @@
+"""The slurm level inside real jobs of a real one-node cluster, on loopback."""
+import csv
+import io
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+NEEDED = ("munged", "slurmctld", "slurmd", "srun", "scancel")
+missing = [name for name in NEEDED if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
+pytestmark = [pytest.mark.slow,
+              pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}"),
+              pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root")]
+
+COMMON = """
+ClusterName=assay
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ctld}
+SlurmdPort={slurmd}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SchedulerParameters=batch_sched_delay=0
+ReturnToService=2
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=2000 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
+"""
+PLAIN = "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
+GROUPED = "ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"
+CGROUP_CONF = "CgroupPlugin=autodetect\nCgroupAutomount=yes\nConstrainRAMSpace=yes\nConstrainCores=no\n"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Cluster:
+    """munged, slurmctld and slurmd with everything they write in one folder."""
+
+    def __init__(self, folder, extra):
+        self.folder = pathlib.Path(folder)
+        self.processes = []
+        self.env = dict(os.environ, SLURM_CONF=str(self.folder / "slurm.conf"))
+        host = socket.gethostname().split(".")[0]
+        for name in ("state", "spool", "munge"):
+            (self.folder / name).mkdir()
+        (self.folder / "slurm.conf").write_text(
+            COMMON.format(host=host, folder=self.folder, ctld=free_port(), slurmd=free_port(), cpus=os.cpu_count()) + extra)
+        (self.folder / "cgroup.conf").write_text(CGROUP_CONF)
+        self.start_munge()
+        self.start("slurmctld", "-D")
+        self.start("slurmd", "-D", "-N", host)
+
+    def start_munge(self):
+        munge = self.folder / "munge"
+        (munge / "key").write_bytes(os.urandom(128))
+        user = pwd.getpwnam("munge")
+        os.chmod(self.folder, 0o755)
+        for path in (munge, munge / "key"):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        os.chmod(munge / "key", 0o400)
+        os.chmod(munge, 0o755)
+        self.start("munged", "-F", f"--socket={munge}/socket", f"--key-file={munge}/key", f"--log-file={munge}/log",
+                   f"--pid-file={munge}/pid", f"--seed-file={munge}/seed", user="munge", group="munge", extra_groups=[])
+        deadline = time.monotonic() + 5
+        while not (munge / "socket").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def start(self, *command, **kind):
+        path = shutil.which(command[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        with open(self.folder / f"{command[0]}.out", "wb") as out:
+            self.processes.append(subprocess.Popen([path, *command[1:]], env=self.env, stdout=out, stderr=out, **kind))
+
+    def wait_until_up(self, seconds=30):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            done = self.run("srun", "-n1", "--mem=50", "true", timeout=15)
+            if done.returncode == 0:
+                return True
+            time.sleep(0.5)
+        return False
+
+    def run(self, *command, timeout=60):
+        try:
+            return subprocess.run(command, env=self.env, capture_output=True, text=True, check=False, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, "", "timeout")
+
+    def job(self, *command):
+        """A job that runs on; gives its process here."""
+        return subprocess.Popen(["srun", "-n1", "--mem=200", "--overlap", *command], env=self.env, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def logs(self):
+        return "\n".join(f"{p.name}: {p.read_text(errors='replace')[-1500:]}" for p in self.folder.glob("*.log"))
+
+
+@pytest.fixture(scope="module", params=["environment", "cgroup"])
+def cluster(request):
+    # munged runs as its own user, which may not enter pytest's folders.
+    folder = tempfile.mkdtemp(prefix="assay-slurm-")
+    c = Cluster(folder, GROUPED if request.param == "cgroup" else PLAIN)
+    c.kind = request.param
+    if not c.wait_until_up():
+        logs = c.logs()
+        c.stop()
+        shutil.rmtree(folder)
+        if request.param == "cgroup":
+            pytest.skip("Slurm cannot make control groups here: " + logs[-300:].replace("\n", " "))
+        pytest.fail("the cluster did not start:\n" + logs)
+    yield c
+    c.stop()
+    shutil.rmtree(folder)
+
+
+JOB = """
+import os, subprocess, sys, time
+children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(1)]
+children.append(subprocess.Popen(["env", "-i", "/bin/sleep", "600"]))
+print(os.environ["SLURM_JOB_ID"], os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def jobs(cluster):
+    """Two jobs of the same user, running."""
+    folder = cluster.folder / "job.py"
+    folder.write_text(JOB)
+    started, found = [], []
+    for _ in range(2):
+        started.append(cluster.job("/usr/bin/python3", "-u", str(folder)))
+        words = started[-1].stdout.readline().split()
+        assert words, started[-1].stderr.read() if started[-1].poll() is not None else cluster.logs()
+        found.append((words[0], int(words[1])))
+    time.sleep(0.3)
+    yield found
+    for (job, _), process in zip(found, started):
+        cluster.run("scancel", job)
+        process.wait(timeout=30)
+
+
+def pids_of(parent):
+    """The process and its descendants, from /proc."""
+    tree = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                tree.setdefault(int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]), []).append(int(entry.name))
+            except (OSError, IndexError):
+                continue
+    found, todo = set(), [parent]
+    while todo:
+        pid = todo.pop()
+        found.add(pid)
+        todo += tree.get(pid, [])
+    return found
+
+
+def test_only_the_jobs_processes(assay, cluster, jobs):
+    job, pid = jobs[0]
+    bystander = subprocess.Popen(["sleep", "60"])
+    try:
+        done = assay("export", "--host", "--levels", "slurm", "--job", job, "--poll", "0.5", "--count", "2")
+    finally:
+        bystander.kill()
+        bystander.wait()
+    assert done.returncode == 0, done.stderr
+    row = list(csv.DictReader(io.StringIO(done.stdout)))[-1]
+    # By cgroup the step's own keeper (slurmstepd) may be in the job's group as well.
+    expected = len(pids_of(pid))
+    assert expected == 3
+    assert int(row["processes"]) in ((expected, expected + 1) if cluster.kind == "cgroup" else (expected,))
+    assert 0.02 < float(row["cpu_cores"]) <= 1.1, "one child burns what it is given of a core"
+
+
+def test_found_from_a_pid_of_the_job(assay, cluster, jobs):
+    (job, pid), (other, _) = jobs
+    done = assay("export", "--host", "--levels", "slurm,process", "--pid", pid, "--format", "jsonl", "--poll", "0.2", "--count", "1")
+    rows = {r["level"]: r for r in map(json.loads, done.stdout.splitlines())}
+    assert rows["slurm"]["name"] == job != other
+    assert rows["process"]["figures"]["processes"] == 3
+
+
+def test_inside_the_job_the_environment_tells(program, cluster):
+    done = cluster.run("srun", "-n1", "--mem=100", program, "export", "--host", "--levels", "slurm", "--format", "jsonl",
+                       "--poll", "0.1", "--count", "1")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout.splitlines()[-1])
+    assert row["name"].isdigit()
+    assert row["figures"]["processes"] >= 1
+
+
+def test_the_limit_is_the_jobs(assay, cluster, jobs):
+    job, _ = jobs[0]
+    done = assay("export", "--host", "--levels", "slurm", "--job", job, "--poll", "0.1", "--count", "1", "--format", "jsonl")
+    figures = json.loads(done.stdout)["figures"]
+    if cluster.kind == "cgroup":
+        assert figures["memory_limit"] == 200 << 20
+        assert figures["memory"] < 200 << 20
+    else:
+        total = int(pathlib.Path("/proc/meminfo").read_text().split()[1]) * 1024
+        assert figures["memory_limit"] == total
+
+
+def test_a_job_that_is_not_here(assay, cluster):
+    done = assay("once", "--job", "999999", "--levels", "slurm", "--json")
+    assert "no process of job 999999" in json.loads(done.stdout)["host"]["absent"]["slurm"]

@@ -1,0 +1,69 @@
+/* The whole host reader on the real machine: it works, and its ticks allocate nothing. */
+#include "test.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "pipeline/host.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void reads_this_machine(void **state UNUSED)
+{
+        struct err err = {0};
+        struct host_view *v = NULL;
+        struct host *h = NULL;
+        struct host_config c = {.root = "", .levels = LEVELS_ALL, .pid = getpid(), .pss = true};
+        assert_int_equal(host_view_open(&c, &v, &err), 0);
+        for (int i = 0; i < 3; i++) {
+                assert_int_equal(host_view_tick(v, &h, &err), 0);
+                usleep(20000);
+        }
+        const struct level_state *p = &h->levels[LEVEL_PROCESS];
+        assert_true(p->present);
+        assert_true(p->f[FIGURE_PROCESSES].v == 1);
+        assert_true(p->f[FIGURE_RSS].v > 0);
+        assert_true(h->levels[LEVEL_SYSTEM].f[FIGURE_PROCESSES].v > 1);
+        assert_true(h->system[SYSTEM_MEM_TOTAL].v > 1e6);
+        assert_int_equal(h->system[SYSTEM_USER].state, STATE_OK);
+        assert_true(host_view_levels_of(v, getpid()) & LEVEL_BIT(LEVEL_PROCESS));
+        assert_false(host_view_levels_of(v, 1) & LEVEL_BIT(LEVEL_PROCESS));
+        host_view_close(v);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static void ticks_do_not_allocate(void **state UNUSED)
+{
+        struct err err = {0};
+        struct host_view *v = NULL;
+        struct host *h;
+        struct host_config c = {.root = "", .levels = LEVELS_ALL, .pid = getpid()};
+        if (SANITIZED) /* their allocator tells other numbers */
+                return;
+        assert_int_equal(host_view_open(&c, &v, &err), 0);
+        for (int i = 0; i < 40; i++)
+                assert_int_equal(host_view_tick(v, &h, &err), 0);
+        struct mallinfo2 before = mallinfo2();
+        for (int i = 0; i < 50; i++)
+                assert_int_equal(host_view_tick(v, &h, &err), 0);
+        struct mallinfo2 after = mallinfo2();
+        assert_int_equal(before.uordblks, after.uordblks);
+        assert_int_equal(before.arena, after.arena);
+        host_view_close(v);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(reads_this_machine),
+            cmocka_unit_test(ticks_do_not_allocate),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+#include "test.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "compute/levels.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct host before, now;
+
+static int begin(void **state UNUSED)
+{
+        memset(&before, 0, sizeof(before));
+        memset(&now, 0, sizeof(now));
+        before.mono_ns = 10 * NS_PER_S;
+        now.mono_ns = 12 * NS_PER_S;
+        before.levels[LEVEL_USER].present = now.levels[LEVEL_USER].present = true;
+        return 0;
+}
+
+static bool near(struct value v, double x)
+{
+        return v.state == STATE_OK && fabs(v.v - x) < 1e-9;
+}
+
+static void rates_come_from_counters(void **state UNUSED)
+{
+        struct value *a = before.levels[LEVEL_USER].f, *b = now.levels[LEVEL_USER].f;
+        a[FIGURE_CPU_TIME] = value_ok(5);
+        b[FIGURE_CPU_TIME] = value_ok(8);
+        b[FIGURE_CPUS] = value_ok(4);
+        a[FIGURE_READ_TOTAL] = value_ok(100);
+        b[FIGURE_READ_TOTAL] = value_ok(50);
+        b[FIGURE_WRITE_TOTAL] = value_missing(STATE_DENIED);
+        b[FIGURE_READ_COUNT_TOTAL] = value_ok(7);
+        b[FIGURE_MEMORY] = value_ok(512);
+        b[FIGURE_MEMORY_LIMIT] = value_ok(1024);
+        levels_compute(&before, &now);
+        assert_true(near(b[FIGURE_CPU], 1.5));
+        assert_true(near(b[FIGURE_CPU_SHARE], 0.375));
+        assert_int_equal(b[FIGURE_READ].state, STATE_ERROR);       /* a counter never falls */
+        assert_int_equal(b[FIGURE_WRITE].state, STATE_DENIED);     /* the reason is kept */
+        assert_int_equal(b[FIGURE_READ_COUNT].state, STATE_BLANK); /* nothing to compare with */
+        assert_true(near(b[FIGURE_MEMORY_SHARE], 0.5));
+        assert_int_equal(now.interval_ns, 2 * NS_PER_S);
+}
+
+static void the_first_tick_has_no_rates(void **state UNUSED)
+{
+        struct value *b = now.levels[LEVEL_USER].f;
+        b[FIGURE_CPU_TIME] = value_ok(8);
+        now.system[SYSTEM_USER_TIME] = value_ok(1);
+        levels_compute(NULL, &now);
+        assert_int_equal(b[FIGURE_CPU].state, STATE_BLANK);
+        assert_int_equal(now.system[SYSTEM_USER].state, STATE_BLANK);
+        assert_true(near(b[FIGURE_CPU_TIME], 8));
+}
+
+static void a_level_that_comes_has_no_rate_at_first(void **state UNUSED)
+{
+        before.levels[LEVEL_USER].present = false;
+        before.levels[LEVEL_USER].f[FIGURE_CPU_TIME] = value_ok(1);
+        now.levels[LEVEL_USER].f[FIGURE_CPU_TIME] = value_ok(9);
+        levels_compute(&before, &now);
+        assert_int_equal(now.levels[LEVEL_USER].f[FIGURE_CPU].state, STATE_BLANK);
+}
+
+static void shares_sum_to_one(void **state UNUSED)
+{
+        for (int i = 0; i < 8; i++) {
+                before.system[SYSTEM_USER_TIME + i] = value_ok(10);
+                now.system[SYSTEM_USER_TIME + i] = value_ok(10 + i);
+        }
+        now.levels[LEVEL_SYSTEM].present = true;
+        now.levels[LEVEL_SYSTEM].f[FIGURE_CPUS] = value_ok(8);
+        before.system[SYSTEM_IOWAIT_TIME] = value_ok(100); /* the kernel lets this one fall */
+        levels_compute(&before, &now);
+        double sum = 0;
+        for (int i = 0; i < 8; i++)
+                sum += now.system[SYSTEM_USER + i].v;
+        assert_true(fabs(sum - 1) < 1e-9);
+        assert_true(near(now.system[SYSTEM_IOWAIT], 0));
+        /* 0 + 1 + 2 + 5 + 6 of 24: not idle, not stolen, not waiting. */
+        assert_true(near(now.levels[LEVEL_SYSTEM].f[FIGURE_CPU_SHARE], 14.0 / 24));
+        assert_true(near(now.levels[LEVEL_SYSTEM].f[FIGURE_CPU], 8 * 14.0 / 24));
+}
+
+static void cores_know_who_is_busy(void **state UNUSED)
+{
+        before.n_cores = now.n_cores = 4;
+        for (int i = 0; i < 4; i++) {
+                before.cores[i] = (struct host_core){.busy_s = 1, .total_s = 10};
+                now.cores[i] = (struct host_core){.busy_s = 1 + i * 0.04, .total_s = 11};
+        }
+        now.cores[3] = (struct host_core){0}; /* went offline */
+        levels_compute(&before, &now);
+        assert_true(near(now.system[SYSTEM_BUSY_CORES], 1));
+        assert_true(near(now.system[SYSTEM_CPU_MAX], 0.08));
+        assert_true(near(now.system[SYSTEM_CPU_MIN], 0));
+        assert_int_equal(now.cores[3].util.state, STATE_NONE);
+}
+
+static void gpus_add_up_by_level(void **state UNUSED)
+{
+        size_t g = levels_add_gpu(&now, "0");
+        struct level_gpu some = {.util = value_ok(0.7), .memory = value_ok(100)};
+        unsigned mask = LEVEL_BIT(LEVEL_USER) | LEVEL_BIT(LEVEL_SYSTEM);
+        levels_set_device(&now, g, (struct level_gpu){.util = value_ok(0.9)});
+        levels_add_process(&now, mask, g, some);
+        levels_add_process(&now, mask, g, some);
+        assert_true(near(now.levels[LEVEL_USER].gpus[g].util, 1));
+        assert_true(near(now.levels[LEVEL_USER].gpus[g].memory, 200));
+        assert_int_equal(now.levels[LEVEL_USER].gpus[g].band.state, STATE_NONE);
+        assert_true(near(now.levels[LEVEL_SYSTEM].gpus[g].util, 0.9));
+        assert_int_equal(now.levels[LEVEL_PROCESS].gpus[g].util.state, STATE_NONE);
+}
+
+static void names_are_read(void **state UNUSED)
+{
+        unsigned mask;
+        assert_true(levels_parse("process,system", &mask));
+        assert_int_equal(mask, LEVEL_BIT(LEVEL_PROCESS) | LEVEL_BIT(LEVEL_SYSTEM));
+        assert_true(levels_parse("all", &mask));
+        assert_int_equal(mask, LEVELS_ALL);
+        assert_false(levels_parse("", &mask));
+        assert_false(levels_parse("process,", &mask));
+        assert_false(levels_parse("proces", &mask));
+}
+
+/* A table is only as good as its rows. */
+static void tables_are_whole(void **state UNUSED)
+{
+        for (size_t i = 0; i < FIGURE_COUNT; i++) {
+                const struct figure_info *f = figure_info((enum figure)i);
+                assert_true(f->name && f->help && strlen(f->help) > 3);
+                assert_true(f->kind != FIGURE_KIND_RATE ||
+                            figure_info(f->of)->kind == FIGURE_KIND_COUNTER);
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(f->name, figure_info((enum figure)k)->name);
+        }
+        for (size_t i = 0; i < SYSTEM_COUNT; i++) {
+                const struct figure_info *f = system_figure_info((enum system_figure)i);
+                bool from = f->kind == FIGURE_KIND_RATE || f->kind == FIGURE_KIND_SHARE;
+                assert_true(f->name && f->help && strlen(f->help) > 2);
+                assert_true(!from || system_figure_info(f->of)->kind == FIGURE_KIND_COUNTER);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test_setup(rates_come_from_counters, begin),
+            cmocka_unit_test_setup(the_first_tick_has_no_rates, begin),
+            cmocka_unit_test_setup(a_level_that_comes_has_no_rate_at_first, begin),
+            cmocka_unit_test_setup(shares_sum_to_one, begin),
+            cmocka_unit_test_setup(cores_know_who_is_busy, begin),
+            cmocka_unit_test_setup(gpus_add_up_by_level, begin),
+            cmocka_unit_test(names_are_read),
+            cmocka_unit_test(tables_are_whole),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
