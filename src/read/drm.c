@@ -1,4 +1,6 @@
 /* GPUs of any vendor through the kernel: sysfs for the device, fdinfo for what runs on it. */
+#include "read/drm.h"
+
 #include "base/clock.h"
 #include "read/batcher.h"
 #include "read/drm_gpu.h"
@@ -104,6 +106,7 @@ static void put_identity(const struct drm_gpu *gpu, struct raw *cells)
         put_text(&cells[DRM_SERIAL], gpu->serial);
         put_text(&cells[DRM_DRIVER], gpu->driver);
         put_text(&cells[DRM_DEVICE], gpu->render);
+        put_text(&cells[DRM_NUMA], gpu->numa);
         put_text(&cells[DRM_PARTITION], gpu->partition);
 }
 
@@ -284,6 +287,16 @@ static int drm_next(struct source *s, struct batch *ret, struct err *err)
         ret->window_ns = s->read_ns - before;
         s->rows += ret->n;
         return 1;
+}
+
+size_t drm_processes(const struct source *s, size_t gpu, struct scan_use *ret, size_t max)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < s->scan.n_uses && n < max; i++) {
+                if (s->scan.uses[i].gpu == gpu)
+                        ret[n++] = s->scan.uses[i];
+        }
+        return n;
 }
 
 static const char *drm_provenance(const struct source *s UNUSED)

@@ -194,6 +194,10 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         gpu->device = (uint16_t)hex_id(gpu->dir, "device");
         gpu->revision = (uint8_t)hex_id(gpu->dir, "revision");
         name_driver(gpu, driver);
+        /* -1: the machine does not say. */
+        if (drm_read_text(gpu->dir, "numa_node", gpu->numa, sizeof(gpu->numa)) < 0 ||
+            gpu->numa[0] == '-')
+                gpu->numa[0] = '\0';
         if (gpu->card[0])
                 gpu->card_dir = drm_open_folder(s->class_dir, gpu->card);
         gpu->hwmon = open_hwmon(gpu->dir);
