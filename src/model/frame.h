@@ -4,6 +4,7 @@
 
 #include "model/entity.h"
 #include "model/metric.h"
+#include "model/process.h"
 #include "model/value.h"
 #include "model/verdict.h"
 
@@ -27,5 +28,7 @@ struct frame {
         bool stale;             /* the source gave nothing new */
         const char *provenance; /* which source the values come from: "replay", "nvml+gpm", … */
         size_t n;
-        struct row *rows; /* sorted as entity_compare says */
+        struct row *rows;              /* sorted as entity_compare says */
+        bool knows_processes;          /* the source tells which there are */
+        struct process_list processes; /* those on the GPUs shown; empty unless asked for */
 };

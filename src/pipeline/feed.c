@@ -21,6 +21,8 @@ struct slot {
         struct row *rows;
         struct entity *entities;
         size_t cap;
+        struct process *processes;
+        size_t process_cap;
         char provenance[64];
 };
 
@@ -34,7 +36,7 @@ struct feed {
         int users; /* the owner and the thread; the last one frees */
 
         struct feed_config config;
-        char *texts[3];            /* what config borrows from */
+        char *texts[6];            /* what config borrows from */
         struct pipeline *pipeline; /* the thread's; guarded only against interruption */
         struct history *history;
 
@@ -62,6 +64,7 @@ static void free_feed(struct feed *f)
         for (size_t i = 0; i < SLOTS; i++) {
                 free(f->slots[i].rows);
                 free(f->slots[i].entities);
+                free(f->slots[i].processes);
         }
         for (size_t i = 0; i < ARRAY_LEN(f->texts); i++)
                 free(f->texts[i]);
@@ -125,11 +128,13 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
         f->wish_seek = config->start_ns > 0;
         f->seek_ns = config->start_ns;
         f->history = history_open(config->history);
-        int r = f->fd < 0 || !f->history || !keep_text(&f->texts[0], &s->location) ||
-                        !keep_text(&f->texts[1], &s->token_file) ||
-                        !keep_text(&f->texts[2], &s->root)
-                    ? -ENOMEM
-                    : -pthread_create(&f->thread, NULL, run, f);
+        int r =
+            f->fd < 0 || !f->history || !keep_text(&f->texts[0], &s->location) ||
+                    !keep_text(&f->texts[1], &s->token_file) ||
+                    !keep_text(&f->texts[2], &s->root) || !keep_text(&f->texts[3], &s->nvml_lib) ||
+                    !keep_text(&f->texts[4], &s->dcgmi) || !keep_text(&f->texts[5], &s->dcgm_host)
+                ? -ENOMEM
+                : -pthread_create(&f->thread, NULL, run, f);
         if (r < 0) {
                 free_feed(f);
                 return err_set(err, r, "cannot start reading: %s", strerror(-r));
@@ -282,6 +287,22 @@ static void set_state(struct feed *f, enum feed_state state, const struct err *e
         tell(f);
 }
 
+/* A list that cannot be copied is left out of the frame. */
+static void copy_processes(const struct process_list *from, struct slot *to)
+{
+        to->frame.processes = (struct process_list){0};
+        if (from->n > to->process_cap) {
+                struct process *list = realloc(to->processes, from->n * sizeof(*list));
+                if (!list)
+                        return;
+                to->processes = list;
+                to->process_cap = from->n;
+        }
+        if (from->n > 0)
+                memcpy(to->processes, from->list, from->n * sizeof(*from->list));
+        to->frame.processes = (struct process_list){to->processes, from->n};
+}
+
 static int copy_frame(const struct frame *from, struct slot *to)
 {
         if (from->n > to->cap || !to->rows) {
@@ -303,6 +324,7 @@ static int copy_frame(const struct frame *from, struct slot *to)
                 to->entities[i] = *from->rows[i].sample.who;
                 to->rows[i].sample.who = &to->entities[i];
         }
+        copy_processes(&from->processes, to);
         snprintf(to->provenance, sizeof(to->provenance), "%s", from->provenance);
         return 0;
 }

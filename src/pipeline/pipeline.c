@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include "base/strbuf.h"
+#include "pipeline/processes.h"
 #include "translate/translate.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@ struct pipeline {
         struct registry registry;
         struct binding binding;
         struct compute compute;
+        struct process_join *join; /* NULL when nobody asks for processes */
         struct frame frame;
         size_t cap;   /* of frame.rows */
         size_t known; /* entities whose selection is decided */
@@ -32,6 +34,8 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 pipeline_close(p);
                 return r;
         }
+        if (config->processes && config->ops->processes)
+                process_join_open(p->config.source.root, &p->join); /* else they stay unknown */
         *ret = p;
         return 0;
 }
@@ -42,6 +46,7 @@ void pipeline_close(struct pipeline *p)
                 return;
         if (p->source)
                 p->config.ops->close(p->source);
+        process_join_close(p->join);
         registry_finish(&p->registry);
         compute_finish(&p->compute);
         free(p->frame.rows);
@@ -138,6 +143,8 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         sort_rows(f);
         if (p->ticks == 0 && f->n == 0 && batch->n > 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
+        if (p->join)
+                process_join_fill(p->join, p->config.ops, p->source, f);
         p->ticks++;
         return 0;
 }

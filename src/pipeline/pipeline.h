@@ -13,6 +13,7 @@ struct pipeline_config {
         struct source_config source;
         struct compute_options compute;
         struct selection selection;
+        bool processes; /* also tell who uses the GPUs */
 };
 
 struct pipeline;

@@ -102,6 +102,11 @@ static void auto_trouble(const struct source *s, struct source_trouble *ret)
                 snprintf(ret->notice, sizeof(ret->notice), "%s", s->why);
 }
 
+static size_t auto_processes(struct source *s, struct process *ret, size_t max)
+{
+        return s->ops->processes ? s->ops->processes(s->inner, ret, max) : 0;
+}
+
 static void auto_interrupt(struct source *s)
 {
         if (s->ops->interrupt)
@@ -125,6 +130,7 @@ const struct source_ops source_auto = {
     .next = auto_next,
     .provenance = auto_provenance,
     .trouble = auto_trouble,
+    .processes = auto_processes,
     .interrupt = auto_interrupt,
     .close = auto_close,
 };

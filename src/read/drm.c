@@ -332,6 +332,21 @@ static void drm_interrupt(struct source *s)
         (void)n;
 }
 
+static size_t drm_processes(struct source *s, struct process *ret, size_t max)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < s->scan.n_uses && n < max; i++) {
+                const struct scan_use *use = &s->scan.uses[i];
+                struct process *p = &ret[n++];
+                *p = (struct process){.pid = (int32_t)use->pid,
+                                      .gpu_memory = value_ok((double)use->device_bytes),
+                                      .sm_util = use->has_util ? value_ok(use->util)
+                                                               : value_missing(STATE_BLANK)};
+                snprintf(p->gpu, sizeof(p->gpu), "%u", use->gpu);
+        }
+        return n;
+}
+
 const struct source_ops source_drm = {
     .name = "drm",
     .help = "AMD, Intel and other GPUs, through the Linux kernel",
@@ -340,6 +355,7 @@ const struct source_ops source_drm = {
     .next = drm_next,
     .provenance = drm_provenance,
     .trouble = drm_trouble,
+    .processes = drm_processes,
     .interrupt = drm_interrupt,
     .close = drm_close,
 };

@@ -301,6 +301,49 @@ size_t nvml_processes(struct source *s, size_t gpu, struct nvml_process *ret, si
         return n;
 }
 
+static struct value util_of(const struct nvml_process *p, uint32_t percent)
+{
+        if (p->util_state != STATE_OK)
+                return value_missing((enum state)p->util_state);
+        return value_ok(MIN(percent, 100u) / 100.0);
+}
+
+static void describe(const struct nvml_process *p, size_t gpu, struct process *ret)
+{
+        *ret = (struct process){
+            .pid = (int32_t)p->pid,
+            .type =
+                (uint8_t)(((p->types & (NVML_PROCESS_COMPUTE | NVML_PROCESS_MPS)) ? PROCESS_COMPUTE
+                                                                                  : 0) |
+                          ((p->types & NVML_PROCESS_GRAPHICS) ? PROCESS_GRAPHICS : 0)),
+            .gpu_memory = p->memory == NVML_NO_MEMORY ? value_missing(STATE_UNSUPPORTED)
+                                                      : value_ok((double)p->memory),
+            .sm_util = util_of(p, p->sm),
+            .mem_util = util_of(p, p->mem),
+            .enc_util = util_of(p, p->enc),
+            .dec_util = util_of(p, p->dec),
+        };
+        if (p->gi < 0)
+                snprintf(ret->gpu, sizeof(ret->gpu), "%zu", gpu);
+        else
+                snprintf(ret->gpu, sizeof(ret->gpu), "%zu/%d", gpu, p->gi);
+}
+
+static size_t list_processes(struct source *s, struct process *ret, size_t max)
+{
+        struct nvml_hub *hub = s->hub;
+        size_t n = 0;
+        pthread_mutex_lock(&hub->lock);
+        hub->watch_processes = true;
+        for (size_t gpu = 0; gpu < hub->n; gpu++) {
+                const struct nvml_slot *slot = hub->slot[gpu];
+                for (size_t i = 0; i < slot->n_processes && n < max; i++)
+                        describe(&slot->process[i], gpu, &ret[n++]);
+        }
+        pthread_mutex_unlock(&hub->lock);
+        return n;
+}
+
 const struct source_ops source_nvml = {
     .name = "nvml",
     .help = "NVIDIA GPUs of this machine, with counters on Hopper and newer",
@@ -310,6 +353,7 @@ const struct source_ops source_nvml = {
     .next = nvml_next,
     .provenance = nvml_provenance,
     .trouble = nvml_trouble,
+    .processes = list_processes,
     .interrupt = nvml_interrupt,
     .close = nvml_close,
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "model/process.h"
 #include "model/reading.h"
 
 struct source; /* each source defines its own and casts */
@@ -55,6 +56,12 @@ struct source_ops {
         const char *(*provenance)(const struct source *source);
         /* May be NULL when nothing can go wrong line by line. */
         void (*trouble)(const struct source *source, struct source_trouble *ret);
+        /*
+         * The processes that hold GPUs as the source knows them: pid, type, GPU, memory and
+         * utilization; at most max. From the first call on they are kept up to date. NULL when the
+         * source never knows any.
+         */
+        size_t (*processes)(struct source *source, struct process *ret, size_t max);
         /* Wakes a waiting next(), which then returns 0. Called from another thread. May be NULL. */
         void (*interrupt)(struct source *source);
         void (*close)(struct source *source); /* NULL is fine */

@@ -1,0 +1,17 @@
+/* Who uses the GPUs: what the source tells of its processes, joined with what the host knows. */
+#pragma once
+
+#include "model/frame.h"
+#include "read/source.h"
+
+#define PROCESSES_MAX 1024
+#define PROCESSES_EVERY_NS 900000000LL /* the driver samples them about once a second */
+
+struct process_join;
+
+/* root of the file system, "" for the real one. 0 or a negative errno. */
+int process_join_open(const char *root, struct process_join **ret);
+void process_join_close(struct process_join *j);
+/* Gives the frame its processes. Asks again only when PROCESSES_EVERY_NS have passed. */
+void process_join_fill(struct process_join *j, const struct source_ops *ops, struct source *source,
+                       struct frame *frame);
