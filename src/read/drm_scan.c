@@ -191,6 +191,16 @@ static double largest(const double shares[SCAN_ENGINE_NAMES_MAX], size_t n)
         return MIN(most, 1.0);
 }
 
+/* Likewise among the engines of one class. */
+static double class_share(const struct drm_scan *s, const double shares[SCAN_ENGINE_NAMES_MAX],
+                          enum scan_class class)
+{
+        double most = 0;
+        for (size_t i = 0; i < s->n_names; i++)
+                most = s->classes[i] == class ? MAX(most, shares[i]) : most;
+        return MIN(most, 1.0);
+}
+
 /* A client seen before in this scan is a shared or duplicated descriptor. */
 static void take_client(struct gather *g, size_t gpu, const struct fdinfo *f)
 {
@@ -212,6 +222,8 @@ static void take_client(struct gather *g, size_t gpu, const struct fdinfo *f)
         for (size_t i = 0; i < c.n; i++)
                 d->has[s->classes[c.engines[i].name]] = true;
         use->util = MIN(use->util + largest(shares, s->n_names), 1.0);
+        use->encode = MIN(use->encode + class_share(s, shares, SCAN_ENCODE), 1.0);
+        use->decode = MIN(use->decode + class_share(s, shares, SCAN_DECODE), 1.0);
         use->clients++;
         use->device_bytes += fdinfo_device_bytes(f);
         use->host_bytes += fdinfo_host_bytes(f);

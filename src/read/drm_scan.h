@@ -46,7 +46,8 @@ struct scan_use {
         uint32_t pid;
         uint16_t gpu; /* place in the list of GPUs */
         bool has_util;
-        double util; /* of its busiest kind of engine, 0 to 1 */
+        double util;           /* of its busiest kind of engine, 0 to 1 */
+        double encode, decode; /* of the video engines that do only that */
         uint32_t clients;
         uint64_t device_bytes, host_bytes;
 };
