@@ -64,6 +64,12 @@ static void put_margin(const struct margin *m, struct strbuf *out)
                     metric_info(m->metric)->name, m->change < 0 ? "falls" : "rises", text);
 }
 
+const char *explain_class(const struct row *row)
+{
+        bool asleep = row->verdict.inputs & METRIC_BIT(ASLEEP);
+        return asleep ? "asleep" : workload_status(row->verdict.workload);
+}
+
 void explain_verdict(const struct row *row, struct strbuf *out)
 {
         const struct verdict *v = &row->verdict;

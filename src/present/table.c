@@ -36,8 +36,7 @@ static void fill_model(char *buf, size_t size, const struct row *row)
 
 static void fill_class(char *buf, size_t size, const struct row *row)
 {
-        bool asleep = row->verdict.inputs & METRIC_BIT(ASLEEP);
-        snprintf(buf, size, "%s", asleep ? "asleep" : workload_status(row->verdict.workload));
+        snprintf(buf, size, "%s", explain_class(row));
 }
 
 static void fill_health(char *buf, size_t size, const struct row *row)

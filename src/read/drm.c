@@ -104,6 +104,7 @@ static void put_identity(const struct drm_gpu *gpu, struct raw *cells)
         put_text(&cells[DRM_SERIAL], gpu->serial);
         put_text(&cells[DRM_DRIVER], gpu->driver);
         put_text(&cells[DRM_DEVICE], gpu->render);
+        put_text(&cells[DRM_NUMA], gpu->numa);
         put_text(&cells[DRM_PARTITION], gpu->partition);
 }
 
@@ -319,16 +320,27 @@ static void drm_interrupt(struct source *s)
         (void)n;
 }
 
+static struct value share_of(const struct scan_use *use, double share)
+{
+        return use->has_util ? value_ok(share) : value_missing(STATE_BLANK);
+}
+
+/* On a GPU without memory of its own, the host's is what its processes use. */
 static size_t drm_processes(struct source *s, struct process *ret, size_t max)
 {
         size_t n = 0;
         for (size_t i = 0; i < s->scan.n_uses && n < max; i++) {
                 const struct scan_use *use = &s->scan.uses[i];
+                const struct scan_device *d = &s->scan.devices[use->gpu];
+                bool own = s->gpus[use->gpu].kind == DRM_KIND_AMDGPU || d->device_bytes > 0;
                 struct process *p = &ret[n++];
-                *p = (struct process){.pid = (int32_t)use->pid,
-                                      .gpu_memory = value_ok((double)use->device_bytes),
-                                      .sm_util = use->has_util ? value_ok(use->util)
-                                                               : value_missing(STATE_BLANK)};
+                *p =
+                    (struct process){.pid = (int32_t)use->pid, .sm_util = share_of(use, use->util)};
+                p->gpu_memory = value_ok((double)(own ? use->device_bytes : use->host_bytes));
+                if (d->has[SCAN_ENCODE])
+                        p->enc_util = share_of(use, use->encode);
+                if (d->has[SCAN_DECODE])
+                        p->dec_util = share_of(use, use->decode);
                 snprintf(p->gpu, sizeof(p->gpu), "%u", use->gpu);
         }
         return n;

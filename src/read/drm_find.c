@@ -67,7 +67,7 @@ static int open_link(const struct drm_gpu *gpu)
                     hex_id(folder, "class") >> 8 != CLASS_BRIDGE)
                         break;
                 closep(&best);
-                best = dup(folder);
+                best = fcntl(folder, F_DUPFD_CLOEXEC, 0);
         }
         return best;
 }
@@ -100,7 +100,7 @@ static int open_hwmon(int device)
 {
         CLEANUP(closep) int folder = drm_open_folder(device, "hwmon");
         char first[32] = "";
-        DIR *dir = folder < 0 ? NULL : fdopendir(dup(folder));
+        DIR *dir = folder < 0 ? NULL : fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
         for (const struct dirent *e; dir && (e = readdir(dir));) {
                 if (is_node(e->d_name, "hwmon") && (!first[0] || strcmp(e->d_name, first) < 0))
                         snprintf(first, sizeof(first), "%.31s", e->d_name);
@@ -194,6 +194,10 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         gpu->device = (uint16_t)hex_id(gpu->dir, "device");
         gpu->revision = (uint8_t)hex_id(gpu->dir, "revision");
         name_driver(gpu, driver);
+        /* -1: the machine does not say. */
+        if (drm_read_text(gpu->dir, "numa_node", gpu->numa, sizeof(gpu->numa)) < 0 ||
+            gpu->numa[0] == '-')
+                gpu->numa[0] = '\0';
         if (gpu->card[0])
                 gpu->card_dir = drm_open_folder(s->class_dir, gpu->card);
         gpu->hwmon = open_hwmon(gpu->dir);
@@ -242,7 +246,7 @@ int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *re
         snprintf(path, sizeof(path), "%s/sys/class/drm", root);
         CLEANUP(closep) int folder = drm_open_folder(AT_FDCWD, path);
         s.class_dir = folder;
-        DIR *dir = folder < 0 ? NULL : fdopendir(dup(folder));
+        DIR *dir = folder < 0 ? NULL : fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
         if (!dir)
                 return -errno;
         for (const struct dirent *e; (e = readdir(dir));)

@@ -45,6 +45,7 @@ struct drm_gpu {
         char model[80];
         char uuid[48]; /* "GPU-" and amdgpu's unique id; empty where there is none */
         char serial[32];
+        char numa[8];       /* "0"; empty where memory has no nodes */
         char partition[16]; /* amdgpu: "SPX", "CPX"; empty where it cannot be divided */
         uint16_t vendor, device;
         uint8_t revision;

@@ -251,7 +251,7 @@ static uint64_t take(struct cursor *c, size_t width)
 /* The firmware leaves all bits set where it has no value. */
 static bool is_there(uint64_t v, size_t width)
 {
-        return v != UINT64_MAX >> (64 - 8 * width);
+        return v != (width < 8 ? ((uint64_t)1 << (8 * width)) - 1 : UINT64_MAX);
 }
 
 static void take_cell(struct cursor *c, size_t width, size_t count, struct gm_cell *ret)

@@ -11,8 +11,14 @@
 #include <string.h>
 
 #define DENTS_SIZE 32768
-/* A process without a GPU is looked through again after this long; a new one at once. */
+/*
+ * A process without a GPU is looked through again after this long, as far as a scan's budget goes;
+ * the others have their turn in the next. New ones are looked through at once, and as long as they
+ * are young at every scan: programs open the GPU some time after they have started.
+ */
 #define LOOK_AGAIN_NS (5 * NS_PER_S)
+#define LOOK_AGAIN_BUDGET_NS (10 * NS_PER_MS)
+#define YOUNG_NS (30 * NS_PER_S)
 /* A counter that stays below its highest value for so many scans has begun anew. */
 #define FALLS_MAX 3
 #define NODE_FOLDER "/dev/dri/"
@@ -174,6 +180,7 @@ struct gather {
         bool holds_gpu;
         bool denied;
         bool failed;
+        int64_t spent_ns; /* on processes that were looked through before */
 };
 
 static double largest(const double shares[SCAN_ENGINE_NAMES_MAX], size_t n)
@@ -181,6 +188,16 @@ static double largest(const double shares[SCAN_ENGINE_NAMES_MAX], size_t n)
         double most = 0;
         for (size_t i = 0; i < n; i++)
                 most = MAX(most, shares[i]);
+        return MIN(most, 1.0);
+}
+
+/* Likewise among the engines of one class. */
+static double class_share(const struct drm_scan *s, const double shares[SCAN_ENGINE_NAMES_MAX],
+                          enum scan_class class)
+{
+        double most = 0;
+        for (size_t i = 0; i < s->n_names; i++)
+                most = s->classes[i] == class ? MAX(most, shares[i]) : most;
         return MIN(most, 1.0);
 }
 
@@ -205,6 +222,8 @@ static void take_client(struct gather *g, size_t gpu, const struct fdinfo *f)
         for (size_t i = 0; i < c.n; i++)
                 d->has[s->classes[c.engines[i].name]] = true;
         use->util = MIN(use->util + largest(shares, s->n_names), 1.0);
+        use->encode = MIN(use->encode + class_share(s, shares, SCAN_ENCODE), 1.0);
+        use->decode = MIN(use->decode + class_share(s, shares, SCAN_DECODE), 1.0);
         use->clients++;
         use->device_bytes += fdinfo_device_bytes(f);
         use->host_bytes += fdinfo_host_bytes(f);
@@ -309,6 +328,14 @@ static void look_through(struct gather *g)
         g->denied = !fine && (errno == EACCES || errno == EPERM);
 }
 
+static bool is_due(const struct gather *g, const struct scan_process *p)
+{
+        int64_t now = g->s->now_ns;
+        if (p->holds_gpu || (p->born_ns > 0 && now - p->born_ns < YOUNG_NS))
+                return true;
+        return now - p->looked_ns >= LOOK_AGAIN_NS && g->spent_ns < LOOK_AGAIN_BUDGET_NS;
+}
+
 static void visit_process(void *arg, const struct dirent64 *entry)
 {
         struct gather *g = arg;
@@ -316,17 +343,20 @@ static void visit_process(void *arg, const struct dirent64 *entry)
         uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         struct scan_process p = {.pid = pid, .inode = entry->d_ino, .looked_ns = s->now_ns};
         const struct scan_process *old = scan_find_process(&s->processes[~s->round & 1], pid);
-        /* A pid that was used again has another inode. */
-        if (old && old->inode == p.inode && !old->holds_gpu &&
-            s->now_ns - old->looked_ns < LOOK_AGAIN_NS) {
+        if (old && old->inode != p.inode)
+                old = NULL; /* a pid that was used again has another inode */
+        p.born_ns = old ? old->born_ns : s->before_ns > 0 ? s->now_ns : 0;
+        if (old && !is_due(g, old)) {
                 p.looked_ns = old->looked_ns;
                 p.denied = old->denied;
         } else {
+                int64_t start = clock_mono_ns();
                 g->pid = pid;
                 g->holds_gpu = false;
                 look_through(g);
                 p.holds_gpu = g->holds_gpu;
                 p.denied = g->denied;
+                g->spent_ns += old && !old->holds_gpu ? clock_mono_ns() - start : 0;
         }
         s->denied += p.denied;
         if (!scan_add_process(&s->processes[s->round & 1], &p))

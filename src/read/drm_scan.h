@@ -46,7 +46,8 @@ struct scan_use {
         uint32_t pid;
         uint16_t gpu; /* place in the list of GPUs */
         bool has_util;
-        double util; /* of its busiest kind of engine, 0 to 1 */
+        double util;           /* of its busiest kind of engine, 0 to 1 */
+        double encode, decode; /* of the video engines that do only that */
         uint32_t clients;
         uint64_t device_bytes, host_bytes;
 };
@@ -75,6 +76,7 @@ struct scan_process {
         bool holds_gpu;
         bool denied; /* the user may not look into it */
         uint64_t inode;
+        int64_t born_ns; /* when it was first seen; 0 when it was there before the first scan */
         int64_t looked_ns;
 };
 

@@ -62,7 +62,7 @@ def test_rx7900(once, tree):
     tree.add("rx7900")
     row, = once()
     assert row["identity"] == {"model": "AMD Radeon RX 7900 XTX", "uuid": "GPU-5f3c1a2b9e8d7c60", "pci": NAVI,
-                               "driver": "amdgpu", "device": "renderD129"}
+                               "driver": "amdgpu", "device": "renderD129", "numa_node": "0"}
     check(row, {
         "gpu_util": 0.87, "mem_copy_util": 0.35, "fb_used": 8 * GIB, "fb_total": 25753026560, "gtt_used": 104857600,
         "gtt_total": 33554432000, "power": 287, "power_limit": 355, "gpu_temp": 58, "hotspot_temp": 74, "mem_temp": 80,
@@ -147,7 +147,7 @@ def test_arc(once, tree):
 def test_tigerlake(once, tree):
     tree.add("tigerlake")
     row, = once()
-    assert row["identity"]["model"] == "Iris Xe Graphics"
+    assert row["identity"]["model"] == "Iris Xe Graphics" and "numa_node" not in row["identity"]
     check(row, {"sm_clock": 1100e6, "sm_clock_max": 1350e6, "throttle_reasons": 0, "power": None, "gpu_temp": None,
                 "fb_total": None, "pcie_gen": None})
 
@@ -481,6 +481,7 @@ def test_no_reachable_gpu(assay, tree):
 
 
 def test_nowhere(assay, tmp_path):
+    (tmp_path / "proc").mkdir()
     done = assay("once", "--backend", "drm", "--root", tmp_path)
     assert done.returncode == 3 and "/sys/class/drm" in done.stderr
 

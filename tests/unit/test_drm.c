@@ -8,6 +8,7 @@
 #include "read/drm_gpu.h"
 #include "read/drm_pciids.h"
 #include "read/drm_scan.h"
+#include "read/source.h"
 #include "translate/translate.h"
 
 #include <stdio.h>
@@ -224,6 +225,80 @@ static void uses_of_processes(void **state UNUSED)
         assert_int_equal(system(command), 0);
 }
 
+/* A process that opens the GPU some time after it was first seen is found. */
+static void late_openers(void **state UNUSED)
+{
+        static struct drm_scan scan;
+        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        char root[] = "/tmp/test_drm.XXXXXX";
+        assert_non_null(mkdtemp(root));
+        write_file(root, "proc/100/fd/none", "");
+        assert_int_equal(drm_scan_init(&scan, root), 0);
+        drm_scan_run(&scan, &gpu, 1, 10 * NS_PER_S);
+        write_file(root, "proc/200/fd/none", "");
+        drm_scan_run(&scan, &gpu, 1, 11 * NS_PER_S);
+        assert_int_equal(scan.visited, 1); /* the new one; the old one was looked at just now */
+        make_client(root, 100, 5, 7, 0);
+        make_client(root, 200, 5, 8, 0);
+        drm_scan_run(&scan, &gpu, 1, 12 * NS_PER_S);
+        assert_int_equal(scan.devices[0].clients, 1); /* the young one */
+        drm_scan_run(&scan, &gpu, 1, 16 * NS_PER_S);
+        assert_int_equal(scan.devices[0].clients, 2); /* and the old one, after some seconds */
+        drm_scan_finish(&scan);
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+}
+
+static void make_link(const char *root, const char *name, const char *target)
+{
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/%s", root, name);
+        assert_int_equal(symlink(target, path), 0);
+}
+
+/* The source as the pipeline uses it: opened, asked for a tick and for processes, closed. */
+static void source_tells_of_processes(void **state UNUSED)
+{
+#define GPU "sys/devices/pci0000:00/0000:00:02.0/"
+        char root[] = "/tmp/test_drm.XXXXXX";
+        assert_non_null(mkdtemp(root));
+        write_file(root, GPU "vendor", "0x8086\n");
+        write_file(root, GPU "power/runtime_status", "active\n");
+        write_file(root, GPU "drm/renderD128/dev", "226:128\n");
+        write_file(root, "sys/class/drm/version", "drm 1.1.0\n");
+        make_link(root, GPU "driver", "../../../bus/pci/drivers/i915");
+        make_link(root, GPU "drm/renderD128/device", "../..");
+        make_link(root, "sys/class/drm/renderD128",
+                  "../../devices/pci0000:00/0000:00:02.0/drm/renderD128");
+        make_client(root, 100, 5, 7, 0);
+        const struct source_ops *ops = source_find("drm");
+        struct source_config config = {.poll_ns = 60 * NS_PER_S, .root = root};
+        struct source *s;
+        struct batch batch;
+        struct err err = {0};
+        struct process p[4];
+        assert_int_equal(ops->open(&config, &s, &err), 0);
+        make_client(root, 100, 5, 7, 900000000000);
+        assert_int_equal(ops->next(s, &batch, &err), 1);
+        assert_int_equal(batch.n, 1);
+        assert_int_equal(batch.readings[0].values[DRM_PROCESSES].num, 1);
+        assert_int_equal(ops->processes(s, p, ARRAY_LEN(p)), 1);
+        assert_int_equal(p[0].pid, 100);
+        assert_string_equal(p[0].gpu, "0");
+        assert_true(p[0].sm_util.state == STATE_OK && p[0].sm_util.v == 1);
+        assert_true(p[0].gpu_memory.v == 1 << 20);
+        assert_int_equal(p[0].enc_util.state, STATE_NONE); /* i915 has no encoder of its own */
+        /* An interrupted wait ends the stream. */
+        ops->interrupt(s);
+        assert_int_equal(ops->next(s, &batch, &err), 0);
+        ops->close(s);
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+#undef GPU
+}
+
 static void names(void **state UNUSED)
 {
         char root[] = "/tmp/test_drm.XXXXXX";
@@ -262,6 +337,8 @@ int main(void)
             cmocka_unit_test(rates),
             cmocka_unit_test(every_field_means_something),
             cmocka_unit_test(uses_of_processes),
+            cmocka_unit_test(late_openers),
+            cmocka_unit_test(source_tells_of_processes),
             cmocka_unit_test(names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The fleet's summary line and cards. */
 #include "base/clock.h"
 #include "present/columns.h"
+#include "present/explain.h"
 #include "present/format.h"
 #include "present/tui/fleet.h"
 #include "present/tui/widgets.h"
@@ -147,7 +148,7 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         snprintf(name, sizeof(name), " %s %s %s%s%.20s%s", e->kind == ENTITY_GPU ? "GPU" : "MIG",
                  e->label, known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
                  slice ? " " : "");
-        snprintf(right, sizeof(right), " %s ", workload_status(row->verdict.workload));
+        snprintf(right, sizeof(right), " %s ", explain_class(row));
         const char *health = health_name(row->health.state);
         int health_w = text_width(health) + 2;
         canvas_line(c, a.x, a.y, a.w - 1, rule, 0x2500);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "present/columns.h"
+#include "present/explain.h"
 #include "present/tui/widgets.h"
 
 #include <ctype.h>
@@ -124,7 +125,7 @@ static bool matches(const struct row *row, const char *filter)
                                                  ENTITY_TEXT_HOST,  ENTITY_TEXT_JOB,
                                                  ENTITY_TEXT_POD,   ENTITY_TEXT_MIG_PROFILE};
         const struct entity *e = row->sample.who;
-        if (ui_contains(workload_status(row->verdict.workload), filter) ||
+        if (ui_contains(explain_class(row), filter) ||
             ui_contains(health_name(row->health.state), filter) || ui_contains(e->label, filter))
                 return true;
         for (size_t i = 0; i < ARRAY_LEN(facts); i++) {

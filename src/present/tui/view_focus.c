@@ -177,7 +177,7 @@ static void draw_identity(struct canvas *c, struct area a, const struct row *row
              2;
         x += canvas_text(c, x, a.y, 24,
                          (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD},
-                         workload_status(row->verdict.workload)) +
+                         explain_class(row)) +
              2;
         x += canvas_text(c, x, a.y, 8, (struct style){widget_health_ink(health), 0, ATTR_BOLD},
                          health_name(health)) +
