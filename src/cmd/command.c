@@ -1,6 +1,8 @@
 #include "cmd/command.h"
 
 #include "base/clock.h"
+#include "pipeline/session_source.h"
+#include "store/session.h"
 #include "version.h"
 
 #include <stdarg.h>
@@ -76,6 +78,9 @@ static int choose_source(const struct config *config, const struct source_ops **
         const struct source_ops *ops = source_find(config_text(config, OPT_BACKEND));
         if (!ops && location)
                 ops = source_find(is_address(location) ? "prometheus" : "replay");
+        /* A session is a capture like any other to the user, and a database to us. */
+        if (ops && location && strcmp(ops->name, "replay") == 0 && session_is_one(location))
+                ops = &source_session;
         if (!ops) {
                 err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");
                 err_hint(err, "give a capture with --source FILE, or an exporter with "
@@ -91,8 +96,9 @@ static int choose_source(const struct config *config, const struct source_ops **
 static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
                       struct err *err)
 {
-        double poll =
-            config_is_set(config, OPT_POLL) ? config_number(config, OPT_POLL) : DEFAULT_POLL_S;
+        double poll = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
+                      : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
+                                                          : DEFAULT_POLL_S;
         if (!(poll > 0) || poll > 86400) {
                 err_set(err, ERR_USAGE, "--poll %g is not a time above 0 and up to a day", poll);
                 return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
@@ -134,9 +140,15 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
 
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
 {
+        return open_pipeline_at(config, margins, config_number(config, OPT_SPEED), ret, err);
+}
+
+int open_pipeline_at(const struct config *config, bool margins, double speed, struct pipeline **ret,
+                     struct err *err)
+{
         struct pipeline_config pc = {
             .source = {.location = config_text(config, OPT_SOURCE),
-                       .speed = config_number(config, OPT_SPEED),
+                       .speed = speed,
                        .token_file = config_text(config, OPT_TOKEN_FILE),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},

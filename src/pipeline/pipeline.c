@@ -171,6 +171,16 @@ bool pipeline_is_live(const struct pipeline *p)
         return !p->config.ops->finite || p->config.source.speed > 0;
 }
 
+int64_t pipeline_interval_ns(const struct pipeline *p)
+{
+        return p->config.source.poll_ns;
+}
+
+const char *pipeline_source_name(const struct pipeline *p)
+{
+        return p->config.ops->name;
+}
+
 void pipeline_interrupt(struct pipeline *p)
 {
         if (p->config.ops->interrupt)
