@@ -79,7 +79,7 @@ static int begin(const struct config *config, struct recording *rec, struct err 
         }
         *err = r < 0 ? *err : (struct err){0};
         /* A capture keeps its own times; its first tick is the session's start. */
-        bool capture = rec->pipeline && !pipeline_is_live(rec->pipeline);
+        bool capture = rec->pipeline && pipeline_is_capture(rec->pipeline);
         if (r == 0)
                 r = recording_create(config, capture ? SESSION_START_FIRST : clock_wall_ns(), false,
                                      rec->path, &rec->session, err);

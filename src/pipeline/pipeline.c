@@ -171,6 +171,11 @@ bool pipeline_is_live(const struct pipeline *p)
         return !p->config.ops->finite || p->config.source.speed > 0;
 }
 
+bool pipeline_is_capture(const struct pipeline *p)
+{
+        return p->config.ops->finite;
+}
+
 int64_t pipeline_interval_ns(const struct pipeline *p)
 {
         return p->config.source.poll_ns;

@@ -172,8 +172,9 @@ static void *write_out(void *arg)
 {
         struct recorder *r = arg;
         bool last = false;
-        while (!last) {
-                wait_until(r, clock_mono_ns() + COMMIT_EVERY_NS);
+        /* The first commit comes at once: from then on the file says what it is. */
+        for (int64_t due = 0; !last; due = clock_mono_ns() + COMMIT_EVERY_NS) {
+                wait_until(r, due);
                 if (atomic_load(&r->stopping))
                         wait_for_sampler(r);
                 last = atomic_load(&r->stopping) || has_sampled(r);
@@ -237,7 +238,7 @@ void recorder_finish(struct recorder *r, struct recorder_result *ret)
         pthread_join(r->writer, NULL);
         *ret = r->result;
         ret->hung = !has_sampled(r);
-        if (is_live(r))
+        if (r->config.restamp || !r->config.pipeline || !pipeline_is_capture(r->config.pipeline))
                 ret->stop_wall_ns = clock_wall_ns();
         if (ret->hung)
                 return; /* its thread still uses all of this */
