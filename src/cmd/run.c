@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
+#include "store/runlog.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -46,6 +47,38 @@ static void export_session(const struct running *r)
         char full[PATH_MAX];
         if (r->session && realpath(r->path, full))
                 setenv("ASSAY_SESSION", full, 1);
+}
+
+/* The log of what is marked is named in the environment as well. */
+static void start_log(const struct config *config)
+{
+        const char *log = config_text(config, OPT_LOG);
+        char full[PATH_MAX];
+        struct err err = {0};
+        struct mark m;
+        if (!log)
+                return;
+        mark_init(&m, MARK_EVENT);
+        snprintf(m.name, sizeof(m.name), "run_start");
+        if (runlog_append(log, &m, &err) < 0)
+                notice("%s; running without it", err.msg);
+        else if (realpath(log, full))
+                setenv("ASSAY_LOG", full, 1);
+}
+
+static void end_log(const struct config *config, const struct child *c)
+{
+        const char *log = config_text(config, OPT_LOG);
+        char data[64];
+        struct mark m;
+        if (!log)
+                return;
+        mark_init(&m, MARK_EVENT);
+        snprintf(m.name, sizeof(m.name), "run_end");
+        snprintf(data, sizeof(data), WIFEXITED(c->status) ? "{\"exit\":%d}" : "{\"signal\":%d}",
+                 WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status));
+        m.data = data;
+        runlog_append(log, &m, NULL);
 }
 
 static void open_source(const struct config *config, struct running *r)
@@ -143,6 +176,7 @@ static int run(const struct config *config)
                 return usage(config);
         make_session(config, &r);
         export_session(&r);
+        start_log(config);
         r.started_ns = clock_mono_ns();
         int code = child_start(&r.child, config->rest, &err);
         if (code < 0) {
@@ -155,6 +189,7 @@ static int run(const struct config *config)
         start_recorder(config, &r);
         child_wait(&r.child);
         end_recording(&r);
+        end_log(config, &r.child);
         return child_exit(&r.child);
 }
 

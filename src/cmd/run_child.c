@@ -44,7 +44,8 @@ int child_start(struct child *c, char *const *argv, struct err *err)
         sigset_t set;
         fill_set(&set);
         /* Descendants whose parents end come to us, so that we know when the last has ended. */
-        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        if (!c->alone)
+                prctl(PR_SET_CHILD_SUBREAPER, 1);
         if (pipe2(report, O_CLOEXEC) < 0)
                 return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
         pthread_sigmask(SIG_BLOCK, &set, &c->old_mask);
@@ -82,6 +83,8 @@ static bool reap(struct child *c)
                         c->status = status;
                         c->usage = usage;
                         c->ended_ns = clock_mono_ns();
+                        if (c->alone)
+                                return false;
                 }
         }
 }

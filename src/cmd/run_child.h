@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 struct child {
+        bool alone; /* only the command itself is waited for, not its descendants */
         pid_t pid;
         bool over;  /* the command itself; descendants may still be there */
         int status; /* as wait gives it */
