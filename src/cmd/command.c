@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "pipeline/session_source.h"
+#include "store/facts.h"
 #include "store/session.h"
 #include "version.h"
 
@@ -71,10 +72,9 @@ static bool is_address(const char *location)
 }
 
 /* Without --backend: an address is an exporter, a file is a capture. */
-static int choose_source(const struct config *config, const struct source_ops **ret,
-                         struct err *err)
+static int choose_source(const struct config *config, const char *location,
+                         const struct source_ops **ret, struct err *err)
 {
-        const char *location = config_text(config, OPT_SOURCE);
         const struct source_ops *ops = source_find(config_text(config, OPT_BACKEND));
         if (!ops && location)
                 ops = source_find(is_address(location) ? "prometheus" : "replay");
@@ -140,14 +140,19 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
 
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
 {
-        return open_pipeline_at(config, margins, config_number(config, OPT_SPEED), ret, err);
+        return open_pipeline_at(config, config_text(config, OPT_SOURCE), margins,
+                                config_number(config, OPT_SPEED), ret, err);
 }
 
-int open_pipeline_at(const struct config *config, bool margins, double speed, struct pipeline **ret,
-                     struct err *err)
+int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
+                     struct pipeline **ret, struct err *err)
 {
+        char inside[4096];
+        /* The folder of a hardware monitor stands for its file with the GPUs. */
+        if (location && hwmon_is_one(location, inside, sizeof(inside)))
+                location = inside;
         struct pipeline_config pc = {
-            .source = {.location = config_text(config, OPT_SOURCE),
+            .source = {.location = location,
                        .speed = speed,
                        .token_file = config_text(config, OPT_TOKEN_FILE),
                        .root =
@@ -157,7 +162,7 @@ int open_pipeline_at(const struct config *config, bool margins, double speed, st
         };
         int r = choose_weights(config, &pc.compute.weights, err);
         if (r == 0)
-                r = choose_source(config, &pc.ops, err);
+                r = choose_source(config, location, &pc.ops, err);
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
         if (r == 0)

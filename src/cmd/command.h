@@ -38,9 +38,9 @@ void notice(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Turns the options into a pipeline's configuration, poll limits and selection included. */
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret,
                   struct err *err);
-/* The same, with a capture played at that speed whatever the options say. */
-int open_pipeline_at(const struct config *config, bool margins, double speed, struct pipeline **ret,
-                     struct err *err);
+/* The same, with the location and a capture's speed given; a NULL location is the default one. */
+int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
+                     struct pipeline **ret, struct err *err);
 /* Tells what could not be read, and which GPU never came, on stderr. */
 void report_trouble(const struct pipeline *p);
 /* The first frame at or after --at. As pipeline_next. */

@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
+#include "compute/summary.h"
+#include "present/report.h"
 #include "store/runlog.h"
 
 #include <errno.h>
@@ -19,6 +21,7 @@ struct running {
         char path[RECORDING_PATH_MAX];
         bool quiet;
         int64_t started_ns;
+        struct summary summary; /* of the whole run, gathered while it runs */
 };
 
 static int usage(const struct config *config)
@@ -85,11 +88,18 @@ static void open_source(const struct config *config, struct running *r)
 {
         struct err err = {0};
         double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
-        int code = open_pipeline_at(config, false, speed, &r->pipeline, &err);
+        int code = open_pipeline_at(config, config_text(config, OPT_SOURCE), false, speed,
+                                    &r->pipeline, &err);
         if (code == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE))
                 return; /* a machine without GPUs is nothing to complain about */
         if (code < 0)
                 notice("%s; recording without GPUs", err.msg);
+}
+
+/* On the sampling thread; nobody else looks before it has ended. */
+static void add_to_summary(void *arg, const struct frame *frame)
+{
+        summary_add(arg, frame);
 }
 
 static void start_recorder(const struct config *config, struct running *r)
@@ -107,7 +117,11 @@ static void start_recorder(const struct config *config, struct running *r)
                                                         ? pipeline_interval_ns(r->pipeline)
                                                         : clock_from_seconds(MAX(interval, 0.01)),
                                      .restamp = true,
-                                     .until_stopped = true};
+                                     .until_stopped = true,
+                                     .on_frame = add_to_summary,
+                                     .arg = &r->summary};
+        if (summary_init(&r->summary, NULL, 0, false) < 0)
+                rc.on_frame = NULL;
         if (recorder_start(&rc, &r->recorder, &err) < 0)
                 notice("%s; running without a recording", err.msg);
 }
@@ -135,8 +149,11 @@ static void note_end(struct running *r)
         session_set_number(s, "switches_involuntary", (double)u->ru_nivcsw);
 }
 
-static void say_summary(const struct running *r)
+static void say_summary(struct running *r)
 {
+        const struct tag_thresholds none = {1, 1, 1, 1};
+        if (r->summary.ticks > 0)
+                summary_judge(&r->summary, &none);
         const struct rusage *u = &r->child.usage;
         char how[64];
         if (WIFEXITED(r->child.status))
@@ -148,6 +165,11 @@ static void say_summary(const struct running *r)
                (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6,
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6,
                (double)u->ru_maxrss / 1024);
+        struct strbuf finding = {0};
+        report_short(&r->summary, &finding);
+        if (finding.len > 0)
+                notice("%.*s", (int)(finding.len - 1), finding.s);
+        strbuf_finish(&finding);
         notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
 }
 
@@ -164,8 +186,10 @@ static void end_recording(struct running *r)
         int code = recording_end(r->session, r->path, &result, r->quiet);
         if (code == EXIT_FINE && !r->quiet)
                 say_summary(r);
-        if (!result.hung)
-                pipeline_close(r->pipeline);
+        if (result.hung)
+                return;
+        pipeline_close(r->pipeline);
+        summary_finish(&r->summary);
 }
 
 static int run(const struct config *config)
