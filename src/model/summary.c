@@ -4,24 +4,8 @@
 
 #include <string.h>
 
-/* 32 steps an octave are the exponent and five bits of a double. */
-#define STEP_SHIFT 47
-#define STEP_FIRST ((uint64_t)(1023 - 30) << 5) /* 2^-30; smaller values count as this step */
-#define STEPS_MAX (80 << 5)                     /* up to 2^50 */
-
-static unsigned step_of(double v)
-{
-        uint64_t bits;
-        memcpy(&bits, &v, sizeof(bits));
-        uint64_t at = bits >> STEP_SHIFT;
-        if (at < STEP_FIRST)
-                return 0;
-        at -= STEP_FIRST;
-        return at < STEPS_MAX ? (unsigned)at : STEPS_MAX - 1;
-}
-
 /* Makes room for a step; grows by whole octaves so that it is seldom. */
-static bool reach(struct spread *s, unsigned step)
+bool spread_reach(struct spread *s, unsigned step)
 {
         unsigned first = s->steps_n ? s->first : step, end = first + s->steps_n;
         if (s->steps_n && step >= first && step < end)
@@ -38,23 +22,6 @@ static bool reach(struct spread *s, unsigned step)
         s->first = (uint16_t)from;
         s->steps_n = (uint16_t)(to - from);
         return true;
-}
-
-void spread_add(struct spread *s, double v)
-{
-        s->min = s->n == 0 || v < s->min ? v : s->min;
-        s->max = s->n == 0 || v > s->max ? v : s->max;
-        s->n++;
-        s->sum += v;
-        if (!(v > 0)) {
-                s->below++;
-                return;
-        }
-        unsigned step = step_of(v);
-        if (UNLIKELY(step < s->first || step >= (unsigned)s->first + s->steps_n) && !reach(s, step))
-                return;
-        s->steps[step - s->first].n++;
-        s->steps[step - s->first].sum += v;
 }
 
 void spread_finish(struct spread *s)

@@ -5,8 +5,11 @@
  */
 #pragma once
 
+#include "base/attr.h"
 #include "model/frame.h"
 #include "model/phase.h"
+
+#include <string.h>
 
 struct step {
         double sum;
@@ -22,7 +25,41 @@ struct spread {
         struct step *steps;
 };
 
-void spread_add(struct spread *s, double v);
+/* 32 steps an octave are the exponent and five bits of a double. */
+#define SPREAD_SHIFT 47
+#define SPREAD_FIRST ((uint64_t)(1023 - 30) << 5) /* 2^-30; smaller values count as this step */
+#define SPREAD_STEPS (80 << 5)                    /* up to 2^50 */
+
+static inline unsigned spread_step(double v)
+{
+        uint64_t bits;
+        memcpy(&bits, &v, sizeof(bits));
+        uint64_t at = bits >> SPREAD_SHIFT;
+        at = at < SPREAD_FIRST ? 0 : at - SPREAD_FIRST;
+        return at < SPREAD_STEPS ? (unsigned)at : SPREAD_STEPS - 1;
+}
+
+/* Makes room for a step. False when memory is short. */
+bool spread_reach(struct spread *s, unsigned step);
+
+/* In the header because a report does this some ten million times. */
+static inline void spread_add(struct spread *s, double v)
+{
+        s->min = s->n == 0 || v < s->min ? v : s->min;
+        s->max = s->n == 0 || v > s->max ? v : s->max;
+        s->n++;
+        s->sum += v;
+        if (!(v > 0)) {
+                s->below++;
+                return;
+        }
+        unsigned step = spread_step(v);
+        if (UNLIKELY(step - s->first >= s->steps_n) && !spread_reach(s, step))
+                return;
+        s->steps[step - s->first].n++;
+        s->steps[step - s->first].sum += v;
+}
+
 void spread_finish(struct spread *s);
 struct value spread_mean(const struct spread *s);
 /* q from 0 to 1. */

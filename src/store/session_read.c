@@ -290,6 +290,15 @@ static void put_cell(struct row *row, bool *present, size_t series, cell c,
         }
 }
 
+/* Most series of most blocks are one value over and over. */
+static void fill_constant(struct session_reader *r, size_t entity, size_t metric, int64_t base,
+                          struct series_scale scale)
+{
+        struct value v = value_ok((double)base * scale.step / scale.scale);
+        for (size_t i = 0; i < BLOCK_TICKS; i++)
+                r->rows[i * r->n + entity].sample.m[metric] = v;
+}
+
 static void take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
 {
         int64_t id = sqlite3_column_int64(h, 1);
@@ -305,6 +314,10 @@ static void take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h
         /* What a file can claim and no program of ours writes. */
         if (llabs(c.base) > BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
                 return;
+        if (r->place[id] < METRIC_COUNT && c.has_base && c.width == 0) {
+                fill_constant(r, entity, r->place[id], c.base, r->scale[id]);
+                return;
+        }
         for (size_t i = 0; i < BLOCK_TICKS; i++) {
                 size_t at = i * r->n + entity;
                 put_cell(&r->rows[at], &r->present[at], r->place[id], block_decode(&c, blob, i),
@@ -350,12 +363,20 @@ static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
                             .rows = r->given};
         f->mono_ns = (int64_t)((uint64_t)f->wall_ns + (uint64_t)skew * 1000);
         size_t first = (size_t)(tick % BLOCK_TICKS) * r->n;
+        size_t there = 0;
         for (size_t i = 0; i < r->n; i++) {
-                if (!r->present[first + i])
-                        continue;
-                struct row *row = &f->rows[f->n++];
-                *row = r->rows[first + i];
-                row->sample.who = &r->entities[i];
+                r->rows[first + i].sample.who = &r->entities[i];
+                there += r->present[first + i];
+        }
+        /* Nearly always all are there, and nothing has to be moved. */
+        if (there == r->n) {
+                f->rows = &r->rows[first];
+                f->n = there;
+                return;
+        }
+        for (size_t i = 0; i < r->n; i++) {
+                if (r->present[first + i])
+                        f->rows[f->n++] = r->rows[first + i];
         }
 }
 
