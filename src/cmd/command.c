@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "pipeline/session_source.h"
 #include "store/facts.h"
+#include "store/notebook.h"
 #include "store/session.h"
 #include "version.h"
 
@@ -79,7 +80,8 @@ static int choose_source(const struct config *config, const char *location,
         if (!ops && location)
                 ops = source_find(is_address(location) ? "prometheus" : "replay");
         /* A session is a capture like any other to the user, and a database to us. */
-        if (ops && location && strcmp(ops->name, "replay") == 0 && session_is_one(location))
+        if (ops && location && strcmp(ops->name, "replay") == 0 &&
+            (session_is_one(location) || notebook_is_one(location)))
                 ops = &source_session;
         if (!ops) {
                 err_set(err, ERR_NO_SOURCE, "no GPU source is at hand");

@@ -2,68 +2,28 @@
 #include "present/report.h"
 #include "base/clock.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "compute/summary.h"
-#include "store/facts.h"
 #include "store/phases.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct report {
-        const char *input;
-        char gpus[4200]; /* the file that has the frames */
-        struct run_facts facts;
+        struct input in;
         struct summary summary;
-        struct session_reader *session; /* NULL when the input is none */
-        struct mark *marks;
-        size_t n_marks;
-        struct phase *phases;
-        size_t n_phases;
 };
-
-static bool is_folder(const char *path)
-{
-        struct stat st;
-        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static int open_input(struct report *r, struct err *err)
-{
-        snprintf(r->gpus, sizeof(r->gpus), "%s", r->input);
-        facts_init(&r->facts, r->input);
-        if (is_folder(r->input)) {
-                if (hwmon_is_one(r->input, r->gpus, sizeof(r->gpus)))
-                        return hwmon_facts(&r->facts, r->input, err);
-                err_set(err, ERR_DATA, "'%s' is a folder without hw_metrics.csv", r->input);
-                return err_hint(err, "give a session, a capture, or a hardware monitor's folder");
-        }
-        if (!session_is_one(r->input))
-                return 0;
-        int code = session_open(r->input, &r->session, err);
-        if (code < 0)
-                return code;
-        facts_from_session(&r->facts, r->session);
-        code = session_marks(r->session, &r->marks, &r->n_marks, err);
-        if (code == 0)
-                code = facts_from_marks(&r->facts, r->marks, r->n_marks);
-        return code;
-}
 
 static int choose_phases(const struct config *config, struct report *r, struct err *err)
 {
         const char *range = config_text(config, OPT_PHASE);
-        int64_t end = r->facts.stop_ns ? r->facts.stop_ns : INT64_MAX;
-        int code = phases_from_marks(r->marks, r->n_marks, end, &r->phases, &r->n_phases);
-        if (code < 0)
-                return err_set(err, code, "out of memory");
         if (!range)
                 return 0;
-        code = phases_choose(r->phases, r->n_phases, range, err);
+        int code = phases_choose(r->in.phases, r->in.n_phases, range, err);
         if (code < 0)
                 return code;
-        r->n_phases = (size_t)code;
+        r->in.n_phases = (size_t)code;
         return 0;
 }
 
@@ -78,7 +38,7 @@ static int add_session(struct report *r, struct err *err)
 {
         const struct frame *f;
         int got, code = 0;
-        while (code == 0 && (got = session_next(r->session, &f, err)) > 0)
+        while (code == 0 && (got = session_next(r->in.session, &f, err)) > 0)
                 code = summary_add(&r->summary, f);
         if (code < 0)
                 return err_set(err, code, "out of memory");
@@ -89,15 +49,16 @@ static int add_pipeline(const struct config *config, struct report *r, struct er
 {
         struct pipeline *p = NULL;
         const struct frame *f;
-        int code = open_pipeline_at(config, r->gpus, false, 0, &p, err);
+        int code = open_pipeline_at(config, r->in.gpus, false, 0, &p, err);
         while (code == 0) {
                 int got = pipeline_next(p, &f, err);
                 if (got <= 0) {
                         code = got;
                         break;
                 }
-                if (!r->session)
-                        snprintf(r->facts.source, sizeof(r->facts.source), "%s", f->provenance);
+                if (!r->in.session)
+                        snprintf(r->in.facts.source, sizeof(r->in.facts.source), "%s",
+                                 f->provenance);
                 code = summary_add(&r->summary, f);
                 if (code < 0)
                         err_set(err, code, "out of memory");
@@ -111,8 +72,8 @@ static int add_pipeline(const struct config *config, struct report *r, struct er
 /* A phase that nobody ended ends with the last tick when the session does not say when it ended. */
 static void close_phases(struct report *r)
 {
-        for (size_t i = 0; i < r->n_phases; i++) {
-                struct phase *p = &r->phases[i];
+        for (size_t i = 0; i < r->in.n_phases; i++) {
+                struct phase *p = &r->in.phases[i];
                 if (!p->open || p->end_ns != INT64_MAX)
                         continue;
                 p->end_ns = MAX(r->summary.last_ns, p->begin_ns);
@@ -125,11 +86,11 @@ static int summarise(const struct config *config, struct report *r, struct err *
             config_number(config, OPT_TAG_CPU), config_number(config, OPT_TAG_MEMORY),
             config_number(config, OPT_TAG_GPU), config_number(config, OPT_TAG_GPU_MEMORY)};
         bool only = config_is_set(config, OPT_PHASE);
-        int code = summary_init(&r->summary, r->phases, r->n_phases, only);
+        int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        code =
-            r->session && as_recorded(config) ? add_session(r, err) : add_pipeline(config, r, err);
+        code = r->in.session && as_recorded(config) ? add_session(r, err)
+                                                    : add_pipeline(config, r, err);
         if (code < 0)
                 return code;
         close_phases(r);
@@ -159,11 +120,11 @@ static int present(const struct config *config, struct report *r, struct strbuf 
         const char *format =
             config_is_set(config, OPT_FORMAT) ? config_text(config, OPT_FORMAT) : "text";
         if (strcmp(format, "text") == 0) {
-                report_text(&r->facts, &r->summary, out);
+                report_text(&r->in.facts, &r->summary, out);
         } else if (strcmp(format, "json") == 0) {
-                report_json(&r->facts, &r->summary, program_version, out);
+                report_json(&r->in.facts, &r->summary, program_version, out);
         } else if (strcmp(format, "resource-summary") == 0) {
-                report_resource_summary(&r->facts, &r->summary, out);
+                report_resource_summary(&r->in.facts, &r->summary, out);
         } else {
                 err_set(err, ERR_USAGE, "a report cannot be written as %s", format);
                 return err_hint(err, "choose text, json or resource-summary");
@@ -174,12 +135,7 @@ static int present(const struct config *config, struct report *r, struct strbuf 
 static void finish(struct report *r)
 {
         summary_finish(&r->summary);
-        facts_finish(&r->facts);
-        session_reader_close(r->session);
-        for (size_t i = 0; i < r->n_marks; i++)
-                mark_finish(&r->marks[i]);
-        free(r->marks);
-        free(r->phases);
+        input_finish(&r->in);
 }
 
 static int run(const struct config *config)
@@ -193,10 +149,8 @@ static int run(const struct config *config)
         else if (config->n_args != 2)
                 code = err_set(&err, ERR_USAGE, "a report is about one file"),
                 err_hint(&err, "write 'assay report run.assay'");
-        else
-                r->input = config->args[1];
         if (code == 0)
-                code = open_input(r, &err);
+                code = input_open(&r->in, config->args[1], &err);
         if (code == 0)
                 code = choose_phases(config, r, &err);
         if (code == 0)

@@ -1,10 +1,11 @@
 /*
- * Plays a session as a source. It stands here because it joins two layers: what store/ reads is
- * given in the form that read/ promises.
+ * Plays a session, ours or a notebook monitor's, as a source. It stands here because it joins two
+ * layers: what store/ reads is given in the form that read/ promises.
  */
 #include "pipeline/session_source.h"
 
 #include "read/pace.h"
+#include "store/notebook.h"
 #include "store/session.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 
 struct source {
-        struct session_reader *reader;
+        struct session_reader *reader; /* or a notebook's session */
+        struct notebook *notebook;
         struct pace pace;
         struct schema schema;
         struct reading *readings;
@@ -26,6 +28,7 @@ static void session_source_close(struct source *s)
         if (!s)
                 return;
         session_reader_close(s->reader);
+        notebook_close(s->notebook);
         pace_finish(&s->pace);
         free(s->readings);
         free(s->cells);
@@ -51,9 +54,12 @@ static int session_source_open(const struct source_config *config, struct source
                 return err_set(err, -ENOMEM, "out of memory");
         pace_init(&s->pace, config->speed);
         fill_schema(&s->schema);
-        int r = session_open(config->location, &s->reader, err);
+        bool ours = session_is_one(config->location);
+        int r = ours ? session_open(config->location, &s->reader, err)
+                     : notebook_open(config->location, &s->notebook, err);
         if (r == 0) {
-                s->cap = MAX(session_entities(s->reader), (size_t)1);
+                size_t n = ours ? session_entities(s->reader) : notebook_gpus(s->notebook);
+                s->cap = MAX(n, (size_t)1);
                 s->readings = calloc(s->cap, sizeof(*s->readings));
                 s->cells = calloc(s->cap * s->schema.n, sizeof(*s->cells));
                 if (!s->readings || !s->cells)
@@ -96,7 +102,7 @@ static void fill_reading(struct source *s, size_t i, const struct sample *sample
 static int session_source_next(struct source *s, struct batch *ret, struct err *err)
 {
         const struct frame *f;
-        int r = session_next(s->reader, &f, err);
+        int r = s->reader ? session_next(s->reader, &f, err) : notebook_next(s->notebook, &f);
         if (r <= 0)
                 return r;
         for (size_t i = 0; i < f->n; i++)

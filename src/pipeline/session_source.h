@@ -1,4 +1,4 @@
-/* A recorded session as a source; chosen instead of a replay when the file is one. */
+/* A recorded session as a source; chosen instead of a replay when the file or folder is one. */
 #pragma once
 
 #include "read/source.h"

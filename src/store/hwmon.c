@@ -2,6 +2,7 @@
  * The folder of a hardware monitor: hw_metrics.csv (nvidia-smi's query, read by read/), hw_dmon.csv
  * (nvidia-smi dmon) and cpu_metrics.csv (timestamp,usr_pct,idle_pct).
  */
+#include "base/clock.h"
 #include "base/lines.h"
 #include "base/num.h"
 #include "store/facts.h"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define FIELDS_MAX 64
 
@@ -104,6 +106,83 @@ static void take_cpu(void *arg, const struct line *line)
                 spread_add(&c->f->cpu_usr, v / 100);
         if (number_at(&f, c->idle, &v))
                 spread_add(&c->f->cpu_idle, v / 100);
+}
+
+/* "2026-01-02 03:04:05.678" with any separators, local time, or seconds since 1970. */
+static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
+{
+        double seconds;
+        char text[40];
+        struct tm tm = {.tm_isdst = -1};
+        double rest = 0;
+        if (num_parse_all(s, len, &seconds))
+                return *ret_ns = clock_from_seconds(seconds), true;
+        snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), s);
+        if (sscanf(text, "%4d%*1[-/]%2d%*1[-/]%2d%*1[T ]%2d:%2d:%lf", &tm.tm_year, &tm.tm_mon,
+                   &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &rest) != 6 ||
+            !(rest >= 0 && rest < 61))
+                return false;
+        tm.tm_year -= 1900;
+        tm.tm_mon -= 1;
+        *ret_ns = (int64_t)mktime(&tm) * NS_PER_S + clock_from_seconds(rest);
+        return true;
+}
+
+struct mark_state {
+        struct cpu_state columns;
+        struct mark *list;
+        size_t n, cap;
+};
+
+static void add_mark(struct mark_state *m, const char *name, int64_t wall_ns, double v)
+{
+        if (m->n == m->cap) {
+                size_t cap = m->cap ? m->cap * 2 : 256;
+                struct mark *more = realloc(m->list, cap * sizeof(*more));
+                if (!more)
+                        return;
+                m->list = more;
+                m->cap = cap;
+        }
+        struct mark *mark = &m->list[m->n++];
+        *mark = (struct mark){.type = MARK_METRIC, .wall_ns = wall_ns, .value = v};
+        snprintf(mark->name, sizeof(mark->name), "%s", name);
+}
+
+static void take_cpu_mark(void *arg, const struct line *line)
+{
+        struct mark_state *m = arg;
+        struct fields f;
+        int64_t ns;
+        double v;
+        split(line, ',', &f);
+        if (find(&f, "usr_pct") >= 0) {
+                m->columns.usr = find(&f, "usr_pct");
+                m->columns.idle = find(&f, "idle_pct");
+                return;
+        }
+        if (f.n == 0 || !parse_time(f.s[0], f.len[0], &ns))
+                return;
+        if (number_at(&f, m->columns.usr, &v))
+                add_mark(m, "cpu_usr_pct", ns, v);
+        if (number_at(&f, m->columns.idle, &v))
+                add_mark(m, "cpu_idle_pct", ns, v);
+}
+
+int hwmon_marks(const char *folder, struct mark **ret, size_t *ret_n, struct err *err)
+{
+        char path[4096];
+        struct mark_state m = {.columns = {.usr = 1, .idle = 2}};
+        int r = 0;
+        if (exists(folder, "cpu_metrics.csv", path, sizeof(path)))
+                r = each_line(path, take_cpu_mark, &m, err);
+        if (r < 0) {
+                free(m.list);
+                return r;
+        }
+        *ret = m.list;
+        *ret_n = m.n;
+        return 0;
 }
 
 struct dmon_state {

@@ -43,6 +43,9 @@ int session_add(struct session *s, const struct frame *frame, struct err *err);
 /* The same for a mark made in this process. */
 int session_mark(struct session *s, const struct mark *m, struct err *err);
 
+/* Puts marks that were made elsewhere into the file at once. */
+int session_import(struct session *s, const struct mark *marks, size_t n, struct err *err);
+
 /*
  * Writes what was added and what waits in the spool, and syncs. Safe from another thread than the
  * one that adds. On failure everything is kept for the next try while memory allows.
@@ -67,6 +70,9 @@ void session_reader_close(struct session_reader *r);
 
 /* A fact; NULL when there is none. Valid until the next call. */
 const char *session_text(struct session_reader *r, const char *key);
+/* Calls take with every fact whose key starts with prefix; both texts are valid meanwhile. */
+void session_each_fact(struct session_reader *r, const char *prefix,
+                       void (*take)(void *arg, const char *key, const char *value), void *arg);
 double session_number(struct session_reader *r, const char *key, double fallback);
 int64_t session_start_ns(const struct session_reader *r);
 void session_counts(struct session_reader *r, struct session_counts *ret);

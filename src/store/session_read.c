@@ -240,6 +240,20 @@ const char *session_text(struct session_reader *r, const char *key)
         return r->fact;
 }
 
+void session_each_fact(struct session_reader *r, const char *prefix,
+                       void (*take)(void *arg, const char *key, const char *value), void *arg)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h, "SELECT key, value FROM manifest", -1, &q.h, NULL);
+        while (db_step(&q) > 0) {
+                const char *key = (const char *)sqlite3_column_text(q.h, 0);
+                const char *value = (const char *)sqlite3_column_text(q.h, 1);
+                if (key && value && strncmp(key, prefix, strlen(prefix)) == 0)
+                        take(arg, key, value);
+        }
+        sqlite3_finalize(q.h);
+}
+
 double session_number(struct session_reader *r, const char *key, double fallback)
 {
         const char *s = session_text(r, key);

@@ -45,6 +45,7 @@ struct fact {
         double number;
         int64_t whole; /* when is_whole: times do not fit a double */
         bool is_whole;
+        bool written;
         char *text; /* NULL when it is a number */
 };
 
@@ -160,8 +161,10 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
 static struct fact *fact_for(struct session *s, const char *key)
 {
         for (size_t i = 0; i < s->n_facts; i++) {
-                if (strcmp(s->facts[i].key, key) == 0)
-                        return &s->facts[i];
+                if (strcmp(s->facts[i].key, key) != 0)
+                        continue;
+                s->facts[i].written = false;
+                return &s->facts[i];
         }
         if (s->n_facts == FACTS_MAX)
                 return NULL;
@@ -469,8 +472,11 @@ static int write_facts(struct session *s)
         int r = 0;
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(counts); i++)
                 r = write_fact(s, &counts[i]);
-        for (size_t i = 0; r == 0 && i < s->n_facts; i++)
-                r = write_fact(s, &s->facts[i]);
+        for (size_t i = 0; r == 0 && i < s->n_facts; i++) {
+                if (!s->facts[i].written)
+                        r = write_fact(s, &s->facts[i]);
+                s->facts[i].written = true;
+        }
         if (r < 0 || s->committed > 0 || s->block > 0 || s->start_wall_ns == SESSION_START_FIRST)
                 return r;
         struct fact start = {.key = "start_ns", .whole = s->start_wall_ns, .is_whole = true};
@@ -522,6 +528,8 @@ static void note_failed(struct session *s)
                 if (s->tracks[i])
                         s->tracks[i]->written = false;
         }
+        for (size_t i = 0; i < s->n_facts; i++)
+                s->facts[i].written = false;
         pthread_mutex_unlock(&s->lock);
 }
 
@@ -592,6 +600,23 @@ int session_close(struct session *s, struct err *err)
         if (r == 0)
                 db_exec(&s->db, "PRAGMA journal_mode=DELETE", NULL);
         free_session(s);
+        return r;
+}
+
+int session_import(struct session *s, const struct mark *marks, size_t n, struct err *err)
+{
+        pthread_mutex_lock(&s->writing);
+        int r = db_exec(&s->db, "BEGIN IMMEDIATE", err);
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                r = db_put_mark(&s->db, &marks[i], NULL);
+                if (r < 0)
+                        db_error(&s->db, r, err);
+        }
+        if (r == 0)
+                r = db_exec(&s->db, "COMMIT", err);
+        if (r < 0)
+                db_rollback(&s->db);
+        pthread_mutex_unlock(&s->writing);
         return r;
 }
 
