@@ -1,7 +1,11 @@
 #include "cmd/command.h"
 
 #include "base/clock.h"
+#include "pipeline/session_source.h"
 #include "read/dcgm_local.h"
+#include "store/facts.h"
+#include "store/notebook.h"
+#include "store/session.h"
 #include "version.h"
 
 #include <stdarg.h>
@@ -70,12 +74,15 @@ static bool is_address(const char *location)
 }
 
 /* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
-static const struct source_ops *choose_source(const struct config *config)
+static const struct source_ops *choose_source(const struct config *config, const char *location)
 {
-        const char *location = config_text(config, OPT_SOURCE);
         const char *backend = config_text(config, OPT_BACKEND);
         if (location && strcmp(backend, "auto") == 0)
                 backend = is_address(location) ? "prometheus" : "replay";
+        /* A session is a capture like any other to the user, and a database to us. */
+        if (location && strcmp(backend, "replay") == 0 &&
+            (session_is_one(location) || notebook_is_one(location)))
+                return &source_session;
         return source_find(backend);
 }
 
@@ -84,8 +91,9 @@ static const struct source_ops *choose_source(const struct config *config)
 static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
                       struct err *err)
 {
-        double poll =
-            config_is_set(config, OPT_POLL) ? config_number(config, OPT_POLL) : DEFAULT_POLL_S;
+        double poll = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
+                      : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
+                                                          : DEFAULT_POLL_S;
         if (!(poll > 0) || poll > 86400) {
                 err_set(err, ERR_USAGE, "--poll %g is not a time above 0 and up to a day", poll);
                 return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
@@ -125,12 +133,13 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
         return weights_parse(text, ret, err);
 }
 
-int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
-                     struct err *err)
+/* Turns the options into a pipeline's configuration, for a source at that place. */
+static int fill_config(const struct config *config, const char *location, bool margins,
+                       double speed, struct pipeline_config *ret, struct err *err)
 {
         struct pipeline_config pc = {
-            .source = {.location = config_text(config, OPT_SOURCE),
-                       .speed = config_number(config, OPT_SPEED),
+            .source = {.location = location,
+                       .speed = speed,
                        .token_file = config_text(config, OPT_TOKEN_FILE),
                        .dcgmi = config_text(config, OPT_DCGMI),
                        .dcgm_host = config_text(config, OPT_DCGM_HOST),
@@ -141,7 +150,7 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
-        pc.ops = choose_source(config);
+        pc.ops = choose_source(config, location);
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
         if (r == 0)
@@ -153,11 +162,29 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
         return r;
 }
 
+int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
+                     struct err *err)
+{
+        return fill_config(config, config_text(config, OPT_SOURCE), margins,
+                           config_number(config, OPT_SPEED), ret, err);
+}
+
+int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
+                     struct pipeline **ret, struct err *err)
+{
+        char inside[4096];
+        struct pipeline_config pc;
+        /* The folder of a hardware monitor stands for its file with the GPUs. */
+        if (location && hwmon_is_one(location, inside, sizeof(inside)))
+                location = inside;
+        int r = fill_config(config, location, margins, speed, &pc, err);
+        return r < 0 ? r : pipeline_open(&pc, ret, err);
+}
+
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)
 {
-        struct pipeline_config pc;
-        int r = prepare_pipeline(config, margins, &pc, err);
-        return r < 0 ? r : pipeline_open(&pc, ret, err);
+        return open_pipeline_at(config, config_text(config, OPT_SOURCE), margins,
+                                config_number(config, OPT_SPEED), ret, err);
 }
 
 static const char *plural(uint64_t n)

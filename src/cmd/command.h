@@ -15,7 +15,16 @@ struct command {
         int (*run)(const struct config *config);
 };
 
-enum exit_status { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_SOURCE = 3 };
+enum exit_status {
+        EXIT_FINE = 0,
+        EXIT_FAILED = 1,
+        EXIT_USAGE = 2,
+        EXIT_NO_SOURCE = 3,
+        /* assay run and mark's own failures, as timeout and env have them. */
+        EXIT_OWN = 125,
+        EXIT_NOT_EXECUTABLE = 126,
+        EXIT_NOT_FOUND = 127,
+};
 
 /* The table. NULL at the end. */
 const struct command *command_at(size_t i);
@@ -32,6 +41,9 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
 /* The same, and opens it. */
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret,
                   struct err *err);
+/* The same, with the location and a capture's speed given; a NULL location is the default one. */
+int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
+                     struct pipeline **ret, struct err *err);
 /* Tells what could not be read, and which GPU never came, on stderr. */
 void report_trouble(const struct pipeline *p);
 /* The first frame at or after --at. As pipeline_next. */

@@ -35,7 +35,13 @@ static int prepare(const struct config *config, struct exporter *e, struct err *
                 return n;
         e->csv.n = (size_t)n;
         e->csv.end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n";
-        e->json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0;
+        const char *format =
+            config_is_set(config, OPT_FORMAT) ? config_text(config, OPT_FORMAT) : "csv";
+        e->json = strcmp(format, "jsonl") == 0;
+        if (!e->json && strcmp(format, "csv") != 0) {
+                err_set(err, ERR_USAGE, "export cannot write %s", format);
+                return err_hint(err, "choose csv or jsonl");
+        }
         e->ticks_left = (uint64_t)config_number(config, OPT_COUNT);
         return 0;
 }

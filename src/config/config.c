@@ -272,6 +272,28 @@ int config_read_environment(struct config *c, const char *(*get_env)(const char 
         return 0;
 }
 
+static const struct {
+        const char *name;
+        enum option option;
+} shorts[] = {{"-h", OPT_HELP}, {"-V", OPT_VERSION}, {"-o", OPT_OUTPUT}, {"-q", OPT_QUIET}};
+
+/* A single letter; its value, when it takes one, is the next word. */
+static int read_short(struct config *c, int argc, char **argv, int *i, struct err *err)
+{
+        for (size_t k = 0; k < ARRAY_LEN(shorts); k++) {
+                enum option option = shorts[k].option;
+                if (strcmp(argv[*i], shorts[k].name) != 0)
+                        continue;
+                if (options[option].type == OPTION_FLAG)
+                        return set(c, option, "", "", ORIGIN_FLAG, err);
+                if (*i + 1 < argc && strcmp(argv[*i + 1], "--") != 0)
+                        return set(c, option, "--", argv[++*i], ORIGIN_FLAG, err);
+                err_set(err, ERR_USAGE, "%s needs a value", shorts[k].name);
+                return err_hint(err, "write %s %s", shorts[k].name, options[option].metavar);
+        }
+        return unknown_option("", argv[*i], strlen(argv[*i]), err);
+}
+
 /* Handles argv[*i], a word that starts with "--"; moves *i over a value it takes. */
 static int read_flag(struct config *c, int argc, char **argv, int *i, struct err *err)
 {
@@ -305,22 +327,17 @@ static int read_flag(struct config *c, int argc, char **argv, int *i, struct err
 
 int config_read_args(struct config *c, int argc, char **argv, struct err *err)
 {
-        static const struct {
-                const char *name;
-                enum option option;
-        } shorts[] = {{"-h", OPT_HELP}, {"-V", OPT_VERSION}};
         for (int i = 1; i < argc; i++) {
                 int r = 0;
-                if (strcmp(argv[i], "--") == 0)
+                if (strcmp(argv[i], "--") == 0) {
+                        c->rest = &argv[i + 1];
+                        c->n_rest = (size_t)(argc - i - 1);
                         break;
+                }
                 if (strncmp(argv[i], "--", 2) == 0) {
                         r = read_flag(c, argc, argv, &i, err);
                 } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
-                        r = unknown_option("", argv[i], strlen(argv[i]), err);
-                        for (size_t k = 0; k < ARRAY_LEN(shorts); k++) {
-                                if (strcmp(argv[i], shorts[k].name) == 0)
-                                        r = set(c, shorts[k].option, "", "", ORIGIN_FLAG, err);
-                        }
+                        r = read_short(c, argc, argv, &i, err);
                 } else if (c->n_args == CONFIG_ARGS_MAX) {
                         r = err_set(err, ERR_USAGE, "more than %d words", CONFIG_ARGS_MAX);
                 } else {

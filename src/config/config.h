@@ -54,6 +54,8 @@ struct config {
         struct setting settings[OPT_COUNT_OF];
         const char *args[CONFIG_ARGS_MAX]; /* words that are not options, borrowed from argv */
         size_t n_args;
+        char *const *rest; /* what stands after "--", ended by NULL; NULL when there is no "--" */
+        size_t n_rest;
 };
 
 const struct option_info *option_info(enum option option);

@@ -179,6 +179,21 @@ bool pipeline_is_live(const struct pipeline *p)
         return !p->config.ops->finite || p->config.source.speed > 0;
 }
 
+bool pipeline_is_capture(const struct pipeline *p)
+{
+        return p->config.ops->finite;
+}
+
+int64_t pipeline_interval_ns(const struct pipeline *p)
+{
+        return p->config.source.poll_ns;
+}
+
+const char *pipeline_source_name(const struct pipeline *p)
+{
+        return p->config.ops->name;
+}
+
 void pipeline_interrupt(struct pipeline *p)
 {
         if (p->config.ops->interrupt)

@@ -34,5 +34,11 @@ void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret);
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size);
 /* Whether frames come as time passes, rather than as fast as they are read. */
 bool pipeline_is_live(const struct pipeline *p);
+/* Whether it is a capture, whose times are of another day. */
+bool pipeline_is_capture(const struct pipeline *p);
+/* Time between frames of a live source. */
+int64_t pipeline_interval_ns(const struct pipeline *p);
+/* "replay", "nvml", …: the source's name. */
+const char *pipeline_source_name(const struct pipeline *p);
 /* Ends a waiting pipeline_next; safe from another thread. */
 void pipeline_interrupt(struct pipeline *p);

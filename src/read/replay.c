@@ -1,27 +1,21 @@
 /* Plays a saved capture: any format of formats.def, recognised by its content. */
-#include "base/clock.h"
 #include "read/format.h"
+#include "read/pace.h"
 #include "read/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 
 struct source {
         struct capture capture;
         const struct format_ops *format;
         char location[256];
         int64_t poll_ns;
-        double speed;
-        uint64_t ticks;        /* given so far */
-        int64_t first_wall_ns; /* of the first batch */
-        int64_t started_mono_ns;
-        int wake; /* an eventfd that ends a wait */
+        uint64_t ticks; /* given so far */
+        struct pace pace;
 };
 
 #define SQLITE_MAGIC "SQLite format 3"
@@ -64,7 +58,7 @@ static int recognise(struct source *s, struct err *err)
         if (len == 0)
                 return refuse(err, s->location, "it is empty");
         if (len > sizeof(SQLITE_MAGIC) && memcmp(text, SQLITE_MAGIC, sizeof(SQLITE_MAGIC)) == 0)
-                return refuse(err, s->location, "sessions cannot be replayed yet");
+                return refuse(err, s->location, "a session cannot come through a pipe");
         if (is_binary(text, len))
                 return refuse(err, s->location, "it is not text");
         for (size_t i = 0; format_at(i); i++) {
@@ -88,7 +82,7 @@ static void replay_close(struct source *s)
                 s->format->end(&s->capture);
         lines_finish(&s->capture.lines);
         batcher_finish(&s->capture.batcher);
-        closep(&s->wake);
+        pace_finish(&s->pace);
         free(s);
 }
 
@@ -101,9 +95,9 @@ static int replay_open(const struct source_config *config, struct source **ret, 
         struct source *s = calloc(1, sizeof(*s));
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
-        s->capture.lines.fd = s->wake = -1;
+        s->capture.lines.fd = -1;
         s->poll_ns = config->poll_ns;
-        s->speed = config->speed;
+        pace_init(&s->pace, config->speed);
         s->capture.wanted = config->wanted;
         snprintf(s->location, sizeof(s->location), "%s", config->location);
         int fd = open_file(config->location, err);
@@ -112,7 +106,6 @@ static int replay_open(const struct source_config *config, struct source **ret, 
                 r = recognise(s, err);
         if (r == 0) {
                 batcher_init(&s->capture.batcher, s->format->dialect);
-                s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
                 r = s->format->begin ? s->format->begin(&s->capture) : 0;
         }
         if (r < 0) {
@@ -121,26 +114,6 @@ static int replay_open(const struct source_config *config, struct source **ret, 
         }
         *ret = s;
         return 0;
-}
-
-/* Waits until the batch is due. False when interrupted. */
-static bool wait_until_due(struct source *s, int64_t wall_ns)
-{
-        if (s->speed <= 0)
-                return true;
-        if (s->ticks == 0) {
-                s->started_mono_ns = clock_mono_ns();
-                s->first_wall_ns = wall_ns;
-        }
-        int64_t due =
-            s->started_mono_ns + (int64_t)((double)(wall_ns - s->first_wall_ns) / s->speed);
-        for (int64_t left; (left = due - clock_mono_ns()) > 0;) {
-                struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
-                struct pollfd p = {.fd = s->wake, .events = POLLIN};
-                if (ppoll(&p, 1, &ts, NULL) > 0)
-                        return false;
-        }
-        return true;
 }
 
 static int nothing_found(struct source *s, struct err *err)
@@ -171,7 +144,7 @@ static int replay_next(struct source *s, struct batch *ret, struct err *err)
         c->trouble.rows += ret->n;
         ret->wall_ns = c->has_times ? c->wall_ns : (int64_t)s->ticks * s->poll_ns;
         ret->mono_ns = ret->wall_ns;
-        if (!wait_until_due(s, ret->wall_ns))
+        if (!pace_wait(&s->pace, ret->wall_ns))
                 return 0;
         s->ticks++;
         return 1;
@@ -190,9 +163,7 @@ static void replay_trouble(const struct source *s, struct source_trouble *ret)
 
 static void replay_interrupt(struct source *s)
 {
-        uint64_t one = 1;
-        ssize_t n = write(s->wake, &one, sizeof(one));
-        (void)n;
+        pace_interrupt(&s->pace);
 }
 
 const struct source_ops source_replay = {

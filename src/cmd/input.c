@@ -1,0 +1,73 @@
+#include "cmd/input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_folder(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int open_session(struct input *in, struct err *err)
+{
+        int r = session_open(in->path, &in->session, err);
+        if (r < 0)
+                return r;
+        facts_from_session(&in->facts, in->session);
+        return session_marks(in->session, &in->marks, &in->n_marks, err);
+}
+
+static int open_notebook(struct input *in, struct err *err)
+{
+        int r = notebook_open(in->path, &in->notebook, err);
+        return r < 0 ? r : notebook_marks(in->notebook, &in->marks, &in->n_marks, err);
+}
+
+static int open_folder(struct input *in, struct err *err)
+{
+        if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
+                int r = hwmon_marks(in->path, &in->marks, &in->n_marks, err);
+                return r < 0 ? r : hwmon_facts(&in->facts, in->path, err);
+        }
+        err_set(err, ERR_DATA, "'%s' is a folder without hw_metrics.csv or manifest.json",
+                in->path);
+        return err_hint(err, "give a session, a capture, or a monitor's folder");
+}
+
+static int open_any(struct input *in, struct err *err)
+{
+        if (session_is_one(in->path))
+                return open_session(in, err);
+        if (notebook_is_one(in->path))
+                return open_notebook(in, err);
+        return is_folder(in->path) ? open_folder(in, err) : 0;
+}
+
+int input_open(struct input *in, const char *path, struct err *err)
+{
+        *in = (struct input){.path = path};
+        snprintf(in->gpus, sizeof(in->gpus), "%s", path);
+        facts_init(&in->facts, path);
+        int r = open_any(in, err);
+        int64_t end = in->facts.stop_ns ? in->facts.stop_ns : INT64_MAX;
+        /* A folder's CPU figures are in the facts already. */
+        if (r == 0 && in->facts.cpu_usr.n == 0)
+                r = facts_from_marks(&in->facts, in->marks, in->n_marks);
+        if (r == 0 &&
+            phases_from_marks(in->marks, in->n_marks, end, &in->phases, &in->n_phases) < 0)
+                r = err_set(err, -ENOMEM, "out of memory");
+        return r;
+}
+
+void input_finish(struct input *in)
+{
+        facts_finish(&in->facts);
+        session_reader_close(in->session);
+        notebook_close(in->notebook);
+        for (size_t i = 0; i < in->n_marks; i++)
+                mark_finish(&in->marks[i]);
+        free(in->marks);
+        free(in->phases);
+}

@@ -1,0 +1,23 @@
+/* A recorded run, whatever wrote it: a session, a capture, a monitor's folder or zip. */
+#pragma once
+
+#include "cmd/command.h"
+#include "store/facts.h"
+#include "store/notebook.h"
+#include "store/phases.h"
+
+struct input {
+        const char *path;
+        char gpus[4200]; /* the file that has the frames, for open_pipeline_at */
+        struct run_facts facts;
+        struct session_reader *session; /* NULL when it is none */
+        struct notebook *notebook;      /* NULL when it is none */
+        struct mark *marks;
+        size_t n_marks;
+        struct phase *phases; /* those that nobody ended may end at INT64_MAX */
+        size_t n_phases;
+};
+
+/* 0, or a negative code with err; call input_finish either way. */
+int input_open(struct input *in, const char *path, struct err *err);
+void input_finish(struct input *in);

@@ -1,0 +1,166 @@
+/* assay mark: phases, events and numbers of the user's own, from inside a run. */
+#include "base/clock.h"
+#include "base/num.h"
+#include "cmd/command.h"
+#include "cmd/run_child.h"
+#include "store/runlog.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int put(const struct config *config, const struct mark *m, struct err *err)
+{
+        const char *session = config_text(config, OPT_SESSION), *log = config_text(config, OPT_LOG);
+        if (!session && !log) {
+                err_set(err, ERR_USAGE, "there is no session to mark");
+                return err_hint(err, "run under 'assay run', or give --session FILE or --log FILE");
+        }
+        int r = session ? session_put_mark(session, m, err) : 0;
+        if (r == 0 && log)
+                r = runlog_append(log, m, err);
+        return r;
+}
+
+static int set_name(struct mark *m, const char *name, size_t len, struct err *err)
+{
+        if (len == 0 || len >= sizeof(m->name)) {
+                err_set(err, ERR_USAGE, "a name has 1 to %d bytes", MARK_NAME_MAX - 1);
+                return err_hint(err, "'%.40s' has %zu", name, len);
+        }
+        memcpy(m->name, name, len);
+        m->name[len] = '\0';
+        return 0;
+}
+
+/* Which of --begin, --end and --seconds: exactly one of them. */
+static int phase_type(const struct config *config, enum mark_type *ret, struct err *err)
+{
+        bool begin = config_flag(config, OPT_BEGIN), end = config_flag(config, OPT_END);
+        bool whole = config_is_set(config, OPT_SECONDS);
+        if (begin + end + whole != 1) {
+                err_set(err, ERR_USAGE, "a phase needs one of --begin, --end and --seconds");
+                return err_hint(err, "--begin when it starts and --end when it ends, or "
+                                     "--seconds S afterwards, or -- COMMAND");
+        }
+        *ret = begin ? MARK_BEGIN : end ? MARK_END : MARK_PHASE;
+        return 0;
+}
+
+static int mark_phase(const struct config *config, struct err *err)
+{
+        struct mark m;
+        enum mark_type type = MARK_PHASE;
+        int r = phase_type(config, &type, err);
+        if (r < 0)
+                return r;
+        mark_init(&m, type);
+        m.has_seconds = type == MARK_PHASE;
+        m.seconds = m.has_seconds ? config_number(config, OPT_SECONDS) : 0;
+        r = set_name(&m, config->args[2], strlen(config->args[2]), err);
+        if (r == 0)
+                r = runlog_keys(config->args + 3, config->n_args - 3, &m.data, err);
+        if (r == 0)
+                r = put(config, &m, err);
+        mark_finish(&m);
+        return r;
+}
+
+static int mark_event(const struct config *config, struct err *err)
+{
+        struct mark m;
+        const char *data = config_text(config, OPT_DATA);
+        mark_init(&m, MARK_EVENT);
+        int r = set_name(&m, config->args[2], strlen(config->args[2]), err);
+        if (r == 0 && config->n_args > 3) {
+                err_set(err, ERR_USAGE, "'%s' is one word too many", config->args[3]);
+                r = err_hint(err, "give details with --data JSON");
+        }
+        if (r == 0 && data)
+                r = runlog_data(data, &m.data, err);
+        if (r == 0)
+                r = put(config, &m, err);
+        mark_finish(&m);
+        return r;
+}
+
+static int mark_metric(const struct config *config, const char *word, struct err *err)
+{
+        struct mark m;
+        const char *equals = strrchr(word, '=');
+        mark_init(&m, MARK_METRIC);
+        if (!equals || !num_parse_all(equals + 1, strlen(equals + 1), &m.value)) {
+                err_set(err, ERR_USAGE, "'%s' is not NAME=VALUE", word);
+                return err_hint(err, "write for example loss=0.25");
+        }
+        int r = set_name(&m, word, (size_t)(equals - word), err);
+        return r == 0 ? put(config, &m, err) : r;
+}
+
+/* Runs a command as a phase: named by the user, or after the program. */
+static int mark_command(const struct config *config, struct err *err)
+{
+        struct child child = {.alone = true};
+        struct mark m = {0};
+        const char *slash = strrchr(config->rest[0], '/');
+        const char *name = slash ? slash + 1 : config->rest[0];
+        bool named = config->n_args > 2 && strcmp(config->args[1], "phase") == 0;
+        if (named)
+                name = config->args[2];
+        int64_t started = clock_mono_ns();
+        int r = child_start(&child, config->rest, err);
+        if (r < 0) {
+                complain(err);
+                return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+        }
+        child_wait(&child);
+        mark_init(&m, MARK_PHASE);
+        m.has_seconds = true;
+        m.seconds = clock_to_seconds(child.ended_ns - started);
+        r = set_name(&m, name, MIN(strlen(name), (size_t)MARK_NAME_MAX - 1), err);
+        if (r == 0 && named)
+                r = runlog_keys(config->args + 3, config->n_args - 3, &m.data, err);
+        if (r == 0)
+                r = put(config, &m, err);
+        if (r < 0)
+                complain(err);
+        mark_finish(&m);
+        return child_exit(&child);
+}
+
+static int usage(struct err *err)
+{
+        err_set(err, ERR_USAGE, "there is nothing to mark");
+        return err_hint(err, "write 'assay mark phase NAME --begin', 'assay mark event NAME', "
+                             "'assay mark metric NAME=VALUE' or 'assay mark -- COMMAND'");
+}
+
+static int mark_words(const struct config *config, struct err *err)
+{
+        const char *what = config->n_args > 2 ? config->args[1] : "";
+        int r = 0;
+        if (strcmp(what, "phase") == 0)
+                return mark_phase(config, err);
+        if (strcmp(what, "event") == 0)
+                return mark_event(config, err);
+        if (strcmp(what, "metric") != 0)
+                return usage(err);
+        for (size_t i = 2; r == 0 && i < config->n_args; i++)
+                r = mark_metric(config, config->args[i], err);
+        return r;
+}
+
+static int run(const struct config *config)
+{
+        struct err err = {0};
+        if (config->n_rest > 0)
+                return mark_command(config, &err);
+        return mark_words(config, &err) < 0 ? complain(&err) : EXIT_FINE;
+}
+
+const struct command command_mark = {
+    .name = "mark",
+    .args = "phase NAME [KEY=VALUE...] | event NAME | metric NAME=VALUE... | -- COMMAND",
+    .summary = "mark a phase, an event or a number in the run that is being recorded",
+    .run = run,
+};

@@ -1,0 +1,114 @@
+/* assay record: a session without a command. */
+#include "base/clock.h"
+#include "cmd/recording.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+static int watch_signals(void)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
+        return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void wait_for_end(struct recorder *r, int signals)
+{
+        struct pollfd fds[] = {{.fd = recorder_done_fd(r), .events = POLLIN},
+                               {.fd = signals, .events = POLLIN}};
+        while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
+                ;
+        recorder_stop(r);
+}
+
+struct recording {
+        struct session *session;
+        struct pipeline *pipeline;
+        char path[RECORDING_PATH_MAX];
+        bool quiet;
+};
+
+static int record(const struct config *config, struct recording *rec, struct err *err)
+{
+        struct recorder *r = NULL;
+        struct recorder_result result = {0};
+        struct pipeline *p = rec->pipeline;
+        double interval =
+            config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL) : 1;
+        struct recorder_config rc = {
+            .session = rec->session,
+            .pipeline = p,
+            .interval_ns = p ? pipeline_interval_ns(p) : clock_from_seconds(interval),
+            .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
+        int signals = watch_signals();
+        int code = recorder_start(&rc, &r, err);
+        if (code < 0)
+                return code;
+        wait_for_end(r, signals);
+        recorder_finish(r, &result);
+        closep(&signals);
+        if (p && !result.hung)
+                report_trouble(p);
+        code = recording_end(rec->session, rec->path, &result, rec->quiet);
+        rec->session = NULL;
+        if (result.hung)
+                rec->pipeline = NULL;
+        if (result.source.code != 0 && result.counts.taken == 0)
+                *err = result.source;
+        else if (!rec->quiet)
+                notice("%llu ticks in '%s'%s", (unsigned long long)result.counts.taken, rec->path,
+                       result.counts.missed > 0 ? ", some missed" : "");
+        return err->code != 0 ? err->code : code;
+}
+
+static int begin(const struct config *config, struct recording *rec, struct err *err)
+{
+        rec->quiet = config_flag(config, OPT_QUIET);
+        int r = open_pipeline(config, false, &rec->pipeline, err);
+        if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE)) {
+                if (!rec->quiet)
+                        notice("%s: recording without GPUs", err->msg);
+                r = 0;
+        }
+        *err = r < 0 ? *err : (struct err){0};
+        /* A capture keeps its own times; its first tick is the session's start. */
+        bool capture = rec->pipeline && pipeline_is_capture(rec->pipeline);
+        if (r == 0)
+                r = recording_create(config, capture ? SESSION_START_FIRST : clock_wall_ns(), false,
+                                     rec->path, &rec->session, err);
+        if (r == 0)
+                recording_describe(rec->session, config, NULL, rec->pipeline);
+        return r;
+}
+
+static int run(const struct config *config)
+{
+        struct err err = {0};
+        struct recording rec = {0};
+        if (config->n_args > 1) {
+                err_set(&err, ERR_USAGE, "'%s' is one word too many", config->args[1]);
+                err_hint(&err, "name the file with -o FILE; a command is recorded by 'assay run'");
+                return complain(&err);
+        }
+        int r = begin(config, &rec, &err);
+        if (r == 0)
+                r = record(config, &rec, &err);
+        session_close(rec.session, NULL);
+        pipeline_close(rec.pipeline);
+        return r < 0 ? complain(&err) : r;
+}
+
+const struct command command_record = {
+    .name = "record",
+    .args = "",
+    .summary = "record a session until Ctrl-C, for a time, or to a capture's end",
+    .reads_gpus = true,
+    .run = run,
+};

@@ -1,0 +1,226 @@
+/* assay run: a command, untouched, and a recording of what happens meanwhile. */
+#include "base/clock.h"
+#include "cmd/recording.h"
+#include "cmd/run_child.h"
+#include "compute/summary.h"
+#include "present/report.h"
+#include "store/runlog.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+struct running {
+        struct session *session; /* NULL: the command runs unrecorded */
+        struct pipeline *pipeline;
+        struct recorder *recorder;
+        struct child child;
+        char path[RECORDING_PATH_MAX];
+        bool quiet;
+        int64_t started_ns;
+        struct summary summary; /* of the whole run, gathered while it runs */
+};
+
+static int usage(const struct config *config)
+{
+        struct err err = {0};
+        if (config->n_args > 1)
+                err_set(&err, ERR_USAGE, "'%s' stands before the \"--\"", config->args[1]);
+        else
+                err_set(&err, ERR_USAGE, "there is no command to run");
+        err_hint(&err, "write: assay run [options] -- COMMAND [ARGUMENT...]");
+        complain(&err);
+        return EXIT_OWN;
+}
+
+/* A recording that cannot be made is no reason not to run the command. */
+static void make_session(const struct config *config, struct running *r)
+{
+        struct err err = {0};
+        int code = recording_create(config, clock_wall_ns(), true, r->path, &r->session, &err);
+        if (code < 0)
+                notice("%s; running without a recording", err.msg);
+}
+
+static void export_session(const struct running *r)
+{
+        char full[PATH_MAX];
+        if (r->session && realpath(r->path, full))
+                setenv("ASSAY_SESSION", full, 1);
+}
+
+/* The log of what is marked is named in the environment as well. */
+static void start_log(const struct config *config)
+{
+        const char *log = config_text(config, OPT_LOG);
+        char full[PATH_MAX];
+        struct err err = {0};
+        struct mark m;
+        if (!log)
+                return;
+        mark_init(&m, MARK_EVENT);
+        snprintf(m.name, sizeof(m.name), "run_start");
+        if (runlog_append(log, &m, &err) < 0)
+                notice("%s; running without it", err.msg);
+        else if (realpath(log, full))
+                setenv("ASSAY_LOG", full, 1);
+}
+
+static void end_log(const struct config *config, const struct child *c)
+{
+        const char *log = config_text(config, OPT_LOG);
+        char data[64];
+        struct mark m;
+        if (!log)
+                return;
+        mark_init(&m, MARK_EVENT);
+        snprintf(m.name, sizeof(m.name), "run_end");
+        snprintf(data, sizeof(data), WIFEXITED(c->status) ? "{\"exit\":%d}" : "{\"signal\":%d}",
+                 WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status));
+        m.data = data;
+        runlog_append(log, &m, NULL);
+}
+
+static void open_source(const struct config *config, struct running *r)
+{
+        struct err err = {0};
+        double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
+        int code = open_pipeline_at(config, config_text(config, OPT_SOURCE), false, speed,
+                                    &r->pipeline, &err);
+        if (code == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE))
+                return; /* a machine without GPUs is nothing to complain about */
+        if (code < 0)
+                notice("%s; recording without GPUs", err.msg);
+}
+
+/* On the sampling thread; nobody else looks before it has ended. */
+static void add_to_summary(void *arg, const struct frame *frame)
+{
+        summary_add(arg, frame);
+}
+
+static void start_recorder(const struct config *config, struct running *r)
+{
+        struct err err = {0};
+        double interval =
+            config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL) : 1;
+        if (!r->session)
+                return;
+        open_source(config, r);
+        recording_describe(r->session, config, config->rest, r->pipeline);
+        struct recorder_config rc = {.session = r->session,
+                                     .pipeline = r->pipeline,
+                                     .interval_ns = r->pipeline
+                                                        ? pipeline_interval_ns(r->pipeline)
+                                                        : clock_from_seconds(MAX(interval, 0.01)),
+                                     .restamp = true,
+                                     .until_stopped = true,
+                                     .on_frame = add_to_summary,
+                                     .arg = &r->summary};
+        if (summary_init(&r->summary, NULL, 0, false) < 0)
+                rc.on_frame = NULL;
+        if (recorder_start(&rc, &r->recorder, &err) < 0)
+                notice("%s; running without a recording", err.msg);
+}
+
+static void note_end(struct running *r)
+{
+        const struct rusage *u = &r->child.usage;
+        struct session *s = r->session;
+        if (WIFEXITED(r->child.status))
+                session_set_number(s, "exit_status", WEXITSTATUS(r->child.status));
+        else
+                session_set_number(s, "exit_signal", WTERMSIG(r->child.status));
+        session_set_number(s, "command_pid", (double)r->child.pid);
+        session_set_number(s, "command_seconds",
+                           clock_to_seconds(r->child.ended_ns - r->started_ns));
+        session_set_number(s, "cpu_user_s",
+                           (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6);
+        session_set_number(s, "cpu_system_s",
+                           (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6);
+        session_set_number(s, "max_rss_bytes", (double)u->ru_maxrss * 1024);
+        session_set_number(s, "major_faults", (double)u->ru_majflt);
+        session_set_number(s, "read_blocks", (double)u->ru_inblock);
+        session_set_number(s, "written_blocks", (double)u->ru_oublock);
+        session_set_number(s, "switches_voluntary", (double)u->ru_nvcsw);
+        session_set_number(s, "switches_involuntary", (double)u->ru_nivcsw);
+}
+
+static void say_summary(struct running *r)
+{
+        const struct tag_thresholds none = {1, 1, 1, 1};
+        if (r->summary.ticks > 0)
+                summary_judge(&r->summary, &none);
+        const struct rusage *u = &r->child.usage;
+        char how[64];
+        if (WIFEXITED(r->child.status))
+                snprintf(how, sizeof(how), "ended with %d", WEXITSTATUS(r->child.status));
+        else
+                snprintf(how, sizeof(how), "was ended by signal %d", WTERMSIG(r->child.status));
+        notice("the command %s after %.1f s (%.1f s user, %.1f s system, %.0f MiB at most)", how,
+               clock_to_seconds(r->child.ended_ns - r->started_ns),
+               (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6,
+               (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6,
+               (double)u->ru_maxrss / 1024);
+        struct strbuf finding = {0};
+        report_short(&r->summary, &finding);
+        if (finding.len > 0)
+                notice("%.*s", (int)(finding.len - 1), finding.s);
+        strbuf_finish(&finding);
+        notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
+}
+
+static void end_recording(struct running *r)
+{
+        struct recorder_result result = {.stop_wall_ns = clock_wall_ns()};
+        if (!r->session)
+                return;
+        if (r->recorder) {
+                recorder_stop(r->recorder);
+                recorder_finish(r->recorder, &result);
+        }
+        note_end(r);
+        int code = recording_end(r->session, r->path, &result, r->quiet);
+        if (code == EXIT_FINE && !r->quiet)
+                say_summary(r);
+        if (result.hung)
+                return;
+        pipeline_close(r->pipeline);
+        summary_finish(&r->summary);
+}
+
+static int run(const struct config *config)
+{
+        struct running r = {.quiet = config_flag(config, OPT_QUIET)};
+        struct err err = {0};
+        if (config->n_rest == 0 || config->n_args > 1)
+                return usage(config);
+        make_session(config, &r);
+        export_session(&r);
+        start_log(config);
+        r.started_ns = clock_mono_ns();
+        int code = child_start(&r.child, config->rest, &err);
+        if (code < 0) {
+                session_close(r.session, NULL);
+                if (r.session)
+                        unlink(r.path);
+                complain(&err);
+                return code == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+        }
+        start_recorder(config, &r);
+        child_wait(&r.child);
+        end_recording(&r);
+        end_log(config, &r.child);
+        return child_exit(&r.child);
+}
+
+const struct command command_run = {
+    .name = "run",
+    .args = "-- COMMAND [ARGUMENT...]",
+    .summary = "run a command and record what the GPUs do meanwhile",
+    .reads_gpus = true,
+    .run = run,
+};

@@ -1,0 +1,133 @@
+#include "cmd/run_child.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+/* Signals that are the command's business, and SIGCHLD, which is ours. */
+static void fill_set(sigset_t *set)
+{
+        static const int ours[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                   SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+        sigemptyset(set);
+        for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+                sigaddset(set, ours[i]);
+}
+
+/* In the child: nothing but what execvp needs. The reason of a failure goes through the pipe. */
+static void exec_command(const struct child *c, char *const *argv, int report)
+{
+        pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
+        execvp(argv[0], argv);
+        int why = errno;
+        ssize_t n = write(report, &why, sizeof(why));
+        (void)n;
+        _exit(127);
+}
+
+static int cannot_run(struct err *err, const char *name, int why)
+{
+        err_set(err, -why, "cannot run '%s': %s", name, strerror(why));
+        if (why == ENOENT)
+                return err_hint(err, "see that it is spelled right and stands in PATH");
+        return err_hint(err, "see that it is a program and yours to run");
+}
+
+int child_start(struct child *c, char *const *argv, struct err *err)
+{
+        int report[2];
+        sigset_t set;
+        fill_set(&set);
+        /* Descendants whose parents end come to us, so that we know when the last has ended. */
+        if (!c->alone)
+                prctl(PR_SET_CHILD_SUBREAPER, 1);
+        if (pipe2(report, O_CLOEXEC) < 0)
+                return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+        pthread_sigmask(SIG_BLOCK, &set, &c->old_mask);
+        c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        c->pid = fork();
+        if (c->pid == 0)
+                exec_command(c, argv, report[1]);
+        int why = c->pid < 0 ? errno : 0;
+        close(report[1]);
+        ssize_t n = c->pid > 0 ? read(report[0], &why, sizeof(why)) : 0;
+        close(report[0]);
+        if (n > 0)
+                waitpid(c->pid, NULL, 0);
+        if (why != 0) {
+                pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
+                return cannot_run(err, argv[0], why);
+        }
+        signal(SIGPIPE, SIG_IGN);
+        return 0;
+}
+
+/* False when there is nobody left to wait for. */
+static bool reap(struct child *c)
+{
+        for (;;) {
+                int status;
+                struct rusage usage;
+                pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+                if (pid < 0 && errno == EINTR)
+                        continue;
+                if (pid <= 0)
+                        return pid == 0;
+                if (pid == c->pid) {
+                        c->over = true;
+                        c->status = status;
+                        c->usage = usage;
+                        c->ended_ns = clock_mono_ns();
+                        if (c->alone)
+                                return false;
+                }
+        }
+}
+
+/* The terminal sends its signals to the command as well; what others send is for it alone. */
+static bool pass_on(const struct child *c, const struct signalfd_siginfo *info)
+{
+        int sig = (int)info->ssi_signo;
+        if (sig == SIGCHLD || sig == SIGWINCH)
+                return true;
+        if (c->over)
+                return false; /* only descendants are left, and somebody wants us to end */
+        if (info->ssi_code != SI_KERNEL)
+                kill(c->pid, sig);
+        return true;
+}
+
+void child_wait(struct child *c)
+{
+        struct pollfd fd = {.fd = c->signals, .events = POLLIN};
+        bool going = reap(c);
+        while (going) {
+                struct signalfd_siginfo info;
+                if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+                        return;
+                while (going && read(c->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+                        going = pass_on(c, &info);
+                going = going && reap(c);
+        }
+}
+
+int child_exit(const struct child *c)
+{
+        if (WIFEXITED(c->status))
+                return WEXITSTATUS(c->status);
+        int sig = WTERMSIG(c->status);
+        struct rlimit none = {0}; /* the command's core, not ours */
+        sigset_t set;
+        setrlimit(RLIMIT_CORE, &none);
+        signal(sig, SIG_DFL);
+        sigemptyset(&set);
+        sigaddset(&set, sig);
+        raise(sig);
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+        return 128 + sig;
+}

@@ -1,0 +1,184 @@
+/* What a summary means: tags for each phase, and what held the run back. */
+#include "compute/summary.h"
+
+#include "base/attr.h"
+
+/* A share of samples at which memory that nobody uses is worth a tag. */
+#define UNUSED_SHARE 0.5
+
+static double unused_share(const struct scope *scope)
+{
+        double most = 0;
+        for (size_t i = 0; i < scope->n; i++) {
+                const struct gpu_summary *g = scope->gpus[i];
+                double of = (double)g->allocated_unused_of;
+                double share = of > 0 ? (double)g->allocated_unused / of : 0;
+                most = MAX(most, share);
+        }
+        return most;
+}
+
+/* The mean over GPUs of a metric's mean, or the largest of them; missing when no GPU has it. */
+static struct value over_gpus(const struct scope *scope, enum metric metric, bool largest)
+{
+        double sum = 0, most = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < scope->n; i++) {
+                struct value v = spread_mean(&scope->gpus[i]->m[metric]);
+                if (!value_there(v))
+                        continue;
+                sum += v.v;
+                most = MAX(most, v.v);
+                n++;
+        }
+        if (n == 0)
+                return value_missing(STATE_NONE);
+        return value_ok(largest ? most : sum / (double)n);
+}
+
+static size_t tags_of(const struct scope *scope, const struct tag_thresholds *thresholds,
+                      struct tag_score ret[TAG_COUNT])
+{
+        const struct {
+                enum tag tag;
+                struct value v;
+                double threshold;
+        } rules[] = {
+            {TAG_CPU_BOUND, spread_mean(&scope->cpu), thresholds->cpu},
+            {TAG_MEMORY_BOUND, spread_mean(&scope->memory), thresholds->memory},
+            {TAG_GPU_UTIL_BOUND, over_gpus(scope, METRIC_GPU_UTIL, false), thresholds->gpu_util},
+            {TAG_GPU_MEMORY_BOUND, over_gpus(scope, METRIC_FB_USED_RATIO, true),
+             thresholds->gpu_memory},
+        };
+        size_t n = 0, first = 0;
+        double unused = unused_share(scope);
+        if (unused >= UNUSED_SHARE)
+                ret[n++] = (struct tag_score){TAG_ALLOCATED_UNUSED, unused};
+        first = n;
+        for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+                if (!value_there(rules[i].v) || rules[i].v.v < rules[i].threshold)
+                        continue;
+                size_t at = n++;
+                for (; at > first && ret[at - 1].score < rules[i].v.v; at--)
+                        ret[at] = ret[at - 1];
+                ret[at] = (struct tag_score){rules[i].tag, rules[i].v.v};
+        }
+        if (n == 0)
+                ret[n++] = (struct tag_score){TAG_NORMAL, 0};
+        return n;
+}
+
+/* ---- what held it back ---- */
+
+/* Shares of a GPU's time, by what limited it. */
+struct shares {
+        double idle, compute, memory, io, unknown;
+        double gr, sm, dram; /* mean activity; 0 when not measured */
+};
+
+static struct shares shares_of(const struct gpu_summary *g)
+{
+        struct shares s = {0};
+        double all = 0;
+        for (size_t i = 0; i < WORKLOAD_COUNT; i++)
+                all += g->class_s[i];
+        for (enum workload w = 0; all > 0 && w < WORKLOAD_COUNT; w++) {
+                double share = g->class_s[w] / all;
+                switch (workload_bottleneck(w)) {
+                case BOTTLENECK_IDLE:
+                        s.idle += share;
+                        break;
+                case BOTTLENECK_COMPUTE:
+                        s.compute += share;
+                        break;
+                case BOTTLENECK_MEMORY:
+                        s.memory += share;
+                        break;
+                case BOTTLENECK_IO:
+                        s.io += share;
+                        break;
+                case BOTTLENECK_UNKNOWN:
+                        s.unknown += share;
+                        break;
+                case BOTTLENECK_MIXED:
+                        break;
+                }
+        }
+        struct value gr = spread_mean(&g->m[METRIC_GR_ACTIVE]);
+        s.gr = value_there(gr) ? gr.v : spread_mean(&g->m[METRIC_GPU_UTIL]).v;
+        s.sm = spread_mean(&g->m[METRIC_SM_ACTIVE]).v;
+        s.dram = spread_mean(&g->m[METRIC_DRAM_ACTIVE]).v;
+        return s;
+}
+
+#define MUCH 0.5  /* of the time: it is what the phase is about */
+#define A_LOT 0.3 /* of the time idle, between bursts of work: somebody waits */
+#define SOME 0.1  /* of the time: it is there */
+#define NEARLY_ALL 0.9
+#define BUSY 0.25      /* engine activity that should keep the SMs busy */
+#define FEW_SMS 0.1    /* and does not */
+#define FULL_DRAM 0.7  /* device memory peaks at 80 to 90 % */
+#define HEAT_SHARE 0.1 /* of the time slowed down by heat */
+
+static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gpu)
+{
+        const struct gpu_summary *g = s->scopes[scope].gpus[gpu];
+        struct shares t = shares_of(g);
+        struct hold_back h = {.scope = scope, .gpu = gpu, .what = HOLD_NOTHING, .share = t.compute};
+        double heat = g->seconds > 0 ? g->throttle_heat_s / g->seconds : 0;
+        double bad = g->seconds > 0 ? g->health_s[HEALTH_CRIT] / g->seconds : 0;
+        if (bad > 0)
+                h.what = HOLD_UNHEALTHY, h.share = bad;
+        else if (heat >= HEAT_SHARE)
+                h.what = HOLD_HEAT, h.share = heat;
+        else if (t.unknown >= MUCH)
+                h.what = HOLD_UNKNOWN, h.share = t.unknown;
+        else if (t.io >= MUCH)
+                h.what = HOLD_COPIES, h.share = t.io;
+        else if (t.idle >= NEARLY_ALL)
+                h.what = g->idle_allocated_s > MUCH * g->seconds ? HOLD_IDLE_ALLOCATED : HOLD_IDLE,
+                h.share = t.idle;
+        else if (t.idle >= A_LOT && t.compute + t.memory >= SOME)
+                h.what = HOLD_STARVED, h.share = t.idle;
+        else if (t.gr >= BUSY && t.sm < FEW_SMS)
+                h.what = HOLD_SMALL_KERNELS, h.share = t.gr - t.sm;
+        else if (t.idle >= A_LOT)
+                h.what = g->idle_allocated_s > SOME * g->seconds ? HOLD_IDLE_ALLOCATED : HOLD_IDLE,
+                h.share = t.idle;
+        else if (t.memory >= MUCH || t.dram >= FULL_DRAM)
+                h.what = HOLD_MEMORY, h.share = t.memory >= MUCH ? t.memory : t.dram;
+        h.lost_s = h.share * g->seconds;
+        return h;
+}
+
+static double rank(const struct hold_back *h)
+{
+        static const double weights[HOLD_COUNT] = {
+#define HOLD(id, weight) weight,
+            HOLDS(HOLD)
+#undef HOLD
+        };
+        return h->lost_s * weights[h->what];
+}
+
+static void judge_scope(struct summary *s, size_t at, const struct tag_thresholds *thresholds)
+{
+        struct scope *scope = &s->scopes[at];
+        bool counts = at > 0 || s->n == 1; /* the whole run only when there are no phases */
+        scope->n_tags = tags_of(scope, thresholds, scope->tags);
+        for (size_t i = 0; i < scope->n; i++) {
+                struct hold_back h = hold_of(s, at, i);
+                scope->gpus[i]->hold = h;
+                if (!counts || (s->has_finding && rank(&h) <= rank(&s->finding)))
+                        continue;
+                s->finding = h;
+                s->has_finding = true;
+        }
+}
+
+void summary_judge(struct summary *s, const struct tag_thresholds *thresholds)
+{
+        s->has_finding = false;
+        for (size_t i = 0; i < s->n; i++)
+                judge_scope(s, i, thresholds);
+}

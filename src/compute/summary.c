@@ -1,0 +1,283 @@
+#include "compute/summary.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ALLOCATED_BYTES 1e8 /* more than this much device memory is in use */
+#define UNUSED_UTIL 0.05    /* at most this much utilization is none */
+#define GAP_FACTOR 10       /* a longer pause than so many ticks is not counted as the tick's */
+
+/* NVML's clock event reasons. */
+#define THROTTLE_POWER 0x84 /* software power cap, hardware power brake */
+#define THROTTLE_HEAT 0x68  /* hardware slowdown, software and hardware thermal slowdown */
+
+/* What the last tick of an entity said. */
+struct before {
+        bool seen;
+        int64_t mono_ns;
+        double typical_s; /* a tick's length */
+        struct value energy;
+};
+
+/* ---- making ---- */
+
+static int scope_for(struct summary *s, const char *name)
+{
+        for (size_t i = 1; i < s->n; i++) {
+                if (strcmp(s->scopes[i].name, name) == 0)
+                        return (int)i;
+        }
+        bool last = s->n == SCOPES_MAX - 1;
+        if (s->n == SCOPES_MAX)
+                return SCOPES_MAX - 1;
+        struct scope *more = realloc(s->scopes, (s->n + 1) * sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        s->scopes = more;
+        s->scopes[s->n] = (struct scope){0};
+        snprintf(s->scopes[s->n].name, PHASE_NAME_MAX, "%s", last ? "(other phases)" : name);
+        return (int)s->n++;
+}
+
+int summary_init(struct summary *s, const struct phase *phases, size_t n, bool only_phases)
+{
+        *s = (struct summary){.phases = phases, .n_phases = n, .only_phases = only_phases};
+        s->scopes = calloc(1, sizeof(*s->scopes));
+        s->scope_of = calloc(n + 1, sizeof(*s->scope_of));
+        s->active = calloc(n + 1, sizeof(*s->active));
+        if (!s->scopes || !s->scope_of || !s->active)
+                return -ENOMEM;
+        s->n = 1;
+        for (size_t i = 0; i < n; i++) {
+                int at = scope_for(s, phases[i].name);
+                if (at < 0)
+                        return at;
+                struct scope *scope = &s->scopes[at];
+                s->scope_of[i] = (uint8_t)at;
+                scope->times++;
+                scope->open |= phases[i].open;
+        }
+        return 0;
+}
+
+void summary_time_phases(struct summary *s)
+{
+        for (size_t i = 1; i < s->n; i++)
+                s->scopes[i].seconds = 0;
+        for (size_t i = 0; i < s->n_phases; i++) {
+                double seconds = clock_to_seconds(s->phases[i].end_ns - s->phases[i].begin_ns);
+                s->scopes[s->scope_of[i]].seconds += seconds;
+        }
+        for (size_t i = 1; s->only_phases && i < s->n; i++)
+                s->scopes[0].seconds += s->scopes[i].seconds;
+}
+
+static void finish_gpu(struct gpu_summary *g)
+{
+        for (size_t i = 0; g && i < METRIC_COUNT; i++)
+                spread_finish(&g->m[i]);
+        free(g);
+}
+
+void summary_finish(struct summary *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                for (size_t k = 0; k < s->scopes[i].n; k++)
+                        finish_gpu(s->scopes[i].gpus[k]);
+                free(s->scopes[i].gpus);
+                spread_finish(&s->scopes[i].cpu);
+                spread_finish(&s->scopes[i].memory);
+        }
+        free(s->scopes);
+        free(s->scope_of);
+        free(s->active);
+        free(s->before);
+        *s = (struct summary){0};
+}
+
+/* ---- adding ---- */
+
+static struct gpu_summary *gpu_in(struct scope *scope, const struct entity *e, size_t hint)
+{
+        if (LIKELY(hint < scope->n && scope->gpus[hint]->who.slot == e->slot))
+                return scope->gpus[hint];
+        for (size_t i = 0; i < scope->n; i++) {
+                if (scope->gpus[i]->who.slot == e->slot)
+                        return scope->gpus[i];
+        }
+        struct gpu_summary **more = realloc(scope->gpus, (scope->n + 1) * sizeof(*more));
+        if (!more)
+                return NULL;
+        scope->gpus = more;
+        struct gpu_summary *g = calloc(1, sizeof(*g));
+        if (!g)
+                return NULL;
+        g->who = *e;
+        scope->gpus[scope->n++] = g;
+        return g;
+}
+
+static struct before *before_for(struct summary *s, uint32_t slot)
+{
+        if (LIKELY(slot < s->n_before))
+                return &s->before[slot];
+        struct before *more = realloc(s->before, (slot + 1) * sizeof(*more));
+        if (!more)
+                return NULL;
+        memset(more + s->n_before, 0, (slot + 1 - s->n_before) * sizeof(*more));
+        s->before = more;
+        s->n_before = slot + 1;
+        return &s->before[slot];
+}
+
+/* What this tick adds, worked out once and added to every scope it belongs to. */
+struct share {
+        double seconds;
+        struct value energy_j;
+        uint64_t throttle;
+        bool has_throttle;
+};
+
+/* The counter's difference; where there is none, or it was reset, power times time. */
+static struct value energy_of(const struct before *b, const struct sample *m, double seconds)
+{
+        struct value now = m->m[METRIC_ENERGY], power = m->m[METRIC_POWER];
+        if (b->seen && value_there(now) && value_there(b->energy) && now.v >= b->energy.v)
+                return value_ok(now.v - b->energy.v);
+        return value_there(power) ? value_ok(power.v * seconds) : value_missing(STATE_NONE);
+}
+
+static struct share share_of(struct before *b, const struct frame *f, const struct row *row)
+{
+        double passed = b->seen ? clock_to_seconds(f->mono_ns - b->mono_ns) : 0;
+        /* Nobody knows what happened in a long pause. */
+        if (b->typical_s > 0 && passed > GAP_FACTOR * b->typical_s)
+                passed = b->typical_s;
+        b->typical_s = b->typical_s > 0 ? 0.9 * b->typical_s + 0.1 * passed : passed;
+        struct value bits = row->sample.m[METRIC_THROTTLE_REASONS];
+        struct share share = {.seconds = passed,
+                              .energy_j = energy_of(b, &row->sample, passed),
+                              .has_throttle = value_there(bits),
+                              .throttle = value_there(bits) ? (uint64_t)bits.v : 0};
+        if (!b->seen)
+                share.energy_j = value_there(share.energy_j) ? value_ok(0) : share.energy_j;
+        b->seen = true;
+        b->mono_ns = f->mono_ns;
+        b->energy = row->sample.m[METRIC_ENERGY];
+        return share;
+}
+
+static void add_allocation(struct gpu_summary *g, const struct row *row, double seconds)
+{
+        struct value used = row->sample.m[METRIC_FB_USED], util = row->sample.m[METRIC_GPU_UTIL];
+        bool allocated = value_there(used) && used.v > ALLOCATED_BYTES;
+        if (allocated && row->verdict.workload == WORKLOAD_IDLE)
+                g->idle_allocated_s += seconds;
+        if (!value_there(used) || !value_there(util))
+                return;
+        g->allocated_unused_of++;
+        g->allocated_unused += allocated && util.v <= UNUSED_UTIL;
+}
+
+static void add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (value_there(row->sample.m[i]))
+                        spread_add(&g->m[i], row->sample.m[i].v);
+        }
+        g->samples++;
+        g->seconds += share->seconds;
+        g->class_s[row->verdict.workload] += share->seconds;
+        g->health_s[row->health.state] += share->seconds;
+        g->findings |= row->health.findings;
+        if (value_there(share->energy_j)) {
+                g->energy_j += share->energy_j.v;
+                g->has_energy = true;
+        }
+        g->has_throttle |= share->has_throttle;
+        g->throttle_power_s += share->throttle & THROTTLE_POWER ? share->seconds : 0;
+        g->throttle_heat_s += share->throttle & THROTTLE_HEAT ? share->seconds : 0;
+        g->throttle_s += share->throttle & (THROTTLE_POWER | THROTTLE_HEAT) ? share->seconds : 0;
+        add_allocation(g, row, share->seconds);
+}
+
+/* Which phases hold at a moment. Moments come in order. */
+static void sweep(struct summary *s, int64_t wall_ns)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < s->n_active; i++) {
+                if (s->phases[s->active[i]].end_ns >= wall_ns)
+                        s->active[kept++] = s->active[i];
+        }
+        s->n_active = kept;
+        for (; s->next < s->n_phases && s->phases[s->next].begin_ns < wall_ns; s->next++) {
+                if (s->phases[s->next].end_ns >= wall_ns)
+                        s->active[s->n_active++] = s->next;
+        }
+}
+
+/* The scopes of this tick, each once: phases of one name may be nested. */
+static size_t scopes_now(struct summary *s, struct scope *ret[SCOPES_MAX])
+{
+        size_t n = 0;
+        if (!s->only_phases || s->n_active > 0)
+                ret[n++] = &s->scopes[0];
+        for (size_t i = 0; i < s->n_active; i++) {
+                struct scope *scope = &s->scopes[s->scope_of[s->active[i]]];
+                if (scope->last_tick == s->ticks + 1)
+                        continue;
+                scope->last_tick = s->ticks + 1;
+                ret[n++] = scope;
+        }
+        for (size_t i = 0; i < n; i++)
+                ret[i]->ticks++;
+        return n;
+}
+
+int summary_add(struct summary *s, const struct frame *f)
+{
+        struct scope *scopes[SCOPES_MAX];
+        /* A value is of the time before it, so the middle of that time says where it belongs. */
+        int64_t back = s->ticks > 0 ? MIN(f->mono_ns - s->last_mono_ns, NS_PER_S) / 2 : 0;
+        sweep(s, f->wall_ns - MAX(back, 0));
+        size_t n = scopes_now(s, scopes);
+        for (size_t i = 0; i < f->n; i++) {
+                const struct row *row = &f->rows[i];
+                struct before *b = before_for(s, row->sample.who->slot);
+                if (!b)
+                        return -ENOMEM;
+                struct share share = share_of(b, f, row);
+                for (size_t k = 0; k < n; k++) {
+                        struct gpu_summary *g = gpu_in(scopes[k], row->sample.who, i);
+                        if (!g)
+                                return -ENOMEM;
+                        add_row(g, row, &share);
+                }
+        }
+        if (s->ticks == 0)
+                s->first_ns = f->wall_ns;
+        if (!s->only_phases)
+                s->scopes[0].seconds = clock_to_seconds(f->wall_ns - s->first_ns);
+        s->last_ns = f->wall_ns;
+        s->last_mono_ns = f->mono_ns;
+        s->ticks++;
+        return 0;
+}
+
+void summary_add_level(struct summary *s, int64_t wall_ns, struct value cpu, struct value memory)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                bool inside = i == 0;
+                for (size_t k = 0; !inside && k < s->n_phases; k++)
+                        inside = s->scope_of[k] == i && s->phases[k].begin_ns < wall_ns &&
+                                 s->phases[k].end_ns >= wall_ns;
+                if (inside && value_there(cpu))
+                        spread_add(&s->scopes[i].cpu, cpu.v);
+                if (inside && value_there(memory))
+                        spread_add(&s->scopes[i].memory, memory.v);
+        }
+}

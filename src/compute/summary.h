@@ -1,0 +1,22 @@
+/* From frames to a summary: means, percentiles, time per class, tags, what held the run back. */
+#pragma once
+
+#include "base/err.h"
+#include "model/summary.h"
+
+struct tag_thresholds {
+        double cpu, memory, gpu_util, gpu_memory; /* ratios */
+};
+
+/* The phases, sorted by their beginning, are borrowed. 0 or -ENOMEM. */
+int summary_init(struct summary *s, const struct phase *phases, size_t n, bool only_phases);
+void summary_finish(struct summary *s);
+/* 0 or -ENOMEM. */
+int summary_add(struct summary *s, const struct frame *frame);
+/* What the host says of the level at a moment: ratios, each may be missing. */
+void summary_add_level(struct summary *s, int64_t wall_ns, struct value cpu, struct value memory);
+
+/* Takes the lengths of phases anew, when ends were not known at the start. */
+void summary_time_phases(struct summary *s);
+/* Decides tags, what held each GPU back, and the finding. Once, after the last frame. */
+void summary_judge(struct summary *s, const struct tag_thresholds *thresholds);

@@ -1,0 +1,189 @@
+/*
+ * A run in numbers: per GPU and per phase, in bounded memory however long the run is. Means, minima
+ * and maxima are exact. Percentiles come from a histogram of 32 steps an octave that keeps the mean
+ * of each step: values that come again and again are given exactly, others within 3 %.
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "model/frame.h"
+#include "model/phase.h"
+
+#include <string.h>
+
+struct step {
+        double sum;
+        uint64_t n;
+};
+
+struct spread {
+        uint64_t n;
+        double sum, min, max;
+        uint64_t below; /* values of 0 and less */
+        uint16_t first; /* step of steps[0] */
+        uint16_t steps_n;
+        struct step *steps;
+};
+
+/* 32 steps an octave are the exponent and five bits of a double. */
+#define SPREAD_SHIFT 47
+#define SPREAD_FIRST ((uint64_t)(1023 - 30) << 5) /* 2^-30; smaller values count as this step */
+#define SPREAD_STEPS (80 << 5)                    /* up to 2^50 */
+
+static inline unsigned spread_step(double v)
+{
+        uint64_t bits;
+        memcpy(&bits, &v, sizeof(bits));
+        uint64_t at = bits >> SPREAD_SHIFT;
+        at = at < SPREAD_FIRST ? 0 : at - SPREAD_FIRST;
+        return at < SPREAD_STEPS ? (unsigned)at : SPREAD_STEPS - 1;
+}
+
+/* Makes room for a step. False when memory is short. */
+bool spread_reach(struct spread *s, unsigned step);
+
+/* In the header because a report does this some ten million times. */
+static inline void spread_add(struct spread *s, double v)
+{
+        s->min = s->n == 0 || v < s->min ? v : s->min;
+        s->max = s->n == 0 || v > s->max ? v : s->max;
+        s->n++;
+        s->sum += v;
+        if (!(v > 0)) {
+                s->below++;
+                return;
+        }
+        unsigned step = spread_step(v);
+        if (UNLIKELY(step - s->first >= s->steps_n) && !spread_reach(s, step))
+                return;
+        s->steps[step - s->first].n++;
+        s->steps[step - s->first].sum += v;
+}
+
+void spread_finish(struct spread *s);
+struct value spread_mean(const struct spread *s);
+/* q from 0 to 1. */
+struct value spread_quantile(const struct spread *s, double q);
+struct value spread_max(const struct spread *s);
+struct value spread_min(const struct spread *s);
+
+enum tag {
+        TAG_ALLOCATED_UNUSED,
+        TAG_CPU_BOUND,
+        TAG_MEMORY_BOUND,
+        TAG_GPU_UTIL_BOUND,
+        TAG_GPU_MEMORY_BOUND,
+        TAG_NORMAL,
+        TAG_COUNT
+};
+
+struct tag_score {
+        enum tag tag;
+        double score;
+};
+
+/* What held a GPU back. HOLD(id, weight): how much a lost second of it counts in the ranking. */
+#define HOLDS(HOLD)                                                                                \
+        HOLD(NOTHING, 0.02)                                                                        \
+        HOLD(UNKNOWN, 0.01)                                                                        \
+        HOLD(UNHEALTHY, 10)                                                                        \
+        HOLD(HEAT, 2)                                                                              \
+        HOLD(STARVED, 1)                                                                           \
+        HOLD(COPIES, 0.9)                                                                          \
+        HOLD(IDLE_ALLOCATED, 0.5)                                                                  \
+        HOLD(SMALL_KERNELS, 0.5)                                                                   \
+        HOLD(MEMORY, 0.3)                                                                          \
+        HOLD(IDLE, 0.2)
+
+enum hold {
+#define HOLD(id, weight) HOLD_##id,
+        HOLDS(HOLD)
+#undef HOLD
+            HOLD_COUNT
+};
+
+/* The rule-based answer for one GPU in one scope. */
+struct hold_back {
+        enum hold what;
+        size_t scope, gpu; /* places in the summary */
+        double share;      /* of the scope's time that it cost */
+        double lost_s;
+};
+
+/* One GPU in the whole run or in the phases of one name. */
+struct gpu_summary {
+        struct entity who;
+        struct hold_back hold; /* what held it back */
+        uint64_t samples;
+        double seconds;
+        struct spread m[METRIC_COUNT];
+        double class_s[WORKLOAD_COUNT];
+        double health_s[HEALTH_CRIT + 1];
+        uint32_t findings; /* all that were seen */
+        double energy_j;   /* from the counter, else from power × time */
+        bool has_energy;
+        double throttle_s, throttle_power_s, throttle_heat_s;
+        bool has_throttle;
+        double idle_allocated_s;      /* class idle, and memory in use */
+        uint64_t allocated_unused;    /* samples with memory in use and utilization at most 5 % */
+        uint64_t allocated_unused_of; /* samples in which both were known */
+};
+
+/* The whole run, or all phases of one name. */
+struct scope {
+        char name[PHASE_NAME_MAX]; /* empty for the whole run */
+        uint64_t times;            /* phases of that name */
+        double seconds;            /* of the phases, or of the run */
+        bool open;                 /* one of them was never ended */
+        uint64_t ticks;
+        uint64_t last_tick; /* that was counted, + 1 */
+        size_t n;
+        struct gpu_summary **gpus; /* in order of appearance */
+        struct spread cpu, memory; /* of the level: ratios of its CPUs and of its limit */
+        struct tag_score tags[TAG_COUNT];
+        size_t n_tags;
+};
+
+/* Phases beyond this many names share one scope. */
+#define SCOPES_MAX 64
+
+struct summary {
+        struct scope *scopes; /* [0] is the whole run */
+        size_t n;
+        const struct phase *phases;
+        uint8_t *scope_of; /* by phase */
+        size_t n_phases, next;
+        size_t *active; /* phases at this moment */
+        size_t n_active;
+        bool only_phases; /* the whole is what lies inside the phases */
+        uint64_t ticks;
+        int64_t first_ns, last_ns; /* wall clock of the ticks */
+        int64_t last_mono_ns;
+        struct before *before; /* by entity slot */
+        size_t n_before;
+        bool has_finding; /* false when there is no GPU */
+        struct hold_back finding;
+};
+
+const char *tag_name(enum tag tag);
+
+/* A number of the user's own, over the run. */
+struct user_metric {
+        char name[PHASE_NAME_MAX];
+        uint64_t n;
+        double sum, min, max, last;
+};
+
+/* What a report tells besides the summary. Text may be empty; numbers may be missing. */
+struct run_facts {
+        char input[256]; /* the file */
+        char command[1024], host[128], user[64], source[128], gpu_driver[64];
+        int64_t start_ns, stop_ns; /* wall clock; 0 when not known */
+        struct value interval_s, exit_status, exit_signal;
+        struct value cpu_user_s, cpu_system_s, max_rss, command_s, cpus, memory_limit;
+        uint64_t asked, taken, late, missed, dropped;
+        struct user_metric *metrics;
+        size_t n_metrics;
+        struct spread cpu_usr, cpu_idle; /* ratios of all CPU time */
+        struct spread mem_util;          /* when another file says it better than the samples */
+};

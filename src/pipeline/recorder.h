@@ -1,0 +1,42 @@
+/*
+ * Records frames into a session on threads of its own: one samples, one writes. The watched program
+ * shares nothing with them.
+ */
+#pragma once
+
+#include "pipeline/pipeline.h"
+#include "store/session.h"
+
+struct recorder_config {
+        struct session *session;
+        struct pipeline *pipeline; /* NULL: no GPU source; ticks are kept nevertheless */
+        int64_t interval_ns;
+        int64_t duration_ns; /* stop after so long; 0 never */
+        /* Frames are of now, whatever a capture says: what is marked meanwhile is of now too. */
+        bool restamp;
+        bool until_stopped; /* keep ticking after the source has ended */
+        /* Sees every frame, on the sampling thread. May be NULL. */
+        void (*on_frame)(void *arg, const struct frame *frame);
+        void *arg;
+};
+
+struct recorder;
+
+/* Starts. What the configuration names stays the caller's and must outlive the recorder. */
+int recorder_start(const struct recorder_config *config, struct recorder **ret, struct err *err);
+/* Becomes readable when the recorder has ended by itself. */
+int recorder_done_fd(const struct recorder *r);
+/* Asks it to end; does not wait. */
+void recorder_stop(struct recorder *r);
+
+struct recorder_result {
+        struct session_counts counts;
+        struct err source;    /* why the source ended early; code 0 when it did not */
+        struct err store;     /* the first failure to write; code 0 when there was none */
+        bool store_works;     /* the last write went well */
+        int64_t stop_wall_ns; /* when it ended; by a capture's own clock when it has one */
+        bool hung;            /* the source never came back: leave session and pipeline alone */
+};
+
+/* Waits for both threads, and frees. A source that hangs is waited for only a little. */
+void recorder_finish(struct recorder *r, struct recorder_result *ret);

@@ -1,0 +1,19 @@
+/* A run's summary for people and programs. */
+#pragma once
+
+#include "base/strbuf.h"
+#include "model/summary.h"
+
+/* What ran, what was found, per GPU and per phase. Fits 100 columns. */
+void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out);
+/* Three lines at most: what `assay run` says at the end. No lines about the command itself. */
+void report_short(const struct summary *s, struct strbuf *out);
+/* Everything, in SI units. docs/JSON.md describes it. */
+void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
+                 struct strbuf *out);
+/* The keys that existing sweeps read, one decimal. */
+void report_resource_summary(const struct run_facts *facts, const struct summary *s,
+                             struct strbuf *out);
+
+/* One sentence: what held the GPU back, and the evidence. No newline. */
+void report_finding(const struct summary *s, const struct hold_back *h, struct strbuf *out);

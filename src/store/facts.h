@@ -1,0 +1,19 @@
+/* What a report tells about a run besides its frames: from the manifest, marks, other files. */
+#pragma once
+
+#include "model/summary.h"
+#include "store/session.h"
+
+void facts_init(struct run_facts *f, const char *input);
+void facts_finish(struct run_facts *f);
+/* From a session's manifest. */
+void facts_from_session(struct run_facts *f, struct session_reader *r);
+/* The numbers of the run's own. 0 or -ENOMEM. */
+int facts_from_marks(struct run_facts *f, const struct mark *marks, size_t n);
+
+/* Whether it is the folder of a hardware monitor; puts the file with the GPUs into path. */
+bool hwmon_is_one(const char *folder, char *path, size_t size);
+/* Its CPU figures as marks cpu_usr_pct and cpu_idle_pct. The caller frees the list. */
+int hwmon_marks(const char *folder, struct mark **ret, size_t *ret_n, struct err *err);
+/* Its CPU figures, and the memory controller's utilization from its dmon file. 0 or an error. */
+int hwmon_facts(struct run_facts *f, const char *folder, struct err *err);

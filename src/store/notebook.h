@@ -1,0 +1,52 @@
+/*
+ * The session of a notebook monitor: a folder or zip with manifest.json, perf_<level>.csv and
+ * cell_history.csv. Cells are our phases.
+ */
+#pragma once
+
+#include "model/frame.h"
+#include "model/phase.h"
+#include "model/summary.h"
+#include "store/bundle.h"
+#include "store/mark.h"
+
+struct notebook;
+
+/* Whether it is a zip, or a folder with a manifest. */
+bool notebook_is_one(const char *path);
+int notebook_open(const char *path, struct notebook **ret, struct err *err);
+/* Takes over the files of a bundle. */
+int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err);
+void notebook_close(struct notebook *nb);
+size_t notebook_gpus(const struct notebook *nb);
+/* The files as they were, for writing them again without loss. */
+struct bundle *notebook_files(struct notebook *nb);
+/* Tells whether a name is one of the monitor's files. */
+bool notebook_wants(const char *name);
+
+/* The next tick, from the level that has GPUs: 1 (valid until the next call) or 0 at the end. */
+int notebook_next(struct notebook *nb, const struct frame **ret);
+/* The cells as marks. The caller frees each with mark_finish and the list with free. */
+int notebook_marks(struct notebook *nb, struct mark **ret, size_t *ret_n, struct err *err);
+
+/* ---- writing ---- */
+
+struct notebook_writer {
+        struct bundle files;
+        const struct phase *phases;
+        size_t n_phases;
+        size_t n_gpus;
+        uint32_t slots[256]; /* of the GPUs, by column */
+        int64_t first_ns, last_ns;
+        double gpu_gib;
+        char gpu_name[ENTITY_TEXT_MAX];
+        bool started;
+};
+
+/* The phases are borrowed until the end. */
+void notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n);
+int notebook_writer_add(struct notebook_writer *w, const struct frame *f);
+/* Writes a folder or zip. */
+int notebook_writer_end(struct notebook_writer *w, const char *path, const char *version,
+                        const struct run_facts *facts, struct err *err);
+void notebook_writer_finish(struct notebook_writer *w);

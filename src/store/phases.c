@@ -1,0 +1,110 @@
+#include "store/phases.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void close_last(struct phase *list, size_t n, const struct mark *m)
+{
+        for (size_t i = n; i-- > 0;) {
+                if (list[i].open && strcmp(list[i].name, m->name) == 0) {
+                        list[i].open = false;
+                        list[i].end_ns = m->wall_ns;
+                        return;
+                }
+        }
+}
+
+static int compare(const void *a, const void *b)
+{
+        const struct phase *x = a, *y = b;
+        if (x->begin_ns != y->begin_ns)
+                return x->begin_ns < y->begin_ns ? -1 : 1;
+        /* The outer one first. */
+        return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+int phases_from_marks(const struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
+                      size_t *ret_n)
+{
+        struct phase *list = calloc(n + 1, sizeof(*list));
+        size_t count = 0;
+        if (!list)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                const struct mark *m = &marks[i];
+                if (m->type == MARK_END)
+                        close_last(list, count, m);
+                if (m->type != MARK_BEGIN && m->type != MARK_PHASE)
+                        continue;
+                struct phase *p = &list[count++];
+                snprintf(p->name, sizeof(p->name), "%s", m->name);
+                p->open = m->type == MARK_BEGIN;
+                p->begin_ns = m->wall_ns - (p->open ? 0 : clock_from_seconds(m->seconds));
+                p->end_ns = p->open ? MAX(run_end_ns, m->wall_ns) : m->wall_ns;
+        }
+        qsort(list, count, sizeof(*list), compare);
+        *ret = list;
+        *ret_n = count;
+        return 0;
+}
+
+/* "-3" → n - 3; clamped to 0..n. False when it is no number. */
+static bool parse_place(const char *s, size_t len, size_t n, long *ret)
+{
+        char text[24], *end;
+        if (len == 0 || len >= sizeof(text))
+                return false;
+        memcpy(text, s, len);
+        text[len] = '\0';
+        long v = strtol(text, &end, 10);
+        if (*end != '\0')
+                return false;
+        v = v < 0 ? v + (long)n : v;
+        *ret = MIN(MAX(v, 0L), (long)n);
+        return true;
+}
+
+static bool parse_range(const char *s, size_t n, long *from, long *to)
+{
+        const char *colon = strchr(s, ':');
+        *from = 0;
+        *to = (long)n;
+        if (!colon) {
+                if (!parse_place(s, strlen(s), n, from) || *from >= (long)n)
+                        return false;
+                *to = *from + 1;
+                return true;
+        }
+        return (colon == s || parse_place(s, (size_t)(colon - s), n, from)) &&
+               (colon[1] == '\0' || parse_place(colon + 1, strlen(colon + 1), n, to));
+}
+
+static int choose_by_name(struct phase *phases, size_t n, const char *name)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(phases[i].name, name) == 0)
+                        phases[kept++] = phases[i];
+        }
+        return (int)kept;
+}
+
+int phases_choose(struct phase *phases, size_t n, const char *range, struct err *err)
+{
+        long from, to;
+        int kept = choose_by_name(phases, n, range);
+        if (kept > 0)
+                return kept;
+        if (parse_range(range, n, &from, &to) && from < to) {
+                memmove(phases, phases + from, (size_t)(to - from) * sizeof(*phases));
+                return (int)(to - from);
+        }
+        err_set(err, ERR_USAGE, "there is no phase '%s'", range);
+        if (n == 0)
+                return err_hint(err, "nothing was marked in this run; see 'assay help mark'");
+        return err_hint(err,
+                        "there are %zu, from 0 '%s' to %zu '%s'; ranges are 5, 2:8, :5 or 3:", n,
+                        phases[0].name, n - 1, phases[n - 1].name);
+}

@@ -1,0 +1,22 @@
+/* What a session keeps of an entity at each tick: every metric, and the verdicts. */
+#pragma once
+
+#include "model/frame.h"
+
+enum series {
+        SERIES_WORKLOAD = METRIC_COUNT, /* enum workload; there exactly when the entity was */
+        SERIES_RULE,
+        SERIES_HEALTH,   /* enum health_state */
+        SERIES_FINDINGS, /* one bit an enum finding */
+        SERIES_COUNT
+};
+
+const char *series_name(size_t series);
+const char *series_unit(size_t series);
+/* An SI value is the stored whole number × step ÷ scale; one of the two is 1, so both are exact. */
+struct series_scale {
+        double step, scale;
+};
+struct series_scale series_scale(size_t series);
+/* SERIES_COUNT when there is none of that name. */
+size_t series_find(const char *name);

@@ -1,0 +1,263 @@
+"""Sessions as users meet them: recorded, killed, read by sqlite3 and pandas."""
+import concurrent.futures
+import csv
+import io
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import FIXTURES, ROOT
+
+TOUR = ROOT / "data" / "h200-tour.csv"
+DMON = FIXTURES / "tour" / "h200-tour.dmon.txt"
+
+
+@pytest.fixture(scope="module")
+def tour(program, tmp_path_factory):
+    """The tour as a session."""
+    path = tmp_path_factory.mktemp("tour") / "tour.assay"
+    subprocess.run([program, "record", "--quiet", "--source", str(TOUR), "-o", str(path)], check=True)
+    return path
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_session_replays_as_its_capture_does(assay, tour):
+    """Every number within the step it is stored in; times and words exactly."""
+    one, two = rows(assay("export", "full", "--source", TOUR).stdout), rows(assay("export", "full", "--source", tour).stdout)
+    assert len(one) == len(two) == 1180
+    for a, b in zip(one, two):
+        for key in a:
+            if a[key] == b[key] or key == "status":
+                continue
+            assert float(b[key]) == pytest.approx(float(a[key]), abs=0.011), (key, a["timestamp"])
+    same = sum(a["status"] == b["status"] for a, b in zip(one, two))
+    assert same >= 1178  # a value on a threshold may fall to the other side
+
+
+def test_once_at_a_moment(assay, tour):
+    shown = assay("once", "--source", tour, "--at", "40", "--json").stdout
+    assert '"source":"assay CSV"' in shown and '"time":1794726588' in shown
+
+
+def test_a_closed_session_is_one_plain_file(tour):
+    assert [p.name for p in tour.parent.iterdir()] == ["tour.assay"]
+    with sqlite3.connect(tour) as db:
+        assert db.execute("pragma journal_mode").fetchone() == ("delete",)
+        assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+
+
+def test_the_sqlite3_program_reads_the_views(tour):
+    ask = "select count(*), round(max(power), 1), max(fb_total) from gpus; select count(distinct metric) from samples where value is not null"
+    out = subprocess.run(["sqlite3", str(tour), ask], capture_output=True, text=True, check=True).stdout.split()
+    assert out == ["1180|706.5|150754820096.0", "33"]
+
+
+def test_pandas_reads_si_units(tour, assay):
+    pandas = pytest.importorskip("pandas")
+    with sqlite3.connect(tour) as db:
+        table = pandas.read_sql("select time, gpu, sm_active, power, sm_clock, fb_used, pcie_rx from gpus order by tick", db)
+        words = pandas.read_sql("select workload, count(*) n from verdicts group by 1", db)
+    plain = rows(assay("export", "all", "--source", TOUR).stdout)
+    assert table.time.iloc[0] == pytest.approx(1794726548.14, abs=1e-6)
+    assert table.sm_active.max() <= 1
+    for name, column, factor in (("sm_active", "sm_active_pct", 100), ("power", "power_w", 1), ("sm_clock", "sm_clock_mhz", 1e-6),
+                                 ("pcie_rx", "pcie_rx_bytes_s", 1), ("fb_used", "mem_used_mib", 1 / 2**20)):
+        assert list(table[name] * factor) == pytest.approx([float(r[column]) for r in plain], abs=0.006), name
+    assert words.n.sum() == 1180
+    assert "tensor-heavy compute" in set(words.workload)
+
+
+def test_missing_has_its_reason(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assert assay("record", "-q", "--source", FIXTURES / "dcgm" / "dmon-prof-2gpu-c3.txt", "-o", path).returncode == 0
+    with sqlite3.connect(path) as db:
+        first = dict(db.execute("select metric, missing from samples where tick = 0 and gpu = '0' and value is null"))
+    assert first.get("sm_active") == "blank"
+
+
+def test_bytes_per_value(program, tmp_path):
+    """Eight GPUs through the tour, ten times a second."""
+    text = TOUR.read_text().splitlines()
+    many = [text[0]]
+    for line in text[1:]:
+        time_, _, rest = line.split(",", 2)
+        many += [f"{time_},{gpu},{rest}" for gpu in range(8)]
+    (tmp_path / "eight.csv").write_text("\n".join(many) + "\n")
+    path = tmp_path / "eight.assay"
+    subprocess.run([program, "record", "-q", "--source", str(tmp_path / "eight.csv"), "-o", str(path)], check=True)
+    with sqlite3.connect(path) as db:
+        values = db.execute("select count(*) from samples where value is not null").fetchone()[0]
+    assert values == 8 * 38935
+    assert path.stat().st_size / values <= 2
+
+
+def test_an_existing_file_is_not_overwritten(assay, tour):
+    before = tour.read_bytes()
+    done = assay("record", "--source", TOUR, "-o", tour)
+    assert done.returncode == 1 and "is there already" in done.stderr
+    assert tour.read_bytes() == before
+
+
+@pytest.mark.parametrize("bad, words", [
+    (b"SQLite format 3\0" + b"\1" * 4000, "not a session"),
+    (b"", "empty"),
+])
+def test_what_is_no_session_is_refused(assay, tmp_path, bad, words):
+    (tmp_path / "x.assay").write_bytes(bad)
+    done = assay("once", "--source", tmp_path / "x.assay")
+    assert done.returncode != 0 and words in done.stderr
+
+
+def test_another_database_is_refused(assay, tmp_path):
+    with sqlite3.connect(tmp_path / "x.assay") as db:
+        db.execute("create table t(a)")
+    done = assay("once", "--source", tmp_path / "x.assay")
+    assert done.returncode != 0 and "but not a session" in done.stderr
+
+
+def test_damage_is_survived(assay, tour, tmp_path):
+    """A session with any page overwritten is read or refused, and never crashes the reader."""
+    good, rng = tour.read_bytes(), random.Random(4)
+    for _ in range(40):
+        bad = bytearray(good)
+        at = rng.randrange(100, len(bad) - 64)
+        bad[at:at + 64] = rng.randbytes(64)
+        (tmp_path / "x.assay").write_bytes(bad)
+        done = assay("export", "--source", tmp_path / "x.assay")
+        assert done.returncode in (0, 1, 2, 3), done.stderr
+        (tmp_path / "x.assay").unlink()
+
+
+def test_record_without_gpus_and_for_a_time(assay, tmp_path):
+    started = time.monotonic()
+    done = assay("record", "--interval", "0.05", "--duration", "0.5", "-o", tmp_path / "x.assay")
+    assert done.returncode == 0 and "without GPUs" in done.stderr
+    assert 0.4 < time.monotonic() - started < 3
+    with sqlite3.connect(tmp_path / "x.assay") as db:
+        ticks = db.execute("select count(*), max(elapsed) from ticks").fetchone()
+        facts = dict(db.execute("select * from manifest"))
+    assert 8 <= ticks[0] <= 12
+    assert facts["ticks_taken"] == ticks[0] and facts["interval_s"] == 0.05
+    assert facts["stop_ns"] - facts["start_ns"] == pytest.approx(0.5e9, rel=0.6)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_recording_in_order(program, tmp_path, sig):
+    path = tmp_path / "x.assay"
+    with subprocess.Popen([program, "record", "--speed", "1", "--source", str(TOUR), "-o", str(path)], stderr=subprocess.PIPE) as p:
+        time.sleep(0.7)
+        p.send_signal(sig)
+        assert p.wait(5) == 0
+    assert [f.name for f in tmp_path.iterdir()] == ["x.assay"]
+    with sqlite3.connect(path) as db:
+        assert db.execute("select count(*) from ticks").fetchone()[0] >= 5
+
+
+def kill_at(program, folder, after):
+    """Records in real time, is killed after so long; gives how many seconds of it are missing."""
+    path = folder / f"k{after:.4f}.assay"
+    with subprocess.Popen([program, "record", "-q", "--speed", "1", "--source", str(TOUR), "-o", str(path)]) as p:
+        time.sleep(after)
+        p.kill()
+        p.wait()
+    if not path.exists() or path.stat().st_size == 0:
+        assert after < 0.3, "no session yet"
+        return 0
+    done = subprocess.run([program, "export", "--source", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or after < 0.6, done.stderr
+    try:
+        db = sqlite3.connect(path)
+        assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+        last = db.execute("select max(elapsed) from ticks").fetchone()[0]
+        db.close()
+    except sqlite3.OperationalError:
+        assert after < 0.3, "no tables yet"
+        return 0
+    shutil.rmtree(str(path) + "-marks", ignore_errors=True)
+    return after - (last or 0)
+
+
+def worst_loss(program, folder, times):
+    """The most seconds lost, over so many kills, six recorders at a time."""
+    rng = random.Random(times)
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        return max(pool.map(lambda after: kill_at(program, folder, after), [rng.uniform(0, 1.5) ** 2 * 0.8 for _ in range(times)]))
+
+
+def test_killed_at_thirty_moments(program, tmp_path):
+    assert worst_loss(program, tmp_path, 30) <= 1.0
+
+
+@pytest.mark.slow
+def test_killed_at_two_hundred_moments(program, tmp_path):
+    assert worst_loss(program, tmp_path, 200) <= 1.0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A tmpfs of 256 KiB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "assay-test", str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("may not mount")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk(program, small_disk, tmp_path):
+    """What fits stays readable, the command runs on and keeps its exit status."""
+    path = small_disk / "x.assay"
+    (small_disk / "filler").write_bytes(b"x" * 90_000)
+    done = subprocess.run([program, "run", "--speed", "50", "--source", str(TOUR), "-o", str(path), "--",
+                           "sh", "-c", "sleep 2.5; echo mine; exit 7"], capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == 7 and done.stdout == "mine\n"
+    assert "disk is full" in done.stderr
+    db = sqlite3.connect(path)
+    assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+    assert db.execute("select count(*) from ticks").fetchone()[0] > 5
+    db.close()
+
+
+def test_a_full_disk_from_the_start(program, small_disk, tmp_path):
+    (small_disk / "filler").write_bytes(b"x" * 255_000)
+    done = subprocess.run([program, "run", "-o", str(small_disk / "x.assay"), "--", "sh", "-c", "exit 7"], capture_output=True, text=True,
+                          check=False, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == 7
+    assert "instead" in done.stderr and list(tmp_path.glob("*.assay"))
+
+
+def test_a_folder_that_cannot_be_written(program, tmp_path):
+    done = subprocess.run([program, "run", "-o", "/proc/x.assay", "--", "sh", "-c", "exit 7"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == 7 and "instead" in done.stderr
+    done = subprocess.run([program, "run", "-o", "/proc/x.assay", "--", "sh", "-c", "exit 7"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "TMPDIR": "/proc"})
+    assert done.returncode == 7 and "without a recording" in done.stderr
+
+
+def test_a_reader_never_blocks_the_writer(program, tmp_path):
+    path = tmp_path / "x.assay"
+    with subprocess.Popen([program, "record", "-q", "--speed", "1", "--source", str(TOUR), "-o", str(path)]) as p:
+        time.sleep(0.8)
+        db = sqlite3.connect(path)
+        cursor = db.execute("select * from tick")
+        first = cursor.fetchone()
+        time.sleep(1.3)
+        other = sqlite3.connect(path)
+        assert other.execute("select max(id) from tick").fetchone()[0] > 12
+        assert first[0] == 0
+        db.close()
+        other.close()
+        p.send_signal(signal.SIGINT)
+        assert p.wait(5) == 0
+    assert pathlib.Path(path).exists()

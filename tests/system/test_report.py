@@ -1,0 +1,210 @@
+"""Reports: what they say about the tour, and the arithmetic of the resource summary."""
+import csv
+import json
+import sqlite3
+import statistics
+import subprocess
+
+import pytest
+
+from conftest import FIXTURES, ROOT
+
+TOUR = ROOT / "data" / "h200-tour.csv"
+SMI = FIXTURES / "nvidia-smi"
+
+
+def tour_phases():
+    """Name, begin and end of each phase, as the workload itself printed them."""
+    lines = [json.loads(line) for line in (FIXTURES / "tour" / "h200-tour.phases.jsonl").read_text().splitlines()]
+    return [(a["phase"], a["ts"], b["ts"]) for a, b in zip(lines, lines[1:]) if a["phase"] not in ("done", "end")]
+
+
+@pytest.fixture(scope="module")
+def marked(program, tmp_path_factory):
+    """The tour as a session, with its phases."""
+    path = tmp_path_factory.mktemp("marked") / "tour.assay"
+    subprocess.run([program, "record", "-q", "--source", str(TOUR), "-o", str(path)], check=True)
+    db = sqlite3.connect(path)
+    for name, begin, end in tour_phases():
+        db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, seconds) values (?, 0, 'h', 1, 'phase', ?, ?)",
+                   (int(end * 1e9), name, end - begin))
+    db.commit()
+    db.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(program, marked):
+    out = subprocess.run([program, "report", str(marked), "--format", "json"], capture_output=True, text=True, check=True).stdout
+    return json.loads(out)
+
+
+def phase(report, name):
+    return next(p for p in report["phases"] if p["name"] == name)
+
+
+def test_the_finding_names_the_starved_phase(report):
+    finding = report["finding"]
+    assert (finding["what"], finding["phase"]) == ("starved", "train_starved_by_dataloader")
+    assert "input pipeline" in finding["text"] and "SM active 25" in finding["text"]
+
+
+@pytest.mark.parametrize("name, what", [
+    ("bf16_matmul", "nothing"), ("h2d_copy", "copies"), ("hbm_copy", "memory"), ("train_healthy", "nothing"),
+    ("train_starved_by_dataloader", "starved"), ("idle_allocated", "idle_allocated"), ("decode_batch1", "small_kernels"),
+])
+def test_what_held_each_phase_back(report, name, what):
+    assert phase(report, name)["gpus"][0]["held_back"]["what"] == what
+
+
+def test_means_and_maxima_are_those_of_the_capture(report, assay):
+    """Against Python's own arithmetic over the exported rows of the phase."""
+    rows = list(csv.DictReader(assay("export", "full", "--source", TOUR).stdout.splitlines()))
+    for name, begin, end in tour_phases():
+        gpu = phase(report, name)["gpus"][0]
+        times = [float(r["timestamp"]) for r in rows]
+        inside = [r for i, r in enumerate(rows) if begin < times[i] - (times[i] - times[max(i - 1, 0)]) / 2 <= end]
+        assert gpu["samples"] == len(inside), name
+        for column, metric, factor in (("sm_active_pct", "sm_active", 100), ("power_w", "power", 1), ("mem_used_mib", "fb_used", 2**-20)):
+            values = [float(r[column]) for r in inside]
+            assert gpu["metrics"][metric]["mean"] * factor == pytest.approx(statistics.fmean(values), abs=0.01)
+            assert gpu["metrics"][metric]["max"] * factor == pytest.approx(max(values), abs=0.01)
+            values.sort()
+            p95 = values[int(0.95 * (len(values) - 1))]
+            assert gpu["metrics"][metric]["p95"] * factor == pytest.approx(p95, rel=0.04, abs=0.06)
+
+
+def test_energy_is_the_counters(report, assay):
+    rows = list(csv.DictReader(assay("export", "full", "--source", TOUR).stdout.splitlines()))
+    used = float(rows[-1]["energy_j"]) - float(rows[0]["energy_j"])
+    assert report["run"]["gpus"][0]["energy_j"] == pytest.approx(used, abs=0.2)
+    assert sum(p["gpus"][0]["energy_j"] for p in report["phases"]) < used
+
+
+def test_time_in_classes_sums_up(report):
+    for scope in [report["run"], *report["phases"]]:
+        for gpu in scope["gpus"]:
+            assert sum(gpu["classes_s"].values()) == pytest.approx(gpu["seconds"])
+            assert gpu["seconds"] == pytest.approx(scope["seconds"], abs=0.25)
+
+
+def test_tags(report):
+    assert phase(report, "idle_allocated")["tags"][0]["tag"] == "gpu-allocated-but-not-used"
+    assert phase(report, "h2d_copy")["tags"][0]["tag"] == "gpu-util-bound"
+
+
+def test_thresholds_are_options(assay, marked):
+    done = assay("report", marked, "--format", "json", "--tag-gpu", "0.5", "--tag-gpu-memory", "0.1")
+    tags = [t["tag"] for t in phase(json.loads(done.stdout), "train_healthy")["tags"]]
+    assert tags == ["gpu-util-bound", "gpu-memory-bound"]
+
+
+def test_one_phase_alone(assay, marked):
+    one = json.loads(assay("report", marked, "--phase", "h2d_copy", "--format", "json").stdout)
+    assert [p["name"] for p in one["phases"]] == ["h2d_copy"] and one["run"]["ticks"] == one["phases"][0]["ticks"]
+    last = json.loads(assay("report", marked, "--phase", "-2:", "--format", "json").stdout)
+    assert [p["name"] for p in last["phases"]] == ["decode_batch1", "idle_allocated"]
+    done = assay("report", marked, "--phase", "nope")
+    assert done.returncode == 2 and "from 0 'idle' to 13 'idle_allocated'" in done.stderr
+
+
+def test_text_names_what_matters(assay, marked):
+    text = assay("report", marked).stdout
+    for words in ("finding\n  GPU 0 was idle for 52 % of train_starved", "energy    36646 J", "26.9 GiB at most, of 140 GiB", "time in", "p95",
+                  "gpu-allocated-but-not-used"):
+        assert words in text
+
+
+def test_a_capture_is_reported_like_a_session(assay, report):
+    plain = json.loads(assay("report", TOUR, "--format", "json").stdout)
+    a, b = plain["run"]["gpus"][0], report["run"]["gpus"][0]
+    for metric in ("sm_active", "power", "dram_active"):
+        assert a["metrics"][metric]["mean"] == pytest.approx(b["metrics"][metric]["mean"], rel=1e-3)
+
+
+def test_a_run_without_gpus(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("run", "-q", "-o", path, "--", "sh", "-c", "exit 2")
+    done = assay("report", path)
+    assert done.returncode == 0 and "with 2" in done.stdout and "no GPU was recorded" in done.stdout
+    assert json.loads(assay("report", path, "--format", "resource-summary").stdout) == {}
+
+
+def test_output_file(assay, marked, tmp_path):
+    assert assay("report", marked, "--format", "json", "-o", tmp_path / "r.json").stdout == ""
+    assert json.loads((tmp_path / "r.json").read_text())["program"] == "assay"
+    assert assay("report", marked, "-o", tmp_path / "no" / "r").returncode == 1
+
+
+@pytest.mark.parametrize("words", [[], ["a", "b"]])
+def test_usage(assay, words):
+    assert assay("report", *words).returncode == 2
+
+
+# ---- the resource summary ----
+
+def summary(assay, path):
+    done = assay("report", path, "--format", "resource-summary")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_resource_summary_of_a_query_log(assay):
+    rows = [[float(x) if i else x for i, x in enumerate(line.split(", "))] for line in (SMI / "smi-query.csv").read_text().splitlines()]
+    column = list(zip(*rows))
+    assert summary(assay, SMI / "smi-query.csv") == {
+        "peak_vram_mb": max(column[3]),
+        "gpu_util_mean_pct": round(statistics.fmean(column[1]), 1), "gpu_util_max_pct": max(column[1]),
+        "mem_util_mean_pct": round(statistics.fmean(column[2]), 1), "mem_util_max_pct": max(column[2]),
+        "power_watts_mean": round(statistics.fmean(column[5]), 1), "power_watts_max": round(max(column[5]), 1),
+    }
+
+
+def test_memory_controller_is_found_by_header(assay):
+    """In a real dmon -s mu it is the sixth column, not the third."""
+    found = summary(assay, SMI / "smi-dmon-mu.txt")
+    assert (found["mem_util_mean_pct"], found["gpu_util_mean_pct"], found["peak_vram_mb"]) == (25.0, 99.0, 1011.0)
+    assert "power_watts_mean" not in found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What a hardware monitor leaves, with numbers whose means need rounding."""
+    place = tmp_path / "hw"
+    place.mkdir()
+    (place / "hw_metrics.csv").write_text("".join(
+        f"2026/11/15 07:26:{10 + i}.010, {90 + i}, 11, {1000 + i}, 143771, {600.25 + i}, 61, 1515, 3201\n" for i in range(3)))
+    (place / "hw_dmon.csv").write_text((SMI / "smi-dmon-mu.txt").read_text().replace("    25 ", "    26 ", 2))
+    (place / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n1,12.5,80.0\n2,13.0,79.5\n3,,\n4,13.2,79.9\n")
+    return place
+
+
+def test_resource_summary_of_a_folder(assay, folder):
+    assert summary(assay, folder) == {
+        "peak_vram_mb": 1002.0, "gpu_util_mean_pct": 91.0, "gpu_util_max_pct": 92.0, "mem_util_mean_pct": 25.4, "mem_util_max_pct": 26.0,
+        "power_watts_mean": 601.2, "power_watts_max": 602.2, "cpu_usr_mean_pct": 12.9, "cpu_idle_mean_pct": 79.8,
+    }
+
+
+def test_the_folder_is_a_source_for_all(assay, folder):
+    assert assay("once", "--source", folder).returncode == 0
+    assert len(assay("export", "--source", folder).stdout.splitlines()) == 4
+
+
+def test_user_metric_in_the_resource_summary(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("record", "-q", "--source", SMI / "smi-query.csv", "-o", path)
+    for value in ("100.04", "2048.26", "0"):
+        assert assay("mark", "metric", f"jax_peak_bytes_mb={value}", "--session", path).returncode == 0
+    assert summary(assay, path)["jax_peak_bytes_mb"] == 2048.3
+
+
+def test_the_same_from_a_session(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("record", "-q", "--source", SMI / "smi-query.csv", "-o", path)
+    assert summary(assay, path) == summary(assay, SMI / "smi-query.csv")
+
+
+def test_a_folder_that_is_none(assay, tmp_path):
+    done = assay("report", tmp_path)
+    assert done.returncode == 1 and "hw_metrics.csv" in done.stderr

@@ -1,0 +1,151 @@
+"""assay run leaves the command alone."""
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import ROOT
+
+TOUR = ROOT / "data" / "h200-tour.csv"
+
+
+def facts(path):
+    with sqlite3.connect(path) as db:
+        return dict(db.execute("select * from manifest"))
+
+
+def start(program, path, *command, **more):
+    return subprocess.Popen([program, "run", "-o", str(path), "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+@pytest.mark.parametrize("status", [0, 1, 3, 124, 255])
+def test_exit_status_is_the_commands(assay, tmp_path, status):
+    path = tmp_path / "x.assay"
+    assert assay("run", "-o", path, "--", "sh", "-c", f"exit {status}").returncode == status
+    assert facts(path)["exit_status"] == status
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_death_by_signal_is_the_commands(assay, tmp_path, sig):
+    path = tmp_path / "x.assay"
+    assert assay("run", "-o", path, "--", "sh", "-c", f"kill -{int(sig)} $$").returncode == -sig
+    assert facts(path)["exit_signal"] == sig
+
+
+@pytest.mark.parametrize("command, status", [(["no-such-program"], 127), (["/etc/passwd"], 126), (["/"], 126), ([], 125)])
+def test_own_failures(assay, tmp_path, command, status):
+    done = assay("run", "-o", tmp_path / "x.assay", "--", *command)
+    assert done.returncode == status and done.stderr.startswith("assay: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_streams_are_untouched(assay, tmp_path):
+    data = bytes(range(256)) * 1000
+    done = assay("run", "--quiet", "-o", tmp_path / "x.assay", "--", "sh", "-c", "cat; echo no >&2", stdin=data, text=False)
+    assert done.stdout == data and done.stderr == b"no\n"
+
+
+def test_words_after_the_dashes_are_the_commands(assay, tmp_path):
+    done = assay("run", "-q", "-o", tmp_path / "x.assay", "--", "echo", "--help", "-o", "--", "a b")
+    assert done.stdout == "--help -o -- a b\n"
+    assert json.loads(facts(tmp_path / "x.assay")["command"]) == ["echo", "--help", "-o", "--", "a b"]
+
+
+def test_the_summary_is_short_and_on_stderr(assay, tmp_path):
+    done = assay("run", "-o", tmp_path / "x.assay", "--", "true")
+    assert done.stdout == "" and "ended with 0" in done.stderr and len(done.stderr.splitlines()) < 8
+
+
+def test_signals_are_passed_on(program, tmp_path):
+    script = "trap 'echo got; exit 9' USR1; echo ready; while :; do sleep 0.05; done"
+    with start(program, tmp_path / "x.assay", "sh", "-c", script) as p:
+        assert p.stdout.readline() == b"ready\n"
+        p.send_signal(signal.SIGUSR1)
+        assert p.wait(5) == 9
+        assert p.stdout.read() == b"got\n"
+
+
+def test_termination_is_passed_on(program, tmp_path):
+    with start(program, tmp_path / "x.assay", "sleep", "30") as p:
+        time.sleep(0.3)
+        p.terminate()
+        assert p.wait(5) == -signal.SIGTERM
+    assert facts(tmp_path / "x.assay")["exit_signal"] == signal.SIGTERM
+
+
+def test_ignored_signals_and_mask_reach_the_command(program, tmp_path):
+    """The command finds the same signal mask and dispositions as without us."""
+    look = "grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status"
+    alone = subprocess.run(["sh", "-c", look], capture_output=True, check=True).stdout
+    with start(program, tmp_path / "x.assay", "sh", "-c", look) as p:
+        assert p.stdout.read() == alone
+
+
+def test_descriptors_are_not_inherited(assay, tmp_path):
+    done = assay("run", "-q", "-o", tmp_path / "x.assay", "--", "ls", "/proc/self/fd")
+    assert done.stdout.split() == ["0", "1", "2", "3"]
+
+
+def test_it_waits_for_descendants(program, tmp_path):
+    """A daemon that the command leaves behind is recorded to its end; the status is the command's."""
+    path = tmp_path / "x.assay"
+    started = time.monotonic()
+    with start(program, path, "sh", "-c", "setsid sh -c 'sleep 1' >/dev/null 2>&1 </dev/null & exit 4") as p:
+        assert p.wait(10) == 4
+    assert time.monotonic() - started >= 0.9
+    assert facts(path)["command_seconds"] < 0.8
+
+
+def test_usage_of_the_command_is_kept(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("run", "-q", "-o", path, "--", sys.executable, "-c", "x = bytearray(80 << 20); sum(range(3_000_000))")
+    f = facts(path)
+    assert f["max_rss_bytes"] > 80 << 20 and f["cpu_user_s"] > 0.02
+
+
+def test_the_session_is_named_in_the_environment(assay, tmp_path):
+    done = assay("run", "-q", "-o", tmp_path / "x.assay", "--", "sh", "-c", "echo $ASSAY_SESSION")
+    assert done.stdout.strip() == str(tmp_path / "x.assay")
+
+
+def test_a_capture_is_played_beside_the_command(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assert assay("run", "-q", "-o", path, "--source", TOUR, "--", "sleep", "1").returncode == 0
+    with sqlite3.connect(path) as db:
+        n, first = db.execute("select count(*), min(time) from ticks").fetchone()
+        gpus = db.execute("select count(*) from gpus").fetchone()[0]
+    assert 7 <= n <= 13 and gpus == n
+    assert abs(first - time.time()) < 20  # of now, not of the capture
+
+
+def test_killing_the_recorder_leaves_the_command_alone(program, tmp_path):
+    out = tmp_path / "out"
+    with start(program, tmp_path / "x.assay", "sh", "-c", f"sleep 1; echo done > {out}") as p:
+        time.sleep(0.4)
+        p.kill()
+        p.wait()
+    time.sleep(1.2)
+    assert out.read_text() == "done\n"
+    assert facts(tmp_path / "x.assay")["schema_version"] == 1
+
+
+def test_the_terminal_is_the_commands(program, tmp_path):
+    """Ctrl-C at the terminal reaches the command once, and its answer is the status."""
+    script = "import signal,sys,time\nn=0\ndef f(*a):\n global n\n n+=1\nsignal.signal(signal.SIGINT,f)\nprint('ready',sys.stdin.isatty(),flush=True)\ntime.sleep(1.2)\nsys.exit(40+n)"
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(program, [program, "run", "-q", "-o", str(tmp_path / "x.assay"), "--", sys.executable, "-c", script])
+    seen = b""
+    while b"\n" not in seen:
+        seen += os.read(fd, 100)
+    os.write(fd, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    os.close(fd)
+    assert b"ready True" in seen
+    assert os.waitstatus_to_exitcode(status) == 41

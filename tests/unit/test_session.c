@@ -1,0 +1,299 @@
+/* Sessions: numbers survive the packing, and what is written is read, whatever happens between. */
+#include "test.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "store/block.h"
+#include "store/series.h"
+#include "store/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define M(state) CELL_MISSING(STATE_##state)
+
+static void blocks(void **state UNUSED)
+{
+        static const struct {
+                const char *reason;
+                size_t n;
+                cell cells[6];
+                unsigned width;
+        } cases[] = {
+            {"one value", 1, {42}, 0},
+            {"all the same take no bytes", 4, {7, 7, 7, 7}, 0},
+            {"negative numbers", 3, {-5, 0, 5}, 1},
+            {"the largest span of one byte", 2, {0, 247}, 1},
+            {"one more needs two", 2, {0, 248}, 2},
+            {"far from zero, close to each other", 2, {1000000000, 1000000001}, 1},
+            {"missing for all, one reason", 3, {M(BLANK), M(BLANK), M(BLANK)}, 0},
+            {"missing for two reasons", 3, {M(BLANK), M(DENIED), M(BLANK)}, 1},
+            {"missing between values", 4, {1, M(NONE), 3, M(ERROR)}, 1},
+            {"one value and the rest missing", 3, {9, M(NONE), M(NONE)}, 1},
+            {"bytes per second of a fast link", 2, {0, 63000000000}, 5},
+            {"the limits", 2, {-BLOCK_LIMIT, BLOCK_LIMIT}, 7},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX];
+                struct coded c = block_encode(cases[i].cells, cases[i].n, blob);
+                if (c.width != cases[i].width)
+                        fail_msg("%s: width %u", cases[i].reason, c.width);
+                for (size_t k = 0; k < cases[i].n; k++) {
+                        if (block_decode(&c, blob, k) != cases[i].cells[k])
+                                fail_msg("%s: value %zu", cases[i].reason, k);
+                }
+        }
+        cell none[] = {M(NONE), M(NONE)};
+        uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX];
+        assert_true(block_encode(none, 2, blob).empty);
+}
+
+static void random_blocks(void **state UNUSED)
+{
+        uint64_t seed = 1;
+        for (int round = 0; round < 2000; round++) {
+                cell cells[BLOCK_TICKS];
+                uint8_t blob[BLOCK_TICKS * BLOCK_WIDTH_MAX];
+                seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+                unsigned bits = (unsigned)(seed >> 58) % 52 + 1;
+                size_t n = (size_t)(seed >> 40) % BLOCK_TICKS + 1;
+                for (size_t i = 0; i < n; i++) {
+                        seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+                        cells[i] =
+                            (seed >> 61) == 0 ? M(UNSUPPORTED) : (cell)(seed >> (64 - bits)) - 1000;
+                }
+                struct coded c = block_encode(cells, n, blob);
+                for (size_t i = 0; i < n; i++)
+                        assert_int_equal(block_decode(&c, blob, i), cells[i]);
+                /* A place beyond the end is missing, not memory of others. */
+                if (c.width > 0)
+                        assert_false(cell_there(block_decode(&c, blob, n)));
+        }
+}
+
+static void scales(void **state UNUSED)
+{
+        for (size_t i = 0; i < SERIES_COUNT; i++) {
+                struct series_scale s = series_scale(i);
+                assert_int_equal(series_find(series_name(i)), i);
+                assert_true(s.step == 1 || s.scale == 1);
+        }
+        assert_int_equal(series_find("no_such"), SERIES_COUNT);
+        assert_int_equal(cell_from(value_ok(0.12345), 1, 10000), 1234);
+        assert_int_equal(cell_from(value_ok(1e300), 1, 1), BLOCK_LIMIT);
+        assert_int_equal(cell_from(value_missing(STATE_DENIED), 1, 1), M(DENIED));
+}
+
+/* ---- whole files ---- */
+
+static char folder[] = "/tmp/assay-session-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state UNUSED)
+{
+        if (!mkdtemp(folder))
+                return -1;
+        snprintf(path, sizeof(path), "%s/t.assay", folder);
+        return 0;
+}
+
+static int remove_folder(void **state UNUSED)
+{
+        char command[100];
+        snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+        return system(command);
+}
+
+static void fill(struct frame *f, struct row *rows, const struct entity *who, size_t n, int tick)
+{
+        *f = (struct frame){.wall_ns = (1000 + tick) * NS_PER_S,
+                            .mono_ns = (1000 + tick) * NS_PER_S,
+                            .provenance = "test",
+                            .n = n,
+                            .rows = rows};
+        for (size_t i = 0; i < n; i++) {
+                memset(&rows[i], 0, sizeof(rows[i]));
+                rows[i].sample.who = &who[i];
+                rows[i].sample.m[METRIC_SM_ACTIVE] = value_ok((tick % 100) / 100.0);
+                rows[i].sample.m[METRIC_POWER] = value_ok(100 + (double)i);
+                rows[i].sample.m[METRIC_GPU_UTIL] =
+                    tick % 3 ? value_ok(0.5) : value_missing(STATE_BLANK);
+                rows[i].verdict.workload = WORKLOAD_IDLE;
+                rows[i].health.state = HEALTH_OK;
+        }
+}
+
+static struct session *write_ticks(int ticks)
+{
+        static struct entity who[2] = {{.slot = 0, .index = 0, .gi = -1, .ci = -1, .flat = -1},
+                                       {.slot = 1, .index = 1, .gi = -1, .ci = -1, .flat = -1}};
+        struct session *s = NULL;
+        struct err err = {0};
+        unlink(path);
+        assert_int_equal(session_create(path, SESSION_START_FIRST, &s, &err), 0);
+        for (int i = 0; i < ticks; i++) {
+                struct row rows[2];
+                struct frame f;
+                /* The second GPU comes late and leaves early. */
+                fill(&f, rows, who, i >= 10 && i < 290 ? 2 : 1, i);
+                assert_int_equal(session_add(s, &f, &err), 0);
+        }
+        return s;
+}
+
+static int check_ticks(void)
+{
+        struct session_reader *r = NULL;
+        struct err err = {0};
+        const struct frame *f;
+        int n = 0, got;
+        if (session_open(path, &r, &err) < 0)
+                fail_msg("%s", err.msg);
+        while ((got = session_next(r, &f, &err)) > 0) {
+                assert_int_equal(f->wall_ns, (1000 + n) * NS_PER_S);
+                assert_int_equal(f->n, n >= 10 && n < 290 ? 2 : 1);
+                const struct value *m = f->rows[0].sample.m;
+                assert_float_equal(m[METRIC_SM_ACTIVE].v, (n % 100) / 100.0, 1e-9);
+                assert_int_equal(m[METRIC_GPU_UTIL].state, n % 3 ? STATE_OK : STATE_BLANK);
+                assert_int_equal(m[METRIC_DRAM_ACTIVE].state, STATE_NONE);
+                assert_int_equal(f->rows[0].verdict.workload, WORKLOAD_IDLE);
+                n++;
+        }
+        assert_int_equal(got, 0);
+        session_reader_close(r);
+        return n;
+}
+
+static void written_is_read(void **state UNUSED)
+{
+        static const int ticks[] = {0, 1, 127, 128, 129, 300};
+        for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+                struct err err = {0};
+                assert_int_equal(session_close(write_ticks(ticks[i]), &err), 0);
+                assert_int_equal(check_ticks(), ticks[i]);
+        }
+}
+
+static void readable_while_it_grows(void **state UNUSED)
+{
+        struct err err = {0};
+        struct session *s = write_ticks(200);
+        assert_int_equal(session_commit(s, &err), 0);
+        assert_int_equal(check_ticks(), 200);
+        assert_int_equal(session_close(s, &err), 0);
+        struct stat st;
+        char spool[80];
+        snprintf(spool, sizeof(spool), "%s-wal", path);
+        assert_int_equal(stat(spool, &st), -1);
+        snprintf(spool, sizeof(spool), "%s" SPOOL_SUFFIX, path);
+        assert_int_equal(stat(spool, &st), -1);
+}
+
+static void an_existing_file_is_refused(void **state UNUSED)
+{
+        struct err err = {0};
+        struct session *s = write_ticks(1), *other = NULL;
+        assert_int_equal(session_create(path, 0, &other, &err), -EEXIST);
+        assert_null(other);
+        assert_int_equal(session_close(s, &err), 0);
+}
+
+static size_t count_marks(void)
+{
+        struct session_reader *r = NULL;
+        struct err err = {0};
+        struct mark *list = NULL;
+        size_t n = 0;
+        assert_int_equal(session_open(path, &r, &err), 0);
+        assert_int_equal(session_marks(r, &list, &n, &err), 0);
+        for (size_t i = 0; i < n; i++) {
+                assert_true(i == 0 || list[i].wall_ns >= list[i - 1].wall_ns);
+                mark_finish(&list[i]);
+        }
+        free(list);
+        session_reader_close(r);
+        return n;
+}
+
+static void put(const char *name)
+{
+        struct mark m;
+        struct err err = {0};
+        mark_init(&m, MARK_EVENT);
+        snprintf(m.name, sizeof(m.name), "%s", name);
+        m.data = strdup("{\"a\":1}");
+        if (session_put_mark(path, &m, &err) < 0)
+                fail_msg("%s", err.msg);
+        mark_finish(&m);
+}
+
+static void marks_before_and_after_the_end(void **state UNUSED)
+{
+        struct err err = {0};
+        struct session *s = write_ticks(5);
+        put("one");
+        assert_int_equal(session_commit(s, &err), 0);
+        assert_int_equal(count_marks(), 1);
+        put("two");
+        assert_int_equal(session_close(s, &err), 0);
+        assert_int_equal(count_marks(), 2);
+        put("nobody records any more");
+        assert_int_equal(count_marks(), 3);
+}
+
+static void mark_lines(void **state UNUSED)
+{
+        static const struct {
+                const char *reason, *text;
+                bool good;
+        } cases[] = {
+            {"empty", "", false},
+            {"no object", "[1]", false},
+            {"cut", "{\"wall_ns\":1,\"type\":\"event\"", false},
+            {"no name", "{\"wall_ns\":1,\"type\":\"event\",\"host\":\"h\"}", false},
+            {"unknown type", "{\"wall_ns\":1,\"type\":\"x\",\"host\":\"h\",\"name\":\"n\"}", false},
+            {"no time", "{\"type\":\"event\",\"host\":\"h\",\"name\":\"n\"}", false},
+            {"the least", "{\"wall_ns\":1,\"type\":\"event\",\"host\":\"h\",\"name\":\"n\"}", true},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct mark m;
+                bool good = mark_parse(cases[i].text, strlen(cases[i].text), &m) == 0;
+                if (good)
+                        mark_finish(&m);
+                if (good != cases[i].good)
+                        fail_msg("%s", cases[i].reason);
+        }
+}
+
+static void not_a_session(void **state UNUSED)
+{
+        struct session_reader *r = NULL;
+        struct err err = {0};
+        FILE *f = fopen(path, "w");
+        fputs("SQLite format 3", f);
+        for (int i = 0; i < 5000; i++)
+                fputc(i % 251, f);
+        fclose(f);
+        assert_true(session_open(path, &r, &err) < 0);
+        assert_true(err.hint[0] != '\0');
+        unlink(path);
+        assert_true(session_open(path, &r, &err) < 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(blocks),
+            cmocka_unit_test(random_blocks),
+            cmocka_unit_test(scales),
+            cmocka_unit_test(written_is_read),
+            cmocka_unit_test(readable_while_it_grows),
+            cmocka_unit_test(an_existing_file_is_refused),
+            cmocka_unit_test(marks_before_and_after_the_end),
+            cmocka_unit_test(mark_lines),
+            cmocka_unit_test(not_a_session),
+        };
+        return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

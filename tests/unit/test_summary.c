@@ -1,0 +1,350 @@
+/* Summaries: percentiles, time, energy, phases, tags, and what held a run back. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "compute/summary.h"
+#include "store/phases.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void percentiles(void **state UNUSED)
+{
+        static const struct {
+                const char *reason;
+                size_t n;
+                double v[8];
+                double p50, p95, max;
+        } cases[] = {
+            {"one value", 1, {0.3}, 0.3, 0.3, 0.3},
+            {"zeros", 3, {0, 0, 0}, 0, 0, 0},
+            {"mostly zero", 5, {0, 0, 0, 0, 1}, 0, 0, 1},
+            {"two values that come again are exact",
+             4,
+             {345e6, 345e6, 1980e6, 1980e6},
+             345e6,
+             1980e6,
+             1980e6},
+            {"below zero", 3, {-5, -5, 20}, -5, -5, 20},
+            {"very small and very large", 3, {1e-12, 1, 1e20}, 1, 1, 1e20},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct spread s = {0};
+                for (size_t k = 0; k < cases[i].n; k++)
+                        spread_add(&s, cases[i].v[k]);
+                double p50 = spread_quantile(&s, 0.5).v, p95 = spread_quantile(&s, 0.95).v;
+                if (fabs(p50 - cases[i].p50) > 1e-9 * fabs(cases[i].p50) ||
+                    fabs(p95 - cases[i].p95) > 1e-9 * fabs(cases[i].p95) ||
+                    spread_max(&s).v != cases[i].max)
+                        fail_msg("%s: p50 %g p95 %g", cases[i].reason, p50, p95);
+                spread_finish(&s);
+        }
+        struct spread none = {0};
+        assert_false(value_there(spread_mean(&none)));
+        assert_false(value_there(spread_quantile(&none, 0.5)));
+}
+
+static void percentiles_of_many_are_within_three_percent(void **state UNUSED)
+{
+        struct spread s = {0};
+        for (int i = 1; i <= 100000; i++)
+                spread_add(&s, (double)((i * 7919) % 100000) + 1);
+        for (double q = 0.01; q < 1; q += 0.01) {
+                double wanted = q * 100000, got = spread_quantile(&s, q).v;
+                if (fabs(got - wanted) > 0.03 * wanted)
+                        fail_msg("q %g: %g", q, got);
+        }
+        assert_float_equal(spread_mean(&s).v, 50000.5, 1e-6);
+        spread_finish(&s);
+}
+
+/* ---- runs ---- */
+
+struct tick {
+        double sm, gr, dram, used_gb, energy;
+        enum workload workload;
+        uint64_t throttle;
+};
+
+static const struct entity gpu = {.slot = 0, .index = 0, .gi = -1, .ci = -1, .label = "0"};
+
+static void add(struct summary *s, double second, const struct tick *t)
+{
+        struct row row = {.sample.who = &gpu, .verdict.workload = t->workload};
+        struct frame f = {.wall_ns = clock_from_seconds(1000 + second),
+                          .mono_ns = clock_from_seconds(second),
+                          .n = 1,
+                          .rows = &row};
+        row.health.state = HEALTH_OK;
+        row.sample.m[METRIC_SM_ACTIVE] = value_ok(t->sm);
+        row.sample.m[METRIC_GR_ACTIVE] = value_ok(t->gr);
+        row.sample.m[METRIC_GPU_UTIL] = value_ok(t->gr);
+        row.sample.m[METRIC_DRAM_ACTIVE] = value_ok(t->dram);
+        row.sample.m[METRIC_FB_USED] = value_ok(t->used_gb * 1e9);
+        row.sample.m[METRIC_POWER] = value_ok(100);
+        row.sample.m[METRIC_THROTTLE_REASONS] = value_ok((double)t->throttle);
+        if (t->energy > 0)
+                row.sample.m[METRIC_ENERGY] = value_ok(t->energy);
+        assert_int_equal(summary_add(s, &f), 0);
+}
+
+static void time_energy_and_throttling(void **state UNUSED)
+{
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int i = 0; i <= 10; i++) {
+                struct tick t = {.workload = i < 5 ? WORKLOAD_IDLE : WORKLOAD_TENSOR,
+                                 .throttle = i >= 8 ? 0x4 : 0x1,
+                                 .used_gb = 1,
+                                 .energy = 5000 + 250.0 * i};
+                add(&s, i, &t);
+        }
+        const struct gpu_summary *g = s.scopes[0].gpus[0];
+        assert_float_equal(s.scopes[0].seconds, 10, 1e-9);
+        assert_float_equal(g->class_s[WORKLOAD_IDLE], 4, 1e-9);
+        assert_float_equal(g->class_s[WORKLOAD_TENSOR], 6, 1e-9);
+        assert_float_equal(g->energy_j, 2500, 1e-9);
+        assert_float_equal(g->throttle_s, 3, 1e-9);
+        assert_float_equal(g->throttle_power_s, 3, 1e-9);
+        assert_float_equal(g->throttle_heat_s, 0, 1e-9);
+        assert_float_equal(g->idle_allocated_s, 4, 1e-9);
+        summary_finish(&s);
+}
+
+static void energy_without_a_counter_and_after_a_reset(void **state UNUSED)
+{
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        add(&s, 0, &(struct tick){.energy = 9000});
+        add(&s, 1, &(struct tick){.energy = 9300}); /* 300 J */
+        add(&s, 2, &(struct tick){.energy = 10});   /* reset: 100 W × 1 s */
+        add(&s, 3, &(struct tick){0});              /* no counter: 100 W × 1 s */
+        assert_float_equal(s.scopes[0].gpus[0]->energy_j, 500, 1e-9);
+        summary_finish(&s);
+}
+
+static void a_pause_is_not_counted(void **state UNUSED)
+{
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int i = 0; i < 10; i++)
+                add(&s, i, &(struct tick){.workload = WORKLOAD_IDLE});
+        add(&s, 3600, &(struct tick){.workload = WORKLOAD_IDLE});
+        assert_float_equal(s.scopes[0].gpus[0]->class_s[WORKLOAD_IDLE], 10, 1e-9);
+        summary_finish(&s);
+}
+
+static struct phase phase(const char *name, double begin, double end)
+{
+        struct phase p = {.begin_ns = clock_from_seconds(1000 + begin),
+                          .end_ns = clock_from_seconds(1000 + end)};
+        snprintf(p.name, sizeof(p.name), "%s", name);
+        return p;
+}
+
+static void phases_nest_and_come_again(void **state UNUSED)
+{
+        const struct phase phases[] = {phase("all", 0, 20), phase("a", 2, 6), phase("a", 3, 5),
+                                       phase("b", 6, 10), phase("a", 12, 14)};
+        struct summary s;
+        assert_int_equal(summary_init(&s, phases, ARRAY_LEN(phases), false), 0);
+        for (int i = 0; i <= 20; i++)
+                add(&s, i, &(struct tick){.sm = i / 20.0, .workload = WORKLOAD_MIXED});
+        summary_time_phases(&s);
+        assert_int_equal(s.n, 4);
+        assert_string_equal(s.scopes[2].name, "a");
+        assert_int_equal(s.scopes[2].times, 3);
+        /* Ticks 3 to 6 and 13, 14; the nested one of the same name counts once. */
+        assert_int_equal(s.scopes[2].ticks, 6);
+        assert_float_equal(s.scopes[2].gpus[0]->seconds, 6, 1e-9);
+        assert_int_equal(s.scopes[3].ticks, 4);
+        assert_int_equal(s.scopes[1].ticks, 20);
+        assert_int_equal(s.scopes[0].ticks, 21);
+        summary_finish(&s);
+}
+
+static void more_phases_than_scopes(void **state UNUSED)
+{
+        struct phase phases[200];
+        struct summary s;
+        for (int i = 0; i < 200; i++) {
+                char name[16];
+                snprintf(name, sizeof(name), "p%d", i);
+                phases[i] = phase(name, i, i + 1);
+        }
+        assert_int_equal(summary_init(&s, phases, 200, false), 0);
+        for (int i = 0; i <= 200; i++)
+                add(&s, i, &(struct tick){.workload = WORKLOAD_IDLE});
+        assert_int_equal(s.n, SCOPES_MAX);
+        assert_string_equal(s.scopes[SCOPES_MAX - 1].name, "(other phases)");
+        assert_int_equal(s.scopes[SCOPES_MAX - 1].times, 200 - (SCOPES_MAX - 2));
+        summary_finish(&s);
+}
+
+static void tags_and_findings(void **state UNUSED)
+{
+        static const struct {
+                const char *reason;
+                struct tick even, odd;
+                enum hold hold;
+                enum tag tag;
+        } cases[] = {
+            {"busy",
+             {.sm = 0.9, .gr = 0.95, .used_gb = 1, .workload = WORKLOAD_TENSOR_HEAVY},
+             {.sm = 0.9, .gr = 0.95, .used_gb = 1, .workload = WORKLOAD_TENSOR_HEAVY},
+             HOLD_NOTHING,
+             TAG_GPU_UTIL_BOUND},
+            {"bursts and waits",
+             {.sm = 0.5, .gr = 0.6, .used_gb = 1, .workload = WORKLOAD_TENSOR},
+             {.gr = 0.2, .used_gb = 1, .workload = WORKLOAD_IDLE},
+             HOLD_STARVED,
+             TAG_NORMAL},
+            {"copies, though nvidia-smi says 100 %",
+             {.gr = 1, .used_gb = 1, .workload = WORKLOAD_IO},
+             {.gr = 1, .used_gb = 1, .workload = WORKLOAD_IO},
+             HOLD_COPIES,
+             TAG_GPU_UTIL_BOUND},
+            {"memory held, nothing done",
+             {.used_gb = 1, .workload = WORKLOAD_IDLE},
+             {.used_gb = 1, .workload = WORKLOAD_IDLE},
+             HOLD_IDLE_ALLOCATED,
+             TAG_ALLOCATED_UNUSED},
+            {"nothing there",
+             {.workload = WORKLOAD_IDLE},
+             {.workload = WORKLOAD_IDLE},
+             HOLD_IDLE,
+             TAG_NORMAL},
+            {"tiny kernels",
+             {.gr = 0.6, .sm = 0.02, .used_gb = 1, .workload = WORKLOAD_BUSY_LOW_SM},
+             {.gr = 0.6, .sm = 0.02, .used_gb = 1, .workload = WORKLOAD_BUSY_LOW_SM},
+             HOLD_SMALL_KERNELS,
+             TAG_NORMAL},
+            {"device memory",
+             {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
+             {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
+             HOLD_MEMORY,
+             TAG_GPU_UTIL_BOUND},
+            {"heat",
+             {.gr = 0.7, .sm = 0.7, .workload = WORKLOAD_TENSOR, .throttle = 0x40},
+             {.gr = 0.7, .sm = 0.7, .workload = WORKLOAD_TENSOR},
+             HOLD_HEAT,
+             TAG_NORMAL},
+            {"no counters",
+             {.gr = 0.7, .workload = WORKLOAD_UNKNOWN},
+             {.gr = 0.7, .workload = WORKLOAD_UNKNOWN},
+             HOLD_UNKNOWN,
+             TAG_NORMAL},
+        };
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                for (int k = 0; k < 40; k++)
+                        add(&s, k, k % 2 ? &cases[i].odd : &cases[i].even);
+                summary_judge(&s, &thresholds);
+                if (!s.has_finding || s.finding.what != cases[i].hold)
+                        fail_msg("%s: held back by %d", cases[i].reason, (int)s.finding.what);
+                if (s.scopes[0].tags[0].tag != cases[i].tag)
+                        fail_msg("%s: %s", cases[i].reason, tag_name(s.scopes[0].tags[0].tag));
+                summary_finish(&s);
+        }
+}
+
+static void the_level_has_tags_too(void **state UNUSED)
+{
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        summary_add_level(&s, 0, value_ok(0.9), value_ok(0.95));
+        summary_add_level(&s, 1, value_ok(0.7), value_missing(STATE_BLANK));
+        summary_judge(&s, &thresholds);
+        assert_int_equal(s.scopes[0].n_tags, 2);
+        assert_int_equal(s.scopes[0].tags[0].tag, TAG_MEMORY_BOUND); /* the higher score first */
+        assert_int_equal(s.scopes[0].tags[1].tag, TAG_CPU_BOUND);
+        assert_float_equal(s.scopes[0].tags[1].score, 0.8, 1e-9);
+        summary_finish(&s);
+}
+
+/* ---- phases from marks ---- */
+
+static struct mark mark(enum mark_type type, const char *name, double at, double seconds)
+{
+        struct mark m = {.type = type,
+                         .wall_ns = clock_from_seconds(at),
+                         .seconds = seconds,
+                         .has_seconds = type == MARK_PHASE};
+        snprintf(m.name, sizeof(m.name), "%s", name);
+        return m;
+}
+
+static void marks_become_phases(void **state UNUSED)
+{
+        const struct mark marks[] = {
+            mark(MARK_BEGIN, "a", 10, 0), mark(MARK_BEGIN, "a", 11, 0),
+            mark(MARK_END, "a", 12, 0),   mark(MARK_END, "nobody", 13, 0),
+            mark(MARK_PHASE, "b", 15, 4), mark(MARK_END, "a", 16, 0),
+            mark(MARK_BEGIN, "c", 17, 0),
+        };
+        static const struct {
+                const char *name;
+                double begin, end;
+                bool open;
+        } wanted[] = {{"a", 10, 16, false},
+                      {"b", 11, 15, false}, /* the outer one of two that begin together */
+                      {"a", 11, 12, false},
+                      {"c", 17, 20, true}};
+        struct phase *list = NULL;
+        size_t n = 0;
+        assert_int_equal(
+            phases_from_marks(marks, ARRAY_LEN(marks), clock_from_seconds(20), &list, &n), 0);
+        assert_int_equal(n, ARRAY_LEN(wanted));
+        for (size_t i = 0; i < n; i++) {
+                assert_string_equal(list[i].name, wanted[i].name);
+                assert_float_equal(clock_to_seconds(list[i].begin_ns), wanted[i].begin, 1e-9);
+                assert_float_equal(clock_to_seconds(list[i].end_ns), wanted[i].end, 1e-9);
+                assert_int_equal(list[i].open, wanted[i].open);
+        }
+        free(list);
+}
+
+static void ranges(void **state UNUSED)
+{
+        static const struct {
+                const char *range, *first;
+                int n; /* -1: refused */
+        } cases[] = {{"p3", "p3", 1},  {"3", "p3", 1},    {"2:5", "p2", 3}, {":2", "p0", 2},
+                     {"7:", "p7", 3},  {"-1", "p9", 1},   {"-3:", "p7", 3}, {"0:99", "p0", 10},
+                     {"10", NULL, -1}, {"5:5", NULL, -1}, {"x", NULL, -1},  {"1:2:3", NULL, -1},
+                     {"", NULL, -1}};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct phase list[10];
+                struct err err = {0};
+                for (int k = 0; k < 10; k++) {
+                        list[k] = phase("", k, k + 1);
+                        snprintf(list[k].name, sizeof(list[k].name), "p%d", k);
+                }
+                int n = phases_choose(list, 10, cases[i].range, &err);
+                if (cases[i].n < 0 ? n != ERR_USAGE || !err.hint[0] : n != cases[i].n)
+                        fail_msg("'%s': %d", cases[i].range, n);
+                if (n > 0)
+                        assert_string_equal(list[0].name, cases[i].first);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(percentiles),
+            cmocka_unit_test(percentiles_of_many_are_within_three_percent),
+            cmocka_unit_test(time_energy_and_throttling),
+            cmocka_unit_test(energy_without_a_counter_and_after_a_reset),
+            cmocka_unit_test(a_pause_is_not_counted),
+            cmocka_unit_test(phases_nest_and_come_again),
+            cmocka_unit_test(more_phases_than_scopes),
+            cmocka_unit_test(tags_and_findings),
+            cmocka_unit_test(the_level_has_tags_too),
+            cmocka_unit_test(marks_become_phases),
+            cmocka_unit_test(ranges),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
