@@ -29,7 +29,7 @@ class Tree:
         self.root = pathlib.Path(root)
         (self.root / "sys/class/drm").mkdir(parents=True)
         (self.root / "dev/dri").mkdir(parents=True)
-        (self.root / "proc").mkdir()
+        (self.root / "proc/1").mkdir(parents=True)  # no machine is without its first process
         self.devices = {}
 
     def add(self, name, **values):

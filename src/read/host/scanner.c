@@ -194,7 +194,7 @@ static bool vanished(const struct scanner *s, const struct scan_process *p)
 }
 
 /* One pass over the table: the order of these passes is what makes the sums right. */
-#define FOR_EACH(s, p) for (struct scan_process *p = (s)->procs; p < (s)->procs + (s)->n; p++)
+#define FOR_EACH(s, p) for (struct scan_process *p = (s)->procs; p && p < (s)->procs + (s)->n; p++)
 
 static void read_all(struct scanner *s)
 {
