@@ -6,10 +6,12 @@
 #include "base/strbuf.h"
 #include "life/beat.h"
 #include "life/stop.h"
+#include "pipeline/feed.h"
 #include "present/host_csv.h"
 #include "present/host_json.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -35,7 +37,7 @@ static void raise_descriptor_limit(void)
         setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int open_host(const struct config *config, struct host_view **ret, struct err *err)
+int host_options(const struct config *config, struct host_config *ret, struct err *err)
 {
         struct host_config hc = {
             .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "",
@@ -52,6 +54,16 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
                 err_set(err, ERR_USAGE, "--pid: 0 is no process");
                 return err_hint(err, "'ps -e' lists those that are there");
         }
+        *ret = hc;
+        return 0;
+}
+
+int open_host(const struct config *config, struct host_view **ret, struct err *err)
+{
+        struct host_config hc;
+        int r = host_options(config, &hc, err);
+        if (r < 0)
+                return r;
         raise_descriptor_limit();
         return host_view_open(&hc, ret, err);
 }
@@ -61,59 +73,13 @@ bool shows_host(const struct config *config)
         return config_flag(config, OPT_HOST) || !config_is_set(config, OPT_SOURCE);
 }
 
-static void fill_levels(const struct host *h, struct host_panel *ret)
-{
-        for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                const struct value *f = h->levels[l].f;
-                if (!h->levels[l].present)
-                        continue;
-                ret->level[ret->n_levels++] = (struct host_level){
-                    .name = level_name(l),
-                    .cpu = f[FIGURE_CPU],
-                    .cpu_ratio = f[FIGURE_CPU_SHARE],
-                    .memory = f[FIGURE_MEMORY],
-                    .memory_limit = f[FIGURE_MEMORY_LIMIT],
-                    .read = f[FIGURE_READ],
-                    .write = f[FIGURE_WRITE],
-                    .processes = f[FIGURE_PROCESSES],
-                    .threads = f[FIGURE_THREADS],
-                };
-        }
-}
-
-void fill_host_panel(const struct host *h, struct host_panel *ret)
-{
-        const struct value *v = h->system, *f = h->levels[LEVEL_SYSTEM].f;
-        *ret = (struct host_panel){
-            .hostname = h->levels[LEVEL_SYSTEM].name,
-            .n_cores = h->n_cores,
-            .cpu = f[FIGURE_CPU_SHARE],
-            .load1 = v[SYSTEM_LOAD_1],
-            .load5 = v[SYSTEM_LOAD_5],
-            .load15 = v[SYSTEM_LOAD_15],
-            .memory_used = v[SYSTEM_MEM_USED],
-            .memory_total = v[SYSTEM_MEM_TOTAL],
-            .swap_used = v[SYSTEM_SWAP_USED],
-            .swap_total = v[SYSTEM_SWAP_TOTAL],
-            .psi_cpu = v[SYSTEM_PSI_CPU],
-            .psi_memory = v[SYSTEM_PSI_MEMORY],
-            .psi_io = v[SYSTEM_PSI_IO],
-            .disk_read = f[FIGURE_READ],
-            .disk_write = f[FIGURE_WRITE],
-            .net_rx = v[SYSTEM_NET_RX],
-            .net_tx = v[SYSTEM_NET_TX],
-        };
-        for (size_t i = 0; i < h->n_cores; i++)
-                ret->core[i] = h->cores[i].util;
-        fill_levels(h, ret);
-}
-
 struct host_exporter {
         struct host_view *view;
         struct beat beat;
         struct strbuf out;
         const char *end;
         bool json, header_written, follows_target;
+        struct feed *gpus; /* NULL when there is no GPU source */
         size_t n_cores, n_gpus;
         uint64_t ticks_left; /* 0 for no limit */
 };
@@ -150,6 +116,16 @@ static bool is_over(const struct host_exporter *e, const struct host *h)
         return e->follows_target && l->present && l->f[FIGURE_PROCESSES].v == 0;
 }
 
+/* The GPUs' newest values beside the host's. */
+static void add_gpus(struct host_exporter *e, struct host *h)
+{
+        const struct frame *frame = e->gpus ? feed_take(e->gpus) : NULL;
+        if (!frame)
+                return;
+        host_view_join(h, frame);
+        host_view_join_processes(e->view, h, frame);
+}
+
 static int write_tick(struct host_exporter *e, bool *ret_over, struct err *err)
 {
         struct host *h;
@@ -162,6 +138,7 @@ static int write_tick(struct host_exporter *e, bool *ret_over, struct err *err)
         h->late = e->beat.late;
         h->missed = e->beat.missed;
         *ret_over = is_over(e, h);
+        add_gpus(e, h);
         write_host(e, h);
         r = strbuf_flush(&e->out, STDOUT_FILENO);
         return r < 0 && r != -EPIPE ? err_set(err, r, "cannot write: %s", strerror(-r)) : r;
@@ -182,12 +159,35 @@ static int stream_host(struct host_exporter *e, int64_t interval_ns, struct err 
         return r;
 }
 
+#define GPUS_PATIENCE_MS 2000
+
+/* A machine without GPUs has a host all the same. The header needs to know which GPUs there are. */
+static struct feed *open_gpus(const struct config *config)
+{
+        struct feed_config fc = {.speed = 1, .history = 2};
+        struct feed *feed = NULL;
+        struct feed_status status;
+        struct err err;
+        if (prepare_pipeline(config, false, &fc.pipeline, &err) < 0 ||
+            feed_open(&fc, &feed, &err) < 0)
+                return NULL;
+        feed_want_processes(feed, true);
+        struct pollfd news = {feed_fd(feed), POLLIN, 0};
+        poll(&news, 1, GPUS_PATIENCE_MS);
+        feed_status(feed, &status);
+        if (feed_take(feed) || status.state != FEED_FAILED)
+                return feed;
+        feed_close(feed);
+        return NULL;
+}
+
 int export_host(const struct config *config)
 {
         struct err err = {0};
         struct host_exporter e = {
             .end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n",
-            .json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0,
+            .json = config_is_set(config, OPT_FORMAT) &&
+                    strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0,
             .follows_target = config_is_set(config, OPT_PID),
             .ticks_left = (uint64_t)config_number(config, OPT_COUNT),
         };
@@ -196,12 +196,14 @@ int export_host(const struct config *config)
         int r = poll < 0 ? (int)poll : open_host(config, &e.view, &err);
         if (r == 0) {
                 life_watch_signals(NULL, NULL, &watch);
+                e.gpus = open_gpus(config);
                 r = stream_host(&e, poll, &err);
                 life_unwatch(watch);
         }
         if (e.beat.missed > 0 && r == 0)
                 notice("%llu of %llu ticks were missed, because one took longer than --poll",
                        (unsigned long long)e.beat.missed, (unsigned long long)e.beat.asked);
+        feed_close(e.gpus);
         host_view_close(e.view);
         strbuf_finish(&e.out);
         return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;

@@ -3,8 +3,9 @@
 
 #include "cmd/command.h"
 #include "pipeline/host.h"
-#include "present/tui/host_panel.h"
 
+/* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
+int host_options(const struct config *config, struct host_config *ret, struct err *err);
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host
@@ -12,7 +13,5 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
 bool shows_host(const struct config *config);
 /* --poll, or a second; a negative code with err when it is no time to sample at. */
 int64_t host_poll(const struct config *config, struct err *err);
-/* What the host view draws. Text in ret is borrowed from h. */
-void fill_host_panel(const struct host *h, struct host_panel *ret);
 /* assay export --host. Returns the exit status. */
 int export_host(const struct config *config);

@@ -1,25 +1,21 @@
 #include "cmd/hostwatch.h"
 
 #include "base/clock.h"
-#include "compute/levels.h"
-#include "read/host/host.h"
+#include "cmd/host.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-/* Two, because rates are differences. */
-#define STATES 2
-
 struct hostwatch {
         pthread_mutex_t lock;
         pthread_cond_t wake;
         int users; /* the owner and the thread */
-        bool stop, filled;
+        bool stop, filled, closely;
         int64_t interval_ns;
-        char *root;
-        struct host states[STATES];
+        struct host_config config;
+        char *texts[4]; /* what config borrows from */
         struct host_panel panel;
 };
 
@@ -32,7 +28,8 @@ static void release(struct hostwatch *h)
                 return;
         pthread_mutex_destroy(&h->lock);
         pthread_cond_destroy(&h->wake);
-        free(h->root);
+        for (size_t i = 0; i < ARRAY_LEN(h->texts); i++)
+                free(h->texts[i]);
         free(h);
 }
 
@@ -97,41 +94,72 @@ static bool rest(struct hostwatch *h)
         int64_t until = clock_mono_ns() + h->interval_ns;
         struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
         pthread_mutex_lock(&h->lock);
-        while (!h->stop && clock_mono_ns() < until)
+        bool closely = h->closely;
+        while (!h->stop && h->closely == closely && clock_mono_ns() < until)
                 pthread_cond_timedwait(&h->wake, &h->lock, &ts);
         bool go = !h->stop;
         pthread_mutex_unlock(&h->lock);
         return go;
 }
 
-static void watch(struct hostwatch *h, struct host_reader *reader)
+/* The levels to read now. */
+static unsigned levels_wanted(struct hostwatch *h)
 {
-        size_t at = 0;
-        for (bool first = true;; first = false) {
-                struct host *now = &h->states[at % STATES];
-                if (host_read(reader, now, NULL) < 0)
-                        return;
-                levels_compute(first ? NULL : &h->states[(at + 1) % STATES], now);
+        pthread_mutex_lock(&h->lock);
+        unsigned levels = h->closely ? h->config.levels : LEVEL_BIT(LEVEL_SYSTEM);
+        pthread_mutex_unlock(&h->lock);
+        return levels;
+}
+
+/* Reads the host until other levels are wanted. False when it is time to end. */
+static bool watch(struct hostwatch *h, unsigned levels)
+{
+        struct host_config config = h->config;
+        struct host_view *view = NULL;
+        struct host *now;
+        bool go = true;
+        config.levels = levels;
+        if (host_view_open(&config, &view, NULL) < 0)
+                return false;
+        while (go && levels_wanted(h) == levels) {
+                if (host_view_tick(view, &now, NULL) < 0)
+                        break;
                 pthread_mutex_lock(&h->lock);
                 fill_panel(now, &h->panel);
                 h->filled = true;
                 pthread_mutex_unlock(&h->lock);
-                at++;
-                if (!rest(h))
-                        return;
+                go = rest(h);
         }
+        host_view_close(view);
+        return go;
 }
 
 static void *run(void *arg)
 {
         struct hostwatch *h = arg;
-        struct host_reader *reader = NULL;
-        struct host_config config = {.root = h->root, .levels = LEVELS_ALL};
-        if (host_open(&config, &reader, NULL) == 0)
-                watch(h, reader);
-        host_close(reader);
+        while (watch(h, levels_wanted(h)))
+                ;
         release(h);
         return NULL;
+}
+
+/* The thread may outlive config for a moment. */
+static bool keep_text(char **keep, const char **text)
+{
+        if (!*text)
+                return true;
+        *keep = strdup(*text);
+        *text = *keep;
+        return *keep != NULL;
+}
+
+static bool keep_options(struct hostwatch *h, const struct config *config)
+{
+        return host_options(config, &h->config, NULL) == 0 &&
+               keep_text(&h->texts[0], &h->config.root) &&
+               keep_text(&h->texts[1], &h->config.user) &&
+               keep_text(&h->texts[2], &h->config.job) &&
+               keep_text(&h->texts[3], &h->config.cgroup);
 }
 
 struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_ns)
@@ -139,7 +167,6 @@ struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_
         struct hostwatch *h = calloc(1, sizeof(*h));
         if (!h)
                 return NULL;
-        h->root = strdup(config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "");
         h->interval_ns = interval_ns;
         h->users = 2;
         pthread_mutex_init(&h->lock, NULL);
@@ -149,13 +176,22 @@ struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_
         pthread_cond_init(&h->wake, &attr);
         pthread_condattr_destroy(&attr);
         pthread_t thread;
-        if (!h->root || pthread_create(&thread, NULL, run, h) != 0) {
+        if (!keep_options(h, config) || pthread_create(&thread, NULL, run, h) != 0) {
                 h->users = 1;
                 release(h);
                 return NULL;
         }
         pthread_detach(thread);
         return h;
+}
+
+void hostwatch_look_closely(struct hostwatch *h, bool closely)
+{
+        pthread_mutex_lock(&h->lock);
+        if (h->closely != closely)
+                pthread_cond_broadcast(&h->wake);
+        h->closely = closely;
+        pthread_mutex_unlock(&h->lock);
 }
 
 bool hostwatch_take(struct hostwatch *h, struct host_panel *ret)

@@ -8,6 +8,8 @@ struct hostwatch;
 
 /* NULL when it cannot be started. What it needs of config is copied. */
 struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_ns);
+/* The whole machine is read always; every level, and so every process, only while this is on. */
+void hostwatch_look_closely(struct hostwatch *h, bool closely);
 /* Copies the newest figures. False while there are none. */
 bool hostwatch_take(struct hostwatch *h, struct host_panel *ret);
 /* Returns at once; a thread that still reads frees what there is. NULL is fine. */

@@ -276,6 +276,9 @@ static void call_doctor(struct top *t)
 static void draw(struct top *t)
 {
         call_doctor(t);
+        feed_want_processes(t->feed, t->ui.view == VIEW_JOB || t->ui.view == VIEW_FOCUS);
+        if (t->hostwatch)
+                hostwatch_look_closely(t->hostwatch, t->ui.view == VIEW_HOST);
         if (t->hostwatch)
                 t->has_host = hostwatch_take(t->hostwatch, &t->host);
         struct ui_data data = gather(t);
@@ -359,7 +362,6 @@ static int open_feed(struct top *t, struct err *err)
                            : HISTORY_DEFAULT,
         };
         int r = prepare_pipeline(config, true, &fc.pipeline, err);
-        fc.pipeline.processes = true;
         if (r == 0)
                 r = feed_open(&fc, &t->feed, err);
         /* The host of a capture or of an exporter elsewhere is not this one. */

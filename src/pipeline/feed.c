@@ -41,7 +41,7 @@ struct feed {
         struct history *history;
 
         /* Wishes, under the lock. */
-        bool stop, pause, reopen, wish_seek;
+        bool stop, pause, reopen, wish_seek, want_processes;
         int steps;
         int64_t seek_ns;
 
@@ -257,6 +257,15 @@ void feed_set_speed(struct feed *f, double speed)
         pthread_mutex_unlock(&f->lock);
 }
 
+void feed_want_processes(struct feed *f, bool want)
+{
+        pthread_mutex_lock(&f->lock);
+        f->want_processes = want;
+        if (f->pipeline)
+                pipeline_want_processes(f->pipeline, want);
+        pthread_mutex_unlock(&f->lock);
+}
+
 void feed_set_interval(struct feed *f, int64_t ns)
 {
         pthread_mutex_lock(&f->lock);
@@ -439,6 +448,8 @@ static int open_pipeline(struct feed *f, struct err *err)
         f->asked_mono_ns = 0;
         f->pipeline = p;
         f->begun = false;
+        if (p)
+                pipeline_want_processes(p, f->want_processes);
         pthread_mutex_unlock(&f->lock);
         return r;
 }

@@ -58,5 +58,7 @@ void feed_step(struct feed *f, int by);
 /* To the first frame at or after a time from the beginning. False when the source cannot. */
 bool feed_seek(struct feed *f, int64_t position_ns);
 void feed_set_speed(struct feed *f, double speed);
+/* Frames tell who uses the GPUs from now on, or do not: it costs something. */
+void feed_want_processes(struct feed *f, bool want);
 /* Opens a live source anew with another interval, which its floor may raise. */
 void feed_set_interval(struct feed *f, int64_t ns);

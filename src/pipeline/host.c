@@ -3,6 +3,7 @@
 #include "compute/levels.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct host_view {
         struct host_reader *reader;
@@ -66,4 +67,28 @@ void host_view_join(struct host *h, const struct frame *frame)
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
 {
         return host_levels_of(v->reader, pid);
+}
+
+static size_t find_gpu(const struct host *h, const char *label)
+{
+        size_t i = 0;
+        while (i < h->n_gpus && strcmp(h->gpus[i], label) != 0)
+                i++;
+        return i;
+}
+
+void host_view_join_processes(const struct host_view *v, struct host *h, const struct frame *frame)
+{
+        for (size_t i = 0; i < frame->processes.n; i++) {
+                const struct process *p = &frame->processes.list[i];
+                size_t gpu = find_gpu(h, p->gpu);
+                /* What the whole device does stands for the system level already. */
+                unsigned levels =
+                    host_view_levels_of(v, p->pid) & ~LEVEL_BIT((unsigned)LEVEL_SYSTEM);
+                if (gpu < h->n_gpus)
+                        levels_add_process(h, levels, gpu,
+                                           (struct level_gpu){.util = p->sm_util,
+                                                              .band = p->mem_util,
+                                                              .memory = p->gpu_memory});
+        }
 }

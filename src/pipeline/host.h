@@ -16,5 +16,7 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err);
  * processes do comes on top with levels_add_process and host_view_levels_of.
  */
 void host_view_join(struct host *h, const struct frame *frame);
+/* Adds what the frame's processes do on those GPUs to the levels they belong to. */
+void host_view_join_processes(const struct host_view *v, struct host *h, const struct frame *frame);
 /* As host_levels_of. */
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid);

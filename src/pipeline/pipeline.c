@@ -5,6 +5,7 @@
 #include "translate/translate.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct pipeline {
@@ -13,7 +14,8 @@ struct pipeline {
         struct registry registry;
         struct binding binding;
         struct compute compute;
-        struct process_join *join; /* NULL when nobody asks for processes */
+        struct process_join *join; /* made when processes are first asked for */
+        atomic_bool want_processes;
         struct frame frame;
         size_t cap;   /* of frame.rows */
         size_t known; /* entities whose selection is decided */
@@ -34,8 +36,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 pipeline_close(p);
                 return r;
         }
-        if (config->processes && config->ops->processes)
-                process_join_open(p->config.source.root, &p->join); /* else they stay unknown */
+        atomic_init(&p->want_processes, config->processes);
         *ret = p;
         return 0;
 }
@@ -121,6 +122,19 @@ static int nothing_selected(const struct pipeline *p, struct err *err)
         return r;
 }
 
+/* Where the host cannot be read they stay unknown. */
+static void add_processes(struct pipeline *p)
+{
+        const struct source_ops *ops = p->config.ops;
+        p->frame.knows_processes = false;
+        p->frame.processes = (struct process_list){0};
+        if (!ops->processes || !atomic_load(&p->want_processes))
+                return;
+        if (!p->join && process_join_open(p->config.source.root, &p->join) < 0)
+                return;
+        process_join_fill(p->join, ops, p->source, &p->frame);
+}
+
 static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)
 {
         struct frame *f = &p->frame;
@@ -143,8 +157,7 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         sort_rows(f);
         if (p->ticks == 0 && f->n == 0 && batch->n > 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
-        if (p->join)
-                process_join_fill(p->join, p->config.ops, p->source, f);
+        add_processes(p);
         p->ticks++;
         return 0;
 }
@@ -172,6 +185,11 @@ void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)
 {
         return select_unmatched(&p->config.selection, buf, size);
+}
+
+void pipeline_want_processes(struct pipeline *p, bool want)
+{
+        atomic_store(&p->want_processes, want);
 }
 
 bool pipeline_is_live(const struct pipeline *p)

@@ -40,5 +40,7 @@ bool pipeline_is_capture(const struct pipeline *p);
 int64_t pipeline_interval_ns(const struct pipeline *p);
 /* "replay", "nvml", …: the source's name. */
 const char *pipeline_source_name(const struct pipeline *p);
+/* Whether frames tell who uses the GPUs, from the next one on; safe from another thread. */
+void pipeline_want_processes(struct pipeline *p, bool want);
 /* Ends a waiting pipeline_next; safe from another thread. */
 void pipeline_interrupt(struct pipeline *p);
