@@ -365,7 +365,7 @@ static int open_feed(struct top *t, struct err *err)
         if (r == 0)
                 r = feed_open(&fc, &t->feed, err);
         /* The host of a capture or of an exporter elsewhere is not this one. */
-        if (r == 0 && fc.pipeline.ops->local)
+        if (r == 0 && (fc.pipeline.ops->local || config_flag(config, OPT_HOST)))
                 t->hostwatch =
                     hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS));
         return r;
