@@ -162,12 +162,13 @@ static bool keep_options(struct hostwatch *h, const struct config *config)
                keep_text(&h->texts[3], &h->config.cgroup);
 }
 
-struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_ns)
+struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_ns, bool closely)
 {
         struct hostwatch *h = calloc(1, sizeof(*h));
         if (!h)
                 return NULL;
         h->interval_ns = interval_ns;
+        h->closely = closely;
         h->users = 2;
         pthread_mutex_init(&h->lock, NULL);
         pthread_condattr_t attr;

@@ -7,7 +7,7 @@
 struct hostwatch;
 
 /* NULL when it cannot be started. What it needs of config is copied. */
-struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_ns);
+struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_ns, bool closely);
 /* The whole machine is read always; every level, and so every process, only while this is on. */
 void hostwatch_look_closely(struct hostwatch *h, bool closely);
 /* Copies the newest figures. False while there are none. */

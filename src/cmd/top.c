@@ -367,7 +367,8 @@ static int open_feed(struct top *t, struct err *err)
         /* The host of a capture or of an exporter elsewhere is not this one. */
         if (r == 0 && (fc.pipeline.ops->local || config_flag(config, OPT_HOST)))
                 t->hostwatch =
-                    hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS));
+                    hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS),
+                                    t->ui.view == VIEW_HOST);
         return r;
 }
 
