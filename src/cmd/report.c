@@ -13,6 +13,8 @@
 struct report {
         struct input in;
         struct summary summary;
+        struct traces traces;
+        bool curves; /* the format shows them */
 };
 
 static int choose_phases(const struct config *config, struct report *r, struct err *err)
@@ -34,12 +36,18 @@ static bool as_recorded(const struct config *config)
                !config_is_set(config, OPT_GPUS);
 }
 
+static int add(struct report *r, const struct frame *f)
+{
+        int code = summary_add(&r->summary, f);
+        return code == 0 && r->curves ? traces_add(&r->traces, f) : code;
+}
+
 static int add_session(struct report *r, struct err *err)
 {
         const struct frame *f;
         int got, code = 0;
         while (code == 0 && (got = session_next(r->in.session, &f, err)) > 0)
-                code = summary_add(&r->summary, f);
+                code = add(r, f);
         if (code < 0)
                 return err_set(err, code, "out of memory");
         return got;
@@ -59,7 +67,7 @@ static int add_pipeline(const struct config *config, struct report *r, struct er
                 if (!r->in.session)
                         snprintf(r->in.facts.source, sizeof(r->in.facts.source), "%s",
                                  f->provenance);
-                code = summary_add(&r->summary, f);
+                code = add(r, f);
                 if (code < 0)
                         err_set(err, code, "out of memory");
         }
@@ -86,6 +94,8 @@ static int summarise(const struct config *config, struct report *r, struct err *
             config_number(config, OPT_TAG_CPU), config_number(config, OPT_TAG_MEMORY),
             config_number(config, OPT_TAG_GPU), config_number(config, OPT_TAG_GPU_MEMORY)};
         bool only = config_is_set(config, OPT_PHASE);
+        const char *format = config_text(config, OPT_FORMAT);
+        r->curves = format && strcmp(format, "html") == 0;
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
@@ -125,9 +135,11 @@ static int present(const struct config *config, struct report *r, struct strbuf 
                 report_json(&r->in.facts, &r->summary, program_version, out);
         } else if (strcmp(format, "resource-summary") == 0) {
                 report_resource_summary(&r->in.facts, &r->summary, out);
+        } else if (strcmp(format, "html") == 0) {
+                report_html(&r->in.facts, &r->summary, &r->traces, out);
         } else {
                 err_set(err, ERR_USAGE, "a report cannot be written as %s", format);
-                return err_hint(err, "choose text, json or resource-summary");
+                return err_hint(err, "choose text, json, html or resource-summary");
         }
         return write_out(config, out, err);
 }
@@ -135,6 +147,7 @@ static int present(const struct config *config, struct report *r, struct strbuf 
 static void finish(struct report *r)
 {
         summary_finish(&r->summary);
+        traces_finish(&r->traces);
         input_finish(&r->in);
 }
 

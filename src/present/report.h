@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "model/summary.h"
+#include "model/trace.h"
 
 /* What ran, what was found, per GPU and per phase. Fits 100 columns. */
 void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out);
@@ -10,6 +11,9 @@ void report_text(const struct run_facts *facts, const struct summary *s, struct 
 void report_short(const struct summary *s, struct strbuf *out);
 /* Everything, in SI units. docs/JSON.md describes it. */
 void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
+                 struct strbuf *out);
+/* One self-contained file with curves; the phases are the summary's. */
+void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
                  struct strbuf *out);
 /* The keys that existing sweeps read, one decimal. */
 void report_resource_summary(const struct run_facts *facts, const struct summary *s,

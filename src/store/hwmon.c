@@ -124,7 +124,7 @@ static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
                 return false;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;
-        *ret_ns = (int64_t)mktime(&tm) * NS_PER_S + clock_from_seconds(rest);
+        *ret_ns = clock_from_seconds((double)mktime(&tm) + rest);
         return true;
 }
 

@@ -120,7 +120,7 @@ static int make_tables(struct session *s, struct err *err)
         struct strbuf sql = {0};
         session_schema(&sql);
         int r = db_exec(
-            &s->db, "PRAGMA page_size=2048;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;", err);
+            &s->db, "PRAGMA page_size=4096;PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;", err);
         if (r == 0)
                 r = db_exec(&s->db, strbuf_str(&sql), err);
         strbuf_finish(&sql);

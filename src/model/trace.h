@@ -1,0 +1,48 @@
+/* A run as curves: each metric of each GPU in a bounded number of points, however long it is. */
+#pragma once
+
+#include "model/frame.h"
+
+#define TRACE_POINTS 1024
+
+/* The metrics worth a curve. */
+#define TRACE_METRICS(TRACE)                                                                       \
+        TRACE(REAL_UTIL)                                                                           \
+        TRACE(SM_ACTIVE)                                                                           \
+        TRACE(TENSOR_ACTIVE)                                                                       \
+        TRACE(DRAM_ACTIVE)                                                                         \
+        TRACE(GPU_UTIL)                                                                            \
+        TRACE(FB_USED)                                                                             \
+        TRACE(PCIE_RX)                                                                             \
+        TRACE(POWER)
+
+enum trace_metric {
+#define TRACE(id) TRACE_##id,
+        TRACE_METRICS(TRACE)
+#undef TRACE
+            TRACE_COUNT
+};
+
+enum metric trace_metric(enum trace_metric t);
+
+struct trace_point {
+        float sum, max;
+        uint32_t n;
+};
+
+struct trace_gpu {
+        struct entity who;
+        struct trace_point points[TRACE_COUNT][TRACE_POINTS];
+};
+
+/* A point is the mean of width_ns; when the run outgrows the points, two become one. */
+struct traces {
+        int64_t start_ns, width_ns, end_ns;
+        bool started;
+        size_t n;
+        struct trace_gpu **gpus;
+};
+
+void traces_finish(struct traces *t);
+/* 0 or -ENOMEM. */
+int traces_add(struct traces *t, const struct frame *f);

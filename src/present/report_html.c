@@ -1,0 +1,397 @@
+/* The report as one file: tables, and curves drawn as SVG with phases as bands. No network. */
+#include "base/clock.h"
+#include "present/format.h"
+#include "present/json.h"
+#include "present/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define WIDTH 960
+#define HEIGHT 150
+#define LEFT 64
+#define RIGHT 12
+#define TOP 22
+#define BOTTOM 22
+#define PLOT_W (WIDTH - LEFT - RIGHT)
+#define PLOT_H (HEIGHT - TOP - BOTTOM)
+
+static const char style[] =
+    "body{font:14px/1.45 system-ui,sans-serif;margin:24px auto;max-width:1000px;padding:0 12px;"
+    "color:#1b1f24;background:#fff}h1{font-size:20px}h2{font-size:16px;margin:28px 0 8px}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:3px 10px;"
+    "text-align:right;white-space:nowrap;border-bottom:1px solid "
+    "#e4e7eb}td:first-child,th:first-child{text-align:left}"
+    ".finding{border-left:4px solid #c2410c;background:#fff7ed;padding:10px 14px}"
+    ".facts{color:#57606a}svg{display:block;margin:6px 0;max-width:100%}svg text{font-size:11px;"
+    "fill:#57606a}.name{font-weight:600;fill:#1b1f24}.band{fill:#64748b;fill-opacity:.08}"
+    ".band:nth-child(even){fill-opacity:.16}.axis{stroke:#cbd5e1}.cross{stroke:#1b1f24;"
+    "stroke-dasharray:2 3}#tip{position:fixed;pointer-events:none;background:#1b1f24;color:#fff;"
+    "padding:4px 8px;border-radius:4px;font-size:12px;white-space:pre;display:none}"
+    ".scroll{overflow-x:auto}@media print{#tip{display:none}svg,table{break-inside:avoid}}";
+
+static const char *const colours[] = {"#2563eb", "#c2410c", "#15803d", "#7c3aed",
+                                      "#0e7490", "#be185d", "#a16207", "#475569"};
+
+/* The curves are drawn already; this only tells the numbers under the pointer. */
+static const char script[] =
+    "const tip=document.getElementById('tip');"
+    "for(const svg of document.querySelectorAll('svg[data-m]')){"
+    "const c=R.charts[svg.dataset.m],x=svg.querySelector('.cross');"
+    "svg.addEventListener('mousemove',e=>{const b=svg.getBoundingClientRect(),"
+    "f=((e.clientX-b.left)/b.width*R.w-R.l)/R.pw;if(f<0||f>1){tip.style.display='none';return}"
+    "const t=f*R.seconds,i=Math.floor(t/R.step);let s=t.toFixed(1)+' s';"
+    "const p=R.phases.filter(p=>p[1]<=t&&t<=p[2]).map(p=>p[0]);if(p.length)s+='  '+p.join(' > ');"
+    "for(const g of c.gpus){const v=g.v[i];s+='\\nGPU '+g.gpu+'  '+(v==null?'--':"
+    "(v*c.scale).toPrecision(4)+' '+c.unit)}tip.textContent=s;tip.style.display='block';"
+    "tip.style.left=Math.min(e.clientX+14,innerWidth-tip.offsetWidth-8)+'px';"
+    "tip.style.top=(e.clientY+14)+'px';const px=R.l+f*R.pw;x.setAttribute('x1',px);"
+    "x.setAttribute('x2',px);x.style.display=''});"
+    "svg.addEventListener('mouseleave',()=>{tip.style.display='none';x.style.display='none'})}";
+
+static void put_text(struct strbuf *out, const char *s)
+{
+        for (; *s; s++) {
+                if (*s == '<')
+                        strbuf_puts(out, "&lt;");
+                else if (*s == '>')
+                        strbuf_puts(out, "&gt;");
+                else if (*s == '&')
+                        strbuf_puts(out, "&amp;");
+                else if (*s == '"')
+                        strbuf_puts(out, "&quot;");
+                else
+                        strbuf_putc(out, *s);
+        }
+}
+
+/* How a metric is drawn: its axis in this unit. A top of 0 is found from the data. */
+struct axis {
+        double scale, top;
+        const char *unit;
+};
+
+static struct axis axis_of(enum metric metric)
+{
+        switch (metric_info(metric)->unit) {
+        case UNIT_RATIO:
+                return (struct axis){100, 100, "%"};
+        case UNIT_SCORE:
+                return (struct axis){1, 100, ""};
+        case UNIT_BYTES:
+                return (struct axis){1 / 1073741824.0, 0, "GiB"};
+        case UNIT_BYTES_PER_S:
+                return (struct axis){1e-9, 0, "GB/s"};
+        case UNIT_WATTS:
+                return (struct axis){1, 0, "W"};
+        case UNIT_JOULES:
+        case UNIT_CELSIUS:
+        case UNIT_HERTZ:
+        case UNIT_COUNT:
+        case UNIT_PER_S:
+        case UNIT_NUMBER:
+        case UNIT_FLAG:
+        case UNIT_BITS:
+                break;
+        }
+        return (struct axis){1, 0, ""};
+}
+
+/* 1, 2 or 5 times a power of ten, at least v. */
+static double round_up(double v)
+{
+        if (!(v > 0))
+                return 1;
+        double base = pow(10, floor(log10(v)));
+        return v <= base ? base : v <= 2 * base ? 2 * base : v <= 5 * base ? 5 * base : 10 * base;
+}
+
+static double seconds_of(const struct traces *t)
+{
+        return MAX(clock_to_seconds(t->end_ns - t->start_ns), 1e-3);
+}
+
+static double largest(const struct traces *t, enum trace_metric m)
+{
+        double most = 0;
+        for (size_t i = 0; i < t->n; i++) {
+                for (size_t k = 0; k < TRACE_POINTS; k++) {
+                        const struct trace_point *p = &t->gpus[i]->points[m][k];
+                        most = p->n > 0 ? MAX(most, (double)p->sum / p->n) : most;
+                }
+        }
+        return most;
+}
+
+static double x_of(const struct traces *t, double seconds)
+{
+        double f = seconds / seconds_of(t);
+        return LEFT + PLOT_W * MIN(MAX(f, 0), 1);
+}
+
+#define LETTER_PX 6.2 /* of the small type, on average */
+
+/* As much of the name as fits the band. */
+static void put_band_name(struct strbuf *out, const char *name, double from, double width)
+{
+        char cut[PHASE_NAME_MAX];
+        int letters = (int)((width - 6) / LETTER_PX);
+        if (letters < 4)
+                return;
+        snprintf(cut, sizeof(cut), "%.*s", letters, name);
+        strbuf_putf(out, "<text x=%.1f y=%d>", from + 3, TOP + 12);
+        put_text(out, cut);
+        strbuf_puts(out, "</text>");
+}
+
+static void put_bands(struct strbuf *out, const struct summary *s, const struct traces *t,
+                      bool names)
+{
+        strbuf_puts(out, "<g>");
+        for (size_t i = 0; i < s->n_phases; i++) {
+                const struct phase *p = &s->phases[i];
+                double from = x_of(t, clock_to_seconds(p->begin_ns - t->start_ns));
+                double to = x_of(t, clock_to_seconds(p->end_ns - t->start_ns));
+                if (to - from < 0.2)
+                        continue;
+                strbuf_putf(out, "<rect class=band x=%.1f y=%d width=%.1f height=%d><title>", from,
+                            TOP, to - from, PLOT_H);
+                put_text(out, p->name);
+                strbuf_puts(out, "</title></rect>");
+        }
+        strbuf_puts(out, "</g>");
+        for (size_t i = 0; names && i < s->n_phases; i++) {
+                const struct phase *p = &s->phases[i];
+                double from = x_of(t, clock_to_seconds(p->begin_ns - t->start_ns));
+                double to = x_of(t, clock_to_seconds(p->end_ns - t->start_ns));
+                put_band_name(out, p->name, from, to - from);
+        }
+}
+
+static void put_axes(struct strbuf *out, const struct traces *t, double top, const char *unit)
+{
+        double step = round_up(seconds_of(t) / 8);
+        for (int i = 0; i <= 2; i++) {
+                double y = TOP + PLOT_H * (1 - i / 2.0);
+                strbuf_putf(out,
+                            "<line class=axis x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f "
+                            "text-anchor=end>%g %s</text>",
+                            LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, top * i / 2, unit);
+        }
+        for (double at = 0; at <= seconds_of(t); at += step)
+                strbuf_putf(out, "<text x=%.1f y=%d text-anchor=middle>%g s</text>", x_of(t, at),
+                            HEIGHT - 6, at);
+}
+
+/* A gap in the data is a gap in the curve. */
+static void put_curve(struct strbuf *out, const struct traces *t, const struct trace_point *points,
+                      const struct axis *axis, double top, const char *colour)
+{
+        bool pen = false;
+        double width = clock_to_seconds(t->width_ns);
+        size_t gap = 0, last = (size_t)(seconds_of(t) / width) + 1;
+        strbuf_puts(out, "<path fill=none stroke-width=1.3 stroke=\"");
+        strbuf_putf(out, "%s\" d=\"", colour);
+        for (size_t i = 0; i < TRACE_POINTS && i <= last; i++) {
+                if (points[i].n == 0) {
+                        /* Points are finer than ticks at first. */
+                        pen = pen && ++gap < 40;
+                        continue;
+                }
+                double v = (double)points[i].sum / points[i].n * axis->scale;
+                double y = TOP + PLOT_H * (1 - MIN(v / top, 1));
+                strbuf_putf(out, "%c%.1f %.1f", pen ? 'L' : 'M', x_of(t, ((double)i + 0.5) * width),
+                            y);
+                pen = true;
+                gap = 0;
+        }
+        strbuf_puts(out, "\"/>");
+}
+
+static bool has_data(const struct traces *t, enum trace_metric m)
+{
+        for (size_t i = 0; i < t->n; i++) {
+                for (size_t k = 0; k < TRACE_POINTS; k++) {
+                        if (t->gpus[i]->points[m][k].n > 0)
+                                return true;
+                }
+        }
+        return false;
+}
+
+static void put_chart(struct strbuf *out, const struct summary *s, const struct traces *t,
+                      enum trace_metric m)
+{
+        struct axis axis = axis_of(trace_metric(m));
+        double top = axis.top > 0 ? axis.top : round_up(largest(t, m) * axis.scale);
+        strbuf_putf(out,
+                    "<svg data-m=%s viewBox=\"0 0 %d %d\" role=img><text class=name x=%d y=14>",
+                    metric_info(trace_metric(m))->name, WIDTH, HEIGHT, LEFT);
+        put_text(out, metric_info(trace_metric(m))->name);
+        strbuf_puts(out, "</text>");
+        put_bands(out, s, t, m == 0);
+        put_axes(out, t, top, axis.unit);
+        for (size_t i = 0; i < t->n; i++)
+                put_curve(out, t, t->gpus[i]->points[m], &axis, top,
+                          colours[i % ARRAY_LEN(colours)]);
+        strbuf_putf(out, "<line class=cross y1=%d y2=%d style=\"display:none\" /></svg>\n", TOP,
+                    HEIGHT - BOTTOM);
+}
+
+static void put_legend(struct strbuf *out, const struct traces *t)
+{
+        strbuf_puts(out, "<p>");
+        for (size_t i = 0; i < t->n; i++) {
+                strbuf_putf(out, "<span style=\"color:%s\">&#9632;</span> GPU ",
+                            colours[i % ARRAY_LEN(colours)]);
+                put_text(out, t->gpus[i]->who.label);
+                strbuf_puts(out, " &nbsp; ");
+        }
+        strbuf_puts(out, "Phases are shaded; point at a curve for its numbers.</p>\n");
+}
+
+/* ---- the numbers behind the curves ---- */
+
+static void put_points(struct strbuf *out, const struct traces *t, const struct trace_gpu *g,
+                       enum trace_metric m)
+{
+        size_t last = (size_t)((t->end_ns - t->start_ns) / t->width_ns);
+        float held = 0;
+        size_t age = 100;
+        strbuf_puts(out, "{\"gpu\":");
+        json_put_string(out, g->who.label);
+        strbuf_puts(out, ",\"v\":[");
+        for (size_t i = 0; i <= last && i < TRACE_POINTS; i++) {
+                const struct trace_point *p = &g->points[m][i];
+                held = p->n > 0 ? p->sum / (float)p->n : held;
+                age = p->n > 0 ? 0 : age + 1;
+                if (age < 40)
+                        strbuf_putf(out, "%s%.4g", i ? "," : "", (double)held);
+                else
+                        strbuf_puts(out, i ? ",null" : "null");
+        }
+        strbuf_puts(out, "]}");
+}
+
+/* "</script>" inside a name must not end the script. */
+static void put_script_string(struct strbuf *out, const char *s)
+{
+        struct strbuf text = {0};
+        json_put_string(&text, s);
+        for (size_t i = 0; i < text.len; i++) {
+                if (text.s[i] == '<')
+                        strbuf_puts(out, "\\u003c");
+                else
+                        strbuf_putc(out, text.s[i]);
+        }
+        strbuf_finish(&text);
+}
+
+static void put_data(struct strbuf *out, const struct summary *s, const struct traces *t)
+{
+        bool first = true;
+        strbuf_putf(out, "<script>const R={w:%d,l:%d,pw:%d,seconds:%.6g,step:%.6g,phases:[", WIDTH,
+                    LEFT, PLOT_W, seconds_of(t), clock_to_seconds(t->width_ns));
+        for (size_t i = 0; i < s->n_phases; i++) {
+                strbuf_puts(out, i ? ",[" : "[");
+                put_script_string(out, s->phases[i].name);
+                strbuf_putf(out, ",%.3f,%.3f]",
+                            clock_to_seconds(s->phases[i].begin_ns - t->start_ns),
+                            clock_to_seconds(s->phases[i].end_ns - t->start_ns));
+        }
+        strbuf_puts(out, "],charts:{");
+        for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
+                struct axis axis = axis_of(trace_metric(m));
+                if (!has_data(t, m))
+                        continue;
+                strbuf_putf(out, "%s%s:{unit:\"%s\",scale:%.10g,gpus:[", first ? "" : ",",
+                            metric_info(trace_metric(m))->name, axis.unit, axis.scale);
+                first = false;
+                for (size_t i = 0; i < t->n; i++) {
+                        strbuf_puts(out, i ? "," : "");
+                        put_points(out, t, t->gpus[i], m);
+                }
+                strbuf_puts(out, "]}");
+        }
+        strbuf_putf(out, "}};\n%s</script>\n", script);
+}
+
+/* ---- tables ---- */
+
+static void put_phase_table(struct strbuf *out, const struct summary *s)
+{
+        static const enum metric columns[] = {
+            METRIC_REAL_UTIL,   METRIC_GPU_UTIL, METRIC_SM_ACTIVE, METRIC_TENSOR_ACTIVE,
+            METRIC_DRAM_ACTIVE, METRIC_PCIE_RX,  METRIC_POWER};
+        strbuf_puts(out, "<div class=scroll><table><tr><th>phase<th>GPU<th>seconds");
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+                strbuf_putf(out, "<th>%s", metric_info(columns[i])->name);
+        strbuf_puts(out, "<th>energy<th>tag</tr>\n");
+        for (size_t i = s->n > 1 ? 1 : 0; i < s->n; i++) {
+                const struct scope *scope = &s->scopes[i];
+                for (size_t k = 0; k < scope->n; k++) {
+                        const struct gpu_summary *g = scope->gpus[k];
+                        char number[FORMAT_MAX];
+                        strbuf_puts(out, "<tr><td>");
+                        put_text(out, scope->name[0] ? scope->name : "the run");
+                        strbuf_puts(out, "<td>");
+                        put_text(out, g->who.label);
+                        strbuf_putf(out, "<td>%.1f", scope->seconds);
+                        for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
+                                format_with_unit(number, sizeof(number), columns[c],
+                                                 spread_mean(&g->m[columns[c]]));
+                                strbuf_putf(out, "<td>%s", number);
+                        }
+                        format_with_unit(number, sizeof(number), METRIC_ENERGY,
+                                         g->has_energy ? value_ok(g->energy_j)
+                                                       : value_missing(STATE_NONE));
+                        strbuf_putf(out, "<td>%s<td>%s</tr>\n", number,
+                                    scope->n_tags ? tag_name(scope->tags[0].tag) : "");
+                }
+        }
+        strbuf_puts(out, "</table></div>\n");
+}
+
+static void put_finding(struct strbuf *out, const struct summary *s)
+{
+        struct strbuf text = {0};
+        strbuf_puts(out, "<p class=finding>");
+        if (s->has_finding)
+                report_finding(s, &s->finding, &text);
+        else
+                strbuf_puts(&text, "No GPU was recorded, so there is nothing to find");
+        put_text(out, strbuf_str(&text));
+        strbuf_puts(out, "</p>\n");
+        strbuf_finish(&text);
+}
+
+void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
+                 struct strbuf *out)
+{
+        struct strbuf text = {0};
+        const char *title = facts->command[0] ? facts->command : facts->input;
+        strbuf_puts(out, "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
+                         "content=\"width=device-width\"><title>");
+        put_text(out, title);
+        strbuf_putf(out, "</title><style>%s</style>\n<h1>", style);
+        put_text(out, title);
+        strbuf_puts(out, "</h1>\n");
+        put_finding(out, s);
+        if (t->n > 0) {
+                strbuf_puts(out, "<h2>curves</h2>\n");
+                put_legend(out, t);
+                for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
+                        if (has_data(t, m))
+                                put_chart(out, s, t, m);
+                }
+        }
+        strbuf_puts(out, "<h2>phases</h2>\n");
+        put_phase_table(out, s);
+        strbuf_puts(out, "<h2>everything</h2>\n<pre class=scroll>");
+        report_text(facts, s, &text);
+        put_text(out, strbuf_str(&text));
+        strbuf_puts(out, "</pre>\n<div id=tip></div>\n");
+        put_data(out, s, t);
+        strbuf_puts(out, "</html>\n");
+        strbuf_finish(&text);
+}

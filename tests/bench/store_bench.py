@@ -1,0 +1,67 @@
+"""Measures sessions: bytes per value, rows per second, the cost of recording, a day's report.
+
+    store_bench.py BUILD
+"""
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOUR = (ROOT / "data" / "h200-tour.csv").read_text().splitlines()
+GPUS = 8
+
+
+def capture(path, ticks, interval):
+    """So many ticks of eight GPUs, each at another place of the tour."""
+    rows = [line.split(",", 2)[2] for line in TOUR[1:]]
+    start = 1794726548.0
+    with open(path, "w", buffering=1 << 20) as out:
+        out.write(TOUR[0] + "\n")
+        for t in range(ticks):
+            stamp = f"{start + t * interval:.2f}"
+            out.write("".join(f"{stamp},{g},{rows[(t + g * 37) % len(rows)]}\n" for g in range(GPUS)))
+
+
+def cpu(program, *args):
+    """Runs it; gives seconds on the clock, seconds of CPU, and peak memory in MiB."""
+    code = "import resource,subprocess,sys;subprocess.run(sys.argv[1:],check=True,stdout=subprocess.DEVNULL);" \
+           "u=resource.getrusage(resource.RUSAGE_CHILDREN);print(u.ru_utime+u.ru_stime,u.ru_maxrss/1024)"
+    started = time.monotonic()
+    out = subprocess.run([sys.executable, "-c", code, str(program), *map(str, args)], check=True, capture_output=True, text=True).stdout
+    used, memory = map(float, out.split()[-2:])
+    return time.monotonic() - started, used, memory
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]) / "assay"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        capture(folder / "tour.csv", len(TOUR) - 1, 0.1)
+        _, used, _ = cpu(program, "record", "-q", "--source", folder / "tour.csv", "-o", folder / "tour.assay")
+        _, plain, _ = cpu(program, "export", "timestamp", "--source", folder / "tour.csv")
+        db = sqlite3.connect(folder / "tour.assay")
+        values = db.execute("select count(*) from samples where value is not null").fetchone()[0]
+        db.close()
+        size = (folder / "tour.assay").stat().st_size
+        rows = (len(TOUR) - 1) * GPUS
+        print(f"tour, 10 Hz x {GPUS} GPUs: {size / values:.2f} bytes a value ({values} values, {size} bytes; at most 2)")
+        print(f"written as fast as read: {rows / max(used, 1e-9):.0f} rows a second of CPU")
+        print(f"the same without a session: {plain:.3f} s of CPU, with one {used:.3f} s")
+
+        seconds = 20
+        _, live, _ = cpu(program, "record", "-q", "--speed", "1", "--duration", seconds, "--source", folder / "tour.csv", "-o", folder / "live.assay")
+        _, idle, _ = cpu(program, "export", "timestamp", "--speed", "1", "--count", seconds * 10, "--source", folder / "tour.csv")
+        print(f"recording live: {100 * (live - idle) / seconds:.2f} % of a core beyond sampling (at most 1)")
+
+        capture(folder / "day.csv", 86400, 1)
+        wall, used, _ = cpu(program, "record", "-q", "--source", folder / "day.csv", "-o", folder / "day.assay")
+        print(f"24 h x {GPUS} GPUs x 1 Hz: {(folder / 'day.assay').stat().st_size / 1e6:.0f} MB, written in {wall:.1f} s ({used:.1f} s of CPU)")
+        runs = [cpu(program, "report", folder / "day.assay") for _ in range(3)]
+        print(f"its report: {min(r[0] for r in runs):.2f} s, {min(r[1] for r in runs):.2f} s of CPU, {max(r[2] for r in runs):.0f} MiB (at most 1 s, 64 MB)")
+
+
+if __name__ == "__main__":
+    main()
