@@ -84,6 +84,7 @@ static struct axis axis_of(enum metric metric)
                 return (struct axis){1e-9, 0, "GB/s"};
         case UNIT_WATTS:
                 return (struct axis){1, 0, "W"};
+        case UNIT_SECONDS:
         case UNIT_JOULES:
         case UNIT_CELSIUS:
         case UNIT_HERTZ:
