@@ -303,7 +303,7 @@ static int run(const struct config *config)
                 target = choose_target(config, c->out, &err);
                 r = target ? input_open(&c->in, config->args[1], &err) : err.code;
         }
-        if (r == 0)
+        if (r == 0 && target)
                 r = convert(c, target, &err);
         finish(c);
         return r < 0 ? complain(&err) : EXIT_FINE;

@@ -158,10 +158,11 @@ static int run(const struct config *config)
         struct report *r = calloc(1, sizeof(*r));
         int code = 0;
         if (!r)
-                code = err_set(&err, -ENOMEM, "out of memory");
-        else if (config->n_args != 2)
-                code = err_set(&err, ERR_USAGE, "a report is about one file"),
+                return EXIT_FAILED;
+        if (config->n_args != 2) {
+                code = err_set(&err, ERR_USAGE, "a report is about one file");
                 err_hint(&err, "write 'assay report run.assay'");
+        }
         if (code == 0)
                 code = input_open(&r->in, config->args[1], &err);
         if (code == 0)
@@ -170,8 +171,7 @@ static int run(const struct config *config)
                 code = summarise(config, r, &err);
         if (code == 0)
                 code = present(config, r, &out, &err);
-        if (r)
-                finish(r);
+        finish(r);
         free(r);
         strbuf_finish(&out);
         return code < 0 ? complain(&err) : EXIT_FINE;

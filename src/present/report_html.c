@@ -179,9 +179,9 @@ static void put_axes(struct strbuf *out, const struct traces *t, double top, con
                             "text-anchor=end>%g %s</text>",
                             LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, top * i / 2, unit);
         }
-        for (double at = 0; at <= seconds_of(t); at += step)
-                strbuf_putf(out, "<text x=%.1f y=%d text-anchor=middle>%g s</text>", x_of(t, at),
-                            HEIGHT - 6, at);
+        for (int i = 0; i * step <= seconds_of(t); i++)
+                strbuf_putf(out, "<text x=%.1f y=%d text-anchor=middle>%g s</text>",
+                            x_of(t, i * step), HEIGHT - 6, i * step);
 }
 
 /* A gap in the data is a gap in the curve. */

@@ -14,44 +14,44 @@
 /* The columns dcgmi dmon has for what we know: its name, our metric, our value × scale. */
 static const struct {
         const char *name, *unit;
-        enum metric metric;
         double scale;
+        enum metric metric;
         int decimals;
 } columns[] = {
-    {"SMCLK", "", METRIC_SM_CLOCK, 1e-6, 0},
-    {"MMCLK", "", METRIC_MEM_CLOCK, 1e-6, 0},
-    {"MMTMP", "C", METRIC_MEM_TEMP, 1, 0},
-    {"TMPTR", "C", METRIC_GPU_TEMP, 1, 0},
-    {"POWER", "W", METRIC_POWER, 1, 3},
-    {"TOTEC", "mJ", METRIC_ENERGY, 1000, 0},
-    {"RPCTR", "#", METRIC_PCIE_REPLAY, 1, 0},
-    {"GPUTL", "", METRIC_GPU_UTIL, 100, 0},
-    {"MCUTL", "", METRIC_MEM_COPY_UTIL, 100, 0},
-    {"FBTTL", "", METRIC_FB_TOTAL, 1 / 1048576.0, 0},
-    {"FBFRE", "", METRIC_FB_FREE, 1 / 1048576.0, 0},
-    {"FBUSD", "", METRIC_FB_USED, 1 / 1048576.0, 0},
-    {"FBRSV", "", METRIC_FB_RESERVED, 1 / 1048576.0, 0},
-    {"GRACT", "", METRIC_GR_ACTIVE, 1, 3},
-    {"SMACT", "", METRIC_SM_ACTIVE, 1, 3},
-    {"SMOCC", "", METRIC_SM_OCCUPANCY, 1, 3},
-    {"TENSO", "", METRIC_TENSOR_ACTIVE, 1, 3},
-    {"DRAMA", "", METRIC_DRAM_ACTIVE, 1, 3},
-    {"FP64A", "", METRIC_FP64_ACTIVE, 1, 3},
-    {"FP32A", "", METRIC_FP32_ACTIVE, 1, 3},
-    {"FP16A", "", METRIC_FP16_ACTIVE, 1, 3},
-    {"INTAC", "", METRIC_INT_ACTIVE, 1, 3},
-    {"TIMMA", "", METRIC_TENSOR_IMMA_ACTIVE, 1, 3},
-    {"THMMA", "", METRIC_TENSOR_HMMA_ACTIVE, 1, 3},
-    {"TDFMA", "", METRIC_TENSOR_DFMA_ACTIVE, 1, 3},
-    {"PCITX", "", METRIC_PCIE_TX, 1, 0},
-    {"PCIRX", "", METRIC_PCIE_RX, 1, 0},
-    {"NVLTX", "", METRIC_NVLINK_TX, 1, 0},
-    {"NVLRX", "", METRIC_NVLINK_RX, 1, 0},
-    {"XIDER", "", METRIC_XID_LAST, 1, 0},
-    {"URMPS", "", METRIC_REMAPPED_UNCORRECTABLE, 1, 0},
-    {"CRMPS", "", METRIC_REMAPPED_CORRECTABLE, 1, 0},
-    {"RRF", "", METRIC_REMAP_FAILURE, 1, 0},
-    {"RRP", "", METRIC_REMAP_PENDING, 1, 0},
+    {"SMCLK", "", 1e-6, METRIC_SM_CLOCK, 0},
+    {"MMCLK", "", 1e-6, METRIC_MEM_CLOCK, 0},
+    {"MMTMP", "C", 1, METRIC_MEM_TEMP, 0},
+    {"TMPTR", "C", 1, METRIC_GPU_TEMP, 0},
+    {"POWER", "W", 1, METRIC_POWER, 3},
+    {"TOTEC", "mJ", 1000, METRIC_ENERGY, 0},
+    {"RPCTR", "#", 1, METRIC_PCIE_REPLAY, 0},
+    {"GPUTL", "", 100, METRIC_GPU_UTIL, 0},
+    {"MCUTL", "", 100, METRIC_MEM_COPY_UTIL, 0},
+    {"FBTTL", "", 1 / 1048576.0, METRIC_FB_TOTAL, 0},
+    {"FBFRE", "", 1 / 1048576.0, METRIC_FB_FREE, 0},
+    {"FBUSD", "", 1 / 1048576.0, METRIC_FB_USED, 0},
+    {"FBRSV", "", 1 / 1048576.0, METRIC_FB_RESERVED, 0},
+    {"GRACT", "", 1, METRIC_GR_ACTIVE, 3},
+    {"SMACT", "", 1, METRIC_SM_ACTIVE, 3},
+    {"SMOCC", "", 1, METRIC_SM_OCCUPANCY, 3},
+    {"TENSO", "", 1, METRIC_TENSOR_ACTIVE, 3},
+    {"DRAMA", "", 1, METRIC_DRAM_ACTIVE, 3},
+    {"FP64A", "", 1, METRIC_FP64_ACTIVE, 3},
+    {"FP32A", "", 1, METRIC_FP32_ACTIVE, 3},
+    {"FP16A", "", 1, METRIC_FP16_ACTIVE, 3},
+    {"INTAC", "", 1, METRIC_INT_ACTIVE, 3},
+    {"TIMMA", "", 1, METRIC_TENSOR_IMMA_ACTIVE, 3},
+    {"THMMA", "", 1, METRIC_TENSOR_HMMA_ACTIVE, 3},
+    {"TDFMA", "", 1, METRIC_TENSOR_DFMA_ACTIVE, 3},
+    {"PCITX", "", 1, METRIC_PCIE_TX, 0},
+    {"PCIRX", "", 1, METRIC_PCIE_RX, 0},
+    {"NVLTX", "", 1, METRIC_NVLINK_TX, 0},
+    {"NVLRX", "", 1, METRIC_NVLINK_RX, 0},
+    {"XIDER", "", 1, METRIC_XID_LAST, 0},
+    {"URMPS", "", 1, METRIC_REMAPPED_UNCORRECTABLE, 0},
+    {"CRMPS", "", 1, METRIC_REMAPPED_CORRECTABLE, 0},
+    {"RRF", "", 1, METRIC_REMAP_FAILURE, 0},
+    {"RRP", "", 1, METRIC_REMAP_PENDING, 0},
 };
 
 #define CELL_WIDTH 22 /* the widest number and a gap */
@@ -123,8 +123,8 @@ static void put_time(struct strbuf *out, int64_t ns)
 }
 
 struct smi_field {
-        enum metric metric;
         double scale;
+        enum metric metric;
         int decimals;
 };
 
@@ -139,14 +139,14 @@ static void put_field(struct strbuf *out, const struct sample *s, struct smi_fie
 
 static void put_query(struct strbuf *out, const struct frame *f, const struct sample *s)
 {
-        static const struct smi_field fields[] = {{METRIC_GPU_UTIL, 100, 0},
-                                                  {METRIC_MEM_COPY_UTIL, 100, 0},
-                                                  {METRIC_FB_USED, 1 / 1048576.0, 0},
-                                                  {METRIC_FB_TOTAL, 1 / 1048576.0, 0},
-                                                  {METRIC_POWER, 1, 2},
-                                                  {METRIC_GPU_TEMP, 1, 0},
-                                                  {METRIC_SM_CLOCK, 1e-6, 0},
-                                                  {METRIC_MEM_CLOCK, 1e-6, 0}};
+        static const struct smi_field fields[] = {{100, METRIC_GPU_UTIL, 0},
+                                                  {100, METRIC_MEM_COPY_UTIL, 0},
+                                                  {1 / 1048576.0, METRIC_FB_USED, 0},
+                                                  {1 / 1048576.0, METRIC_FB_TOTAL, 0},
+                                                  {1, METRIC_POWER, 2},
+                                                  {1, METRIC_GPU_TEMP, 0},
+                                                  {1e-6, METRIC_SM_CLOCK, 0},
+                                                  {1e-6, METRIC_MEM_CLOCK, 0}};
         put_time(out, f->wall_ns);
         for (size_t i = 0; i < ARRAY_LEN(fields); i++)
                 put_field(out, s, fields[i]);
@@ -156,15 +156,15 @@ static void put_query(struct strbuf *out, const struct frame *f, const struct sa
 static void put_dmon(struct strbuf *out, const struct sample *s)
 {
         static const struct smi_field fields[] = {
-            {METRIC_FB_USED, 1 / 1048576.0, 0},
-            {METRIC_BAR1_USED, 1 / 1048576.0, 0},
-            {METRIC_COUNT, 0, 0}, /* ccpm: protected memory, which nobody measures */
-            {METRIC_GPU_UTIL, 100, 0},
-            {METRIC_MEM_COPY_UTIL, 100, 0},
-            {METRIC_ENC_UTIL, 100, 0},
-            {METRIC_DEC_UTIL, 100, 0},
-            {METRIC_JPG_UTIL, 100, 0},
-            {METRIC_OFA_UTIL, 100, 0}};
+            {1 / 1048576.0, METRIC_FB_USED, 0},
+            {1 / 1048576.0, METRIC_BAR1_USED, 0},
+            {0, METRIC_COUNT, 0}, /* ccpm: protected memory, which nobody measures */
+            {100, METRIC_GPU_UTIL, 0},
+            {100, METRIC_MEM_COPY_UTIL, 0},
+            {100, METRIC_ENC_UTIL, 0},
+            {100, METRIC_DEC_UTIL, 0},
+            {100, METRIC_JPG_UTIL, 0},
+            {100, METRIC_OFA_UTIL, 0}};
         strbuf_putf(out, "%5d ", s->who->index >= 0 ? s->who->index : (int)s->who->slot);
         for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
                 struct value v = fields[i].metric == METRIC_COUNT ? value_missing(STATE_NONE)
