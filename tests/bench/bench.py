@@ -3,6 +3,7 @@
     bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml; all without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
+import os
 import pathlib
 import statistics
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
+ASSAY = pathlib.Path(os.environ.get("ASSAY", BUILD / "assay"))
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOUR = ROOT / "tests/fixtures/tour/h200-tour.dmon.txt"
@@ -52,7 +54,7 @@ def bench_replay(tmp):
     make_capture(path, 300_000_000)
     mb = path.stat().st_size / 1e6
     print(f"replay of a capture to CSV with all columns: {mb:.0f} MB, 8 GPUs")
-    seconds, rss = median([BUILD / "assay", "export", "all", "--source", path])
+    seconds, rss = median([ASSAY, "export", "all", "--source", path])
     line("assay export all", f"{mb / seconds:.0f} MB/s", "at least 150")
     line("  its memory", f"{rss:.1f} MB", "at most 16")
     part = tmp / "part.txt"
@@ -72,7 +74,7 @@ def bench_exposition(tmp):
         with open(path, "w") as out:
             subprocess.run([sys.executable, HERE / "gen_exposition.py", "4000", str(scrapes)], stdout=out, check=True)
         mb = path.stat().st_size / 1e6
-        seconds, rss = median([BUILD / "assay", "export", "all", "--source", path])
+        seconds, rss = median([ASSAY, "export", "all", "--source", path])
         line(f"assay export all, scrapes: {scrapes}, {mb:.0f} MB", f"{mb / seconds:.0f} MB/s", "at least 300")
         line("  its memory", f"{rss:.1f} MB")
         line("floor: read and look for newlines", f"{mb / floor(path):.0f} MB/s")
@@ -82,7 +84,7 @@ def bench_start(_tmp):
     print("starting: assay once on a small capture, beyond starting an empty program")
     small = ROOT / "tests/fixtures/dcgm/dmon-8gpu.txt"
     empty, _ = median([BUILD / "tests/empty"], times=101)
-    ours, _ = median([BUILD / "assay", "once", "--source", small], times=101)
+    ours, _ = median([ASSAY, "once", "--source", small], times=101)
     line("assay once", f"{ours * 1e3:.2f} ms")
     line("an empty program", f"{empty * 1e3:.2f} ms")
     line("  the difference", f"{(ours - empty) * 1e3:.2f} ms", "at most 5")
@@ -101,7 +103,7 @@ def bench_nvml(_tmp):
         print("  no NVIDIA GPU with GPM here, skipping")
         return
     sys.stdout.flush()
-    subprocess.run([sys.executable, HERE / "nvml.py", BUILD / "assay", BUILD / "tests/nvml_floor"], check=True)
+    subprocess.run([sys.executable, HERE / "nvml.py", ASSAY, BUILD / "tests/nvml_floor"], check=True)
 
 
 def bench_top(_tmp):
@@ -109,8 +111,13 @@ def bench_top(_tmp):
     subprocess.run([sys.executable, HERE / "bench_top.py", BUILD, "30"], check=True)
 
 
+def bench_store(_tmp):
+    print("sessions: bytes a value (at most 2), rows a second, cost of recording (at most 1 %), a report of a day")
+    subprocess.run([sys.executable, HERE / "store_bench.py", ASSAY.parent], check=True)
+
+
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
-           "nvml": bench_nvml, "host": bench_host}
+           "store": bench_store, "nvml": bench_nvml, "host": bench_host}
 
 
 def main():
