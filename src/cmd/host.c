@@ -68,6 +68,12 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
         return host_view_open(&hc, ret, err);
 }
 
+bool host_does_alone(const struct config *config, int r)
+{
+        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
+               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
+}
+
 bool shows_host(const struct config *config)
 {
         return config_flag(config, OPT_HOST) || !config_is_set(config, OPT_SOURCE);

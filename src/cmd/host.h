@@ -8,6 +8,8 @@
 int host_options(const struct config *config, struct host_config *ret, struct err *err);
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
+/* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
+bool host_does_alone(const struct config *config, int r);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host
  * says nothing about it unless it is asked for. */
 bool shows_host(const struct config *config);

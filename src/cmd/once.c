@@ -102,13 +102,6 @@ static int add_host(const struct config *config, struct host_view *view, int64_t
         return 0;
 }
 
-/* No GPU source, and none was asked for: the host is shown alone. */
-static bool may_be_alone(const struct config *config, int r)
-{
-        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
-               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
-}
-
 /* Fills out with the GPUs, the host, or both. */
 static int write_all(const struct config *config, struct host_view *view, struct pipeline **p,
                      struct strbuf *out, struct err *err)
@@ -123,7 +116,7 @@ static int write_all(const struct config *config, struct host_view *view, struct
                 r = seek_start(config, *p, &frame, err);
         if (r > 0 && frame)
                 r = write_frame(config, frame, out, err);
-        if (view && (r == 0 || may_be_alone(config, r)))
+        if (view && (r == 0 || host_does_alone(config, r)))
                 r = add_host(config, view, begun, frame, out, err);
         return r;
 }

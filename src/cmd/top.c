@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cmd/checkup.h"
 #include "cmd/command.h"
+#include "cmd/host.h"
 #include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
 #include "pipeline/feed.h"
@@ -449,13 +450,19 @@ static int run(const struct config *config)
                 r = open_feed(&t, &err);
         if (r == 0)
                 r = await_first(&t, &err);
+        bool alone = host_does_alone(config, r);
+        if (alone) {
+                t.ui.view = VIEW_HOST;
+                ui_log(&t.ui, clock_wall_ns(), INK_WARN, "%s", err.msg);
+                r = 0;
+        }
         if (r == 0)
                 r = open_screen(&t, &err);
         if (r == 0) {
                 fit(&t);
                 draw(&t);
                 loop(&t);
-                if (t.status.state == FEED_FAILED && !t.frame) {
+                if (t.status.state == FEED_FAILED && !t.frame && !alone) {
                         err = t.status.err;
                         r = err.code;
                 }
