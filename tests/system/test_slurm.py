@@ -17,7 +17,9 @@ NEEDED = ("munged", "slurmctld", "slurmd", "srun", "scancel")
 missing = [name for name in NEEDED if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}"),
-              pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root")]
+              pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root"),
+              pytest.mark.skipif(not any(os.scandir("/sys/fs/cgroup")) if os.path.isdir("/sys/fs/cgroup") else True,
+                                 reason="slurmd does not start without a cgroup file system")]
 
 COMMON = """
 ClusterName=assay
