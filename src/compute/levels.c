@@ -99,13 +99,13 @@ static void compute_cores(const struct host *before, struct host *now)
         double busy = 0;
         for (size_t i = 0; i < now->n_cores; i++) {
                 struct host_core *c = &now->cores[i];
-                double total =
-                    before && i < before->n_cores ? c->total_s - before->cores[i].total_s : 0;
-                if (!(c->total_s > 0) || !(total > 0)) {
+                const struct host_core *b =
+                    before && i < before->n_cores ? &before->cores[i] : NULL;
+                if (!b || !(c->total_s > 0) || !(c->total_s > b->total_s)) {
                         c->util = value_missing(c->total_s > 0 ? STATE_BLANK : STATE_NONE);
                         continue;
                 }
-                double v = (c->busy_s - before->cores[i].busy_s) / total;
+                double v = (c->busy_s - b->busy_s) / (c->total_s - b->total_s);
                 c->util = value_ok(v < 0 ? 0 : v > 1 ? 1 : v);
                 if (!value_there(least) || c->util.v < least.v)
                         least = c->util;

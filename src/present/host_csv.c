@@ -9,32 +9,32 @@
 struct host_column {
         const char *name;
         enum figure figure;
-        double scale;
         unsigned decimals;
+        double scale;
 };
 
 static const struct host_column columns[] = {
-    {"memory", FIGURE_MEMORY, 1 / GIB, 6},
-    {"io_read", FIGURE_READ, 1, 0},
-    {"io_write", FIGURE_WRITE, 1, 0},
-    {"io_read_count", FIGURE_READ_COUNT, 1, 2},
-    {"io_write_count", FIGURE_WRITE_COUNT, 1, 2},
-    {"processes", FIGURE_PROCESSES, 1, 0},
-    {"threads", FIGURE_THREADS, 1, 0},
-    {"cpu_cores", FIGURE_CPU, 1, 3},
-    {"cpus", FIGURE_CPUS, 1, 2},
-    {"cpu_time", FIGURE_CPU_TIME, 1, 3},
-    {"memory_limit", FIGURE_MEMORY_LIMIT, 1 / GIB, 6},
-    {"memory_peak", FIGURE_MEMORY_PEAK, 1 / GIB, 6},
-    {"rss", FIGURE_RSS, 1 / GIB, 6},
-    {"pss", FIGURE_PSS, 1 / GIB, 6},
-    {"uss", FIGURE_USS, 1 / GIB, 6},
-    {"io_read_total", FIGURE_READ_TOTAL, 1, 0},
-    {"io_write_total", FIGURE_WRITE_TOTAL, 1, 0},
-    {"io_read_count_total", FIGURE_READ_COUNT_TOTAL, 1, 0},
-    {"io_write_count_total", FIGURE_WRITE_COUNT_TOTAL, 1, 0},
-    {"io_read_chars_total", FIGURE_READ_CHARS_TOTAL, 1, 0},
-    {"io_write_chars_total", FIGURE_WRITE_CHARS_TOTAL, 1, 0},
+    {"memory", FIGURE_MEMORY, 6, 1 / GIB},
+    {"io_read", FIGURE_READ, 0, 1},
+    {"io_write", FIGURE_WRITE, 0, 1},
+    {"io_read_count", FIGURE_READ_COUNT, 2, 1},
+    {"io_write_count", FIGURE_WRITE_COUNT, 2, 1},
+    {"processes", FIGURE_PROCESSES, 0, 1},
+    {"threads", FIGURE_THREADS, 0, 1},
+    {"cpu_cores", FIGURE_CPU, 3, 1},
+    {"cpus", FIGURE_CPUS, 2, 1},
+    {"cpu_time", FIGURE_CPU_TIME, 3, 1},
+    {"memory_limit", FIGURE_MEMORY_LIMIT, 6, 1 / GIB},
+    {"memory_peak", FIGURE_MEMORY_PEAK, 6, 1 / GIB},
+    {"rss", FIGURE_RSS, 6, 1 / GIB},
+    {"pss", FIGURE_PSS, 6, 1 / GIB},
+    {"uss", FIGURE_USS, 6, 1 / GIB},
+    {"io_read_total", FIGURE_READ_TOTAL, 0, 1},
+    {"io_write_total", FIGURE_WRITE_TOTAL, 0, 1},
+    {"io_read_count_total", FIGURE_READ_COUNT_TOTAL, 0, 1},
+    {"io_write_count_total", FIGURE_WRITE_COUNT_TOTAL, 0, 1},
+    {"io_read_chars_total", FIGURE_READ_CHARS_TOTAL, 0, 1},
+    {"io_write_chars_total", FIGURE_WRITE_CHARS_TOTAL, 0, 1},
 };
 
 static const char *const gpu_columns[] = {"gpu_util", "gpu_band", "gpu_mem"};

@@ -146,13 +146,11 @@ struct io_sum {
 /* A device-mapper or loop device passes its I/O on to a disk that is listed too. */
 static bool is_disk(int root, uint64_t device)
 {
-        char path[96];
+        char path[96], disk[128];
         snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", (unsigned)(device >> 32),
                  (unsigned)device);
-        if (!files_exist(root, path))
-                return true;
-        strcat(path, "/device");
-        return files_exist(root, path);
+        snprintf(disk, sizeof(disk), "%s/device", path);
+        return !files_exist(root, path) || files_exist(root, disk);
 }
 
 static void add_io(const struct cgroup_io *io, void *arg)

@@ -160,8 +160,9 @@ static void offer(struct pss *p, const struct scan_process **chosen, const struc
 
 static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
 {
-        const struct scan_process *chosen[BATCH];
+        const struct scan_process *chosen[BATCH] = {0};
         size_t place = 0;
+        p->n = 0;
         for (struct scan_process *q; (q = scanner_each(scanner, &place));) {
                 if ((q->levels & levels) && q->rss_pages > 0 && estimate(q) <= PSS_WALK_MAX_NS &&
                     (q->pss_at_ns == 0 || mono_ns - q->pss_at_ns >= AGAIN_NS))

@@ -21,7 +21,7 @@ static void put_path(char path[32], int32_t pid, const char *name)
         while (n > 0)
                 path[at++] = digits[--n];
         path[at++] = '/';
-        strcpy(path + at, name);
+        memccpy(path + at, name, '\0', 32 - at);
 }
 
 static ssize_t read_kept(struct scanner *s, int32_t pid, const char *name, int *fd, char *buf,
