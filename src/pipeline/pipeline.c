@@ -36,7 +36,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 pipeline_close(p);
                 return r;
         }
-        atomic_init(&p->want_processes, config->processes);
+        atomic_init(&p->want_processes, false);
         *ret = p;
         return 0;
 }

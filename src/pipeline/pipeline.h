@@ -13,7 +13,6 @@ struct pipeline_config {
         struct source_config source;
         struct compute_options compute;
         struct selection selection;
-        bool processes; /* also tell who uses the GPUs */
 };
 
 struct pipeline;

@@ -24,8 +24,8 @@ static int refuse(struct err *err, const char *location, const char *why)
 {
         err_set(err, ERR_NO_SOURCE, "cannot replay '%s': %s", location, why);
         return err_hint(err,
-                        "point --source at a file that 'dcgmi dmon', nvidia-smi, dcgm-exporter "
-                        "or 'assay export' wrote");
+                        "give a file that 'dcgmi dmon', nvidia-smi, dcgm-exporter or assay wrote: "
+                        "--source FILE, or the FILE of report and convert");
 }
 
 static int open_file(const char *location, struct err *err)
