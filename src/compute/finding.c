@@ -125,6 +125,7 @@ static struct shares shares_of(const struct gpu_summary *g)
 #define IO_NONE 0.1  /* and at most so many is nobody */
 #define CORE_LO 0.85 /* cores: one thread that never rests, and little beside it */
 #define CORE_HI 1.3
+#define CORE_SOME 0.4 /* cores: more than a process that mostly sleeps */
 #define CPUS_BUSY 0.7 /* of the CPUs that may be used */
 
 static enum wait wait_of(const struct level_summary *l)
@@ -137,7 +138,9 @@ static enum wait wait_of(const struct level_summary *l)
                 return WAIT_CPU;
         if (cpu.v >= CORE_LO && cpu.v <= CORE_HI)
                 return WAIT_ONE_CORE;
-        return value_there(io) && io.v >= IO_WAIT ? WAIT_IO : WAIT_OTHER;
+        if (value_there(io) && io.v >= IO_WAIT)
+                return WAIT_IO;
+        return cpu.v >= CORE_SOME ? WAIT_SOME : WAIT_OTHER;
 }
 
 static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gpu)

@@ -109,6 +109,7 @@ enum wait {
         WAIT_ONE_CORE, /* one core's worth of work, where more could be had */
         WAIT_CPU,      /* most of the CPUs that may be used */
         WAIT_IO,       /* storage */
+        WAIT_SOME,     /* some cores, for which there is no simple reason */
         WAIT_OTHER,    /* none of them: something sleeps */
 };
 

@@ -117,9 +117,12 @@ int traces_add(struct traces *t, const struct frame *f)
 
 void traces_add_level(struct traces *t, const struct host *host, enum level level)
 {
+        const struct value *f = host->levels[level].f;
         start(t, host->wall_ns);
         size_t at = place_of(t, host->wall_ns);
         t->end_ns = MAX(host->wall_ns, t->end_ns);
+        if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
+                return; /* the last has ended */
         for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
-                add(&t->level[k][at], host->levels[level].f[trace_figure((enum trace_figure)k)]);
+                add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);
 }

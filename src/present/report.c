@@ -67,8 +67,12 @@ static void put_command(struct strbuf *out, const struct run_facts *f)
 }
 
 /* Without a GPU the level is what there is to tell. */
-static void put_level_alone(struct strbuf *out, const struct summary *s)
+void report_finding_or_level(const struct summary *s, struct strbuf *out)
 {
+        if (s->has_finding) {
+                report_finding(s, &s->finding, out);
+                return;
+        }
         strbuf_puts(out, "no GPU was recorded");
         if (s->scopes[0].level.cpu.n == 0) {
                 strbuf_puts(out, ", so there is nothing to find");
@@ -94,10 +98,7 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
         }
         put_ticks(out, f, s);
         strbuf_puts(out, "\nfinding\n  ");
-        if (s->has_finding)
-                report_finding(s, &s->finding, out);
-        else
-                put_level_alone(out, s);
+        report_finding_or_level(s, out);
         strbuf_puts(out, "\n");
 }
 

@@ -30,5 +30,7 @@ void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUM
 /* "process 1234 (python): 8 CPUs, at most 64.0G of memory". No newline. */
 void report_level_title(const struct summary *s, struct strbuf *out);
 
+/* The finding, or what there is to say without a GPU. No newline. */
+void report_finding_or_level(const struct summary *s, struct strbuf *out);
 /* One sentence: what held the GPU back, and the evidence. No newline. */
 void report_finding(const struct summary *s, const struct hold_back *h, struct strbuf *out);

@@ -47,6 +47,7 @@ static void put_host(struct strbuf *out, const struct level_summary *l, const st
                 break;
         case WAIT_CPU:
         case WAIT_IO:
+        case WAIT_SOME:
         case WAIT_OTHER:
                 strbuf_putf(out, ", %.1f of %g cores busy", cores, l->cpus.v);
                 break;
@@ -112,6 +113,7 @@ static const char *starved(enum wait wait)
                 return "neither CPUs nor storage are busy: it waits for something else, such as "
                        "the "
                        "network or a lock";
+        case WAIT_SOME:
         case WAIT_UNKNOWN:
                 break;
         }

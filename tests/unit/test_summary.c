@@ -326,7 +326,7 @@ static void what_a_gpu_waits_for(void **state UNUSED)
             {"all workers busy", 7.5, 0, WAIT_CPU, true},
             {"storage", 0.2, 1.5, WAIT_IO, false},
             {"a sleep", 0.1, 0, WAIT_OTHER, true},
-            {"three of eight cores are no limit", 3, 0, WAIT_OTHER, true},
+            {"three of eight cores are no simple reason", 3, 0, WAIT_SOME, true},
         };
         const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
         const struct tick busy = {.gr = 0.9, .sm = 0.8, .workload = WORKLOAD_TENSOR};
