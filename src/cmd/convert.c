@@ -183,7 +183,8 @@ static void take_fact(void *arg, const char *key, const char *value)
 
 static int begin_session(struct conversion *c, struct err *err)
 {
-        int r = session_create(c->out, SESSION_START_FIRST, &c->session, err);
+        int64_t start = c->in.session ? session_start_ns(c->in.session) : SESSION_START_FIRST;
+        int r = session_create(c->out, start, &c->session, err);
         if (r < 0)
                 return r;
         if (c->in.session)
