@@ -177,7 +177,7 @@ def test_a_cpu_hog_is_cpu_bound(assay, busy):
     if share >= 0.7:
         assert "cpu-bound" in said
     text = assay("report", path).stdout
-    assert "may use 1 CPUs" in text and "s of CPU time" in text and "of 1 cores busy" in text
+    assert "may use 1 CPU and" in text and "s of CPU time" in text and "of 1 core busy" in text
 
 
 def test_a_memory_hog_is_memory_bound(program, assay, tmp_path):
