@@ -176,7 +176,10 @@ static int put_partitions(struct source *s, size_t i, const struct entity_key *w
                                          .index = whole->index,
                                          .gi = (int32_t)p,
                                          .ci = -1,
-                                         .flat = -1};
+                                         .flat = -1,
+                                         .vendor = gpu->brand,
+                                         .ordinal = gpu->ordinal + (int32_t)p,
+                                         .ordinals = 1};
                 struct raw *cells = batcher_add(&s->batcher, &key);
                 double busy;
                 if (!cells)
@@ -201,6 +204,9 @@ static int put_gpu(struct source *s, size_t i, int64_t now_ns)
                                  .gi = -1,
                                  .ci = -1,
                                  .flat = -1,
+                                 .vendor = gpu->brand,
+                                 .ordinal = gpu->ordinal,
+                                 .ordinals = gpu->ordinals,
                                  .uuid = gpu->uuid,
                                  .uuid_len = strlen(gpu->uuid)};
         struct raw *cells = batcher_add(&s->batcher, &key);
@@ -251,6 +257,7 @@ static int drm_open(const struct source_config *config, struct source **ret, str
                 drm_close(s);
                 return r;
         }
+        drm_number_gpus(config->root, s->gpus, s->n);
         s->due_ns = s->read_ns + MIN(SETTLE_NS, s->poll_ns);
         *ret = s;
         return 0;
@@ -302,8 +309,8 @@ static void drm_trouble(const struct source *s, struct source_trouble *ret)
                 by_clients |= gpu->kind != DRM_KIND_AMDGPU;
                 if (gpu->table_result != GM_FINE && !ret->notice[0])
                         snprintf(ret->notice, sizeof(ret->notice),
-                                 "GPU %zu: gpu_metrics cannot be used, %s; its values are missing",
-                                 i, gm_result_text(gpu->table_result));
+                                 "%s: gpu_metrics cannot be used, %s; its values are missing",
+                                 gpu->pci, gm_result_text(gpu->table_result));
         }
         if (!ret->notice[0] && by_clients && s->scan.denied > 0)
                 snprintf(

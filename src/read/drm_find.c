@@ -234,6 +234,25 @@ static int compare(const void *a, const void *b)
         return strcmp(x->pci, y->pci);
 }
 
+bool drm_has_gpu(const char *root)
+{
+        char path[PATH_MAX], driver[32];
+        bool found = false;
+        snprintf(path, sizeof(path), "%s/sys/class/drm", root);
+        CLEANUP(closep) int folder = drm_open_folder(AT_FDCWD, path);
+        DIR *dir = folder < 0 ? NULL : fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
+        for (const struct dirent *e; dir && !found && (e = readdir(dir));) {
+                if (!is_node(e->d_name, "renderD"))
+                        continue;
+                snprintf(path, sizeof(path), "%.31s/device/driver", e->d_name);
+                link_name(folder, path, driver, sizeof(driver));
+                found = kind_of(driver) != DRM_KIND_OTHER || strcmp(driver, "nouveau") == 0;
+        }
+        if (dir)
+                closedir(dir);
+        return found;
+}
+
 int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *ret_n,
                   struct drm_passed *ret_passed)
 {

@@ -47,6 +47,8 @@ struct drm_gpu {
         char serial[32];
         char numa[8];       /* "0"; empty where memory has no nodes */
         char partition[16]; /* amdgpu: "SPX", "CPX"; empty where it cannot be divided */
+        enum vendor brand;
+        int32_t ordinal, ordinals; /* its numbers by the brand's own counting */
         uint16_t vendor, device;
         uint8_t revision;
         char path[1024]; /* of the device's folder, links resolved */
@@ -77,8 +79,13 @@ struct drm_passed {
 /* Finds GPUs below root, ordered by PCI address. 0 or a negative errno. */
 int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *ret_n,
                   struct drm_passed *ret_passed);
+/* Whether there is one of a vendor's own driver other than NVIDIA's. Cheap: only links are read. */
+bool drm_has_gpu(const char *root);
 /* Closes the folders. */
 void drm_forget_gpu(struct drm_gpu *gpu);
+
+/* Finds out how the vendors count: brand, ordinal, ordinals. */
+void drm_number_gpus(const char *root, struct drm_gpu *gpus, size_t n);
 
 /* 1 suspended, 0 awake, negative errno when the device is gone. Never wakes it. */
 int drm_is_suspended(const struct drm_gpu *gpu);
