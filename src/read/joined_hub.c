@@ -41,8 +41,8 @@ static void leave(struct joined_hub *hub)
 static bool keep_texts(struct joined_hub *hub)
 {
         struct source_config *c = &hub->config;
-        const char **texts[] = {&c->location,  &c->token_file, &c->dcgmi,
-                                &c->dcgm_host, &c->root,       &c->nvml_lib};
+        const char **texts[] = {&c->location, &c->token_file, &c->dcgmi,   &c->dcgm_host,
+                                &c->root,     &c->nvml_lib,   &c->rocm_lib};
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 if (!*texts[i])
                         continue;

@@ -43,7 +43,7 @@ struct joined_hub {
         unsigned users; /* the owner and the threads; the last one frees */
         bool stop, interrupted, want_processes;
         struct source_config config; /* its texts are copies */
-        char *texts[6];
+        char *texts[7];
         size_t n;
         struct joined_worker workers[BATCH_PARTS_MAX];
 };

@@ -113,7 +113,7 @@ def test_mi300x_node(once, tree):
     assert [r["identity"]["pci"] for r in rows] == [f"0000:{0x15 + 16 * i:02x}:00.0" for i in range(8)]
     for i, row in enumerate(rows):
         assert row["identity"]["model"] == "AMD Instinct MI300X OAM"
-        assert row["identity"]["serial"] == f"692251001{i}" and row["identity"]["mig_profile"] == "SPX"
+        assert row["identity"]["serial"] == f"692251001{i}" and row["identity"]["mig_profile"] == "SPX/NPS1"
         check(row, {
             "gpu_util": 0.5, "mem_copy_util": 0.41, "fb_used": GIB * (i + 1), "fb_total": 206141652992, "power": 612,
             "power_limit": 750, "energy": 1000, "gpu_temp": 55, "hotspot_temp": 55, "mem_temp": 49,
@@ -128,7 +128,7 @@ def test_mi300x_partitioned(once, tree):
     rows = once()
     assert [r["gpu"] for r in rows] == [f"{g}{p}" for g in "01" for p in ["", *[f"/{i}" for i in range(8)]]]
     assert [r["metrics"]["gpu_util"] for r in rows[1:9]] == pytest.approx([0.1 * (i + 1) for i in range(8)])
-    assert rows[1]["identity"]["mig_profile"] == "CPX" and rows[1]["metrics"]["power"] is None
+    assert rows[1]["identity"]["mig_profile"] == "CPX/NPS1" and rows[1]["metrics"]["power"] is None
     assert rows[0]["metrics"]["power"] == 612
 
 
@@ -443,12 +443,35 @@ def test_power_from_energy(program, tree):
     ({"ROCR_VISIBLE_DEVICES": "1,3"}, ["1", "3"]),
     ({"HIP_VISIBLE_DEVICES": "2"}, ["2"]),
     ({"ROCR_VISIBLE_DEVICES": "GPU-a1b2c3d4e5f60705"}, ["5"]),
-    ({"ZE_AFFINITY_MASK": "0"}, ["0"]),
+    ({"ROCR_VISIBLE_DEVICES": "GPU-A1B2C3D4E5F60705"}, ["5"]),
+    ({"ROCR_VISIBLE_DEVICES": "4,6,7", "HIP_VISIBLE_DEVICES": "1"}, ["6"]),
+    ({"ZE_AFFINITY_MASK": "0"}, list("01234567")),
+    ({"CUDA_VISIBLE_DEVICES": "3"}, list("01234567")),
+    ({"CUDA_VISIBLE_DEVICES": "3", "ROCR_VISIBLE_DEVICES": "2"}, ["2"]),
+    ({"SLURM_JOB_GPUS": "1"}, ["1"]),
     ({}, list("01234567")),
 ])
 def test_visibility(once, tree, env, shown):
     mi300x_node(tree)
     assert [r["gpu"] for r in once(env=env)] == shown
+
+
+def test_rocm_counts_by_its_nodes(once, tree):
+    """The compute driver's order is ROCm's, and it need not be that of PCI addresses."""
+    mi300x_node(tree, 3)
+    for i, pci in enumerate([None, "0000:35:00.0", "0000:15:00.0", "0000:25:00.0"]):
+        tree.compute_node(i, pci)
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "0"})] == ["2"]
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "1,2"})] == ["0", "1"]
+
+
+@pytest.mark.parametrize("with_nodes", [False, True])
+def test_rocm_counts_partitions(once, tree, with_nodes):
+    """Two GPUs in eight parts each are sixteen devices: number 9 is the second part of the second GPU."""
+    mi300x_node(tree, 2, "CPX", 8, "10;20;30;40;50;60;70;80")
+    for i in range(16 if with_nodes else 0):
+        tree.compute_node(i, f"0000:{'15' if i < 8 else '25'}:00.0", i % 8)
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "9"})] == ["1", "1/1"]
 
 
 def test_select_by_pci(once, tree):
