@@ -87,7 +87,7 @@ static int64_t due(const struct source *s)
         for (size_t i = 0; i < hub->n; i++) {
                 const struct joined_worker *w = &hub->workers[i];
                 if (!w->fresh && !w->late && !w->ended)
-                        return lead->published_ns + patience(s);
+                        return lead->fresh_ns + patience(s);
         }
         return 0;
 }

@@ -113,9 +113,11 @@ static int publish(struct joined_worker *w, const struct batch *batch, size_t n_
                 snprintf(w->provenance, sizeof(w->provenance), "%s", w->ops->provenance(w->source));
         if (w->ops->trouble)
                 w->ops->trouble(w->source, &w->trouble);
+        w->published_ns = clock_mono_ns();
+        if (!w->fresh)
+                w->fresh_ns = w->published_ns;
         w->fresh = true;
         w->late = false;
-        w->published_ns = clock_mono_ns();
         pthread_cond_broadcast(&w->hub->news);
         return 0;
 }

@@ -25,7 +25,8 @@ struct joined_worker {
         bool fresh;           /* what came last was not taken yet */
         bool late;            /* was waited for in vain, and has not published since */
         bool ended;           /* its thread is through */
-        int64_t published_ns; /* when it came; when the worker started before that */
+        int64_t fresh_ns;     /* since when there is something to take */
+        int64_t published_ns; /* when the last came; when the worker started before that */
         struct err err;       /* why it ended */
         char provenance[40];
         struct source_trouble trouble;
