@@ -34,6 +34,20 @@ void entity_set_text(struct entity *e, enum entity_text text, const char *s, siz
         e->text[text][n] = '\0';
 }
 
+const char *entity_noun(const struct entity *e)
+{
+        if (e->kind == ENTITY_GPU)
+                return "GPU";
+        /* A recording keeps the driver's name. */
+        return strncmp(e->text[ENTITY_TEXT_DRIVER], "amdgpu", 6) == 0 ? "part" : "MIG";
+}
+
+bool entity_same_gpu(const struct entity *a, const struct entity *b)
+{
+        return a->index >= 0 && a->index == b->index &&
+               strcmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]) == 0;
+}
+
 bool entity_same_place(const struct entity *a, const struct entity *b)
 {
         char *x, *y;

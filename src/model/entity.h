@@ -74,6 +74,10 @@ const char *entity_text_name(enum entity_text text);
 enum entity_text entity_text_find(const char *name, size_t len);
 /* Copies at most what fits; an over-long text is cut. */
 void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len);
+/* What people call its kind: "GPU", "MIG", and "part" for a partition of an AMD GPU. */
+const char *entity_noun(const struct entity *e);
+/* Whether two are a GPU and its slice, or slices of one. */
+bool entity_same_gpu(const struct entity *a, const struct entity *b);
 /* Whether two have the same PCI address; domains are written with four digits or eight. */
 bool entity_same_place(const struct entity *a, const struct entity *b);
 /* Order on screen and in files: host, GPU, GPU instance, compute instance. */

@@ -282,7 +282,7 @@ static size_t joined_processes(struct source *s, struct process *ret, size_t max
 {
         size_t n = 0;
         pthread_mutex_lock(&s->hub->lock);
-        s->hub->want_processes = true;
+        atomic_store(&s->hub->want_processes, true);
         for (size_t i = 0; i < s->hub->n; i++) {
                 const struct joined_worker *w = &s->hub->workers[i];
                 for (size_t k = 0; k < w->n_processes && n < max; k++) {

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "life/thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -84,9 +85,9 @@ struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
 }
 
 /* Asked on the worker's thread, as the source is not made for two. */
-static size_t ask_processes(struct joined_worker *w, bool wanted)
+static size_t ask_processes(struct joined_worker *w)
 {
-        if (!wanted || !w->ops->processes)
+        if (!atomic_load(&w->hub->want_processes) || !w->ops->processes)
                 return 0;
         if (!w->scratch)
                 w->scratch = calloc(JOINED_PROCESSES_MAX, sizeof(*w->scratch));
@@ -127,13 +128,11 @@ static int work(struct joined_worker *w, struct err *err)
 {
         struct joined_hub *hub = w->hub;
         struct batch batch;
-        bool wanted = false;
         int r;
         while ((r = w->ops->next(w->source, &batch, err)) > 0) {
-                size_t n_processes = ask_processes(w, wanted);
+                size_t n_processes = ask_processes(w);
                 pthread_mutex_lock(&hub->lock);
                 bool stop = hub->stop;
-                wanted = hub->want_processes;
                 if (!stop)
                         r = publish(w, &batch, n_processes);
                 pthread_mutex_unlock(&hub->lock);
@@ -186,10 +185,10 @@ int joined_hub_start(struct joined_hub *hub)
                 hub->users++;
                 w->published_ns = clock_mono_ns();
                 pthread_mutex_unlock(&hub->lock);
-                int r = pthread_create(&w->thread, NULL, run, w);
-                if (r != 0) {
+                int r = life_start_thread(run, w, &w->thread);
+                if (r < 0) {
                         leave(hub);
-                        return -r;
+                        return r;
                 }
                 w->started = true;
         }

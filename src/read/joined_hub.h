@@ -5,6 +5,7 @@
 #include "read/joined.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define JOINED_PROCESSES_MAX 1024
 
@@ -42,7 +43,8 @@ struct joined_hub {
         pthread_mutex_t lock;
         pthread_cond_t news;
         unsigned users; /* the owner and the threads; the last one frees */
-        bool stop, interrupted, want_processes;
+        bool stop, interrupted;
+        atomic_bool want_processes;
         struct source_config config; /* its texts are copies */
         char *texts[7];
         size_t n;

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "life/thread.h"
 #include "read/rocm_abi.h"
 
 #include <dlfcn.h>
@@ -264,7 +265,7 @@ struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n)
         for (size_t i = 0; ready && i < n; i++)
                 r->targets[i].gpu = gpus[i];
         r->users += ready;
-        if (ready && pthread_create(&r->thread, NULL, run, r) == 0)
+        if (ready && life_start_thread(run, r, &r->thread) == 0)
                 return r;
         r->users = 1;
         leave(r);

@@ -84,7 +84,7 @@ def test_rx7900(once, tree):
 def test_vega20(once, tree):
     tree.add("vega20")
     row, = once()
-    assert row["identity"]["model"] == "Radeon VII" and "uuid" not in row["identity"]
+    assert row["identity"]["model"] == "AMD Radeon VII" and "uuid" not in row["identity"]
     check(row, {
         "gpu_util": 0.12, "mem_copy_util": 0.03, "fb_used": GIB, "fb_total": 17163091968, "gtt_used": 0, "power": 31,
         "power_limit": 250, "energy": 100, "gpu_temp": 41, "hotspot_temp": 43, "mem_temp": 47, "sm_clock": 809e6,
@@ -135,7 +135,7 @@ def test_mi300x_partitioned(once, tree):
 def test_arc(once, tree):
     tree.add("arc")
     row, = once()
-    assert row["identity"]["model"] == "Arc A770" and row["identity"]["driver"] == "xe"
+    assert row["identity"]["model"] == "Intel Arc A770" and row["identity"]["driver"] == "xe"
     check(row, {
         "sm_clock": 2050e6, "sm_clock_max": 2400e6, "power_limit": 190, "energy": 5000, "power": 0, "gpu_temp": 63,
         "mem_temp": 70, "fb_total": 16 * GIB, "throttle_reasons": 0x4, "pcie_gen": 4, "pcie_width": 16,
@@ -147,7 +147,7 @@ def test_arc(once, tree):
 def test_tigerlake(once, tree):
     tree.add("tigerlake")
     row, = once()
-    assert row["identity"]["model"] == "Iris Xe Graphics" and "numa_node" not in row["identity"]
+    assert row["identity"]["model"] == "Intel Iris Xe Graphics" and "numa_node" not in row["identity"]
     check(row, {"sm_clock": 1100e6, "sm_clock_max": 1350e6, "throttle_reasons": 0, "power": None, "gpu_temp": None,
                 "fb_total": None, "pcie_gen": None})
 
@@ -513,7 +513,7 @@ def test_model_names(once, tree):
     """Without libdrm's list, pci.ids tells; without any list, the ids stand for the name."""
     tree.add("rx7900")
     (tree.root / "usr/share/libdrm/amdgpu.ids").unlink()
-    assert once()[0]["identity"]["model"] == "Radeon RX 7900 XT/7900 XTX"
+    assert once()[0]["identity"]["model"] == "AMD Radeon RX 7900 XT/7900 XTX"
     (tree.root / "usr/share/misc/pci.ids").unlink()
     assert once()[0]["identity"]["model"] == "PCI 1002:744c"
 
