@@ -16,7 +16,7 @@ void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *mem
 
 void drm_identify_amdgpu(struct drm_gpu *gpu)
 {
-        char id[32], compute[16], memory[16];
+        char id[32];
         ssize_t n = drm_read_text(gpu->dir, "unique_id", id, sizeof(id));
         if (n > 0 && strcmp(id, "0") != 0)
                 snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%s", id);
@@ -24,11 +24,17 @@ void drm_identify_amdgpu(struct drm_gpu *gpu)
                 gpu->model[0] = '\0';
         if (drm_read_text(gpu->dir, "serial_number", gpu->serial, sizeof(gpu->serial)) < 0)
                 gpu->serial[0] = '\0';
+}
+
+void drm_read_partition(struct drm_gpu *gpu)
+{
+        char compute[16], memory[16];
         if (drm_read_text(gpu->dir, "current_compute_partition", compute, sizeof(compute)) < 0)
                 compute[0] = '\0';
         if (drm_read_text(gpu->dir, "current_memory_partition", memory, sizeof(memory)) < 0)
                 memory[0] = '\0';
-        drm_set_partition(gpu, compute, memory);
+        if (compute[0] || memory[0])
+                drm_set_partition(gpu, compute, memory);
 }
 
 static void read_dpm(const struct drm_gpu *gpu, const char *name, struct raw *ret_now,

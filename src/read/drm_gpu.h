@@ -89,6 +89,9 @@ bool drm_has_gpu(const char *root);
 /* Closes the folders. */
 void drm_forget_gpu(struct drm_gpu *gpu);
 
+/* The place of one GPU in the compute driver's list of nodes, whose text is taken apart. False for
+ * a node that is none. */
+bool drm_parse_node(char *text, uint64_t *ret);
 /* Finds out how the vendors count: brand, ordinal, ordinals. */
 void drm_number_gpus(const char *root, struct drm_gpu *gpus, size_t n);
 
@@ -111,6 +114,8 @@ struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns);
 void drm_read_errors(const struct drm_gpu *gpu, struct raw *cells);
 /* Texts about a GPU that only amdgpu has. */
 void drm_identify_amdgpu(struct drm_gpu *gpu);
+/* How it is divided, which may change. Asks the hardware, so the GPU must be awake. */
+void drm_read_partition(struct drm_gpu *gpu);
 /* How it is divided: compute "CPX", memory "NPS4"; both may be empty. */
 void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *memory);
 

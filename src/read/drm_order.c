@@ -36,8 +36,8 @@ static bool place_of(const struct drm_gpu *gpu, uint64_t *ret)
         return true;
 }
 
-/* "key value" lines of a node. False when the node cannot be read or is not a GPU. */
-static bool read_node(char *text, uint64_t *ret)
+/* "key value" lines; a CPU has no SIMD units. */
+bool drm_parse_node(char *text, uint64_t *ret)
 {
         unsigned long long units = 0, domain = 0, location = 0;
         for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
@@ -66,7 +66,7 @@ static size_t list_nodes(const char *root, uint64_t *places)
                 ssize_t len = drm_read_text(folder, path, text, sizeof(text));
                 if (len == -ENOENT)
                         break; /* no more nodes */
-                n += len > 0 && read_node(text, &places[n]);
+                n += len > 0 && drm_parse_node(text, &places[n]);
         }
         return n;
 }

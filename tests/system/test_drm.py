@@ -122,6 +122,15 @@ def test_mi300x_node(once, tree):
             "nvlink_tx": 0, "nvlink_total": 0, "throttle_reasons": 0})
 
 
+@pytest.mark.slow
+def test_divided_anew(program, tree):
+    """The mode is read again every few seconds."""
+    mi300x_node(tree, 1)
+    rows = stream(program, tree, 8, poll=1, before_tick=lambda n: n == 1 and tree.file(
+        "0000:15:00.0", "current_compute_partition").write_text("DPX\n"))
+    assert rows[0]["identity"]["mig_profile"] == "SPX/NPS1" and rows[-1]["identity"]["mig_profile"] == "DPX/NPS1"
+
+
 def test_mi300x_partitioned(once, tree):
     """CPX: eight partitions a GPU; their platform devices are not GPUs of their own."""
     mi300x_node(tree, 2, "CPX", 8, "10;20;30;40;50;60;70;80")
@@ -251,7 +260,8 @@ def test_sleeping_files_stay_closed(program, tree, tmp_path):
                     "--root", tree.root], capture_output=True, check=False)
     opened = log.read_text()
     assert "runtime_status" in opened
-    for name in ("gpu_busy_percent", "gpu_metrics", "power1_average", "temp1_input", "current_link_speed", "fdinfo/3"):
+    for name in ("gpu_busy_percent", "gpu_metrics", "power1_average", "temp1_input", "current_link_speed", "fdinfo/3",
+                 "current_compute_partition", "current_memory_partition"):
         assert name not in opened
 
 
