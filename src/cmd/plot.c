@@ -102,6 +102,7 @@ static int prepare(const struct config *config, struct plotting *w, struct err *
 {
         struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
                                  .level = choose_level(config),
+                                 .level_gpus = config_is_set(config, OPT_LEVEL),
                                  .title = config_text(config, OPT_TITLE)};
         int r = choose_format(config, w, err);
         if (r == 0)
@@ -132,6 +133,15 @@ static int add_session(struct plotting *w, struct err *err)
         int got = 0, r = 0;
         while (r == 0 && (got = session_next(w->in.session, &f, err)) > 0)
                 r = plot_add_frame(&w->plot, f);
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_host(struct plotting *w, struct err *err)
+{
+        const struct host *h;
+        int got = 0, r = 0;
+        while (r == 0 && (got = session_next_host(w->in.session, &h, err)) > 0)
+                r = plot_add_host(&w->plot, h);
         return r < 0 ? err_set(err, r, "out of memory") : got;
 }
 
@@ -190,6 +200,8 @@ static int draw(const struct config *config, struct plotting *w, struct strbuf *
 {
         bool session = w->in.session && as_recorded(config);
         int r = session ? add_session(w, err) : add_pipeline(config, w, err);
+        if (r == 0 && w->in.session)
+                r = add_host(w, err);
         if (r == 0)
                 r = add_events(w, err);
         if (r < 0)

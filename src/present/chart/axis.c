@@ -95,7 +95,7 @@ static struct shown shown_as(enum unit unit, double most)
         return (struct shown){1, ""};
 }
 
-#define VALUE_STEPS 3 /* about so many; panels are low */
+#define VALUE_STEPS 4 /* about so many; panels are low */
 
 struct value_axis value_axis_for(enum unit unit, double min, double max, bool from_zero)
 {

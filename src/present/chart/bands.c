@@ -41,7 +41,7 @@ static uint8_t tint_of(const char *name, const char *seen[BAND_TINTS], size_t *n
 static bool joins(const struct band *last, float from, float to, double least)
 {
         return (double)(to - from) < least && (double)(from - last->to) < least &&
-               (last->name == NULL || (double)(last->to - last->from) < least);
+               (last->many || (double)(last->to - last->from) < least);
 }
 
 size_t bands_pack(const struct phase *phases, size_t n, int64_t from_ns, int64_t to_ns,
@@ -64,14 +64,17 @@ size_t bands_pack(const struct phase *phases, size_t n, int64_t from_ns, int64_t
                 l->end_ns = MAX(p->end_ns, p->begin_ns + 1);
                 uint8_t tint = tint_of(p->name, seen, &n_seen);
                 if (l->last != NO_BAND && joins(&ret[l->last], from, to, least)) {
-                        ret[l->last].to = to;
-                        ret[l->last].name = NULL;
+                        struct band *b = &ret[l->last];
+                        b->to = to;
+                        b->many = true;
+                        if (b->name && strcmp(b->name, p->name) != 0)
+                                b->name = NULL;
                         continue;
                 }
                 if (count == BANDS_MAX)
                         return count;
                 l->last = count;
-                ret[count++] = (struct band){from, to, (uint8_t)lane, tint, p->name};
+                ret[count++] = (struct band){from, to, (uint8_t)lane, tint, false, p->name};
         }
         return count;
 }

@@ -63,7 +63,7 @@ static void put_gpus(const struct plot *p, struct strbuf *out)
         const char *model = several_models(p) || !p->gpus[0].model[0] ? "GPU" : p->gpus[0].model;
         if (p->n_slots > 1)
                 strbuf_putf(out, "%zu × ", p->n_slots);
-        strbuf_putf(out, "%s   ", model);
+        strbuf_putf(out, "%s" DOT, model);
 }
 
 static void put_time(struct strbuf *out, const char *format, int64_t wall_ns)
@@ -82,12 +82,12 @@ static void put_caption(const struct draw *d, struct strbuf *out)
         char duration[32];
         put_gpus(p, out);
         if (facts->host[0])
-                strbuf_putf(out, "%s   ", facts->host);
-        put_time(out, "from %Y-%m-%d %H:%M:%S UTC", p->zero_ns);
+                strbuf_putf(out, "%s" DOT, facts->host);
+        put_time(out, "started %Y-%m-%d %H:%M:%S UTC", p->zero_ns);
         duration_text((double)(d->to_ns - d->from_ns) / 1e9, duration, sizeof(duration));
-        strbuf_putf(out, "   %s%s", d->from_ns > p->zero_ns ? "a part of " : "", duration);
+        strbuf_putf(out, DOT "%s%s", d->from_ns > p->zero_ns ? "showing " : "", duration);
         if (facts->source[0])
-                strbuf_putf(out, "   %s", facts->source);
+                strbuf_putf(out, DOT "%s", facts->source);
 }
 
 static const char *title_of(const struct draw *d)
@@ -95,7 +95,9 @@ static const char *title_of(const struct draw *d)
         const struct run_facts *facts = d->around->facts;
         if (d->plot->options.title)
                 return d->plot->options.title;
-        return facts->command[0] ? facts->command : facts->input;
+        const char *slash = strrchr(facts->input, '/');
+        const char *file = slash && slash[1] ? slash + 1 : facts->input;
+        return facts->command[0] ? facts->command : file;
 }
 
 static bool any_each(const struct plot *p, bool each)
@@ -124,7 +126,15 @@ static double draw_legend(const struct draw *d, double y)
 {
         const struct plot *p = d->plot;
         double x = d->left;
-        char text[96];
+        char text[96], span[32];
+        if (p->n_slots == 1 && p->ticks > d->columns * 3 / 2) {
+                duration_text((double)(d->to_ns - d->from_ns) / 1e9 / (double)d->columns, span,
+                              sizeof(span));
+                snprintf(text, sizeof(text), "mean; the shade spans lowest to highest within %s",
+                         span);
+                draw_key(d, d->left, y + 12, draw_colour(0), false, text);
+                return y + 18;
+        }
         if (p->n_slots < 2)
                 return y;
         if (any_each(p, true)) {

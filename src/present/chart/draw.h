@@ -8,6 +8,8 @@
 #define SMALL 10.0f  /* size of most letters */
 #define MEDIUM 11.0f /* of panel titles */
 #define LARGE 13.0f
+#define DOT " \xc2\xb7 " /* between facts; SVG does not keep several spaces */
+#define INK_LIMIT ((struct ink){0xb42318, 0.85f})
 
 #define INK_TEXT ((struct ink){0x1f2328, 1})
 #define INK_SOFT ((struct ink){0x59636e, 1})

@@ -56,35 +56,58 @@ static void put_figure(char *buf, size_t n, double v)
         snprintf(buf, n, "%.*f", decimals, v);
 }
 
-static void draw_title(struct draw *d, const struct plot_panel *p, const struct box *b)
+/* Where there is one for all the time. */
+static bool one_limit(const struct plot_panel *p)
 {
-        char title[96], text[LABEL_MAX], min[32], mean[32], max[32];
-        const char *unit = b->axis.unit;
-        choice_title(&p->choice, title, sizeof(title));
-        bool level = p->choice.subject == SUBJECT_FIGURE || p->choice.subject == SUBJECT_CORES;
-        const char *of =
-            level && d->plot->options.level < LEVEL_COUNT ? level_name(d->plot->options.level) : "";
-        snprintf(text, sizeof(text), "%s%s%s%s%s%s", title, of[0] ? " (" : "", of, of[0] ? ")" : "",
-                 unit[0] ? ", " : "", unit);
-        draw_text(d, d->left, b->y - 6, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT},
-                  text);
+        return p->limit && p->limit->n > 0 &&
+               p->limit->max - p->limit->min <= 1e-3 * fabs(p->limit->max);
+}
+
+/* The numbers of the panel, from the right end on. */
+static void draw_numbers(struct draw *d, const struct plot_panel *p, const struct box *b)
+{
+        char text[160], min[32], mean[32], max[32];
+        double x = d->right, y = b->y - 6;
         if (!p->all || p->all->n == 0)
                 return;
+        if (one_limit(p)) {
+                put_figure(max, sizeof(max), p->limit->max * b->axis.factor);
+                snprintf(text, sizeof(text), "limit %s", max);
+                draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_END, INK_LIMIT}, text);
+                x -= label_width(text, (double)SMALL) + 8;
+        }
         put_figure(min, sizeof(min), p->all->min * b->axis.factor);
         put_figure(mean, sizeof(mean), p->all->sum / (double)p->all->n * b->axis.factor);
         put_figure(max, sizeof(max), p->all->max * b->axis.factor);
-        snprintf(text, sizeof(text), "min %s   mean %s   max %s", min, mean, max);
-        draw_text(d, d->right, b->y - 6, (struct letters){SMALL, false, ANCHOR_END, INK_SOFT},
+        snprintf(text, sizeof(text), "min %s" DOT "mean %s" DOT "max %s", min, mean, max);
+        draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_END, INK_SOFT}, text);
+}
+
+static void draw_title(struct draw *d, const struct plot_panel *p, const struct box *b)
+{
+        char title[96], text[LABEL_MAX];
+        const char *unit = b->axis.unit, *of = "";
+        choice_title(&p->choice, title, sizeof(title));
+        bool level = p->choice.subject == SUBJECT_FIGURE || p->choice.subject == SUBJECT_CORES ||
+                     p->from_level;
+        if (level && d->plot->options.level < LEVEL_COUNT)
+                of = level_name(d->plot->options.level);
+        snprintf(text, sizeof(text), "%s%s%s%s%s%s", title, of[0] ? " (" : "", of, of[0] ? ")" : "",
+                 unit[0] ? ", " : "", unit);
+        draw_text(d, d->left, b->y - 6, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT},
                   text);
 }
 
 static void draw_bands(struct draw *d, const struct box *b)
 {
+        bool nested = false;
+        for (size_t i = 0; i < d->n_bands; i++)
+                nested |= d->bands[i].lane > 0;
         for (size_t i = 0; i < d->n_bands; i++) {
                 const struct band *band = &d->bands[i];
                 double x = draw_x(d, (double)band->from);
                 d->pen->ops->rect(d->pen, x, b->y, draw_x(d, (double)band->to) - x, b->height,
-                                  draw_tint(band->tint, 0.10f));
+                                  draw_tint(band->tint, nested ? 0.05f : 0.10f));
         }
 }
 
@@ -119,7 +142,8 @@ static void draw_axes(struct draw *d, const struct box *b)
 static double gap_of(const struct draw *d, const struct plot_panel *p)
 {
         const struct plot *plot = d->plot;
-        uint64_t ticks = p->choice.subject == SUBJECT_METRIC ? plot->ticks : plot->host_ticks;
+        bool host = p->choice.subject != SUBJECT_METRIC || p->from_level;
+        uint64_t ticks = host ? plot->host_ticks : plot->ticks;
         double span = (double)(plot->end_ns - plot->start_ns) / (double)plot->width_ns;
         return MAX(span / (double)MAX(ticks, 1), 1) * GAP_TICKS;
 }
@@ -168,24 +192,6 @@ static void draw_curve(struct draw *d, const struct box *b, const struct curve *
         }
 }
 
-static void draw_limit(struct draw *d, const struct box *b, const struct plot_panel *p)
-{
-        const struct stroke stroke = {{0xb42318, 0.85f}, 0.9f, true};
-        char text[64], number[32];
-        if (!p->limit || p->limit->n == 0)
-                return;
-        draw_curve(d, b, p->limit, false, &stroke);
-        if (p->limit->max - p->limit->min > 1e-3 * p->limit->max)
-                return;
-        put_figure(number, sizeof(number), p->limit->max * b->axis.factor);
-        snprintf(text, sizeof(text), "limit %s %s", number, b->axis.unit);
-        double y = (double)y_of(b, p->limit->max);
-        /* Above the line where there is room, else below it. */
-        y += y - b->y > SMALL + 2 ? -3 : SMALL;
-        draw_text(d, d->right - 3, y, (struct letters){SMALL - 1, false, ANCHOR_END, {0xb42318, 1}},
-                  text);
-}
-
 static void draw_curves(struct draw *d, const struct box *b, struct plot_panel *p)
 {
         size_t n = d->plot->n_gpus;
@@ -206,11 +212,14 @@ void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
         struct box b = {y + PANEL_TITLE, height, axis_of(p)};
         d->pen->ops->group(d->pen, choice_name(&p->choice));
         draw_title(d, p, &b);
+        draw_numbers(d, p, &b);
         draw_bands(d, &b);
         draw_grid(d, &b);
         d->window.gap = gap_of(d, p);
         if (p->all && p->all->n > 0) {
-                draw_limit(d, &b, p);
+                const struct stroke limit = {INK_LIMIT, 0.9f, true};
+                if (p->limit && p->limit->n > 0)
+                        draw_curve(d, &b, p->limit, false, &limit);
                 draw_curves(d, &b, p);
         } else {
                 draw_text(d, (d->left + d->right) / 2, b.y + height / 2 + 4,

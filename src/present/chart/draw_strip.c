@@ -7,6 +7,11 @@
 #define ROW_MANY 6.0
 #define ROWS_MAX 16 /* more GPUs than this have no strip */
 
+static const char *const strip_names[PLOT_BOTTLENECKS] = {
+    [BOTTLENECK_UNKNOWN] = "unknown", [BOTTLENECK_IDLE] = "idle", [BOTTLENECK_COMPUTE] = "compute",
+    [BOTTLENECK_MEMORY] = "memory",   [BOTTLENECK_IO] = "I/O",    [BOTTLENECK_MIXED] = "mixed",
+};
+
 static const uint32_t strip_colours[PLOT_BOTTLENECKS] = {
     [BOTTLENECK_UNKNOWN] = 0xffffff, [BOTTLENECK_IDLE] = 0xd0d7de, [BOTTLENECK_COMPUTE] = 0x009e73,
     [BOTTLENECK_MEMORY] = 0xe69f00,  [BOTTLENECK_IO] = 0xcc79a7,   [BOTTLENECK_MIXED] = 0x56b4e9,
@@ -68,7 +73,7 @@ static void draw_strip_legend(const struct draw *d, double y, unsigned used)
         for (unsigned k = PLOT_BOTTLENECKS; k-- > BOTTLENECK_IDLE;) {
                 if (!(used & 1U << k))
                         continue;
-                const char *name = bottleneck_name((enum bottleneck)k);
+                const char *name = strip_names[k];
                 x -= label_width(name, (double)SMALL);
                 draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT}, name);
                 x -= 12;

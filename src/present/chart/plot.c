@@ -160,7 +160,8 @@ int plot_add_frame(struct plot *p, const struct frame *f)
                 const struct row *row = &f->rows[i];
                 size_t gpu = gpu_for(p, row->sample.who, i);
                 for (size_t k = 0; k < p->n_panels; k++) {
-                        if (p->panels[k].choice.subject == SUBJECT_METRIC)
+                        if (p->panels[k].choice.subject == SUBJECT_METRIC &&
+                            !p->panels[k].from_level)
                                 add_metric(p, &p->panels[k], &row->sample, gpu, at);
                 }
                 if (gpu == PLOT_GPUS_MAX || !p->gpus[gpu].strip)
@@ -211,6 +212,55 @@ static void add_cores(struct curve *c, size_t at, const struct host *h, const st
                 curve_add(c, at, mean);
 }
 
+/* A GPU's metrics that are also known of a level; missing for all others. */
+static struct value level_gpu_value(enum metric metric, const struct level_gpu *g)
+{
+        if (metric == METRIC_GPU_UTIL)
+                return g->util;
+        if (metric == METRIC_MEM_COPY_UTIL)
+                return g->band;
+        return metric == METRIC_FB_USED ? g->memory : value_missing(STATE_NONE);
+}
+
+/* What all do on the GPUs gives way to what the level does. */
+static void begin_level(struct plot_panel *panel)
+{
+        panel->from_level = true;
+        if (panel->all)
+                *panel->all = (struct curve){0};
+        for (size_t i = 0; i < PLOT_GPUS_MAX; i++) {
+                if (panel->gpus[i])
+                        *panel->gpus[i] = (struct curve){0};
+        }
+}
+
+static struct curve *curve_of_label(struct plot *p, struct plot_panel *panel, const char *label)
+{
+        for (size_t i = 0; panel->each && i < p->n_gpus; i++) {
+                if (strcmp(p->gpus[i].label, label) == 0)
+                        return curve_at(p, &panel->gpus[i]);
+        }
+        return NULL;
+}
+
+static void add_level_gpus(struct plot *p, struct plot_panel *panel, const struct host *h,
+                           const struct level_state *l, size_t at)
+{
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                struct value v = level_gpu_value((enum metric)panel->choice.what, &l->gpus[i]);
+                if (!panel->from_level && !value_there(v))
+                        continue;
+                if (!panel->from_level)
+                        begin_level(panel);
+                struct curve *all = curve_at(p, &panel->all);
+                struct curve *one = curve_of_label(p, panel, h->gpus[i]);
+                if (all)
+                        curve_add(all, at, v);
+                if (one)
+                        curve_add(one, at, v);
+        }
+}
+
 int plot_add_host(struct plot *p, const struct host *h)
 {
         size_t at;
@@ -219,6 +269,10 @@ int plot_add_host(struct plot *p, const struct host *h)
                 return 0;
         const struct level_state *l = level_of(p, h);
         p->host_ticks++;
+        for (size_t k = 0; p->options.level_gpus && l && k < p->n_panels; k++) {
+                if (p->panels[k].choice.subject == SUBJECT_METRIC)
+                        add_level_gpus(p, &p->panels[k], h, l, at);
+        }
         for (size_t k = 0; k < p->n_panels; k++) {
                 struct plot_panel *panel = &p->panels[k];
                 struct curve *c;

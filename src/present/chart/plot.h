@@ -24,6 +24,7 @@ struct plot_options {
         struct choices choices;
         bool per_gpu;           /* a line for each GPU where the choice does not say */
         enum level level;       /* LEVEL_COUNT takes the narrowest there is */
+        bool level_gpus;        /* of GPUs, what the level does on them where that is known */
         double width, height;   /* units; a height of 0 is what the panels need */
         const char *title;      /* NULL is the command, or the file */
         int64_t from_ns, to_ns; /* the time that is drawn; INT64_MIN and INT64_MAX for all */
@@ -44,7 +45,8 @@ struct plot_gpu {
 /* Curves are there once they have a tick. */
 struct plot_panel {
         struct choice choice;
-        bool each; /* a line for each GPU */
+        bool each;       /* a line for each GPU */
+        bool from_level; /* what the level's processes do on the GPUs, not what all do */
         bool limited;
         struct choice limit_choice;
         struct curve *all, *limit;
@@ -71,7 +73,7 @@ struct plot {
 /* zero_ns: the run's start, 0 when not known. The options are copied; the title is borrowed. */
 void plot_init(struct plot *p, const struct plot_options *options, int64_t zero_ns);
 void plot_finish(struct plot *p);
-/* Moments come in order. 0 or -ENOMEM. */
+/* All frames first, then the host. Moments come in order. 0 or -ENOMEM. */
 int plot_add_frame(struct plot *p, const struct frame *f);
 int plot_add_host(struct plot *p, const struct host *h);
 
