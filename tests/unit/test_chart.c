@@ -130,7 +130,7 @@ static void texts(void **state UNUSED)
             {"what is no UTF-8 is marked", "a\xff\xc3=\xed\xa0\x80z", 100, "a\x3f\x3f=\x3f\x3f\x3fz"},
             {"a letter that is cut short", "ab\xe2\x80", 100, "ab\x3f\x3f"},
             {"other letters stay whole", "второй этап", 200, "второй этап"},
-            {"and are cut between them", "второй этап", 50, "второ…"},
+            {"and are cut between them", "второй этап", 50, "второй…"},
             {"wide ones take more room", "日本語日本語", 45, "日本語…"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
