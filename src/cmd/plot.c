@@ -71,11 +71,13 @@ static int choose_size(const struct config *config, struct plot_options *o, stru
 
 static enum level choose_level(const struct config *config)
 {
-        const char *name = config_text(config, OPT_LEVEL);
         enum level level = 0;
-        while (name && level < LEVEL_COUNT && strcmp(level_name(level), name) != 0)
+        if (!config_is_set(config, OPT_LEVEL))
+                return LEVEL_COUNT;
+        while (level < LEVEL_COUNT &&
+               strcmp(level_name(level), config_text(config, OPT_LEVEL)) != 0)
                 level++;
-        return name ? level : LEVEL_COUNT;
+        return level;
 }
 
 /* With --phase only those are drawn, from the first one's beginning to the last one's end. */
@@ -140,7 +142,7 @@ static int add_host(struct plotting *w, struct err *err)
 {
         const struct host *h;
         int got = 0, r = 0;
-        while (r == 0 && (got = session_next_host(w->in.session, &h, err)) > 0)
+        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0)
                 r = plot_add_host(&w->plot, h);
         return r < 0 ? err_set(err, r, "out of memory") : got;
 }
@@ -200,7 +202,7 @@ static int draw(const struct config *config, struct plotting *w, struct strbuf *
 {
         bool session = w->in.session && as_recorded(config);
         int r = session ? add_session(w, err) : add_pipeline(config, w, err);
-        if (r == 0 && w->in.session)
+        if (r == 0)
                 r = add_host(w, err);
         if (r == 0)
                 r = add_events(w, err);

@@ -175,11 +175,11 @@ int plot_add_frame(struct plot *p, const struct frame *f)
 
 /* ---- the host ---- */
 
-/* What the user asked for, else the narrowest that is there. */
+/* What the user asked for, else the first that is there, in the order of reports. */
 static const struct level_state *level_of(struct plot *p, const struct host *h)
 {
-        static const enum level order[] = {LEVEL_PROCESS, LEVEL_SLURM, LEVEL_CGROUP, LEVEL_USER,
-                                           LEVEL_SYSTEM};
+        static const enum level order[] = {LEVEL_PROCESS, LEVEL_SLURM, LEVEL_SYSTEM, LEVEL_CGROUP,
+                                           LEVEL_USER};
         for (size_t i = 0; p->options.level == LEVEL_COUNT && i < ARRAY_LEN(order); i++) {
                 if (h->levels[order[i]].present)
                         p->options.level = order[i];

@@ -23,7 +23,7 @@ struct plot_event {
 struct plot_options {
         struct choices choices;
         bool per_gpu;           /* a line for each GPU where the choice does not say */
-        enum level level;       /* LEVEL_COUNT takes the narrowest there is */
+        enum level level;       /* LEVEL_COUNT takes the first there is */
         bool level_gpus;        /* of GPUs, what the level does on them where that is known */
         double width, height;   /* units; a height of 0 is what the panels need */
         const char *title;      /* NULL is the command, or the file */
