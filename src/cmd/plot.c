@@ -69,15 +69,25 @@ static int choose_size(const struct config *config, struct plot_options *o, stru
                         WIDTH_LEAST, SIZE_MOST, SIZE_MOST);
 }
 
-static enum level choose_level(const struct config *config)
+/* LEVEL_COUNT when it is left to the plot. */
+static int choose_level(const struct config *config, struct input *in, enum level *ret,
+                        struct err *err)
 {
-        enum level level = 0;
+        const char *name = config_text(config, OPT_LEVEL);
+        unsigned there = input_levels(in), asked = 0;
+        *ret = LEVEL_COUNT;
         if (!config_is_set(config, OPT_LEVEL))
-                return LEVEL_COUNT;
-        while (level < LEVEL_COUNT &&
-               strcmp(level_name(level), config_text(config, OPT_LEVEL)) != 0)
-                level++;
-        return level;
+                return 0;
+        levels_parse(name, &asked);
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (there & asked & LEVEL_BIT(l))
+                        *ret = l;
+        }
+        if (*ret < LEVEL_COUNT)
+                return 0;
+        err_set(err, ERR_USAGE, "the level '%s' was not recorded", name);
+        return err_hint(err, there ? "leave --level out for one that was"
+                                   : "this file tells nothing of the host; leave --level out");
 }
 
 /* With --phase only those are drawn, from the first one's beginning to the last one's end. */
@@ -103,7 +113,6 @@ static int choose_time(const struct config *config, struct plotting *w, struct p
 static int prepare(const struct config *config, struct plotting *w, struct err *err)
 {
         struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
-                                 .level = choose_level(config),
                                  .level_gpus = config_is_set(config, OPT_LEVEL),
                                  .title = config_text(config, OPT_TITLE)};
         int r = choose_format(config, w, err);
@@ -113,6 +122,8 @@ static int prepare(const struct config *config, struct plotting *w, struct err *
                 r = choices_parse(config_text(config, OPT_METRICS), &o.choices, err);
         if (r == 0)
                 r = input_open(&w->in, config->args[1], err);
+        if (r == 0)
+                r = choose_level(config, &w->in, &o.level, err);
         if (r == 0)
                 r = choose_time(config, w, &o, err);
         if (r == 0)

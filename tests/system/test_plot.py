@@ -228,10 +228,26 @@ def test_any_recording_is_drawn(assay, tmp_path):
     for source in (FIXTURES / "nvidia-smi" / "smi-query.csv", CSV, DMON):
         done = assay("plot", source)
         assert done.returncode == 0 and "gpu_util" in panels(done.stdout), source
+        # Without counters no class is known, so there is no strip of them.
+        assert ("What the GPU did" in texts(done.stdout)) == (source == CSV)
     assert assay("convert", TOUR, tmp_path / "n.zip").returncode == 0
     done = assay("plot", tmp_path / "n.zip", "--metrics", "gpu_util_summary,gpu_mem_summary")
     assert done.returncode == 0, done.stderr
     assert curve(done.stdout, "gpu_util") and "tiny_kernels" in texts(done.stdout)
+
+
+def test_the_level_around_the_gpus(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    busy = "import time\nt = time.time()\nwhile time.time() - t < 1.5: pass"
+    assert assay("run", "-q", "--interval", "0.2", "-o", path, "--", "/usr/bin/python3", "-c", busy).returncode == 0
+    svg = assay("plot", path).stdout
+    assert {"CPU share (process), %", "Memory (process), GiB"} & set(texts(svg)) or "Memory (process), MiB" in texts(svg)
+    svg = assay("plot", path, "--level", "system", "--metrics", "cpu_summary,cpu,load_1,host:processes").stdout
+    assert panels(svg) == ["cpu_summary", "cpu", "load_1", "processes"]
+    most = next(t for t in texts(xml.tostring(group(svg, "cpu"))) if t.startswith("min "))
+    assert float(most.split()[-1]) > 0.5
+    done = assay("plot", path, "--level", "slurm")
+    assert done.returncode == 2 and "was not recorded" in done.stderr
 
 
 # ---- errors ----

@@ -127,7 +127,8 @@ static void texts(void **state UNUSED)
              "a\tb\x01"
              "c",
              100, "a b c"},
-            {"what is no UTF-8 is marked", "a\xff\xc3=\xed\xa0\x80z", 100, "a\x3f\x3f=\x3f\x3f\x3fz"},
+            {"what is no UTF-8 is marked", "a\xff\xc3=\xed\xa0\x80z", 100,
+             "a\x3f\x3f=\x3f\x3f\x3fz"},
             {"a letter that is cut short", "ab\xe2\x80", 100, "ab\x3f\x3f"},
             {"other letters stay whole", "второй этап", 200, "второй этап"},
             {"and are cut between them", "второй этап", 50, "второй…"},
@@ -351,6 +352,8 @@ static void titles_are_words(void **state UNUSED)
             {"pcie_rx", "PCIe in"},
             {"mem_temp", "Memory temperature"},
             {"io_read", "I/O read"},
+            {"host:processes", "Processes"},
+            {"real_util", "Real Utilization"},
             {"cpu_summary", "CPU utilization"},
             {"gpu_util_summary", "GPU utilization"},
         };
@@ -535,14 +538,8 @@ static void levels_of_the_host(void **state UNUSED)
         assert_int_equal(scene_draw(s, NULL), 0);
         const char *svg = strbuf_str(&s->svg);
         static const char *const wanted[] = {
-            "CPU share (user), %",
-            "mean 25.0",
-            "Memory (user), GiB",
-            "limit 8.00",
-            "Load 1<",
-            "mean 1.50",
-            "GPU utilization (user), %",
-            "mean 12.5",
+            "CPU share (user), %", "mean 25.0", "Memory (user), GiB",        "limit 8.00",
+            "Load over 1 min<",    "mean 1.50", "GPU utilization (user), %", "mean 12.5",
         };
         for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
                 if (!strstr(svg, wanted[i]))

@@ -86,19 +86,8 @@ static int add(struct choices *to, struct choice c, struct err *err)
         return 0;
 }
 
-static bool find_one(const char *name, struct choice *ret)
+static bool find_figure(const char *name, struct choice *ret)
 {
-        enum metric m = metric_find(name, strlen(name));
-        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                if (strcmp(names[i].name, name) != 0)
-                        continue;
-                *ret = names[i].choice;
-                return true;
-        }
-        if (m != METRIC_COUNT) {
-                *ret = (struct choice){SUBJECT_METRIC, (uint8_t)m, MANNER_ANY, SHOW_ALWAYS};
-                return true;
-        }
         for (size_t i = 0; i < FIGURE_COUNT; i++) {
                 if (strcmp(figure_info((enum figure)i)->name, name) != 0)
                         continue;
@@ -112,6 +101,22 @@ static bool find_one(const char *name, struct choice *ret)
                 return true;
         }
         return false;
+}
+
+static bool find_one(const char *name, struct choice *ret)
+{
+        enum metric m = metric_find(name, strlen(name));
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                if (strcmp(names[i].name, name) != 0)
+                        continue;
+                *ret = names[i].choice;
+                return true;
+        }
+        if (m != METRIC_COUNT) {
+                *ret = (struct choice){SUBJECT_METRIC, (uint8_t)m, MANNER_ANY, SHOW_ALWAYS};
+                return true;
+        }
+        return find_figure(name, ret);
 }
 
 /* "sm_active_summary" → sm_active across the GPUs. */
@@ -148,13 +153,19 @@ static int add_defaults(struct choices *to, struct err *err)
         return r;
 }
 
+/* "host:processes" → the figure, where a metric has the same name. */
+static bool find_host(const char *name, struct choice *ret)
+{
+        return strncmp(name, "host:", 5) == 0 && find_figure(name + 5, ret);
+}
+
 static int add_named(struct choices *to, const char *name, struct err *err)
 {
         struct choice one;
         const char *group = strncmp(name, "group:", 6) == 0 ? name + 6 : name;
         if (strcmp(name, "default") == 0)
                 return add_defaults(to, err);
-        if (find_one(name, &one) || find_summary(name, &one))
+        if (find_one(name, &one) || find_summary(name, &one) || find_host(name, &one))
                 return add(to, one, err);
         for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
                 if (is_group(g, group))
@@ -296,10 +307,21 @@ static const char *word_for(const char *word)
 
 void choice_title(const struct choice *c, char *buf, size_t n)
 {
+        static const char *const titles[][2] = {{"cpu", "CPU cores busy"},
+                                                {"real_util", "Real Utilization"},
+                                                {"load_1", "Load over 1 min"},
+                                                {"load_5", "Load over 5 min"},
+                                                {"load_15", "Load over 15 min"}};
         const char *s = choice_name(c);
         size_t at = 0;
         if (c->subject == SUBJECT_CORES)
                 s = "cpu_util";
+        for (size_t i = 0; i < ARRAY_LEN(titles); i++) {
+                if (strcmp(titles[i][0], s) == 0) {
+                        snprintf(buf, n, "%s", titles[i][1]);
+                        return;
+                }
+        }
         buf[0] = '\0';
         while (*s && at + 1 < n) {
                 char word[NAME_MAX_LEN + 1];

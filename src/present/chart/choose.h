@@ -42,7 +42,8 @@ struct choices {
 };
 
 /*
- * A list of names: metrics, groups of them ("sm", "group:power"), figures of the host, the notebook
+ * A list of names: metrics, groups of them ("sm", "group:power"), figures of the host ("host:NAME"
+ * where a metric is called the same), the notebook
  * monitor's keys ("gpu_util_summary"), NAME_summary, "default". NULL is the default. 0, or
  * ERR_USAGE with what was meant.
  */

@@ -117,8 +117,10 @@ static double draw_key(const struct draw *d, double x, double y, struct ink ink,
         const struct spot ends[] = {{(float)x, (float)y - 3.5f}, {(float)x + 14, (float)y - 3.5f}};
         const struct stroke stroke = {ink, 2, dashed};
         d->pen->ops->line(d->pen, ends, 2, &stroke);
-        draw_text(d, x + 18, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT}, text);
-        return x + 18 + label_width(text, (double)SMALL) + 12;
+        char fitting[LABEL_MAX];
+        label_fit(text, (double)SMALL, d->right - x - 18, fitting, sizeof(fitting));
+        draw_text(d, x + 18, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT}, fitting);
+        return x + 18 + label_width(fitting, (double)SMALL) + 12;
 }
 
 /* How the curves are to be read; nothing when there is one curve a panel and no range. */
@@ -163,7 +165,7 @@ static double draw_header(const struct draw *d)
         char text[LABEL_MAX];
         double y = EDGE, room = d->right - d->left;
         d->pen->ops->group(d->pen, "header");
-        label_fit(title_of(d), (double)LARGE * 1.08, room, text, sizeof(text));
+        label_fit(title_of(d), (double)LARGE * BOLD, room, text, sizeof(text));
         if (text[0]) {
                 y += (double)LARGE;
                 draw_text(d, d->left, y - 1, (struct letters){LARGE, true, ANCHOR_START, INK_TEXT},

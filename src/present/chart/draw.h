@@ -8,6 +8,7 @@
 #define SMALL 10.0f  /* size of most letters */
 #define MEDIUM 11.0f /* of panel titles */
 #define LARGE 13.0f
+#define BOLD 1.17        /* bold letters are so much wider */
 #define DOT " \xc2\xb7 " /* between facts; SVG does not keep several spaces */
 #define INK_LIMIT ((struct ink){0xb42318, 0.85f})
 

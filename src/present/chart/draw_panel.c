@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#define SHADES_MAX 3 /* more ranges than this hide one another */
+#define SHADES_MAX 3   /* more ranges than this hide one another */
+#define LIMIT_NEAR 0.1 /* of a limit: from there on it is drawn */
 #define LABEL_GAP 5.0
 
 bool panel_shown(const struct plot_panel *p)
@@ -29,7 +30,8 @@ static struct value_axis axis_of(const struct plot_panel *p)
         if (!p->all || p->all->n == 0)
                 return value_axis_for(unit, 0, 1, true);
         double min = p->all->min, max = p->all->max;
-        if (p->limit && p->limit->n > 0)
+        /* A limit that is far away would flatten the curve. */
+        if (p->limit && p->limit->n > 0 && max >= p->limit->max * LIMIT_NEAR)
                 max = MAX(max, p->limit->max);
         return value_axis_for(unit, min, max, from_zero);
 }
@@ -63,39 +65,46 @@ static bool one_limit(const struct plot_panel *p)
                p->limit->max - p->limit->min <= 1e-3 * fabs(p->limit->max);
 }
 
-/* The numbers of the panel, from the right end on. */
-static void draw_numbers(struct draw *d, const struct plot_panel *p, const struct box *b)
+/* The numbers of the panel, from the right end on; they give way to a title that needs the room. */
+static void draw_numbers(struct draw *d, const struct plot_panel *p, const struct box *b,
+                         double title_end)
 {
-        char text[160], min[32], mean[32], max[32];
-        double x = d->right, y = b->y - 6;
+        char text[160], min[32], mean[32], max[32], limit[48] = "";
+        double y = b->y - 6;
         if (!p->all || p->all->n == 0)
                 return;
         if (one_limit(p)) {
                 put_figure(max, sizeof(max), p->limit->max * b->axis.factor);
-                snprintf(text, sizeof(text), "limit %s", max);
-                draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_END, INK_LIMIT}, text);
-                x -= label_width(text, (double)SMALL) + 8;
+                snprintf(limit, sizeof(limit), "limit %s", max);
         }
         put_figure(min, sizeof(min), p->all->min * b->axis.factor);
         put_figure(mean, sizeof(mean), p->all->sum / (double)p->all->n * b->axis.factor);
         put_figure(max, sizeof(max), p->all->max * b->axis.factor);
         snprintf(text, sizeof(text), "min %s" DOT "mean %s" DOT "max %s", min, mean, max);
-        draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_END, INK_SOFT}, text);
+        double x = d->right - (limit[0] ? label_width(limit, (double)SMALL) + 8 : 0);
+        if (limit[0] && x > title_end)
+                draw_text(d, d->right, y, (struct letters){SMALL, false, ANCHOR_END, INK_LIMIT},
+                          limit);
+        if (x - label_width(text, (double)SMALL) > title_end)
+                draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_END, INK_SOFT}, text);
 }
 
-static void draw_title(struct draw *d, const struct plot_panel *p, const struct box *b)
+/* Returns where it ends. */
+static double draw_title(struct draw *d, const struct plot_panel *p, const struct box *b)
 {
-        char title[96], text[LABEL_MAX];
+        char title[96], whole[160], text[LABEL_MAX];
         const char *unit = b->axis.unit, *of = "";
         choice_title(&p->choice, title, sizeof(title));
         bool level = p->choice.subject == SUBJECT_FIGURE || p->choice.subject == SUBJECT_CORES ||
                      p->from_level;
         if (level && d->plot->options.level < LEVEL_COUNT)
                 of = level_name(d->plot->options.level);
-        snprintf(text, sizeof(text), "%s%s%s%s%s%s", title, of[0] ? " (" : "", of, of[0] ? ")" : "",
-                 unit[0] ? ", " : "", unit);
+        snprintf(whole, sizeof(whole), "%s%s%s%s%s%s", title, of[0] ? " (" : "", of,
+                 of[0] ? ")" : "", unit[0] ? ", " : "", unit);
+        label_fit(whole, (double)MEDIUM * BOLD, d->right - d->left, text, sizeof(text));
         draw_text(d, d->left, b->y - 6, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT},
                   text);
+        return d->left + label_width(text, (double)MEDIUM * BOLD) + 8;
 }
 
 static void draw_bands(struct draw *d, const struct box *b)
@@ -211,14 +220,13 @@ void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
 {
         struct box b = {y + PANEL_TITLE, height, axis_of(p)};
         d->pen->ops->group(d->pen, choice_name(&p->choice));
-        draw_title(d, p, &b);
-        draw_numbers(d, p, &b);
+        draw_numbers(d, p, &b, draw_title(d, p, &b));
         draw_bands(d, &b);
         draw_grid(d, &b);
         d->window.gap = gap_of(d, p);
         if (p->all && p->all->n > 0) {
                 const struct stroke limit = {INK_LIMIT, 0.9f, true};
-                if (p->limit && p->limit->n > 0)
+                if (p->limit && p->limit->n > 0 && p->limit->max * b.axis.factor <= b.axis.high)
                         draw_curve(d, &b, p->limit, false, &limit);
                 draw_curves(d, &b, p);
         } else {

@@ -67,44 +67,70 @@ static void draw_strip_row(const struct draw *d, const struct strip *s, double y
         }
 }
 
-static void draw_strip_legend(const struct draw *d, double y, unsigned used)
+/* Which colours are in the strips, as bits. */
+static unsigned strips_used(struct draw *d, size_t rows)
+{
+        struct pen nothing = {&pen_null_ops}, *pen = d->pen;
+        unsigned used = 0;
+        d->pen = &nothing;
+        for (size_t i = 0; i < rows; i++) {
+                if (d->plot->gpus[i].strip)
+                        draw_strip_row(d, d->plot->gpus[i].strip, 0, 0, &used);
+        }
+        d->pen = pen;
+        return used;
+}
+
+/* Ends at the right, on the base line y. Returns where it begins. */
+static double draw_strip_legend(const struct draw *d, double y, unsigned used, bool draw)
 {
         double x = d->right;
         for (unsigned k = PLOT_BOTTLENECKS; k-- > BOTTLENECK_IDLE;) {
                 if (!(used & 1U << k))
                         continue;
-                const char *name = strip_names[k];
-                x -= label_width(name, (double)SMALL);
-                draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT}, name);
+                x -= label_width(strip_names[k], (double)SMALL);
+                if (draw)
+                        draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT},
+                                  strip_names[k]);
                 x -= 12;
-                d->pen->ops->rect(d->pen, x, y - 7.5, 8, 8, (struct ink){strip_colours[k], 1});
+                if (draw)
+                        d->pen->ops->rect(d->pen, x, y - 7.5, 8, 8,
+                                          (struct ink){strip_colours[k], 1});
                 x -= 10;
         }
+        return x;
 }
 
-static size_t strip_rows(const struct plot *p)
+/* The title, and the legend beside it or, on a narrow sheet, below. Returns the y below both. */
+static double draw_strip_head(struct draw *d, double y, size_t rows, unsigned used)
 {
-        return p->n_gpus <= ROWS_MAX ? p->n_gpus : 0;
-}
-
-static double strip_row_height(const struct plot *p)
-{
-        return p->n_gpus > 1 ? ROW_MANY + 1 : ROW_ONE;
+        const char *title = rows > 1 ? "What the GPUs did" : "What the GPU did";
+        double base = y + PANEL_TITLE - 6;
+        draw_text(d, d->left, base, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT}, title);
+        if (draw_strip_legend(d, base, used, false) <
+            d->left + label_width(title, (double)MEDIUM * BOLD))
+                base += (double)SMALL + 4;
+        draw_strip_legend(d, base, used, true);
+        return base + 6;
 }
 
 double draw_strips(struct draw *d, double y)
 {
         struct plot *p = d->plot;
-        size_t rows = strip_rows(p);
-        unsigned used = 0;
+        size_t rows = p->n_gpus <= ROWS_MAX ? p->n_gpus : 0;
         if (rows == 0)
                 return y;
-        double row = strip_row_height(p), top = y + PANEL_TITLE;
+        double height = rows > 1 ? ROW_MANY : ROW_ONE, row = rows > 1 ? ROW_MANY + 1 : ROW_ONE;
         double ticks = (double)MAX(p->ticks, 1);
         d->window.gap = MAX((d->window.to - d->window.from) / ticks, 1) * GAP_TICKS;
+        unsigned used = strips_used(d, rows);
+        /* Without counters nothing is known, and a blank strip would only puzzle. */
+        if ((used & ~(1U << BOTTLENECK_UNKNOWN)) == 0)
+                return y;
         d->pen->ops->group(d->pen, "classes");
+        double top = draw_strip_head(d, y, rows, used);
         for (size_t i = 0; i < rows; i++) {
-                double at = top + (double)i * row, height = rows > 1 ? ROW_MANY : ROW_ONE;
+                double at = top + (double)i * row;
                 d->pen->ops->rect(d->pen, d->left, at, d->right - d->left, height,
                                   (struct ink){0xf3f4f6, 1});
                 if (p->gpus[i].strip)
@@ -114,9 +140,6 @@ double draw_strips(struct draw *d, double y)
                                   (struct letters){7, false, ANCHOR_END, INK_SOFT},
                                   p->gpus[i].label);
         }
-        draw_text(d, d->left, top - 6, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT},
-                  rows > 1 ? "What the GPUs did" : "What the GPU did");
-        draw_strip_legend(d, top - 6, used);
         d->pen->ops->group(d->pen, "");
         return top + row * (double)rows + PANEL_GAP;
 }
