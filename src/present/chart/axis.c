@@ -110,7 +110,7 @@ struct value_axis value_axis_for(enum unit unit, double min, double max, bool fr
         double low = from_zero ? MIN(min * as.factor, 0) : min * as.factor;
         double high = max * as.factor;
         /* Curves that never move still need room above and below. */
-        if (!(high - low > 1e-9 * fabs(high)))
+        if (!(high - low > MAX(1e-9 * fabs(high), 1e-12)))
                 high = low + MAX(1, fabs(low) * 1e-3);
         double step = round_step((high - low) / VALUE_STEPS);
         bool whole = unit == UNIT_COUNT || unit == UNIT_NUMBER || unit == UNIT_FLAG;

@@ -72,12 +72,14 @@ static void halve(struct plot *p)
         p->width_ns *= 2;
 }
 
-#define SPAN_MAX (INT64_MAX / 8)
+/* No run is of another century; so differences of times always fit. */
+#define WALL_MAX (INT64_MAX / 2)
 
 /* The bucket of a moment; false when it lies outside of what is drawn. */
 static bool place_of(struct plot *p, int64_t wall_ns, size_t *ret)
 {
-        if (wall_ns < p->options.from_ns || wall_ns > p->options.to_ns)
+        if (wall_ns < p->options.from_ns || wall_ns > p->options.to_ns || wall_ns < -WALL_MAX ||
+            wall_ns > WALL_MAX)
                 return false;
         if (!p->started) {
                 bool known = p->zero_ns > 0 && p->zero_ns <= wall_ns;
@@ -86,7 +88,7 @@ static bool place_of(struct plot *p, int64_t wall_ns, size_t *ret)
                 p->started = true;
         }
         /* A clock that was set back: that part cannot be placed. */
-        if (wall_ns < p->start_ns || wall_ns - p->start_ns > SPAN_MAX)
+        if (wall_ns < p->start_ns)
                 return false;
         while ((wall_ns - p->start_ns) / p->width_ns >= CURVE_BUCKETS)
                 halve(p);
@@ -153,7 +155,7 @@ int plot_add_frame(struct plot *p, const struct frame *f)
         size_t at;
         /* A value is of the time before it, so the middle of that time says where it belongs. */
         int64_t back = MIN(MAX(f->window_ns, 0), NS_PER_S) / 2;
-        if (!place_of(p, f->wall_ns - back, &at))
+        if (f->wall_ns < -WALL_MAX || !place_of(p, f->wall_ns - back, &at))
                 return 0;
         p->ticks++;
         for (size_t i = 0; i < f->n; i++) {
@@ -265,7 +267,7 @@ int plot_add_host(struct plot *p, const struct host *h)
 {
         size_t at;
         int64_t back = MIN(MAX(h->interval_ns, 0), NS_PER_S) / 2;
-        if (!place_of(p, h->wall_ns - back, &at))
+        if (h->wall_ns < -WALL_MAX || !place_of(p, h->wall_ns - back, &at))
                 return 0;
         const struct level_state *l = level_of(p, h);
         p->host_ticks++;
