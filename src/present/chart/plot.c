@@ -188,10 +188,7 @@ static const struct level_state *level_of(struct plot *p, const struct host *h)
         }
         if (p->options.level == LEVEL_COUNT || !h->levels[p->options.level].present)
                 return NULL;
-        const struct level_state *l = &h->levels[p->options.level];
-        if (!p->level_name[0])
-                snprintf(p->level_name, sizeof(p->level_name), "%s", l->name);
-        return l;
+        return &h->levels[p->options.level];
 }
 
 static struct value host_value(const struct choice *c, const struct host *h,
@@ -263,6 +260,11 @@ static void add_level_gpus(struct plot *p, struct plot_panel *panel, const struc
         }
 }
 
+static bool of_host(enum subject subject)
+{
+        return subject != SUBJECT_METRIC && subject != SUBJECT_USER;
+}
+
 int plot_add_host(struct plot *p, const struct host *h)
 {
         size_t at;
@@ -278,7 +280,7 @@ int plot_add_host(struct plot *p, const struct host *h)
         for (size_t k = 0; k < p->n_panels; k++) {
                 struct plot_panel *panel = &p->panels[k];
                 struct curve *c;
-                if (panel->choice.subject == SUBJECT_METRIC || !(c = curve_at(p, &panel->all)))
+                if (!of_host(panel->choice.subject) || !(c = curve_at(p, &panel->all)))
                         continue;
                 if (panel->choice.subject == SUBJECT_CORES)
                         add_cores(c, at, h, l);
@@ -286,6 +288,23 @@ int plot_add_host(struct plot *p, const struct host *h)
                         curve_add(c, at, host_value(&panel->choice, h, l));
                 if (panel->limited && (c = curve_at(p, &panel->limit)))
                         curve_add(c, at, host_value(&panel->limit_choice, h, l));
+        }
+        return p->failed ? -ENOMEM : 0;
+}
+
+int plot_add_user(struct plot *p, int64_t wall_ns, size_t which, double v)
+{
+        size_t at;
+        /* Numbers before the first tick and after the last have no place on the axis. */
+        if (!p->started || wall_ns > p->end_ns || !place_of(p, wall_ns, &at))
+                return 0;
+        for (size_t k = 0; k < p->n_panels; k++) {
+                struct plot_panel *panel = &p->panels[k];
+                struct curve *c;
+                if (panel->choice.subject != SUBJECT_USER || panel->choice.what != which)
+                        continue;
+                if ((c = curve_at(p, &panel->all)))
+                        curve_add(c, at, value_ok(v));
         }
         return p->failed ? -ENOMEM : 0;
 }
