@@ -33,6 +33,12 @@ struct session;
  */
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
+/*
+ * Commits no longer wait for the disk: a program that dies loses no more than before, a machine
+ * that does may lose all. For sessions in a temporary folder.
+ */
+int session_relax(struct session *s, struct err *err);
+
 /* Facts about the run. They are written at the next commit. 0 or -ENOMEM. */
 int session_set_text(struct session *s, const char *key, const char *value);
 int session_set_number(struct session *s, const char *key, double value);
