@@ -100,5 +100,8 @@ int session_next(struct session_reader *r, const struct frame **ret, struct err 
  */
 int session_next_host(struct session_reader *r, const struct host **ret, struct err *err);
 
+/* The levels that were there at some time: bits. */
+unsigned session_levels(struct session_reader *r);
+
 /* All marks in order of time. The caller frees each with mark_finish and the list with free. */
 int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err);
