@@ -475,7 +475,7 @@ static void put_level_table(struct strbuf *out, const struct summary *s)
 static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t)
 {
         struct strbuf title = {0};
-        if (s->scopes[0].level.samples == 0)
+        if (s->scopes[0].level.cpu.n == 0 && s->scopes[0].level.memory.n == 0)
                 return;
         report_level_title(s, &title);
         strbuf_puts(out, "<h2>");
