@@ -33,6 +33,12 @@ struct session;
  */
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
+/*
+ * Commits no longer wait for the disk: a program that dies loses no more than before, a machine
+ * that does may lose all. For sessions in a temporary folder.
+ */
+int session_relax(struct session *s, struct err *err);
+
 /* Facts about the run. They are written at the next commit. 0 or -ENOMEM. */
 int session_set_text(struct session *s, const char *key, const char *value);
 int session_set_number(struct session *s, const char *key, double value);
@@ -81,6 +87,8 @@ void session_each_fact(struct session_reader *r, const char *prefix,
                        void (*take)(void *arg, const char *key, const char *value), void *arg);
 double session_number(struct session_reader *r, const char *key, double fallback);
 int64_t session_start_ns(const struct session_reader *r);
+/* When its last tick was, of the GPUs or the host; 0 when there is none. */
+int64_t session_last_ns(struct session_reader *r);
 void session_counts(struct session_reader *r, struct session_counts *ret);
 size_t session_entities(const struct session_reader *r);
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #define SQLITE_MAGIC "SQLite format 3"
 
@@ -19,15 +20,25 @@ static int64_t bounded(int64_t v, int64_t most)
         return v > most ? most : v < -most ? -most : v;
 }
 
+/*
+ * Looks at the file through SQLite: a plain close() would drop the locks of a recorder that writes
+ * the same file from this process.
+ */
 bool session_is_one(const char *path)
 {
         char head[sizeof(SQLITE_MAGIC)] = "";
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0)
+        struct stat st;
+        struct db db = {0};
+        sqlite3_file *file = NULL;
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(head) ||
+            db_open(&db, path, DB_READ, NULL) < 0)
                 return false;
-        ssize_t n = read(fd, head, sizeof(head));
-        close(fd);
-        return n == (ssize_t)sizeof(head) && memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
+        bool same =
+            sqlite3_file_control(db.h, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
+            file->pMethods && file->pMethods->xRead(file, head, sizeof(head), 0) == SQLITE_OK &&
+            memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
+        db_close(&db);
+        return same;
 }
 
 void session_reader_close(struct session_reader *r)
@@ -250,6 +261,26 @@ double session_number(struct session_reader *r, const char *key, double fallback
 int64_t session_start_ns(const struct session_reader *r)
 {
         return r->start_ns;
+}
+
+/* Microseconds of the last row of a table of ticks; 0 when there is none, or no such table. */
+static int64_t last_wall_us(struct session_reader *r, const char *sql)
+{
+        struct statement q = {.db = &r->db};
+        int64_t wall = 0;
+        q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
+        if (q.r == SQLITE_OK && db_step(&q) > 0)
+                wall = sqlite3_column_int64(q.h, 0);
+        sqlite3_finalize(q.h);
+        return wall;
+}
+
+int64_t session_last_ns(struct session_reader *r)
+{
+        int64_t gpus = last_wall_us(r, "SELECT wall FROM tick ORDER BY id DESC LIMIT 1");
+        int64_t host = last_wall_us(r, "SELECT wall FROM host_tick ORDER BY id DESC LIMIT 1");
+        int64_t last = MAX(gpus, host);
+        return last == 0 ? 0 : (int64_t)((uint64_t)r->start_ns + (uint64_t)last * 1000);
 }
 
 void session_counts(struct session_reader *r, struct session_counts *ret)

@@ -1,0 +1,300 @@
+/*
+ * libassay: what the GPUs, and the job around them, are really doing.
+ *
+ * Every function that can fail returns 0 or more when it went well and a negative code when it did
+ * not, and then fills the error it was given (which may be NULL). The library never prints, never
+ * exits, installs no signal handlers and keeps no state outside its handles. Handles may be used
+ * from several threads at once unless said otherwise. After fork() a monitor belongs to the parent:
+ * in the child every call on it fails with ASSAY_E_FORKED and freeing it does nothing; frames,
+ * logs, options and tables go on working there. libassay(3) tells more.
+ */
+#ifndef ASSAY_ASSAY_H
+#define ASSAY_ASSAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define ASSAY_API __attribute__((visibility("default")))
+#else
+#define ASSAY_API
+#endif
+
+/* "0.1.0": of the library that is loaded. */
+ASSAY_API const char *assay_version(void);
+
+/* ---- errors ---- */
+
+/* Other failures are negative errno values. */
+enum assay_code {
+        ASSAY_E_USAGE = -10001,     /* asked for something that does not exist */
+        ASSAY_E_NO_SOURCE = -10002, /* nothing to read from: no GPU, no such file or format */
+        ASSAY_E_DATA = -10003,      /* a file is damaged, or not what it should be */
+        ASSAY_E_FORKED = -10004,    /* the handle belongs to the process before fork() */
+        ASSAY_E_STOPPED = -10005,   /* the monitor was never started */
+};
+
+struct assay_error {
+        int code;
+        char message[512]; /* what failed, the subject in quotes */
+        char hint[512];    /* what to do about it; may be empty */
+};
+
+/* ---- values ---- */
+
+enum assay_state {
+        ASSAY_VALUE_ABSENT,      /* nobody measures it here */
+        ASSAY_VALUE_OK,          /* measured now */
+        ASSAY_VALUE_STALE,       /* measured age_ms ago */
+        ASSAY_VALUE_BLANK,       /* the source has it and gave no value this time */
+        ASSAY_VALUE_UNSUPPORTED, /* the device or driver does not have it */
+        ASSAY_VALUE_DENIED,      /* this user may not read it */
+        ASSAY_VALUE_ERROR,       /* reading failed */
+};
+
+/* There is a number only when state is ASSAY_VALUE_OK or ASSAY_VALUE_STALE. SI units, ratios 0
+ * to 1. */
+struct assay_value {
+        double v;
+        uint32_t age_ms;
+        uint32_t state; /* enum assay_state */
+};
+
+/* One word: "ok", "stale", "unsupported", … */
+ASSAY_API const char *assay_state_name(int state);
+
+/* The metrics of a GPU: numbers from 0 on. They may differ from version to version; names do not.
+ */
+ASSAY_API size_t assay_metrics(void);
+/* -1 when there is none of that name. */
+ASSAY_API int assay_metric_find(const char *name);
+/* NULL when there is no such number. */
+ASSAY_API const char *assay_metric_name(int metric);
+ASSAY_API const char *assay_metric_unit(int metric);
+ASSAY_API const char *assay_metric_help(int metric);
+
+/* The figures of a level, likewise. */
+ASSAY_API size_t assay_figures(void);
+ASSAY_API int assay_figure_find(const char *name);
+ASSAY_API const char *assay_figure_name(int figure);
+ASSAY_API const char *assay_figure_unit(int figure);
+ASSAY_API const char *assay_figure_help(int figure);
+
+/* The figures of the whole machine, likewise. */
+ASSAY_API size_t assay_system_figures(void);
+ASSAY_API int assay_system_figure_find(const char *name);
+ASSAY_API const char *assay_system_figure_name(int figure);
+ASSAY_API const char *assay_system_figure_unit(int figure);
+ASSAY_API const char *assay_system_figure_help(int figure);
+
+enum assay_level {
+        ASSAY_LEVEL_PROCESS, /* the target and all that it started */
+        ASSAY_LEVEL_USER,
+        ASSAY_LEVEL_SLURM,
+        ASSAY_LEVEL_CGROUP,
+        ASSAY_LEVEL_SYSTEM,
+};
+
+/* ---- options ---- */
+
+/*
+ * Names and values as the program's flags have them ("interval" "0.5", "gpus" "0,2", "levels"
+ * "process,system"). libassay(3) lists which function reads which. Not for several threads at once.
+ */
+typedef struct assay_options assay_options;
+
+/* NULL when memory is short; a NULL handle is an empty set of options everywhere. */
+ASSAY_API assay_options *assay_options_new(void);
+/* ASSAY_E_USAGE for a name or a value that makes no sense. A NULL value takes the default back. */
+ASSAY_API int assay_options_set(assay_options *options, const char *name, const char *value,
+                                struct assay_error *error);
+ASSAY_API void assay_options_free(assay_options *options);
+
+/* ---- monitor ---- */
+
+typedef struct assay_monitor assay_monitor;
+typedef struct assay_frame assay_frame;
+
+/*
+ * A monitor that does not run yet. Options are copied: backend, source, interval, gpus, show-all,
+ * levels (which of process,user,slurm,cgroup,system; "none" for none), pid (the target: this
+ * process when not given), history (ticks kept in memory, 600), output (a session to record to),
+ * durable (no: recorded without waiting for the disk), hardware-monitor (a folder for the three
+ * files of that module), and those of the sources. NULL only when memory is short. What is wrong is
+ * told by every call, on NULL too.
+ */
+ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
+/*
+ * Starts sampling on threads of its own, and waits at most a second for the first tick. Takes as
+ * long as the driver needs to start. A machine without GPUs is no error when there are levels to
+ * watch. Starting one that runs does nothing; one that failed answers every call with that error.
+ */
+ASSAY_API int assay_monitor_start(assay_monitor *monitor, struct assay_error *error);
+/* Ends sampling and completes the recording. What was measured stays readable; start begins anew.
+ */
+ASSAY_API int assay_monitor_stop(assay_monitor *monitor, struct assay_error *error);
+/* 1 while it runs. */
+ASSAY_API int assay_monitor_running(const assay_monitor *monitor);
+/* Stops, and frees; frames that were taken stay valid. NULL is fine. */
+ASSAY_API void assay_monitor_free(assay_monitor *monitor);
+
+/* The newest frame: 1 with a reference to it, 0 while there is none, or why there will be none.
+ * Copies nothing. */
+ASSAY_API int assay_monitor_latest(assay_monitor *monitor, assay_frame **ret,
+                                   struct assay_error *error);
+/*
+ * The oldest frame after the cursor that is still kept: 1 with a reference to it, and the cursor
+ * moved to it; 0 when there is none yet. Begin with 0. Frames that were dropped meanwhile are
+ * skipped: see assay_frame_tick.
+ */
+ASSAY_API int assay_monitor_next(assay_monitor *monitor, uint64_t *cursor, assay_frame **ret,
+                                 struct assay_error *error);
+/* Waits until there is a frame after the cursor: 1, or 0 after timeout_s seconds or when stopped.
+ */
+ASSAY_API int assay_monitor_wait(assay_monitor *monitor, uint64_t cursor, double timeout_s,
+                                 struct assay_error *error);
+
+/* Ticks so far: asked for, taken, of those late, and missed. */
+struct assay_counts {
+        uint64_t asked, taken, late, missed;
+};
+ASSAY_API int assay_monitor_counts(assay_monitor *monitor, struct assay_counts *ret,
+                                   struct assay_error *error);
+/*
+ * What is watched, as JSON: backend, provenance, interval, gpus, num_cpus, num_gpus, gpu_name,
+ * gpu_memory, memory_limits, … (libassay(3)); SI units. Release with assay_free.
+ */
+ASSAY_API int assay_monitor_describe(assay_monitor *monitor, char **ret, struct assay_error *error);
+/* The file that is recorded to, or NULL. Valid until the monitor is freed. */
+ASSAY_API const char *assay_monitor_session(const assay_monitor *monitor);
+/* Everything measured so far is in the session's file when this returns. */
+ASSAY_API int assay_monitor_flush(assay_monitor *monitor, struct assay_error *error);
+
+/* ---- frames: all that is known at one tick; they never change ---- */
+
+ASSAY_API assay_frame *assay_frame_ref(assay_frame *frame);
+ASSAY_API void assay_frame_unref(assay_frame *frame); /* NULL is fine */
+
+ASSAY_API uint64_t assay_frame_tick(const assay_frame *frame);   /* from 1 */
+ASSAY_API int64_t assay_frame_wall_ns(const assay_frame *frame); /* since 1970 */
+ASSAY_API int64_t assay_frame_mono_ns(const assay_frame *frame); /* CLOCK_MONOTONIC */
+ASSAY_API int assay_frame_stale(const assay_frame *frame);       /* 1: the GPUs gave nothing new */
+/* Which source: "nvml with GPM", …; "" without GPUs. */
+ASSAY_API const char *assay_frame_provenance(const assay_frame *frame);
+
+ASSAY_API size_t assay_frame_gpus(const assay_frame *frame);
+/* "label", "model", "uuid", "pci", …; "" when not known. */
+ASSAY_API const char *assay_frame_gpu_text(const assay_frame *frame, size_t gpu, const char *name);
+ASSAY_API struct assay_value assay_frame_gpu(const assay_frame *frame, size_t gpu, int metric);
+
+/* What a GPU does, and the evidence. Texts live as long as the frame. */
+struct assay_verdict {
+        const char *workload;   /* one of twelve classes, or "unknown" */
+        const char *bottleneck; /* "compute", "memory", "I/O", … */
+        int rule;               /* 1 to 12; the one that could not be decided when unknown */
+        const char *rule_text;  /* "tensor >= 50 and sm >= 60" */
+        const char *evidence;   /* the values that decided, or what is missing */
+        const char *health;     /* "ok", "hot", "warn", "crit", "unknown" */
+        const char *health_why; /* worst first; "" when ok */
+};
+/* 0, or ASSAY_E_USAGE when there is no such GPU. */
+ASSAY_API int assay_frame_verdict(const assay_frame *frame, size_t gpu, struct assay_verdict *ret);
+
+/* NULL when the level is there; else why not. */
+ASSAY_API const char *assay_frame_level_missing(const assay_frame *frame, int level);
+/* "1234 (python)", "alice", "77", …; "" when absent. */
+ASSAY_API const char *assay_frame_level_name(const assay_frame *frame, int level);
+ASSAY_API struct assay_value assay_frame_level(const assay_frame *frame, int level, int figure);
+/* What the level's processes do on a GPU. */
+enum assay_use {
+        ASSAY_USE_UTIL,   /* ratio */
+        ASSAY_USE_BAND,   /* memory controller, ratio */
+        ASSAY_USE_MEMORY, /* bytes */
+};
+ASSAY_API struct assay_value assay_frame_level_gpu(const assay_frame *frame, int level, size_t gpu,
+                                                   int use);
+ASSAY_API struct assay_value assay_frame_system(const assay_frame *frame, int figure);
+ASSAY_API size_t assay_frame_cores(const assay_frame *frame);
+ASSAY_API struct assay_value assay_frame_core(const assay_frame *frame, size_t core);
+
+/* The frame as `assay export --format jsonl` and --host write it, in one object. assay_free it. */
+ASSAY_API int assay_frame_json(const assay_frame *frame, char **ret, struct assay_error *error);
+
+/* ---- run log: phases, events, numbers of the program's own ---- */
+
+typedef struct assay_log assay_log;
+
+/*
+ * Entries go to a file of JSON lines and to a session, as they happen. Either may be NULL; a NULL
+ * session stands for the one that `assay run` names in ASSAY_SESSION, if any; "" for none.
+ */
+ASSAY_API int assay_log_open(const char *path, const char *session, assay_log **ret,
+                             struct assay_error *error);
+/* A phase that is over. more: a JSON object whose keys are kept with it, or NULL. */
+ASSAY_API int assay_log_phase(assay_log *log, const char *name, double seconds, const char *more,
+                              struct assay_error *error);
+/* A phase from begin to end; they nest. */
+ASSAY_API int assay_log_begin(assay_log *log, const char *name, const char *more,
+                              struct assay_error *error);
+ASSAY_API int assay_log_end(assay_log *log, const char *name, const char *more,
+                            struct assay_error *error);
+/* data: JSON, or NULL. */
+ASSAY_API int assay_log_event(assay_log *log, const char *name, const char *data,
+                              struct assay_error *error);
+ASSAY_API int assay_log_metric(assay_log *log, const char *name, double value,
+                               struct assay_error *error);
+ASSAY_API void assay_log_close(assay_log *log); /* NULL is fine */
+
+/* ---- recorded runs: sessions, and every file the program reads ---- */
+
+/* What is known of the run, as JSON, with the keys of assay_monitor_describe. assay_free it. */
+ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_error *error);
+
+/*
+ * format: text, json, html or resource-summary. Options: level, phase, tag-cpu, tag-memory,
+ * tag-gpu, tag-gpu-memory, weights, missing, gpus. assay_free the text.
+ */
+ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
+                                char **ret, struct assay_error *error);
+/* The format is what out ends in: .svg, .png, .pdf. Options: metrics, phase, last, level and
+ * others. */
+ASSAY_API int assay_file_plot(const char *path, const char *out, const assay_options *options,
+                              struct assay_error *error);
+/* As `assay convert`: a session, CSV, JSON lines, a notebook's folder or zip, … Option: to. */
+ASSAY_API int assay_file_convert(const char *path, const char *out, const assay_options *options,
+                                 struct assay_error *error);
+/* The summary of a hardware monitor's three files as JSON; each may be NULL. assay_free it. */
+ASSAY_API int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char *dmon_csv,
+                                     char **ret, struct assay_error *error);
+
+/*
+ * Columns of a recorded run. what: "process", "user", "slurm", "cgroup", "system" (a level, in the
+ * columns and units of a notebook session), "gpus" (one row a GPU and tick, SI units), "phases",
+ * "events", "user_metrics". Options: phase, last, gpus. A table never changes.
+ */
+typedef struct assay_table assay_table;
+
+ASSAY_API int assay_table_open(const char *path, const char *what, const assay_options *options,
+                               assay_table **ret, struct assay_error *error);
+ASSAY_API size_t assay_table_rows(const assay_table *table);
+ASSAY_API size_t assay_table_columns(const assay_table *table);
+/* NULL when there is no such column. */
+ASSAY_API const char *assay_table_name(const assay_table *table, size_t column);
+/* The numbers of a column, NaN for what is missing; NULL for a column of texts. */
+ASSAY_API const double *assay_table_numbers(const assay_table *table, size_t column);
+/* One text, or NULL when it is missing or the column has numbers. */
+ASSAY_API const char *assay_table_text(const assay_table *table, size_t column, size_t row);
+ASSAY_API void assay_table_free(assay_table *table); /* NULL is fine */
+
+/* Releases texts that functions above gave. NULL is fine. */
+ASSAY_API void assay_free(void *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
