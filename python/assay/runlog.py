@@ -1,0 +1,141 @@
+"""The run log: phases, events and numbers of a program's own, written as they happen."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Union
+
+from ._lib import call, encode, lib
+from .errors import E_STOPPED, AssayError
+from .monitor import Monitor, running_session
+from .session import PathLike
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of other libraries as numbers, anything else as its text."""
+    item = getattr(value, "item", None)
+    with contextlib.suppress(Exception):
+        return item() if callable(item) else str(value)
+    return str(value)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, default=_plain).encode()
+
+
+def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
+    """The session to write to: what is given, that of `assay run`, that of the running monitor, none."""
+    if isinstance(session, Monitor):
+        return os.fspath(session.path)
+    if session is not None:
+        return os.fspath(session)
+    return None if os.environ.get("ASSAY_SESSION") else running_session() or ""
+
+
+def _release(handle: int, scratch: Optional[str], owner: int) -> None:
+    if os.getpid() != owner:
+        return
+    lib().assay_log_close(handle)
+    if scratch:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+
+
+class RunLog:
+    """A log of JSON lines; each entry is in the file, and in the session if there is one, at once.
+
+    path: the file, appended to; a temporary one when not given (see write). session: a Monitor or a session
+    file; when not given, the one of `assay run`, else of the monitor that runs in this process.
+    """
+
+    def __init__(self, path: Optional[PathLike] = None, session: Union[None, PathLike, Monitor] = None) -> None:
+        scratch = None
+        if path is None:
+            fd, scratch = tempfile.mkstemp(prefix="assay-log-", suffix=".jsonl")
+            os.close(fd)
+        self.path = Path(scratch if path is None else path)
+        handle = ctypes.c_void_p()
+        try:
+            call(lib().assay_log_open, encode(self.path), encode(_session_of(session)), ctypes.byref(handle))
+        except BaseException:
+            if scratch:
+                os.unlink(scratch)
+            raise
+        self._handle = handle.value
+        self._release = weakref.finalize(self, _release, handle.value, scratch, os.getpid())
+
+    def _check(self) -> int:
+        if not self._release.alive:
+            raise AssayError(E_STOPPED, "the run log is closed", "make a new RunLog")
+        return self._handle
+
+    def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
+        """A phase that is over and took so long."""
+        call(lib().assay_log_phase, self._check(), encode(name), float(seconds), _json(extra) if extra else None)
+
+    def log_event(self, type: str, data: Any = None) -> None:
+        """Something that happened."""
+        call(lib().assay_log_event, self._check(), encode(type), None if data is None else _json(data))
+
+    def log_metric(self, name: str, value: float) -> None:
+        """A number of the program's own: a loss, a rate."""
+        call(lib().assay_log_metric, self._check(), encode(name), float(value))
+
+    def begin(self, name: str, **extra: Any) -> None:
+        call(lib().assay_log_begin, self._check(), encode(name), _json(extra) if extra else None)
+
+    def end(self, name: str, **extra: Any) -> None:
+        call(lib().assay_log_end, self._check(), encode(name), _json(extra) if extra else None)
+
+    @contextlib.contextmanager
+    def phase(self, name: str, **extra: Any) -> Iterator[Dict[str, Any]]:
+        """A phase as long as the block; what is put into the dict it gives is kept with the phase."""
+        self.begin(name)
+        more = dict(extra)
+        try:
+            yield more
+        except BaseException as error:
+            more.setdefault("error", type(error).__name__)
+            raise
+        finally:
+            self.end(name, **more)
+
+    def entries(self) -> List[Dict[str, Any]]:
+        """The log as a list; a line that is not whole yet is left out."""
+        with open(self.path, encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def write(self, path: PathLike) -> Path:
+        """Writes all entries so far to a file, which is replaced at once or not at all."""
+        target = Path(path)
+        if target.exists() and target.samefile(self.path):
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+        try:
+            shutil.copyfile(self.path, part)
+            os.replace(part, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+        return target
+
+    def close(self) -> None:
+        """Ends the log; a temporary file is gone."""
+        self._release()
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<assay.RunLog {str(self.path)!r}>"
