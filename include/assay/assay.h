@@ -1,11 +1,12 @@
 /*
  * libassay: what the GPUs, and the job around them, are really doing.
  *
- * Every function that can fail returns 0 or more when it went well and a negative code when it did not,
- * and then fills the error it was given (which may be NULL). The library never prints, never exits,
- * installs no signal handlers and keeps no state outside its handles. Handles may be used from several
- * threads at once unless said otherwise. After fork() a handle belongs to the parent; in the child
- * every call on it fails with ASSAY_E_FORKED and closing it frees nothing that the parent uses.
+ * Every function that can fail returns 0 or more when it went well and a negative code when it did
+ * not, and then fills the error it was given (which may be NULL). The library never prints, never
+ * exits, installs no signal handlers and keeps no state outside its handles. Handles may be used
+ * from several threads at once unless said otherwise. After fork() a handle belongs to the parent;
+ * in the child every call on it fails with ASSAY_E_FORKED and closing it frees nothing that the
+ * parent uses.
  */
 #ifndef ASSAY_ASSAY_H
 #define ASSAY_ASSAY_H
@@ -55,7 +56,8 @@ enum assay_state {
         ASSAY_VALUE_ERROR,       /* reading failed */
 };
 
-/* There is a number only when state is ASSAY_VALUE_OK or ASSAY_VALUE_STALE. SI units, ratios 0 to 1. */
+/* There is a number only when state is ASSAY_VALUE_OK or ASSAY_VALUE_STALE. SI units, ratios 0
+ * to 1. */
 struct assay_value {
         double v;
         uint32_t age_ms;
@@ -65,7 +67,8 @@ struct assay_value {
 /* One word: "ok", "stale", "unsupported", … */
 ASSAY_API const char *assay_state_name(int state);
 
-/* The metrics of a GPU: numbers from 0 on. They may differ from version to version; names do not. */
+/* The metrics of a GPU: numbers from 0 on. They may differ from version to version; names do not.
+ */
 ASSAY_API size_t assay_metrics(void);
 /* -1 when there is none of that name. */
 ASSAY_API int assay_metric_find(const char *name);
@@ -117,11 +120,11 @@ typedef struct assay_monitor assay_monitor;
 typedef struct assay_frame assay_frame;
 
 /*
- * A monitor that does not run yet. Options are copied: backend, source, interval, gpus, show-all, levels
- * (which of process,user,slurm,cgroup,system; "none" for none), pid (the target: this process when not
- * given), history (ticks kept in memory, 600), output (a session to record to), durable (no: recorded
- * without waiting for the disk), hardware-monitor (a folder for the three files of that module), and those
- * of the sources. Never NULL: what is wrong is told by every call.
+ * A monitor that does not run yet. Options are copied: backend, source, interval, gpus, show-all,
+ * levels (which of process,user,slurm,cgroup,system; "none" for none), pid (the target: this
+ * process when not given), history (ticks kept in memory, 600), output (a session to record to),
+ * durable (no: recorded without waiting for the disk), hardware-monitor (a folder for the three
+ * files of that module), and those of the sources. Never NULL: what is wrong is told by every call.
  */
 ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
 /*
@@ -129,7 +132,8 @@ ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
  * to watch. Starting one that runs does nothing.
  */
 ASSAY_API int assay_monitor_start(assay_monitor *monitor, struct assay_error *error);
-/* Ends sampling and completes the recording. What was measured stays readable; start begins anew. */
+/* Ends sampling and completes the recording. What was measured stays readable; start begins anew.
+ */
 ASSAY_API int assay_monitor_stop(assay_monitor *monitor, struct assay_error *error);
 /* 1 while it runs. */
 ASSAY_API int assay_monitor_running(const assay_monitor *monitor);
@@ -141,12 +145,13 @@ ASSAY_API int assay_monitor_latest(assay_monitor *monitor, assay_frame **ret,
                                    struct assay_error *error);
 /*
  * The oldest frame after the cursor that is still kept: 1 with a reference to it, and the cursor
- * moved to it; 0 when there is none yet. Begin with 0. Frames that were dropped meanwhile are skipped: see
- * assay_frame_tick.
+ * moved to it; 0 when there is none yet. Begin with 0. Frames that were dropped meanwhile are
+ * skipped: see assay_frame_tick.
  */
 ASSAY_API int assay_monitor_next(assay_monitor *monitor, uint64_t *cursor, assay_frame **ret,
                                  struct assay_error *error);
-/* Waits until there is a frame after the cursor: 1, or 0 after timeout_s seconds or when stopped. */
+/* Waits until there is a frame after the cursor: 1, or 0 after timeout_s seconds or when stopped.
+ */
 ASSAY_API int assay_monitor_wait(assay_monitor *monitor, uint64_t cursor, double timeout_s,
                                  struct assay_error *error);
 
@@ -171,10 +176,10 @@ ASSAY_API int assay_monitor_flush(assay_monitor *monitor, struct assay_error *er
 ASSAY_API assay_frame *assay_frame_ref(assay_frame *frame);
 ASSAY_API void assay_frame_unref(assay_frame *frame); /* NULL is fine */
 
-ASSAY_API uint64_t assay_frame_tick(const assay_frame *frame);    /* from 1 */
-ASSAY_API int64_t assay_frame_wall_ns(const assay_frame *frame);  /* since 1970 */
-ASSAY_API int64_t assay_frame_mono_ns(const assay_frame *frame);  /* CLOCK_MONOTONIC */
-ASSAY_API int assay_frame_stale(const assay_frame *frame);        /* 1: the GPUs gave nothing new */
+ASSAY_API uint64_t assay_frame_tick(const assay_frame *frame);   /* from 1 */
+ASSAY_API int64_t assay_frame_wall_ns(const assay_frame *frame); /* since 1970 */
+ASSAY_API int64_t assay_frame_mono_ns(const assay_frame *frame); /* CLOCK_MONOTONIC */
+ASSAY_API int assay_frame_stale(const assay_frame *frame);       /* 1: the GPUs gave nothing new */
 /* Which source: "nvml with GPM", …; "" without GPUs. */
 ASSAY_API const char *assay_frame_provenance(const assay_frame *frame);
 
@@ -247,8 +252,8 @@ ASSAY_API void assay_log_close(assay_log *log); /* NULL is fine */
 ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_error *error);
 
 /*
- * format: text, json, html or resource-summary. Options: level, phase, tag-cpu, tag-memory, tag-gpu,
- * tag-gpu-memory, weights, missing, gpus. assay_free the text.
+ * format: text, json, html or resource-summary. Options: level, phase, tag-cpu, tag-memory,
+ * tag-gpu, tag-gpu-memory, weights, missing, gpus. assay_free the text.
  */
 ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
                                 char **ret, struct assay_error *error);
@@ -263,9 +268,9 @@ ASSAY_API int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, c
                                      char **ret, struct assay_error *error);
 
 /*
- * Columns of a recorded run. what: "process", "user", "slurm", "cgroup", "system" (a level, in the columns and
- * units of a notebook session), "gpus" (one row a GPU and tick, SI units), "phases", "events",
- * "user_metrics". Options: phase, gpus. Not for several threads at once.
+ * Columns of a recorded run. what: "process", "user", "slurm", "cgroup", "system" (a level, in the
+ * columns and units of a notebook session), "gpus" (one row a GPU and tick, SI units), "phases",
+ * "events", "user_metrics". Options: phase, gpus. Not for several threads at once.
  */
 typedef struct assay_table assay_table;
 

@@ -1,12 +1,6 @@
 #include "cmd/command.h"
 
 #include "base/clock.h"
-#include "pipeline/session_source.h"
-#include "read/dcgm_local.h"
-#include "store/facts.h"
-#include "store/notebook.h"
-#include "store/session.h"
-#include "version.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -22,8 +16,6 @@ static const struct command *const table[] = {
     NULL,
 };
 
-const char *const program_version = ASSAY_VERSION;
-
 const struct command *command_at(size_t i)
 {
         return i < ARRAY_LEN(table) ? table[i] : NULL;
@@ -36,11 +28,6 @@ const struct command *command_find(const char *name)
                         return table[i];
         }
         return NULL;
-}
-
-const char *get_env(const char *name)
-{
-        return getenv(name);
 }
 
 int complain(const struct err *err)
@@ -68,117 +55,30 @@ void notice(const char *fmt, ...)
         va_end(ap);
 }
 
-static bool is_address(const char *location)
+/* What setup has to tell is told here: the library returns it. */
+static void tell(const char text[SETUP_NOTICE_MAX])
 {
-        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
-}
-
-/* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
-static const struct source_ops *choose_source(const struct config *config, const char *location)
-{
-        const char *backend = config_text(config, OPT_BACKEND);
-        if (location && strcmp(backend, "auto") == 0)
-                backend = is_address(location) ? "prometheus" : "replay";
-        /* A session is a capture like any other to the user, and a database to us. */
-        if (location && strcmp(backend, "replay") == 0 &&
-            (session_is_one(location) || notebook_is_one(location)))
-                return &source_session;
-        return source_find(backend);
-}
-
-#define DEFAULT_POLL_S 1.0
-
-static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
-                      struct err *err)
-{
-        double poll = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
-                      : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
-                                                          : DEFAULT_POLL_S;
-        if (!(poll > 0) || poll > 86400) {
-                err_set(err, ERR_USAGE, "--poll %g is not a time above 0 and up to a day", poll);
-                return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
-        }
-        int64_t ns = clock_from_seconds(poll);
-        if (ns >= ops->poll_floor_ns) {
-                *ret = ns;
-                return 0;
-        }
-        double floor_s = clock_to_seconds(ops->poll_floor_ns);
-        if (ops->poll_floor_is_error) {
-                err_set(err, ERR_USAGE,
-                        "--poll %g is too short for %s: an exporter has nothing "
-                        "new more often than once a second",
-                        poll, ops->name);
-                return err_hint(err, "use --poll %g or more", floor_s);
-        }
-        notice("--poll %g raised to %g: shorter windows of NVIDIA's counters hold no data", poll,
-               floor_s);
-        *ret = ops->poll_floor_ns;
-        return 0;
-}
-
-static int choose_weights(const struct config *config, struct weights *ret, struct err *err)
-{
-        static const struct {
-                const char *name;
-                enum weights_preset preset;
-        } presets[] = {{"ai", WEIGHTS_AI}, {"hpc", WEIGHTS_HPC}, {"mem", WEIGHTS_MEM}};
-        const char *text = config_text(config, OPT_WEIGHTS);
-        for (size_t i = 0; i < ARRAY_LEN(presets); i++) {
-                if (strcmp(text, presets[i].name) == 0) {
-                        *ret = weights_preset(presets[i].preset);
-                        return 0;
-                }
-        }
-        return weights_parse(text, ret, err);
-}
-
-/* Turns the options into a pipeline's configuration, for a source at that place. */
-static int fill_config(const struct config *config, const char *location, bool margins,
-                       double speed, struct pipeline_config *ret, struct err *err)
-{
-        struct pipeline_config pc = {
-            .source = {.location = location,
-                       .speed = speed,
-                       .token_file = config_text(config, OPT_TOKEN_FILE),
-                       .dcgmi = config_text(config, OPT_DCGMI),
-                       .dcgm_host = config_text(config, OPT_DCGM_HOST),
-                       .nvml_lib = config_text(config, OPT_NVML_LIB),
-                       .root =
-                           config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
-            .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
-                        .margins = margins},
-        };
-        int r = choose_weights(config, &pc.compute.weights, err);
-        pc.ops = choose_source(config, location);
-        if (r == 0)
-                r = check_poll(config, pc.ops, &pc.source.poll_ns, err);
-        if (r == 0)
-                r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
-                                  pc.ops->local && dcgm_host_is_here(pc.source.dcgm_host), get_env,
-                                  &pc.selection, err);
-        if (r == 0)
-                *ret = pc;
-        return r;
+        if (text[0])
+                notice("%s", text);
 }
 
 int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
                      struct err *err)
 {
-        return fill_config(config, config_text(config, OPT_SOURCE), margins,
-                           config_number(config, OPT_SPEED), ret, err);
+        char text[SETUP_NOTICE_MAX];
+        int r = setup_pipeline(config, config_text(config, OPT_SOURCE), margins,
+                               config_number(config, OPT_SPEED), ret, text, err);
+        tell(text);
+        return r;
 }
 
 int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
                      struct pipeline **ret, struct err *err)
 {
-        char inside[4096];
-        struct pipeline_config pc;
-        /* The folder of a hardware monitor stands for its file with the GPUs. */
-        if (location && hwmon_is_one(location, inside, sizeof(inside)))
-                location = inside;
-        int r = fill_config(config, location, margins, speed, &pc, err);
-        return r < 0 ? r : pipeline_open(&pc, ret, err);
+        char text[SETUP_NOTICE_MAX];
+        int r = setup_open(config, location, margins, speed, ret, text, err);
+        tell(text);
+        return r;
 }
 
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret, struct err *err)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "pipeline/pipeline.h"
+#include "lib/setup.h"
 
 #include <stdio.h>
 
@@ -49,7 +49,3 @@ void report_trouble(const struct pipeline *p);
 /* The first frame at or after --at. As pipeline_next. */
 int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,
                struct err *err);
-/* getenv with the type our parameters have. */
-const char *get_env(const char *name);
-
-extern const char *const program_version;

@@ -203,6 +203,39 @@ static int unknown_option(const char *where, const char *name, size_t len, struc
         return err_hint(err, "'assay help' lists them");
 }
 
+int config_set(struct config *c, const char *name, const char *value, struct err *err)
+{
+        size_t len = strlen(name);
+        const struct alias_info *alias = find_alias(name, len);
+        if (alias)
+                return set(c, alias->option, "", alias->value, ORIGIN_FLAG, err);
+        int option = find_option(name, len);
+        if (option < 0 || strcmp(options[option].commands, "-") == 0)
+                return unknown_option("", name, len, err);
+        if (value && strlen(value) > CONFIG_VALUE_MAX)
+                return err_set(err, ERR_USAGE, "%s: a value has at most %d bytes", name,
+                               CONFIG_VALUE_MAX);
+        if (value)
+                return set(c, (enum option)option, "", value, ORIGIN_FLAG, err);
+        free(c->settings[option].text);
+        c->settings[option] = (struct setting){0};
+        return 0;
+}
+
+int config_copy(const struct config *c, struct config *ret)
+{
+        *ret = (struct config){0};
+        for (size_t i = 0; i < OPT_COUNT_OF; i++) {
+                if (!c->settings[i].text)
+                        continue;
+                ret->settings[i] = c->settings[i];
+                ret->settings[i].text = strdup(c->settings[i].text);
+                if (!ret->settings[i].text)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 struct file_state {
         struct config *config;
         const char *path;

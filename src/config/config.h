@@ -73,6 +73,13 @@ int config_read_environment(struct config *c, const char *(*get_env)(const char 
 /* Flags and words, in any order; argv[0] is passed over. */
 int config_read_args(struct config *c, int argc, char **argv, struct err *err);
 
+/* The longest value that config_set takes. */
+#define CONFIG_VALUE_MAX 4096
+/* One option by its name, or by an alias's; a NULL value takes the default back. */
+int config_set(struct config *c, const char *name, const char *value, struct err *err);
+/* The same settings, without words. 0 or -ENOMEM; call config_finish(ret) either way. */
+int config_copy(const struct config *c, struct config *ret);
+
 /* Set means: by file, environment or flag. */
 bool config_is_set(const struct config *c, enum option option);
 bool config_flag(const struct config *c, enum option option);

@@ -15,9 +15,19 @@ enum db_statement {
         DB_PUT_BLOCK,
         DB_PUT_FACT,
         DB_PUT_MARK,
+        DB_PUT_HOST_TICK,
+        DB_PUT_HOST_BLOCK,
+        DB_PUT_HOST_GPU,
+        DB_PUT_LEVEL,
+        DB_PUT_PROCESS,
+        DB_PUT_PROCESS_SAMPLE,
         DB_GET_FACT,
         DB_GET_BLOCK,
         DB_GET_TICKS,
+        DB_GET_HOST_TICKS,
+        DB_GET_HOST_BLOCK,
+        DB_GET_LEVELS,
+        DB_GET_PROCESSES,
         DB_STATEMENTS
 };
 

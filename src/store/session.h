@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "model/frame.h"
+#include "model/host.h"
 #include "store/mark.h"
 
 #define SESSION_SCHEMA_VERSION 1
@@ -40,6 +41,11 @@ void session_set_counts(struct session *s, const struct session_counts *counts);
 
 /* Takes a frame into memory. Writes only when a block is full and not yet written. */
 int session_add(struct session *s, const struct frame *frame, struct err *err);
+/*
+ * The same for the host: its levels, cores and GPUs. It has ticks of its own on the same clock, and
+ * may come from another thread than frames do. What is kept: docs/SESSION.md.
+ */
+int session_add_host(struct session *s, const struct host *host, struct err *err);
 /* The same for a mark made in this process. */
 int session_mark(struct session *s, const struct mark *m, struct err *err);
 
@@ -80,6 +86,13 @@ size_t session_entities(const struct session_reader *r);
 
 /* The next tick: 1 (valid until the next call), 0 at the end, or a negative code. */
 int session_next(struct session_reader *r, const struct frame **ret, struct err *err);
+
+/*
+ * The next tick of the host, with a cursor of its own: 1 (valid until the next call), 0 at the end
+ * and in sessions without a host, or a negative code. Counters are not kept, so they are missing;
+ * n_gpus and their order are the same at every tick.
+ */
+int session_next_host(struct session_reader *r, const struct host **ret, struct err *err);
 
 /* All marks in order of time. The caller frees each with mark_finish and the list with free. */
 int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err);

@@ -1,9 +1,6 @@
 /* The reading side: a session, also one that still grows or whose recorder died. */
 #include "base/clock.h"
-#include "store/block.h"
-#include "store/db.h"
-#include "store/series.h"
-#include "store/session.h"
+#include "store/session_reader.h"
 #include "store/session_schema.h"
 
 #include <errno.h>
@@ -12,27 +9,6 @@
 #include <sys/file.h>
 
 #define SQLITE_MAGIC "SQLite format 3"
-#define SERIES_IDS_MAX 1024 /* a later program may know more series */
-
-struct session_reader {
-        struct db db;
-        int64_t start_ns;
-        char *fact;
-        struct entity *entities; /* sorted as entity_compare says */
-        size_t n;
-        uint16_t place[SERIES_IDS_MAX]; /* id in the file → our series, or SERIES_COUNT */
-        struct series_scale scale[SERIES_IDS_MAX];
-
-        struct row *rows; /* BLOCK_TICKS × n, of the block that is loaded */
-        bool *present;
-        int64_t loaded; /* block; -1 for none */
-        int64_t last;   /* tick given last; -1 before the first */
-        struct statement ticks;
-        bool reading;
-        struct row *given; /* n, packed: entities that were there */
-        struct frame frame;
-        char provenance[80];
-};
 
 bool session_is_one(const char *path)
 {
@@ -55,6 +31,8 @@ void session_reader_close(struct session_reader *r)
         free(r->rows);
         free(r->present);
         free(r->given);
+        host_cursor_close(r->host);
+        process_cursor_close(r->processes);
         free(r);
 }
 
@@ -313,20 +291,52 @@ static void fill_constant(struct session_reader *r, size_t entity, size_t metric
                 r->rows[i * r->n + entity].sample.m[metric] = v;
 }
 
+bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob)
+{
+        int64_t width = sqlite3_column_int64(h, first);
+        struct coded c = {.width = (uint8_t)MIN(MAX(width, 0), BLOCK_WIDTH_MAX),
+                          .has_base = sqlite3_column_type(h, first + 1) != SQLITE_NULL,
+                          .base = sqlite3_column_int64(h, first + 1),
+                          .state = (uint8_t)sqlite3_column_int64(h, first + 2),
+                          .len = (size_t)sqlite3_column_bytes(h, first + 3)};
+        const uint8_t *blob = sqlite3_column_blob(h, first + 3);
+        /* What a file can claim and no program of ours writes. */
+        if (llabs(c.base) > BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
+                return false;
+        *ret = c;
+        *ret_blob = blob;
+        return true;
+}
+
+void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
+                    int64_t *ret_wall_ns, int64_t *ret_mono_ns)
+{
+        int64_t wall = sqlite3_column_int64(h, first), skew = sqlite3_column_int64(h, first + 1);
+        *ret_wall_ns = (int64_t)((uint64_t)r->start_ns + (uint64_t)wall * 1000);
+        *ret_mono_ns = (int64_t)((uint64_t)*ret_wall_ns + (uint64_t)skew * 1000);
+}
+
+bool session_has_table(struct session_reader *r, const char *name)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h,
+                                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND"
+                                 " name = ?",
+                                 -1, &q.h, NULL);
+        db_bind_text(&q, name);
+        bool has = db_step(&q) > 0;
+        sqlite3_finalize(q.h);
+        return has;
+}
+
 static void take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
 {
         int64_t id = sqlite3_column_int64(h, 1);
         if (id < 0 || id >= SERIES_IDS_MAX || r->place[id] == SERIES_COUNT)
                 return;
-        int64_t width = sqlite3_column_int64(h, 2);
-        struct coded c = {.width = (uint8_t)MIN(MAX(width, 0), BLOCK_WIDTH_MAX),
-                          .has_base = sqlite3_column_type(h, 3) != SQLITE_NULL,
-                          .base = sqlite3_column_int64(h, 3),
-                          .state = (uint8_t)sqlite3_column_int64(h, 4),
-                          .len = (size_t)sqlite3_column_bytes(h, 5)};
-        const uint8_t *blob = sqlite3_column_blob(h, 5);
-        /* What a file can claim and no program of ours writes. */
-        if (llabs(c.base) > BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
+        struct coded c;
+        const uint8_t *blob;
+        if (!session_take_coded(h, 2, &c, &blob))
                 return;
         if (r->place[id] < METRIC_COUNT && c.has_base && c.width == 0) {
                 fill_constant(r, entity, r->place[id], c.base, r->scale[id]);
@@ -368,14 +378,12 @@ static int load_block(struct session_reader *r, int64_t block)
 static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
 {
         struct frame *f = &r->frame;
-        int64_t wall = sqlite3_column_int64(h, 1), skew = sqlite3_column_int64(h, 2);
         *f = (struct frame){.tick = (uint64_t)tick,
-                            .wall_ns = (int64_t)((uint64_t)r->start_ns + (uint64_t)wall * 1000),
                             .window_ns = sqlite3_column_int64(h, 3) % 86400000 * NS_PER_MS,
                             .stale = sqlite3_column_int64(h, 4) != 0,
                             .provenance = r->provenance,
                             .rows = r->given};
-        f->mono_ns = (int64_t)((uint64_t)f->wall_ns + (uint64_t)skew * 1000);
+        session_moment(r, h, 1, &f->wall_ns, &f->mono_ns);
         size_t first = (size_t)(tick % BLOCK_TICKS) * r->n;
         size_t there = 0;
         for (size_t i = 0; i < r->n; i++) {
@@ -412,6 +420,9 @@ int session_next(struct session_reader *r, const struct frame **ret, struct err 
                         return db_error(&r->db, got, err);
         }
         fill_frame(r, tick, r->ticks.h);
+        got = process_cursor_fill(r, tick, &r->frame);
+        if (got < 0)
+                return db_error(&r->db, got, err);
         *ret = &r->frame;
         return 1;
 }

@@ -1,8 +1,11 @@
 #include "store/session_schema.h"
 
 #include "store/block.h"
+#include "store/host_series.h"
 #include "store/series.h"
 #include "store/session.h"
+
+#include <stdio.h>
 
 #define ENTITY_TEXT(id, name) "," name " TEXT"
 static const char tables[] =
@@ -29,6 +32,23 @@ static const char tables[] =
                      "spool TEXT UNIQUE);"
                      "CREATE TABLE alphabet(bytes BLOB);";
 #undef ENTITY_TEXT
+
+static const char host_tables[] =
+    "CREATE TABLE host_series(id INTEGER PRIMARY KEY, scope TEXT, name TEXT, unit TEXT, step REAL,"
+    " scale REAL);"
+    "CREATE TABLE host_tick(id INTEGER PRIMARY KEY, wall INTEGER, skew INTEGER, window INTEGER,"
+    " cores INTEGER);"
+    "CREATE TABLE host_block(block INTEGER, item INTEGER, series INTEGER, width INTEGER,"
+    " base INTEGER, state INTEGER, data BLOB, PRIMARY KEY(block, item, series)) WITHOUT ROWID;"
+    "CREATE TABLE host_gpu(id INTEGER PRIMARY KEY, label TEXT);"
+    "CREATE TABLE level_note(tick INTEGER, level INTEGER, name TEXT, why TEXT,"
+    " PRIMARY KEY(tick, level)) WITHOUT ROWID;"
+    "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, start_ns INTEGER,"
+    " type INTEGER, gpu TEXT, user TEXT, grp TEXT, slurm_job TEXT, container TEXT, command TEXT);"
+    /* Figures are scaled; below zero they say why they are missing. */
+    "CREATE TABLE process_sample(tick INTEGER, process INTEGER, gone INTEGER, gpu_memory INTEGER,"
+    " gpu_util INTEGER, gpu_band INTEGER, gpu_encoder INTEGER, gpu_decoder INTEGER, cpu INTEGER,"
+    " memory INTEGER, PRIMARY KEY(tick, process)) WITHOUT ROWID;";
 
 static const char views[] =
     "CREATE VIEW ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
@@ -69,6 +89,28 @@ static const char views[] =
     " AND e.wall_ns >= b.wall_ns), b.data, b.host, b.pid FROM mark b WHERE b.type = 'begin')"
     " ORDER BY start_time;";
 
+static const char host_views[] =
+    "CREATE VIEW host_ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
+    " (t.wall + coalesce(t.skew, 0)) / 1e6 AS elapsed, t.window / 1e3 AS window, t.cores"
+    " FROM host_tick t, manifest m WHERE m.key = 'start_ns';"
+
+    "CREATE VIEW cores AS SELECT t.tick, t.time, t.elapsed, c.item AS core,"
+    " c.stored * s.step / s.scale AS util"
+    " FROM host_ticks t JOIN host_series s ON s.scope = 'core' AND s.name = 'util'"
+    " JOIN host_cell c ON c.tick = t.tick AND c.series = s.id WHERE c.item < t.cores;"
+
+    "CREATE VIEW processes AS SELECT t.tick, t.time, t.elapsed, p.pid, p.start_ns / 1e9 AS started,"
+    " p.user, p.command, p.gpu, s.gone,"
+    " CASE WHEN s.gpu_util >= 0 THEN s.gpu_util / 1e3 END AS gpu_util,"
+    " CASE WHEN s.gpu_band >= 0 THEN s.gpu_band / 1e3 END AS gpu_band,"
+    " CASE WHEN s.gpu_encoder >= 0 THEN s.gpu_encoder / 1e3 END AS gpu_encoder,"
+    " CASE WHEN s.gpu_decoder >= 0 THEN s.gpu_decoder / 1e3 END AS gpu_decoder,"
+    " CASE WHEN s.gpu_memory >= 0 THEN s.gpu_memory * 65536 END AS gpu_memory,"
+    " CASE WHEN s.cpu >= 0 THEN s.cpu / 1e3 END AS cpu,"
+    " CASE WHEN s.memory >= 0 THEN s.memory * 65536 END AS memory,"
+    " p.slurm_job, p.container"
+    " FROM process_sample s JOIN process p ON p.id = s.process JOIN ticks t ON t.tick = s.tick;";
+
 /* The value of the k-th byte of a tick's code. SQL has no other way to make a number of bytes. */
 static void put_byte(struct strbuf *out, unsigned k)
 {
@@ -76,17 +118,19 @@ static void put_byte(struct strbuf *out, unsigned k)
                     BLOCK_TICKS - 1, k);
 }
 
-/* The view that undoes block_encode: one row a tick, entity and series. */
-static void put_cells(struct strbuf *out)
+/* The view that undoes block_encode: one row a tick, entity (or item) and series. */
+static void put_cells(struct strbuf *out, const char *prefix, const char *entity)
 {
-        strbuf_puts(out, "CREATE VIEW cell AS SELECT tick, entity, series,"
-                         " CASE WHEN width = 0 THEN base WHEN code > (1 << 8 * width) - 9 THEN NULL"
-                         " ELSE base + code END AS stored,"
-                         " CASE WHEN base IS NULL THEN state WHEN width > 0"
-                         " AND code > (1 << 8 * width) - 9"
-                         " THEN (1 << 8 * width) - 1 - code END AS state"
-                         " FROM (SELECT t.id AS tick, b.entity, b.series, b.width, b.base, b.state,"
-                         " CASE b.width");
+        strbuf_putf(out,
+                    "CREATE VIEW %scell AS SELECT tick, %s, series,"
+                    " CASE WHEN width = 0 THEN base WHEN code > (1 << 8 * width) - 9 THEN NULL"
+                    " ELSE base + code END AS stored,"
+                    " CASE WHEN base IS NULL THEN state WHEN width > 0"
+                    " AND code > (1 << 8 * width) - 9"
+                    " THEN (1 << 8 * width) - 1 - code END AS state"
+                    " FROM (SELECT t.id AS tick, b.%s, b.series, b.width, b.base, b.state,"
+                    " CASE b.width",
+                    prefix, entity, entity);
         for (unsigned width = 1; width <= BLOCK_WIDTH_MAX; width++) {
                 strbuf_putf(out, " WHEN %u THEN ", width);
                 for (unsigned k = 1; k <= width; k++) {
@@ -96,9 +140,60 @@ static void put_cells(struct strbuf *out)
                 }
         }
         strbuf_putf(out,
-                    " ELSE 0 END AS code FROM tick t JOIN block b ON b.block = t.id >> %d"
+                    " ELSE 0 END AS code FROM %stick t JOIN %sblock b ON b.block = t.id >> %d"
                     " JOIN alphabet a);",
-                    BLOCK_SHIFT);
+                    prefix, prefix, BLOCK_SHIFT);
+}
+
+/* Columns of one scope's series, for the item that an expression names. */
+static void put_host_columns(struct strbuf *out, enum host_scope scope, const char *item)
+{
+        for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
+                if (host_series_scope(i) != scope || !host_series_kept(i))
+                        continue;
+                struct series_scale s = host_series_scale(i);
+                strbuf_putf(out,
+                            ",(SELECT stored*%.1f FROM host_cell WHERE tick=t.tick AND item=%s AND"
+                            " series=%zu)/%.0f AS %s",
+                            s.step, item, i, s.scale, host_series_name(i));
+        }
+}
+
+/* A level is there from the note on that says so, until the next one. */
+#define LEVEL_JOIN                                                                                 \
+        " FROM host_ticks t JOIN word w ON w.kind = 'level' JOIN level_note n ON n.level = w.id"   \
+        " AND n.tick = (SELECT max(x.tick) FROM level_note x WHERE x.level = w.id"                 \
+        " AND x.tick <= t.tick)"
+
+static void put_host_wide(struct strbuf *out)
+{
+        strbuf_puts(out, "CREATE VIEW levels AS SELECT t.tick, t.time, t.elapsed, w.text AS level,"
+                         " n.name, n.why AS absent");
+        put_host_columns(out, HOST_SCOPE_LEVEL, "w.id");
+        strbuf_puts(out, LEVEL_JOIN ";CREATE VIEW level_gpus AS SELECT t.tick, t.time, t.elapsed,"
+                                    " w.text AS level, n.name, g.label AS gpu");
+        char item[64];
+        snprintf(item, sizeof(item), "w.id*%d+g.id", HOST_GPUS_MAX);
+        put_host_columns(out, HOST_SCOPE_GPU, item);
+        strbuf_puts(out, LEVEL_JOIN " JOIN host_gpu g;CREATE VIEW system AS SELECT t.tick, t.time,"
+                                    " t.elapsed");
+        put_host_columns(out, HOST_SCOPE_SYSTEM, "0");
+        strbuf_puts(out, " FROM host_ticks t;");
+}
+
+static void put_host_words(struct strbuf *out)
+{
+        for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
+                struct series_scale s = host_series_scale(i);
+                if (host_series_kept(i))
+                        strbuf_putf(out,
+                                    "INSERT INTO host_series VALUES(%zu,'%s','%s','%s',%.17g,"
+                                    "%.17g);",
+                                    i, host_scope_name(host_series_scope(i)), host_series_name(i),
+                                    host_series_unit(i), s.step, s.scale);
+        }
+        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                strbuf_putf(out, "INSERT INTO word VALUES('level',%d,'%s');", l, level_name(l));
 }
 
 /* One row a tick and GPU, one column a metric. A column that is not asked for costs nothing. */
@@ -138,9 +233,14 @@ void session_schema(struct strbuf *out)
         strbuf_putf(out, "BEGIN;PRAGMA application_id=%d;PRAGMA user_version=%d;",
                     SESSION_APPLICATION_ID, SESSION_SCHEMA_VERSION);
         strbuf_puts(out, tables);
-        put_cells(out);
+        strbuf_puts(out, host_tables);
+        put_cells(out, "", "entity");
+        put_cells(out, "host_", "item");
         strbuf_puts(out, views);
+        strbuf_puts(out, host_views);
         put_wide(out);
+        put_host_wide(out);
         put_words(out);
+        put_host_words(out);
         strbuf_puts(out, "COMMIT;");
 }

@@ -205,10 +205,10 @@ def test_killed_at_two_hundred_moments(program, tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A tmpfs of 256 KiB."""
+    """A tmpfs of 384 KiB."""
     place = tmp_path / "small"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "assay-test", str(place)], capture_output=True, check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=384k", "assay-test", str(place)], capture_output=True, check=False).returncode:
         pytest.skip("may not mount")
     yield place
     subprocess.run(["umount", str(place)], check=True)
@@ -217,7 +217,7 @@ def small_disk(tmp_path):
 def test_a_full_disk(program, small_disk, tmp_path):
     """What fits stays readable, the command runs on and keeps its exit status."""
     path = small_disk / "x.assay"
-    (small_disk / "filler").write_bytes(b"x" * 90_000)
+    (small_disk / "filler").write_bytes(b"x" * 150_000)
     done = subprocess.run([program, "run", "--speed", "50", "--source", str(TOUR), "-o", str(path), "--",
                            "sh", "-c", "sleep 2.5; echo mine; exit 7"], capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == 7 and done.stdout == "mine\n"
@@ -229,7 +229,7 @@ def test_a_full_disk(program, small_disk, tmp_path):
 
 
 def test_a_full_disk_from_the_start(program, small_disk, tmp_path):
-    (small_disk / "filler").write_bytes(b"x" * 255_000)
+    (small_disk / "filler").write_bytes(b"x" * 386_000)
     done = subprocess.run([program, "run", "-o", str(small_disk / "x.assay"), "--", "sh", "-c", "exit 7"], capture_output=True, text=True,
                           check=False, env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == 7

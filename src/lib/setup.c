@@ -1,0 +1,161 @@
+#include "lib/setup.h"
+
+#include "base/clock.h"
+#include "pipeline/session_source.h"
+#include "read/dcgm_local.h"
+#include "store/facts.h"
+#include "store/notebook.h"
+#include "store/session.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const program_version = ASSAY_VERSION;
+
+const char *get_env(const char *name)
+{
+        return getenv(name);
+}
+
+static bool is_address(const char *location)
+{
+        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
+}
+
+/* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
+static const struct source_ops *choose_source(const struct config *config, const char *location)
+{
+        const char *backend = config_text(config, OPT_BACKEND);
+        if (location && strcmp(backend, "auto") == 0)
+                backend = is_address(location) ? "prometheus" : "replay";
+        /* A session is a capture like any other to the user, and a database to us. */
+        if (location && strcmp(backend, "replay") == 0 &&
+            (session_is_one(location) || notebook_is_one(location)))
+                return &source_session;
+        return source_find(backend);
+}
+
+#define DEFAULT_POLL_S 1.0
+
+static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
+                      char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        double poll = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
+                      : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
+                                                          : DEFAULT_POLL_S;
+        if (!(poll > 0) || poll > 86400) {
+                err_set(err, ERR_USAGE, "--poll %g is not a time above 0 and up to a day", poll);
+                return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
+        }
+        int64_t ns = clock_from_seconds(poll);
+        if (ns >= ops->poll_floor_ns) {
+                *ret = ns;
+                return 0;
+        }
+        double floor_s = clock_to_seconds(ops->poll_floor_ns);
+        if (ops->poll_floor_is_error) {
+                err_set(err, ERR_USAGE,
+                        "--poll %g is too short for %s: an exporter has nothing "
+                        "new more often than once a second",
+                        poll, ops->name);
+                return err_hint(err, "use --poll %g or more", floor_s);
+        }
+        snprintf(notice, SETUP_NOTICE_MAX,
+                 "--poll %g raised to %g: shorter windows of NVIDIA's counters hold no data", poll,
+                 floor_s);
+        *ret = ops->poll_floor_ns;
+        return 0;
+}
+
+static int choose_weights(const struct config *config, struct weights *ret, struct err *err)
+{
+        static const struct {
+                const char *name;
+                enum weights_preset preset;
+        } presets[] = {{"ai", WEIGHTS_AI}, {"hpc", WEIGHTS_HPC}, {"mem", WEIGHTS_MEM}};
+        const char *text = config_text(config, OPT_WEIGHTS);
+        for (size_t i = 0; i < ARRAY_LEN(presets); i++) {
+                if (strcmp(text, presets[i].name) == 0) {
+                        *ret = weights_preset(presets[i].preset);
+                        return 0;
+                }
+        }
+        return weights_parse(text, ret, err);
+}
+
+int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
+                   struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        notice[0] = '\0';
+        struct pipeline_config pc = {
+            .source = {.location = location,
+                       .speed = speed,
+                       .token_file = config_text(config, OPT_TOKEN_FILE),
+                       .dcgmi = config_text(config, OPT_DCGMI),
+                       .dcgm_host = config_text(config, OPT_DCGM_HOST),
+                       .nvml_lib = config_text(config, OPT_NVML_LIB),
+                       .root =
+                           config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
+            .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
+                        .margins = margins},
+        };
+        int r = choose_weights(config, &pc.compute.weights, err);
+        pc.ops = choose_source(config, location);
+        if (r == 0)
+                r = check_poll(config, pc.ops, &pc.source.poll_ns, notice, err);
+        if (r == 0)
+                r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
+                                  pc.ops->local && dcgm_host_is_here(pc.source.dcgm_host), get_env,
+                                  &pc.selection, err);
+        if (r == 0)
+                *ret = pc;
+        return r;
+}
+
+int setup_open(const struct config *config, const char *location, bool margins, double speed,
+               struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        char inside[4096];
+        struct pipeline_config pc;
+        if (location && hwmon_is_one(location, inside, sizeof(inside)))
+                location = inside;
+        int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
+        return r < 0 ? r : pipeline_open(&pc, ret, err);
+}
+
+static int read_levels(const struct config *config, unsigned *ret, struct err *err)
+{
+        const char *text = config_text(config, OPT_LEVELS);
+        if (levels_parse(text, ret))
+                return 0;
+        err_set(err, ERR_USAGE, "--levels: '%s' is not a list of levels", text);
+        return err_hint(err, "choose among process,user,slurm,cgroup,system, or all");
+}
+
+int setup_host(const struct config *config, struct host_config *ret, struct err *err)
+{
+        struct host_config hc = {
+            .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "",
+            .pid = (int32_t)config_number(config, OPT_PID),
+            .user = config_text(config, OPT_USER),
+            .job = config_text(config, OPT_JOB),
+            .cgroup = config_text(config, OPT_CGROUP),
+            .pss = config_flag(config, OPT_PSS),
+        };
+        int r = read_levels(config, &hc.levels, err);
+        if (r < 0)
+                return r;
+        if (config_is_set(config, OPT_PID) && hc.pid == 0) {
+                err_set(err, ERR_USAGE, "--pid: 0 is no process");
+                return err_hint(err, "'ps -e' lists those that are there");
+        }
+        *ret = hc;
+        return 0;
+}
+
+bool setup_does_without(const struct config *config, int r)
+{
+        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
+               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
+}

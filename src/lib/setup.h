@@ -1,0 +1,28 @@
+/*
+ * From options to what the layers take, for the program's commands and the library alike. Nothing
+ * is printed: what is worth telling is put into a notice, which is empty when there is nothing.
+ */
+#pragma once
+
+#include "config/config.h"
+#include "pipeline/host.h"
+#include "pipeline/pipeline.h"
+
+#define SETUP_NOTICE_MAX 256
+
+/* A pipeline's configuration, poll limits and selection included; a NULL location is the default.
+ */
+int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
+                   struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err);
+/* The same, and opens it. The folder of a hardware monitor stands for its file with the GPUs. */
+int setup_open(const struct config *config, const char *location, bool margins, double speed,
+               struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err);
+/* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
+int setup_host(const struct config *config, struct host_config *ret, struct err *err);
+/* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
+bool setup_does_without(const struct config *config, int r);
+
+/* getenv with the type our parameters have. */
+const char *get_env(const char *name);
+
+extern const char *const program_version;
