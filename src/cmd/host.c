@@ -86,6 +86,7 @@ struct host_exporter {
         const char *end;
         bool json, header_written, follows_target;
         struct feed *gpus; /* NULL when there is no GPU source */
+        struct gpu_use use;
         size_t n_cores, n_gpus;
         uint64_t ticks_left; /* 0 for no limit */
 };
@@ -128,8 +129,8 @@ static void add_gpus(struct host_exporter *e, struct host *h)
         const struct frame *frame = e->gpus ? feed_take(e->gpus) : NULL;
         if (!frame)
                 return;
-        host_view_join(h, frame);
-        host_view_join_processes(e->view, h, frame);
+        gpu_use_take(&e->use, frame);
+        host_view_join(e->view, h, &e->use);
 }
 
 static int write_tick(struct host_exporter *e, bool *ret_over, struct err *err)

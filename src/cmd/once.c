@@ -96,8 +96,11 @@ static int add_host(const struct config *config, struct host_view *view, int64_t
         int r = host_view_tick(view, &h, err);
         if (r < 0)
                 return r;
-        if (frame)
-                host_view_join(h, frame);
+        if (frame) {
+                struct gpu_use use;
+                gpu_use_take(&use, frame);
+                host_view_join(view, h, &use);
+        }
         write_host(config, h, frame == NULL, out);
         return 0;
 }

@@ -48,47 +48,61 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err)
         return 0;
 }
 
-void host_view_join(struct host *h, const struct frame *frame)
-{
-        for (size_t i = 0; i < frame->n; i++) {
-                const struct sample *s = &frame->rows[i].sample;
-                if (s->who->kind != ENTITY_GPU)
-                        continue;
-                size_t gpu = levels_add_gpu(h, s->who->label);
-                if (gpu == HOST_GPUS_MAX)
-                        return;
-                levels_set_device(h, gpu,
-                                  (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
-                                                     .band = s->m[METRIC_MEM_COPY_UTIL],
-                                                     .memory = s->m[METRIC_FB_USED]});
-        }
-}
-
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
 {
         return host_levels_of(v->reader, pid);
 }
 
-static size_t find_gpu(const struct host *h, const char *label)
+static size_t find_gpu(const struct gpu_use *u, const char *label)
 {
         size_t i = 0;
-        while (i < h->n_gpus && strcmp(h->gpus[i], label) != 0)
+        while (i < u->n && strcmp(u->labels[i], label) != 0)
                 i++;
         return i;
 }
 
-void host_view_join_processes(const struct host_view *v, struct host *h, const struct frame *frame)
+static void take_gpus(struct gpu_use *u, const struct frame *frame)
 {
+        u->n = 0;
+        for (size_t i = 0; i < frame->n && u->n < HOST_GPUS_MAX; i++) {
+                const struct sample *s = &frame->rows[i].sample;
+                if (s->who->kind != ENTITY_GPU)
+                        continue;
+                memcpy(u->labels[u->n], s->who->label, sizeof(u->labels[0]));
+                u->devices[u->n++] = (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
+                                                        .band = s->m[METRIC_MEM_COPY_UTIL],
+                                                        .memory = s->m[METRIC_FB_USED]};
+        }
+}
+
+void gpu_use_take(struct gpu_use *u, const struct frame *frame)
+{
+        take_gpus(u, frame);
+        u->n_processes = 0;
         for (size_t i = 0; i < frame->processes.n; i++) {
                 const struct process *p = &frame->processes.list[i];
-                size_t gpu = find_gpu(h, p->gpu);
+                size_t gpu = find_gpu(u, p->gpu);
+                if (gpu == u->n || u->n_processes == GPU_USE_PROCESSES_MAX)
+                        continue;
+                size_t at = u->n_processes++;
+                u->processes[at].pid = p->pid;
+                u->processes[at].gpu = (uint16_t)gpu;
+                u->processes[at].use = (struct level_gpu){
+                    .util = p->sm_util, .band = p->mem_util, .memory = p->gpu_memory};
+        }
+}
+
+void host_view_join(const struct host_view *v, struct host *h, const struct gpu_use *u)
+{
+        for (size_t i = 0; i < u->n; i++) {
+                size_t gpu = levels_add_gpu(h, u->labels[i]);
+                if (gpu < HOST_GPUS_MAX)
+                        levels_set_device(h, gpu, u->devices[i]);
+        }
+        for (size_t i = 0; i < u->n_processes; i++) {
                 /* What the whole device does stands for the system level already. */
-                unsigned levels =
-                    host_view_levels_of(v, p->pid) & ~LEVEL_BIT((unsigned)LEVEL_SYSTEM);
-                if (gpu < h->n_gpus)
-                        levels_add_process(h, levels, gpu,
-                                           (struct level_gpu){.util = p->sm_util,
-                                                              .band = p->mem_util,
-                                                              .memory = p->gpu_memory});
+                unsigned levels = host_view_levels_of(v, u->processes[i].pid) &
+                                  ~LEVEL_BIT((unsigned)LEVEL_SYSTEM);
+                levels_add_process(h, levels, u->processes[i].gpu, u->processes[i].use);
         }
 }

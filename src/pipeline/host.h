@@ -11,12 +11,27 @@ int host_view_open(const struct host_config *config, struct host_view **ret, str
 void host_view_close(struct host_view *v);
 /* One tick now. *ret is valid until the next call. 0 or a negative code with err. */
 int host_view_tick(struct host_view *v, struct host **ret, struct err *err);
-/*
- * Adds the GPUs of a frame: what each device does is what the system level does there. What single
- * processes do comes on top with levels_add_process and host_view_levels_of.
- */
-void host_view_join(struct host *h, const struct frame *frame);
-/* Adds what the frame's processes do on those GPUs to the levels they belong to. */
-void host_view_join_processes(const struct host_view *v, struct host *h, const struct frame *frame);
 /* As host_levels_of. */
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid);
+
+#define GPU_USE_PROCESSES_MAX 1024
+
+/* What GPUs and the processes on them do, as far as levels need it: small enough to be copied. */
+struct gpu_use {
+        size_t n;
+        char labels[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
+        struct level_gpu devices[HOST_GPUS_MAX];
+        size_t n_processes;
+        struct {
+                int32_t pid;
+                uint16_t gpu; /* its place above */
+                struct level_gpu use;
+        } processes[GPU_USE_PROCESSES_MAX];
+};
+
+void gpu_use_take(struct gpu_use *u, const struct frame *frame);
+/*
+ * Adds the GPUs to the host: what each device does is what the system level does there; what each
+ * process does there is added to the levels that it belongs to.
+ */
+void host_view_join(const struct host_view *v, struct host *h, const struct gpu_use *u);

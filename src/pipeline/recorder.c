@@ -1,6 +1,7 @@
 #include "pipeline/recorder.h"
 
 #include "base/clock.h"
+#include "pipeline/host_recorder.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,10 +13,13 @@
 
 /* Half of what a crash may cost, so that a slow commit still fits. */
 #define COMMIT_EVERY_NS (NS_PER_S / 2)
+/* The kernel counts CPU time in hundredths of a second: shorter ticks would tell noise. */
+#define HOST_EVERY_MIN_NS (NS_PER_S / 10)
 
 struct recorder {
         struct recorder_config config;
         pthread_t sampler, writer;
+        struct host_recorder *host; /* NULL for none */
         pthread_mutex_t lock;
         pthread_cond_t wake; /* stop, or the sampler's end */
         atomic_bool stopping;
@@ -79,6 +83,8 @@ static void take(struct recorder *r, const struct frame *frame)
                 session_set_text(r->config.session, "provenance", f.provenance);
         count_tick(r, f.stale);
         r->result.stop_wall_ns = f.wall_ns;
+        if (r->host)
+                host_recorder_see(r->host, &f);
         if (session_add(r->config.session, &f, &err) < 0)
                 note_store(r, &err);
         if (r->config.on_frame)
@@ -130,6 +136,13 @@ static void sample_nothing(struct recorder *r)
         }
 }
 
+static void tell_done(struct recorder *r)
+{
+        uint64_t one = 1;
+        ssize_t n = write(r->done, &one, sizeof(one));
+        (void)n;
+}
+
 static void *sample(void *arg)
 {
         struct recorder *r = arg;
@@ -141,16 +154,23 @@ static void *sample(void *arg)
         r->sampled = true;
         pthread_cond_broadcast(&r->wake);
         pthread_mutex_unlock(&r->lock);
-        uint64_t one = 1;
-        ssize_t n = write(r->done, &one, sizeof(one));
-        (void)n;
+        if (r->host)
+                host_recorder_stop(r->host);
+        tell_done(r);
         return NULL;
 }
 
-/* After a stop the sampler has this long to finish its tick; a hanging driver is not waited for. */
+/* On the host's thread: the target has ended, and so a driver that hangs is not waited for. */
+static void end_with_target(void *arg)
+{
+        recorder_stop(arg);
+        tell_done(arg);
+}
+
+/* After a stop samplers have this long to finish their tick; a hanging driver is not waited for. */
 #define PATIENCE_NS (2 * NS_PER_S)
 
-static void wait_for_sampler(struct recorder *r)
+static void wait_for_samplers(struct recorder *r)
 {
         int64_t end = clock_mono_ns() + PATIENCE_NS;
         struct timespec ts = {end / NS_PER_S, end % NS_PER_S};
@@ -158,6 +178,8 @@ static void wait_for_sampler(struct recorder *r)
         while (!r->sampled && pthread_cond_timedwait(&r->wake, &r->lock, &ts) == 0)
                 ;
         pthread_mutex_unlock(&r->lock);
+        if (r->host)
+                host_recorder_wait(r->host, end);
 }
 
 static bool has_sampled(struct recorder *r)
@@ -175,14 +197,49 @@ static void *write_out(void *arg)
         /* The first commit comes at once: from then on the file says what it is. */
         for (int64_t due = 0; !last; due = clock_mono_ns() + COMMIT_EVERY_NS) {
                 wait_until(r, due);
-                if (atomic_load(&r->stopping))
-                        wait_for_sampler(r);
                 last = atomic_load(&r->stopping) || has_sampled(r);
+                if (last)
+                        wait_for_samplers(r);
                 struct err err = {0};
                 session_commit(r->config.session, &err);
                 note_store(r, &err);
         }
         return NULL;
+}
+
+static int start_host(struct recorder *r, struct err *err)
+{
+        const struct host_recorder_config hc = {
+            .view = r->config.host,
+            .session = r->config.session,
+            .interval_ns = MAX(r->config.interval_ns, HOST_EVERY_MIN_NS),
+            .ends_with_target = r->config.ends_with_target,
+            .on_host = r->config.on_host,
+            .on_host_arg = r->config.arg,
+            .on_over = end_with_target,
+            .on_over_arg = r,
+        };
+        return r->config.host ? host_recorder_start(&hc, &r->host, err) : 0;
+}
+
+static int start_threads(struct recorder *r, struct err *err)
+{
+        int code = start_host(r, err);
+        if (code < 0)
+                return code;
+        int failed = pthread_create(&r->sampler, NULL, sample, r);
+        if (failed == 0) {
+                failed = pthread_create(&r->writer, NULL, write_out, r);
+                if (failed == 0)
+                        return 0;
+                recorder_stop(r);
+                pthread_join(r->sampler, NULL);
+        }
+        if (r->host) {
+                host_recorder_stop(r->host);
+                host_recorder_close(r->host);
+        }
+        return err_set(err, -failed, "cannot start a thread: %s", strerror(failed));
 }
 
 int recorder_start(const struct recorder_config *config, struct recorder **ret, struct err *err)
@@ -199,20 +256,18 @@ int recorder_start(const struct recorder_config *config, struct recorder **ret, 
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
         pthread_cond_init(&r->wake, &attr);
         pthread_condattr_destroy(&attr);
+        if (r->config.pipeline)
+                pipeline_want_processes(r->config.pipeline, true);
         /* Signals are the main thread's to handle. */
         sigset_t all, old;
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &old);
-        int failed = pthread_create(&r->sampler, NULL, sample, r);
-        if (failed == 0 && (failed = pthread_create(&r->writer, NULL, write_out, r)) != 0) {
-                recorder_stop(r);
-                pthread_join(r->sampler, NULL);
-        }
+        int code = start_threads(r, err);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (failed != 0) {
+        if (code < 0) {
                 closep(&r->done);
                 free(r);
-                return err_set(err, -failed, "cannot start a thread: %s", strerror(failed));
+                return code;
         }
         *ret = r;
         return 0;
@@ -233,6 +288,23 @@ void recorder_stop(struct recorder *r)
                 pipeline_interrupt(r->config.pipeline);
 }
 
+static void add_host_result(struct recorder *r, struct recorder_result *ret)
+{
+        struct host_recorder_result host;
+        if (!host_recorder_wait(r->host, clock_mono_ns())) {
+                ret->hung = true;
+                return;
+        }
+        host_recorder_result(r->host, &host);
+        ret->host = host.source;
+        ret->host_asked = host.beat.asked;
+        ret->host_taken = host.beat.taken;
+        ret->host_late = host.beat.late;
+        ret->host_missed = host.beat.missed;
+        if (ret->store.code == 0)
+                ret->store = host.store;
+}
+
 void recorder_finish(struct recorder *r, struct recorder_result *ret)
 {
         pthread_join(r->writer, NULL);
@@ -240,9 +312,13 @@ void recorder_finish(struct recorder *r, struct recorder_result *ret)
         ret->hung = !has_sampled(r);
         if (r->config.restamp || !r->config.pipeline || !pipeline_is_capture(r->config.pipeline))
                 ret->stop_wall_ns = clock_wall_ns();
+        if (r->host)
+                add_host_result(r, ret);
         if (ret->hung)
-                return; /* its thread still uses all of this */
+                return; /* a thread still uses all of this */
         pthread_join(r->sampler, NULL);
+        if (r->host)
+                host_recorder_close(r->host);
         closep(&r->done);
         pthread_mutex_destroy(&r->lock);
         pthread_cond_destroy(&r->wake);

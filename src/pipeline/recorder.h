@@ -1,9 +1,10 @@
 /*
- * Records frames into a session on threads of its own: one samples, one writes. The watched program
- * shares nothing with them.
+ * Records frames and the host into a session on threads of its own: one samples the GPUs, one the
+ * host, one writes. The watched program shares nothing with them.
  */
 #pragma once
 
+#include "pipeline/host.h"
 #include "pipeline/pipeline.h"
 #include "store/session.h"
 
@@ -15,8 +16,13 @@ struct recorder_config {
         /* Frames are of now, whatever a capture says: what is marked meanwhile is of now too. */
         bool restamp;
         bool until_stopped; /* keep ticking after the source has ended */
+        /* Read at the same interval, but not oftener than ten times a second. NULL: no host. */
+        struct host_view *host;
+        bool ends_with_target; /* the recorder ends when the host's target process has */
         /* Sees every frame, on the sampling thread. May be NULL. */
         void (*on_frame)(void *arg, const struct frame *frame);
+        /* Sees every tick of the host, on the host's thread. May be NULL. */
+        void (*on_host)(void *arg, const struct host *host);
         void *arg;
 };
 
@@ -35,8 +41,11 @@ struct recorder_result {
         struct err store;     /* the first failure to write; code 0 when there was none */
         bool store_works;     /* the last write went well */
         int64_t stop_wall_ns; /* when it ended; by a capture's own clock when it has one */
-        bool hung;            /* the source never came back: leave session and pipeline alone */
+        uint64_t host_asked, host_taken, host_late, host_missed; /* the same of the host's ticks */
+        struct err host; /* why reading the host ended early; code 0 when it did not */
+        /* A source never came back: leave session, pipeline and host alone. */
+        bool hung;
 };
 
-/* Waits for both threads, and frees. A source that hangs is waited for only a little. */
+/* Waits for all threads, and frees. A source that hangs is waited for only a little. */
 void recorder_finish(struct recorder *r, struct recorder_result *ret);

@@ -1,0 +1,61 @@
+/*
+ * One run of a monitor: what samples, and the frames it made. It outlives its end, so that what was
+ * measured can be read, and is left behind whole when a driver hangs.
+ */
+#pragma once
+
+#include "lib/api.h"
+#include "lib/parts.h"
+#include "pipeline/recorder.h"
+
+#include <pthread.h>
+
+#define CORE_HISTORY_DEFAULT 600
+#define CORE_HISTORY_MAX 100000
+#define CORE_PATH_MAX 4096
+
+struct core {
+        atomic_uint users;
+        struct assay_options options; /* a copy: sources borrow its texts */
+        struct pipeline *pipeline;    /* NULL without GPUs */
+        struct host_view *host;       /* NULL without levels */
+        struct session *session;      /* NULL when nothing is recorded */
+        char session_path[CORE_PATH_MAX];
+        struct recorder *recorder; /* NULL once it has ended */
+        struct hwfiles *hwfiles;   /* NULL when none are written */
+        int64_t interval_ns;
+        char backend[32];
+        char notice[512]; /* what is worth knowing: no GPUs, an interval that was raised */
+
+        pthread_mutex_t lock; /* what follows */
+        pthread_cond_t news;  /* a frame, or the end */
+        struct stock *stock;
+        struct names *names;   /* of the newest frame */
+        struct around *around; /* the newest */
+        struct assay_frame **ring;
+        size_t size;
+        uint64_t first, last; /* ticks kept: from first + 1 to last */
+        bool running;
+        bool gpus_over;   /* the GPU source has ended; the host goes on */
+        struct err source; /* why it ended; code 0 when it did not fail */
+        struct session_counts counts;
+        int64_t start_ns, stop_ns; /* wall clock; stop_ns is 0 while it runs */
+};
+
+/*
+ * Starts sampling. Ticks are numbered from after on. Takes as long as the driver needs to start. 0,
+ * or a negative code with err.
+ */
+int core_start(const struct assay_options *options, uint64_t after, struct core **ret,
+               struct err *err);
+/* Ends sampling and completes the recording; returns how the recording ended. */
+int core_stop(struct core *c, struct err *err);
+struct core *core_ref(struct core *c);
+void core_unref(struct core *c); /* NULL is fine */
+
+/* A reference to the newest frame; NULL while there is none. */
+struct assay_frame *core_latest(struct core *c);
+/* The oldest frame after a tick; NULL when there is none. */
+struct assay_frame *core_next(struct core *c, uint64_t after);
+/* Whether there is one by the deadline (CLOCK_MONOTONIC), or the run is over before. */
+bool core_wait(struct core *c, uint64_t after, int64_t until_ns);

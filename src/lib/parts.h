@@ -1,0 +1,82 @@
+/*
+ * What a frame of the interface is made of. Parts never change once others can see them, are
+ * counted by their users, and go back to a stock when nobody uses them: a monitor that has warmed
+ * up allocates nothing.
+ */
+#pragma once
+
+#include "model/frame.h"
+#include "model/host.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct stock;
+
+/* Who the GPUs are. Shared by all frames from one change to the next. */
+struct names {
+        atomic_uint users;
+        size_t n;
+        struct entity list[];
+};
+
+struct around_level {
+        bool asked, present;
+        char why[HOST_TEXT_MAX], name[HOST_TEXT_MAX];
+        struct value f[FIGURE_COUNT];
+};
+
+/* A struct host without its unused places: one of a thousand cores is 60 KB larger. */
+struct around {
+        atomic_uint users;
+        struct stock *stock;
+        struct around *next; /* in the stock */
+        uint64_t tick, asked, taken, late, missed;
+        int64_t wall_ns, mono_ns, interval_ns;
+        struct around_level levels[LEVEL_COUNT];
+        struct value system[SYSTEM_COUNT];
+        size_t n_cores, cap_cores;
+        struct value *cores;
+        size_t n_gpus;
+        char (*labels)[32];     /* n_gpus, room for HOST_GPUS_MAX; NULL until there is one */
+        struct level_gpu *gpus; /* LEVEL_COUNT × HOST_GPUS_MAX, likewise */
+};
+
+/* Texts of verdicts, made when somebody asks. */
+struct words {
+        char *evidence, *why;
+};
+
+struct assay_frame {
+        atomic_uint users;
+        struct stock *stock;
+        struct assay_frame *next; /* in the stock */
+        uint64_t tick;
+        int64_t wall_ns, mono_ns, window_ns;
+        bool stale;
+        char provenance[128];
+        struct names *names;   /* NULL without GPUs */
+        struct around *around; /* NULL without levels */
+        size_t n, cap;
+        struct row *rows;              /* who points into names */
+        _Atomic(struct words *) words; /* n of them; NULL until asked for */
+};
+
+/* NULL when memory is short. */
+struct stock *stock_new(void);
+/* The stock goes when the last part has come back. */
+void stock_close(struct stock *s);
+
+/* Each NULL when memory is short. names: those of the frame before, replaced when they changed. */
+struct assay_frame *frame_make(struct stock *s, const struct frame *f, struct names **names,
+                               struct around *around);
+struct around *around_make(struct stock *s, const struct host *h);
+
+void names_unref(struct names *n);           /* NULL is fine */
+struct around *around_ref(struct around *a); /* likewise */
+void around_unref(struct around *a);         /* likewise */
+
+/* The frame as the layers know it; borrows. */
+void frame_view(const struct assay_frame *f, struct frame *ret);
+/* The host as the layers know it. NULL when there is none, or memory is short; free it. */
+struct host *around_host(const struct around *a);
