@@ -113,19 +113,29 @@ def _open() -> ctypes.CDLL:
     raise AssayError(-2, f"cannot find {SONAME}", "install assay (meson install -C build), or set ASSAY_LIB to the file")
 
 
-@functools.lru_cache(maxsize=None)
-def lib() -> ctypes.CDLL:
-    """The library, loaded when it is needed first."""
-    found = _open()
-    for name, (result, arguments) in _CALLS.items():
+class Library:
+    """The functions of the library; each is declared when it is used first."""
+
+    def __init__(self, found: ctypes.CDLL) -> None:
+        self._found = found
+
+    def __getattr__(self, name: str) -> Any:
+        result, arguments = _CALLS[name]
         try:
-            function = getattr(found, name)
+            function = getattr(self._found, name)
         except AttributeError:
-            raise AssayError(-2, f"'{found._name}' has no {name}",
+            raise AssayError(-2, f"'{self._found._name}' has no {name}",
                              "its version does not go with this package; install both from one release") from None
         function.restype = result
         function.argtypes = arguments
-    return found
+        setattr(self, name, function)
+        return function
+
+
+@functools.lru_cache(maxsize=None)
+def lib() -> Library:
+    """The library, loaded when it is needed first."""
+    return Library(_open())
 
 
 def encode(text: Any) -> Optional[bytes]:
@@ -151,7 +161,7 @@ def text_of(function: Callable[..., int], *args: Any) -> str:
     out = c_void_p()
     call(function, *args, ctypes.byref(out))
     try:
-        return ctypes.string_at(out.value or b"").decode("utf-8", "replace") if out.value else ""
+        return ctypes.string_at(out.value).decode("utf-8", "replace") if out.value else ""
     finally:
         lib().assay_free(out)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Optional, Union
 
 from . import _lib
-from ._lib import Options, call, encode, json_of, lib
+from ._lib import Options, call, json_of, lib
 from .errors import E_FORKED, E_STOPPED, AssayError
 from .session import Counts, PathLike, Recording
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -26,8 +27,19 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
 def _json(value: Any) -> bytes:
-    return json.dumps(value, default=_plain).encode()
+    """JSON of anything: a log must not end a training run."""
+    plain = json.loads(json.dumps(value, default=_plain))
+    return json.dumps(_finite(plain), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
@@ -97,7 +109,7 @@ class RunLog:
     @contextlib.contextmanager
     def phase(self, name: str, **extra: Any) -> Iterator[Dict[str, Any]]:
         """A phase as long as the block; what is put into the dict it gives is kept with the phase."""
-        self.begin(name)
+        self.begin(name, **extra)
         more = dict(extra)
         try:
             yield more
