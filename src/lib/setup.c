@@ -38,12 +38,17 @@ static const struct source_ops *choose_source(const struct config *config, const
 
 #define DEFAULT_POLL_S 1.0
 
+static double poll_of(const struct config *config)
+{
+        return config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
+               : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
+                                                   : DEFAULT_POLL_S;
+}
+
 static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
                       char notice[SETUP_NOTICE_MAX], struct err *err)
 {
-        double poll = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
-                      : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
-                                                          : DEFAULT_POLL_S;
+        double poll = poll_of(config);
         if (!(poll > 0) || poll > 86400) {
                 err_set(err, ERR_USAGE, "--poll %g is not a time above 0 and up to a day", poll);
                 return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
@@ -152,6 +157,18 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
         }
         *ret = hc;
         return 0;
+}
+
+#define HOST_POLL_MIN_S 0.01
+
+int setup_interval(const struct config *config, int64_t *ret, struct err *err)
+{
+        double poll = poll_of(config);
+        if (poll >= HOST_POLL_MIN_S && poll <= 86400)
+                return *ret = clock_from_seconds(poll), 0;
+        err_set(err, ERR_USAGE, "--poll %g is not a time from %g s to a day", poll,
+                HOST_POLL_MIN_S);
+        return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
 }
 
 bool setup_does_without(const struct config *config, int r)

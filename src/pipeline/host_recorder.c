@@ -42,7 +42,12 @@ static bool tick(struct host_recorder *h)
         h->use = h->seen;
         pthread_mutex_unlock(&h->lock);
         host_view_join(h->config.view, host, &h->use);
-        if (session_add_host(h->config.session, host, &err) < 0 && h->result.store.code == 0)
+        host->asked = h->result.beat.asked;
+        host->taken = h->result.beat.taken;
+        host->late = h->result.beat.late;
+        host->missed = h->result.beat.missed;
+        if (h->config.session && session_add_host(h->config.session, host, &err) < 0 &&
+            h->result.store.code == 0)
                 h->result.store = err;
         if (h->config.on_host)
                 h->config.on_host(h->config.on_host_arg, host);

@@ -9,8 +9,8 @@
 #include "store/session.h"
 
 struct host_recorder_config {
-        struct host_view *view; /* the caller's; must outlive the recorder */
-        struct session *session;
+        struct host_view *view;  /* the caller's; must outlive the recorder */
+        struct session *session; /* NULL: ticks are only told */
         int64_t interval_ns;
         bool ends_with_target; /* on_over is called when the target and all it started have ended */
         /* Both are called on the thread; may be NULL. */

@@ -13,6 +13,7 @@
 
 /* Half of what a crash may cost, so that a slow commit still fits. */
 #define COMMIT_EVERY_NS (NS_PER_S / 2)
+#define NOTHING_EVERY_NS (3600 * NS_PER_S)
 /* The kernel counts CPU time in hundredths of a second: shorter ticks would tell noise. */
 #define HOST_EVERY_MIN_NS (NS_PER_S / 10)
 
@@ -60,6 +61,7 @@ static void count_tick(struct recorder *r, bool stale)
         struct session_counts *c = &r->result.counts;
         int64_t now = clock_mono_ns(), gap = now - r->last_ns, beat = r->config.interval_ns;
         uint64_t skipped = 0;
+        pthread_mutex_lock(&r->lock);
         if (is_live(r) && c->asked > 0 && gap > beat + beat / 2) {
                 skipped = (uint64_t)((gap + beat / 2) / beat) - 1;
                 c->late += skipped == 0;
@@ -68,25 +70,35 @@ static void count_tick(struct recorder *r, bool stale)
         c->missed += skipped + stale;
         c->taken += !stale;
         r->last_ns = now;
-        session_set_counts(r->config.session, c);
+        pthread_mutex_unlock(&r->lock);
+        if (r->config.session)
+                session_set_counts(r->config.session, c);
+}
+
+/* Puts the tick into the session. */
+static void keep(struct recorder *r, const struct frame *f, bool first)
+{
+        struct err err = {0};
+        if (first && f->provenance && f->provenance[0])
+                session_set_text(r->config.session, "provenance", f->provenance);
+        if (session_add(r->config.session, f, &err) < 0)
+                note_store(r, &err);
 }
 
 static void take(struct recorder *r, const struct frame *frame)
 {
         struct frame f = *frame;
-        struct err err = {0};
+        bool first = r->result.counts.asked == 0;
         if (r->config.restamp) {
                 f.wall_ns = clock_wall_ns();
                 f.mono_ns = clock_mono_ns();
         }
-        if (r->result.counts.asked == 0 && f.provenance && f.provenance[0])
-                session_set_text(r->config.session, "provenance", f.provenance);
         count_tick(r, f.stale);
         r->result.stop_wall_ns = f.wall_ns;
         if (r->host)
                 host_recorder_see(r->host, &f);
-        if (session_add(r->config.session, &f, &err) < 0)
-                note_store(r, &err);
+        if (r->config.session)
+                keep(r, &f, first);
         if (r->config.on_frame)
                 r->config.on_frame(r->config.arg, &f);
 }
@@ -148,6 +160,8 @@ static void *sample(void *arg)
         struct recorder *r = arg;
         if (r->config.pipeline)
                 sample_source(r);
+        if (r->config.pipeline && r->config.on_source_end)
+                r->config.on_source_end(r->config.arg, &r->result.source);
         if (!r->config.pipeline || r->config.until_stopped)
                 sample_nothing(r);
         pthread_mutex_lock(&r->lock);
@@ -178,8 +192,11 @@ static void wait_for_samplers(struct recorder *r)
         while (!r->sampled && pthread_cond_timedwait(&r->wake, &r->lock, &ts) == 0)
                 ;
         pthread_mutex_unlock(&r->lock);
-        if (r->host)
-                host_recorder_wait(r->host, end);
+        if (!r->host)
+                return;
+        /* A sampler that hangs has not told it to. */
+        host_recorder_stop(r->host);
+        host_recorder_wait(r->host, clock_mono_ns() + PATIENCE_NS);
 }
 
 static bool has_sampled(struct recorder *r)
@@ -190,19 +207,28 @@ static bool has_sampled(struct recorder *r)
         return sampled;
 }
 
+static void commit(struct recorder *r)
+{
+        struct err err = {0};
+        if (!r->config.session)
+                return;
+        session_commit(r->config.session, &err);
+        note_store(r, &err);
+}
+
+/* Without a session it only waits for the end. */
 static void *write_out(void *arg)
 {
         struct recorder *r = arg;
+        int64_t every = r->config.session ? COMMIT_EVERY_NS : NOTHING_EVERY_NS;
         bool last = false;
         /* The first commit comes at once: from then on the file says what it is. */
-        for (int64_t due = 0; !last; due = clock_mono_ns() + COMMIT_EVERY_NS) {
+        for (int64_t due = 0; !last; due = clock_mono_ns() + every) {
                 wait_until(r, due);
                 last = atomic_load(&r->stopping) || has_sampled(r);
                 if (last)
                         wait_for_samplers(r);
-                struct err err = {0};
-                session_commit(r->config.session, &err);
-                note_store(r, &err);
+                commit(r);
         }
         return NULL;
 }
@@ -276,6 +302,13 @@ int recorder_start(const struct recorder_config *config, struct recorder **ret, 
 int recorder_done_fd(const struct recorder *r)
 {
         return r->done;
+}
+
+void recorder_counts(struct recorder *r, struct session_counts *ret)
+{
+        pthread_mutex_lock(&r->lock);
+        *ret = r->result.counts;
+        pthread_mutex_unlock(&r->lock);
 }
 
 void recorder_stop(struct recorder *r)

@@ -9,7 +9,7 @@
 #include "store/session.h"
 
 struct recorder_config {
-        struct session *session;
+        struct session *session;   /* NULL: nothing is kept, only told */
         struct pipeline *pipeline; /* NULL: no GPU source; ticks are kept nevertheless */
         int64_t interval_ns;
         int64_t duration_ns; /* stop after so long; 0 never */
@@ -23,6 +23,9 @@ struct recorder_config {
         void (*on_frame)(void *arg, const struct frame *frame);
         /* Sees every tick of the host, on the host's thread. May be NULL. */
         void (*on_host)(void *arg, const struct host *host);
+        /* The GPU source has ended; code 0 when nothing failed. On the sampling thread. May be
+         * NULL. */
+        void (*on_source_end)(void *arg, const struct err *source);
         void *arg;
 };
 
@@ -32,6 +35,8 @@ struct recorder;
 int recorder_start(const struct recorder_config *config, struct recorder **ret, struct err *err);
 /* Becomes readable when the recorder has ended by itself. */
 int recorder_done_fd(const struct recorder *r);
+/* Ticks so far. */
+void recorder_counts(struct recorder *r, struct session_counts *ret);
 /* Asks it to end; does not wait. */
 void recorder_stop(struct recorder *r);
 

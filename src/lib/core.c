@@ -1,0 +1,379 @@
+#include "lib/core.h"
+
+#include "base/clock.h"
+#include "lib/setup.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- frames come in ---- */
+
+static void publish(struct core *c, struct assay_frame *f)
+{
+        if (!f)
+                return;
+        pthread_mutex_lock(&c->lock);
+        f->tick = ++c->last;
+        struct assay_frame **slot = &c->ring[c->last % c->size];
+        struct assay_frame *old = *slot;
+        *slot = f;
+        if (c->last - c->first > c->size)
+                c->first = c->last - c->size;
+        pthread_cond_broadcast(&c->news);
+        pthread_mutex_unlock(&c->lock);
+        assay_frame_unref(old);
+}
+
+/* On the sampling thread, which alone uses names. */
+static void on_frame(void *arg, const struct frame *f)
+{
+        struct core *c = arg;
+        /* A tick without a source: the host's ticks are the frames then. */
+        if (f->n == 0 && !f->provenance[0])
+                return;
+        pthread_mutex_lock(&c->lock);
+        struct around *around = around_ref(c->around);
+        pthread_mutex_unlock(&c->lock);
+        publish(c, frame_make(c->stock, f, &c->names, around));
+        around_unref(around);
+}
+
+/* On the host's thread. */
+static void on_host(void *arg, const struct host *h)
+{
+        struct core *c = arg;
+        struct around *around = around_make(c->stock, h);
+        if (!around)
+                return;
+        pthread_mutex_lock(&c->lock);
+        struct around *old = c->around;
+        c->around = around_ref(around);
+        bool alone = !c->pipeline || c->gpus_over;
+        pthread_cond_broadcast(&c->news);
+        pthread_mutex_unlock(&c->lock);
+        around_unref(old);
+        if (alone) {
+                const struct frame f = {
+                    .wall_ns = h->wall_ns, .mono_ns = h->mono_ns, .provenance = ""};
+                publish(c, frame_make(c->stock, &f, NULL, around));
+        }
+        around_unref(around);
+}
+
+static void on_source_end(void *arg, const struct err *source)
+{
+        struct core *c = arg;
+        pthread_mutex_lock(&c->lock);
+        c->gpus_over = true;
+        c->source = *source;
+        if (!c->host)
+                c->running = false;
+        pthread_cond_broadcast(&c->news);
+        pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- starting ---- */
+
+static int make_ring(struct core *c, uint64_t after, struct err *err)
+{
+        const struct config *config = &c->options.config;
+        double n = config_is_set(config, OPT_HISTORY) ? config_number(config, OPT_HISTORY)
+                                                      : CORE_HISTORY_DEFAULT;
+        if (n < 1 || n > CORE_HISTORY_MAX) {
+                err_set(err, ERR_USAGE, "history: %g is not from 1 to %d", n, CORE_HISTORY_MAX);
+                return err_hint(err,
+                                "it is how many ticks are kept in memory; a session keeps all");
+        }
+        c->size = (size_t)n;
+        c->first = c->last = after;
+        c->ring = calloc(c->size, sizeof(*c->ring));
+        c->stock = stock_new();
+        return c->ring && c->stock ? 0 : err_set(err, -ENOMEM, "out of memory");
+}
+
+/* A capture or an exporter is of another machine: this host is watched only when asked for. */
+static bool wants_levels(const struct config *config)
+{
+        if (config_is_set(config, OPT_LEVELS))
+                return strcmp(config_text(config, OPT_LEVELS), "none") != 0;
+        return !config_is_set(config, OPT_SOURCE);
+}
+
+static int open_source(struct core *c, bool levels, struct err *err)
+{
+        const struct config *config = &c->options.config;
+        double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
+        char notice[SETUP_NOTICE_MAX];
+        int r = setup_open(config, config_text(config, OPT_SOURCE), true, speed, &c->pipeline,
+                           notice, err);
+        snprintf(c->notice, sizeof(c->notice), "%s", notice);
+        if (r == 0) {
+                c->interval_ns = pipeline_interval_ns(c->pipeline);
+                snprintf(c->backend, sizeof(c->backend), "%s", pipeline_source_name(c->pipeline));
+                return 0;
+        }
+        if (!levels || !setup_does_without(config, r))
+                return r;
+        snprintf(c->notice, sizeof(c->notice), "%.*s", (int)sizeof(c->notice) - 1, err->msg);
+        snprintf(c->backend, sizeof(c->backend), "none");
+        return setup_interval(config, &c->interval_ns, err);
+}
+
+static int open_host(struct core *c, struct err *err)
+{
+        struct host_config hc;
+        int r = setup_host(&c->options.config, &hc, err);
+        if (r < 0)
+                return r;
+        if (hc.pid == 0)
+                hc.pid = getpid();
+        return host_view_open(&hc, &c->host, err);
+}
+
+static int open_session(struct core *c, struct err *err)
+{
+        const char *path = config_text(&c->options.config, OPT_OUTPUT);
+        if (!path)
+                return 0;
+        bool own_times = c->pipeline && !pipeline_is_live(c->pipeline);
+        snprintf(c->session_path, sizeof(c->session_path), "%s", path);
+        int r = session_create(path, own_times ? SESSION_START_FIRST : clock_wall_ns(), &c->session,
+                               err);
+        if (r < 0)
+                c->session_path[0] = '\0';
+        return r;
+}
+
+static int start_recorder(struct core *c, struct err *err)
+{
+        const struct recorder_config rc = {
+            .session = c->session,
+            .pipeline = c->pipeline,
+            .host = c->host,
+            .interval_ns = c->interval_ns,
+            .restamp = !c->pipeline || pipeline_is_live(c->pipeline),
+            .until_stopped = c->host != NULL,
+            .on_frame = on_frame,
+            .on_host = on_host,
+            .on_source_end = on_source_end,
+            .arg = c,
+        };
+        c->running = true;
+        c->start_ns = clock_wall_ns();
+        return recorder_start(&rc, &c->recorder, err);
+}
+
+static int open_all(struct core *c, uint64_t after, struct err *err)
+{
+        bool levels = wants_levels(&c->options.config);
+        int r = make_ring(c, after, err);
+        if (r == 0)
+                r = open_source(c, levels, err);
+        if (r == 0 && levels)
+                r = open_host(c, err);
+        if (r == 0)
+                r = open_session(c, err);
+        return r == 0 ? start_recorder(c, err) : r;
+}
+
+/* What is known of the machine and its GPUs right after the start is worth a moment. */
+#define FIRST_PATIENCE_NS NS_PER_S
+
+static void wait_for_first(struct core *c)
+{
+        int64_t end = clock_mono_ns() + FIRST_PATIENCE_NS;
+        struct timespec ts = {end / NS_PER_S, end % NS_PER_S};
+        pthread_mutex_lock(&c->lock);
+        while (c->running && ((c->host && !c->around) || (c->pipeline && c->last == c->first)) &&
+               pthread_cond_timedwait(&c->news, &c->lock, &ts) == 0)
+                ;
+        pthread_mutex_unlock(&c->lock);
+}
+
+static struct core *new_core(void)
+{
+        struct core *c = calloc(1, sizeof(*c));
+        if (!c)
+                return NULL;
+        atomic_init(&c->users, 1);
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_mutex_init(&c->storing, NULL);
+        pthread_condattr_t attr;
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&c->news, &attr);
+        pthread_condattr_destroy(&attr);
+        return c;
+}
+
+int core_start(const struct assay_options *options, uint64_t after, struct core **ret,
+               struct err *err)
+{
+        struct core *c = new_core();
+        if (!c || api_options_copy(options, &c->options) < 0) {
+                core_unref(c);
+                return err_set(err, -ENOMEM, "out of memory");
+        }
+        /* Sources start threads while they open; signals are for the program's own. */
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, &old);
+        int r = open_all(c, after, err);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        if (r < 0) {
+                core_unref(c);
+                return r;
+        }
+        wait_for_first(c);
+        *ret = c;
+        return 0;
+}
+
+/* ---- ending ---- */
+
+static int end_session(struct core *c, const struct recorder_result *result, struct err *err)
+{
+        int r = 0;
+        pthread_mutex_lock(&c->storing);
+        if (c->session) {
+                session_set_time(c->session, "stop_ns", result->stop_wall_ns);
+                session_set_time(c->session, "stop_mono_ns", clock_mono_ns());
+                r = result->hung ? session_commit(c->session, err) : session_close(c->session, err);
+                c->session = NULL;
+        }
+        pthread_mutex_unlock(&c->storing);
+        if (r == 0 && result->store.code != 0) {
+                *err = result->store;
+                r = err->code;
+        }
+        return r;
+}
+
+int core_stop(struct core *c, struct err *err)
+{
+        struct recorder_result result = {0};
+        pthread_mutex_lock(&c->lock);
+        struct recorder *recorder = c->recorder;
+        c->recorder = NULL;
+        if (recorder)
+                recorder_counts(recorder, &c->counts);
+        pthread_mutex_unlock(&c->lock);
+        if (!recorder)
+                return 0;
+        recorder_stop(recorder);
+        recorder_finish(recorder, &result);
+        int r = end_session(c, &result, err);
+        pthread_mutex_lock(&c->lock);
+        c->counts = result.counts;
+        c->running = false;
+        c->stop_ns = clock_wall_ns();
+        pthread_cond_broadcast(&c->news);
+        pthread_mutex_unlock(&c->lock);
+        if (result.hung) {
+                core_ref(c); /* for good: a thread that hangs still uses all of this */
+                return r;
+        }
+        pipeline_close(c->pipeline);
+        host_view_close(c->host);
+        c->pipeline = NULL;
+        c->host = NULL;
+        return r;
+}
+
+struct core *core_ref(struct core *c)
+{
+        atomic_fetch_add(&c->users, 1);
+        return c;
+}
+
+void core_unref(struct core *c)
+{
+        if (!c || atomic_fetch_sub(&c->users, 1) != 1)
+                return;
+        pipeline_close(c->pipeline);
+        host_view_close(c->host);
+        session_close(c->session, NULL);
+        for (size_t i = 0; c->ring && i < c->size; i++)
+                assay_frame_unref(c->ring[i]);
+        free(c->ring);
+        names_unref(c->names);
+        around_unref(c->around);
+        stock_close(c->stock);
+        api_options_finish(&c->options);
+        pthread_mutex_destroy(&c->lock);
+        pthread_mutex_destroy(&c->storing);
+        pthread_cond_destroy(&c->news);
+        free(c);
+}
+
+/* ---- frames go out ---- */
+
+uint64_t core_last(struct core *c)
+{
+        pthread_mutex_lock(&c->lock);
+        uint64_t last = c->last;
+        pthread_mutex_unlock(&c->lock);
+        return last;
+}
+
+struct assay_frame *core_latest(struct core *c)
+{
+        struct assay_frame *f = NULL;
+        pthread_mutex_lock(&c->lock);
+        if (c->last > c->first)
+                f = assay_frame_ref(c->ring[c->last % c->size]);
+        pthread_mutex_unlock(&c->lock);
+        return f;
+}
+
+struct assay_frame *core_next(struct core *c, uint64_t after)
+{
+        struct assay_frame *f = NULL;
+        pthread_mutex_lock(&c->lock);
+        uint64_t tick = MAX(after, c->first) + 1;
+        if (tick <= c->last)
+                f = assay_frame_ref(c->ring[tick % c->size]);
+        pthread_mutex_unlock(&c->lock);
+        return f;
+}
+
+bool core_wait(struct core *c, uint64_t after, int64_t until_ns)
+{
+        struct timespec ts = {until_ns / NS_PER_S, until_ns % NS_PER_S};
+        pthread_mutex_lock(&c->lock);
+        while (c->last <= after && c->running &&
+               pthread_cond_timedwait(&c->news, &c->lock, &ts) == 0)
+                ;
+        bool there = c->last > after && c->last > c->first;
+        pthread_mutex_unlock(&c->lock);
+        return there;
+}
+
+int core_failure(struct core *c, struct err *err)
+{
+        pthread_mutex_lock(&c->lock);
+        int code = c->running ? 0 : c->source.code;
+        if (code != 0)
+                *err = c->source;
+        pthread_mutex_unlock(&c->lock);
+        return code;
+}
+
+void core_counts(struct core *c, struct session_counts *ret)
+{
+        pthread_mutex_lock(&c->lock);
+        if (c->recorder)
+                recorder_counts(c->recorder, &c->counts);
+        *ret = c->counts;
+        pthread_mutex_unlock(&c->lock);
+}
+
+int core_flush(struct core *c, struct err *err)
+{
+        pthread_mutex_lock(&c->storing);
+        int r = c->session ? session_commit(c->session, err) : 0;
+        pthread_mutex_unlock(&c->storing);
+        return r;
+}
