@@ -215,7 +215,7 @@ def test_a_log_finds_the_monitor(tmp_path):
 
 @pytest.mark.parametrize("options, says", [
     ({"interval": "fast"}, "interval"),
-    ({"interval": -1}, "interval"),
+    ({"interval": -1}, "-1"),
     ({"intervall": 1}, "did you mean"),
     ({"levels": "proces"}, "proces"),
     ({"levels": ["process", "moon"]}, "moon"),
