@@ -1,6 +1,7 @@
 /* assay convert: from any recording that can be read to any that can be written. */
 #include "base/clock.h"
 #include "cmd/input.h"
+#include "cmd/progress.h"
 #include "present/csv.h"
 #include "present/json.h"
 #include "store/captures.h"
@@ -21,7 +22,7 @@ struct conversion {
         struct bundle files;
         uint64_t ticks;
         int64_t first_ns, last_ns;
-        int64_t told_ns; /* when progress was shown last */
+        struct progress progress;
 };
 
 /* What can be written. begin may be NULL. */
@@ -231,24 +232,6 @@ static const struct target *choose_target(const struct config *config, const cha
         return NULL;
 }
 
-#define TELL_EVERY_NS (NS_PER_S / 2)
-
-static void tell_progress(struct conversion *c, bool over)
-{
-        int64_t now = clock_mono_ns();
-        if (c->told_ns == 0)
-                c->told_ns = now;
-        bool due = over ? c->told_ns < 0 : now - llabs(c->told_ns) > TELL_EVERY_NS;
-        if (!due || !isatty(STDERR_FILENO))
-                return;
-        /* Below zero once something was shown, so that it is wiped at the end. */
-        c->told_ns = -now;
-        if (over)
-                fputs("\r\033[K", stderr);
-        else
-                fprintf(stderr, "\rassay: %llu ticks", (unsigned long long)c->ticks);
-}
-
 static int convert(struct conversion *c, const struct target *target, struct err *err)
 {
         struct pipeline *p = NULL;
@@ -261,9 +244,9 @@ static int convert(struct conversion *c, const struct target *target, struct err
                 r = target->frame(c, f, err);
                 c->last_ns = f->wall_ns;
                 c->ticks++;
-                tell_progress(c, false);
+                progress_tick(&c->progress);
         }
-        tell_progress(c, true);
+        progress_end(&c->progress);
         if (r == 0)
                 r = got;
         if (r == 0)

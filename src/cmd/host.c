@@ -68,6 +68,18 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
         return host_view_open(&hc, ret, err);
 }
 
+int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err)
+{
+        struct host_config hc;
+        int r = host_options(config, &hc, err);
+        if (r < 0)
+                return r;
+        hc.pid = pid ? pid : hc.pid;
+        hc.levels |= hc.pid ? LEVEL_BIT((unsigned)LEVEL_PROCESS) : 0;
+        raise_descriptor_limit();
+        return host_view_open(&hc, ret, err);
+}
+
 bool host_does_alone(const struct config *config, int r)
 {
         return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&

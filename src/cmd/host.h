@@ -8,6 +8,8 @@
 int host_options(const struct config *config, struct host_config *ret, struct err *err);
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
+/* The same for a target that the options do not name; it is among the levels in any case. */
+int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err);
 /* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
 bool host_does_alone(const struct config *config, int r);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host

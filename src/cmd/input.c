@@ -71,3 +71,13 @@ void input_finish(struct input *in)
         free(in->marks);
         free(in->phases);
 }
+
+unsigned input_levels(struct input *in)
+{
+        return in->session ? session_levels(in->session) : 0;
+}
+
+int input_next_host(struct input *in, const struct host **ret, struct err *err)
+{
+        return in->session ? session_next_host(in->session, ret, err) : 0;
+}

@@ -21,3 +21,8 @@ struct input {
 /* 0, or a negative code with err; call input_finish either way. */
 int input_open(struct input *in, const char *path, struct err *err);
 void input_finish(struct input *in);
+/* The levels that the host's samples tell of: bits, 0 when there are none. */
+unsigned input_levels(struct input *in);
+/* The next of the host's samples: 1 (valid until the next call), 0 at the end, or a negative code.
+ */
+int input_next_host(struct input *in, const struct host **ret, struct err *err);

@@ -31,21 +31,31 @@ static void wait_for_end(struct recorder *r, int signals)
 struct recording {
         struct session *session;
         struct pipeline *pipeline;
+        struct host_view *host; /* NULL beside a capture, which is of another day */
+        struct recording_limits limits;
         char path[RECORDING_PATH_MAX];
         bool quiet;
 };
+
+static void note_host(void *arg, const struct host *host)
+{
+        struct recording *rec = arg;
+        recording_note_limits(rec->session, &rec->limits, host);
+}
 
 static int record(const struct config *config, struct recording *rec, struct err *err)
 {
         struct recorder *r = NULL;
         struct recorder_result result = {0};
         struct pipeline *p = rec->pipeline;
-        double interval =
-            config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL) : 1;
         struct recorder_config rc = {
             .session = rec->session,
             .pipeline = p,
-            .interval_ns = p ? pipeline_interval_ns(p) : clock_from_seconds(interval),
+            .host = rec->host,
+            .ends_with_target = config_is_set(config, OPT_PID),
+            .on_host = note_host,
+            .arg = rec,
+            .interval_ns = p ? pipeline_interval_ns(p) : recording_interval_ns(config),
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
         int signals = watch_signals();
         int code = recorder_start(&rc, &r, err);
@@ -58,8 +68,10 @@ static int record(const struct config *config, struct recording *rec, struct err
                 report_trouble(p);
         code = recording_end(rec->session, rec->path, &result, rec->quiet);
         rec->session = NULL;
-        if (result.hung)
+        if (result.hung) {
                 rec->pipeline = NULL;
+                rec->host = NULL;
+        }
         if (result.source.code != 0 && result.counts.taken == 0)
                 *err = result.source;
         else if (!rec->quiet)
@@ -80,6 +92,12 @@ static int begin(const struct config *config, struct recording *rec, struct err 
         *err = r < 0 ? *err : (struct err){0};
         /* A capture keeps its own times; its first tick is the session's start. */
         bool capture = rec->pipeline && pipeline_is_capture(rec->pipeline);
+        if (r == 0 && capture && config_is_set(config, OPT_PID)) {
+                r = err_set(err, ERR_USAGE, "a process of now cannot be recorded with a capture");
+                err_hint(err, "leave out --pid, or --source");
+        }
+        if (r == 0 && !capture)
+                r = open_host_of(config, 0, &rec->host, err);
         if (r == 0)
                 r = recording_create(config, capture ? SESSION_START_FIRST : clock_wall_ns(), false,
                                      rec->path, &rec->session, err);
@@ -102,13 +120,15 @@ static int run(const struct config *config)
                 r = record(config, &rec, &err);
         session_close(rec.session, NULL);
         pipeline_close(rec.pipeline);
+        host_view_close(rec.host);
         return r < 0 ? complain(&err) : r;
 }
 
 const struct command command_record = {
     .name = "record",
     .args = "",
-    .summary = "record a session until Ctrl-C, for a time, or to a capture's end",
+    .summary =
+        "record a session until Ctrl-C, for a time, while a process lives, or to a capture's end",
     .reads_gpus = true,
     .run = run,
 };

@@ -186,8 +186,43 @@ void recording_describe(struct session *s, const struct config *config, char *co
         session_set_text(s, "backend", p ? pipeline_source_name(p) : "none");
         session_set_number(
             s, "interval_s",
-            p ? clock_to_seconds(pipeline_interval_ns(p))
-              : (config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL) : 1.0));
+            clock_to_seconds(p ? pipeline_interval_ns(p) : recording_interval_ns(config)));
+}
+
+#define INTERVAL_MIN_S 0.01
+
+int64_t recording_interval_ns(const struct config *config)
+{
+        double s = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
+                   : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
+                                                       : 1;
+        return clock_from_seconds(MAX(s, INTERVAL_MIN_S));
+}
+
+static void note_limit(struct session *s, const char *what, enum level level, struct value v,
+                       struct value *known)
+{
+        char key[64];
+        if (!value_there(v) || (value_there(*known) && known->v == v.v))
+                return;
+        *known = v;
+        snprintf(key, sizeof(key), "%s.%s", what, level_name(level));
+        session_set_number(s, key, v.v);
+}
+
+void recording_note_limits(struct session *s, struct recording_limits *known,
+                           const struct host *host)
+{
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                const struct level_state *state = &host->levels[l];
+                if (!state->asked || !state->present)
+                        continue;
+                note_limit(s, "memory_limit", l, state->f[FIGURE_MEMORY_LIMIT], &known->memory[l]);
+                note_limit(s, "cpus", l, state->f[FIGURE_CPUS], &known->cpus[l]);
+        }
+        const struct level_state *job = &host->levels[LEVEL_SLURM];
+        if (!known->has_job && job->asked && job->present && job->name[0])
+                known->has_job = session_set_text(s, "slurm_job", job->name) == 0;
 }
 
 static void tell_result(const char *path, const struct recorder_result *r)
@@ -199,6 +234,8 @@ static void tell_result(const char *path, const struct recorder_result *r)
                 notice("%s; the end of the recording is missing", r->store.msg);
         if (r->source.code != 0)
                 notice("the source ended early: %s", r->source.msg);
+        if (r->host.code != 0)
+                notice("the host could not be read to the end: %s", r->host.msg);
         if (r->hung)
                 notice("the source does not answer, leaving it");
 }
@@ -209,6 +246,12 @@ int recording_end(struct session *s, const char *path, const struct recorder_res
         struct err err = {0};
         session_set_time(s, "stop_ns", result->stop_wall_ns);
         session_set_time(s, "stop_mono_ns", clock_mono_ns());
+        if (result->host_asked > 0) {
+                session_set_number(s, "host_ticks_asked", (double)result->host_asked);
+                session_set_number(s, "host_ticks_taken", (double)result->host_taken);
+                session_set_number(s, "host_ticks_late", (double)result->host_late);
+                session_set_number(s, "host_ticks_missed", (double)result->host_missed);
+        }
         int r = result->hung ? session_commit(s, &err) : session_close(s, &err);
         if (!quiet || result->store.code != 0)
                 tell_result(path, result);

@@ -3,7 +3,8 @@
 #include "base/clock.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "compute/summary.h"
+#include "cmd/progress.h"
+#include "cmd/thresholds.h"
 #include "store/phases.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ struct report {
         struct input in;
         struct summary summary;
         struct traces traces;
+        struct progress progress;
         bool curves; /* the format shows them */
 };
 
@@ -38,6 +40,7 @@ static bool as_recorded(const struct config *config)
 
 static int add(struct report *r, const struct frame *f)
 {
+        progress_tick(&r->progress);
         int code = summary_add(&r->summary, f);
         return code == 0 && r->curves ? traces_add(&r->traces, f) : code;
 }
@@ -77,6 +80,48 @@ static int add_pipeline(const struct config *config, struct report *r, struct er
         return code;
 }
 
+/* The level that is told: the one asked for, or the first that there is of those people mean. */
+static int choose_level(const struct config *config, unsigned there, enum level *ret,
+                        struct err *err)
+{
+        static const enum level order[] = {LEVEL_PROCESS, LEVEL_SLURM, LEVEL_SYSTEM, LEVEL_CGROUP,
+                                           LEVEL_USER};
+        unsigned asked = 0;
+        bool chosen = config_is_set(config, OPT_LEVEL);
+        levels_parse(config_text(config, OPT_LEVEL), &asked);
+        for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+                *ret = order[i];
+                if (there & LEVEL_BIT(order[i]) & (chosen ? asked : LEVELS_ALL))
+                        return 0;
+        }
+        if (!chosen)
+                return 0;
+        char names[64] = "";
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                size_t len = strlen(names);
+                if (there & LEVEL_BIT(l))
+                        snprintf(names + len, sizeof(names) - len, " %s", level_name(l));
+        }
+        err_set(err, ERR_USAGE, "the level '%s' was not recorded", config_text(config, OPT_LEVEL));
+        return err_hint(err, "recorded:%s", there ? names : " nothing of the host");
+}
+
+static int add_hosts(const struct config *config, struct report *r, struct err *err)
+{
+        const struct host *h;
+        enum level level;
+        int got, code = choose_level(config, input_levels(&r->in), &level, err);
+        if (code < 0)
+                return code;
+        while ((got = input_next_host(&r->in, &h, err)) > 0) {
+                progress_tick(&r->progress);
+                summary_add_level(&r->summary, h, level);
+                if (r->curves)
+                        traces_add_level(&r->traces, h, level);
+        }
+        return got;
+}
+
 /* A phase that nobody ended ends with the last tick when the session does not say when it ended. */
 static void close_phases(struct report *r)
 {
@@ -90,9 +135,7 @@ static void close_phases(struct report *r)
 
 static int summarise(const struct config *config, struct report *r, struct err *err)
 {
-        const struct tag_thresholds thresholds = {
-            config_number(config, OPT_TAG_CPU), config_number(config, OPT_TAG_MEMORY),
-            config_number(config, OPT_TAG_GPU), config_number(config, OPT_TAG_GPU_MEMORY)};
+        const struct tag_thresholds thresholds = tag_thresholds(config);
         bool only = config_is_set(config, OPT_PHASE);
         const char *format = config_text(config, OPT_FORMAT);
         r->curves = format && strcmp(format, "html") == 0;
@@ -101,6 +144,9 @@ static int summarise(const struct config *config, struct report *r, struct err *
                 return err_set(err, code, "out of memory");
         code = r->in.session && as_recorded(config) ? add_session(r, err)
                                                     : add_pipeline(config, r, err);
+        if (code == 0)
+                code = add_hosts(config, r, err);
+        progress_end(&r->progress);
         if (code < 0)
                 return code;
         close_phases(r);

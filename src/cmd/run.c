@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
-#include "compute/summary.h"
+#include "cmd/thresholds.h"
 #include "present/report.h"
 #include "store/runlog.h"
 
@@ -16,6 +16,8 @@
 struct running {
         struct session *session; /* NULL: the command runs unrecorded */
         struct pipeline *pipeline;
+        struct host_view *host;
+        struct recording_limits limits;
         struct recorder *recorder;
         struct child child;
         char path[RECORDING_PATH_MAX];
@@ -97,31 +99,46 @@ static void open_source(const struct config *config, struct running *r)
 }
 
 /* On the sampling thread; nobody else looks before it has ended. */
-static void add_to_summary(void *arg, const struct frame *frame)
+static void add_frame(void *arg, const struct frame *frame)
 {
-        summary_add(arg, frame);
+        struct running *r = arg;
+        summary_add(&r->summary, frame);
+}
+
+/* On the host's thread, which shares nothing of the summary with the other. */
+static void add_host(void *arg, const struct host *host)
+{
+        struct running *r = arg;
+        recording_note_limits(r->session, &r->limits, host);
+        summary_add_level(&r->summary, host, LEVEL_PROCESS);
+}
+
+/* The command is the target of the levels. Without the host the GPUs are recorded all the same. */
+static void open_target(const struct config *config, struct running *r)
+{
+        struct err err = {0};
+        if (open_host_of(config, r->child.pid, &r->host, &err) < 0)
+                notice("%s; recording without the host", err.msg);
 }
 
 static void start_recorder(const struct config *config, struct running *r)
 {
         struct err err = {0};
-        double interval =
-            config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL) : 1;
-        if (!r->session)
+        if (!r->session || summary_init(&r->summary, NULL, 0, false) < 0)
                 return;
+        open_target(config, r);
         open_source(config, r);
         recording_describe(r->session, config, config->rest, r->pipeline);
         struct recorder_config rc = {.session = r->session,
                                      .pipeline = r->pipeline,
-                                     .interval_ns = r->pipeline
-                                                        ? pipeline_interval_ns(r->pipeline)
-                                                        : clock_from_seconds(MAX(interval, 0.01)),
+                                     .host = r->host,
+                                     .interval_ns = r->pipeline ? pipeline_interval_ns(r->pipeline)
+                                                                : recording_interval_ns(config),
                                      .restamp = true,
                                      .until_stopped = true,
-                                     .on_frame = add_to_summary,
-                                     .arg = &r->summary};
-        if (summary_init(&r->summary, NULL, 0, false) < 0)
-                rc.on_frame = NULL;
+                                     .on_frame = add_frame,
+                                     .on_host = add_host,
+                                     .arg = r};
         if (recorder_start(&rc, &r->recorder, &err) < 0)
                 notice("%s; running without a recording", err.msg);
 }
@@ -149,11 +166,11 @@ static void note_end(struct running *r)
         session_set_number(s, "switches_involuntary", (double)u->ru_nivcsw);
 }
 
-static void say_summary(struct running *r)
+static void say_summary(const struct config *config, struct running *r)
 {
-        const struct tag_thresholds none = {1, 1, 1, 1};
+        const struct tag_thresholds thresholds = tag_thresholds(config);
         if (r->summary.ticks > 0)
-                summary_judge(&r->summary, &none);
+                summary_judge(&r->summary, &thresholds);
         const struct rusage *u = &r->child.usage;
         char how[64];
         if (WIFEXITED(r->child.status))
@@ -167,13 +184,13 @@ static void say_summary(struct running *r)
                (double)u->ru_maxrss / 1024);
         struct strbuf finding = {0};
         report_short(&r->summary, &finding);
-        if (finding.len > 0)
-                notice("%.*s", (int)(finding.len - 1), finding.s);
+        for (const char *line = strbuf_str(&finding); *line; line += strcspn(line, "\n") + 1)
+                notice("%.*s", (int)strcspn(line, "\n"), line);
         strbuf_finish(&finding);
         notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
 }
 
-static void end_recording(struct running *r)
+static void end_recording(const struct config *config, struct running *r)
 {
         struct recorder_result result = {.stop_wall_ns = clock_wall_ns()};
         if (!r->session)
@@ -185,10 +202,11 @@ static void end_recording(struct running *r)
         note_end(r);
         int code = recording_end(r->session, r->path, &result, r->quiet);
         if (code == EXIT_FINE && !r->quiet)
-                say_summary(r);
+                say_summary(config, r);
         if (result.hung)
                 return;
         pipeline_close(r->pipeline);
+        host_view_close(r->host);
         summary_finish(&r->summary);
 }
 
@@ -212,7 +230,7 @@ static int run(const struct config *config)
         }
         start_recorder(config, &r);
         child_wait(&r.child);
-        end_recording(&r);
+        end_recording(config, &r);
         end_log(config, &r.child);
         return child_exit(&r.child);
 }
@@ -220,7 +238,7 @@ static int run(const struct config *config)
 const struct command command_run = {
     .name = "run",
     .args = "-- COMMAND [ARGUMENT...]",
-    .summary = "run a command and record what the GPUs do meanwhile",
+    .summary = "run a command and record what it and the GPUs do meanwhile",
     .reads_gpus = true,
     .run = run,
 };

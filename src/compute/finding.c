@@ -44,8 +44,9 @@ static size_t tags_of(const struct scope *scope, const struct tag_thresholds *th
                 struct value v;
                 double threshold;
         } rules[] = {
-            {TAG_CPU_BOUND, spread_mean(&scope->cpu), thresholds->cpu},
-            {TAG_MEMORY_BOUND, spread_mean(&scope->memory), thresholds->memory},
+            {TAG_CPU_BOUND, spread_mean(&scope->level.cpu_share), thresholds->cpu},
+            /* Memory that nearly ran out once is what ends jobs. */
+            {TAG_MEMORY_BOUND, spread_max(&scope->level.memory_share), thresholds->memory},
             {TAG_GPU_UTIL_BOUND, over_gpus(scope, METRIC_GPU_UTIL, false), thresholds->gpu_util},
             {TAG_GPU_MEMORY_BOUND, over_gpus(scope, METRIC_FB_USED_RATIO, true),
              thresholds->gpu_memory},
@@ -120,11 +121,36 @@ static struct shares shares_of(const struct gpu_summary *g)
 #define FULL_DRAM 0.7  /* device memory peaks at 80 to 90 % */
 #define HEAT_SHARE 0.1 /* of the time slowed down by heat */
 
+#define IO_WAIT 0.3  /* cores that wait for I/O: somebody does so much of the time */
+#define IO_NONE 0.1  /* and at most so many is nobody */
+#define CORE_LO 0.85 /* cores: one thread that never rests, and little beside it */
+#define CORE_HI 1.3
+#define CORE_SOME 0.4 /* cores: more than a process that mostly sleeps */
+#define CPUS_BUSY 0.7 /* of the CPUs that may be used */
+
+static enum wait wait_of(const struct level_summary *l)
+{
+        struct value cpu = spread_mean(&l->cpu), share = spread_mean(&l->cpu_share);
+        struct value io = spread_mean(&l->io_wait);
+        if (!value_there(cpu))
+                return WAIT_UNKNOWN;
+        if (value_there(share) && share.v >= CPUS_BUSY)
+                return WAIT_CPU;
+        if (cpu.v >= CORE_LO && cpu.v <= CORE_HI)
+                return WAIT_ONE_CORE;
+        if (value_there(io) && io.v >= IO_WAIT)
+                return WAIT_IO;
+        return cpu.v >= CORE_SOME ? WAIT_SOME : WAIT_OTHER;
+}
+
 static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gpu)
 {
         const struct gpu_summary *g = s->scopes[scope].gpus[gpu];
         struct shares t = shares_of(g);
         struct hold_back h = {.scope = scope, .gpu = gpu, .what = HOLD_NOTHING, .share = t.compute};
+        struct value io = spread_mean(&s->scopes[scope].level.io_wait);
+        h.wait = wait_of(&s->scopes[scope].level);
+        h.no_io_wait = value_there(io) && io.v < IO_NONE;
         double heat = g->seconds > 0 ? g->throttle_heat_s / g->seconds : 0;
         double bad = g->seconds > 0 ? g->health_s[HEALTH_CRIT] / g->seconds : 0;
         if (bad > 0)

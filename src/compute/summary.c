@@ -48,8 +48,9 @@ int summary_init(struct summary *s, const struct phase *phases, size_t n, bool o
         *s = (struct summary){.phases = phases, .n_phases = n, .only_phases = only_phases};
         s->scopes = calloc(1, sizeof(*s->scopes));
         s->scope_of = calloc(n + 1, sizeof(*s->scope_of));
-        s->active = calloc(n + 1, sizeof(*s->active));
-        if (!s->scopes || !s->scope_of || !s->active)
+        s->frames.active = calloc(n + 1, sizeof(*s->frames.active));
+        s->hosts.active = calloc(n + 1, sizeof(*s->hosts.active));
+        if (!s->scopes || !s->scope_of || !s->frames.active || !s->hosts.active)
                 return -ENOMEM;
         s->n = 1;
         for (size_t i = 0; i < n; i++) {
@@ -89,12 +90,12 @@ void summary_finish(struct summary *s)
                 for (size_t k = 0; k < s->scopes[i].n; k++)
                         finish_gpu(s->scopes[i].gpus[k]);
                 free(s->scopes[i].gpus);
-                spread_finish(&s->scopes[i].cpu);
-                spread_finish(&s->scopes[i].memory);
+                level_summary_finish(&s->scopes[i].level);
         }
         free(s->scopes);
         free(s->scope_of);
-        free(s->active);
+        free(s->frames.active);
+        free(s->hosts.active);
         free(s->before);
         *s = (struct summary){0};
 }
@@ -206,35 +207,36 @@ static void add_row(struct gpu_summary *g, const struct row *row, const struct s
 }
 
 /* Which phases hold at a moment. Moments come in order. */
-static void sweep(struct summary *s, int64_t wall_ns)
+static void sweep(const struct summary *s, struct phase_cursor *c, int64_t wall_ns)
 {
         size_t kept = 0;
-        for (size_t i = 0; i < s->n_active; i++) {
-                if (s->phases[s->active[i]].end_ns >= wall_ns)
-                        s->active[kept++] = s->active[i];
+        for (size_t i = 0; i < c->n_active; i++) {
+                if (s->phases[c->active[i]].end_ns >= wall_ns)
+                        c->active[kept++] = c->active[i];
         }
-        s->n_active = kept;
-        for (; s->next < s->n_phases && s->phases[s->next].begin_ns < wall_ns; s->next++) {
-                if (s->phases[s->next].end_ns >= wall_ns)
-                        s->active[s->n_active++] = s->next;
+        c->n_active = kept;
+        for (; c->next < s->n_phases && s->phases[c->next].begin_ns < wall_ns; c->next++) {
+                if (s->phases[c->next].end_ns >= wall_ns)
+                        c->active[c->n_active++] = c->next;
         }
 }
 
-/* The scopes of this tick, each once: phases of one name may be nested. */
-static size_t scopes_now(struct summary *s, struct scope *ret[SCOPES_MAX])
+/* The scopes of a moment, each once: phases of one name may be nested. */
+static size_t scopes_at(const struct summary *s, struct phase_cursor *c, int64_t wall_ns,
+                        struct scope *ret[SCOPES_MAX])
 {
         size_t n = 0;
-        if (!s->only_phases || s->n_active > 0)
+        sweep(s, c, wall_ns);
+        c->ticks++;
+        if (!s->only_phases || c->n_active > 0)
                 ret[n++] = &s->scopes[0];
-        for (size_t i = 0; i < s->n_active; i++) {
-                struct scope *scope = &s->scopes[s->scope_of[s->active[i]]];
-                if (scope->last_tick == s->ticks + 1)
+        for (size_t i = 0; i < c->n_active; i++) {
+                size_t scope = s->scope_of[c->active[i]];
+                if (c->last[scope] == c->ticks)
                         continue;
-                scope->last_tick = s->ticks + 1;
-                ret[n++] = scope;
+                c->last[scope] = c->ticks;
+                ret[n++] = &s->scopes[scope];
         }
-        for (size_t i = 0; i < n; i++)
-                ret[i]->ticks++;
         return n;
 }
 
@@ -243,8 +245,9 @@ int summary_add(struct summary *s, const struct frame *f)
         struct scope *scopes[SCOPES_MAX];
         /* A value is of the time before it, so the middle of that time says where it belongs. */
         int64_t back = s->ticks > 0 ? MIN(f->mono_ns - s->last_mono_ns, NS_PER_S) / 2 : 0;
-        sweep(s, f->wall_ns - MAX(back, 0));
-        size_t n = scopes_now(s, scopes);
+        size_t n = scopes_at(s, &s->frames, f->wall_ns - MAX(back, 0), scopes);
+        for (size_t i = 0; i < n; i++)
+                scopes[i]->ticks++;
         for (size_t i = 0; i < f->n; i++) {
                 const struct row *row = &f->rows[i];
                 struct before *b = before_for(s, row->sample.who->slot);
@@ -268,16 +271,15 @@ int summary_add(struct summary *s, const struct frame *f)
         return 0;
 }
 
-void summary_add_level(struct summary *s, int64_t wall_ns, struct value cpu, struct value memory)
+void summary_add_level(struct summary *s, const struct host *host, enum level level)
 {
-        for (size_t i = 0; i < s->n; i++) {
-                bool inside = i == 0;
-                for (size_t k = 0; !inside && k < s->n_phases; k++)
-                        inside = s->scope_of[k] == i && s->phases[k].begin_ns < wall_ns &&
-                                 s->phases[k].end_ns >= wall_ns;
-                if (inside && value_there(cpu))
-                        spread_add(&s->scopes[i].cpu, cpu.v);
-                if (inside && value_there(memory))
-                        spread_add(&s->scopes[i].memory, memory.v);
-        }
+        struct scope *scopes[SCOPES_MAX];
+        const char *name = host->levels[level].name;
+        size_t n = scopes_at(s, &s->hosts, host->wall_ns - host->interval_ns / 2, scopes);
+        s->level = level;
+        /* A process that has ended is still the one that it was. */
+        if (name[0] && (!s->level_name[0] || level != LEVEL_PROCESS || strchr(name, '(')))
+                snprintf(s->level_name, sizeof(s->level_name), "%s", name);
+        for (size_t i = 0; i < n; i++)
+                level_summary_add(&scopes[i]->level, host, level);
 }

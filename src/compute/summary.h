@@ -13,8 +13,10 @@ int summary_init(struct summary *s, const struct phase *phases, size_t n, bool o
 void summary_finish(struct summary *s);
 /* 0 or -ENOMEM. */
 int summary_add(struct summary *s, const struct frame *frame);
-/* What the host says of the level at a moment: ratios, each may be missing. */
-void summary_add_level(struct summary *s, int64_t wall_ns, struct value cpu, struct value memory);
+/* What the host says of a level, always the same one. */
+void summary_add_level(struct summary *s, const struct host *host, enum level level);
+/* The same for one scope alone. */
+void level_summary_add(struct level_summary *l, const struct host *host, enum level level);
 
 /* Takes the lengths of phases anew, when ends were not known at the start. */
 void summary_time_phases(struct summary *s);

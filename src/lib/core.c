@@ -1,6 +1,7 @@
 #include "lib/core.h"
 
 #include "base/clock.h"
+#include "lib/hwfiles.h"
 #include "lib/setup.h"
 
 #include <errno.h>
@@ -143,6 +144,8 @@ static int open_session(struct core *c, struct err *err)
                                err);
         if (r < 0)
                 c->session_path[0] = '\0';
+        else if (c->options.careless)
+                r = session_relax(c->session, err);
         return r;
 }
 
@@ -175,7 +178,11 @@ static int open_all(struct core *c, uint64_t after, struct err *err)
                 r = open_host(c, err);
         if (r == 0)
                 r = open_session(c, err);
-        return r == 0 ? start_recorder(c, err) : r;
+        if (r == 0)
+                r = start_recorder(c, err);
+        if (r == 0 && c->options.hw_folder)
+                r = hwfiles_start(c, c->options.hw_folder, &c->hwfiles, err);
+        return r;
 }
 
 /* What is known of the machine and its GPUs right after the start is worth a moment. */
@@ -223,6 +230,8 @@ int core_start(const struct assay_options *options, uint64_t after, struct core 
         int r = open_all(c, after, err);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         if (r < 0) {
+                struct err unused = {0};
+                core_stop(c, &unused);
                 core_unref(c);
                 return r;
         }
@@ -271,6 +280,12 @@ int core_stop(struct core *c, struct err *err)
         c->stop_ns = clock_wall_ns();
         pthread_cond_broadcast(&c->news);
         pthread_mutex_unlock(&c->lock);
+        struct err files = {0};
+        if (hwfiles_finish(c->hwfiles, &files) < 0 && r == 0) {
+                *err = files;
+                r = files.code;
+        }
+        c->hwfiles = NULL;
         if (result.hung) {
                 core_ref(c); /* for good: a thread that hangs still uses all of this */
                 return r;

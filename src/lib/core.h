@@ -22,6 +22,7 @@ struct core {
         pthread_mutex_t storing;      /* held while the session is written or closed */
         struct session *session;      /* NULL when nothing is recorded */
         char session_path[CORE_PATH_MAX];
+        struct hwfiles *hwfiles; /* NULL when none are written */
         int64_t interval_ns;
         char backend[32];
         char notice[512]; /* what is worth knowing: no GPUs, an interval that was raised */

@@ -61,6 +61,15 @@ struct value spread_quantile(const struct spread *s, double q)
         return value_ok(s->max);
 }
 
+void level_summary_finish(struct level_summary *l)
+{
+        struct spread *const all[] = {&l->cpu,  &l->cpu_share, &l->memory,    &l->memory_share,
+                                      &l->read, &l->write,     &l->processes, &l->usr,
+                                      &l->idle, &l->io_wait};
+        for (size_t i = 0; i < ARRAY_LEN(all); i++)
+                spread_finish(all[i]);
+}
+
 static const char *const tag_names[TAG_COUNT] = {
     [TAG_ALLOCATED_UNUSED] = "gpu-allocated-but-not-used",
     [TAG_CPU_BOUND] = "cpu-bound",

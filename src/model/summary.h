@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "model/frame.h"
+#include "model/host.h"
 #include "model/phase.h"
 
 #include <string.h>
@@ -102,9 +103,21 @@ enum hold {
             HOLD_COUNT
 };
 
+/* What the host does while a GPU waits for it. */
+enum wait {
+        WAIT_UNKNOWN,  /* the host was not recorded */
+        WAIT_ONE_CORE, /* one core's worth of work, where more could be had */
+        WAIT_CPU,      /* most of the CPUs that may be used */
+        WAIT_IO,       /* storage */
+        WAIT_SOME,     /* some cores, for which there is no simple reason */
+        WAIT_OTHER,    /* none of them: something sleeps */
+};
+
 /* The rule-based answer for one GPU in one scope. */
 struct hold_back {
         enum hold what;
+        enum wait wait;
+        bool no_io_wait;   /* nobody waited for storage */
         size_t scope, gpu; /* places in the summary */
         double share;      /* of the scope's time that it cost */
         double lost_s;
@@ -129,6 +142,19 @@ struct gpu_summary {
         uint64_t allocated_unused_of; /* samples in which both were known */
 };
 
+/* What the chosen level did in one scope, and the machine around it. */
+struct level_summary {
+        uint64_t samples;
+        struct spread cpu, cpu_share;       /* cores; of the CPUs it may use */
+        struct spread memory, memory_share; /* bytes; of its limit */
+        struct spread read, write;          /* bytes a second */
+        struct spread processes;
+        struct spread usr, idle;                 /* of all CPU time of the machine */
+        struct spread io_wait;                   /* cores of the machine that wait for I/O */
+        struct value cpus, memory_limit;         /* as of the last sample */
+        double cpu_s, read_bytes, written_bytes; /* rates × time */
+};
+
 /* The whole run, or all phases of one name. */
 struct scope {
         char name[PHASE_NAME_MAX]; /* empty for the whole run */
@@ -136,10 +162,9 @@ struct scope {
         double seconds;            /* of the phases, or of the run */
         bool open;                 /* one of them was never ended */
         uint64_t ticks;
-        uint64_t last_tick; /* that was counted, + 1 */
         size_t n;
         struct gpu_summary **gpus; /* in order of appearance */
-        struct spread cpu, memory; /* of the level: ratios of its CPUs and of its limit */
+        struct level_summary level;
         struct tag_score tags[TAG_COUNT];
         size_t n_tags;
 };
@@ -147,14 +172,25 @@ struct scope {
 /* Phases beyond this many names share one scope. */
 #define SCOPES_MAX 64
 
+/* The phases that a moment lies in, as time passes. */
+struct phase_cursor {
+        size_t next;
+        size_t *active; /* phases at this moment */
+        size_t n_active;
+        uint64_t ticks;
+        uint64_t last[SCOPES_MAX]; /* by scope: the tick that was counted last, + 1 */
+};
+
+/* Frames and hosts may be added on two threads: they share nothing that changes. */
 struct summary {
         struct scope *scopes; /* [0] is the whole run */
         size_t n;
         const struct phase *phases;
         uint8_t *scope_of; /* by phase */
-        size_t n_phases, next;
-        size_t *active; /* phases at this moment */
-        size_t n_active;
+        size_t n_phases;
+        struct phase_cursor frames, hosts;
+        enum level level; /* whose figures the scopes have */
+        char level_name[HOST_TEXT_MAX];
         bool only_phases; /* the whole is what lies inside the phases */
         uint64_t ticks;
         int64_t first_ns, last_ns; /* wall clock of the ticks */
@@ -166,6 +202,7 @@ struct summary {
 };
 
 const char *tag_name(enum tag tag);
+void level_summary_finish(struct level_summary *l);
 
 /* A number of the user's own, over the run. */
 struct user_metric {

@@ -19,6 +19,16 @@ enum metric trace_metric(enum trace_metric t)
         return metrics[t];
 }
 
+enum figure trace_figure(enum trace_figure t)
+{
+        static const enum figure figures[TRACE_LEVEL_COUNT] = {
+#define TRACE(id) FIGURE_##id,
+            TRACE_FIGURES(TRACE)
+#undef TRACE
+        };
+        return figures[t];
+}
+
 void traces_finish(struct traces *t)
 {
         for (size_t i = 0; i < t->n; i++)
@@ -45,6 +55,8 @@ static size_t place_of(struct traces *t, int64_t wall_ns)
                         for (size_t k = 0; k < TRACE_COUNT; k++)
                                 halve(t->gpus[i]->points[k]);
                 }
+                for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
+                        halve(t->level[k]);
                 t->width_ns *= 2;
         }
         return (size_t)(passed / t->width_ns);
@@ -70,24 +82,47 @@ static struct trace_gpu *gpu_for(struct traces *t, const struct entity *e)
         return g;
 }
 
+static void start(struct traces *t, int64_t wall_ns)
+{
+        if (t->started)
+                return;
+        t->start_ns = t->end_ns = wall_ns;
+        t->width_ns = FIRST_WIDTH_NS;
+        t->started = true;
+}
+
+static void add(struct trace_point *p, struct value v)
+{
+        if (!value_there(v))
+                return;
+        p->max = p->n == 0 || (float)v.v > p->max ? (float)v.v : p->max;
+        p->sum += (float)v.v;
+        p->n++;
+}
+
 int traces_add(struct traces *t, const struct frame *f)
 {
-        if (!t->started)
-                *t = (struct traces){
-                    .start_ns = f->wall_ns, .width_ns = FIRST_WIDTH_NS, .started = true};
+        start(t, f->wall_ns);
         size_t at = place_of(t, f->wall_ns);
         t->end_ns = MAX(f->wall_ns, t->start_ns);
         for (size_t i = 0; i < f->n; i++) {
                 struct trace_gpu *g = gpu_for(t, f->rows[i].sample.who);
                 for (size_t k = 0; g && k < TRACE_COUNT; k++) {
-                        struct value v = f->rows[i].sample.m[trace_metric((enum trace_metric)k)];
-                        struct trace_point *p = &g->points[k][at];
-                        if (!value_there(v))
-                                continue;
-                        p->max = p->n == 0 || (float)v.v > p->max ? (float)v.v : p->max;
-                        p->sum += (float)v.v;
-                        p->n++;
+                        add(&g->points[k][at],
+                            f->rows[i].sample.m[trace_metric((enum trace_metric)k)]);
                 }
         }
         return 0;
+}
+
+void traces_add_level(struct traces *t, const struct host *host, enum level level)
+{
+        const struct value *f = host->levels[level].f;
+        start(t, host->wall_ns);
+        size_t at = place_of(t, host->wall_ns);
+        t->end_ns = MAX(host->wall_ns, t->end_ns);
+        if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
+                return; /* the last has ended */
+        for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
+                add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/frame.h"
+#include "model/host.h"
 
 #define TRACE_POINTS 1024
 
@@ -25,6 +26,22 @@ enum trace_metric {
 
 enum metric trace_metric(enum trace_metric t);
 
+/* The figures of the level that are worth one. */
+#define TRACE_FIGURES(TRACE)                                                                       \
+        TRACE(CPU_SHARE)                                                                           \
+        TRACE(MEMORY)                                                                              \
+        TRACE(READ)                                                                                \
+        TRACE(WRITE)
+
+enum trace_figure {
+#define TRACE(id) TRACE_LEVEL_##id,
+        TRACE_FIGURES(TRACE)
+#undef TRACE
+            TRACE_LEVEL_COUNT
+};
+
+enum figure trace_figure(enum trace_figure t);
+
 struct trace_point {
         float sum, max;
         uint32_t n;
@@ -41,8 +58,11 @@ struct traces {
         bool started;
         size_t n;
         struct trace_gpu **gpus;
+        struct trace_point level[TRACE_LEVEL_COUNT][TRACE_POINTS];
 };
 
 void traces_finish(struct traces *t);
 /* 0 or -ENOMEM. */
 int traces_add(struct traces *t, const struct frame *f);
+/* After the frames, whose time the curves have. */
+void traces_add_level(struct traces *t, const struct host *host, enum level level);

@@ -66,6 +66,22 @@ static void put_command(struct strbuf *out, const struct run_facts *f)
                 strbuf_putc(out, '\n');
 }
 
+/* Without a GPU the level is what there is to tell. */
+void report_finding_or_level(const struct summary *s, struct strbuf *out)
+{
+        if (s->has_finding) {
+                report_finding(s, &s->finding, out);
+                return;
+        }
+        strbuf_puts(out, "no GPU was recorded");
+        if (s->scopes[0].level.cpu.n == 0) {
+                strbuf_puts(out, ", so there is nothing to find");
+                return;
+        }
+        strbuf_puts(out, "; ");
+        report_level_line(s, out);
+}
+
 static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s)
 {
         strbuf_putf(out, "%s\n", f->input);
@@ -82,10 +98,7 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
         }
         put_ticks(out, f, s);
         strbuf_puts(out, "\nfinding\n  ");
-        if (s->has_finding)
-                report_finding(s, &s->finding, out);
-        else
-                strbuf_puts(out, "no GPU was recorded, so there is nothing to find");
+        report_finding_or_level(s, out);
         strbuf_puts(out, "\n");
 }
 
@@ -245,16 +258,39 @@ void report_text(const struct run_facts *facts, const struct summary *s, struct 
         }
         for (size_t i = 0; i < s->scopes[0].n; i++)
                 put_gpu(out, s->scopes[0].gpus[i]);
+        report_level(s, out);
         if (s->n > 1)
                 put_phases(out, s);
         if (facts->n_metrics > 0)
                 put_user_metrics(out, facts);
 }
 
+static bool host_matters(const struct summary *s)
+{
+        const struct scope *run = &s->scopes[0];
+        for (size_t i = 0; i < run->n_tags; i++) {
+                if (run->tags[i].tag == TAG_CPU_BOUND || run->tags[i].tag == TAG_MEMORY_BOUND)
+                        return true;
+        }
+        return !s->has_finding;
+}
+
 void report_short(const struct summary *s, struct strbuf *out)
 {
-        if (!s->has_finding)
+        if (s->has_finding) {
+                report_finding(s, &s->finding, out);
+                strbuf_putc(out, '\n');
+        }
+        size_t start = out->len;
+        if (!host_matters(s))
                 return;
-        report_finding(s, &s->finding, out);
+        report_level_line(s, out);
+        if (out->len == start)
+                return;
+        for (size_t i = 0; i < s->scopes[0].n_tags; i++) {
+                enum tag tag = s->scopes[0].tags[i].tag;
+                if (tag == TAG_CPU_BOUND || tag == TAG_MEMORY_BOUND)
+                        strbuf_putf(out, ", %s", tag_name(tag));
+        }
         strbuf_putc(out, '\n');
 }

@@ -19,5 +19,18 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
 void report_resource_summary(const struct run_facts *facts, const struct summary *s,
                              struct strbuf *out);
 
+/* What the level did, in all and phase by phase: a table, or nothing when none was recorded. */
+void report_level(const struct summary *s, struct strbuf *out);
+/* One line about the level in the whole run; nothing when none was recorded. No newline. */
+void report_level_line(const struct summary *s, struct strbuf *out);
+/* The cells of its table, for text and HTML alike. */
+#define REPORT_LEVEL_COLUMNS 8
+extern const char *const report_level_columns[REPORT_LEVEL_COLUMNS];
+void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUMNS][32]);
+/* "process 1234 (python): 8 CPUs, at most 64.0G of memory". No newline. */
+void report_level_title(const struct summary *s, struct strbuf *out);
+
+/* The finding, or what there is to say without a GPU. No newline. */
+void report_finding_or_level(const struct summary *s, struct strbuf *out);
 /* One sentence: what held the GPU back, and the evidence. No newline. */
 void report_finding(const struct summary *s, const struct hold_back *h, struct strbuf *out);

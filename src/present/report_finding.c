@@ -1,4 +1,5 @@
 /* The finding in words: what, how much, and the numbers that say so. */
+#include "base/attr.h"
 #include "present/format.h"
 #include "present/report.h"
 
@@ -12,6 +13,49 @@ static void put_metric(struct strbuf *out, const char *word, enum metric metric,
                 return;
         format_with_unit(number, sizeof(number), metric, spread_mean(spread));
         strbuf_putf(out, ", %s %s", word, number);
+}
+
+/* Whether a GPU that is held back so may be waiting for the host. */
+static bool asks_the_host(enum hold what)
+{
+        switch (what) {
+        case HOLD_STARVED:
+        case HOLD_COPIES:
+        case HOLD_IDLE_ALLOCATED:
+        case HOLD_SMALL_KERNELS:
+        case HOLD_IDLE:
+                return true;
+        case HOLD_NOTHING:
+        case HOLD_UNKNOWN:
+        case HOLD_UNHEALTHY:
+        case HOLD_HEAT:
+        case HOLD_MEMORY:
+        case HOLD_COUNT:
+                break;
+        }
+        return false;
+}
+
+static void put_host(struct strbuf *out, const struct level_summary *l, const struct hold_back *h)
+{
+        double cores = spread_mean(&l->cpu).v;
+        switch (h->wait) {
+        case WAIT_UNKNOWN:
+                return;
+        case WAIT_ONE_CORE:
+                strbuf_putf(out, ", one core at %.0f %%", 100 * MIN(cores, 1));
+                break;
+        case WAIT_CPU:
+        case WAIT_IO:
+        case WAIT_SOME:
+        case WAIT_OTHER:
+                strbuf_putf(out, ", %.1f of %g cores busy", cores, l->cpus.v);
+                break;
+        }
+        if (h->no_io_wait)
+                strbuf_puts(out, ", no I/O wait");
+        else if (l->io_wait.n > 0)
+                strbuf_putf(out, ", %.1f cores wait for I/O", spread_mean(&l->io_wait).v);
 }
 
 /* The evidence that a kind of finding rests on; what was not measured is left out. */
@@ -50,17 +94,36 @@ static void put_evidence(struct strbuf *out, const struct scope *scope, const st
         case HOLD_COUNT:
                 break;
         }
-        if (scope->cpu.n > 0) {
-                format_percent(number, sizeof(number), spread_mean(&scope->cpu));
-                strbuf_putf(out, ", CPU %s of what it may use", number);
-        }
+        if (asks_the_host(g->hold.what))
+                put_host(out, &scope->level, &g->hold);
         if (out->len > start) /* the first comma becomes the colon */
                 out->s[start] = ':';
 }
 
-static const char *conclusion(const struct scope *scope, enum hold what)
+static const char *starved(enum wait wait)
 {
-        switch (what) {
+        switch (wait) {
+        case WAIT_ONE_CORE:
+                return "the input pipeline is the limit";
+        case WAIT_CPU:
+                return "the CPUs are busy: input pipeline or host code is the limit";
+        case WAIT_IO:
+                return "it waits for storage: I/O is the limit";
+        case WAIT_OTHER:
+                return "neither CPUs nor storage are busy: it waits for something else, such as "
+                       "the "
+                       "network or a lock";
+        case WAIT_SOME:
+        case WAIT_UNKNOWN:
+                break;
+        }
+        return "it works in bursts and waits between them: the input pipeline or host code is the "
+               "limit";
+}
+
+static const char *conclusion(const struct hold_back *h)
+{
+        switch (h->what) {
         case HOLD_NOTHING:
                 return "nothing held it back";
         case HOLD_UNKNOWN:
@@ -71,11 +134,7 @@ static const char *conclusion(const struct scope *scope, enum hold what)
         case HOLD_HEAT:
                 return "heat is the limit: look at cooling and neighbours";
         case HOLD_STARVED:
-                return scope->cpu.n > 0 && spread_mean(&scope->cpu).v >= 0.7
-                           ? "it waits for the CPU, which is busy: input pipeline or host code is "
-                             "the limit"
-                           : "it works in bursts and waits between them: the input pipeline or "
-                             "host code is the limit";
+                return starved(h->wait);
         case HOLD_COPIES:
                 return "copies between host and GPU are the limit";
         case HOLD_IDLE_ALLOCATED:
@@ -126,5 +185,5 @@ void report_finding(const struct summary *s, const struct hold_back *h, struct s
         strbuf_putf(out, "GPU %s %s %.0f %% of %s", g->who.label, verb(h->what), h->share * 100,
                     scope->name[0] ? scope->name : "the run");
         put_evidence(out, scope, g);
-        strbuf_putf(out, ": %s", conclusion(scope, h->what));
+        strbuf_putf(out, ": %s", conclusion(h));
 }

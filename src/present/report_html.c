@@ -42,7 +42,7 @@ static const char script[] =
     "f=((e.clientX-b.left)/b.width*R.w-R.l)/R.pw;if(f<0||f>1){tip.style.display='none';return}"
     "const t=f*R.seconds,i=Math.floor(t/R.step);let s=t.toFixed(1)+' s';"
     "const p=R.phases.filter(p=>p[1]<=t&&t<=p[2]).map(p=>p[0]);if(p.length)s+='  '+p.join(' > ');"
-    "for(const g of c.gpus){const v=g.v[i];s+='\\nGPU '+g.gpu+'  '+(v==null?'--':"
+    "for(const g of c.curves){const v=g.v[i];s+='\\n'+g.name+'  '+(v==null?'--':"
     "(v*c.scale).toPrecision(4)+' '+c.unit)}tip.textContent=s;tip.style.display='block';"
     "tip.style.left=Math.min(e.clientX+14,innerWidth-tip.offsetWidth-8)+'px';"
     "tip.style.top=(e.clientY+14)+'px';const px=R.l+f*R.pw;x.setAttribute('x1',px);"
@@ -71,9 +71,9 @@ struct axis {
         const char *unit;
 };
 
-static struct axis axis_of(enum metric metric)
+static struct axis axis_of(enum unit unit)
 {
-        switch (metric_info(metric)->unit) {
+        switch (unit) {
         case UNIT_RATIO:
                 return (struct axis){100, 100, "%"};
         case UNIT_SCORE:
@@ -112,17 +112,104 @@ static double seconds_of(const struct traces *t)
         return MAX(clock_to_seconds(t->end_ns - t->start_ns), 1e-3);
 }
 
-static double largest(const struct traces *t, enum trace_metric m)
+/* What one picture shows. */
+#define CURVES_MAX 64
+
+struct chart {
+        const char *name;
+        struct axis axis;
+        size_t n;
+        struct {
+                const struct trace_point *points;
+                char name[ENTITY_LABEL_MAX + 8];
+        } curves[CURVES_MAX];
+};
+
+static bool has_points(const struct trace_point *points)
+{
+        for (size_t i = 0; i < TRACE_POINTS; i++) {
+                if (points[i].n > 0)
+                        return true;
+        }
+        return false;
+}
+
+static double largest(const struct chart *c)
 {
         double most = 0;
-        for (size_t i = 0; i < t->n; i++) {
+        for (size_t i = 0; i < c->n; i++) {
                 for (size_t k = 0; k < TRACE_POINTS; k++) {
-                        const struct trace_point *p = &t->gpus[i]->points[m][k];
+                        const struct trace_point *p = &c->curves[i].points[k];
                         most = p->n > 0 ? MAX(most, (double)p->sum / p->n) : most;
                 }
         }
         return most;
 }
+
+/* Small numbers get a smaller unit, so that the axis has short ones. */
+static void fit_axis(struct chart *c, enum unit unit)
+{
+        double most = largest(c);
+        c->axis = axis_of(unit);
+        if (unit == UNIT_BYTES && most < 1073741824.0)
+                c->axis = (struct axis){1 / 1048576.0, 0, "MiB"};
+        if (unit == UNIT_BYTES_PER_S && most < 5e8)
+                c->axis = (struct axis){1e-6, 0, "MB/s"};
+}
+
+static bool metric_chart(const struct traces *t, enum trace_metric m, struct chart *ret)
+{
+        const struct metric_info *info = metric_info(trace_metric(m));
+        bool any = false;
+        *ret = (struct chart){.name = info->name};
+        for (size_t i = 0; i < t->n && i < CURVES_MAX; i++) {
+                ret->curves[i].points = t->gpus[i]->points[m];
+                snprintf(ret->curves[i].name, sizeof(ret->curves[i].name), "GPU %s",
+                         t->gpus[i]->who.label);
+                any |= has_points(ret->curves[i].points);
+                ret->n = i + 1;
+        }
+        fit_axis(ret, info->unit);
+        return any;
+}
+
+/* The level's share of its CPUs, its memory, and both directions of I/O in one picture. */
+#define LEVEL_CHARTS 3
+
+static bool level_chart(const struct traces *t, size_t which, struct chart *ret)
+{
+        static const struct {
+                const char *name;
+                size_t n;
+                struct {
+                        enum trace_figure figure;
+                        const char *name;
+                } curves[2];
+        } charts[LEVEL_CHARTS] = {
+            {"cpu_share", 1, {{TRACE_LEVEL_CPU_SHARE, "CPU"}}},
+            {"memory", 1, {{TRACE_LEVEL_MEMORY, "memory"}}},
+            {"io", 2, {{TRACE_LEVEL_READ, "read"}, {TRACE_LEVEL_WRITE, "write"}}}};
+        bool any = false;
+        enum figure first = trace_figure(charts[which].curves[0].figure);
+        *ret = (struct chart){.name = charts[which].name, .n = charts[which].n};
+        for (size_t i = 0; i < ret->n; i++) {
+                ret->curves[i].points = t->level[charts[which].curves[i].figure];
+                snprintf(ret->curves[i].name, sizeof(ret->curves[i].name), "%s",
+                         charts[which].curves[i].name);
+                any |= has_points(ret->curves[i].points);
+        }
+        fit_axis(ret, figure_info(first)->unit);
+        return any;
+}
+
+/* Both kinds, one after the other. False beyond the last, and for one that has no data. */
+static bool chart_at(const struct traces *t, size_t i, struct chart *ret)
+{
+        return i < TRACE_COUNT ? metric_chart(t, (enum trace_metric)i, ret)
+                               : level_chart(t, i - TRACE_COUNT, ret);
+}
+
+#define CHARTS_MAX (TRACE_COUNT + LEVEL_CHARTS)
 
 static double x_of(const struct traces *t, double seconds)
 {
@@ -209,34 +296,46 @@ static void put_curve(struct strbuf *out, const struct traces *t, const struct t
         strbuf_puts(out, "\"/>");
 }
 
-static bool has_data(const struct traces *t, enum trace_metric m)
+/* GPUs have their colours everywhere; other curves say which is which where they are. */
+static void put_curve_names(struct strbuf *out, const struct chart *c)
 {
-        for (size_t i = 0; i < t->n; i++) {
-                for (size_t k = 0; k < TRACE_POINTS; k++) {
-                        if (t->gpus[i]->points[m][k].n > 0)
-                                return true;
-                }
-        }
-        return false;
+        if (c->n < 2 || strncmp(c->curves[0].name, "GPU ", 4) == 0)
+                return;
+        for (size_t i = 0; i < c->n; i++)
+                strbuf_putf(out, "<text x=%zu y=14 style=\"fill:%s\">%s</text>", LEFT + 60 + 50 * i,
+                            colours[i % ARRAY_LEN(colours)], c->curves[i].name);
 }
 
 static void put_chart(struct strbuf *out, const struct summary *s, const struct traces *t,
-                      enum trace_metric m)
+                      const struct chart *c, bool names)
 {
-        struct axis axis = axis_of(trace_metric(m));
-        double top = axis.top > 0 ? axis.top : round_up(largest(t, m) * axis.scale);
+        double top = c->axis.top > 0 ? c->axis.top : round_up(largest(c) * c->axis.scale);
         strbuf_putf(out,
                     "<svg data-m=%s viewBox=\"0 0 %d %d\" role=img><text class=name x=%d y=14>",
-                    metric_info(trace_metric(m))->name, WIDTH, HEIGHT, LEFT);
-        put_text(out, metric_info(trace_metric(m))->name);
+                    c->name, WIDTH, HEIGHT, LEFT);
+        put_text(out, c->name);
         strbuf_puts(out, "</text>");
-        put_bands(out, s, t, m == 0);
-        put_axes(out, t, top, axis.unit);
-        for (size_t i = 0; i < t->n; i++)
-                put_curve(out, t, t->gpus[i]->points[m], &axis, top,
+        put_curve_names(out, c);
+        put_bands(out, s, t, names);
+        put_axes(out, t, top, c->axis.unit);
+        for (size_t i = 0; i < c->n; i++)
+                put_curve(out, t, c->curves[i].points, &c->axis, top,
                           colours[i % ARRAY_LEN(colours)]);
         strbuf_putf(out, "<line class=cross y1=%d y2=%d style=\"display:none\" /></svg>\n", TOP,
                     HEIGHT - BOTTOM);
+}
+
+static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t,
+                       size_t from, size_t to)
+{
+        struct chart c;
+        bool names = true;
+        for (size_t i = from; i < to; i++) {
+                if (!chart_at(t, i, &c))
+                        continue;
+                put_chart(out, s, t, &c, names);
+                names = false;
+        }
 }
 
 static void put_legend(struct strbuf *out, const struct traces *t)
@@ -253,27 +352,6 @@ static void put_legend(struct strbuf *out, const struct traces *t)
 
 /* ---- the numbers behind the curves ---- */
 
-static void put_points(struct strbuf *out, const struct traces *t, const struct trace_gpu *g,
-                       enum trace_metric m)
-{
-        size_t last = (size_t)((t->end_ns - t->start_ns) / t->width_ns);
-        float held = 0;
-        size_t age = 100;
-        strbuf_puts(out, "{\"gpu\":");
-        json_put_string(out, g->who.label);
-        strbuf_puts(out, ",\"v\":[");
-        for (size_t i = 0; i <= last && i < TRACE_POINTS; i++) {
-                const struct trace_point *p = &g->points[m][i];
-                held = p->n > 0 ? p->sum / (float)p->n : held;
-                age = p->n > 0 ? 0 : age + 1;
-                if (age < 40)
-                        strbuf_putf(out, "%s%.4g", i ? "," : "", (double)held);
-                else
-                        strbuf_puts(out, i ? ",null" : "null");
-        }
-        strbuf_puts(out, "]}");
-}
-
 /* "</script>" inside a name must not end the script. */
 static void put_script_string(struct strbuf *out, const char *s)
 {
@@ -286,6 +364,27 @@ static void put_script_string(struct strbuf *out, const char *s)
                         strbuf_putc(out, text.s[i]);
         }
         strbuf_finish(&text);
+}
+
+static void put_points(struct strbuf *out, const struct traces *t, const struct chart *c,
+                       size_t curve)
+{
+        size_t last = (size_t)((t->end_ns - t->start_ns) / t->width_ns);
+        float held = 0;
+        size_t age = 100;
+        strbuf_puts(out, "{\"name\":");
+        put_script_string(out, c->curves[curve].name);
+        strbuf_puts(out, ",\"v\":[");
+        for (size_t i = 0; i <= last && i < TRACE_POINTS; i++) {
+                const struct trace_point *p = &c->curves[curve].points[i];
+                held = p->n > 0 ? p->sum / (float)p->n : held;
+                age = p->n > 0 ? 0 : age + 1;
+                if (age < 40)
+                        strbuf_putf(out, "%s%.4g", i ? "," : "", (double)held);
+                else
+                        strbuf_puts(out, i ? ",null" : "null");
+        }
+        strbuf_puts(out, "]}");
 }
 
 static void put_data(struct strbuf *out, const struct summary *s, const struct traces *t)
@@ -301,16 +400,16 @@ static void put_data(struct strbuf *out, const struct summary *s, const struct t
                             clock_to_seconds(s->phases[i].end_ns - t->start_ns));
         }
         strbuf_puts(out, "],charts:{");
-        for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
-                struct axis axis = axis_of(trace_metric(m));
-                if (!has_data(t, m))
+        for (size_t k = 0; k < CHARTS_MAX; k++) {
+                struct chart c;
+                if (!chart_at(t, k, &c))
                         continue;
-                strbuf_putf(out, "%s%s:{unit:\"%s\",scale:%.10g,gpus:[", first ? "" : ",",
-                            metric_info(trace_metric(m))->name, axis.unit, axis.scale);
+                strbuf_putf(out, "%s%s:{unit:\"%s\",scale:%.10g,curves:[", first ? "" : ",", c.name,
+                            c.axis.unit, c.axis.scale);
                 first = false;
-                for (size_t i = 0; i < t->n; i++) {
+                for (size_t i = 0; i < c.n; i++) {
                         strbuf_puts(out, i ? "," : "");
-                        put_points(out, t, t->gpus[i], m);
+                        put_points(out, t, &c, i);
                 }
                 strbuf_puts(out, "]}");
         }
@@ -353,14 +452,45 @@ static void put_phase_table(struct strbuf *out, const struct summary *s)
         strbuf_puts(out, "</table></div>\n");
 }
 
+static void put_level_table(struct strbuf *out, const struct summary *s)
+{
+        strbuf_puts(out, "<div class=scroll><table><tr><th>phase");
+        for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
+                strbuf_putf(out, "<th>%s", report_level_columns[i]);
+        strbuf_puts(out, "</tr>\n");
+        for (size_t i = 0; i < s->n; i++) {
+                char cells[REPORT_LEVEL_COLUMNS][32];
+                if (s->scopes[i].level.samples == 0)
+                        continue;
+                report_level_cells(&s->scopes[i], cells);
+                strbuf_puts(out, "<tr><td>");
+                put_text(out, s->scopes[i].name[0] ? s->scopes[i].name : "the run");
+                for (size_t k = 0; k < REPORT_LEVEL_COLUMNS; k++)
+                        strbuf_putf(out, "<td>%s", cells[k]);
+                strbuf_puts(out, "</tr>\n");
+        }
+        strbuf_puts(out, "</table></div>\n");
+}
+
+static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t)
+{
+        struct strbuf title = {0};
+        if (s->scopes[0].level.samples == 0)
+                return;
+        report_level_title(s, &title);
+        strbuf_puts(out, "<h2>");
+        put_text(out, strbuf_str(&title));
+        strbuf_finish(&title);
+        strbuf_puts(out, "</h2>\n");
+        put_charts(out, s, t, TRACE_COUNT, CHARTS_MAX);
+        put_level_table(out, s);
+}
+
 static void put_finding(struct strbuf *out, const struct summary *s)
 {
         struct strbuf text = {0};
         strbuf_puts(out, "<p class=finding>");
-        if (s->has_finding)
-                report_finding(s, &s->finding, &text);
-        else
-                strbuf_puts(&text, "No GPU was recorded, so there is nothing to find");
+        report_finding_or_level(s, &text);
         put_text(out, strbuf_str(&text));
         strbuf_puts(out, "</p>\n");
         strbuf_finish(&text);
@@ -381,11 +511,9 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         if (t->n > 0) {
                 strbuf_puts(out, "<h2>curves</h2>\n");
                 put_legend(out, t);
-                for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
-                        if (has_data(t, m))
-                                put_chart(out, s, t, m);
-                }
+                put_charts(out, s, t, 0, TRACE_COUNT);
         }
+        put_level(out, s, t);
         strbuf_puts(out, "<h2>phases</h2>\n");
         put_phase_table(out, s);
         strbuf_puts(out, "<h2>everything</h2>\n<pre class=scroll>");

@@ -31,25 +31,53 @@ static void put_text(struct strbuf *out, const char *name, const char *s, bool *
                 strbuf_puts(out, "null");
 }
 
+/* Nothing when there were no samples. */
+static void put_spread(struct strbuf *out, const char *name, const struct spread *s, bool *first)
+{
+        bool inner = true;
+        if (s->n == 0)
+                return;
+        put_key(out, name, first);
+        strbuf_putc(out, '{');
+        put_number(out, "mean", spread_mean(s), &inner);
+        put_number(out, "p50", spread_quantile(s, 0.5), &inner);
+        put_number(out, "p95", spread_quantile(s, 0.95), &inner);
+        put_number(out, "min", spread_min(s), &inner);
+        put_number(out, "max", spread_max(s), &inner);
+        put_number(out, "samples", value_ok((double)s->n), &inner);
+        strbuf_putc(out, '}');
+}
+
 static void put_spreads(struct strbuf *out, const struct gpu_summary *g)
 {
         bool first = true;
         strbuf_puts(out, "\"metrics\":{");
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                const struct spread *s = &g->m[m];
-                bool inner = true;
-                if (s->n == 0)
-                        continue;
-                put_key(out, metric_info(m)->name, &first);
-                strbuf_putc(out, '{');
-                put_number(out, "mean", spread_mean(s), &inner);
-                put_number(out, "p50", spread_quantile(s, 0.5), &inner);
-                put_number(out, "p95", spread_quantile(s, 0.95), &inner);
-                put_number(out, "min", spread_min(s), &inner);
-                put_number(out, "max", spread_max(s), &inner);
-                put_number(out, "samples", value_ok((double)s->n), &inner);
-                strbuf_putc(out, '}');
-        }
+        for (enum metric m = 0; m < METRIC_COUNT; m++)
+                put_spread(out, metric_info(m)->name, &g->m[m], &first);
+        strbuf_putc(out, '}');
+}
+
+static void put_level(struct strbuf *out, const struct summary *s, const struct level_summary *l)
+{
+        bool first = true;
+        strbuf_puts(out, "{\"level\":");
+        json_put_string(out, level_name(s->level));
+        first = false;
+        put_text(out, "name", s->level_name, &first);
+        put_number(out, "samples", value_ok((double)l->samples), &first);
+        put_number(out, "cpus", l->cpus, &first);
+        put_number(out, "memory_limit", l->memory_limit, &first);
+        put_number(out, "cpu_s", value_ok(l->cpu_s), &first);
+        put_number(out, "read_bytes", value_ok(l->read_bytes), &first);
+        put_number(out, "written_bytes", value_ok(l->written_bytes), &first);
+        put_spread(out, "cpu", &l->cpu, &first);
+        put_spread(out, "cpu_share", &l->cpu_share, &first);
+        put_spread(out, "memory", &l->memory, &first);
+        put_spread(out, "memory_share", &l->memory_share, &first);
+        put_spread(out, "io_read", &l->read, &first);
+        put_spread(out, "io_write", &l->write, &first);
+        put_spread(out, "processes", &l->processes, &first);
+        put_spread(out, "io_wait_cores", &l->io_wait, &first);
         strbuf_putc(out, '}');
 }
 
@@ -156,7 +184,13 @@ static void put_scope(struct strbuf *out, const struct summary *s, const struct 
                 put_number(out, "score", value_ok(scope->tags[i].score), &inner);
                 strbuf_putc(out, '}');
         }
-        strbuf_puts(out, "],\"gpus\":[");
+        strbuf_putc(out, ']');
+        put_key(out, "level", &first);
+        if (scope->level.samples > 0)
+                put_level(out, s, &scope->level);
+        else
+                strbuf_puts(out, "null");
+        strbuf_puts(out, ",\"gpus\":[");
         for (size_t i = 0; i < scope->n; i++) {
                 strbuf_puts(out, i ? ",\n" : "\n");
                 put_gpu(out, s, scope->gpus[i]);
@@ -281,8 +315,11 @@ void report_resource_summary(const struct run_facts *f, const struct summary *s,
                  &first);
         put_pool(out, "mem_util_mean_pct", "mem_util_max_pct", mem, 100, &first);
         put_pool(out, "power_watts_mean", "power_watts_max", pool_of(s, METRIC_POWER), 1, &first);
-        put_pool(out, "cpu_usr_mean_pct", NULL, pool_spread(&f->cpu_usr), 100, &first);
-        put_pool(out, "cpu_idle_mean_pct", NULL, pool_spread(&f->cpu_idle), 100, &first);
+        const struct level_summary *l = &s->scopes[0].level;
+        put_pool(out, "cpu_usr_mean_pct", NULL, pool_spread(l->usr.n > 0 ? &l->usr : &f->cpu_usr),
+                 100, &first);
+        put_pool(out, "cpu_idle_mean_pct", NULL,
+                 pool_spread(l->idle.n > 0 ? &l->idle : &f->cpu_idle), 100, &first);
         for (size_t i = 0; i < f->n_metrics; i++) {
                 const struct user_metric *m = &f->metrics[i];
                 if (strcmp(m->name, "jax_peak_bytes_mb") == 0 && m->max > 0)

@@ -33,6 +33,12 @@ struct session;
  */
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
+/*
+ * Commits no longer wait for the disk: a program that dies loses no more than before, a machine
+ * that does may lose all. For sessions in a temporary folder.
+ */
+int session_relax(struct session *s, struct err *err);
+
 /* Facts about the run. They are written at the next commit. 0 or -ENOMEM. */
 int session_set_text(struct session *s, const char *key, const char *value);
 int session_set_number(struct session *s, const char *key, double value);
@@ -93,6 +99,9 @@ int session_next(struct session_reader *r, const struct frame **ret, struct err 
  * n_gpus and their order are the same at every tick.
  */
 int session_next_host(struct session_reader *r, const struct host **ret, struct err *err);
+
+/* The levels that were there at some time: bits. */
+unsigned session_levels(struct session_reader *r);
 
 /* All marks in order of time. The caller frees each with mark_finish and the list with free. */
 int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err);

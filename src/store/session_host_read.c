@@ -221,3 +221,17 @@ int session_next_host(struct session_reader *r, const struct host **ret, struct 
         *ret = &c->host;
         return 1;
 }
+
+unsigned session_levels(struct session_reader *r)
+{
+        struct statement q = {.db = &r->db};
+        unsigned levels = 0;
+        q.r = sqlite3_prepare_v2(r->db.h, "SELECT DISTINCT level FROM level_note WHERE why IS NULL",
+                                 -1, &q.h, NULL);
+        while (db_step(&q) > 0) {
+                int64_t level = sqlite3_column_int64(q.h, 0);
+                levels |= level >= 0 && level < LEVEL_COUNT ? LEVEL_BIT((unsigned)level) : 0;
+        }
+        sqlite3_finalize(q.h);
+        return levels;
+}

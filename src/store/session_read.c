@@ -7,18 +7,29 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #define SQLITE_MAGIC "SQLite format 3"
 
+/*
+ * Looks at the file through SQLite: a plain close() would drop the locks of a recorder that writes
+ * the same file from this process.
+ */
 bool session_is_one(const char *path)
 {
         char head[sizeof(SQLITE_MAGIC)] = "";
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0)
+        struct stat st;
+        struct db db = {0};
+        sqlite3_file *file = NULL;
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(head) ||
+            db_open(&db, path, DB_READ, NULL) < 0)
                 return false;
-        ssize_t n = read(fd, head, sizeof(head));
-        close(fd);
-        return n == (ssize_t)sizeof(head) && memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
+        bool same =
+            sqlite3_file_control(db.h, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
+            file->pMethods && file->pMethods->xRead(file, head, sizeof(head), 0) == SQLITE_OK &&
+            memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
+        db_close(&db);
+        return same;
 }
 
 void session_reader_close(struct session_reader *r)

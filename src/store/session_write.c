@@ -66,6 +66,14 @@ static int make_tables(struct session *s, struct err *err)
         return r;
 }
 
+int session_relax(struct session *s, struct err *err)
+{
+        pthread_mutex_lock(&s->writing);
+        int r = db_exec(&s->db, "PRAGMA synchronous=OFF", err);
+        pthread_mutex_unlock(&s->writing);
+        return r;
+}
+
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err)
 {
         int r = refuse_existing(path, err);

@@ -250,19 +250,101 @@ static void tags_and_findings(void **state UNUSED)
         }
 }
 
+/* One second of a host with 8 CPUs whose process level does this. */
+static void add_host(struct summary *s, double second, double cores, double memory_share,
+                     double io_wait)
+{
+        static struct host h;
+        h = (struct host){.wall_ns = clock_from_seconds(1000 + second),
+                          .mono_ns = clock_from_seconds(second),
+                          .interval_ns = second > 0 ? NS_PER_S : 0};
+        struct level_state *l = &h.levels[LEVEL_PROCESS];
+        l->asked = l->present = true;
+        snprintf(l->name, sizeof(l->name), "7 (python)");
+        l->f[FIGURE_PROCESSES] = value_ok(1);
+        l->f[FIGURE_CPU] = second > 0 ? value_ok(cores) : value_missing(STATE_BLANK);
+        l->f[FIGURE_CPU_SHARE] = second > 0 ? value_ok(cores / 8) : value_missing(STATE_BLANK);
+        l->f[FIGURE_CPUS] = value_ok(8);
+        l->f[FIGURE_MEMORY] = value_ok(memory_share * 1e9);
+        l->f[FIGURE_MEMORY_LIMIT] = value_ok(1e9);
+        l->f[FIGURE_MEMORY_SHARE] = value_ok(memory_share);
+        h.system[SYSTEM_IOWAIT] = value_ok(io_wait / 8);
+        h.system[SYSTEM_CPUS_ONLINE] = value_ok(8);
+        h.system[SYSTEM_USER] = value_ok(0.25);
+        h.system[SYSTEM_NICE] = value_ok(0.05);
+        h.system[SYSTEM_IDLE] = value_ok(0.6);
+        summary_add_level(s, &h, LEVEL_PROCESS);
+}
+
 static void the_level_has_tags_too(void **state UNUSED)
 {
         const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
         struct summary s;
         assert_int_equal(summary_init(&s, NULL, 0, false), 0);
-        summary_add_level(&s, 0, value_ok(0.9), value_ok(0.95));
-        summary_add_level(&s, 1, value_ok(0.7), value_missing(STATE_BLANK));
+        for (int i = 0; i < 11; i++)
+                add_host(&s, i, 6, i == 5 ? 0.95 : 0.3, 0);
         summary_judge(&s, &thresholds);
+        const struct level_summary *l = &s.scopes[0].level;
         assert_int_equal(s.scopes[0].n_tags, 2);
         assert_int_equal(s.scopes[0].tags[0].tag, TAG_MEMORY_BOUND); /* the higher score first */
         assert_int_equal(s.scopes[0].tags[1].tag, TAG_CPU_BOUND);
-        assert_float_equal(s.scopes[0].tags[1].score, 0.8, 1e-9);
+        assert_float_equal(s.scopes[0].tags[1].score, 0.75, 1e-9);
+        assert_float_equal(l->cpu_s, 60, 1e-9);
+        assert_float_equal(spread_mean(&l->usr).v, 0.3, 1e-9);
+        assert_float_equal(spread_mean(&l->idle).v, 0.6, 1e-9);
+        assert_string_equal(s.level_name, "7 (python)");
         summary_finish(&s);
+}
+
+/* The host's samples go to the phases that their middle lies in. */
+static void the_level_has_phases(void **state UNUSED)
+{
+        const struct phase phases[] = {{"load", 1000 * NS_PER_S, 1005 * NS_PER_S, false},
+                                       {"train", 1005 * NS_PER_S, 1010 * NS_PER_S, false}};
+        struct summary s;
+        assert_int_equal(summary_init(&s, phases, 2, false), 0);
+        for (int i = 0; i <= 12; i++)
+                add_host(&s, i, i <= 5 ? 1 : 3, 0.1, 0);
+        assert_float_equal(spread_mean(&s.scopes[1].level.cpu).v, 1, 1e-9);
+        assert_int_equal(s.scopes[1].level.cpu.n, 5);
+        assert_float_equal(spread_mean(&s.scopes[2].level.cpu).v, 3, 1e-9);
+        assert_int_equal(s.scopes[2].level.cpu.n, 5);
+        assert_int_equal(s.scopes[0].level.samples, 13);
+        summary_finish(&s);
+}
+
+static void what_a_gpu_waits_for(void **state UNUSED)
+{
+        static const struct {
+                const char *reason;
+                double cores, io_wait;
+                enum wait wait;
+                bool no_io_wait;
+        } cases[] = {
+            {"a loader with one thread", 1.0, 0, WAIT_ONE_CORE, true},
+            {"one thread, and some pages are read", 1.1, 0.2, WAIT_ONE_CORE, false},
+            {"all workers busy", 7.5, 0, WAIT_CPU, true},
+            {"storage", 0.2, 1.5, WAIT_IO, false},
+            {"a sleep", 0.1, 0, WAIT_OTHER, true},
+            {"three of eight cores are no simple reason", 3, 0, WAIT_SOME, true},
+        };
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        const struct tick busy = {.gr = 0.9, .sm = 0.8, .workload = WORKLOAD_TENSOR};
+        const struct tick idle = {.workload = WORKLOAD_IDLE};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                for (int k = 0; k < 40; k++) {
+                        add(&s, k, k % 2 ? &busy : &idle);
+                        add_host(&s, k, cases[i].cores, 0.1, cases[i].io_wait);
+                }
+                summary_judge(&s, &thresholds);
+                assert_int_equal(s.finding.what, HOLD_STARVED);
+                if (s.finding.wait != cases[i].wait || s.finding.no_io_wait != cases[i].no_io_wait)
+                        fail_msg("%s: %d, %d", cases[i].reason, (int)s.finding.wait,
+                                 s.finding.no_io_wait);
+                summary_finish(&s);
+        }
 }
 
 /* ---- phases from marks ---- */
@@ -343,6 +425,8 @@ int main(void)
             cmocka_unit_test(more_phases_than_scopes),
             cmocka_unit_test(tags_and_findings),
             cmocka_unit_test(the_level_has_tags_too),
+            cmocka_unit_test(the_level_has_phases),
+            cmocka_unit_test(what_a_gpu_waits_for),
             cmocka_unit_test(marks_become_phases),
             cmocka_unit_test(ranges),
         };

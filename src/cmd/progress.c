@@ -1,0 +1,28 @@
+#include "cmd/progress.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TELL_EVERY_NS (NS_PER_S / 2)
+
+void progress_tick(struct progress *p)
+{
+        int64_t now = clock_mono_ns();
+        p->ticks++;
+        if (p->told_ns == 0)
+                p->told_ns = now;
+        if (now - llabs(p->told_ns) <= TELL_EVERY_NS || !isatty(STDERR_FILENO))
+                return;
+        p->told_ns = -now;
+        fprintf(stderr, "\rassay: %llu ticks", (unsigned long long)p->ticks);
+}
+
+void progress_end(struct progress *p)
+{
+        if (p->told_ns < 0)
+                fputs("\r\033[K", stderr);
+        p->told_ns = 0;
+}

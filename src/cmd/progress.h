@@ -1,0 +1,15 @@
+/* How far something long has come, on a terminal only. */
+#pragma once
+
+#include <stdint.h>
+
+/* All zeros to begin with. */
+struct progress {
+        uint64_t ticks;
+        int64_t told_ns; /* below zero once something was shown, so that it is wiped at the end */
+};
+
+/* One tick more. Tells twice a second. */
+void progress_tick(struct progress *p);
+/* Wipes what was told. */
+void progress_end(struct progress *p);

@@ -1,0 +1,64 @@
+/* What a level did: the host's side of a summary. */
+#include "base/clock.h"
+#include "compute/summary.h"
+
+static void add(struct spread *s, struct value v)
+{
+        if (value_there(v))
+                spread_add(s, v.v);
+}
+
+static double over(struct value rate, double seconds)
+{
+        return value_there(rate) ? rate.v * seconds : 0;
+}
+
+static void keep(struct value *to, struct value v)
+{
+        if (value_there(v))
+                *to = v;
+}
+
+static void add_machine(struct level_summary *l, const struct host *host)
+{
+        const struct value *v = host->system;
+        struct value usr = v[SYSTEM_USER], wait = v[SYSTEM_IOWAIT];
+        usr.v += value_there(v[SYSTEM_NICE]) ? v[SYSTEM_NICE].v : 0;
+        add(&l->usr, usr);
+        add(&l->idle, v[SYSTEM_IDLE]);
+        if (value_there(v[SYSTEM_CPUS_ONLINE])) {
+                wait.v *= v[SYSTEM_CPUS_ONLINE].v;
+                add(&l->io_wait, wait);
+        }
+}
+
+/* After the last process has ended its use is not small: there is none to speak of. */
+static void add_figures(struct level_summary *l, const struct value *f)
+{
+        if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
+                return;
+        add(&l->cpu, f[FIGURE_CPU]);
+        add(&l->cpu_share, f[FIGURE_CPU_SHARE]);
+        add(&l->memory, f[FIGURE_MEMORY]);
+        add(&l->memory_share, f[FIGURE_MEMORY_SHARE]);
+        add(&l->read, f[FIGURE_READ]);
+        add(&l->write, f[FIGURE_WRITE]);
+}
+
+void level_summary_add(struct level_summary *l, const struct host *host, enum level level)
+{
+        const struct level_state *now = &host->levels[level];
+        const struct value *f = now->f;
+        double seconds = clock_to_seconds(host->interval_ns);
+        add_machine(l, host);
+        if (!now->asked || !now->present)
+                return;
+        l->samples++;
+        add(&l->processes, f[FIGURE_PROCESSES]);
+        add_figures(l, f);
+        keep(&l->cpus, f[FIGURE_CPUS]);
+        keep(&l->memory_limit, f[FIGURE_MEMORY_LIMIT]);
+        l->cpu_s += over(f[FIGURE_CPU], seconds);
+        l->read_bytes += over(f[FIGURE_READ], seconds);
+        l->written_bytes += over(f[FIGURE_WRITE], seconds);
+}
