@@ -87,30 +87,19 @@ int open_pipeline(const struct config *config, bool margins, struct pipeline **r
                                 config_number(config, OPT_SPEED), ret, err);
 }
 
-static const char *plural(uint64_t n)
+void tell_notices(struct strbuf *notices)
 {
-        return n == 1 ? "" : "s";
+        for (const char *line = strbuf_str(notices), *end; (end = strchr(line, '\n'));
+             line = end + 1)
+                notice("%.*s", (int)(end - line), line);
 }
 
 void report_trouble(const struct pipeline *p)
 {
-        struct source_trouble t;
-        char token[ENTITY_TEXT_MAX];
-        pipeline_trouble(p, &t);
-        if (t.skipped > 0)
-                notice(
-                    "%llu line%s could not be understood, the first at line %llu; %llu rows read",
-                    (unsigned long long)t.skipped, plural(t.skipped),
-                    (unsigned long long)t.first_line, (unsigned long long)t.rows);
-        if (t.cut > 0)
-                notice("the last row was cut off: what it lost is missing");
-        if (t.too_long > 0)
-                notice("%llu line%s longer than any source writes, skipped",
-                       (unsigned long long)t.too_long, plural(t.too_long));
-        if (t.notice[0])
-                notice("%s", t.notice);
-        if (pipeline_unmatched(p, token, sizeof(token)))
-                notice("there is no GPU '%s', ignoring", token);
+        struct strbuf notices = {0};
+        setup_trouble(p, &notices);
+        tell_notices(&notices);
+        strbuf_finish(&notices);
 }
 
 int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,

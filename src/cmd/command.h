@@ -44,6 +44,8 @@ int open_pipeline(const struct config *config, bool margins, struct pipeline **r
 /* The same, with the location and a capture's speed given; a NULL location is the default one. */
 int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
                      struct pipeline **ret, struct err *err);
+/* Tells each line of a text on stderr. */
+void tell_notices(struct strbuf *notices);
 /* Tells what could not be read, and which GPU never came, on stderr. */
 void report_trouble(const struct pipeline *p);
 /* The first frame at or after --at. As pipeline_next. */

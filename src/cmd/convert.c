@@ -1,7 +1,8 @@
 /* assay convert: from any recording that can be read to any that can be written. */
 #include "base/clock.h"
-#include "cmd/input.h"
+#include "cmd/command.h"
 #include "cmd/progress.h"
+#include "lib/input.h"
 #include "present/csv.h"
 #include "present/json.h"
 #include "store/captures.h"

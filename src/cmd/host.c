@@ -15,18 +15,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define POLL_DEFAULT_S 1.0
-#define POLL_MIN_S 0.01
-
-static int read_levels(const struct config *config, unsigned *ret, struct err *err)
-{
-        const char *text = config_text(config, OPT_LEVELS);
-        if (levels_parse(text, ret))
-                return 0;
-        err_set(err, ERR_USAGE, "--levels: '%s' is not a list of levels", text);
-        return err_hint(err, "choose among process,user,slurm,cgroup,system, or all");
-}
-
 /* Descriptors kept open save most of the cost of a tick: take as many as the system grants. */
 static void raise_descriptor_limit(void)
 {
@@ -37,31 +25,10 @@ static void raise_descriptor_limit(void)
         setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int host_options(const struct config *config, struct host_config *ret, struct err *err)
-{
-        struct host_config hc = {
-            .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "",
-            .pid = (int32_t)config_number(config, OPT_PID),
-            .user = config_text(config, OPT_USER),
-            .job = config_text(config, OPT_JOB),
-            .cgroup = config_text(config, OPT_CGROUP),
-            .pss = config_flag(config, OPT_PSS),
-        };
-        int r = read_levels(config, &hc.levels, err);
-        if (r < 0)
-                return r;
-        if (config_is_set(config, OPT_PID) && hc.pid == 0) {
-                err_set(err, ERR_USAGE, "--pid: 0 is no process");
-                return err_hint(err, "'ps -e' lists those that are there");
-        }
-        *ret = hc;
-        return 0;
-}
-
 int open_host(const struct config *config, struct host_view **ret, struct err *err)
 {
         struct host_config hc;
-        int r = host_options(config, &hc, err);
+        int r = setup_host(config, &hc, err);
         if (r < 0)
                 return r;
         raise_descriptor_limit();
@@ -71,19 +38,13 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err)
 {
         struct host_config hc;
-        int r = host_options(config, &hc, err);
+        int r = setup_host(config, &hc, err);
         if (r < 0)
                 return r;
         hc.pid = pid ? pid : hc.pid;
         hc.levels |= hc.pid ? LEVEL_BIT((unsigned)LEVEL_PROCESS) : 0;
         raise_descriptor_limit();
         return host_view_open(&hc, ret, err);
-}
-
-bool host_does_alone(const struct config *config, int r)
-{
-        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
-               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
 }
 
 bool shows_host(const struct config *config)
@@ -102,16 +63,6 @@ struct host_exporter {
         size_t n_cores, n_gpus;
         uint64_t ticks_left; /* 0 for no limit */
 };
-
-int64_t host_poll(const struct config *config, struct err *err)
-{
-        double poll =
-            config_is_set(config, OPT_POLL) ? config_number(config, OPT_POLL) : POLL_DEFAULT_S;
-        if (poll >= POLL_MIN_S && poll <= 86400)
-                return clock_from_seconds(poll);
-        err_set(err, ERR_USAGE, "--poll %g is not a time from %g s to a day", poll, POLL_MIN_S);
-        return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
-}
 
 static void write_host(struct host_exporter *e, const struct host *h)
 {
@@ -211,8 +162,10 @@ int export_host(const struct config *config)
             .ticks_left = (uint64_t)config_number(config, OPT_COUNT),
         };
         struct life_watch *watch = NULL;
-        int64_t poll = host_poll(config, &err);
-        int r = poll < 0 ? (int)poll : open_host(config, &e.view, &err);
+        int64_t poll = 0;
+        int r = setup_interval(config, &poll, &err);
+        if (r == 0)
+                r = open_host(config, &e.view, &err);
         if (r == 0) {
                 life_watch_signals(NULL, NULL, &watch);
                 e.gpus = open_gpus(config);

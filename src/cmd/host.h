@@ -4,18 +4,12 @@
 #include "cmd/command.h"
 #include "pipeline/host.h"
 
-/* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
-int host_options(const struct config *config, struct host_config *ret, struct err *err);
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
 /* The same for a target that the options do not name; it is among the levels in any case. */
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err);
-/* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
-bool host_does_alone(const struct config *config, int r);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host
  * says nothing about it unless it is asked for. */
 bool shows_host(const struct config *config);
-/* --poll, or a second; a negative code with err when it is no time to sample at. */
-int64_t host_poll(const struct config *config, struct err *err);
 /* assay export --host. Returns the exit status. */
 int export_host(const struct config *config);

@@ -155,7 +155,7 @@ static bool keep_text(char **keep, const char **text)
 
 static bool keep_options(struct hostwatch *h, const struct config *config)
 {
-        return host_options(config, &h->config, NULL) == 0 &&
+        return setup_host(config, &h->config, NULL) == 0 &&
                keep_text(&h->texts[0], &h->config.root) &&
                keep_text(&h->texts[1], &h->config.user) &&
                keep_text(&h->texts[2], &h->config.job) &&

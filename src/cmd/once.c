@@ -119,7 +119,7 @@ static int write_all(const struct config *config, struct host_view *view, struct
                 r = seek_start(config, *p, &frame, err);
         if (r > 0 && frame)
                 r = write_frame(config, frame, out, err);
-        if (view && (r == 0 || host_does_alone(config, r)))
+        if (view && (r == 0 || setup_does_without(config, r)))
                 r = add_host(config, view, begun, frame, out, err);
         return r;
 }

@@ -32,7 +32,7 @@ struct recording {
         struct session *session;
         struct pipeline *pipeline;
         struct host_view *host; /* NULL beside a capture, which is of another day */
-        struct recording_limits limits;
+        struct manifest_limits limits;
         char path[RECORDING_PATH_MAX];
         bool quiet;
 };
@@ -40,7 +40,7 @@ struct recording {
 static void note_host(void *arg, const struct host *host)
 {
         struct recording *rec = arg;
-        recording_note_limits(rec->session, &rec->limits, host);
+        manifest_note_limits(rec->session, &rec->limits, host);
 }
 
 static int record(const struct config *config, struct recording *rec, struct err *err)
@@ -55,7 +55,7 @@ static int record(const struct config *config, struct recording *rec, struct err
             .ends_with_target = config_is_set(config, OPT_PID),
             .on_host = note_host,
             .arg = rec,
-            .interval_ns = p ? pipeline_interval_ns(p) : recording_interval_ns(config),
+            .interval_ns = p ? pipeline_interval_ns(p) : manifest_interval_ns(config),
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
         int signals = watch_signals();
         int code = recorder_start(&rc, &r, err);
@@ -102,7 +102,7 @@ static int begin(const struct config *config, struct recording *rec, struct err 
                 r = recording_create(config, capture ? SESSION_START_FIRST : clock_wall_ns(), false,
                                      rec->path, &rec->session, err);
         if (r == 0)
-                recording_describe(rec->session, config, NULL, rec->pipeline);
+                manifest_describe(rec->session, config, NULL, rec->pipeline);
         return r;
 }
 

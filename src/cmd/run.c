@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
-#include "cmd/thresholds.h"
+#include "lib/thresholds.h"
 #include "present/report.h"
 #include "store/runlog.h"
 
@@ -17,7 +17,7 @@ struct running {
         struct session *session; /* NULL: the command runs unrecorded */
         struct pipeline *pipeline;
         struct host_view *host;
-        struct recording_limits limits;
+        struct manifest_limits limits;
         struct recorder *recorder;
         struct child child;
         char path[RECORDING_PATH_MAX];
@@ -109,7 +109,7 @@ static void add_frame(void *arg, const struct frame *frame)
 static void add_host(void *arg, const struct host *host)
 {
         struct running *r = arg;
-        recording_note_limits(r->session, &r->limits, host);
+        manifest_note_limits(r->session, &r->limits, host);
         summary_add_level(&r->summary, host, LEVEL_PROCESS);
 }
 
@@ -128,12 +128,12 @@ static void start_recorder(const struct config *config, struct running *r)
                 return;
         open_target(config, r);
         open_source(config, r);
-        recording_describe(r->session, config, config->rest, r->pipeline);
+        manifest_describe(r->session, config, config->rest, r->pipeline);
         struct recorder_config rc = {.session = r->session,
                                      .pipeline = r->pipeline,
                                      .host = r->host,
                                      .interval_ns = r->pipeline ? pipeline_interval_ns(r->pipeline)
-                                                                : recording_interval_ns(config),
+                                                                : manifest_interval_ns(config),
                                      .restamp = true,
                                      .until_stopped = true,
                                      .on_frame = add_frame,

@@ -450,7 +450,7 @@ static int run(const struct config *config)
                 r = open_feed(&t, &err);
         if (r == 0)
                 r = await_first(&t, &err);
-        bool alone = host_does_alone(config, r);
+        bool alone = setup_does_without(config, r);
         if (alone) {
                 t.ui.view = VIEW_HOST;
                 ui_log(&t.ui, clock_wall_ns(), INK_WARN, "%s", err.msg);

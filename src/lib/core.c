@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "lib/hwfiles.h"
+#include "lib/manifest.h"
 #include "lib/setup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +50,9 @@ static void on_host(void *arg, const struct host *h)
         struct around *around = around_make(c->stock, h);
         if (!around)
                 return;
+        /* Only stop ends the session, and not before this thread has ended. */
+        if (c->session)
+                manifest_note_limits(c->session, &c->limits, h);
         pthread_mutex_lock(&c->lock);
         struct around *old = c->around;
         c->around = around_ref(around);
@@ -133,6 +138,23 @@ static int open_host(struct core *c, struct err *err)
         return host_view_open(&hc, &c->host, err);
 }
 
+#define COMMAND_MAX 4096
+#define COMMAND_WORDS 64
+
+/* The command line of the target, as far as it may be read. */
+static void note_manifest(struct core *c, int32_t pid)
+{
+        char path[64], text[COMMAND_MAX] = "";
+        char *words[COMMAND_WORDS + 1] = {NULL};
+        size_t n = 0;
+        snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+        for (char *s = text; s < text + len && n < COMMAND_WORDS; s += strlen(s) + 1)
+                words[n++] = s;
+        manifest_describe(c->session, &c->options.config, words, c->pipeline);
+}
+
 static int open_session(struct core *c, struct err *err)
 {
         const char *path = config_text(&c->options.config, OPT_OUTPUT);
@@ -142,11 +164,13 @@ static int open_session(struct core *c, struct err *err)
         snprintf(c->session_path, sizeof(c->session_path), "%s", path);
         int r = session_create(path, own_times ? SESSION_START_FIRST : clock_wall_ns(), &c->session,
                                err);
-        if (r < 0)
+        if (r < 0) {
                 c->session_path[0] = '\0';
-        else if (c->options.careless)
-                r = session_relax(c->session, err);
-        return r;
+                return r;
+        }
+        int32_t pid = (int32_t)config_number(&c->options.config, OPT_PID);
+        note_manifest(c, pid ? pid : getpid());
+        return c->options.careless ? session_relax(c->session, err) : 0;
 }
 
 static int start_recorder(struct core *c, struct err *err)
@@ -247,10 +271,9 @@ static int end_session(struct core *c, const struct recorder_result *result, str
         int r = 0;
         pthread_mutex_lock(&c->storing);
         if (c->session) {
-                session_set_time(c->session, "stop_ns", result->stop_wall_ns);
-                session_set_time(c->session, "stop_mono_ns", clock_mono_ns());
-                r = result->hung ? session_commit(c->session, err) : session_close(c->session, err);
-                c->session = NULL;
+                r = manifest_end(c->session, result, err);
+                /* A thread that hangs may still add to it. */
+                c->session = result->hung ? c->session : NULL;
         }
         pthread_mutex_unlock(&c->storing);
         if (r == 0 && result->store.code != 0) {

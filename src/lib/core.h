@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lib/api.h"
+#include "lib/manifest.h"
 #include "lib/parts.h"
 #include "pipeline/recorder.h"
 
@@ -21,6 +22,7 @@ struct core {
         struct host_view *host;       /* NULL without levels */
         pthread_mutex_t storing;      /* held while the session is written or closed */
         struct session *session;      /* NULL when nothing is recorded */
+        struct manifest_limits limits;
         char session_path[CORE_PATH_MAX];
         struct hwfiles *hwfiles; /* NULL when none are written */
         int64_t interval_ns;

@@ -176,3 +176,30 @@ bool setup_does_without(const struct config *config, int r)
         return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
                strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
 }
+
+static const char *plural(uint64_t n)
+{
+        return n == 1 ? "" : "s";
+}
+
+void setup_trouble(const struct pipeline *p, struct strbuf *out)
+{
+        struct source_trouble t;
+        char token[ENTITY_TEXT_MAX];
+        pipeline_trouble(p, &t);
+        if (t.skipped > 0)
+                strbuf_putf(
+                    out,
+                    "%llu line%s could not be understood, the first at line %llu; %llu rows read\n",
+                    (unsigned long long)t.skipped, plural(t.skipped),
+                    (unsigned long long)t.first_line, (unsigned long long)t.rows);
+        if (t.cut > 0)
+                strbuf_putf(out, "the last row was cut off: what it lost is missing\n");
+        if (t.too_long > 0)
+                strbuf_putf(out, "%llu line%s longer than any source writes, skipped\n",
+                            (unsigned long long)t.too_long, plural(t.too_long));
+        if (t.notice[0])
+                strbuf_putf(out, "%s\n", t.notice);
+        if (pipeline_unmatched(p, token, sizeof(token)))
+                strbuf_putf(out, "there is no GPU '%s', ignoring\n", token);
+}

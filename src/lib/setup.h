@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/strbuf.h"
 #include "config/config.h"
 #include "pipeline/host.h"
 #include "pipeline/pipeline.h"
@@ -23,6 +24,9 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
 int setup_interval(const struct config *config, int64_t *ret, struct err *err);
 /* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
 bool setup_does_without(const struct config *config, int r);
+
+/* What could not be read, and which GPU never came: a line each. */
+void setup_trouble(const struct pipeline *p, struct strbuf *out);
 
 /* getenv with the type our parameters have. */
 const char *get_env(const char *name);

@@ -1,14 +1,13 @@
 /* A recorded run, whatever wrote it: a session, a capture, a monitor's folder or zip. */
 #pragma once
 
-#include "cmd/command.h"
 #include "store/facts.h"
 #include "store/notebook.h"
 #include "store/phases.h"
 
 struct input {
         const char *path;
-        char gpus[4200]; /* the file that has the frames, for open_pipeline_at */
+        char gpus[4200]; /* the file that has the frames, for setup_open */
         struct run_facts facts;
         struct session_reader *session; /* NULL when it is none */
         struct notebook *notebook;      /* NULL when it is none */

@@ -1,6 +1,7 @@
-#include "cmd/input.h"
+#include "lib/input.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
