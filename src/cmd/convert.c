@@ -19,6 +19,7 @@ struct conversion {
         struct strbuf text;
         struct csv csv;
         struct session *session;
+        const struct frame *own; /* what the input's session has at this tick */
         struct notebook_writer notebook;
         struct bundle files;
         uint64_t ticks;
@@ -26,11 +27,12 @@ struct conversion {
         struct progress progress;
 };
 
-/* What can be written. begin may be NULL. */
+/* What can be written. begin may be NULL, and host where the kind has no place for it. */
 struct target {
         const char *name, *ending;
         int (*begin)(struct conversion *c, struct err *err);
         int (*frame)(struct conversion *c, const struct frame *f, struct err *err);
+        int (*host)(struct conversion *c, const struct host *h, struct err *err);
         int (*end)(struct conversion *c, struct err *err);
 };
 
@@ -102,9 +104,17 @@ static int frame_hwmon(struct conversion *c, const struct frame *f, struct err *
         return r < 0 ? err_set(err, r, "the recording is too large for this format") : 0;
 }
 
+static int host_hwmon(struct conversion *c, const struct host *h, struct err *err)
+{
+        int r = hwmon_write_host(&c->files, h);
+        return r < 0 ? err_set(err, r, "the recording is too large for this format") : 0;
+}
+
 static int end_hwmon(struct conversion *c, struct err *err)
 {
-        int r = hwmon_write_cpu(&c->files, c->in.marks, c->in.n_marks);
+        int r = bundle_find(&c->files, "cpu_metrics.csv")
+                    ? 0
+                    : hwmon_write_cpu(&c->files, c->in.marks, c->in.n_marks);
         return r < 0 ? err_set(err, r, "out of memory") : bundle_write(c->out, &c->files, err);
 }
 
@@ -133,7 +143,14 @@ static int begin_notebook(struct conversion *c, struct err *err UNUSED)
         if (c->in.session)
                 session_each_fact(c->in.session, "file.", take_file, &c->files);
         notebook_writer_init(&c->notebook, c->in.phases, c->in.n_phases);
+        c->notebook.by_host = input_levels(&c->in) & NOTEBOOK_LEVELS;
         return 0;
+}
+
+static int host_notebook(struct conversion *c, const struct host *h, struct err *err)
+{
+        int r = notebook_writer_add_host(&c->notebook, h);
+        return r < 0 ? err_set(err, r, "the recording is too large for this format") : 0;
 }
 
 static int frame_notebook(struct conversion *c, const struct frame *f, struct err *err)
@@ -183,11 +200,28 @@ static int begin_session(struct conversion *c, struct err *err)
         return session_import(c->session, c->in.marks, c->in.n_marks, err);
 }
 
+/* The pipeline decides verdicts anew and knows nothing of processes: those the session itself has.
+ */
 static int frame_session(struct conversion *c, const struct frame *f, struct err *err)
 {
+        struct frame with = *f;
+        int got = 1;
         if (c->ticks == 0)
                 session_set_text(c->session, "provenance", f->provenance);
-        return session_add(c->session, f, err);
+        while (c->in.session && got > 0 && (!c->own || c->own->wall_ns < f->wall_ns))
+                got = session_next(c->in.session, &c->own, err);
+        if (got < 0)
+                return got;
+        if (c->own && c->own->wall_ns == f->wall_ns) {
+                with.knows_processes = c->own->knows_processes;
+                with.processes = c->own->processes;
+        }
+        return session_add(c->session, &with, err);
+}
+
+static int host_session(struct conversion *c, const struct host *h, struct err *err)
+{
+        return session_add_host(c->session, h, err);
 }
 
 static int end_session(struct conversion *c, struct err *err)
@@ -206,12 +240,12 @@ static int end_session(struct conversion *c, struct err *err)
 /* ---- the command ---- */
 
 static const struct target targets[] = {
-    {"session", ".assay", begin_session, frame_session, end_session},
-    {"csv", ".csv", begin_csv, frame_csv, end_text},
-    {"jsonl", ".jsonl", begin_text, frame_jsonl, end_text},
-    {"dmon", ".txt", begin_dmon, frame_dmon, end_text},
-    {"notebook", ".zip", begin_notebook, frame_notebook, end_notebook},
-    {"hardware-monitor", NULL, NULL, frame_hwmon, end_hwmon},
+    {"session", ".assay", begin_session, frame_session, host_session, end_session},
+    {"csv", ".csv", begin_csv, frame_csv, NULL, end_text},
+    {"jsonl", ".jsonl", begin_text, frame_jsonl, NULL, end_text},
+    {"dmon", ".txt", begin_dmon, frame_dmon, NULL, end_text},
+    {"notebook", ".zip", begin_notebook, frame_notebook, host_notebook, end_notebook},
+    {"hardware-monitor", NULL, NULL, frame_hwmon, host_hwmon, end_hwmon},
 };
 
 static const struct target *choose_target(const struct config *config, const char *out,
@@ -233,6 +267,18 @@ static const struct target *choose_target(const struct config *config, const cha
         return NULL;
 }
 
+static int convert_hosts(struct conversion *c, const struct target *target, struct err *err)
+{
+        const struct host *h;
+        int got = 0, r = 0;
+        while (r == 0 && (got = input_next_host(&c->in, &h, err)) > 0) {
+                r = target->host(c, h, err);
+                c->last_ns = MAX(c->last_ns, h->wall_ns);
+                progress_tick(&c->progress);
+        }
+        return r < 0 ? r : got;
+}
+
 static int convert(struct conversion *c, const struct target *target, struct err *err)
 {
         struct pipeline *p = NULL;
@@ -247,9 +293,11 @@ static int convert(struct conversion *c, const struct target *target, struct err
                 c->ticks++;
                 progress_tick(&c->progress);
         }
-        progress_end(&c->progress);
         if (r == 0)
                 r = got;
+        if (r == 0 && target->host)
+                r = convert_hosts(c, target, err);
+        progress_end(&c->progress);
         if (r == 0)
                 r = target->end(c, err);
         if (r == 0)

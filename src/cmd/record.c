@@ -103,6 +103,8 @@ static int begin(const struct config *config, struct recording *rec, struct err 
                                      rec->path, &rec->session, err);
         if (r == 0)
                 manifest_describe(rec->session, config, NULL, rec->pipeline);
+        if (r == 0 && config_is_set(config, OPT_PID))
+                session_set_number(rec->session, "target_pid", config_number(config, OPT_PID));
         return r;
 }
 

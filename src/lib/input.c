@@ -29,7 +29,7 @@ static int open_notebook(struct input *in, struct err *err)
 static int open_folder(struct input *in, struct err *err)
 {
         if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
-                int r = hwmon_marks(in->path, &in->marks, &in->n_marks, err);
+                int r = hwmon_cpu_open(in->path, &in->cpu, err);
                 return r < 0 ? r : hwmon_facts(&in->facts, in->path, err);
         }
         err_set(err, ERR_DATA, "'%s' is a folder without hw_metrics.csv or manifest.json",
@@ -53,8 +53,7 @@ int input_open(struct input *in, const char *path, struct err *err)
         facts_init(&in->facts, path);
         int r = open_any(in, err);
         int64_t end = in->facts.stop_ns ? in->facts.stop_ns : INT64_MAX;
-        /* A folder's CPU figures are in the facts already. */
-        if (r == 0 && in->facts.cpu_usr.n == 0)
+        if (r == 0)
                 r = facts_from_marks(&in->facts, in->marks, in->n_marks);
         if (r == 0 &&
             phases_from_marks(in->marks, in->n_marks, end, &in->phases, &in->n_phases) < 0)
@@ -67,6 +66,7 @@ void input_finish(struct input *in)
         facts_finish(&in->facts);
         session_reader_close(in->session);
         notebook_close(in->notebook);
+        hwmon_cpu_close(in->cpu);
         for (size_t i = 0; i < in->n_marks; i++)
                 mark_finish(&in->marks[i]);
         free(in->marks);
@@ -75,10 +75,19 @@ void input_finish(struct input *in)
 
 unsigned input_levels(struct input *in)
 {
-        return in->session ? session_levels(in->session) : 0;
+        if (in->session)
+                return session_levels(in->session);
+        if (in->notebook)
+                return notebook_levels(in->notebook);
+        return in->cpu && hwmon_cpu_samples(in->cpu) > 0 ? LEVEL_BIT((unsigned)LEVEL_SYSTEM) : 0;
 }
 
 int input_next_host(struct input *in, const struct host **ret, struct err *err)
 {
-        return in->session ? session_next_host(in->session, ret, err) : 0;
+        if (in->session)
+                return session_next_host(in->session, ret, err);
+        if (in->cpu)
+                return hwmon_cpu_next(in->cpu, ret);
+        int got = in->notebook ? notebook_next_host(in->notebook, ret) : 0;
+        return got < 0 ? err_set(err, got, "out of memory") : got;
 }

@@ -11,6 +11,7 @@ struct input {
         struct run_facts facts;
         struct session_reader *session; /* NULL when it is none */
         struct notebook *notebook;      /* NULL when it is none */
+        struct hwmon_cpu *cpu;          /* NULL when it is no monitor's folder */
         struct mark *marks;
         size_t n_marks;
         struct phase *phases; /* those that nobody ended may end at INT64_MAX */

@@ -215,9 +215,11 @@ struct user_metric {
 struct run_facts {
         char input[256]; /* the file */
         char command[1024], host[128], user[64], source[128], gpu_driver[64];
+        char os[160], slurm_job[64];
         int64_t start_ns, stop_ns; /* wall clock; 0 when not known */
         struct value interval_s, exit_status, exit_signal;
         struct value cpu_user_s, cpu_system_s, max_rss, command_s, cpus, memory_limit;
+        struct value system_cpus, pid, uid;
         uint64_t asked, taken, late, missed, dropped;
         struct user_metric *metrics;
         size_t n_metrics;

@@ -28,7 +28,10 @@ static const char style[] =
     ".band:nth-child(even){fill-opacity:.16}.axis{stroke:#cbd5e1}.cross{stroke:#1b1f24;"
     "stroke-dasharray:2 3}#tip{position:fixed;pointer-events:none;background:#1b1f24;color:#fff;"
     "padding:4px 8px;border-radius:4px;font-size:12px;white-space:pre;display:none}"
-    ".scroll{overflow-x:auto}@media print{#tip{display:none}svg,table{break-inside:avoid}}";
+    ".scroll{overflow-x:auto}@media print{#tip,.cross{display:none!important}"
+    "svg,table{break-inside:avoid}.scroll{overflow:visible}table{font-size:9px}td,th{padding:2px "
+    "5px}"
+    "pre{font-size:8px;white-space:pre-wrap}}";
 
 static const char *const colours[] = {"#2563eb", "#c2410c", "#15803d", "#7c3aed",
                                       "#0e7490", "#be185d", "#a16207", "#475569"};
@@ -475,7 +478,7 @@ static void put_level_table(struct strbuf *out, const struct summary *s)
 static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t)
 {
         struct strbuf title = {0};
-        if (s->scopes[0].level.samples == 0)
+        if (s->scopes[0].level.cpu.n == 0 && s->scopes[0].level.memory.n == 0)
                 return;
         report_level_title(s, &title);
         strbuf_puts(out, "<h2>");

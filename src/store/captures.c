@@ -204,23 +204,21 @@ int hwmon_write_frame(struct bundle *files, const struct frame *f)
         return query->failed || dmon->failed || query->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
 }
 
-static int put_cpu(struct bundle *files, int64_t wall_ns, double usr_pct, double idle_pct)
-{
-        struct strbuf *out = file_for(files, "cpu_metrics.csv", "timestamp,usr_pct,idle_pct\n");
-        if (!out)
-                return -ENOMEM;
-        strbuf_putf(out, "%.3f,%.1f,%.1f\n", clock_to_seconds(wall_ns), usr_pct, idle_pct);
-        return 0;
-}
+#define CPU_HEADER "timestamp,usr_pct,idle_pct\n"
 
 int hwmon_write_host(struct bundle *files, const struct host *h)
 {
-        struct value user = h->system[SYSTEM_USER], nice = h->system[SYSTEM_NICE];
-        struct value idle = h->system[SYSTEM_IDLE];
-        if (!value_there(user) || !value_there(idle))
+        struct value usr = h->system[SYSTEM_USER], idle = h->system[SYSTEM_IDLE];
+        if (!value_there(usr) || !value_there(idle))
                 return 0;
-        return put_cpu(files, h->wall_ns, 100 * (user.v + (value_there(nice) ? nice.v : 0)),
-                       100 * idle.v);
+        struct strbuf *out = file_for(files, "cpu_metrics.csv", CPU_HEADER);
+        if (!out)
+                return -ENOMEM;
+        if (value_there(h->system[SYSTEM_NICE]))
+                usr.v += h->system[SYSTEM_NICE].v;
+        strbuf_putf(out, "%.3f,%.1f,%.1f\n", clock_to_seconds(h->wall_ns), usr.v * 100,
+                    idle.v * 100);
+        return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
 }
 
 int hwmon_write_cpu(struct bundle *files, const struct mark *marks, size_t n)
@@ -235,8 +233,11 @@ int hwmon_write_cpu(struct bundle *files, const struct mark *marks, size_t n)
                         usr = m->value;
                         has_usr = true;
                 } else if (strcmp(m->name, "cpu_idle_pct") == 0 && has_usr) {
-                        if (put_cpu(files, m->wall_ns, usr, m->value) < 0)
+                        struct strbuf *out = file_for(files, "cpu_metrics.csv", CPU_HEADER);
+                        if (!out)
                                 return -ENOMEM;
+                        strbuf_putf(out, "%.3f,%.1f,%.1f\n", clock_to_seconds(m->wall_ns), usr,
+                                    m->value);
                         has_usr = false;
                 }
         }

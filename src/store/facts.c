@@ -83,6 +83,13 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         f->cpu_system_s = take_number(r, "cpu_system_s");
         f->max_rss = take_number(r, "max_rss_bytes");
         f->cpus = take_number(r, "cpus_usable");
+        f->system_cpus = take_number(r, "cpus_online");
+        f->pid = take_number(r, "command_pid");
+        if (!value_there(f->pid))
+                f->pid = take_number(r, "target_pid");
+        f->uid = take_number(r, "uid");
+        take_text(r, "os", f->os, sizeof(f->os));
+        take_text(r, "slurm_job", f->slurm_job, sizeof(f->slurm_job));
         f->memory_limit = take_number(r, "memory_limit_bytes");
         session_counts(r, &counts);
         f->asked = counts.asked;

@@ -13,7 +13,13 @@ int facts_from_marks(struct run_facts *f, const struct mark *marks, size_t n);
 
 /* Whether it is the folder of a hardware monitor; puts the file with the GPUs into path. */
 bool hwmon_is_one(const char *folder, char *path, size_t size);
-/* Its CPU figures as marks cpu_usr_pct and cpu_idle_pct. The caller frees the list. */
-int hwmon_marks(const char *folder, struct mark **ret, size_t *ret_n, struct err *err);
-/* Its CPU figures, and the memory controller's utilization from its dmon file. 0 or an error. */
+/* The memory controller's utilization from its dmon file. 0 or an error. */
 int hwmon_facts(struct run_facts *f, const char *folder, struct err *err);
+
+/* Its CPU figures, as ticks of the host. */
+struct hwmon_cpu;
+int hwmon_cpu_open(const char *folder, struct hwmon_cpu **ret, struct err *err);
+void hwmon_cpu_close(struct hwmon_cpu *c);
+size_t hwmon_cpu_samples(const struct hwmon_cpu *c);
+/* 1 (valid until the next call), or 0 at the end. */
+int hwmon_cpu_next(struct hwmon_cpu *c, const struct host **ret);

@@ -86,28 +86,6 @@ static int each_line(const char *path, void (*take)(void *state, const struct li
         return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-struct cpu_state {
-        struct run_facts *f;
-        int usr, idle;
-};
-
-static void take_cpu(void *arg, const struct line *line)
-{
-        struct cpu_state *c = arg;
-        struct fields f;
-        double v;
-        split(line, ',', &f);
-        if (find(&f, "usr_pct") >= 0) {
-                c->usr = find(&f, "usr_pct");
-                c->idle = find(&f, "idle_pct");
-                return;
-        }
-        if (number_at(&f, c->usr, &v))
-                spread_add(&c->f->cpu_usr, v / 100);
-        if (number_at(&f, c->idle, &v))
-                spread_add(&c->f->cpu_idle, v / 100);
-}
-
 /* "2026-01-02 03:04:05.678" with any separators, local time, or seconds since 1970. */
 static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
 {
@@ -128,61 +106,93 @@ static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
         return true;
 }
 
-struct mark_state {
-        struct cpu_state columns;
-        struct mark *list;
-        size_t n, cap;
+struct hwmon_cpu {
+        int usr, idle; /* places of the columns */
+        struct {
+                int64_t wall_ns;
+                struct value usr, idle;
+        } * list;
+        size_t n, cap, next;
+        struct host host;
 };
 
-static void add_mark(struct mark_state *m, const char *name, int64_t wall_ns, double v)
+static void take_cpu(void *arg, const struct line *line)
 {
-        if (m->n == m->cap) {
-                size_t cap = m->cap ? m->cap * 2 : 256;
-                struct mark *more = realloc(m->list, cap * sizeof(*more));
-                if (!more)
-                        return;
-                m->list = more;
-                m->cap = cap;
-        }
-        struct mark *mark = &m->list[m->n++];
-        *mark = (struct mark){.type = MARK_METRIC, .wall_ns = wall_ns, .value = v};
-        snprintf(mark->name, sizeof(mark->name), "%s", name);
-}
-
-static void take_cpu_mark(void *arg, const struct line *line)
-{
-        struct mark_state *m = arg;
+        struct hwmon_cpu *c = arg;
         struct fields f;
         int64_t ns;
-        double v;
+        double usr, idle;
         split(line, ',', &f);
         if (find(&f, "usr_pct") >= 0) {
-                m->columns.usr = find(&f, "usr_pct");
-                m->columns.idle = find(&f, "idle_pct");
+                c->usr = find(&f, "usr_pct");
+                c->idle = find(&f, "idle_pct");
                 return;
         }
         if (f.n == 0 || !parse_time(f.s[0], f.len[0], &ns))
                 return;
-        if (number_at(&f, m->columns.usr, &v))
-                add_mark(m, "cpu_usr_pct", ns, v);
-        if (number_at(&f, m->columns.idle, &v))
-                add_mark(m, "cpu_idle_pct", ns, v);
+        if (c->n == c->cap) {
+                size_t cap = c->cap ? c->cap * 2 : 256;
+                void *more = realloc(c->list, cap * sizeof(*c->list));
+                if (!more)
+                        return;
+                c->list = more;
+                c->cap = cap;
+        }
+        const struct value blank = value_missing(STATE_BLANK);
+        c->list[c->n].wall_ns = ns;
+        c->list[c->n].usr = number_at(&f, c->usr, &usr) ? value_ok(usr / 100) : blank;
+        c->list[c->n].idle = number_at(&f, c->idle, &idle) ? value_ok(idle / 100) : blank;
+        c->n++;
 }
 
-int hwmon_marks(const char *folder, struct mark **ret, size_t *ret_n, struct err *err)
+int hwmon_cpu_open(const char *folder, struct hwmon_cpu **ret, struct err *err)
 {
         char path[4096];
-        struct mark_state m = {.columns = {.usr = 1, .idle = 2}};
+        struct hwmon_cpu *c = calloc(1, sizeof(*c));
+        if (!c)
+                return err_set(err, -ENOMEM, "out of memory");
+        c->usr = 1;
+        c->idle = 2;
         int r = 0;
         if (exists(folder, "cpu_metrics.csv", path, sizeof(path)))
-                r = each_line(path, take_cpu_mark, &m, err);
+                r = each_line(path, take_cpu, c, err);
         if (r < 0) {
-                free(m.list);
+                hwmon_cpu_close(c);
                 return r;
         }
-        *ret = m.list;
-        *ret_n = m.n;
+        *ret = c;
         return 0;
+}
+
+void hwmon_cpu_close(struct hwmon_cpu *c)
+{
+        if (!c)
+                return;
+        free(c->list);
+        free(c);
+}
+
+size_t hwmon_cpu_samples(const struct hwmon_cpu *c)
+{
+        return c->n;
+}
+
+int hwmon_cpu_next(struct hwmon_cpu *c, const struct host **ret)
+{
+        if (c->next == c->n)
+                return 0;
+        size_t i = c->next++;
+        int64_t wall = c->list[i].wall_ns, passed = i > 0 ? wall - c->list[i - 1].wall_ns : 0;
+        c->host = (struct host){.tick = i,
+                                .wall_ns = wall,
+                                .mono_ns = wall,
+                                .interval_ns = MIN(MAX(passed, 0), 86400 * NS_PER_S)};
+        c->host.levels[LEVEL_SYSTEM].asked = c->host.levels[LEVEL_SYSTEM].present = true;
+        /* Its usr_pct has the nice ones in it already. */
+        c->host.system[SYSTEM_USER] = c->list[i].usr;
+        c->host.system[SYSTEM_IDLE] = c->list[i].idle;
+        *ret = &c->host;
+        return 1;
 }
 
 struct dmon_state {
@@ -210,12 +220,8 @@ static void take_dmon(void *arg, const struct line *line)
 int hwmon_facts(struct run_facts *f, const char *folder, struct err *err)
 {
         char path[4096];
-        struct cpu_state cpu = {.f = f, .usr = 1, .idle = 2};
         struct dmon_state dmon = {.f = f, .mem = -1};
-        int r = 0;
-        if (exists(folder, "cpu_metrics.csv", path, sizeof(path)))
-                r = each_line(path, take_cpu, &cpu, err);
-        if (r == 0 && exists(folder, "hw_dmon.csv", path, sizeof(path)))
-                r = each_line(path, take_dmon, &dmon, err);
-        return r;
+        return exists(folder, "hw_dmon.csv", path, sizeof(path))
+                   ? each_line(path, take_dmon, &dmon, err)
+                   : 0;
 }

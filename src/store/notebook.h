@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/frame.h"
+#include "model/host.h"
 #include "model/phase.h"
 #include "model/summary.h"
 #include "store/bundle.h"
@@ -26,13 +27,28 @@ bool notebook_wants(const char *name);
 
 /* The next tick, from the level that has GPUs: 1 (valid until the next call) or 0 at the end. */
 int notebook_next(struct notebook *nb, const struct frame **ret);
+/* The levels it has a file of: bits. */
+unsigned notebook_levels(const struct notebook *nb);
+/* The next tick of its levels, joined by their time: 1 (valid until the next call), 0 at the end,
+ * or a negative code. */
+int notebook_next_host(struct notebook *nb, const struct host **ret);
 /* The cells as marks. The caller frees each with mark_finish and the list with free. */
 int notebook_marks(struct notebook *nb, struct mark **ret, size_t *ret_n, struct err *err);
 
 /* ---- writing ---- */
 
+/* The levels the monitor knows of. */
+#define NOTEBOOK_LEVELS                                                                            \
+        (LEVEL_BIT(LEVEL_PROCESS) | LEVEL_BIT(LEVEL_USER) | LEVEL_BIT(LEVEL_SYSTEM) |              \
+         LEVEL_BIT(LEVEL_SLURM))
+
 struct notebook_writer {
         struct bundle files;
+        bool by_host;    /* rows are the host's ticks, not frames */
+        unsigned levels; /* that have rows */
+        size_t n_cores;
+        struct value memory_limits[LEVEL_COUNT]; /* bytes */
+        struct value cpus;
         const struct phase *phases;
         size_t n_phases;
         size_t n_gpus;
@@ -45,7 +61,10 @@ struct notebook_writer {
 
 /* The phases are borrowed until the end. */
 void notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n);
+/* A tick of the GPUs; of those that come with the host only their names are taken. */
 int notebook_writer_add(struct notebook_writer *w, const struct frame *f);
+/* A tick of the host, with its GPUs. by_host must be set before anything is added. */
+int notebook_writer_add_host(struct notebook_writer *w, const struct host *h);
 /* Writes a folder or zip. */
 int notebook_writer_end(struct notebook_writer *w, const char *path, const char *version,
                         const struct run_facts *facts, struct err *err);

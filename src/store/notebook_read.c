@@ -1,31 +1,11 @@
 #include "base/clock.h"
 #include "base/num.h"
-#include "store/csvtext.h"
-#include "store/notebook.h"
+#include "store/notebook_state.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-
-#define GIB 1073741824.0
-#define NOTEBOOK_GPUS_MAX 256
-
-struct notebook {
-        struct bundle files;
-        double start_time; /* on the clock of the columns */
-        double wall_start; /* the same moment since 1970 */
-        double gpu_gib;    /* memory of one GPU; 0 when not known */
-        char *text;        /* a copy of the perf file that is being read */
-        struct csvtext perf;
-        int time;
-        size_t n_gpus;
-        int util[NOTEBOOK_GPUS_MAX], band[NOTEBOOK_GPUS_MAX], mem[NOTEBOOK_GPUS_MAX];
-        struct entity *entities;
-        struct row *rows;
-        struct frame frame;
-        uint64_t ticks;
-};
 
 bool notebook_wants(const char *name)
 {
@@ -48,6 +28,7 @@ void notebook_close(struct notebook *nb)
         free(nb->text);
         free(nb->entities);
         free(nb->rows);
+        notebook_hosts_close(nb->hosts);
         free(nb);
 }
 
@@ -77,6 +58,11 @@ static void take_manifest(struct notebook *nb, const json_t *o, char *name, size
         if (!isfinite(nb->wall_start) || nb->wall_start < 0 || nb->wall_start > 1e11)
                 nb->wall_start = 0;
         snprintf(name, size, "%s", gpu ? gpu : "");
+        const json_t *limits = json_object_get(m, "memory_limits");
+        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                nb->memory_limits[l] = json_number_value(json_object_get(limits, level_name(l)));
+        nb->cpus = json_number_value(json_object_get(m, "num_cpus"));
+        nb->system_cpus = json_number_value(json_object_get(m, "num_system_cpus"));
 }
 
 /* "gpu_util_3" → its place, or -1. */

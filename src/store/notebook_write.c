@@ -17,9 +17,18 @@ static const struct {
               {"mem", METRIC_FB_USED, 1 / GIB}};
 
 /* Figures of the host that this file has columns for; sessions without them leave these empty. */
-static const char *const host_columns[] = {"memory",       "io_read_count", "io_write_count",
-                                           "io_read",      "io_write",      "cpu_util_avg",
-                                           "cpu_util_min", "cpu_util_max"};
+static const struct {
+        const char *name;
+        enum figure figure; /* FIGURE_NONE: of the machine's cores */
+        double scale;
+} host_columns[] = {{"memory", FIGURE_MEMORY, 1 / GIB},
+                    {"io_read_count", FIGURE_READ_COUNT, 1},
+                    {"io_write_count", FIGURE_WRITE_COUNT, 1},
+                    {"io_read", FIGURE_READ, 1},
+                    {"io_write", FIGURE_WRITE, 1},
+                    {"cpu_util_avg", FIGURE_CPU_SHARE, 100},
+                    {"cpu_util_min", FIGURE_NONE, 100},
+                    {"cpu_util_max", FIGURE_NONE, 100}};
 
 void notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n)
 {
@@ -36,7 +45,9 @@ static void put_columns(const struct notebook_writer *w, struct strbuf *out, con
         static const char *const kinds[] = {"avg", "min", "max"};
         strbuf_puts(out, "time");
         for (size_t i = 0; i < ARRAY_LEN(host_columns); i++)
-                strbuf_putf(out, "%s%s", gap, host_columns[i]);
+                strbuf_putf(out, "%s%s", gap, host_columns[i].name);
+        for (size_t i = 0; i < w->n_cores; i++)
+                strbuf_putf(out, "%scpu_util_%zu", gap, i);
         for (size_t g = 0; w->n_gpus > 0 && g < ARRAY_LEN(groups); g++) {
                 for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
                         strbuf_putf(out, "%sgpu_%s_%s", gap, groups[g].name, kinds[k]);
@@ -58,6 +69,7 @@ static bool start(struct notebook_writer *w, const struct frame *f)
         for (size_t i = 0; i < w->n_gpus; i++)
                 w->slots[i] = f->rows[i].sample.who->slot;
         w->first_ns = f->wall_ns;
+        w->levels = LEVEL_BIT((unsigned)LEVEL_SYSTEM);
         w->started = true;
         put_columns(w, out, ",");
         strbuf_putc(out, '\n');
@@ -85,6 +97,14 @@ static struct value metric_of(const struct row *row, enum metric metric)
         return row ? row->sample.m[metric] : value_missing(STATE_NONE);
 }
 
+static void put_summary(struct strbuf *out, struct spread *s, double scale)
+{
+        put_value(out, spread_mean(s), scale);
+        put_value(out, spread_min(s), scale);
+        put_value(out, spread_max(s), scale);
+        spread_finish(s);
+}
+
 static void put_group(struct strbuf *out, const struct notebook_writer *w, const struct frame *f,
                       size_t g)
 {
@@ -94,10 +114,7 @@ static void put_group(struct strbuf *out, const struct notebook_writer *w, const
                 if (value_there(v))
                         spread_add(&s, v.v);
         }
-        put_value(out, spread_mean(&s), groups[g].scale);
-        put_value(out, spread_min(&s), groups[g].scale);
-        put_value(out, spread_max(&s), groups[g].scale);
-        spread_finish(&s);
+        put_summary(out, &s, groups[g].scale);
 }
 
 /* The innermost phase at a moment is the cell; -1 for none. */
@@ -111,8 +128,30 @@ static int cell_at(const struct notebook_writer *w, int64_t wall_ns)
         return found;
 }
 
+static void put_cell_index(struct strbuf *out, const struct notebook_writer *w, int64_t wall_ns)
+{
+        int cell = cell_at(w, wall_ns);
+        strbuf_putc(out, ',');
+        if (cell >= 0)
+                strbuf_putf(out, "%d", cell);
+        strbuf_putc(out, '\n');
+}
+
+static void name_gpus(struct notebook_writer *w, const struct frame *f)
+{
+        if (f->n == 0)
+                return;
+        struct value all = f->rows[0].sample.m[METRIC_FB_TOTAL];
+        w->gpu_gib = value_there(all) ? all.v / GIB : w->gpu_gib;
+        snprintf(w->gpu_name, sizeof(w->gpu_name), "%s",
+                 f->rows[0].sample.who->text[ENTITY_TEXT_MODEL]);
+}
+
 int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
 {
+        name_gpus(w, f);
+        if (w->by_host)
+                return 0;
         if (!w->started && !start(w, f))
                 return -ENOMEM;
         struct strbuf *out = bundle_find(&w->files, "perf_system.csv");
@@ -126,20 +165,99 @@ int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
                         put_value(out, metric_of(row_of(w, f, i), groups[g].metric),
                                   groups[g].scale);
         }
-        int cell = cell_at(w, f->wall_ns);
-        strbuf_putc(out, ',');
-        if (cell >= 0)
-                strbuf_putf(out, "%d", cell);
-        strbuf_putc(out, '\n');
+        put_cell_index(out, w, f->wall_ns);
         w->last_ns = f->wall_ns;
-        if (f->n > 0) {
-                struct value all = f->rows[0].sample.m[METRIC_FB_TOTAL];
-                w->gpu_gib = value_there(all) ? all.v / GIB : w->gpu_gib;
-                snprintf(w->gpu_name, sizeof(w->gpu_name), "%s",
-                         f->rows[0].sample.who->text[ENTITY_TEXT_MODEL]);
-        }
         return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
 }
+
+/* ---- the host's rows ---- */
+
+static struct value gpu_value(const struct level_state *l, size_t gpu, size_t g)
+{
+        const struct value v[] = {l->gpus[gpu].util, l->gpus[gpu].band, l->gpus[gpu].memory};
+        return v[g];
+}
+
+/* Single cores are known for the whole machine only. */
+static void put_host_figures(struct strbuf *out, const struct notebook_writer *w,
+                             const struct host *h, enum level level)
+{
+        const struct value none = value_missing(STATE_NONE);
+        const struct value ends[] = {h->system[SYSTEM_CPU_MIN], h->system[SYSTEM_CPU_MAX]};
+        bool system = level == LEVEL_SYSTEM;
+        size_t end = 0;
+        for (size_t i = 0; i < ARRAY_LEN(host_columns); i++) {
+                enum figure figure = host_columns[i].figure;
+                struct value v = figure != FIGURE_NONE ? h->levels[level].f[figure]
+                                 : system              ? ends[end++]
+                                                       : none;
+                put_value(out, v, host_columns[i].scale);
+        }
+        for (size_t i = 0; i < w->n_cores; i++)
+                put_value(out, system && i < h->n_cores ? h->cores[i].util : none, 100);
+}
+
+static void put_host_gpus(struct strbuf *out, const struct notebook_writer *w,
+                          const struct level_state *l)
+{
+        for (size_t g = 0; w->n_gpus > 0 && g < ARRAY_LEN(groups); g++) {
+                struct spread s = {0};
+                for (size_t i = 0; i < w->n_gpus; i++) {
+                        struct value v = gpu_value(l, i, g);
+                        if (value_there(v))
+                                spread_add(&s, v.v);
+                }
+                put_summary(out, &s, groups[g].scale);
+        }
+        for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+                for (size_t i = 0; i < w->n_gpus; i++)
+                        put_value(out, gpu_value(l, i, g), groups[g].scale);
+        }
+}
+
+static int add_level(struct notebook_writer *w, const struct host *h, enum level level)
+{
+        char name[32];
+        const struct level_state *l = &h->levels[level];
+        snprintf(name, sizeof(name), "perf_%s.csv", level_name(level));
+        struct strbuf *out = bundle_find(&w->files, name);
+        if (!out) {
+                out = bundle_add(&w->files, name);
+                if (!out)
+                        return -ENOMEM;
+                put_columns(w, out, ",");
+                strbuf_putc(out, '\n');
+        }
+        strbuf_putf(out, "%.6f", clock_to_seconds(h->wall_ns - w->first_ns));
+        put_host_figures(out, w, h, level);
+        put_host_gpus(out, w, l);
+        put_cell_index(out, w, h->wall_ns);
+        w->levels |= LEVEL_BIT(level);
+        if (value_there(l->f[FIGURE_MEMORY_LIMIT]))
+                w->memory_limits[level] = l->f[FIGURE_MEMORY_LIMIT];
+        if (level == LEVEL_PROCESS)
+                w->cpus = l->f[FIGURE_CPUS];
+        return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
+}
+
+int notebook_writer_add_host(struct notebook_writer *w, const struct host *h)
+{
+        int r = 0;
+        if (!w->started) {
+                w->n_cores = h->n_cores;
+                w->n_gpus = h->n_gpus;
+                w->first_ns = h->wall_ns;
+                w->started = true;
+        }
+        for (enum level l = 0; r == 0 && l < LEVEL_COUNT; l++) {
+                if (h->levels[l].present && (NOTEBOOK_LEVELS & LEVEL_BIT(l)))
+                        r = add_level(w, h, l);
+        }
+        w->last_ns = h->wall_ns;
+        return r;
+}
+
+/* ---- the end ---- */
 
 static void put_cells(const struct notebook_writer *w, struct strbuf *out)
 {
@@ -162,6 +280,27 @@ static json_t *number_or_null(struct value v)
         return value_there(v) ? json_real(v.v) : json_null();
 }
 
+static json_t *whole_or_null(struct value v)
+{
+        return value_there(v) ? json_integer((json_int_t)v.v) : json_null();
+}
+
+static json_t *text_or_null(const char *s)
+{
+        return s[0] ? json_string(s) : json_null();
+}
+
+static json_t *limits_of(const struct notebook_writer *w)
+{
+        json_t *limits = json_object();
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (value_there(w->memory_limits[l]))
+                        json_object_set_new(limits, level_name(l),
+                                            json_real(w->memory_limits[l].v / GIB));
+        }
+        return limits;
+}
+
 static json_t *monitor_of(const struct notebook_writer *w, const struct run_facts *facts)
 {
         json_t *m = json_object();
@@ -172,16 +311,24 @@ static json_t *monitor_of(const struct notebook_writer *w, const struct run_fact
         json_object_set_new(m, "stop_time", json_real(clock_to_seconds(w->last_ns - w->first_ns)));
         json_object_set_new(m, "wallclock_start_time", json_real(clock_to_seconds(w->first_ns)));
         json_object_set_new(m, "wallclock_stop_time", json_real(clock_to_seconds(w->last_ns)));
-        json_object_set_new(m, "num_cpus", number_or_null(facts->cpus));
-        json_object_set_new(m, "num_system_cpus", number_or_null(facts->cpus));
+        json_object_set_new(m, "num_cpus",
+                            number_or_null(value_there(w->cpus) ? w->cpus : facts->cpus));
+        json_object_set_new(
+            m, "num_system_cpus",
+            number_or_null(value_there(facts->system_cpus) ? facts->system_cpus : facts->cpus));
         json_object_set_new(m, "num_gpus", json_integer((json_int_t)w->n_gpus));
         json_object_set_new(m, "gpu_memory", json_real(w->gpu_gib));
         json_object_set_new(m, "gpu_name", json_string(w->gpu_name));
-        json_object_set_new(m, "memory_limits", json_object());
-        json_object_set_new(m, "cpu_handles", json_array());
-        static const char *const unknown[] = {"pid", "uid", "slurm_job", "os", "python"};
-        for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
-                json_object_set_new(m, unknown[i], json_null());
+        json_object_set_new(m, "memory_limits", limits_of(w));
+        json_t *handles = json_array();
+        for (size_t i = 0; i < w->n_cores; i++)
+                json_array_append_new(handles, json_integer((json_int_t)i));
+        json_object_set_new(m, "cpu_handles", handles);
+        json_object_set_new(m, "pid", whole_or_null(facts->pid));
+        json_object_set_new(m, "uid", whole_or_null(facts->uid));
+        json_object_set_new(m, "slurm_job", text_or_null(facts->slurm_job));
+        json_object_set_new(m, "os", text_or_null(facts->os));
+        json_object_set_new(m, "python", json_null());
         return m;
 }
 
@@ -199,18 +346,32 @@ static json_t *words(const struct notebook_writer *w)
         return list;
 }
 
+static json_t *levels_of(const struct notebook_writer *w, json_t *schemas)
+{
+        json_t *levels = json_array();
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (!(w->levels & LEVEL_BIT(l)))
+                        continue;
+                json_array_append_new(levels, json_string(level_name(l)));
+                json_object_set_new(schemas, level_name(l), words(w));
+        }
+        return levels;
+}
+
 static json_t *manifest_of(const struct notebook_writer *w, const char *version,
                            const struct run_facts *facts)
 {
+        json_t *schemas = json_object(), *levels = levels_of(w, schemas);
+        bool process = w->levels & LEVEL_BIT((unsigned)LEVEL_PROCESS);
         return json_pack(
-            "{s:s, s:{s:s, s:s}, s:o, s:[s], s:{s:{s:o}, s:[s,s,s,s,s,s,s]}, s:{s:[], s:[i,i], "
+            "{s:s, s:{s:s, s:s}, s:o, s:o, s:{s:o, s:[s,s,s,s,s,s,s]}, s:{s:[], s:[i,i], "
             "s:n, s:{}}, s:{s:s, s:s, s:{}}, s:s, s:s}",
             "version", "1.0", "app", "name", "assay", "version", version, "monitor",
-            monitor_of(w, facts), "levels", "system", "schemas", "perf", "system", words(w),
-            "cell_history", "cell_index", "raw_cell", "start_time", "end_time", "duration",
-            "wallclock_start_time", "wallclock_end_time", "visualizer", "default_metric_subsets",
-            "figsize", 5, 3, "io_window", "last_state", "reporter", "level", "system", "format",
-            "text", "thresholds", "time_origin", "perf_counter", "timezone", "UTC");
+            monitor_of(w, facts), "levels", levels, "schemas", "perf", schemas, "cell_history",
+            "cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
+            "wallclock_end_time", "visualizer", "default_metric_subsets", "figsize", 5, 3,
+            "io_window", "last_state", "reporter", "level", process ? "process" : "system",
+            "format", "text", "thresholds", "time_origin", "perf_counter", "timezone", "UTC");
 }
 
 int notebook_writer_end(struct notebook_writer *w, const char *path, const char *version,

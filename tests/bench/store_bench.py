@@ -60,6 +60,8 @@ def main():
         wall, used, _ = cpu(program, "record", "-q", "--source", folder / "day.csv", "-o", folder / "day.assay")
         print(f"24 h x {GPUS} GPUs x 1 Hz: {(folder / 'day.assay').stat().st_size / 1e6:.0f} MB, written in {wall:.1f} s ({used:.1f} s of CPU)")
         runs = [cpu(program, "report", folder / "day.assay") for _ in range(3)]
+        plots = [cpu(program, "plot", folder / "day.assay", "--per-gpu", "-o", folder / "day.png") for _ in range(3)]
+        print(f"its plot: {min(r[0] for r in plots):.2f} s, {min(r[1] for r in plots):.2f} s of CPU, {max(r[2] for r in plots):.0f} MiB (at most 1 s, 64 MB)")
         print(f"its report: {min(r[0] for r in runs):.2f} s, {min(r[1] for r in runs):.2f} s of CPU, {max(r[2] for r in runs):.0f} MiB (at most 1 s, 64 MB)")
 
 

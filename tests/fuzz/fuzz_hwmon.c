@@ -31,12 +31,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         save(folder, "cpu_metrics.csv", data, first);
         save(folder, "hw_dmon.csv", zero ? zero + 1 : data, zero ? size - first - 1 : 0);
         struct run_facts facts;
-        struct mark *marks = NULL;
-        size_t n = 0;
+        struct hwmon_cpu *cpu = NULL;
+        const struct host *h;
         facts_init(&facts, "fuzz");
         hwmon_facts(&facts, folder, NULL);
         facts_finish(&facts);
-        hwmon_marks(folder, &marks, &n, NULL);
-        free(marks);
+        if (hwmon_cpu_open(folder, &cpu, NULL) == 0) {
+                while (hwmon_cpu_next(cpu, &h) > 0) {
+                        if (h->interval_ns < 0)
+                                abort();
+                }
+        }
+        hwmon_cpu_close(cpu);
         return 0;
 }

@@ -17,6 +17,11 @@ static void walk(struct notebook *nb)
                                 abort();
                 }
         }
+        const struct host *h;
+        for (int i = 0; i < 1000 && notebook_next_host(nb, &h) > 0; i++) {
+                if (h->n_gpus > HOST_GPUS_MAX || h->n_cores > HOST_CORES_MAX || h->interval_ns < 0)
+                        abort();
+        }
         notebook_marks(nb, &marks, &n, NULL);
         for (size_t i = 0; i < n; i++) {
                 if (strlen(marks[i].name) >= MARK_NAME_MAX)
@@ -26,10 +31,11 @@ static void walk(struct notebook *nb)
         free(marks);
 }
 
-/* manifest.json NUL perf_system.csv NUL cell_history.csv */
+/* manifest.json NUL perf_system.csv NUL cell_history.csv NUL perf_process.csv */
 static void fill(struct bundle *files, const char *s, size_t len)
 {
-        static const char *const names[] = {"manifest.json", "perf_system.csv", "cell_history.csv"};
+        static const char *const names[] = {"manifest.json", "perf_system.csv", "cell_history.csv",
+                                            "perf_process.csv"};
         for (size_t i = 0; i < ARRAY_LEN(names); i++) {
                 const char *end = memchr(s, '\0', len);
                 size_t n = end ? (size_t)(end - s) : len;

@@ -22,6 +22,12 @@ static void walk(struct session_reader *r)
                                 abort();
                 }
         }
+        const struct host *h;
+        for (int i = 0; i < 500 && session_next_host(r, &h, &err) > 0; i++) {
+                if (h->n_gpus > HOST_GPUS_MAX || h->n_cores > HOST_CORES_MAX)
+                        abort();
+        }
+        session_levels(r);
         if (session_marks(r, &marks, &n, &err) == 0)
                 phases_from_marks(marks, n, INT64_MAX, &phases, &n_phases);
         for (size_t i = 0; i < n; i++)

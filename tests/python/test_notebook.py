@@ -239,6 +239,7 @@ def test_live_does_not_outlive_the_kernel(tmp_path, scratch):
 ])
 def test_complaints(shell, capsys, line, says):
     """One or two lines, no traceback, and the notebook goes on."""
+    shell.kernel = object()
     shell.run_cell(line)
     told = capsys.readouterr()
     assert says in told.err and "Traceback" not in told.err + told.out
