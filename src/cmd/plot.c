@@ -1,251 +1,69 @@
 /* assay plot: a recorded run as a chart for a paper or a ticket. */
-#include "present/chart/plot.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "lib/draw.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-#define WIDTH_DEFAULT 760
-#define WIDTH_LEAST 300
-#define SIZE_MOST 8000
-
-struct plotting {
-        struct input in;
-        struct plot plot;
-        struct plot_event *events;
-        size_t n_events;
-        enum plot_format format;
-        const char *path; /* NULL is the standard output */
-};
-
-/* ---- what is asked for ---- */
-
-static bool ends_in(const char *s, const char *ending)
+/* A NULL path is the standard output. */
+static int choose_format(const struct config *config, const char **ret_path,
+                         enum plot_format *ret_format, struct err *err)
 {
-        size_t n = strlen(s), k = strlen(ending);
-        return n > k && strcasecmp(s + n - k, ending) == 0;
-}
-
-static int choose_format(const struct config *config, struct plotting *w, struct err *err)
-{
-        static const struct {
-                const char *ending;
-                enum plot_format format;
-        } formats[] = {{".svg", PLOT_SVG}, {".png", PLOT_PNG}, {".pdf", PLOT_PDF}};
         const char *path = config_text(config, OPT_OUTPUT);
         if (!path && isatty(STDOUT_FILENO)) {
                 err_set(err, ERR_USAGE, "a plot needs a file to go to");
                 return err_hint(err, "write for example -o run.png (or .svg, .pdf)");
         }
+        *ret_format = PLOT_SVG;
         if (!path || strcmp(path, "-") == 0)
                 return 0;
-        w->path = path;
-        for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
-                if (ends_in(path, formats[i].ending)) {
-                        w->format = formats[i].format;
-                        return 0;
-                }
-        }
-        bool jpeg = ends_in(path, ".jpg") || ends_in(path, ".jpeg");
-        err_set(err, ERR_USAGE, "cannot write '%s': %s", path,
-                jpeg ? "JPEG blurs lines and letters, so it is not written"
-                     : "the name does not say which format");
-        return err_hint(err, jpeg ? "end the name in .png; every program that takes JPEG takes it"
-                                  : "end the name in .svg, .png or .pdf; - is SVG to the standard "
-                                    "output");
+        *ret_path = path;
+        return draw_format(path, ret_format, err);
 }
 
-static int choose_size(const struct config *config, struct plot_options *o, struct err *err)
+static int write_out(const char *path, struct strbuf *out, struct err *err)
 {
-        o->width = config_number(config, OPT_WIDTH);
-        o->height = config_number(config, OPT_HEIGHT);
-        o->width = o->width > 0 ? o->width : WIDTH_DEFAULT;
-        if (o->width >= WIDTH_LEAST && o->width <= SIZE_MOST && o->height <= SIZE_MOST)
-                return 0;
-        err_set(err, ERR_USAGE, "a plot cannot be %.0f wide and %.0f high", o->width, o->height);
-        return err_hint(err, "units are 1/96 inch: widths from %d to %d, heights up to %d",
-                        WIDTH_LEAST, SIZE_MOST, SIZE_MOST);
-}
-
-/* LEVEL_COUNT when it is left to the plot. */
-static int choose_level(const struct config *config, struct input *in, enum level *ret,
-                        struct err *err)
-{
-        const char *name = config_text(config, OPT_LEVEL);
-        unsigned there = input_levels(in), asked = 0;
-        *ret = LEVEL_COUNT;
-        if (!config_is_set(config, OPT_LEVEL))
-                return 0;
-        levels_parse(name, &asked);
-        for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (there & asked & LEVEL_BIT(l))
-                        *ret = l;
-        }
-        if (*ret < LEVEL_COUNT)
-                return 0;
-        err_set(err, ERR_USAGE, "the level '%s' was not recorded", name);
-        return err_hint(err, there ? "leave --level out for one that was"
-                                   : "this file tells nothing of the host; leave --level out");
-}
-
-/* With --phase only those are drawn, from the first one's beginning to the last one's end. */
-static int choose_time(const struct config *config, struct plotting *w, struct plot_options *o,
-                       struct err *err)
-{
-        const char *range = config_text(config, OPT_PHASE);
-        o->from_ns = INT64_MIN;
-        o->to_ns = INT64_MAX;
-        if (!range)
-                return 0;
-        int n = phases_choose(w->in.phases, w->in.n_phases, range, err);
-        if (n < 0)
-                return n;
-        w->in.n_phases = (size_t)n;
-        o->from_ns = w->in.phases[0].begin_ns;
-        o->to_ns = INT64_MIN;
-        for (size_t i = 0; i < w->in.n_phases; i++)
-                o->to_ns = MAX(o->to_ns, w->in.phases[i].end_ns);
-        return 0;
-}
-
-static int prepare(const struct config *config, struct plotting *w, struct err *err)
-{
-        struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
-                                 .level_gpus = config_is_set(config, OPT_LEVEL),
-                                 .title = config_text(config, OPT_TITLE)};
-        int r = choose_format(config, w, err);
-        if (r == 0)
-                r = choose_size(config, &o, err);
-        if (r == 0)
-                r = choices_parse(config_text(config, OPT_METRICS), &o.choices, err);
-        if (r == 0)
-                r = input_open(&w->in, config->args[1], err);
-        if (r == 0)
-                r = choose_level(config, &w->in, &o.level, err);
-        if (r == 0)
-                r = choose_time(config, w, &o, err);
-        if (r == 0)
-                plot_init(&w->plot, &o, w->in.session ? session_start_ns(w->in.session) : 0);
-        return r;
-}
-
-/* ---- what was recorded ---- */
-
-/* A session has its verdicts; they are decided anew only when other rules are asked for. */
-static bool as_recorded(const struct config *config)
-{
-        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
-               !config_is_set(config, OPT_GPUS);
-}
-
-static int add_session(struct plotting *w, struct err *err)
-{
-        const struct frame *f;
-        int got = 0, r = 0;
-        while (r == 0 && (got = session_next(w->in.session, &f, err)) > 0)
-                r = plot_add_frame(&w->plot, f);
-        return r < 0 ? err_set(err, r, "out of memory") : got;
-}
-
-static int add_host(struct plotting *w, struct err *err)
-{
-        const struct host *h;
-        int got = 0, r = 0;
-        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0)
-                r = plot_add_host(&w->plot, h);
-        return r < 0 ? err_set(err, r, "out of memory") : got;
-}
-
-static int add_pipeline(const struct config *config, struct plotting *w, struct err *err)
-{
-        struct pipeline *p = NULL;
-        const struct frame *f;
-        int got = 0, r = open_pipeline_at(config, w->in.gpus, false, 0, &p, err);
-        if (r < 0)
-                return r;
-        while (r == 0 && (got = pipeline_next(p, &f, err)) > 0) {
-                if (!w->in.facts.source[0])
-                        snprintf(w->in.facts.source, sizeof(w->in.facts.source), "%s",
-                                 f->provenance);
-                r = plot_add_frame(&w->plot, f);
-        }
-        if (r == 0 && got == 0)
-                report_trouble(p);
-        pipeline_close(p);
-        return r < 0 ? err_set(err, r, "out of memory") : got;
-}
-
-static int add_events(struct plotting *w, struct err *err)
-{
-        w->events = calloc(w->in.n_marks + 1, sizeof(*w->events));
-        if (!w->events)
-                return err_set(err, -ENOMEM, "out of memory");
-        for (size_t i = 0; i < w->in.n_marks; i++) {
-                const struct mark *m = &w->in.marks[i];
-                if (m->type == MARK_EVENT)
-                        w->events[w->n_events++] = (struct plot_event){m->wall_ns, m->name};
-        }
-        return 0;
-}
-
-/* ---- the file ---- */
-
-static int write_out(const struct plotting *w, struct strbuf *out, struct err *err)
-{
-        int fd = w->path ? open(w->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
-                         : STDOUT_FILENO;
+        int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
+                      : STDOUT_FILENO;
         if (fd < 0) {
-                err_set(err, -errno, "cannot write '%s': %s", w->path, strerror(errno));
+                err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
                 return err_hint(err, "give a name in a folder that is yours to write");
         }
         int r = strbuf_flush(out, fd);
-        if (w->path && close(fd) < 0 && r == 0)
+        if (path && close(fd) < 0 && r == 0)
                 r = -errno;
         if (r < 0 && r != -EPIPE)
                 return err_set(err, r, "cannot write: %s", strerror(-r));
         return 0;
 }
 
-static int draw(const struct config *config, struct plotting *w, struct strbuf *out,
-                struct err *err)
+static int plot(const struct config *config, struct err *err)
 {
-        bool session = w->in.session && as_recorded(config);
-        int r = session ? add_session(w, err) : add_pipeline(config, w, err);
+        struct strbuf out = {0}, notices = {0};
+        const char *path = NULL;
+        enum plot_format format;
+        int r = choose_format(config, &path, &format, err);
         if (r == 0)
-                r = add_host(w, err);
+                r = draw_file(config, config->args[1], format, &out, &notices, err);
+        tell_notices(&notices);
         if (r == 0)
-                r = add_events(w, err);
-        if (r < 0)
-                return r;
-        const struct plot_around around = {&w->in.facts, w->in.phases, w->in.n_phases, w->events,
-                                           w->n_events};
-        r = plot_draw(&w->plot, &around, w->format, out, err);
-        return r < 0 ? r : write_out(w, out, err);
+                r = write_out(path, &out, err);
+        strbuf_finish(&out);
+        strbuf_finish(&notices);
+        return r;
 }
 
 static int run(const struct config *config)
 {
         struct err err = {0};
-        struct strbuf out = {0};
-        struct plotting *w = calloc(1, sizeof(*w));
         int r = 0;
-        if (!w)
-                return EXIT_FAILED;
         if (config->n_args != 2) {
                 r = err_set(&err, ERR_USAGE, "a plot is of one file");
                 err_hint(&err, "write 'assay plot run.assay -o run.png'");
         }
         if (r == 0)
-                r = prepare(config, w, &err);
-        if (r == 0)
-                r = draw(config, w, &out, &err);
-        plot_finish(&w->plot);
-        input_finish(&w->in);
-        free(w->events);
-        free(w);
-        strbuf_finish(&out);
+                r = plot(config, &err);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }
 

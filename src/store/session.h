@@ -87,6 +87,8 @@ void session_each_fact(struct session_reader *r, const char *prefix,
                        void (*take)(void *arg, const char *key, const char *value), void *arg);
 double session_number(struct session_reader *r, const char *key, double fallback);
 int64_t session_start_ns(const struct session_reader *r);
+/* When its last tick was, of the GPUs or the host; 0 when there is none. */
+int64_t session_last_ns(struct session_reader *r);
 void session_counts(struct session_reader *r, struct session_counts *ret);
 size_t session_entities(const struct session_reader *r);
 

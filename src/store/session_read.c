@@ -254,6 +254,26 @@ int64_t session_start_ns(const struct session_reader *r)
         return r->start_ns;
 }
 
+/* Microseconds of the last row of a table of ticks; 0 when there is none, or no such table. */
+static int64_t last_wall_us(struct session_reader *r, const char *sql)
+{
+        struct statement q = {.db = &r->db};
+        int64_t wall = 0;
+        q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
+        if (q.r == SQLITE_OK && db_step(&q) > 0)
+                wall = sqlite3_column_int64(q.h, 0);
+        sqlite3_finalize(q.h);
+        return wall;
+}
+
+int64_t session_last_ns(struct session_reader *r)
+{
+        int64_t gpus = last_wall_us(r, "SELECT wall FROM tick ORDER BY id DESC LIMIT 1");
+        int64_t host = last_wall_us(r, "SELECT wall FROM host_tick ORDER BY id DESC LIMIT 1");
+        int64_t last = MAX(gpus, host);
+        return last == 0 ? 0 : (int64_t)((uint64_t)r->start_ns + (uint64_t)last * 1000);
+}
+
 void session_counts(struct session_reader *r, struct session_counts *ret)
 {
         *ret = (struct session_counts){

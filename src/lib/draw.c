@@ -1,0 +1,230 @@
+#include "lib/draw.h"
+
+#include "base/clock.h"
+#include "lib/input.h"
+#include "lib/setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH_DEFAULT 760
+#define WIDTH_LEAST 300
+#define SIZE_MOST 8000
+
+struct plotting {
+        struct input in;
+        struct plot plot;
+        struct plot_event *events;
+        size_t n_events;
+        struct strbuf *notices;
+};
+
+/* ---- what is asked for ---- */
+
+static bool ends_in(const char *s, const char *ending)
+{
+        size_t n = strlen(s), k = strlen(ending);
+        return n > k && strcasecmp(s + n - k, ending) == 0;
+}
+
+int draw_format(const char *path, enum plot_format *ret, struct err *err)
+{
+        static const struct {
+                const char *ending;
+                enum plot_format format;
+        } formats[] = {{".svg", PLOT_SVG}, {".png", PLOT_PNG}, {".pdf", PLOT_PDF}};
+        for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+                if (ends_in(path, formats[i].ending)) {
+                        *ret = formats[i].format;
+                        return 0;
+                }
+        }
+        bool jpeg = ends_in(path, ".jpg") || ends_in(path, ".jpeg");
+        err_set(err, ERR_USAGE, "cannot write '%s': %s", path,
+                jpeg ? "JPEG blurs lines and letters, so it is not written"
+                     : "the name does not say which format");
+        return err_hint(err, jpeg ? "end the name in .png; every program that takes JPEG takes it"
+                                  : "end the name in .svg, .png or .pdf; - is SVG to the standard "
+                                    "output");
+}
+
+static int choose_size(const struct config *config, struct plot_options *o, struct err *err)
+{
+        o->width = config_number(config, OPT_WIDTH);
+        o->height = config_number(config, OPT_HEIGHT);
+        o->width = o->width > 0 ? o->width : WIDTH_DEFAULT;
+        if (o->width >= WIDTH_LEAST && o->width <= SIZE_MOST && o->height <= SIZE_MOST)
+                return 0;
+        err_set(err, ERR_USAGE, "a plot cannot be %.0f wide and %.0f high", o->width, o->height);
+        return err_hint(err, "units are 1/96 inch: widths from %d to %d, heights up to %d",
+                        WIDTH_LEAST, SIZE_MOST, SIZE_MOST);
+}
+
+/* LEVEL_COUNT when it is left to the plot. */
+static int choose_level(const struct config *config, struct input *in, enum level *ret,
+                        struct err *err)
+{
+        const char *name = config_text(config, OPT_LEVEL);
+        unsigned there = input_levels(in), asked = 0;
+        *ret = LEVEL_COUNT;
+        if (!config_is_set(config, OPT_LEVEL))
+                return 0;
+        levels_parse(name, &asked);
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (there & asked & LEVEL_BIT(l))
+                        *ret = l;
+        }
+        if (*ret < LEVEL_COUNT)
+                return 0;
+        err_set(err, ERR_USAGE, "the level '%s' was not recorded", name);
+        return err_hint(err, there ? "leave --level out for one that was"
+                                   : "this file tells nothing of the host; leave --level out");
+}
+
+/* The newest tick of a session that may still grow; else the end of the run. */
+static int64_t newest_ns(const struct input *in)
+{
+        return in->session ? session_last_ns(in->session) : in->facts.stop_ns;
+}
+
+/*
+ * With --phase only those are drawn, from the first one's beginning to the last one's end; with
+ * --last what is newest.
+ */
+static int choose_time(const struct config *config, struct plotting *w, struct plot_options *o,
+                       struct err *err)
+{
+        const char *range = config_text(config, OPT_PHASE);
+        o->from_ns = INT64_MIN;
+        o->to_ns = INT64_MAX;
+        if (config_number(config, OPT_LAST) > 0 && newest_ns(&w->in) != 0)
+                o->from_ns =
+                    newest_ns(&w->in) - clock_from_seconds(config_number(config, OPT_LAST));
+        if (!range)
+                return 0;
+        int n = phases_choose(w->in.phases, w->in.n_phases, range, err);
+        if (n < 0)
+                return n;
+        w->in.n_phases = (size_t)n;
+        o->from_ns = MAX(o->from_ns, w->in.phases[0].begin_ns);
+        o->to_ns = INT64_MIN;
+        for (size_t i = 0; i < w->in.n_phases; i++)
+                o->to_ns = MAX(o->to_ns, w->in.phases[i].end_ns);
+        return 0;
+}
+
+static int prepare(const struct config *config, const char *path, struct plotting *w,
+                   struct err *err)
+{
+        struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
+                                 .level_gpus = config_is_set(config, OPT_LEVEL),
+                                 .title = config_text(config, OPT_TITLE)};
+        int r = choose_size(config, &o, err);
+        if (r == 0)
+                r = choices_parse(config_text(config, OPT_METRICS), &o.choices, err);
+        if (r == 0)
+                r = input_open(&w->in, path, err);
+        if (r == 0)
+                r = choose_level(config, &w->in, &o.level, err);
+        if (r == 0)
+                r = choose_time(config, w, &o, err);
+        if (r == 0)
+                plot_init(&w->plot, &o, w->in.session ? session_start_ns(w->in.session) : 0);
+        return r;
+}
+
+/* ---- what was recorded ---- */
+
+/* A session has its verdicts; they are decided anew only when other rules are asked for. */
+static bool as_recorded(const struct config *config)
+{
+        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
+               !config_is_set(config, OPT_GPUS);
+}
+
+static int add_session(struct plotting *w, struct err *err)
+{
+        const struct frame *f;
+        int got = 0, r = 0;
+        while (r == 0 && (got = session_next(w->in.session, &f, err)) > 0)
+                r = plot_add_frame(&w->plot, f);
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_host(struct plotting *w, struct err *err)
+{
+        const struct host *h;
+        int got = 0, r = 0;
+        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0)
+                r = plot_add_host(&w->plot, h);
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_pipeline(const struct config *config, struct plotting *w, struct err *err)
+{
+        struct pipeline *p = NULL;
+        const struct frame *f;
+        char notice[SETUP_NOTICE_MAX];
+        int got = 0, r = setup_open(config, w->in.gpus, false, 0, &p, notice, err);
+        if (r < 0)
+                return r;
+        if (notice[0])
+                strbuf_putf(w->notices, "%s\n", notice);
+        while (r == 0 && (got = pipeline_next(p, &f, err)) > 0) {
+                if (!w->in.facts.source[0])
+                        snprintf(w->in.facts.source, sizeof(w->in.facts.source), "%s",
+                                 f->provenance);
+                r = plot_add_frame(&w->plot, f);
+        }
+        if (r == 0 && got == 0)
+                setup_trouble(p, w->notices);
+        pipeline_close(p);
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_events(struct plotting *w, struct err *err)
+{
+        w->events = calloc(w->in.n_marks + 1, sizeof(*w->events));
+        if (!w->events)
+                return err_set(err, -ENOMEM, "out of memory");
+        for (size_t i = 0; i < w->in.n_marks; i++) {
+                const struct mark *m = &w->in.marks[i];
+                if (m->type == MARK_EVENT)
+                        w->events[w->n_events++] = (struct plot_event){m->wall_ns, m->name};
+        }
+        return 0;
+}
+
+static int draw(const struct config *config, struct plotting *w, enum plot_format format,
+                struct strbuf *out, struct err *err)
+{
+        bool session = w->in.session && as_recorded(config);
+        int r = session ? add_session(w, err) : add_pipeline(config, w, err);
+        if (r == 0)
+                r = add_host(w, err);
+        if (r == 0)
+                r = add_events(w, err);
+        if (r < 0)
+                return r;
+        const struct plot_around around = {&w->in.facts, w->in.phases, w->in.n_phases, w->events,
+                                           w->n_events};
+        return plot_draw(&w->plot, &around, format, out, err);
+}
+
+int draw_file(const struct config *config, const char *path, enum plot_format format,
+              struct strbuf *out, struct strbuf *notices, struct err *err)
+{
+        struct plotting *w = calloc(1, sizeof(*w));
+        if (!w)
+                return err_set(err, -ENOMEM, "out of memory");
+        w->notices = notices;
+        int r = prepare(config, path, w, err);
+        if (r == 0)
+                r = draw(config, w, format, out, err);
+        plot_finish(&w->plot);
+        input_finish(&w->in);
+        free(w->events);
+        free(w);
+        return r;
+}

@@ -1,0 +1,15 @@
+/* A recorded run as a chart, for `assay plot` and the library. */
+#pragma once
+
+#include "base/strbuf.h"
+#include "config/config.h"
+#include "present/chart/plot.h"
+
+/* The format that a file's name ends in. 0, or ERR_USAGE. */
+int draw_format(const char *path, enum plot_format *ret, struct err *err);
+/*
+ * Draws the run at path into out, as the options say (metrics, phase, last, level, size, title).
+ * What is worth telling is added to notices. 0, or a negative code with err.
+ */
+int draw_file(const struct config *config, const char *path, enum plot_format format,
+              struct strbuf *out, struct strbuf *notices, struct err *err);
