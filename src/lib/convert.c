@@ -138,12 +138,13 @@ static void close_phases(struct conversion *c, int64_t end_ns)
         }
 }
 
-static int begin_notebook(struct conversion *c, struct err *err UNUSED)
+static int begin_notebook(struct conversion *c, struct err *err)
 {
         /* What came from a notebook goes back as it was. */
         if (c->in.session)
                 session_each_fact(c->in.session, "file.", take_file, &c->files);
-        notebook_writer_init(&c->notebook, c->in.phases, c->in.n_phases);
+        if (notebook_writer_init(&c->notebook, c->in.phases, c->in.n_phases) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
         c->notebook.by_host = input_levels(&c->in) & NOTEBOOK_LEVELS;
         return 0;
 }
@@ -185,7 +186,8 @@ static void take_fact(void *arg, const char *key, const char *value)
 
 static int begin_session(struct conversion *c, struct err *err)
 {
-        int r = session_create(c->out, SESSION_START_FIRST, &c->session, err);
+        int64_t start = c->in.session ? session_start_ns(c->in.session) : SESSION_START_FIRST;
+        int r = session_create(c->out, start, &c->session, err);
         if (r < 0)
                 return r;
         if (c->in.session)

@@ -10,4 +10,5 @@ struct phase {
         char name[PHASE_NAME_MAX];
         int64_t begin_ns, end_ns; /* wall clock */
         bool open;                /* nobody ended it: the run did */
+        const char *data;         /* the keys it was marked with, JSON; borrowed, NULL for none */
 };

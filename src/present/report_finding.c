@@ -49,7 +49,8 @@ static void put_host(struct strbuf *out, const struct level_summary *l, const st
         case WAIT_IO:
         case WAIT_SOME:
         case WAIT_OTHER:
-                strbuf_putf(out, ", %.1f of %g cores busy", cores, l->cpus.v);
+                strbuf_putf(out, ", %.1f of %g core%s busy", cores, l->cpus.v,
+                            l->cpus.v == 1 ? "" : "s");
                 break;
         }
         if (h->no_io_wait)

@@ -29,7 +29,7 @@ void report_level_title(const struct summary *s, struct strbuf *out)
         char limit[FORMAT_MAX];
         strbuf_putf(out, "%s %s", level_name(s->level), s->level_name);
         if (value_there(l->cpus))
-                strbuf_putf(out, ": may use %g CPUs", l->cpus.v);
+                strbuf_putf(out, ": may use %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
         if (value_there(l->memory_limit)) {
                 format_with_unit(limit, sizeof(limit), METRIC_FB_USED, l->memory_limit);
                 strbuf_putf(out, " and %s of memory", limit);
@@ -82,8 +82,8 @@ void report_level_line(const struct summary *s, struct strbuf *out)
                 return;
         format_percent(cpu, sizeof(cpu), spread_mean(&l->cpu_share));
         format_with_unit(peak, sizeof(peak), METRIC_FB_USED, spread_max(&l->memory));
-        strbuf_putf(out, "%.1f of %g cores busy (%s), %s of memory at most", cores.v, l->cpus.v,
-                    cpu, peak);
+        strbuf_putf(out, "%.1f of %g core%s busy (%s), %s of memory at most", cores.v, l->cpus.v,
+                    l->cpus.v == 1 ? "" : "s", cpu, peak);
         if (value_there(share)) {
                 format_percent(percent, sizeof(percent), share);
                 strbuf_putf(out, " (%s of its limit)", percent);

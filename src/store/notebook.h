@@ -9,7 +9,9 @@
 #include "model/phase.h"
 #include "model/summary.h"
 #include "store/bundle.h"
+#include "store/cells.h"
 #include "store/mark.h"
+#include "store/notebook_columns.h"
 
 struct notebook;
 
@@ -44,23 +46,21 @@ int notebook_marks(struct notebook *nb, struct mark **ret, size_t *ret_n, struct
 
 struct notebook_writer {
         struct bundle files;
-        bool by_host;    /* rows are the host's ticks, not frames */
-        unsigned levels; /* that have rows */
-        size_t n_cores;
+        bool by_host;                            /* rows are the host's ticks, not frames */
+        unsigned levels;                         /* that have rows */
         struct value memory_limits[LEVEL_COUNT]; /* bytes */
         struct value cpus;
-        const struct phase *phases;
-        size_t n_phases;
-        size_t n_gpus;
-        uint32_t slots[256]; /* of the GPUs, by column */
+        struct cells cells;
+        struct notebook_layout layout;
+        struct value *row; /* one, while it is written */
         int64_t first_ns, last_ns;
         double gpu_gib;
         char gpu_name[ENTITY_TEXT_MAX];
         bool started;
 };
 
-/* The phases are borrowed until the end. */
-void notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n);
+/* The phases are borrowed until the end. 0 or -ENOMEM. */
+int notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n);
 /* A tick of the GPUs; of those that come with the host only their names are taken. */
 int notebook_writer_add(struct notebook_writer *w, const struct frame *f);
 /* A tick of the host, with its GPUs. by_host must be set before anything is added. */

@@ -8,133 +8,71 @@
 
 #define GIB 1073741824.0
 
-static const struct {
-        const char *name;
-        enum metric metric;
-        double scale;
-} groups[] = {{"util", METRIC_GPU_UTIL, 100},
-              {"band", METRIC_MEM_COPY_UTIL, 100},
-              {"mem", METRIC_FB_USED, 1 / GIB}};
-
-/* Figures of the host that this file has columns for; sessions without them leave these empty. */
-static const struct {
-        const char *name;
-        enum figure figure; /* FIGURE_NONE: of the machine's cores */
-        double scale;
-} host_columns[] = {{"memory", FIGURE_MEMORY, 1 / GIB},
-                    {"io_read_count", FIGURE_READ_COUNT, 1},
-                    {"io_write_count", FIGURE_WRITE_COUNT, 1},
-                    {"io_read", FIGURE_READ, 1},
-                    {"io_write", FIGURE_WRITE, 1},
-                    {"cpu_util_avg", FIGURE_CPU_SHARE, 100},
-                    {"cpu_util_min", FIGURE_NONE, 100},
-                    {"cpu_util_max", FIGURE_NONE, 100}};
-
-void notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n)
+int notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n)
 {
-        *w = (struct notebook_writer){.phases = phases, .n_phases = n};
+        *w = (struct notebook_writer){0};
+        return cells_init(&w->cells, phases, n);
 }
 
 void notebook_writer_finish(struct notebook_writer *w)
 {
         bundle_finish(&w->files);
+        cells_finish(&w->cells);
+        free(w->row);
 }
 
 static void put_columns(const struct notebook_writer *w, struct strbuf *out, const char *gap)
 {
-        static const char *const kinds[] = {"avg", "min", "max"};
         strbuf_puts(out, "time");
-        for (size_t i = 0; i < ARRAY_LEN(host_columns); i++)
-                strbuf_putf(out, "%s%s", gap, host_columns[i].name);
-        for (size_t i = 0; i < w->n_cores; i++)
-                strbuf_putf(out, "%scpu_util_%zu", gap, i);
-        for (size_t g = 0; w->n_gpus > 0 && g < ARRAY_LEN(groups); g++) {
-                for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
-                        strbuf_putf(out, "%sgpu_%s_%s", gap, groups[g].name, kinds[k]);
-        }
-        for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
-                for (size_t i = 0; i < w->n_gpus; i++)
-                        strbuf_putf(out, "%sgpu_%s_%zu", gap, groups[g].name, i);
+        for (size_t i = 0; i < notebook_columns(&w->layout); i++) {
+                char name[NOTEBOOK_NAME_MAX];
+                notebook_column_name(&w->layout, i, name);
+                strbuf_putf(out, "%s%s", gap, name);
         }
         strbuf_putf(out, "%scell_index", gap);
 }
 
-/* The columns are those of the first tick's GPUs. */
-static bool start(struct notebook_writer *w, const struct frame *f)
+/* The columns are those of the first tick. */
+static bool start(struct notebook_writer *w, int64_t wall_ns)
 {
-        struct strbuf *out = bundle_add(&w->files, "perf_system.csv");
+        w->row = calloc(notebook_columns(&w->layout) + 1, sizeof(*w->row));
+        w->first_ns = wall_ns;
+        w->started = w->row != NULL;
+        return w->started;
+}
+
+/* The file of a level; NULL when memory is short. */
+static struct strbuf *file_of(struct notebook_writer *w, enum level level)
+{
+        char name[32];
+        snprintf(name, sizeof(name), "perf_%s.csv", level_name(level));
+        struct strbuf *out = bundle_find(&w->files, name);
+        if (out)
+                return out;
+        out = bundle_add(&w->files, name);
         if (!out)
-                return false;
-        w->n_gpus = MIN(f->n, ARRAY_LEN(w->slots));
-        for (size_t i = 0; i < w->n_gpus; i++)
-                w->slots[i] = f->rows[i].sample.who->slot;
-        w->first_ns = f->wall_ns;
-        w->levels = LEVEL_BIT((unsigned)LEVEL_SYSTEM);
-        w->started = true;
+                return NULL;
         put_columns(w, out, ",");
         strbuf_putc(out, '\n');
-        return true;
+        w->levels |= LEVEL_BIT(level);
+        return out;
 }
 
-static const struct row *row_of(const struct notebook_writer *w, const struct frame *f, size_t i)
+static int put_row(struct notebook_writer *w, struct strbuf *out, int64_t wall_ns)
 {
-        for (size_t k = 0; k < f->n; k++) {
-                if (f->rows[k].sample.who->slot == w->slots[i])
-                        return &f->rows[k];
+        long cell = cells_at(&w->cells, wall_ns);
+        strbuf_putf(out, "%.6f", clock_to_seconds(wall_ns - w->first_ns));
+        for (size_t i = 0; i < notebook_columns(&w->layout); i++) {
+                strbuf_putc(out, ',');
+                if (value_there(w->row[i]))
+                        strbuf_putf(out, "%.10g", w->row[i].v);
         }
-        return NULL;
-}
-
-static void put_value(struct strbuf *out, struct value v, double scale)
-{
-        strbuf_putc(out, ',');
-        if (value_there(v))
-                strbuf_putf(out, "%.10g", v.v * scale);
-}
-
-static struct value metric_of(const struct row *row, enum metric metric)
-{
-        return row ? row->sample.m[metric] : value_missing(STATE_NONE);
-}
-
-static void put_summary(struct strbuf *out, struct spread *s, double scale)
-{
-        put_value(out, spread_mean(s), scale);
-        put_value(out, spread_min(s), scale);
-        put_value(out, spread_max(s), scale);
-        spread_finish(s);
-}
-
-static void put_group(struct strbuf *out, const struct notebook_writer *w, const struct frame *f,
-                      size_t g)
-{
-        struct spread s = {0};
-        for (size_t i = 0; i < w->n_gpus; i++) {
-                struct value v = metric_of(row_of(w, f, i), groups[g].metric);
-                if (value_there(v))
-                        spread_add(&s, v.v);
-        }
-        put_summary(out, &s, groups[g].scale);
-}
-
-/* The innermost phase at a moment is the cell; -1 for none. */
-static int cell_at(const struct notebook_writer *w, int64_t wall_ns)
-{
-        int found = -1;
-        for (size_t i = 0; i < w->n_phases && w->phases[i].begin_ns <= wall_ns; i++) {
-                if (w->phases[i].end_ns >= wall_ns)
-                        found = (int)i;
-        }
-        return found;
-}
-
-static void put_cell_index(struct strbuf *out, const struct notebook_writer *w, int64_t wall_ns)
-{
-        int cell = cell_at(w, wall_ns);
         strbuf_putc(out, ',');
         if (cell >= 0)
-                strbuf_putf(out, "%d", cell);
+                strbuf_putf(out, "%ld", cell);
         strbuf_putc(out, '\n');
+        w->last_ns = wall_ns;
+        return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
 }
 
 static void name_gpus(struct notebook_writer *w, const struct frame *f)
@@ -152,102 +90,39 @@ int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
         name_gpus(w, f);
         if (w->by_host)
                 return 0;
-        if (!w->started && !start(w, f))
+        if (!w->started) {
+                notebook_layout_of_frame(&w->layout, f);
+                if (!start(w, f->wall_ns))
+                        return -ENOMEM;
+        }
+        struct strbuf *out = file_of(w, LEVEL_SYSTEM);
+        if (!out)
                 return -ENOMEM;
-        struct strbuf *out = bundle_find(&w->files, "perf_system.csv");
-        strbuf_putf(out, "%.6f", clock_to_seconds(f->wall_ns - w->first_ns));
-        for (size_t i = 0; i < ARRAY_LEN(host_columns); i++)
-                strbuf_putc(out, ',');
-        for (size_t g = 0; w->n_gpus > 0 && g < ARRAY_LEN(groups); g++)
-                put_group(out, w, f, g);
-        for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
-                for (size_t i = 0; i < w->n_gpus; i++)
-                        put_value(out, metric_of(row_of(w, f, i), groups[g].metric),
-                                  groups[g].scale);
-        }
-        put_cell_index(out, w, f->wall_ns);
-        w->last_ns = f->wall_ns;
-        return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
-}
-
-/* ---- the host's rows ---- */
-
-static struct value gpu_value(const struct level_state *l, size_t gpu, size_t g)
-{
-        const struct value v[] = {l->gpus[gpu].util, l->gpus[gpu].band, l->gpus[gpu].memory};
-        return v[g];
-}
-
-/* Single cores are known for the whole machine only. */
-static void put_host_figures(struct strbuf *out, const struct notebook_writer *w,
-                             const struct host *h, enum level level)
-{
-        const struct value none = value_missing(STATE_NONE);
-        const struct value ends[] = {h->system[SYSTEM_CPU_MIN], h->system[SYSTEM_CPU_MAX]};
-        bool system = level == LEVEL_SYSTEM;
-        size_t end = 0;
-        for (size_t i = 0; i < ARRAY_LEN(host_columns); i++) {
-                enum figure figure = host_columns[i].figure;
-                struct value v = figure != FIGURE_NONE ? h->levels[level].f[figure]
-                                 : system              ? ends[end++]
-                                                       : none;
-                put_value(out, v, host_columns[i].scale);
-        }
-        for (size_t i = 0; i < w->n_cores; i++)
-                put_value(out, system && i < h->n_cores ? h->cores[i].util : none, 100);
-}
-
-static void put_host_gpus(struct strbuf *out, const struct notebook_writer *w,
-                          const struct level_state *l)
-{
-        for (size_t g = 0; w->n_gpus > 0 && g < ARRAY_LEN(groups); g++) {
-                struct spread s = {0};
-                for (size_t i = 0; i < w->n_gpus; i++) {
-                        struct value v = gpu_value(l, i, g);
-                        if (value_there(v))
-                                spread_add(&s, v.v);
-                }
-                put_summary(out, &s, groups[g].scale);
-        }
-        for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
-                for (size_t i = 0; i < w->n_gpus; i++)
-                        put_value(out, gpu_value(l, i, g), groups[g].scale);
-        }
+        notebook_frame_row(&w->layout, f, w->row);
+        return put_row(w, out, f->wall_ns);
 }
 
 static int add_level(struct notebook_writer *w, const struct host *h, enum level level)
 {
-        char name[32];
         const struct level_state *l = &h->levels[level];
-        snprintf(name, sizeof(name), "perf_%s.csv", level_name(level));
-        struct strbuf *out = bundle_find(&w->files, name);
-        if (!out) {
-                out = bundle_add(&w->files, name);
-                if (!out)
-                        return -ENOMEM;
-                put_columns(w, out, ",");
-                strbuf_putc(out, '\n');
-        }
-        strbuf_putf(out, "%.6f", clock_to_seconds(h->wall_ns - w->first_ns));
-        put_host_figures(out, w, h, level);
-        put_host_gpus(out, w, l);
-        put_cell_index(out, w, h->wall_ns);
-        w->levels |= LEVEL_BIT(level);
+        struct strbuf *out = file_of(w, level);
+        if (!out)
+                return -ENOMEM;
         if (value_there(l->f[FIGURE_MEMORY_LIMIT]))
                 w->memory_limits[level] = l->f[FIGURE_MEMORY_LIMIT];
         if (level == LEVEL_PROCESS)
                 w->cpus = l->f[FIGURE_CPUS];
-        return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
+        notebook_host_row(&w->layout, h, level, w->row);
+        return put_row(w, out, h->wall_ns);
 }
 
 int notebook_writer_add_host(struct notebook_writer *w, const struct host *h)
 {
         int r = 0;
         if (!w->started) {
-                w->n_cores = h->n_cores;
-                w->n_gpus = h->n_gpus;
-                w->first_ns = h->wall_ns;
-                w->started = true;
+                notebook_layout_of_host(&w->layout, h);
+                if (!start(w, h->wall_ns))
+                        return -ENOMEM;
         }
         for (enum level l = 0; r == 0 && l < LEVEL_COUNT; l++) {
                 if (h->levels[l].present && (NOTEBOOK_LEVELS & LEVEL_BIT(l)))
@@ -263,10 +138,11 @@ static void put_cells(const struct notebook_writer *w, struct strbuf *out)
 {
         strbuf_puts(out, "cell_index,raw_cell,start_time,end_time,duration,wallclock_start_time,"
                          "wallclock_end_time\n");
-        for (size_t i = 0; i < w->n_phases; i++) {
-                const struct phase *p = &w->phases[i];
-                strbuf_putf(out, "%zu,", i);
-                csvtext_put(out, p->name);
+        for (size_t i = 0; i < w->cells.n; i++) {
+                const struct cell_of *c = &w->cells.list[i];
+                const struct phase *p = c->phase;
+                strbuf_putf(out, "%ld,", c->index);
+                csvtext_put(out, c->raw ? c->raw : p->name);
                 strbuf_putf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f\n",
                             clock_to_seconds(p->begin_ns - w->first_ns),
                             clock_to_seconds(p->end_ns - w->first_ns),
@@ -316,12 +192,12 @@ static json_t *monitor_of(const struct notebook_writer *w, const struct run_fact
         json_object_set_new(
             m, "num_system_cpus",
             number_or_null(value_there(facts->system_cpus) ? facts->system_cpus : facts->cpus));
-        json_object_set_new(m, "num_gpus", json_integer((json_int_t)w->n_gpus));
+        json_object_set_new(m, "num_gpus", json_integer((json_int_t)w->layout.n_gpus));
         json_object_set_new(m, "gpu_memory", json_real(w->gpu_gib));
         json_object_set_new(m, "gpu_name", json_string(w->gpu_name));
         json_object_set_new(m, "memory_limits", limits_of(w));
         json_t *handles = json_array();
-        for (size_t i = 0; i < w->n_cores; i++)
+        for (size_t i = 0; i < w->layout.n_cores; i++)
                 json_array_append_new(handles, json_integer((json_int_t)i));
         json_object_set_new(m, "cpu_handles", handles);
         json_object_set_new(m, "pid", whole_or_null(facts->pid));

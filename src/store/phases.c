@@ -11,6 +11,8 @@ static void close_last(struct phase *list, size_t n, const struct mark *m)
                 if (list[i].open && strcmp(list[i].name, m->name) == 0) {
                         list[i].open = false;
                         list[i].end_ns = m->wall_ns;
+                        if (!list[i].data)
+                                list[i].data = m->data;
                         return;
                 }
         }
@@ -41,6 +43,7 @@ int phases_from_marks(const struct mark *marks, size_t n, int64_t run_end_ns, st
                 struct phase *p = &list[count++];
                 snprintf(p->name, sizeof(p->name), "%s", m->name);
                 p->open = m->type == MARK_BEGIN;
+                p->data = m->data;
                 p->begin_ns = m->wall_ns - (p->open ? 0 : clock_from_seconds(m->seconds));
                 p->end_ns = p->open ? MAX(run_end_ns, m->wall_ns) : m->wall_ns;
         }

@@ -97,6 +97,15 @@ static int open_cursor(struct session_reader *r)
         return code == 0 ? load_gpus(r, c) : code;
 }
 
+static void put_value(struct host_cursor *c, const struct host_row *row, size_t place)
+{
+        cell v = block_decode(&row->coded, (const uint8_t *)c->bytes.s + row->at, place);
+        *host_value(&c->host, row->series, row->item) =
+            cell_there(v) ? value_ok((double)v * row->scale.step / row->scale.scale)
+                          : value_missing(MIN(cell_state(v), STATE_COUNT - 1));
+}
+
+/* Most rows are one value all through the block: they are put into the host here and now. */
 static int take_row(struct host_cursor *c, sqlite3_stmt *h)
 {
         int64_t item = sqlite3_column_int64(h, 0), id = sqlite3_column_int64(h, 1);
@@ -114,6 +123,10 @@ static int take_row(struct host_cursor *c, sqlite3_stmt *h)
                 return 0;
         /* A blob is as long as its block: what a file has beyond that is nothing. */
         row->coded.len = MIN(row->coded.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
+        if (!row->coded.has_base || row->coded.width == 0) {
+                put_value(c, row, 0);
+                return 0;
+        }
         if (blob)
                 strbuf_put(&c->bytes, (const char *)blob, row->coded.len);
         c->n_rows++;
@@ -129,6 +142,8 @@ static int load_block(struct session_reader *r, int64_t block)
         int got, code = 0;
         c->n_rows = 0;
         c->loaded = block;
+        c->host = (struct host){.n_gpus = c->n_gpus};
+        memcpy(c->host.gpus, c->gpus, sizeof(c->gpus));
         strbuf_clear(&c->bytes);
         db_bind_int(&q, block);
         while (code == 0 && (got = db_step(&q)) > 0)
@@ -177,21 +192,13 @@ static void fill_host(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
 {
         struct host_cursor *c = r->host;
         int64_t cores = sqlite3_column_int64(h, 4);
-        c->host = (struct host){.tick = (uint64_t)tick,
-                                .interval_ns = sqlite3_column_int64(h, 3) % 86400000 * NS_PER_MS,
-                                .n_cores = (size_t)MIN(MAX(cores, 0), HOST_CORES_MAX),
-                                .n_gpus = c->n_gpus};
+        c->host.tick = (uint64_t)tick;
+        c->host.interval_ns = sqlite3_column_int64(h, 3) % 86400000 * NS_PER_MS;
+        c->host.n_cores = (size_t)MIN(MAX(cores, 0), HOST_CORES_MAX);
         session_moment(r, h, 1, &c->host.wall_ns, &c->host.mono_ns);
-        memcpy(c->host.gpus, c->gpus, sizeof(c->gpus));
         fill_levels(c, &c->host);
-        for (size_t i = 0; i < c->n_rows; i++) {
-                const struct host_row *row = &c->rows[i];
-                cell v = block_decode(&row->coded, (const uint8_t *)c->bytes.s + row->at,
-                                      (size_t)(tick % BLOCK_TICKS));
-                *host_value(&c->host, row->series, row->item) =
-                    cell_there(v) ? value_ok((double)v * row->scale.step / row->scale.scale)
-                                  : value_missing(MIN(cell_state(v), STATE_COUNT - 1));
-        }
+        for (size_t i = 0; i < c->n_rows; i++)
+                put_value(c, &c->rows[i], (size_t)(tick % BLOCK_TICKS));
 }
 
 int session_next_host(struct session_reader *r, const struct host **ret, struct err *err)

@@ -35,6 +35,30 @@ def cpu(program, *args):
     return time.monotonic() - started, used, memory
 
 
+# A job with something in all figures: a core busy now and then, files written and read, processes that come and go.
+JOB = """import os, subprocess, sys, tempfile, time
+end = time.time() + float(sys.argv[1])
+while time.time() < end:
+    busy = time.time() + 0.03
+    while time.time() < busy: pass
+    with tempfile.TemporaryFile() as f: f.write(os.urandom(1 << 16)); f.flush(); f.seek(0); f.read()
+    if int(time.time() * 10) % 20 == 0: subprocess.run(["true"])
+    time.sleep(0.1)
+"""
+
+
+def with_host(program, folder, seconds):
+    """The same eight GPUs beside a real job at 10 Hz; gives bytes, values of the GPUs and of the host, and the recorder's CPU."""
+    path = folder / "host.assay"
+    _, used, _ = cpu(program, "run", "-q", "--speed", "1", "--interval", "0.1", "--source", folder / "tour.csv", "-o", path, "--",
+                     sys.executable, "-c", JOB, seconds)
+    with sqlite3.connect(path) as db:
+        gpus = db.execute("select count(*) from samples where value is not null").fetchone()[0]
+        host = db.execute("select count(*) from host_cell where stored is not null").fetchone()[0]
+        job = sum(float(db.execute("select value from manifest where key = ?", (k,)).fetchone()[0]) for k in ("cpu_user_s", "cpu_system_s"))
+    return path.stat().st_size, gpus, host, (used - job) / seconds
+
+
 def main():
     program = pathlib.Path(sys.argv[1]) / "assay"
     with tempfile.TemporaryDirectory() as folder:
@@ -55,6 +79,11 @@ def main():
         _, live, _ = cpu(program, "record", "-q", "--speed", "1", "--duration", seconds, "--source", folder / "tour.csv", "-o", folder / "live.assay")
         _, idle, _ = cpu(program, "export", "timestamp", "--speed", "1", "--count", seconds * 10, "--source", folder / "tour.csv")
         print(f"recording live: {100 * (live - idle) / seconds:.2f} % of a core beyond sampling (at most 1)")
+
+        seconds = 117
+        size, gpus, host, share = with_host(program, folder, seconds)
+        print(f"the same with the host at 10 Hz: {size / (gpus + host):.2f} bytes a value ({gpus} + {host} values, {size} bytes; at most 2), "
+              f"{100 * share:.1f} % of a core in all")
 
         capture(folder / "day.csv", 86400, 1)
         wall, used, _ = cpu(program, "record", "-q", "--source", folder / "day.csv", "-o", folder / "day.assay")
