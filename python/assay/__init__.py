@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._lib import library_version
+from ._lib import lib_version
 from .errors import E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayError
 from .hwmonitor import HWFiles, HWMonitor, ResourceSummary, build_resource_summary, probe_jax_peak_memory_mb
 from .monitor import Monitor
@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AssayError", "Cell", "Counts", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "HWFiles", "HWMonitor",
     "LEVELS", "Monitor", "Recording", "ResourceSummary", "RunLog", "Session", "build_resource_summary",
-    "library_version", "open_session", "probe_jax_peak_memory_mb",
+    "lib_version", "open_session", "probe_jax_peak_memory_mb",
 ]
 
 

@@ -205,6 +205,6 @@ class Options:
         self._handle = None
 
 
-def library_version() -> str:
+def lib_version() -> str:
     """The version of the library that is loaded."""
     return decode(lib().assay_version()) or ""

@@ -13,7 +13,7 @@ from .conftest import BUILD, PACKAGE, ROOT
 def test_one_version():
     meson = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text()).group(1)
     assert assay.__version__ == meson
-    assert assay.library_version() == meson
+    assert assay.lib_version() == meson
 
 
 def test_everything_that_is_used_is_declared():
@@ -32,13 +32,13 @@ def test_everything_that_is_used_is_declared():
     (str(PACKAGE / "pyproject.toml"), "cannot load"),
 ])
 def test_a_wrong_library(python, name, says):
-    done = python("import assay\ntry: assay.library_version()\nexcept assay.AssayError as e: print(e, '|', e.hint)", ASSAY_LIB=name)
+    done = python("import assay\ntry: assay.lib_version()\nexcept assay.AssayError as e: print(e, '|', e.hint)", ASSAY_LIB=name)
     assert says in done.stdout and "| set ASSAY_LIB" in done.stdout
 
 
 def test_a_library_that_is_too_old(python):
     """Any library without our functions stands for one."""
-    done = python("import assay\ntry: assay.library_version()\nexcept assay.AssayError as e: print(e)", ASSAY_LIB="libm.so.6")
+    done = python("import assay\ntry: assay.lib_version()\nexcept assay.AssayError as e: print(e)", ASSAY_LIB="libm.so.6")
     assert "has no assay_version" in done.stdout and "one release" in done.stdout
 
 
@@ -70,7 +70,7 @@ def test_where_it_is_found(python, tmp_path, place):
         path = str(program.parent)
     target.mkdir(parents=True, exist_ok=True)
     shutil.copy(BUILD / "libassay.so.0", target / "libassay.so.0")
-    done = python("import assay; assay.library_version(); print(assay._lib.lib()._found._name)", ASSAY_LIB="", PATH=path,
+    done = python("import assay; assay.lib_version(); print(assay._lib.lib()._found._name)", ASSAY_LIB="", PATH=path,
                   PYTHONPATH=str(package.parent))
     assert done.stdout.strip() == str(target / "libassay.so.0"), done.stderr
 
@@ -81,7 +81,7 @@ def test_pip(tmp_path):
     target = tmp_path / "site"
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target", target,
                     shutil.copytree(PACKAGE, tmp_path / "source")], check=True)
-    done = subprocess.run([sys.executable, "-c", "import assay; print(assay.__file__, assay.library_version())"], cwd=tmp_path,
+    done = subprocess.run([sys.executable, "-c", "import assay; print(assay.__file__, assay.lib_version())"], cwd=tmp_path,
                           env={"PYTHONPATH": str(target), "ASSAY_LIB": str(BUILD / "libassay.so.0"), "PATH": "/usr/bin:/bin"},
                           capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(target / "assay/__init__.py"), assay.__version__]
@@ -95,7 +95,7 @@ def test_meson_install(tmp_path):
     subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", tmp_path / "root"], check=True,
                    capture_output=True)
     package = next((tmp_path / "root").rglob("assay/__init__.py")).parent
-    done = subprocess.run([sys.executable, "-c", "import assay; print(assay.library_version()); print(assay._lib.lib()._found._name)"],
+    done = subprocess.run([sys.executable, "-c", "import assay; print(assay.lib_version()); print(assay._lib.lib()._found._name)"],
                           env={"PYTHONPATH": str(package.parent), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
     version, name = done.stdout.split()
     assert version == assay.__version__ and name.startswith(str(tmp_path / "root"))
