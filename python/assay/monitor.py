@@ -9,7 +9,7 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from . import _lib
 from ._lib import Options, call, json_of, lib
@@ -64,8 +64,8 @@ def _release(handle: int, folder: Optional[_Folder], owner: int) -> None:
         folder.remove()
 
 
-# The monitors that run, the newest last: a RunLog made without a session writes to it.
-_running: "weakref.WeakSet[Monitor]" = weakref.WeakSet()
+# The monitors that run, the newest last. As with threads, nobody needs to hold on to one that runs.
+_running: "List[Monitor]" = []
 
 
 class Monitor(Recording):
@@ -85,7 +85,6 @@ class Monitor(Recording):
         self._handle: Optional[int] = None
         self._release: Optional[weakref.finalize] = None
         self._owner = os.getpid()
-        self._started = 0.0
         with Options(self._options):
             pass  # What is wrong is told here, not when it starts.
 
@@ -106,23 +105,26 @@ class Monitor(Recording):
         except BaseException:
             self.close()
             raise
-        self._started = time.time()
-        _running.add(self)
+        _running.append(self)
         return self
 
     def stop(self) -> None:
         """Ends sampling and completes the session. What was measured stays readable."""
         if self._handle is None:
             return
-        _running.discard(self)
+        self._forget()
         call(lib().assay_monitor_stop, self._check())
 
     def close(self) -> None:
         """Stops, and gives up what was not saved."""
-        _running.discard(self)
+        self._forget()
         if self._release:
             self._release()
         self._release = self._handle = None
+
+    def _forget(self) -> None:
+        if self in _running:
+            _running.remove(self)
 
     @property
     def running(self) -> bool:
@@ -206,4 +208,4 @@ def _take(frame: ctypes.c_void_p) -> Dict[str, Any]:
 def running_session() -> Optional[str]:
     """The session of the monitor that was started last and runs in this process."""
     running = [m for m in _running if m.running]
-    return str(max(running, key=lambda m: m._started).path) if running else None
+    return str(running[-1].path) if running else None

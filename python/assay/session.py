@@ -80,6 +80,15 @@ def _rows(columns: Dict[str, Column]) -> List[Dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
+def _last(columns: Dict[str, Column]) -> List[Dict[str, Any]]:
+    """The rows of the last moment."""
+    times = columns.get("time", [])
+    first = len(times)
+    while first > 0 and times[first - 1] == times[-1]:
+        first -= 1
+    return _rows({name: column[first:] for name, column in columns.items()})
+
+
 def _cell(place: int, row: Dict[str, Any]) -> Cell:
     data = row["data"]
     return Cell(int(data.get("cell_index", place)), data.get("raw_cell", row["name"]), row["start_time"],
@@ -213,16 +222,14 @@ class Session(Recording):
 
     def latest(self) -> Optional[Dict[str, Any]]:
         """The last moment of the run: time, gpus, levels."""
-        gpus = _rows(self.columns("gpus"))
-        last = max((row["time"] for row in gpus), default=None)
-        levels = {}
-        for level in LEVELS:
-            rows = self.columns(level)
-            if rows and len(rows["time"]):
-                levels[level] = {name: column[-1] for name, column in rows.items()}
-        if last is None and not levels:
+        gpus = _last(self.columns("gpus"))
+        levels = {level: _last(self.columns(level)) for level in self._described["levels"]}
+        known = {level: rows[0] for level, rows in levels.items() if rows}
+        if not gpus and not known:
             return None
-        return {"time": last, "gpus": [row for row in gpus if row["time"] == last], "levels": levels}
+        start = self._described["start"] or 0.0
+        return {"time": max([row["time"] for row in gpus] + [start + row["time"] for row in known.values()]),
+                "gpus": gpus, "levels": known}
 
     def start(self) -> None:
         raise AssayError(E_STOPPED, f"'{self.path}' is a recording, which cannot be started",

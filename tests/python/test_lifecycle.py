@@ -122,6 +122,14 @@ def test_sweeping_spares_the_living(scratch):
         assert folder.exists() and one.running
 
 
+def test_nobody_holds_it(scratch):
+    """As a thread does, a monitor runs on when its maker let go of it."""
+    done = run("import assay, gc, time\nassay.Monitor(interval=0.1).start()\ngc.collect()\n"
+               "print(len(assay.monitor._running), assay.monitor._running[0].running)")
+    assert done.stdout == "1 True\n", done.stderr
+    assert not list(scratch.iterdir())
+
+
 def test_kill(scratch, tmp_path):
     """A session of one's own survives SIGKILL."""
     path = tmp_path / "run.assay"
