@@ -39,6 +39,9 @@ struct description {
 void describe_add_gpu(struct description *d, const struct entity *e, struct value memory);
 void describe_write(const struct description *d, struct strbuf *out);
 
+/* A recorded run. 0, or a negative code with err. */
+int describe_file(const char *path, struct strbuf *out, struct err *err);
+
 struct core;
-/* 0 or -ENOMEM. */
+/* One that is going on. 0 or -ENOMEM. */
 int describe_core(struct core *c, struct strbuf *out);

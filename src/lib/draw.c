@@ -82,12 +82,6 @@ static int choose_level(const struct config *config, struct input *in, enum leve
                                    : "this file tells nothing of the host; leave --level out");
 }
 
-/* The newest tick of a session that may still grow; else the end of the run. */
-static int64_t newest_ns(const struct input *in)
-{
-        return in->session ? session_last_ns(in->session) : in->facts.stop_ns;
-}
-
 /*
  * With --phase only those are drawn, from the first one's beginning to the last one's end; with
  * --last what is newest.
@@ -98,9 +92,10 @@ static int choose_time(const struct config *config, struct plotting *w, struct p
         const char *range = config_text(config, OPT_PHASE);
         o->from_ns = INT64_MIN;
         o->to_ns = INT64_MAX;
-        if (config_number(config, OPT_LAST) > 0 && newest_ns(&w->in) != 0)
-                o->from_ns =
-                    newest_ns(&w->in) - clock_from_seconds(config_number(config, OPT_LAST));
+        double last = config_number(config, OPT_LAST);
+        int64_t newest = input_last_ns(&w->in);
+        if (last > 0 && newest != 0)
+                o->from_ns = newest - clock_from_seconds(last);
         if (!range)
                 return 0;
         int n = phases_choose(w->in.phases, w->in.n_phases, range, err);

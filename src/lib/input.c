@@ -61,6 +61,35 @@ int input_open(struct input *in, const char *path, struct err *err)
         return r;
 }
 
+/* A monitor that found no GPU leaves an empty file, which is none. */
+static bool has_something(const char *path)
+{
+        struct stat st;
+        return path && stat(path, &st) == 0 && st.st_size > 0;
+}
+
+int input_open_files(struct input *in, const char *gpu_csv, const char *cpu_csv,
+                     const char *dmon_csv, struct err *err)
+{
+        int r = 0;
+        *in = (struct input){.path = gpu_csv ? gpu_csv : ""};
+        facts_init(&in->facts, in->path);
+        if (has_something(gpu_csv))
+                snprintf(in->gpus, sizeof(in->gpus), "%s", gpu_csv);
+        else if (has_something(dmon_csv))
+                snprintf(in->gpus, sizeof(in->gpus), "%s", dmon_csv);
+        if (has_something(cpu_csv))
+                r = hwmon_cpu_open_file(cpu_csv, &in->cpu, err);
+        if (r == 0 && has_something(dmon_csv))
+                r = hwmon_dmon_facts(&in->facts, dmon_csv, err);
+        return r;
+}
+
+int64_t input_last_ns(struct input *in)
+{
+        return in->session ? session_last_ns(in->session) : in->facts.stop_ns;
+}
+
 void input_finish(struct input *in)
 {
         facts_finish(&in->facts);

@@ -148,8 +148,10 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        code = r->in.session && as_recorded(config) ? add_session(r, err)
-                                                    : add_pipeline(config, r, err);
+        if (r->in.session && as_recorded(config))
+                code = add_session(r, err);
+        else if (r->in.gpus[0])
+                code = add_pipeline(config, r, err);
         if (code == 0)
                 code = add_hosts(config, r, err);
         if (code < 0)

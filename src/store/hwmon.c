@@ -148,14 +148,18 @@ static void take_cpu(void *arg, const struct line *line)
 int hwmon_cpu_open(const char *folder, struct hwmon_cpu **ret, struct err *err)
 {
         char path[4096];
+        bool there = exists(folder, "cpu_metrics.csv", path, sizeof(path));
+        return hwmon_cpu_open_file(there ? path : NULL, ret, err);
+}
+
+int hwmon_cpu_open_file(const char *path, struct hwmon_cpu **ret, struct err *err)
+{
         struct hwmon_cpu *c = calloc(1, sizeof(*c));
         if (!c)
                 return err_set(err, -ENOMEM, "out of memory");
         c->usr = 1;
         c->idle = 2;
-        int r = 0;
-        if (exists(folder, "cpu_metrics.csv", path, sizeof(path)))
-                r = each_line(path, take_cpu, c, err);
+        int r = path ? each_line(path, take_cpu, c, err) : 0;
         if (r < 0) {
                 hwmon_cpu_close(c);
                 return r;
@@ -220,8 +224,12 @@ static void take_dmon(void *arg, const struct line *line)
 int hwmon_facts(struct run_facts *f, const char *folder, struct err *err)
 {
         char path[4096];
+        return exists(folder, "hw_dmon.csv", path, sizeof(path)) ? hwmon_dmon_facts(f, path, err)
+                                                                 : 0;
+}
+
+int hwmon_dmon_facts(struct run_facts *f, const char *path, struct err *err)
+{
         struct dmon_state dmon = {.f = f, .mem = -1};
-        return exists(folder, "hw_dmon.csv", path, sizeof(path))
-                   ? each_line(path, take_dmon, &dmon, err)
-                   : 0;
+        return each_line(path, take_dmon, &dmon, err);
 }
