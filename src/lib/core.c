@@ -56,7 +56,8 @@ static void on_host(void *arg, const struct host *h)
         pthread_mutex_lock(&c->lock);
         struct around *old = c->around;
         c->around = around_ref(around);
-        bool alone = !c->pipeline || c->gpus_over;
+        /* A source that ends because we stop leaves the last frame with its GPUs. */
+        bool alone = !c->pipeline || (c->gpus_over && !c->ending);
         pthread_cond_broadcast(&c->news);
         pthread_mutex_unlock(&c->lock);
         around_unref(old);
@@ -289,6 +290,7 @@ int core_stop(struct core *c, struct err *err)
         pthread_mutex_lock(&c->lock);
         struct recorder *recorder = c->recorder;
         c->recorder = NULL;
+        c->ending = true;
         if (recorder)
                 recorder_counts(recorder, &c->counts);
         pthread_mutex_unlock(&c->lock);

@@ -40,6 +40,7 @@ struct core {
         uint64_t first, last; /* ticks kept: from first + 1 to last */
         bool running;
         bool gpus_over;    /* the GPU source has ended; the host goes on */
+        bool ending;       /* stop was asked for */
         struct err source; /* why it ended; code 0 when it did not fail */
         struct session_counts counts;
         int64_t start_ns, stop_ns; /* wall clock; stop_ns is 0 while it runs */

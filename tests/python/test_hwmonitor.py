@@ -28,7 +28,7 @@ def test_files_and_summary(gpu, tmp_path):
     summary = assay.build_resource_summary(gpu_csv, cpu_csv, dmon_csv)
     told = summary.to_dict()
     assert told["power_watts_max"] == pytest.approx(691.6, abs=1)
-    assert told["gpu_util_max_pct"] > 50 and told["peak_vram_mb"] > 1000
+    assert told["gpu_util_max_pct"] > 50 and told["peak_vram_mb"] > 500
     assert 0 <= told["cpu_usr_mean_pct"] <= 100 and 0 <= told["cpu_idle_mean_pct"] <= 100
     assert summary.peak_vram_mb == told["peak_vram_mb"]
     assert "jax_peak_bytes_mb" not in told

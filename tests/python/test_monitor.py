@@ -100,7 +100,7 @@ def test_data(measured):
     monitor, path = measured
     live, later = monitor.data("process"), assay.open_session(path).data("process")
     pandas.testing.assert_frame_equal(live, later)
-    assert live["memory"].dtype == float and live["cpu_util_max"].max() > 5
+    assert live["memory"].dtype == float and live["cpu_util_avg"].max() > 5
     live["memory"] *= 2  # it is the caller's
     system = monitor.data("system")
     assert {"cpu_util_0", "cpu_util_avg"} <= set(system.columns)
@@ -124,7 +124,7 @@ def test_reports(measured):
     monitor, path = measured
     assert "work" in monitor.report()
     told = json.loads(assay.open_session(path).report("json", phase="work"))
-    assert told["phases"][0]["phase"] == "work" or told["phases"][0]["name"] == "work"
+    assert [p["name"] for p in told["phases"]] == ["work"]
     assert monitor.report("html").lstrip().lower().startswith("<!doctype html")
 
 
