@@ -140,6 +140,9 @@ def _judge(recording: Recording, level: str, cells: Sequence[Cell]) -> Tuple[Lis
 
 def report(recording: Recording, cells: Sequence[Cell], level: str) -> Optional[Report]:
     """The report of some cells; None when no sample was taken while they ran."""
+    # The session's times of the cells, so that a report is the same from a file.
+    recorded = {c.index: c for c in recording.cells()}
+    cells = [recorded.get(c.index, c) for c in cells]
     columns = recording.columns(level)
     origin = recording.describe()["start"]
     rows = _inside(cells, (origin + t for t in columns.get("time", [])))
