@@ -183,7 +183,9 @@ class Notebook:
             phase = _cells.phase_range(measured, chosen)
             if phase is None:
                 raise AssayError(E_USAGE, f"{_name(chosen)} ran while nothing was measured", "choose others")
-        return measured.plot(path, phase=phase, level=level, metrics=metrics, **options)
+        # The command line of a kernel tells nobody anything.
+        title = "notebook" if self.monitor else None
+        return measured.plot(path, phase=phase, level=level, metrics=metrics, title=title, **options)
 
     def export_data(self, path: str, level: str = "process") -> Path:
         """Writes a level's columns: .json, else CSV."""
