@@ -53,6 +53,7 @@ static void print_frame(const assay_frame *frame)
                     1 / 1048576.0, " MiB");
                 printf("\n");
         }
+        fflush(stdout);
 }
 
 int main(int argc, char **argv)

@@ -235,8 +235,9 @@ static void infinities_are_missing(void **state UNUSED)
 static void lanes(void **state UNUSED)
 {
         static const struct phase phases[] = {
-            {"epoch", 0, 500, false},  {"load", 0, 100, false},    {"step", 100, 400, false},
-            {"copy", 150, 200, false}, {"epoch", 500, 1000, true}, {"load", 500, 600, false},
+            {"epoch", 0, 500, false, NULL},   {"load", 0, 100, false, NULL},
+            {"step", 100, 400, false, NULL},  {"copy", 150, 200, false, NULL},
+            {"epoch", 500, 1000, true, NULL}, {"load", 500, 600, false, NULL},
         };
         static const uint8_t lane[] = {0, 1, 1, 2, 0, 1};
         struct band *bands = calloc(BANDS_MAX, sizeof(*bands));
@@ -277,10 +278,10 @@ static void narrow_bands_join(void **state UNUSED)
 static void bands_at_the_edges(void **state UNUSED)
 {
         static const struct phase phases[] = {
-            {"before", INT64_MIN, -5, false},
-            {"begins before", -100, 50, false},
-            {"open", 50, INT64_MAX, true},
-            {"after", 200, 300, false},
+            {"before", INT64_MIN, -5, false, NULL},
+            {"begins before", -100, 50, false, NULL},
+            {"open", 50, INT64_MAX, true, NULL},
+            {"after", 200, 300, false, NULL},
         };
         struct band *bands = calloc(BANDS_MAX, sizeof(*bands));
         assert_non_null(bands);

@@ -299,8 +299,8 @@ static void the_level_has_tags_too(void **state UNUSED)
 /* The host's samples go to the phases that their middle lies in. */
 static void the_level_has_phases(void **state UNUSED)
 {
-        const struct phase phases[] = {{"load", 1000 * NS_PER_S, 1005 * NS_PER_S, false},
-                                       {"train", 1005 * NS_PER_S, 1010 * NS_PER_S, false}};
+        const struct phase phases[] = {{"load", 1000 * NS_PER_S, 1005 * NS_PER_S, false, NULL},
+                                       {"train", 1005 * NS_PER_S, 1010 * NS_PER_S, false, NULL}};
         struct summary s;
         assert_int_equal(summary_init(&s, phases, 2, false), 0);
         for (int i = 0; i <= 12; i++)
