@@ -9,11 +9,12 @@ import os
 import shutil
 import sys
 import sysconfig
+import threading
 from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
-from .errors import AssayError
+from .errors import E_FORKED, E_STOPPED, AssayError
 
 SONAME = "libassay.so.0"
 
@@ -203,6 +204,44 @@ class Options:
     def __exit__(self, *_: Any) -> None:
         lib().assay_options_free(self._handle)
         self._handle = None
+
+
+class Handle:
+    """Something of the library's that many threads may use: `with handle as pointer`. It is freed when nobody is inside
+    a call, and by the process that made it alone."""
+
+    def __init__(self, name: str, pointer: Any, free: Callable[[], None]) -> None:
+        self._name = name
+        self._pointer: Any = pointer
+        self._free = free
+        self._users = 0
+        self._free_to_go = threading.Condition()
+        self.owner = os.getpid()
+
+    def __enter__(self) -> Any:
+        # Before the lock, which another thread may have held when this process was forked.
+        if os.getpid() != self.owner:
+            raise AssayError(E_FORKED, f"the {self._name} belongs to the process before fork()", "make a new one in this process")
+        with self._free_to_go:
+            if self._pointer is None:
+                raise AssayError(E_STOPPED, f"the {self._name} is closed", "make a new one")
+            self._users += 1
+            return self._pointer
+
+    def __exit__(self, *_: Any) -> None:
+        with self._free_to_go:
+            self._users -= 1
+            self._free_to_go.notify_all()
+
+    def release(self) -> None:
+        """Frees; calls of other threads end first. One that hangs keeps what it uses."""
+        if os.getpid() != self.owner:
+            return
+        with self._free_to_go:
+            pointer, self._pointer = self._pointer, None
+            if pointer is None or not self._free_to_go.wait_for(lambda: self._users == 0, timeout=10):
+                return
+        self._free()
 
 
 def lib_version() -> str:

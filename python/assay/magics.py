@@ -201,16 +201,19 @@ class AssayMagics(Magics):
         parser.add_argument("interval", nargs="?", type=float, default=1.0)
         parser.add_argument("--levels")
         args = parser.parse_args(_words(line))
-        if not self.book.start(args.interval, levels=args.levels):
+        if self._measuring():
             print("assay: measuring already")
             return
         self._end_live()
+        self.book.start(args.interval, levels=args.levels)
         print(f"assay: measuring every {args.interval:g} s")
 
+    def _measuring(self) -> bool:
+        return self.book.monitor is not None and self.book.monitor.running
+
     def _stop(self, _line: str = "") -> None:
-        stopped = self.book.stop()
         self._end_live()
-        if not stopped:
+        if not self.book.stop():
             print("assay: nothing runs")
             return
         counts = self.book.monitor.counts
@@ -249,7 +252,7 @@ class AssayMagics(Magics):
         if len(numbers) > 2 or any(n <= 0 for n in numbers):
             raise AssayError(E_USAGE, "--live takes an interval and a window in seconds",
                              f"write --live {LIVE_INTERVAL:g} {LIVE_WINDOW:g}")
-        if not (self.book.monitor and self.book.monitor.running):
+        if not self._measuring():
             raise AssayError(E_USAGE, "nothing is being measured", "start with %assay start")
         interval, window = [*numbers, *(LIVE_INTERVAL, LIVE_WINDOW)[len(numbers):]]
         self._end_live()
@@ -274,7 +277,9 @@ class AssayMagics(Magics):
             self.book.auto = None
             print("assay: no reports after cells")
             return
-        self.book.start(args.interval)
+        if not self._measuring():
+            self._end_live()
+            self.book.start(args.interval)
         self.book.auto = {"level": args.level, "text": args.text}
         print(f"assay: a report after each cell, level {args.level}")
 

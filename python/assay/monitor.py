@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import functools
 import os
 import shutil
 import tempfile
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from . import _lib
-from ._lib import Options, call, json_of, lib
-from .errors import E_FORKED, E_STOPPED, AssayError
+from ._lib import Handle, Options, call, json_of, lib
+from .errors import E_STOPPED, AssayError
 from .session import Counts, PathLike, Recording
 
 PREFIX = "assay-monitor-"
@@ -55,11 +56,8 @@ def _remove_unlocked(path: str) -> None:
         os.close(fd)
 
 
-def _release(handle: int, folder: Optional[_Folder], owner: int) -> None:
-    """Ends a monitor. After a fork it is the parent's, and so is the folder."""
-    if os.getpid() != owner:
-        return
-    lib().assay_monitor_free(handle)
+def _free(pointer: int, folder: Optional[_Folder]) -> None:
+    lib().assay_monitor_free(pointer)
     if folder:
         folder.remove()
 
@@ -82,9 +80,7 @@ class Monitor(Recording):
         self._options = {"interval": interval, "levels": levels if levels is None or isinstance(levels, str)
                          else list(levels), **options}
         self._session = Path(session) if session is not None else None
-        self._handle: Optional[int] = None
-        self._release: Optional[weakref.finalize] = None
-        self._owner = os.getpid()
+        self._handle: Optional[Handle] = None
         with Options(self._options):
             pass  # What is wrong is told here, not when it starts.
 
@@ -97,11 +93,12 @@ class Monitor(Recording):
         self.path = Path(folder.path) / "session.assay" if folder else self._session
         extra = {"output": self.path, **({"durable": False} if folder else {})}
         with Options({**self._options, **extra}) as options:
-            self._handle = lib().assay_monitor_new(options)
-        self._owner = os.getpid()
-        self._release = weakref.finalize(self, _release, self._handle, folder, self._owner)
+            pointer = lib().assay_monitor_new(options)
+        self._handle = Handle("monitor", pointer, functools.partial(_free, pointer, folder))
+        self._end = weakref.finalize(self, self._handle.release)
         try:
-            call(lib().assay_monitor_start, self._handle)
+            with self._use() as pointer:
+                call(lib().assay_monitor_start, pointer)
         except BaseException:
             self.close()
             raise
@@ -113,14 +110,15 @@ class Monitor(Recording):
         if self._handle is None:
             return
         self._forget()
-        call(lib().assay_monitor_stop, self._check())
+        with self._use() as pointer:
+            call(lib().assay_monitor_stop, pointer)
 
     def close(self) -> None:
         """Stops, and gives up what was not saved."""
         self._forget()
-        if self._release:
-            self._release()
-        self._release = self._handle = None
+        if self._handle:
+            self._end()
+        self._handle = None
 
     def _forget(self) -> None:
         if self in _running:
@@ -128,8 +126,11 @@ class Monitor(Recording):
 
     @property
     def running(self) -> bool:
-        return (self._handle is not None and os.getpid() == self._owner
-                and lib().assay_monitor_running(self._handle) == 1)
+        try:
+            with self._use() as pointer:
+                return lib().assay_monitor_running(pointer) == 1
+        except AssayError:
+            return False
 
     def __enter__(self) -> "Monitor":
         return self.start()
@@ -137,37 +138,37 @@ class Monitor(Recording):
     def __exit__(self, *_: Any) -> None:
         self.stop()
 
-    def _check(self) -> int:
-        if self._handle is None:
+    def _use(self) -> Handle:
+        handle = self._handle
+        if handle is None:
             raise AssayError(E_STOPPED, "the monitor has not been started", "call start() first")
-        if os.getpid() != self._owner:
-            raise AssayError(E_FORKED, "the monitor belongs to the process before fork()",
-                             "make a new Monitor in this process")
-        return self._handle
+        return handle
 
     def _file(self) -> bytes:
-        handle = self._check()
-        if self.running:
-            call(lib().assay_monitor_flush, handle)
+        with self._use() as pointer:
+            if lib().assay_monitor_running(pointer) == 1:
+                call(lib().assay_monitor_flush, pointer)
         return os.fsencode(self.path)
 
     def describe(self) -> Dict[str, Any]:
         """All that is known of what is watched, SI units."""
-        return json_of(lib().assay_monitor_describe, self._check())
+        with self._use() as pointer:
+            return json_of(lib().assay_monitor_describe, pointer)
 
     @property
     def counts(self) -> Counts:
         """Ticks asked for, taken, late and missed."""
         counts = _lib.Counts()
-        call(lib().assay_monitor_counts, self._check(), ctypes.byref(counts))
+        with self._use() as pointer:
+            call(lib().assay_monitor_counts, pointer, ctypes.byref(counts))
         return Counts(counts.asked, counts.taken, counts.late, counts.missed)
 
     def latest(self) -> Optional[Dict[str, Any]]:
         """The newest moment: time, gpus with their verdicts, host. None while there is none."""
         frame = ctypes.c_void_p()
-        if call(lib().assay_monitor_latest, self._check(), ctypes.byref(frame)) == 0:
-            return None
-        return _take(frame)
+        with self._use() as pointer:
+            found = call(lib().assay_monitor_latest, pointer, ctypes.byref(frame))
+        return _take(frame) if found else None
 
     def frames(self, timeout: Optional[float] = None) -> Iterator[Dict[str, Any]]:
         """Every moment kept in memory, then each new one as it comes, until the monitor stops or
@@ -175,9 +176,11 @@ class Monitor(Recording):
         cursor = ctypes.c_uint64(0)
         frame = ctypes.c_void_p()
         while True:
-            while call(lib().assay_monitor_next, self._check(), ctypes.byref(cursor), ctypes.byref(frame)) == 1:
+            with self._use() as pointer:
+                found = call(lib().assay_monitor_next, pointer, ctypes.byref(cursor), ctypes.byref(frame))
+            if found:
                 yield _take(frame)
-            if not self._wait(cursor.value, timeout):
+            elif not self._wait(cursor.value, timeout):
                 return
 
     def wait(self, timeout: Optional[float] = None) -> bool:
@@ -189,8 +192,9 @@ class Monitor(Recording):
         while True:
             # In short steps, so that Ctrl-C is answered.
             step = 0.2 if end is None else min(0.2, max(0.0, end - time.monotonic()))
-            if call(lib().assay_monitor_wait, self._check(), cursor, step) == 1:
-                return True
+            with self._use() as pointer:
+                if call(lib().assay_monitor_wait, pointer, cursor, step) == 1:
+                    return True
             if not self.running or (end is not None and time.monotonic() >= end):
                 return False
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
 import math
 import os
@@ -11,10 +12,9 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
-from ._lib import call, encode, lib
-from .errors import E_STOPPED, AssayError
+from ._lib import Handle, call, encode, lib
 from .monitor import Monitor, running_session
 from .session import PathLike
 
@@ -51,10 +51,8 @@ def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
     return None if os.environ.get("ASSAY_SESSION") else running_session() or ""
 
 
-def _release(handle: int, scratch: Optional[str], owner: int) -> None:
-    if os.getpid() != owner:
-        return
-    lib().assay_log_close(handle)
+def _free(pointer: int, scratch: Optional[str]) -> None:
+    lib().assay_log_close(pointer)
     if scratch:
         with contextlib.suppress(OSError):
             os.unlink(scratch)
@@ -80,31 +78,30 @@ class RunLog:
             if scratch:
                 os.unlink(scratch)
             raise
-        self._handle = handle.value
-        self._release = weakref.finalize(self, _release, handle.value, scratch, os.getpid())
+        self._handle = Handle("run log", handle.value, functools.partial(_free, handle.value, scratch))
+        self._end = weakref.finalize(self, self._handle.release)
 
-    def _check(self) -> int:
-        if not self._release.alive:
-            raise AssayError(E_STOPPED, "the run log is closed", "make a new RunLog")
-        return self._handle
+    def _put(self, function: Callable[..., int], *args: Any) -> None:
+        with self._handle as pointer:
+            call(function, pointer, *args)
 
     def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
         """A phase that is over and took so long."""
-        call(lib().assay_log_phase, self._check(), encode(name), float(seconds), _json(extra) if extra else None)
+        self._put(lib().assay_log_phase, encode(name), float(seconds), _json(extra) if extra else None)
 
     def log_event(self, type: str, data: Any = None) -> None:
         """Something that happened."""
-        call(lib().assay_log_event, self._check(), encode(type), None if data is None else _json(data))
+        self._put(lib().assay_log_event, encode(type), None if data is None else _json(data))
 
     def log_metric(self, name: str, value: float) -> None:
         """A number of the program's own: a loss, a rate."""
-        call(lib().assay_log_metric, self._check(), encode(name), float(value))
+        self._put(lib().assay_log_metric, encode(name), float(value))
 
     def begin(self, name: str, **extra: Any) -> None:
-        call(lib().assay_log_begin, self._check(), encode(name), _json(extra) if extra else None)
+        self._put(lib().assay_log_begin, encode(name), _json(extra) if extra else None)
 
     def end(self, name: str, **extra: Any) -> None:
-        call(lib().assay_log_end, self._check(), encode(name), _json(extra) if extra else None)
+        self._put(lib().assay_log_end, encode(name), _json(extra) if extra else None)
 
     @contextlib.contextmanager
     def phase(self, name: str, **extra: Any) -> Iterator[Dict[str, Any]]:
@@ -141,7 +138,7 @@ class RunLog:
 
     def close(self) -> None:
         """Ends the log; a temporary file is gone."""
-        self._release()
+        self._end()
 
     def __enter__(self) -> "RunLog":
         return self

@@ -130,6 +130,36 @@ def test_nobody_holds_it(scratch):
     assert not list(scratch.iterdir())
 
 
+def test_threads_while_it_comes_and_goes():
+    """Threads that ask while the monitor is stopped, closed and started again get answers or errors, never a crash."""
+    code = """
+import assay, threading, time
+m = assay.Monitor(interval=0.1, levels="process")
+done = threading.Event()
+told = set()
+def ask():
+    while not done.is_set():
+        for question in (m.latest, m.describe, lambda: m.counts, lambda: m.wait(0.05), lambda: m.columns("process")):
+            try:
+                question()
+                told.add("answer")
+            except assay.AssayError as e:
+                told.add(e.code)
+threads = [threading.Thread(target=ask) for _ in range(4)]
+[t.start() for t in threads]
+for i in range(6):
+    m.start()
+    time.sleep(0.15)
+    m.stop()
+    m.close()
+done.set()
+[t.join() for t in threads]
+print(told <= {"answer", assay.E_STOPPED, assay.E_DATA, assay.E_USAGE, -2}, "answer" in told)
+"""
+    done = run(code)
+    assert done.returncode == 0 and done.stdout == "True True\n", done.stdout + done.stderr
+
+
 def test_kill(scratch, tmp_path):
     """A session of one's own survives SIGKILL."""
     path = tmp_path / "run.assay"
