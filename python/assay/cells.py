@@ -84,7 +84,8 @@ class Report(NamedTuple):
         lines += ["{:<25} {:<8} {:<8} {:<8} {:<8}".format(*f.texts()).rstrip() for f in self.figures]
         return "\n".join(lines + ([self.finding] if self.finding else []))
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         tags = "".join(f' <span style="border:1px solid;border-radius:4px;padding:0 .4em">{html.escape(t)}</span>'

@@ -22,7 +22,12 @@ class HWFiles(NamedTuple):
     dmon_csv: Optional[Path]
 
 
-NAMES = HWFiles("hw_metrics.csv", "cpu_metrics.csv", "hw_dmon.csv")  # type: ignore[arg-type]
+# In the order of HWFiles.
+NAMES = ("hw_metrics.csv", "cpu_metrics.csv", "hw_dmon.csv")
+
+
+def _filled(path: Path) -> Optional[Path]:
+    return path if path.exists() and path.stat().st_size > 0 else None
 
 
 class HWMonitor:
@@ -51,8 +56,7 @@ class HWMonitor:
             self._monitor = None
         if self._folder is None:
             return HWFiles(None, None, None)
-        paths = [self._folder / name for name in NAMES]
-        return HWFiles(*(p if p.exists() and p.stat().st_size > 0 else None for p in paths))
+        return HWFiles(*(_filled(self._folder / name) for name in NAMES))
 
     def __enter__(self) -> "HWMonitor":
         return self

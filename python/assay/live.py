@@ -10,14 +10,16 @@ from typing import Any, Dict
 from IPython.display import HTML, SVG, display
 
 from .errors import AssayError
+from .monitor import Monitor
 from .notebook import Notebook
 
 
 class Live:
     """A plot that is drawn anew in place, by a thread, while the monitor runs."""
 
-    def __init__(self, book: Notebook, interval: float, window: float, options: Dict[str, Any]) -> None:
-        self._book, self._interval, self._options = book, interval, {**options, "last": window}
+    def __init__(self, book: Notebook, monitor: Monitor, interval: float, window: float, options: Dict[str, Any]) -> None:
+        self._book, self._monitor, self._interval = book, monitor, interval
+        self._options: Dict[str, Any] = {**options, "last": window}
         self._folder = tempfile.TemporaryDirectory(prefix="assay-live-")
         self._done = threading.Event()
         self._handle = display(HTML("<i>assay: waiting for samples</i>"), display_id=True)
@@ -30,14 +32,13 @@ class Live:
         self._handle.update(SVG(data=path.read_text()))
 
     def _run(self) -> None:
-        monitor = self._book.monitor
         while not self._done.wait(self._interval):
-            running = monitor is not None and monitor.running
+            running = self._monitor.running
             try:
                 self._draw()
             except AssayError as error:
                 # Before the first samples there is nothing to draw.
-                if not running or monitor.counts.taken > 2:
+                if not running or self._monitor.counts.taken > 2:
                     self._handle.update(HTML(f"<i>assay: {error}</i>"))
                     return
             if not running:

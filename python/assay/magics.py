@@ -18,7 +18,7 @@ from . import cells as _cells
 from .errors import E_USAGE, AssayError
 from .live import Live
 from .notebook import Notebook
-from .session import LEVELS, _frame
+from .session import LEVELS, frame_of
 
 LIVE_INTERVAL, LIVE_WINDOW = 2.0, 120.0
 LIVE_METRICS = "cpu_summary,memory"
@@ -172,10 +172,11 @@ class AssayMagics(Magics):
     def assay(self, line: str) -> None:
         """%assay COMMAND …; %assay help lists the commands."""
         command, _, rest = line.strip().partition(" ")
-        commands = {"start": self._start, "stop": self._stop, "report": self._report, "plot": self._plot,
-                    "cells": self._cells, "auto": self._auto, "resources": self._resources, "data": self._data,
-                    "history": self._history, "export": self._export, "import": self._import,
-                    "load-data": self._load_data, "load-history": self._load_history, "help": self._help, "": self._help}
+        commands: Dict[str, Callable[[str], None]] = {
+            "": self._help, "auto": self._auto, "cells": self._cells, "data": self._data, "export": self._export,
+            "help": self._help, "history": self._history, "import": self._import, "load-data": self._load_data,
+            "load-history": self._load_history, "plot": self._plot, "report": self._report,
+            "resources": self._resources, "start": self._start, "stop": self._stop}
         try:
             if command not in commands:
                 raise AssayError(E_USAGE, f"there is no command '{command}'", "see %assay help")
@@ -213,10 +214,11 @@ class AssayMagics(Magics):
 
     def _stop(self, _line: str = "") -> None:
         self._end_live()
-        if not self.book.stop():
+        monitor = self.book.monitor
+        if monitor is None or not self.book.stop():
             print("assay: nothing runs")
             return
-        counts = self.book.monitor.counts
+        counts = monitor.counts
         print(f"assay: stopped after {counts.taken} samples, {counts.missed} missed")
 
     def _report(self, line: str) -> None:
@@ -252,11 +254,12 @@ class AssayMagics(Magics):
         if len(numbers) > 2 or any(n <= 0 for n in numbers):
             raise AssayError(E_USAGE, "--live takes an interval and a window in seconds",
                              f"write --live {LIVE_INTERVAL:g} {LIVE_WINDOW:g}")
-        if not self._measuring():
+        monitor = self.book.monitor
+        if monitor is None or not monitor.running:
             raise AssayError(E_USAGE, "nothing is being measured", "start with %assay start")
         interval, window = [*numbers, *(LIVE_INTERVAL, LIVE_WINDOW)[len(numbers):]]
         self._end_live()
-        self._live = Live(self.book, interval, window, {**options, "metrics": options["metrics"] or LIVE_METRICS})
+        self._live = Live(self.book, monitor, interval, window, {**options, "metrics": options["metrics"] or LIVE_METRICS})
 
     def _cells(self, _line: str = "") -> None:
         head = ("cell", "source", "began", "seconds")
@@ -300,7 +303,7 @@ class AssayMagics(Magics):
         if path:
             print(f"assay: wrote {self.book.export_cells(path)}")
         else:
-            self._push(args.name or "cell_history_df", _frame(self.book.history()))
+            self._push(args.name or "cell_history_df", frame_of(self.book.history()))
 
     def _push(self, name: str, frame: Any) -> None:
         self.shell.push({name: frame})

@@ -80,6 +80,7 @@ class Monitor(Recording):
         self._options = {"interval": interval, "levels": levels if levels is None or isinstance(levels, str)
                          else list(levels), **options}
         self._session = Path(session) if session is not None else None
+        self._path = self._session
         self._handle: Optional[Handle] = None
         with Options(self._options):
             pass  # What is wrong is told here, not when it starts.
@@ -90,8 +91,8 @@ class Monitor(Recording):
             return self
         self.close()
         folder = _Folder() if self._session is None else None
-        self.path = Path(folder.path) / "session.assay" if folder else self._session
-        extra = {"output": self.path, **({"durable": False} if folder else {})}
+        self._path = Path(folder.path) / "session.assay" if folder else self._session
+        extra: Dict[str, Any] = {"output": self._path, **({"durable": False} if folder else {})}
         with Options({**self._options, **extra}) as options:
             pointer = lib().assay_monitor_new(options)
         self._handle = Handle("monitor", pointer, functools.partial(_free, pointer, folder))
@@ -112,6 +113,13 @@ class Monitor(Recording):
         self._forget()
         with self._use() as pointer:
             call(lib().assay_monitor_stop, pointer)
+
+    @property
+    def path(self) -> Path:
+        """The session that is recorded to."""
+        if self._path is None:
+            raise AssayError(E_STOPPED, "the monitor has not been started", "call start() first")
+        return self._path
 
     def close(self) -> None:
         """Stops, and gives up what was not saved."""

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 import os
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from . import cells as _cells
 from .errors import E_STOPPED, E_USAGE, AssayError
@@ -53,15 +54,18 @@ class Notebook:
         """The cell that just ended; None when it began before we did."""
         if not self._open:
             return None
-        cell, self._open = self._open._replace(end=time.time()), None
+        cell, self._open = dataclasses.replace(self._open, end=time.time()), None
         self._cells.append(cell)
-        self._mark(lambda log: log.end(f"cell {cell.index}"))
+        self._mark_end(cell.index)
         return cell
 
     def _mark_begin(self) -> None:
-        cell = self._open
-        if cell:
-            self._mark(lambda log: log.begin(f"cell {cell.index}", cell_index=cell.index, raw_cell=_cut(cell.source)))
+        if self._open:
+            index, source = self._open.index, _cut(self._open.source)
+            self._mark(lambda log: log.begin(f"cell {index}", cell_index=index, raw_cell=source))
+
+    def _mark_end(self, index: int) -> None:
+        self._mark(lambda log: log.end(f"cell {index}"))
 
     def _mark(self, entry: Callable[[RunLog], None]) -> None:
         """Puts a cell into the session. A session that cannot be written to is complained about once."""
@@ -102,9 +106,8 @@ class Notebook:
         """Ends measuring; False when nothing ran. What was measured can still be asked for."""
         if not (self.monitor and self.monitor.running):
             return False
-        cell = self._open
-        if cell:
-            self._mark(lambda log: log.end(f"cell {cell.index}"))
+        if self._open:
+            self._mark_end(self._open.index)
         self._close_log()
         self.monitor.stop()
         return True
@@ -224,7 +227,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def write_columns(path: str, columns: Dict[str, Sequence[Any]]) -> Path:
+def write_columns(path: str, columns: Mapping[str, Sequence[Any]]) -> Path:
     """Columns as CSV, or as a JSON list of objects; what is missing is empty or null."""
     rows = [[_plain(v) for v in row] for row in zip(*columns.values())]
     with open(path, "w", newline="", encoding="utf-8") as file:

@@ -51,6 +51,12 @@ def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
     return None if os.environ.get("ASSAY_SESSION") else running_session() or ""
 
 
+def _scratch() -> str:
+    fd, path = tempfile.mkstemp(prefix="assay-log-", suffix=".jsonl")
+    os.close(fd)
+    return path
+
+
 def _free(pointer: int, scratch: Optional[str]) -> None:
     lib().assay_log_close(pointer)
     if scratch:
@@ -66,11 +72,8 @@ class RunLog:
     """
 
     def __init__(self, path: Optional[PathLike] = None, session: Union[None, PathLike, Monitor] = None) -> None:
-        scratch = None
-        if path is None:
-            fd, scratch = tempfile.mkstemp(prefix="assay-log-", suffix=".jsonl")
-            os.close(fd)
-        self.path = Path(scratch if path is None else path)
+        scratch = _scratch() if path is None else None
+        self.path = Path(scratch or path or "")
         handle = ctypes.c_void_p()
         try:
             call(lib().assay_log_open, encode(self.path), encode(_session_of(session)), ctypes.byref(handle))

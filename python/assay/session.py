@@ -2,18 +2,19 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import json
 import os
 import tempfile
 from array import array
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from ._lib import Options, call, decode, encode, json_of, lib, text_of
 from .errors import E_STOPPED, E_USAGE, AssayError
 
 PathLike = Union[str, "os.PathLike[str]"]
-Column = Union["array[float]", List[Optional[str]]]
+Column = Union["array[float]", List[Any]]
 LEVELS = ("process", "user", "slurm", "cgroup", "system")
 GIB = 2.0**30
 
@@ -27,7 +28,8 @@ class Counts(NamedTuple):
     missed: int
 
 
-class Cell(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Cell:
     """One execution of a notebook's cell; times are seconds since 1970."""
 
     index: int
@@ -46,7 +48,7 @@ def _numbers(address: int, rows: int) -> "array[float]":
     return values
 
 
-def _read_column(table: int, column: int, rows: int) -> Column:
+def _read_column(table: ctypes.c_void_p, column: int, rows: int) -> Column:
     address = lib().assay_table_numbers(table, column)
     if address:
         return _numbers(address, rows)
@@ -65,7 +67,8 @@ def _read_table(path: bytes, what: str, options: Dict[str, Any]) -> Dict[str, Co
         lib().assay_table_free(table)
 
 
-def _frame(columns: Dict[str, Column]) -> Any:
+def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A pandas data frame that owns its columns."""
     try:
         import pandas
     except ImportError as error:
@@ -152,7 +155,7 @@ class Recording:
 
     def data(self, level: str = "process", **options: Any) -> Any:
         """The same as a pandas data frame."""
-        return _frame(self.columns(level, **options))
+        return frame_of(self.columns(level, **options))
 
     def phases(self) -> List[Dict[str, Any]]:
         """The phases, in the order they began; `data` is a dict."""
