@@ -145,7 +145,7 @@ def report(recording: Recording, cells: Sequence[Cell], level: str) -> Optional[
     recorded = {c.index: c for c in recording.cells()}
     cells = [recorded.get(c.index, c) for c in cells]
     columns = recording.columns(level)
-    origin = recording.describe()["start"]
+    origin = recording.start_time
     rows = _inside(cells, (origin + t for t in columns.get("time", [])))
     if not rows:
         return None

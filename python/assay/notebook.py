@@ -83,7 +83,7 @@ class Notebook:
 
     def history(self) -> Dict[str, List[Any]]:
         """The cells as the columns of cell_history.csv."""
-        origin = self.recording.describe()["start"] if self.recording else self._born
+        origin = self.recording.start_time if self.recording else self._born
         return _cells.history(self.cells(), origin)
 
     # The monitor.

@@ -109,6 +109,11 @@ class Recording:
         """All that is known of what is watched and of the run, SI units."""
         return json_of(lib().assay_file_describe, self._file())
 
+    @property
+    def start_time(self) -> float:
+        """When column `time` of the levels is 0, seconds since 1970."""
+        return float(json_of(lib().assay_file_describe, self._file())["start"] or 0.0)
+
     # What the machine has.
 
     @property
@@ -230,8 +235,7 @@ class Session(Recording):
         known = {level: rows[0] for level, rows in levels.items() if rows}
         if not gpus and not known:
             return None
-        start = self._described["start"] or 0.0
-        return {"time": max([row["time"] for row in gpus] + [start + row["time"] for row in known.values()]),
+        return {"time": max([row["time"] for row in gpus] + [self.start_time + row["time"] for row in known.values()]),
                 "gpus": gpus, "levels": known}
 
     def start(self) -> None:

@@ -151,7 +151,7 @@ def test_data(book):
     rows, names = eval(book.data(12, "text/plain")[0])
     assert rows > 10 and names == ["time", "memory"]
     table = list(csv.DictReader((book.folder / "perf.csv").open()))
-    assert len(table) >= rows - 1 and float(table[-1]["cpu_util_max"]) >= 0 and "cpu_util_0" in table[0]
+    assert len(table) >= rows - 1 and any(float(r["cpu_util_max"] or 0) > 0 for r in table) and "cpu_util_0" in table[0]
     cells = json.loads((book.folder / "cells.json").read_text())
     assert [c["cell_index"] for c in cells] == list(range(13))
     assert cells[1]["raw_cell"] == WORK.format(1.0) and 1.0 <= cells[1]["duration"] < 3
@@ -271,11 +271,12 @@ def test_in_a_terminal(shell, capsys):
     assert "a terminal cannot show pictures" in told.err
     shell.run_cell("%assay report --cell 7")
     assert "no cell is in '7'" in capsys.readouterr().err
-    shell.run_cell("x = 1")
-    shell.run_cell("%assay report")
-    assert "there is no sample of cell 6" in capsys.readouterr().err
     shell.run_cell("%assay start")
     assert "measuring already" in capsys.readouterr().out
+    shell.run_cell("%assay stop")
+    shell.run_cell("x = 1")
+    shell.run_cell("%assay report")
+    assert "there is no sample of cell 8" in capsys.readouterr().err
 
 
 def test_every_older_spelling(shell):
