@@ -4,9 +4,9 @@
  * Every function that can fail returns 0 or more when it went well and a negative code when it did
  * not, and then fills the error it was given (which may be NULL). The library never prints, never
  * exits, installs no signal handlers and keeps no state outside its handles. Handles may be used
- * from several threads at once unless said otherwise. After fork() a handle belongs to the parent;
- * in the child every call on it fails with ASSAY_E_FORKED and closing it frees nothing that the
- * parent uses.
+ * from several threads at once unless said otherwise. After fork() a monitor belongs to the parent:
+ * in the child every call on it fails with ASSAY_E_FORKED and freeing it does nothing; frames,
+ * logs, options and tables go on working there. libassay(3) tells more.
  */
 #ifndef ASSAY_ASSAY_H
 #define ASSAY_ASSAY_H
@@ -32,10 +32,10 @@ ASSAY_API const char *assay_version(void);
 /* Other failures are negative errno values. */
 enum assay_code {
         ASSAY_E_USAGE = -10001,     /* asked for something that does not exist */
-        ASSAY_E_NO_SOURCE = -10002, /* there is nothing to read from */
-        ASSAY_E_DATA = -10003,      /* a file cannot be understood */
+        ASSAY_E_NO_SOURCE = -10002, /* nothing to read from: no GPU, no such file or format */
+        ASSAY_E_DATA = -10003,      /* a file is damaged, or not what it should be */
         ASSAY_E_FORKED = -10004,    /* the handle belongs to the process before fork() */
-        ASSAY_E_STOPPED = -10005,   /* the monitor does not run */
+        ASSAY_E_STOPPED = -10005,   /* the monitor was never started */
 };
 
 struct assay_error {
@@ -103,7 +103,7 @@ enum assay_level {
 
 /*
  * Names and values as the program's flags have them ("interval" "0.5", "gpus" "0,2", "levels"
- * "process,system"). assay(3) lists which function reads which. Not for several threads at once.
+ * "process,system"). libassay(3) lists which function reads which. Not for several threads at once.
  */
 typedef struct assay_options assay_options;
 
@@ -124,12 +124,14 @@ typedef struct assay_frame assay_frame;
  * levels (which of process,user,slurm,cgroup,system; "none" for none), pid (the target: this
  * process when not given), history (ticks kept in memory, 600), output (a session to record to),
  * durable (no: recorded without waiting for the disk), hardware-monitor (a folder for the three
- * files of that module), and those of the sources. Never NULL: what is wrong is told by every call.
+ * files of that module), and those of the sources. NULL only when memory is short. What is wrong is
+ * told by every call, on NULL too.
  */
 ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
 /*
- * Starts sampling on threads of its own. A machine without GPUs is no error when there are levels
- * to watch. Starting one that runs does nothing.
+ * Starts sampling on threads of its own, and waits at most a second for the first tick. Takes as
+ * long as the driver needs to start. A machine without GPUs is no error when there are levels to
+ * watch. Starting one that runs does nothing; one that failed answers every call with that error.
  */
 ASSAY_API int assay_monitor_start(assay_monitor *monitor, struct assay_error *error);
 /* Ends sampling and completes the recording. What was measured stays readable; start begins anew.
@@ -140,7 +142,8 @@ ASSAY_API int assay_monitor_running(const assay_monitor *monitor);
 /* Stops, and frees; frames that were taken stay valid. NULL is fine. */
 ASSAY_API void assay_monitor_free(assay_monitor *monitor);
 
-/* The newest frame: 1 with a reference to it, 0 while there is none. Copies nothing. */
+/* The newest frame: 1 with a reference to it, 0 while there is none, or why there will be none.
+ * Copies nothing. */
 ASSAY_API int assay_monitor_latest(assay_monitor *monitor, assay_frame **ret,
                                    struct assay_error *error);
 /*
@@ -155,7 +158,7 @@ ASSAY_API int assay_monitor_next(assay_monitor *monitor, uint64_t *cursor, assay
 ASSAY_API int assay_monitor_wait(assay_monitor *monitor, uint64_t cursor, double timeout_s,
                                  struct assay_error *error);
 
-/* Ticks so far: asked for, taken, late by more than half an interval, missed. */
+/* Ticks so far: asked for, taken, of those late, and missed. */
 struct assay_counts {
         uint64_t asked, taken, late, missed;
 };
@@ -163,7 +166,7 @@ ASSAY_API int assay_monitor_counts(assay_monitor *monitor, struct assay_counts *
                                    struct assay_error *error);
 /*
  * What is watched, as JSON: backend, provenance, interval, gpus, num_cpus, num_gpus, gpu_name,
- * gpu_memory, memory_limits, … (assay(3)). Release with assay_free.
+ * gpu_memory, memory_limits, … (libassay(3)); SI units. Release with assay_free.
  */
 ASSAY_API int assay_monitor_describe(assay_monitor *monitor, char **ret, struct assay_error *error);
 /* The file that is recorded to, or NULL. Valid until the monitor is freed. */
@@ -257,7 +260,8 @@ ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_err
  */
 ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
                                 char **ret, struct assay_error *error);
-/* The format is what out ends in: .svg, .png, .pdf. Options: metrics, phase, level and others. */
+/* The format is what out ends in: .svg, .png, .pdf. Options: metrics, phase, last, level and
+ * others. */
 ASSAY_API int assay_file_plot(const char *path, const char *out, const assay_options *options,
                               struct assay_error *error);
 /* As `assay convert`: a session, CSV, JSON lines, a notebook's folder or zip, … Option: to. */
@@ -270,7 +274,7 @@ ASSAY_API int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, c
 /*
  * Columns of a recorded run. what: "process", "user", "slurm", "cgroup", "system" (a level, in the
  * columns and units of a notebook session), "gpus" (one row a GPU and tick, SI units), "phases",
- * "events", "user_metrics". Options: phase, gpus. Not for several threads at once.
+ * "events", "user_metrics". Options: phase, last, gpus. A table never changes.
  */
 typedef struct assay_table assay_table;
 

@@ -184,8 +184,11 @@ static void say_summary(const struct config *config, struct running *r)
                (double)u->ru_maxrss / 1024);
         struct strbuf finding = {0};
         report_short(&r->summary, &finding);
-        for (const char *line = strbuf_str(&finding); *line; line += strcspn(line, "\n") + 1)
-                notice("%.*s", (int)strcspn(line, "\n"), line);
+        for (size_t at = 0, len; at < finding.len; at += len + 1) {
+                const char *end = memchr(finding.s + at, '\n', finding.len - at);
+                len = end ? (size_t)(end - finding.s) - at : finding.len - at;
+                notice("%.*s", (int)len, finding.s + at);
+        }
         strbuf_finish(&finding);
         notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
 }

@@ -15,6 +15,7 @@
 struct plotting {
         struct input in;
         struct plot plot;
+        struct user_names user;
         struct plot_event *events;
         size_t n_events;
         struct strbuf *notices;
@@ -117,9 +118,12 @@ static int prepare(const struct config *config, const char *path, struct plottin
                                  .title = config_text(config, OPT_TITLE)};
         int r = choose_size(config, &o, err);
         if (r == 0)
-                r = choices_parse(config_text(config, OPT_METRICS), &o.choices, err);
-        if (r == 0)
                 r = input_open(&w->in, path, err);
+        const struct run_facts *facts = &w->in.facts;
+        for (size_t i = 0; r == 0 && i < MIN(facts->n_metrics, (size_t)USER_NAMES_MAX); i++)
+                w->user.names[w->user.n++] = facts->metrics[i].name;
+        if (r == 0)
+                r = choices_parse(config_text(config, OPT_METRICS), &w->user, &o.choices, err);
         if (r == 0)
                 r = choose_level(config, &w->in, &o.level, err);
         if (r == 0)
@@ -178,17 +182,30 @@ static int add_pipeline(const struct config *config, struct plotting *w, struct 
         return r < 0 ? err_set(err, r, "out of memory") : got;
 }
 
-static int add_events(struct plotting *w, struct err *err)
+static int add_number(struct plotting *w, const struct mark *m)
 {
+        for (size_t i = 0; i < w->user.n; i++) {
+                if (strcmp(w->user.names[i], m->name) == 0)
+                        return plot_add_user(&w->plot, m->wall_ns, i, m->value);
+        }
+        return 0;
+}
+
+/* What the run said about itself: events, and numbers of its own. */
+static int add_marks(struct plotting *w, struct err *err)
+{
+        int r = 0;
         w->events = calloc(w->in.n_marks + 1, sizeof(*w->events));
         if (!w->events)
                 return err_set(err, -ENOMEM, "out of memory");
-        for (size_t i = 0; i < w->in.n_marks; i++) {
+        for (size_t i = 0; r == 0 && i < w->in.n_marks; i++) {
                 const struct mark *m = &w->in.marks[i];
                 if (m->type == MARK_EVENT)
                         w->events[w->n_events++] = (struct plot_event){m->wall_ns, m->name};
+                if (m->type == MARK_METRIC)
+                        r = add_number(w, m);
         }
-        return 0;
+        return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
 static int draw(const struct config *config, struct plotting *w, enum plot_format format,
@@ -199,7 +216,7 @@ static int draw(const struct config *config, struct plotting *w, enum plot_forma
         if (r == 0)
                 r = add_host(w, err);
         if (r == 0)
-                r = add_events(w, err);
+                r = add_marks(w, err);
         if (r < 0)
                 return r;
         const struct plot_around around = {&w->in.facts, w->in.phases, w->in.n_phases, w->events,

@@ -57,7 +57,7 @@ void format_with_unit(char *buf, size_t size, enum metric metric, struct value v
                 return;
         case UNIT_BYTES:
                 with_prefix(number, sizeof(number), v.v, 1024, " ");
-                snprintf(buf, size, "%s%sB", number, v.v >= 1023.5 ? "i" : " ");
+                snprintf(buf, size, "%s%sB", number, v.v >= 1023.5 ? "i" : "");
                 return;
         case UNIT_BYTES_PER_S:
                 with_prefix(number, sizeof(number), v.v, 1000, " ");

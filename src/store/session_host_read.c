@@ -193,7 +193,7 @@ static void fill_host(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
         struct host_cursor *c = r->host;
         int64_t cores = sqlite3_column_int64(h, 4);
         c->host.tick = (uint64_t)tick;
-        c->host.interval_ns = sqlite3_column_int64(h, 3) % 86400000 * NS_PER_MS;
+        c->host.interval_ns = MAX(sqlite3_column_int64(h, 3), 0) % 86400000 * NS_PER_MS;
         c->host.n_cores = (size_t)MIN(MAX(cores, 0), HOST_CORES_MAX);
         session_moment(r, h, 1, &c->host.wall_ns, &c->host.mono_ns);
         fill_levels(c, &c->host);

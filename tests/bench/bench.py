@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, python, …; all without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python; all without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -122,8 +122,18 @@ def bench_python(_tmp):
     subprocess.run([sys.executable, HERE / "python_bench.py", BUILD], check=True)
 
 
+def bench_lib(_tmp):
+    print("a monitor of libassay in a C program at 10 Hz: CPU of one core, and allocations once it is warm")
+    tour = ROOT / "data/h200-tour.csv"
+    for name, *options in (("this process", "levels=process"), ("all levels", "levels=all"), ("a replayed GPU", f"source={tour}"),
+                           ("a replayed GPU and this process", f"source={tour}", "levels=process")):
+        runs = [subprocess.run([BUILD / "tests/lib_bench", "5", "interval=0.1", *options], capture_output=True, text=True,
+                               check=True).stdout.split() for _ in range(3)]
+        line(name, f"{statistics.median(float(r[0]) for r in runs):.2f} %", f"{min(int(r[2]) for r in runs)} allocations")
+
+
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
-           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "python": bench_python}
+           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python}
 
 
 def main():

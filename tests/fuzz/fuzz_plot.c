@@ -55,15 +55,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct plot_event event = {.wall_ns = 2 * NS_PER_S};
         struct plot_options o = {.width = 400, .level = LEVEL_COUNT, .to_ns = INT64_MAX};
         struct run_facts facts = {0};
+        const struct user_names user = {{"loss"}, 1};
         char list[256], name[PHASE_NAME_MAX];
         struct err err = {0};
         struct strbuf out = {0};
         size_t n = 0;
         next_line(&data, &size, list, sizeof(list));
-        if (choices_parse(list[0] ? list : NULL, &o.choices, &err) < 0) {
+        if (choices_parse(list[0] ? list : NULL, &user, &o.choices, &err) < 0) {
                 if (err.msg[0] == '\0' || err.hint[0] == '\0')
                         abort(); /* an error always says what and what to do */
-                choices_parse(NULL, &o.choices, &err);
+                choices_parse(NULL, &user, &o.choices, &err);
         }
         o.title = next_line(&data, &size, facts.command, sizeof(facts.command));
         while (n < PHASES_MAX && next_line(&data, &size, name, sizeof(name))[0]) {

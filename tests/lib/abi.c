@@ -1,4 +1,5 @@
-/* Prints what programs were compiled with: sizes, offsets, values. tests/lib/abi.py adds symbols. */
+/* Prints what programs were compiled with: sizes, offsets, values. tests/lib/abi.py adds symbols.
+ */
 #include <assay/assay.h>
 
 #include <stddef.h>

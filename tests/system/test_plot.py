@@ -250,6 +250,22 @@ def test_the_level_around_the_gpus(assay, tmp_path):
     assert done.returncode == 2 and "was not recorded" in done.stderr
 
 
+def test_numbers_of_the_run_itself(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("record", "-q", "--source", CSV, "-o", path)
+    db = sqlite3.connect(path)
+    start, = db.execute("select min(time) from ticks").fetchone()
+    for i in range(10):
+        db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, value) values (?, 0, 'h', 1, 'metric', 'loss <mean>', ?)",
+                   (int((start + 5 + 8 * i) * 1e9), 3 - i / 5))
+    db.commit()
+    db.close()
+    svg = assay("plot", path).stdout
+    assert panels(svg)[-1] == "loss <mean>" and len(curve(svg, "loss <mean>")) == 1
+    alone = assay("plot", path, "--metrics", "loss <mean>").stdout
+    assert panels(alone) == ["loss <mean>"] and any(t.startswith("min 1.20") for t in texts(alone))
+
+
 # ---- errors ----
 
 @pytest.mark.parametrize("words, code, said", [

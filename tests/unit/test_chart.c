@@ -293,6 +293,8 @@ static void bands_at_the_edges(void **state UNUSED)
 
 /* ---- choices ---- */
 
+static const struct user_names user = {{"loss", "tokens_per_s"}, 2};
+
 static void choices(void **state UNUSED)
 {
         static const struct {
@@ -308,13 +310,14 @@ static void choices(void **state UNUSED)
              "cpu_summaryA memory- io_read- gpu_utilA mem_copy_utilE fb_usedE"},
             {"its gpu_util is a line each", "gpu_util", "gpu_utilE"},
             {"any metric across", "sm_active_summary", "sm_activeA"},
+            {"the run's own", "loss", "loss-"},
             {"figures of the machine", "pressure_io", "pressure_io-"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct choices c;
                 struct err err = {0};
                 char got[512] = "";
-                assert_int_equal(choices_parse(cases[i].list, &c, &err), 0);
+                assert_int_equal(choices_parse(cases[i].list, &user, &c, &err), 0);
                 for (size_t k = 0; k < c.n; k++)
                         snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s%c",
                                  k ? " " : "", choice_name(&c.list[k]), "-AE"[c.list[k].manner]);
@@ -329,6 +332,7 @@ static void choices_that_are_none(void **state UNUSED)
                 const char *list, *hint;
         } cases[] = {
             {"sm_activ", "did you mean 'sm_active'"},
+            {"tokens_pr_s", "did you mean 'tokens_per_s'"},
             {"power,cpu_sumary", "did you mean 'cpu_summary'"},
             {"zzzzzzzzzz", "'assay metrics' lists them"},
             {",", "write for example"},
@@ -339,7 +343,7 @@ static void choices_that_are_none(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct choices c;
                 struct err err = {0};
-                assert_int_equal(choices_parse(cases[i].list, &c, &err), ERR_USAGE);
+                assert_int_equal(choices_parse(cases[i].list, &user, &c, &err), ERR_USAGE);
                 if (!strstr(err.hint, cases[i].hint))
                         fail_msg("%s: %s / %s", cases[i].list, err.msg, err.hint);
         }
@@ -361,12 +365,12 @@ static void titles_are_words(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct choices c;
                 char title[96];
-                assert_int_equal(choices_parse(cases[i][0], &c, NULL), 0);
+                assert_int_equal(choices_parse(cases[i][0], &user, &c, NULL), 0);
                 choice_title(&c.list[0], title, sizeof(title));
                 assert_string_equal(title, cases[i][1]);
         }
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                const struct choice c = {SUBJECT_METRIC, (uint8_t)m, MANNER_ANY, SHOW_ALWAYS};
+                const struct choice c = {SUBJECT_METRIC, (uint8_t)m, MANNER_ANY, SHOW_ALWAYS, NULL};
                 char title[96];
                 choice_title(&c, title, sizeof(title));
                 assert_true(title[0] && !strchr(title, '_') && strlen(title) < 60);
@@ -391,7 +395,7 @@ static void scene_init(struct scene *s, const char *metrics, bool per_gpu)
                                  .from_ns = INT64_MIN,
                                  .to_ns = INT64_MAX};
         *s = (struct scene){0};
-        assert_int_equal(choices_parse(metrics, &o.choices, NULL), 0);
+        assert_int_equal(choices_parse(metrics, &user, &o.choices, NULL), 0);
         plot_init(&s->plot, &o, 0);
         snprintf(s->facts.input, sizeof(s->facts.input), "some/folder/run.assay");
         for (uint32_t i = 0; i < 2; i++) {
@@ -512,6 +516,27 @@ static void a_clock_that_jumps_is_survived(void **state UNUSED)
         scene_finish(s);
 }
 
+static void numbers_of_the_run(void **state UNUSED)
+{
+        struct scene *s = calloc(1, sizeof(*s));
+        assert_non_null(s);
+        scene_init(s, NULL, false);
+        for (int i = 0; i < 60; i++)
+                scene_tick(s, i, 1, 0.5);
+        for (int i = 0; i < 6; i++)
+                assert_int_equal(
+                    plot_add_user(&s->plot, (1000 + (int64_t)i * 10) * NS_PER_S, 0, 4.5 - i * 0.5),
+                    0);
+        assert_int_equal(scene_draw(s, NULL), 0);
+        const char *svg = strbuf_str(&s->svg);
+        assert_non_null(strstr(svg, ">loss<"));
+        assert_non_null(strstr(svg, "min 2.00"));
+        /* Seldom is no gap: one piece of curve in each of the two panels. */
+        assert_int_equal(count(svg, "stroke=\"#0072b2\""), 2);
+        assert_null(strstr(svg, "tokens_per_s"));
+        scene_finish(s);
+}
+
 static void levels_of_the_host(void **state UNUSED)
 {
         struct scene *s = calloc(1, sizeof(*s));
@@ -572,6 +597,7 @@ int main(void)
             cmocka_unit_test(two_gpus_are_a_range_or_two_lines),
             cmocka_unit_test(nothing_to_draw_says_so),
             cmocka_unit_test(a_clock_that_jumps_is_survived),
+            cmocka_unit_test(numbers_of_the_run),
             cmocka_unit_test(levels_of_the_host),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

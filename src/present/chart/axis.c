@@ -44,21 +44,16 @@ void tick_label(const struct ticks *t, unsigned i, char *buf, size_t n)
 
 /* ---- values ---- */
 
-struct shown {
-        double factor;
-        const char *unit;
-};
-
-static struct shown with_prefix(double most, double base, const char *const names[], size_t n)
+static struct shown_unit with_prefix(double most, double base, const char *const names[], size_t n)
 {
         double factor = 1;
         size_t i = 0;
         for (; i + 1 < n && fabs(most) * factor >= base; i++)
                 factor /= base;
-        return (struct shown){factor, names[i]};
+        return (struct shown_unit){factor, names[i]};
 }
 
-static struct shown shown_as(enum unit unit, double most)
+struct shown_unit shown_unit_for(enum unit unit, double most)
 {
         static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
         static const char *const rates[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
@@ -67,7 +62,7 @@ static struct shown shown_as(enum unit unit, double most)
         static const char *const per_s[] = {"/s", "thousand/s", "million/s", "billion/s"};
         switch (unit) {
         case UNIT_RATIO:
-                return (struct shown){100, "%"};
+                return (struct shown_unit){100, "%"};
         case UNIT_BYTES:
                 return with_prefix(most, 1024, bytes, ARRAY_LEN(bytes));
         case UNIT_BYTES_PER_S:
@@ -75,32 +70,32 @@ static struct shown shown_as(enum unit unit, double most)
         case UNIT_JOULES:
                 return with_prefix(most / 10, 1000, joules, ARRAY_LEN(joules));
         case UNIT_HERTZ:
-                return (struct shown){1e-6, "MHz"};
+                return (struct shown_unit){1e-6, "MHz"};
         case UNIT_COUNT:
                 return with_prefix(most / 10, 1000, counts, ARRAY_LEN(counts));
         case UNIT_PER_S:
                 return with_prefix(most / 10, 1000, per_s, ARRAY_LEN(per_s));
         case UNIT_WATTS:
-                return (struct shown){1, "W"};
+                return (struct shown_unit){1, "W"};
         case UNIT_CELSIUS:
-                return (struct shown){1, "°C"};
+                return (struct shown_unit){1, "°C"};
         case UNIT_SECONDS:
-                return (struct shown){1, "s"};
+                return (struct shown_unit){1, "s"};
         case UNIT_SCORE:
         case UNIT_NUMBER:
         case UNIT_FLAG:
         case UNIT_BITS:
                 break;
         }
-        return (struct shown){1, ""};
+        return (struct shown_unit){1, ""};
 }
 
 #define VALUE_STEPS 4 /* about so many; panels are low */
 
 struct value_axis value_axis_for(enum unit unit, double min, double max, bool from_zero)
 {
-        struct shown as = shown_as(unit, MAX(fabs(min), fabs(max)));
-        struct value_axis a = {.factor = as.factor, .unit = as.unit};
+        struct shown_unit as = shown_unit_for(unit, MAX(fabs(min), fabs(max)));
+        struct value_axis a = {.factor = as.factor, .unit = as.name};
         /* A share of several CPUs may exceed one whole. */
         if ((unit == UNIT_RATIO && max <= 1.0001) || (unit == UNIT_SCORE && max <= 100)) {
                 a.high = 100;
@@ -110,10 +105,10 @@ struct value_axis value_axis_for(enum unit unit, double min, double max, bool fr
         double low = from_zero ? MIN(min * as.factor, 0) : min * as.factor;
         double high = max * as.factor;
         /* Curves that never move still need room above and below. */
-        if (!(high - low > 1e-9 * fabs(high)))
+        if (!(high - low > MAX(1e-9 * fabs(high), 1e-12)))
                 high = low + MAX(1, fabs(low) * 1e-3);
         double step = round_step((high - low) / VALUE_STEPS);
-        bool whole = unit == UNIT_COUNT || unit == UNIT_NUMBER || unit == UNIT_FLAG;
+        bool whole = unit == UNIT_COUNT || unit == UNIT_FLAG;
         step = whole && as.factor >= 1 ? MAX(ceil(step), 1) : step;
         a.low = floor(low / step + NEARLY) * step;
         a.high = ceil(high / step - NEARLY) * step;

@@ -20,6 +20,14 @@ struct ticks {
 struct ticks ticks_between(double low, double high, unsigned about);
 void tick_label(const struct ticks *t, unsigned i, char *buf, size_t n);
 
+/* A unit that suits values of a size, and what SI values are multiplied with. */
+struct shown_unit {
+        double factor;
+        const char *name;
+};
+
+struct shown_unit shown_unit_for(enum unit unit, double most);
+
 /* A value axis from low to high, both in the shown unit: its value is SI value × factor. */
 struct value_axis {
         double low, high;

@@ -12,6 +12,7 @@ enum subject {
         SUBJECT_FIGURE, /* of a level of the host */
         SUBJECT_SYSTEM, /* of the whole machine */
         SUBJECT_CORES,  /* busy share of the cores: least, mean, most */
+        SUBJECT_USER,   /* a number of the run's own: a loss, a rate */
 };
 
 /* How several GPUs are drawn. */
@@ -29,12 +30,20 @@ enum show {
 
 struct choice {
         enum subject subject;
-        uint8_t what; /* enum metric, figure or system_figure, as the subject says */
+        uint8_t what; /* enum metric, figure or system_figure, or a place among the user's names */
         enum manner manner;
         enum show show;
+        const char *name; /* SUBJECT_USER: its name, borrowed */
 };
 
 #define CHOICES_MAX 40
+#define USER_NAMES_MAX 64 /* more numbers of a run's own are not known by name */
+
+/* The run's own numbers; borrowed. */
+struct user_names {
+        const char *names[USER_NAMES_MAX];
+        size_t n;
+};
 
 struct choices {
         struct choice list[CHOICES_MAX];
@@ -44,10 +53,11 @@ struct choices {
 /*
  * A list of names: metrics, groups of them ("sm", "group:power"), figures of the host ("host:NAME"
  * where a metric is called the same), the notebook
- * monitor's keys ("gpu_util_summary"), NAME_summary, "default". NULL is the default. 0, or
- * ERR_USAGE with what was meant.
+ * monitor's keys ("gpu_util_summary"), NAME_summary, the user's own names, "default". NULL is the
+ * default. 0, or ERR_USAGE with what was meant.
  */
-int choices_parse(const char *list, struct choices *ret, struct err *err);
+int choices_parse(const char *list, const struct user_names *user, struct choices *ret,
+                  struct err *err);
 
 /* "SM active", "Device memory used"; for people. */
 void choice_title(const struct choice *c, char *buf, size_t n);

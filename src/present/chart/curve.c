@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define VALUE_MAX 1e30 /* nothing that is measured is larger; sums of it fit a float */
+
 static void fold(struct bucket *to, const struct bucket *more)
 {
         if (more->n > 0) {
@@ -18,6 +20,11 @@ static void fold(struct bucket *to, const struct bucket *more)
 
 void curve_add_range(struct curve *c, size_t at, double min, double mean, double max)
 {
+        /* Also true of what is no number. */
+        if (!(fabs(min) <= VALUE_MAX && fabs(mean) <= VALUE_MAX && fabs(max) <= VALUE_MAX)) {
+                c->b[at].missing++;
+                return;
+        }
         const struct bucket one = {(float)min, (float)max, (float)mean, 1, 0};
         fold(&c->b[at], &one);
         c->min = c->n == 0 || min < c->min ? min : c->min;
@@ -28,7 +35,7 @@ void curve_add_range(struct curve *c, size_t at, double min, double mean, double
 
 void curve_add(struct curve *c, size_t at, struct value v)
 {
-        if (value_there(v) && isfinite(v.v))
+        if (value_there(v))
                 curve_add_range(c, at, v.v, v.v, v.v);
         else
                 c->b[at].missing++;

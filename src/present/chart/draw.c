@@ -257,8 +257,8 @@ static void set_time(struct draw *d)
 {
         const struct plot *p = d->plot;
         d->from_ns = p->start_ns;
-        d->to_ns = MAX(p->options.to_ns < INT64_MAX ? p->options.to_ns : p->end_ns,
-                       p->start_ns + NS_PER_MS);
+        /* Nothing is known after the last tick, whenever a phase ended. */
+        d->to_ns = MAX(MIN(p->options.to_ns, p->end_ns), p->start_ns + NS_PER_MS);
         double from_s = (double)(d->from_ns - p->zero_ns) / 1e9;
         double to_s = (double)(d->to_ns - p->zero_ns) / 1e9;
         d->time = time_axis_for(from_s, to_s, (unsigned)((d->right - d->left) / TICK_ROOM));

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SHADES_MAX 3   /* more ranges than this hide one another */
 #define LIMIT_NEAR 0.1 /* of a limit: from there on it is drawn */
@@ -26,7 +27,8 @@ bool panel_shown(const struct plot_panel *p)
 static struct value_axis axis_of(const struct plot_panel *p)
 {
         enum unit unit = choice_unit(&p->choice);
-        bool from_zero = !choice_counts(&p->choice) && unit != UNIT_CELSIUS;
+        bool from_zero =
+            !choice_counts(&p->choice) && unit != UNIT_CELSIUS && p->choice.subject != SUBJECT_USER;
         if (!p->all || p->all->n == 0)
                 return value_axis_for(unit, 0, 1, true);
         double min = p->all->min, max = p->all->max;
@@ -74,8 +76,11 @@ static void draw_numbers(struct draw *d, const struct plot_panel *p, const struc
         if (!p->all || p->all->n == 0)
                 return;
         if (one_limit(p)) {
-                put_figure(max, sizeof(max), p->limit->max * b->axis.factor);
-                snprintf(limit, sizeof(limit), "limit %s", max);
+                struct shown_unit as = shown_unit_for(choice_unit(&p->choice), p->limit->max);
+                bool same = strcmp(as.name, b->axis.unit) == 0;
+                put_figure(max, sizeof(max), p->limit->max * as.factor);
+                snprintf(limit, sizeof(limit), "limit %s%s%s", max, same ? "" : " ",
+                         same ? "" : as.name);
         }
         put_figure(min, sizeof(min), p->all->min * b->axis.factor);
         put_figure(mean, sizeof(mean), p->all->sum / (double)p->all->n * b->axis.factor);
@@ -151,6 +156,9 @@ static void draw_axes(struct draw *d, const struct box *b)
 static double gap_of(const struct draw *d, const struct plot_panel *p)
 {
         const struct plot *plot = d->plot;
+        /* Nobody promised when the next number of the user's comes. */
+        if (p->choice.subject == SUBJECT_USER)
+                return CURVE_BUCKETS;
         bool host = p->choice.subject != SUBJECT_METRIC || p->from_level;
         uint64_t ticks = host ? plot->host_ticks : plot->ticks;
         double span = (double)(plot->end_ns - plot->start_ns) / (double)plot->width_ns;
@@ -219,7 +227,9 @@ static void draw_curves(struct draw *d, const struct box *b, struct plot_panel *
 void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
 {
         struct box b = {y + PANEL_TITLE, height, axis_of(p)};
-        d->pen->ops->group(d->pen, choice_name(&p->choice));
+        char name[LABEL_MAX];
+        label_clean(choice_name(&p->choice), name, sizeof(name));
+        d->pen->ops->group(d->pen, name);
         draw_numbers(d, p, &b, draw_title(d, p, &b));
         draw_bands(d, &b);
         draw_grid(d, &b);

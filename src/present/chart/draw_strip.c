@@ -13,7 +13,7 @@ static const char *const strip_names[PLOT_BOTTLENECKS] = {
 };
 
 static const uint32_t strip_colours[PLOT_BOTTLENECKS] = {
-    [BOTTLENECK_UNKNOWN] = 0xffffff, [BOTTLENECK_IDLE] = 0xd0d7de, [BOTTLENECK_COMPUTE] = 0x009e73,
+    [BOTTLENECK_UNKNOWN] = 0xeff1f3, [BOTTLENECK_IDLE] = 0xd0d7de, [BOTTLENECK_COMPUTE] = 0x009e73,
     [BOTTLENECK_MEMORY] = 0xe69f00,  [BOTTLENECK_IO] = 0xcc79a7,   [BOTTLENECK_MIXED] = 0x56b4e9,
 };
 
@@ -36,7 +36,7 @@ static void draw_run(const struct draw *d, double from, double to, double y, dou
                      unsigned what)
 {
         double x = draw_x(d, from), w = draw_x(d, to) - x;
-        if (what < PLOT_BOTTLENECKS && what != BOTTLENECK_UNKNOWN)
+        if (what < PLOT_BOTTLENECKS)
                 d->pen->ops->rect(d->pen, x, y, w, height, (struct ink){strip_colours[what], 1});
 }
 
@@ -85,7 +85,7 @@ static unsigned strips_used(struct draw *d, size_t rows)
 static double draw_strip_legend(const struct draw *d, double y, unsigned used, bool draw)
 {
         double x = d->right;
-        for (unsigned k = PLOT_BOTTLENECKS; k-- > BOTTLENECK_IDLE;) {
+        for (unsigned k = PLOT_BOTTLENECKS; k-- > 0;) {
                 if (!(used & 1U << k))
                         continue;
                 x -= label_width(strip_names[k], (double)SMALL);
@@ -131,8 +131,6 @@ double draw_strips(struct draw *d, double y)
         double top = draw_strip_head(d, y, rows, used);
         for (size_t i = 0; i < rows; i++) {
                 double at = top + (double)i * row;
-                d->pen->ops->rect(d->pen, d->left, at, d->right - d->left, height,
-                                  (struct ink){0xf3f4f6, 1});
                 if (p->gpus[i].strip)
                         draw_strip_row(d, p->gpus[i].strip, at, height, &used);
                 if (rows > 1)

@@ -96,5 +96,8 @@ void label_fit(const char *s, double size, double room, char *buf, size_t n)
         }
         while (at > 0 && clean[at - 1] == ' ')
                 at--;
-        snprintf(buf, n, letters < 3 ? "" : "%.*s" ELLIPSIS, (int)at, clean);
+        if (letters < 3)
+                buf[0] = '\0';
+        else
+                snprintf(buf, n, "%.*s" ELLIPSIS, (int)at, clean);
 }

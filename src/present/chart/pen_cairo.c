@@ -143,7 +143,9 @@ int pen_open_cairo(enum plot_format format, const struct sheet *sheet, struct pe
                    struct err *err)
 {
         struct drawing *d = calloc(1, sizeof(*d));
-        int r = d ? cairo_api_load(&d->api, err) : err_set(err, -ENOMEM, "out of memory");
+        if (!d)
+                return err_set(err, -ENOMEM, "out of memory");
+        int r = cairo_api_load(&d->api, err);
         if (r < 0) {
                 free(d);
                 return r;

@@ -72,12 +72,14 @@ static void halve(struct plot *p)
         p->width_ns *= 2;
 }
 
-#define SPAN_MAX (INT64_MAX / 8)
+/* No run is of another century; so differences of times always fit. */
+#define WALL_MAX (INT64_MAX / 2)
 
 /* The bucket of a moment; false when it lies outside of what is drawn. */
 static bool place_of(struct plot *p, int64_t wall_ns, size_t *ret)
 {
-        if (wall_ns < p->options.from_ns || wall_ns > p->options.to_ns)
+        if (wall_ns < p->options.from_ns || wall_ns > p->options.to_ns || wall_ns < -WALL_MAX ||
+            wall_ns > WALL_MAX)
                 return false;
         if (!p->started) {
                 bool known = p->zero_ns > 0 && p->zero_ns <= wall_ns;
@@ -86,7 +88,7 @@ static bool place_of(struct plot *p, int64_t wall_ns, size_t *ret)
                 p->started = true;
         }
         /* A clock that was set back: that part cannot be placed. */
-        if (wall_ns < p->start_ns || wall_ns - p->start_ns > SPAN_MAX)
+        if (wall_ns < p->start_ns)
                 return false;
         while ((wall_ns - p->start_ns) / p->width_ns >= CURVE_BUCKETS)
                 halve(p);
@@ -153,7 +155,7 @@ int plot_add_frame(struct plot *p, const struct frame *f)
         size_t at;
         /* A value is of the time before it, so the middle of that time says where it belongs. */
         int64_t back = MIN(MAX(f->window_ns, 0), NS_PER_S) / 2;
-        if (!place_of(p, f->wall_ns - back, &at))
+        if (f->wall_ns < -WALL_MAX || !place_of(p, f->wall_ns - back, &at))
                 return 0;
         p->ticks++;
         for (size_t i = 0; i < f->n; i++) {
@@ -186,10 +188,7 @@ static const struct level_state *level_of(struct plot *p, const struct host *h)
         }
         if (p->options.level == LEVEL_COUNT || !h->levels[p->options.level].present)
                 return NULL;
-        const struct level_state *l = &h->levels[p->options.level];
-        if (!p->level_name[0])
-                snprintf(p->level_name, sizeof(p->level_name), "%s", l->name);
-        return l;
+        return &h->levels[p->options.level];
 }
 
 static struct value host_value(const struct choice *c, const struct host *h,
@@ -261,11 +260,16 @@ static void add_level_gpus(struct plot *p, struct plot_panel *panel, const struc
         }
 }
 
+static bool of_host(enum subject subject)
+{
+        return subject != SUBJECT_METRIC && subject != SUBJECT_USER;
+}
+
 int plot_add_host(struct plot *p, const struct host *h)
 {
         size_t at;
         int64_t back = MIN(MAX(h->interval_ns, 0), NS_PER_S) / 2;
-        if (!place_of(p, h->wall_ns - back, &at))
+        if (h->wall_ns < -WALL_MAX || !place_of(p, h->wall_ns - back, &at))
                 return 0;
         const struct level_state *l = level_of(p, h);
         p->host_ticks++;
@@ -276,7 +280,7 @@ int plot_add_host(struct plot *p, const struct host *h)
         for (size_t k = 0; k < p->n_panels; k++) {
                 struct plot_panel *panel = &p->panels[k];
                 struct curve *c;
-                if (panel->choice.subject == SUBJECT_METRIC || !(c = curve_at(p, &panel->all)))
+                if (!of_host(panel->choice.subject) || !(c = curve_at(p, &panel->all)))
                         continue;
                 if (panel->choice.subject == SUBJECT_CORES)
                         add_cores(c, at, h, l);
@@ -284,6 +288,23 @@ int plot_add_host(struct plot *p, const struct host *h)
                         curve_add(c, at, host_value(&panel->choice, h, l));
                 if (panel->limited && (c = curve_at(p, &panel->limit)))
                         curve_add(c, at, host_value(&panel->limit_choice, h, l));
+        }
+        return p->failed ? -ENOMEM : 0;
+}
+
+int plot_add_user(struct plot *p, int64_t wall_ns, size_t which, double v)
+{
+        size_t at;
+        /* Numbers before the first tick and after the last have no place on the axis. */
+        if (!p->started || wall_ns > p->end_ns || !place_of(p, wall_ns, &at))
+                return 0;
+        for (size_t k = 0; k < p->n_panels; k++) {
+                struct plot_panel *panel = &p->panels[k];
+                struct curve *c;
+                if (panel->choice.subject != SUBJECT_USER || panel->choice.what != which)
+                        continue;
+                if ((c = curve_at(p, &panel->all)))
+                        curve_add(c, at, value_ok(v));
         }
         return p->failed ? -ENOMEM : 0;
 }

@@ -67,7 +67,6 @@ struct plot {
         int64_t end_ns;
         uint64_t ticks, host_ticks;
         bool failed; /* memory was short */
-        char level_name[HOST_TEXT_MAX];
 };
 
 /* zero_ns: the run's start, 0 when not known. The options are copied; the title is borrowed. */
@@ -76,6 +75,8 @@ void plot_finish(struct plot *p);
 /* All frames first, then the host. Moments come in order. 0 or -ENOMEM. */
 int plot_add_frame(struct plot *p, const struct frame *f);
 int plot_add_host(struct plot *p, const struct host *h);
+/* A number of the run's own; which: its place among the user's names. */
+int plot_add_user(struct plot *p, int64_t wall_ns, size_t which, double v);
 
 /* What is drawn beside the curves; all borrowed. */
 struct plot_around {
