@@ -104,6 +104,25 @@ static const char *text_or(const struct entity *e, enum entity_text text)
         return e->text[text][0] ? e->text[text] : "--";
 }
 
+/* All of them, or which. */
+static void write_lacking(const struct devices *d, bool live, struct strbuf *out)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < d->n; i++)
+                n += !is_there(d->list[i].states[METRIC_SM_ACTIVE]);
+        const char *before = "GPU ";
+        for (size_t i = 0; n < d->n && i < d->n; i++) {
+                if (is_there(d->list[i].states[METRIC_SM_ACTIVE]))
+                        continue;
+                strbuf_putf(out, "%s%s", before, d->list[i].who.label);
+                before = ", ";
+        }
+        strbuf_putf(out,
+                    n < d->n ? " lack%s SM and tensor counters%s\n"
+                             : "SM and tensor counters are missing%.0s%s\n",
+                    n == 1 ? "s" : "", live ? ": 'assay doctor' tells why" : " there");
+}
+
 static void write_text(const struct devices *d, bool live, struct strbuf *out)
 {
         size_t gpu = 3, model = 5, uuid = 4;
@@ -129,8 +148,7 @@ static void write_text(const struct devices *d, bool live, struct strbuf *out)
         }
         strbuf_putf(out, "\nfrom %s\n", d->provenance);
         if (!all_have_counters(d))
-                strbuf_putf(out, "SM and tensor counters are missing%s\n",
-                            live ? ": 'assay doctor' tells why" : " there");
+                write_lacking(d, live, out);
 }
 
 static void put_device(const struct device *dev, struct strbuf *out)

@@ -23,6 +23,7 @@ struct report {
         bool counters;
         bool nothing; /* there is no GPU at all */
         bool kernel;  /* all GPUs here are shown by the kernel */
+        bool others;  /* some are, beside NVIDIA's */
 };
 
 static void examine(const struct config *config, struct doctor *d, struct report *r)
@@ -45,6 +46,7 @@ static void examine(const struct config *config, struct doctor *d, struct report
         }
         bool nvidia = !doctor_no_nvidia(d) || d->n_pci > 0;
         r->kernel = d->n_drm > 0 && !nvidia;
+        r->others = d->n_drm > 0 && nvidia;
         r->nothing = d->n_drm == 0 && !nvidia;
 }
 
@@ -78,7 +80,8 @@ static void conclude(const struct report *r, char *buf, size_t size)
                                                 r->checks[i]->name);
         }
         if (r->counters)
-                snprintf(buf + len, size - len, ".");
+                snprintf(buf + len, size - len, "%s",
+                         r->others ? "; AMD's and Intel's GPUs are shown without them." : ".");
         else if (r->nothing)
                 snprintf(
                     buf, size,

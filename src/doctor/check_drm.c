@@ -67,6 +67,32 @@ static bool node_is_closed(const struct doctor *d, const struct drm_gpu *gpu, st
         return true;
 }
 
+size_t doctor_list_drm(const struct doctor *d, struct entity *ret, size_t max)
+{
+        static struct drm_gpu gpus[DRM_GPUS_MAX];
+        struct drm_passed passed;
+        size_t n = 0;
+        drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
+        drm_number_gpus(d->source.root, gpus, n);
+        for (size_t i = 0; i < n; i++) {
+                if (i < max) {
+                        ret[i] = (struct entity){.kind = ENTITY_GPU,
+                                                 .vendor = gpus[i].brand,
+                                                 .ordinal = gpus[i].ordinal,
+                                                 .ordinals = gpus[i].ordinals,
+                                                 .index = (int32_t)i,
+                                                 .gi = -1,
+                                                 .ci = -1,
+                                                 .flat = -1};
+                        entity_set_text(&ret[i], ENTITY_TEXT_UUID, gpus[i].uuid,
+                                        strlen(gpus[i].uuid));
+                        entity_set_text(&ret[i], ENTITY_TEXT_PCI, gpus[i].pci, strlen(gpus[i].pci));
+                }
+                drm_forget_gpu(&gpus[i]);
+        }
+        return MIN(n, max);
+}
+
 void check_drm(const struct doctor *d, struct result *ret)
 {
         static struct drm_gpu gpus[DRM_GPUS_MAX];
@@ -88,7 +114,8 @@ void check_drm(const struct doctor *d, struct result *ret)
         if (n > 4)
                 strbuf_putf(&list, " and %zu more", n - 4);
         if (n > 0 && !told)
-                result_say(ret, OUTCOME_OK, "%s%s: use --backend drm", strbuf_str(&list),
-                           asleep ? ", asleep" : "");
+                result_say(ret, OUTCOME_OK, "%s%s: read through the kernel%s", strbuf_str(&list),
+                           asleep ? ", asleep" : "",
+                           doctor_no_nvidia(d) ? "" : ", beside NVIDIA's");
         strbuf_finish(&list);
 }

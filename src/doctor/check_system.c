@@ -11,6 +11,9 @@
 static struct entity entity_at(const struct doctor *d, size_t i)
 {
         struct entity e = {.kind = ENTITY_GPU, .index = (int32_t)i, .gi = -1, .ci = -1, .flat = -1};
+        e.vendor = VENDOR_NVIDIA;
+        e.ordinal = e.index;
+        e.ordinals = 1;
         bool nvml = d->nvml.count > 0;
         const char *uuid = nvml ? d->nvml.gpus[i].uuid : d->gpus[i].uuid;
         const char *pci = nvml ? d->nvml.gpus[i].pci : d->gpus[i].pci;
@@ -19,48 +22,67 @@ static struct entity entity_at(const struct doctor *d, size_t i)
         return e;
 }
 
-/* False when the list names a GPU that is not here; token says which. */
-static bool names_what_exists(const struct doctor *d, struct selection *s, char *token, size_t size)
+/* Slices are not listed here. */
+static void pass_over_slices(struct selection *s)
 {
-        size_t n = d->nvml.count > 0 ? d->nvml.count : d->n_gpus;
-        for (size_t i = 0; i < n; i++) {
-                struct entity e = entity_at(d, i);
-                select_includes(s, &e);
-        }
         for (size_t i = 0; i < s->n; i++) {
-                /* Slices are not listed here. */
                 if (s->tokens[i].kind == SELECT_SLICE ||
                     (s->tokens[i].kind == SELECT_UUID &&
                      strncmp(s->tokens[i].text, "MIG-", 4) == 0))
                         s->tokens[i].matched = true;
         }
+}
+
+/* False when the list names a GPU that is not here; token says which. */
+static bool names_what_exists(const struct doctor *d, struct selection *s, char *token, size_t size)
+{
+        static struct entity others[DCGM_GPUS_MAX];
+        size_t n = d->nvml.count > 0 ? d->nvml.count : d->n_gpus;
+        size_t n_others = d->n_drm > 0 ? doctor_list_drm(d, others, ARRAY_LEN(others)) : 0;
+        if (n + n_others == 0)
+                return true; /* of no GPU there is nothing to say */
+        for (size_t i = 0; i < n; i++) {
+                struct entity e = entity_at(d, i);
+                select_includes(s, &e);
+        }
+        for (size_t i = 0; i < n_others; i++) {
+                others[i].index += (int32_t)n;
+                select_includes(s, &others[i]);
+        }
+        pass_over_slices(s);
         return !select_unmatched(s, token, size);
+}
+
+/* HIP counts what ROCR leaves, so its numbers alone say nothing. */
+static bool depends(const struct doctor *d, const char *name)
+{
+        const char *rocr = d->get_env("ROCR_VISIBLE_DEVICES");
+        return strcmp(name, "HIP_VISIBLE_DEVICES") == 0 && rocr && *rocr;
 }
 
 void check_visible(const struct doctor *d, struct result *ret)
 {
-        static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-                                            "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
+        const struct select_variable *v;
         char token[ENTITY_TEXT_MAX];
         size_t seen = 0;
-        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                const char *list = d->get_env(names[i]);
+        for (size_t i = 0; (v = select_variable_at(i)); i++) {
+                const char *list = d->get_env(v->name);
                 struct selection s;
                 if (!list)
                         continue;
                 seen++;
-                if (select_parse(list, names[i], &s, NULL) < 0) {
-                        result_say(ret, OUTCOME_WARN, "%s is not a list of GPUs: '%.60s'", names[i],
+                if (select_parse_variable(list, v, &s, NULL) < 0) {
+                        result_say(ret, OUTCOME_WARN, "%s is not a list of GPUs: '%.60s'", v->name,
                                    list);
                 } else if (!s.all && s.n == 0) {
-                        result_say(ret, OUTCOME_WARN, "%s hides all GPUs: '%.60s'", names[i], list);
-                } else if (!doctor_no_nvidia(d) &&
+                        result_say(ret, OUTCOME_WARN, "%s hides all GPUs: '%.60s'", v->name, list);
+                } else if (!depends(d, v->name) &&
                            !names_what_exists(d, &s, token, sizeof(token))) {
                         result_say(ret, OUTCOME_WARN, "%s names a GPU that is not here: '%s'",
-                                   names[i], token);
+                                   v->name, token);
                 } else {
                         if (ret->outcome != OUTCOME_WARN)
-                                result_say(ret, OUTCOME_OK, "%s=%.60s", names[i], list);
+                                result_say(ret, OUTCOME_OK, "%s=%.60s", v->name, list);
                         continue;
                 }
                 result_remedy(ret, "correct or unset it; --show-all ignores it, --gpus LIST wins "

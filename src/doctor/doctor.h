@@ -54,6 +54,8 @@ void result_say(struct result *f, enum outcome outcome, const char *fmt, ...) PR
 void result_remedy(struct result *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Reads a small file below the root. False when it cannot be read; cut at size - 1. */
 bool doctor_read(const struct doctor *d, const char *path, char *buf, size_t size);
+/* The GPUs that the kernel shows, with their vendors' numbers. How many there are, at most max. */
+size_t doctor_list_drm(const struct doctor *d, struct entity *ret, size_t max);
 /* NVML's GPM gives samples on at least one GPU. */
 bool doctor_gpm_works(const struct doctor *d);
 /* No driver and no library: one result says so, the others stay silent. */

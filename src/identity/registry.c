@@ -103,6 +103,9 @@ static struct entity *make_entity(const struct entity_key *k, uint32_t slot)
         e->gi = k->gi;
         e->ci = k->ci;
         e->flat = k->flat;
+        e->vendor = k->vendor;
+        e->ordinal = k->ordinal;
+        e->ordinals = k->ordinals;
         entity_set_text(e, ENTITY_TEXT_UUID, k->uuid, k->uuid_len);
         entity_set_text(e, ENTITY_TEXT_HOST, k->host, k->host_len);
         label_entity(e, k);

@@ -27,23 +27,22 @@ static int check(const assay_monitor *m, struct assay_error *error)
         return 0;
 }
 
-/* The run to ask, with a reference; or what every call answers while there is none. */
-static int enter(assay_monitor *m, struct core **ret, struct assay_error *error)
+/* The run to ask, with a reference; NULL with what every call answers while there is none. */
+static struct core *enter(assay_monitor *m, struct assay_error *error, int *ret_code)
 {
-        int r = check(m, error);
-        if (r < 0)
-                return r;
+        *ret_code = check(m, error);
+        if (*ret_code < 0)
+                return NULL;
         pthread_mutex_lock(&m->lock);
         struct err failure = m->failure;
         struct core *c = failure.code == 0 && m->core ? core_ref(m->core) : NULL;
         pthread_mutex_unlock(&m->lock);
         if (failure.code != 0)
-                return api_error(error, &failure);
-        if (!c)
-                return api_fail(error, ASSAY_E_STOPPED, "the monitor was not started",
-                                "call assay_monitor_start first");
-        *ret = c;
-        return 0;
+                *ret_code = api_error(error, &failure);
+        else if (!c)
+                *ret_code = api_fail(error, ASSAY_E_STOPPED, "the monitor was not started",
+                                     "call assay_monitor_start first");
+        return c;
 }
 
 assay_monitor *assay_monitor_new(const assay_options *options)
@@ -107,10 +106,10 @@ int assay_monitor_start(assay_monitor *m, struct assay_error *error)
 
 int assay_monitor_stop(assay_monitor *m, struct assay_error *error)
 {
-        struct core *c;
+        int r;
         struct err err = {0};
-        int r = enter(m, &c, error);
-        if (r < 0)
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         pthread_mutex_lock(&m->changing);
         r = core_stop(c, &err);
@@ -121,8 +120,9 @@ int assay_monitor_stop(assay_monitor *m, struct assay_error *error)
 
 int assay_monitor_running(const assay_monitor *m)
 {
-        struct core *c;
-        if (enter((assay_monitor *)m, &c, NULL) < 0)
+        int r;
+        struct core *c = enter((assay_monitor *)m, NULL, &r);
+        if (!c)
                 return 0;
         bool running = is_running(c);
         core_unref(c);
@@ -154,9 +154,9 @@ static int nothing(struct core *c, struct assay_error *error)
 
 int assay_monitor_latest(assay_monitor *m, assay_frame **ret, struct assay_error *error)
 {
-        struct core *c;
-        int r = enter(m, &c, error);
-        if (r < 0)
+        int r;
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         struct assay_frame *f = core_latest(c);
         if (f)
@@ -169,9 +169,9 @@ int assay_monitor_latest(assay_monitor *m, assay_frame **ret, struct assay_error
 int assay_monitor_next(assay_monitor *m, uint64_t *cursor, assay_frame **ret,
                        struct assay_error *error)
 {
-        struct core *c;
-        int r = enter(m, &c, error);
-        if (r < 0)
+        int r;
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         struct assay_frame *f = core_next(c, *cursor);
         if (f) {
@@ -186,9 +186,9 @@ int assay_monitor_next(assay_monitor *m, uint64_t *cursor, assay_frame **ret,
 int assay_monitor_wait(assay_monitor *m, uint64_t cursor, double timeout_s,
                        struct assay_error *error)
 {
-        struct core *c;
-        int r = enter(m, &c, error);
-        if (r < 0)
+        int r;
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         /* Not a number, and less than nothing, are no time at all. */
         int64_t wait = timeout_s > 0 ? clock_from_seconds(fmin(timeout_s, 1e9)) : 0;
@@ -201,10 +201,10 @@ int assay_monitor_wait(assay_monitor *m, uint64_t cursor, double timeout_s,
 
 int assay_monitor_counts(assay_monitor *m, struct assay_counts *ret, struct assay_error *error)
 {
-        struct core *c;
+        int r;
         struct session_counts counts;
-        int r = enter(m, &c, error);
-        if (r < 0)
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         core_counts(c, &counts);
         *ret = (struct assay_counts){.asked = counts.asked,
@@ -217,10 +217,10 @@ int assay_monitor_counts(assay_monitor *m, struct assay_counts *ret, struct assa
 
 int assay_monitor_describe(assay_monitor *m, char **ret, struct assay_error *error)
 {
-        struct core *c;
+        int r;
         struct strbuf out = {0};
-        int r = enter(m, &c, error);
-        if (r < 0)
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         r = describe_core(c, &out);
         core_unref(c);
@@ -241,10 +241,10 @@ const char *assay_monitor_session(const assay_monitor *m)
 
 int assay_monitor_flush(assay_monitor *m, struct assay_error *error)
 {
-        struct core *c;
+        int r;
         struct err err = {0};
-        int r = enter(m, &c, error);
-        if (r < 0)
+        struct core *c = enter(m, error, &r);
+        if (!c)
                 return r;
         r = core_flush(c, &err);
         core_unref(c);

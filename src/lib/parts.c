@@ -74,12 +74,20 @@ void names_unref(struct names *n)
                 free(n);
 }
 
+static bool same_entity(const struct entity *a, const struct entity *b)
+{
+        return a->slot == b->slot && a->kind == b->kind && a->index == b->index && a->gi == b->gi &&
+               a->ci == b->ci && a->flat == b->flat &&
+               memcmp(a->label, b->label, sizeof(a->label)) == 0 &&
+               memcmp(a->text, b->text, sizeof(a->text)) == 0;
+}
+
 static bool same_names(const struct names *n, const struct frame *f)
 {
         if (!n || n->n != f->n)
                 return false;
         for (size_t i = 0; i < f->n; i++) {
-                if (memcmp(&n->list[i], f->rows[i].sample.who, sizeof(n->list[i])) != 0)
+                if (!same_entity(&n->list[i], f->rows[i].sample.who))
                         return false;
         }
         return true;

@@ -2,7 +2,9 @@
 
 #include "base/attr.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const text_names[ENTITY_TEXT_COUNT] = {
 #define ENTITY_TEXT(id, name) name,
@@ -30,6 +32,29 @@ void entity_set_text(struct entity *e, enum entity_text text, const char *s, siz
         if (n > 0)
                 memcpy(e->text[text], s, n);
         e->text[text][n] = '\0';
+}
+
+const char *entity_noun(const struct entity *e)
+{
+        if (e->kind == ENTITY_GPU)
+                return "GPU";
+        /* A recording keeps the driver's name. */
+        return strncmp(e->text[ENTITY_TEXT_DRIVER], "amdgpu", 6) == 0 ? "part" : "MIG";
+}
+
+bool entity_same_gpu(const struct entity *a, const struct entity *b)
+{
+        return a->index >= 0 && a->index == b->index &&
+               strcmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]) == 0;
+}
+
+bool entity_same_place(const struct entity *a, const struct entity *b)
+{
+        char *x, *y;
+        unsigned long domain = strtoul(a->text[ENTITY_TEXT_PCI], &x, 16);
+        return domain == strtoul(b->text[ENTITY_TEXT_PCI], &y, 16) && *x == ':' &&
+               strcasecmp(x, y) == 0 &&
+               strcmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]) == 0;
 }
 
 static int compare_int(int32_t a, int32_t b)

@@ -13,6 +13,9 @@ enum entity_kind {
         ENTITY_OTHER,            /* a CPU, a link, a switch: read past */
 };
 
+/* Whose GPU it is: each vendor has a numbering and a visibility variable of its own. */
+enum vendor { VENDOR_UNKNOWN, VENDOR_NVIDIA, VENDOR_AMD, VENDOR_INTEL, VENDOR_COUNT };
+
 /* How a source names an entity. Text is borrowed from the source and may be empty. */
 struct entity_key {
         enum entity_kind kind;
@@ -24,6 +27,9 @@ struct entity_key {
         size_t host_len;
         const char *uuid;
         size_t uuid_len;
+        enum vendor vendor;
+        int32_t ordinal;  /* number by the vendor's own counting, where the vendor is known */
+        int32_t ordinals; /* how many numbers it has there: a divided GPU one a partition */
 };
 
 /* Text facts about an entity. ENTITY_TEXT(id, name): name as in JSON and the CSV columns. */
@@ -56,6 +62,8 @@ struct entity {
         uint32_t slot; /* a small number, stable while the program runs */
         enum entity_kind kind;
         int32_t index, gi, ci, flat;
+        enum vendor vendor;
+        int32_t ordinal, ordinals;    /* as in the key */
         char label[ENTITY_LABEL_MAX]; /* what people call it: "0", "1/7", "GPU-I 7" */
         bool shown;                   /* the selection includes it */
         char text[ENTITY_TEXT_COUNT][ENTITY_TEXT_MAX];
@@ -66,5 +74,11 @@ const char *entity_text_name(enum entity_text text);
 enum entity_text entity_text_find(const char *name, size_t len);
 /* Copies at most what fits; an over-long text is cut. */
 void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len);
+/* What people call its kind: "GPU", "MIG", and "part" for a partition of an AMD GPU. */
+const char *entity_noun(const struct entity *e);
+/* Whether two are a GPU and its slice, or slices of one. */
+bool entity_same_gpu(const struct entity *a, const struct entity *b);
+/* Whether two have the same PCI address; domains are written with four digits or eight. */
+bool entity_same_place(const struct entity *a, const struct entity *b);
 /* Order on screen and in files: host, GPU, GPU instance, compute instance. */
 int entity_compare(const struct entity *a, const struct entity *b);

@@ -32,3 +32,12 @@ struct frame {
         bool knows_processes;          /* the source tells which there are */
         struct process_list processes; /* those on the GPUs shown; empty unless asked for */
 };
+
+/* How many GPUs there are: slices of one follow each other, and count once. */
+static inline size_t frame_gpus(const struct frame *f)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < f->n; i++)
+                n += i == 0 || !entity_same_gpu(f->rows[i - 1].sample.who, f->rows[i].sample.who);
+        return n;
+}

@@ -52,4 +52,8 @@ struct batch {
         bool stale;        /* no news: the values are those of an earlier batch */
         const struct reading *readings;
         size_t n;
+        /* What another source read in the same tick, in its own words; NULL for no more. */
+        const struct batch *more;
 };
+
+#define BATCH_PARTS_MAX 4

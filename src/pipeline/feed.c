@@ -36,7 +36,7 @@ struct feed {
         int users; /* the owner and the thread; the last one frees */
 
         struct feed_config config;
-        char *texts[6];            /* what config borrows from */
+        char *texts[7];            /* what config borrows from */
         struct pipeline *pipeline; /* the thread's; guarded only against interruption */
         struct history *history;
 
@@ -128,13 +128,15 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
         f->wish_seek = config->start_ns > 0;
         f->seek_ns = config->start_ns;
         f->history = history_open(config->history);
-        int r =
-            f->fd < 0 || !f->history || !keep_text(&f->texts[0], &s->location) ||
-                    !keep_text(&f->texts[1], &s->token_file) ||
-                    !keep_text(&f->texts[2], &s->root) || !keep_text(&f->texts[3], &s->nvml_lib) ||
-                    !keep_text(&f->texts[4], &s->dcgmi) || !keep_text(&f->texts[5], &s->dcgm_host)
-                ? -ENOMEM
-                : -pthread_create(&f->thread, NULL, run, f);
+        int r = f->fd < 0 || !f->history || !keep_text(&f->texts[0], &s->location) ||
+                        !keep_text(&f->texts[1], &s->token_file) ||
+                        !keep_text(&f->texts[2], &s->root) ||
+                        !keep_text(&f->texts[3], &s->nvml_lib) ||
+                        !keep_text(&f->texts[4], &s->dcgmi) ||
+                        !keep_text(&f->texts[5], &s->dcgm_host) ||
+                        !keep_text(&f->texts[6], &s->rocm_lib)
+                    ? -ENOMEM
+                    : -pthread_create(&f->thread, NULL, run, f);
         if (r < 0) {
                 free_feed(f);
                 return err_set(err, r, "cannot start reading: %s", strerror(-r));

@@ -7,15 +7,17 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 struct pipeline {
         struct pipeline_config config;
         struct source *source;
         struct registry registry;
-        struct binding binding;
+        struct binding bindings[BATCH_PARTS_MAX]; /* one a part of a tick */
         struct compute compute;
         struct process_join *join; /* made when processes are first asked for */
         atomic_bool want_processes;
+        char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
         size_t cap;   /* of frame.rows */
         size_t known; /* entities whose selection is decided */
@@ -83,22 +85,36 @@ static void sort_rows(struct frame *f)
         }
 }
 
+/* A GPU that two sources show is the first one's. */
+static bool is_known_gpu(const struct pipeline *p, const struct entity *e)
+{
+        for (size_t i = 0; e->kind == ENTITY_GPU && i < e->slot; i++) {
+                if (p->registry.list[i]->kind == ENTITY_GPU &&
+                    entity_same_place(p->registry.list[i], e))
+                        return true;
+        }
+        return false;
+}
+
 static int add_row(struct pipeline *p, const struct reading *reading, size_t position,
-                   const struct batch *batch)
+                   const struct batch *batch, const struct binding *binding)
 {
         struct entity *e = registry_resolve(&p->registry, &reading->who, position);
         if (!e)
                 return -ENOMEM;
-        translate_identity(&p->binding, reading, e);
+        translate_identity(binding, reading, e);
         if (e->slot >= p->known) {
-                e->shown = select_includes(&p->config.selection, e);
+                if (e->text[ENTITY_TEXT_HOST][0] == '\0')
+                        entity_set_text(e, ENTITY_TEXT_HOST, p->host, strlen(p->host));
+                bool again = binding != p->bindings && is_known_gpu(p, e);
+                e->shown = !again && select_includes(&p->config.selection, e);
                 p->known = e->slot + 1;
         }
         if (!e->shown)
                 return 0;
         struct row *row = &p->frame.rows[p->frame.n++];
         row->sample.who = e;
-        translate_reading(&p->binding, reading, &row->sample);
+        translate_reading(binding, reading, &row->sample);
         return compute_row(&p->compute, batch->mono_ns, row);
 }
 
@@ -108,12 +124,13 @@ static int nothing_selected(const struct pipeline *p, struct err *err)
         const struct selection *s = &p->config.selection;
         char token[ENTITY_TEXT_MAX] = "";
         struct strbuf list = {0};
+        const char *unmatched = select_unmatched(s, token, sizeof(token));
         for (size_t i = 0; i < p->registry.n && i < 16; i++)
                 strbuf_putf(&list, "%s%s", i ? ", " : "", p->registry.list[i]->label);
         if (p->registry.n > 16)
                 strbuf_putf(&list, " and %zu more", p->registry.n - 16);
-        if (select_unmatched(s, token, sizeof(token)))
-                err_set(err, ERR_USAGE, "%s: there is no GPU '%s'", s->origin, token);
+        if (unmatched)
+                err_set(err, ERR_USAGE, "%s: there is no GPU '%s'", unmatched, token);
         else
                 err_set(err, ERR_USAGE, "%s chooses no GPU", s->origin);
         int r = err_hint(err, "there is: %s%s", strbuf_str(&list),
@@ -135,13 +152,46 @@ static void add_processes(struct pipeline *p)
         process_join_fill(p->join, ops, p->source, &p->frame);
 }
 
+/* Each part keeps its binding, so that nothing is looked up again while the schemas stay. */
+static int add_part(struct pipeline *p, const struct batch *part, size_t nth, size_t position)
+{
+        struct binding *binding = &p->bindings[nth];
+        translate_bind(binding, part->schema);
+        for (size_t i = 0; i < part->n; i++) {
+                int r = add_row(p, &part->readings[i], position + i, part, binding);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int add_parts(struct pipeline *p, const struct batch *batch)
+{
+        struct frame *f = &p->frame;
+        size_t total = 0, nth = 0, position = 0;
+        for (const struct batch *part = batch; part; part = part->more)
+                total += part->n;
+        if (!reserve_rows(p, total))
+                return -ENOMEM;
+        f->n = 0;
+        /* Not all tell its name, and GPUs are sorted by it. */
+        if (batch->more && p->host[0] == '\0')
+                gethostname(p->host, sizeof(p->host) - 1);
+        for (const struct batch *part = batch; part && nth < BATCH_PARTS_MAX; part = part->more) {
+                int r = add_part(p, part, nth++, position);
+                if (r < 0)
+                        return r;
+                position += part->n;
+                f->stale = f->stale && part->stale;
+                f->window_ns = f->window_ns ? f->window_ns : part->window_ns;
+        }
+        sort_rows(f);
+        return 0;
+}
+
 static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)
 {
         struct frame *f = &p->frame;
-        if (!reserve_rows(p, batch->n))
-                return err_set(err, -ENOMEM, "out of memory");
-        translate_bind(&p->binding, batch->schema);
-        f->n = 0;
         f->wall_ns = batch->wall_ns;
         f->mono_ns = batch->mono_ns;
         f->window_ns = batch->window_ns;
@@ -149,13 +199,10 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         f->tick = p->ticks;
         f->provenance =
             p->config.ops->provenance ? p->config.ops->provenance(p->source) : p->config.ops->name;
-        for (size_t i = 0; i < batch->n; i++) {
-                int r = add_row(p, &batch->readings[i], i, batch);
-                if (r < 0)
-                        return err_set(err, r, "out of memory");
-        }
-        sort_rows(f);
-        if (p->ticks == 0 && f->n == 0 && batch->n > 0 && p->config.selection.origin)
+        int r = add_parts(p, batch);
+        if (r < 0)
+                return err_set(err, r, "out of memory");
+        if (p->ticks == 0 && f->n == 0 && p->registry.n > 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
         add_processes(p);
         p->ticks++;

@@ -180,6 +180,7 @@ static void end_line(struct strbuf *out)
 static void write_heading(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         time_t t = (time_t)(f->wall_ns / NS_PER_S);
+        size_t n = frame_gpus(f);
         struct tm tm;
         char when[40];
         /* A capture without times counts from 0: that is no date. */
@@ -187,8 +188,8 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
                 snprintf(when, sizeof(when), "at %.1f s", clock_to_seconds(f->wall_ns));
         else
                 strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", localtime_r(&t, &tm));
-        strbuf_putf(out, "assay %s  %s  %s  %zu GPU%s%s\n\n", o->version, f->provenance, when, f->n,
-                    f->n == 1 ? "" : "s", f->stale ? "  STALE" : "");
+        strbuf_putf(out, "assay %s  %s  %s  %zu GPU%s%s\n\n", o->version, f->provenance, when, n,
+                    n == 1 ? "" : "s", f->stale ? "  STALE" : "");
 }
 
 static void write_grid(const struct frame *f, const struct table_options *o, struct strbuf *out)

@@ -1,5 +1,10 @@
-/* The best source that works on this machine: tries them in turn and is the first that opens. */
+/*
+ * The best source that works on this machine: tries them in turn and is the first that opens. GPUs
+ * that it cannot see are joined to it.
+ */
 #include "base/clock.h"
+#include "read/drm_gpu.h"
+#include "read/joined.h"
 #include "read/source.h"
 
 #include <errno.h>
@@ -20,6 +25,8 @@ static const struct candidate {
      "no SM, tensor and DRAM counters: they need NVML GPM (Hopper or newer) or DCGM"},
     {"drm", false, NULL},
 };
+
+static const char others[] = "drm"; /* shows what NVIDIA's library does not */
 
 struct source {
         const struct source_ops *ops;
@@ -54,6 +61,18 @@ static int try_one(const struct candidate *c, const struct source_config *config
         return r;
 }
 
+/* The other vendors' GPUs beside NVIDIA's. Where there are none, nothing is opened. */
+static int add_others(const struct source_config *config, struct source *s, struct err *err)
+{
+        struct joined_part parts[] = {{.ops = s->ops, .source = s->inner},
+                                      {.ops = source_find(others)}};
+        if (!parts[1].ops || s->ops == parts[1].ops || !drm_has_gpu(config->root))
+                return 0;
+        s->ops = &source_joined;
+        s->inner = NULL;
+        return joined_open(parts, ARRAY_LEN(parts), config, &s->inner, err);
+}
+
 static int auto_open(const struct source_config *config, struct source **ret, struct err *err)
 {
         struct source *s = calloc(1, sizeof(*s));
@@ -67,6 +86,8 @@ static int auto_open(const struct source_config *config, struct source **ret, st
                 if (first.code == 0)
                         first = one;
         }
+        if (r == 0)
+                r = add_others(config, s, &one);
         if (r == 0) {
                 *ret = s;
                 return 0;

@@ -69,8 +69,11 @@ static void add_identity(const struct dcgm_rounds *r, struct batcher *b)
 {
         for (size_t row = 0; row < b->n; row++) {
                 struct raw *cells = b->cells + row * b->width;
-                const struct dcgm_gpu *gpu =
-                    dcgm_find_local(r->inventory, b->readings[row].who.index);
+                struct entity_key *who = &b->readings[row].who;
+                const struct dcgm_gpu *gpu = dcgm_find_local(r->inventory, who->index);
+                who->vendor = VENDOR_NVIDIA;
+                who->ordinal = who->index;
+                who->ordinals = 1;
                 if (gpu && r->name_field >= 0)
                         put_text(b, &cells[r->name_field], gpu->name);
                 if (gpu && r->pci_field >= 0)

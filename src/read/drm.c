@@ -21,6 +21,7 @@ struct source {
         int awake[DRM_GPUS_MAX]; /* 1 awake, 0 suspended, negative errno when it is gone */
         size_t n;
         struct drm_scan scan;
+        struct rocm *rocm; /* NULL where it is not needed */
         struct batcher batcher;
         int64_t poll_ns;
         int64_t due_ns;  /* of the next tick */
@@ -36,6 +37,7 @@ static void drm_close(struct source *s)
                 return;
         for (size_t i = 0; i < s->n; i++)
                 drm_forget_gpu(&s->gpus[i]);
+        rocm_close(s->rocm);
         drm_scan_finish(&s->scan);
         batcher_finish(&s->batcher);
         closep(&s->wake);
@@ -176,7 +178,10 @@ static int put_partitions(struct source *s, size_t i, const struct entity_key *w
                                          .index = whole->index,
                                          .gi = (int32_t)p,
                                          .ci = -1,
-                                         .flat = -1};
+                                         .flat = -1,
+                                         .vendor = gpu->brand,
+                                         .ordinal = gpu->ordinal + (int32_t)p,
+                                         .ordinals = 1};
                 struct raw *cells = batcher_add(&s->batcher, &key);
                 double busy;
                 if (!cells)
@@ -201,6 +206,9 @@ static int put_gpu(struct source *s, size_t i, int64_t now_ns)
                                  .gi = -1,
                                  .ci = -1,
                                  .flat = -1,
+                                 .vendor = gpu->brand,
+                                 .ordinal = gpu->ordinal,
+                                 .ordinals = gpu->ordinals,
                                  .uuid = gpu->uuid,
                                  .uuid_len = strlen(gpu->uuid)};
         struct raw *cells = batcher_add(&s->batcher, &key);
@@ -208,6 +216,7 @@ static int put_gpu(struct source *s, size_t i, int64_t now_ns)
                 return -ENOMEM;
         if (s->awake[i] == 1) {
                 put_values(s, i, now_ns, cells);
+                drm_rocm_put(s->rocm, &s->gpus[i], now_ns, cells);
                 put_clients(s, i, cells);
         }
         put_identity(gpu, cells);
@@ -224,6 +233,7 @@ static int read_all(struct source *s, int64_t now_ns)
         batcher_clear(&s->batcher);
         for (size_t i = 0; r == 0 && i < s->n; i++)
                 r = put_gpu(s, i, now_ns);
+        drm_rocm_ask(s->rocm, s->gpus, s->n);
         s->read_ns = now_ns;
         return r;
 }
@@ -251,6 +261,8 @@ static int drm_open(const struct source_config *config, struct source **ret, str
                 drm_close(s);
                 return r;
         }
+        drm_number_gpus(config->root, s->gpus, s->n);
+        s->rocm = drm_rocm_open(config->root, config->rocm_lib, s->gpus, s->n);
         s->due_ns = s->read_ns + MIN(SETTLE_NS, s->poll_ns);
         *ret = s;
         return 0;
@@ -302,8 +314,8 @@ static void drm_trouble(const struct source *s, struct source_trouble *ret)
                 by_clients |= gpu->kind != DRM_KIND_AMDGPU;
                 if (gpu->table_result != GM_FINE && !ret->notice[0])
                         snprintf(ret->notice, sizeof(ret->notice),
-                                 "GPU %zu: gpu_metrics cannot be used, %s; its values are missing",
-                                 i, gm_result_text(gpu->table_result));
+                                 "%s: gpu_metrics cannot be used, %s; its values are missing",
+                                 gpu->pci, gm_result_text(gpu->table_result));
         }
         if (!ret->notice[0] && by_clients && s->scan.denied > 0)
                 snprintf(

@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *memory)
+{
+        snprintf(gpu->partition, sizeof(gpu->partition), "%.16s%s%.16s", compute,
+                 compute[0] && memory[0] ? "/" : "", memory);
+}
+
 void drm_identify_amdgpu(struct drm_gpu *gpu)
 {
         char id[32];
@@ -18,9 +24,17 @@ void drm_identify_amdgpu(struct drm_gpu *gpu)
                 gpu->model[0] = '\0';
         if (drm_read_text(gpu->dir, "serial_number", gpu->serial, sizeof(gpu->serial)) < 0)
                 gpu->serial[0] = '\0';
-        if (drm_read_text(gpu->dir, "current_compute_partition", gpu->partition,
-                          sizeof(gpu->partition)) < 0)
-                gpu->partition[0] = '\0';
+}
+
+void drm_read_partition(struct drm_gpu *gpu)
+{
+        char compute[16], memory[16];
+        if (drm_read_text(gpu->dir, "current_compute_partition", compute, sizeof(compute)) < 0)
+                compute[0] = '\0';
+        if (drm_read_text(gpu->dir, "current_memory_partition", memory, sizeof(memory)) < 0)
+                memory[0] = '\0';
+        if (compute[0] || memory[0])
+                drm_set_partition(gpu, compute, memory);
 }
 
 static void read_dpm(const struct drm_gpu *gpu, const char *name, struct raw *ret_now,

@@ -209,6 +209,23 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         return true;
 }
 
+/* Lists of names leave the maker out: one fleet may have GPUs of several. */
+static void set_model(struct drm_gpu *gpu, const char *name)
+{
+        static const struct {
+                uint16_t vendor;
+                const char *name;
+        } makers[] = {{0x1002, "AMD"}, {0x8086, "Intel"}, {0x10de, "NVIDIA"}};
+        const char *maker = "";
+        for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
+                if (makers[i].vendor == gpu->vendor)
+                        maker = makers[i].name;
+        }
+        bool told = !maker[0] || strncmp(name, maker, strlen(maker)) == 0;
+        snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", told ? "" : maker, told ? "" : " ",
+                 name);
+}
+
 static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
 {
         struct pci_name names[DRM_GPUS_MAX];
@@ -221,7 +238,7 @@ static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
         pciids_fill(root, names, n);
         for (size_t i = 0; i < n; i++) {
                 if (names[i].name[0])
-                        snprintf(gpus[i].model, sizeof(gpus[i].model), "%s", names[i].name);
+                        set_model(&gpus[i], names[i].name);
                 else if (gpus[i].vendor)
                         snprintf(gpus[i].model, sizeof(gpus[i].model), "PCI %04x:%04x",
                                  gpus[i].vendor, gpus[i].device);
@@ -232,6 +249,25 @@ static int compare(const void *a, const void *b)
 {
         const struct drm_gpu *x = a, *y = b;
         return strcmp(x->pci, y->pci);
+}
+
+bool drm_has_gpu(const char *root)
+{
+        char path[PATH_MAX], driver[32];
+        bool found = false;
+        snprintf(path, sizeof(path), "%s/sys/class/drm", root);
+        CLEANUP(closep) int folder = drm_open_folder(AT_FDCWD, path);
+        DIR *dir = folder < 0 ? NULL : fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
+        for (const struct dirent *e; dir && !found && (e = readdir(dir));) {
+                if (!is_node(e->d_name, "renderD"))
+                        continue;
+                snprintf(path, sizeof(path), "%.31s/device/driver", e->d_name);
+                link_name(folder, path, driver, sizeof(driver));
+                found = kind_of(driver) != DRM_KIND_OTHER || strcmp(driver, "nouveau") == 0;
+        }
+        if (dir)
+                closedir(dir);
+        return found;
 }
 
 int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *ret_n,

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "read/drm_file.h"
 #include "read/drm_gpu_metrics.h"
+#include "read/rocm.h"
 
 #define DRM_GPUS_MAX 128
 
@@ -46,7 +47,9 @@ struct drm_gpu {
         char uuid[48]; /* "GPU-" and amdgpu's unique id; empty where there is none */
         char serial[32];
         char numa[8];       /* "0"; empty where memory has no nodes */
-        char partition[16]; /* amdgpu: "SPX", "CPX"; empty where it cannot be divided */
+        char partition[36]; /* amdgpu: "SPX/NPS1", "CPX"; empty where it cannot be divided */
+        enum vendor brand;
+        int32_t ordinal, ordinals; /* its numbers by the brand's own counting */
         uint16_t vendor, device;
         uint8_t revision;
         char path[1024]; /* of the device's folder, links resolved */
@@ -57,6 +60,10 @@ struct drm_gpu {
 
         struct drm_counter energy, xgmi_read, xgmi_write;
         struct drm_counter residency[DRM_RESIDENCY_COUNT];
+        bool asked;  /* AMD's library is asked about it */
+        size_t rocm; /* its place there */
+        struct drm_counter sent;
+        struct raw sent_rate;
         int64_t slow_ns; /* when the slow values below were read; 0 for never */
         struct raw slow[DRM_FIELD_COUNT];
         int64_t read_ns;     /* when the values below were read; 0 for never */
@@ -77,8 +84,16 @@ struct drm_passed {
 /* Finds GPUs below root, ordered by PCI address. 0 or a negative errno. */
 int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *ret_n,
                   struct drm_passed *ret_passed);
+/* Whether there is one of a vendor's own driver other than NVIDIA's. Cheap: only links are read. */
+bool drm_has_gpu(const char *root);
 /* Closes the folders. */
 void drm_forget_gpu(struct drm_gpu *gpu);
+
+/* The place of one GPU in the compute driver's list of nodes, whose text is taken apart. False for
+ * a node that is none. */
+bool drm_parse_node(char *text, uint64_t *ret);
+/* Finds out how the vendors count: brand, ordinal, ordinals. */
+void drm_number_gpus(const char *root, struct drm_gpu *gpus, size_t n);
 
 /* 1 suspended, 0 awake, negative errno when the device is gone. Never wakes it. */
 int drm_is_suspended(const struct drm_gpu *gpu);
@@ -99,3 +114,17 @@ struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns);
 void drm_read_errors(const struct drm_gpu *gpu, struct raw *cells);
 /* Texts about a GPU that only amdgpu has. */
 void drm_identify_amdgpu(struct drm_gpu *gpu);
+/* How it is divided, which may change. Asks the hardware, so the GPU must be awake. */
+void drm_read_partition(struct drm_gpu *gpu);
+/* How it is divided: compute "CPX", memory "NPS4"; both may be empty. */
+void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *memory);
+
+/*
+ * Starts AMD's library (NULL: where it usually is) when GPUs lack something that it may tell. They
+ * must have been read once. NULL when nothing is lacking, or the library may not be started.
+ */
+struct rocm *drm_rocm_open(const char *root, const char *library, struct drm_gpu *gpus, size_t n);
+/* Asks it for news, unless a GPU is asleep. rocm may be NULL. */
+void drm_rocm_ask(struct rocm *rocm, const struct drm_gpu *gpus, size_t n);
+/* What it said last. rocm may be NULL. */
+void drm_rocm_put(struct rocm *rocm, struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);

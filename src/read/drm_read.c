@@ -138,8 +138,10 @@ static void read_slow(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
         if (gpu->slow_ns == 0 || mono_ns - gpu->slow_ns >= SLOW_NS) {
                 memset(gpu->slow, 0, sizeof(gpu->slow));
                 read_limits(gpu, gpu->slow);
-                if (gpu->kind == DRM_KIND_AMDGPU)
+                if (gpu->kind == DRM_KIND_AMDGPU) {
                         drm_read_errors(gpu, gpu->slow);
+                        drm_read_partition(gpu);
+                }
                 gpu->slow_ns = mono_ns;
         }
         for (size_t i = 0; i < ARRAY_LEN(slow_fields); i++) {

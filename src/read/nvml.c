@@ -191,6 +191,9 @@ static void fill(struct source *s, size_t i, const struct nvml_slot *slot, int64
                                                  .gi = row->gi,
                                                  .ci = row->ci,
                                                  .flat = -1,
+                                                 .vendor = VENDOR_NVIDIA,
+                                                 .ordinal = row->index,
+                                                 .ordinals = 1,
                                                  .host = "",
                                                  .uuid = uuid,
                                                  .uuid_len = strlen(uuid)},
@@ -287,18 +290,6 @@ static void nvml_interrupt(struct source *s)
         s->hub->interrupted = true;
         pthread_cond_signal(&s->hub->news);
         pthread_mutex_unlock(&s->hub->lock);
-}
-
-size_t nvml_processes(struct source *s, size_t gpu, struct nvml_process *ret, size_t max)
-{
-        struct nvml_hub *hub = s->hub;
-        pthread_mutex_lock(&hub->lock);
-        hub->watch_processes = true;
-        size_t n = gpu < hub->n ? MIN(hub->slot[gpu]->n_processes, max) : 0;
-        if (n > 0)
-                memcpy(ret, hub->slot[gpu]->process, n * sizeof(*ret));
-        pthread_mutex_unlock(&hub->lock);
-        return n;
 }
 
 static struct value util_of(const struct nvml_process *p, uint32_t percent)

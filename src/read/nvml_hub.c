@@ -1,6 +1,7 @@
 #include "read/nvml_hub.h"
 
 #include "base/clock.h"
+#include "life/thread.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -214,12 +215,10 @@ static void *watch_gpu(void *arg)
 static int start_thread(void *(*run)(void *arg), void *arg)
 {
         pthread_t thread;
-        pthread_attr_t attr;
-        pthread_attr_init(&attr);
-        pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        int r = pthread_create(&thread, &attr, run, arg);
-        pthread_attr_destroy(&attr);
-        return -r;
+        int r = life_start_thread(run, arg, &thread);
+        if (r == 0)
+                pthread_detach(thread);
+        return r;
 }
 
 /* Lock held. */

@@ -46,6 +46,7 @@ static bool read_slice(const char *s, size_t n, struct select_token *t)
         if (k == 0)
                 return false;
         t->kind = SELECT_SLICE;
+        t->hi = t->lo;
         t->ci = -1;
         i += 1 + k;
         if (i == n)
@@ -92,11 +93,24 @@ static bool read_named(const char *s, size_t n, struct select_token *t)
         return strncasecmp(s, "gpu", 3) == 0 && i == 3 && read_span(s + i, n - i, t);
 }
 
-static bool read_token(const char *s, size_t n, struct select_token *t)
+/* Level Zero's "0.1", "0.1.2": a part of device 0 is shown as device 0. */
+static bool read_part(const char *s, size_t n, struct select_token *t)
+{
+        int32_t part;
+        size_t i = read_index(s, n, &t->lo), k = i;
+        t->kind = SELECT_INDEX;
+        t->hi = t->lo;
+        for (; k > 0 && i < n && s[i] == '.'; i += 1 + k)
+                k = read_index(s + i + 1, n - i - 1, &part);
+        return k > 0 && i == n;
+}
+
+static bool read_token(const char *s, size_t n, enum vendor vendor, struct select_token *t)
 {
         *t = (struct select_token){.gi = -1, .ci = -1};
         return read_span(s, n, t) || read_slice(s, n, t) || read_uuid(s, n, t) ||
-               read_pci(s, n, t) || read_named(s, n, t);
+               read_pci(s, n, t) || read_named(s, n, t) ||
+               (vendor == VENDOR_INTEL && read_part(s, n, t));
 }
 
 static bool is_word(const char *s, size_t n, const char *word)
@@ -143,7 +157,8 @@ static int refuse(const char *origin, const char *token, size_t n, struct err *e
                              "slices (1/7) or PCI bus ids, separated by commas; or all");
 }
 
-int select_parse(const char *list, const char *origin, struct selection *ret, struct err *err)
+static int parse(const char *list, const char *origin, enum vendor vendor, struct selection *ret,
+                 struct err *err)
 {
         *ret = (struct selection){.origin = origin};
         for (const char *s = list;;) {
@@ -157,7 +172,7 @@ int select_parse(const char *list, const char *origin, struct selection *ret, st
                         ret->all = true;
                 else if (ret->n == SELECT_TOKENS_MAX)
                         return refuse(origin, "more than 256 entries", 21, err);
-                else if (read_token(s, n, &ret->tokens[ret->n]))
+                else if (read_token(s, n, vendor, &ret->tokens[ret->n]))
                         ret->n++;
                 else if (!add_bracket_list(s, n, ret))
                         return refuse(origin, s, n, err);
@@ -167,37 +182,155 @@ int select_parse(const char *list, const char *origin, struct selection *ret, st
         }
 }
 
+int select_parse(const char *list, const char *origin, struct selection *ret, struct err *err)
+{
+        return select_parse_variable(list, &(struct select_variable){.name = origin}, ret, err);
+}
+
+int select_parse_variable(const char *list, const struct select_variable *variable,
+                          struct selection *ret, struct err *err)
+{
+        int r = parse(list, variable->name, variable->vendor, ret, err);
+        for (size_t i = 0; r == 0 && i < ret->n; i++) {
+                ret->tokens[i].vendor = variable->vendor;
+                ret->tokens[i].origin = variable->name;
+        }
+        ret->scoped = variable->vendor != VENDOR_UNKNOWN;
+        ret->limited[variable->vendor] = !ret->all;
+        return r;
+}
+
+static const struct select_variable variables[] = {
+    {"CUDA_VISIBLE_DEVICES", VENDOR_NVIDIA}, {"NVIDIA_VISIBLE_DEVICES", VENDOR_NVIDIA},
+    {"ROCR_VISIBLE_DEVICES", VENDOR_AMD},    {"HIP_VISIBLE_DEVICES", VENDOR_AMD},
+    {"ZE_AFFINITY_MASK", VENDOR_INTEL},      {"SLURM_STEP_GPUS", VENDOR_UNKNOWN},
+    {"SLURM_JOB_GPUS", VENDOR_UNKNOWN},
+};
+
+const struct select_variable *select_variable_at(size_t i)
+{
+        return i < ARRAY_LEN(variables) ? &variables[i] : NULL;
+}
+
+/* The i-th GPU of a list: ranges count as many as they hold. */
+static bool nth_of(const struct selection *s, int32_t i, struct select_token *ret)
+{
+        for (size_t k = 0; k < s->n; k++) {
+                const struct select_token *t = &s->tokens[k];
+                int32_t many = t->kind == SELECT_INDEX ? t->hi - t->lo + 1 : 1;
+                if (i < many) {
+                        *ret = *t;
+                        if (t->kind == SELECT_INDEX)
+                                ret->lo = ret->hi = t->lo + i;
+                        return true;
+                }
+                i -= many;
+        }
+        return false;
+}
+
+/* HIP numbers what ROCR leaves, in ROCR's order. */
+static void choose_within(const struct selection *outer, struct selection *inner)
+{
+        struct selection both = *inner;
+        if (outer->all || inner->all) {
+                if (inner->all)
+                        *inner = *outer;
+                return;
+        }
+        both.n = 0;
+        for (size_t i = 0; i < inner->n; i++) {
+                struct select_token t = inner->tokens[i];
+                int32_t hi = t.kind == SELECT_INDEX ? t.hi : t.lo;
+                for (int32_t k = t.lo; k <= hi && both.n < SELECT_TOKENS_MAX; k++) {
+                        struct select_token *to = &both.tokens[both.n];
+                        if (t.kind != SELECT_INDEX)
+                                *to = t;
+                        else if (!nth_of(outer, k, to))
+                                break;
+                        both.n++;
+                }
+        }
+        *inner = both;
+}
+
+static void add_list(struct selection *to, const struct selection *from, enum vendor vendor)
+{
+        for (size_t i = 0; i < from->n && to->n < SELECT_TOKENS_MAX; i++)
+                to->tokens[to->n++] = from->tokens[i];
+        to->limited[vendor] = !from->all;
+        to->scoped = true;
+        if (!to->origin)
+                to->origin = from->origin;
+}
+
+/* A list we cannot read is not usable: the next one may be. */
+static bool read_variable(const struct select_variable *v, const char *(*get_env)(const char *name),
+                          struct selection *ret)
+{
+        const char *list = get_env(v->name);
+        return list && *list && select_parse_variable(list, v, ret, NULL) == 0;
+}
+
+/* What the variables of one vendor choose. False when none is usable. */
+static bool choose_vendor(enum vendor vendor, const char *(*get_env)(const char *name),
+                          struct selection *ret)
+{
+        bool any = false;
+        for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+                struct selection one;
+                if (variables[i].vendor != vendor || !read_variable(&variables[i], get_env, &one))
+                        continue;
+                if (any && vendor == VENDOR_AMD)
+                        choose_within(ret, &one);
+                if (!any || vendor == VENDOR_AMD)
+                        *ret = one;
+                any = true;
+        }
+        return any;
+}
+
 int select_choose(const char *gpus, bool show_all, bool use_environment,
                   const char *(*get_env)(const char *name), struct selection *ret, struct err *err)
 {
-        static const char *const names[] = {
-            "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-            "HIP_VISIBLE_DEVICES",  "ZE_AFFINITY_MASK",       "SLURM_STEP_GPUS",
-            "SLURM_JOB_GPUS",
-        };
+        struct selection one;
         if (gpus)
                 return select_parse(gpus, "--gpus", ret, err);
-        for (size_t i = 0; use_environment && !show_all && i < ARRAY_LEN(names); i++) {
-                const char *list = get_env(names[i]);
-                /* A list we cannot read is not usable: the next one may be. */
-                if (list && *list && select_parse(list, names[i], ret, NULL) == 0)
-                        return 0;
-        }
         *ret = (struct selection){.all = true};
+        if (!use_environment || show_all)
+                return 0;
+        ret->all = false;
+        for (enum vendor v = VENDOR_NVIDIA; v < VENDOR_COUNT; v++) {
+                if (choose_vendor(v, get_env, &one))
+                        add_list(ret, &one, v);
+        }
+        if (!ret->scoped && choose_vendor(VENDOR_UNKNOWN, get_env, &one))
+                *ret = one;
+        else if (!ret->scoped)
+                ret->all = true;
         return 0;
+}
+
+static bool index_matches(const struct select_token *t, const struct entity *e)
+{
+        if (t->vendor == VENDOR_UNKNOWN)
+                return e->index >= t->lo && e->index <= t->hi;
+        return e->ordinal <= t->hi && e->ordinal + MAX(e->ordinals, 1) > t->lo;
 }
 
 static bool token_matches(const struct select_token *t, const struct entity *e)
 {
         const char *pci = e->text[ENTITY_TEXT_PCI];
         size_t pci_len = strlen(pci);
+        if (t->vendor != VENDOR_UNKNOWN && t->vendor != e->vendor)
+                return false;
         switch (t->kind) {
         case SELECT_INDEX:
-                return e->index >= t->lo && e->index <= t->hi;
+                return index_matches(t, e);
         case SELECT_SLICE:
-                return e->index == t->lo && e->gi == t->gi && (t->ci < 0 || e->ci == t->ci);
+                return index_matches(t, e) && e->gi == t->gi && (t->ci < 0 || e->ci == t->ci);
         case SELECT_UUID:
-                return strncmp(e->text[ENTITY_TEXT_UUID], t->text, strlen(t->text)) == 0;
+                return strncasecmp(e->text[ENTITY_TEXT_UUID], t->text, strlen(t->text)) == 0;
         case SELECT_PCI:
                 return pci_len >= 7 && strcasecmp(pci + pci_len - 7, t->text) == 0;
         }
@@ -206,7 +339,8 @@ static bool token_matches(const struct select_token *t, const struct entity *e)
 
 bool select_includes(struct selection *s, const struct entity *e)
 {
-        bool included = s->all;
+        bool included = s->all || (s->scoped && !s->limited[e->vendor]);
+        s->seen[e->vendor] = true;
         for (size_t i = 0; i < s->n; i++) {
                 if (token_matches(&s->tokens[i], e))
                         included = s->tokens[i].matched = true;
@@ -214,11 +348,11 @@ bool select_includes(struct selection *s, const struct entity *e)
         return included;
 }
 
-bool select_unmatched(const struct selection *s, char *buf, size_t size)
+const char *select_unmatched(const struct selection *s, char *buf, size_t size)
 {
         for (size_t i = 0; i < s->n; i++) {
                 const struct select_token *t = &s->tokens[i];
-                if (t->matched)
+                if (t->matched || (t->vendor != VENDOR_UNKNOWN && !s->seen[t->vendor]))
                         continue;
                 if (t->kind == SELECT_UUID || t->kind == SELECT_PCI)
                         snprintf(buf, size, "%s", t->text);
@@ -228,7 +362,7 @@ bool select_unmatched(const struct selection *s, char *buf, size_t size)
                         snprintf(buf, size, "%d", t->lo);
                 else
                         snprintf(buf, size, "%d-%d", t->lo, t->hi);
-                return true;
+                return t->origin;
         }
-        return false;
+        return NULL;
 }

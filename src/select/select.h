@@ -15,6 +15,8 @@ enum select_kind {
 
 struct select_token {
         enum select_kind kind;
+        enum vendor vendor; /* numbers count this vendor's GPUs; VENDOR_UNKNOWN: all, as labelled */
+        const char *origin; /* the list it stands in */
         int32_t lo, hi, gi, ci;
         char text[ENTITY_TEXT_MAX];
         bool matched; /* names something that exists */
@@ -23,6 +25,9 @@ struct select_token {
 struct selection {
         bool all;           /* nothing is left out */
         const char *origin; /* "--gpus", "CUDA_VISIBLE_DEVICES", …; NULL when nothing chose */
+        bool scoped;        /* lists of vendors: GPUs of a vendor without one are all shown */
+        bool limited[VENDOR_COUNT];
+        bool seen[VENDOR_COUNT]; /* there is such a GPU */
         size_t n;
         struct select_token tokens[SELECT_TOKENS_MAX];
 };
@@ -30,9 +35,23 @@ struct selection {
 /* Understands one list. An empty list, "none", "void", "NoDevFiles" and -1 choose nothing more. */
 int select_parse(const char *list, const char *origin, struct selection *ret, struct err *err);
 
+/* A variable that chooses GPUs. */
+struct select_variable {
+        const char *name;
+        enum vendor vendor; /* whose GPUs it hides; VENDOR_UNKNOWN for a batch system's */
+};
+
+/* The variables, best first. NULL at the end. */
+const struct select_variable *select_variable_at(size_t i);
+/* Understands the list of a variable. */
+int select_parse_variable(const char *list, const struct select_variable *variable,
+                          struct selection *ret, struct err *err);
+
 /*
  * The first usable of --gpus (may be NULL) and the environment; everything when show_all is set or
- * nothing is given. getenv is a parameter so that tests can give their own environment.
+ * nothing is given. In the environment each vendor's variable hides that vendor's GPUs only, by the
+ * vendor's own numbers; a batch system's list counts when there is none of a vendor's. getenv is a
+ * parameter so that tests can give their own environment.
  */
 int select_choose(const char *gpus, bool show_all, bool use_environment,
                   const char *(*get_env)(const char *name), struct selection *ret, struct err *err);
@@ -40,5 +59,8 @@ int select_choose(const char *gpus, bool show_all, bool use_environment,
 /* Whether the entity is chosen; notes which tokens named something. */
 bool select_includes(struct selection *s, const struct entity *e);
 
-/* The first token that named nothing so far, as the user wrote it; false when all did. */
-bool select_unmatched(const struct selection *s, char *buf, size_t size);
+/*
+ * The first token that named nothing so far, as the user wrote it. Returns the list it stands in,
+ * NULL when all did. A list for GPUs of a vendor of which there is none is passed over.
+ */
+const char *select_unmatched(const struct selection *s, char *buf, size_t size);

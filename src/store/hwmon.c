@@ -9,11 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #define FIELDS_MAX 64
+#define SECONDS_MAX 4e9 /* of a time that makes sense: the year 2096 */
 
 struct fields {
         size_t n;
@@ -94,7 +96,7 @@ static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
         struct tm tm = {.tm_isdst = -1};
         double rest = 0;
         if (num_parse_all(s, len, &seconds))
-                return *ret_ns = clock_from_seconds(seconds), true;
+                return *ret_ns = clock_from_seconds(seconds), fabs(seconds) < SECONDS_MAX;
         snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), s);
         if (sscanf(text, "%4d%*1[-/]%2d%*1[-/]%2d%*1[T ]%2d:%2d:%lf", &tm.tm_year, &tm.tm_mon,
                    &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &rest) != 6 ||
@@ -102,8 +104,9 @@ static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
                 return false;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;
-        *ret_ns = clock_from_seconds((double)mktime(&tm) + rest);
-        return true;
+        seconds = (double)mktime(&tm) + rest;
+        *ret_ns = clock_from_seconds(seconds);
+        return fabs(seconds) < SECONDS_MAX;
 }
 
 struct hwmon_cpu {

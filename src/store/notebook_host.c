@@ -81,10 +81,11 @@ static struct value value_at(const struct level_file *f, int at, double scale)
 }
 
 /* Goes to the next row that has a time. */
-static void advance(struct level_file *f)
+static void advance(const struct notebook *nb, struct level_file *f)
 {
         struct value time = {0};
-        while (!value_there(time) && (f->more = csvtext_next(&f->csv)))
+        while ((!value_there(time) || !notebook_is_time(nb, time.v)) &&
+               (f->more = csvtext_next(&f->csv)))
                 time = value_at(f, f->time, 1);
         f->now = time.v;
 }
@@ -119,7 +120,7 @@ static void find_columns(struct level_file *f)
         }
 }
 
-static int open_file(const struct strbuf *from, struct level_file *f)
+static int open_file(const struct notebook *nb, const struct strbuf *from, struct level_file *f)
 {
         f->text = malloc(from->len + 1);
         if (!f->text)
@@ -132,7 +133,7 @@ static int open_file(const struct strbuf *from, struct level_file *f)
                 return 0;
         find_columns(f);
         if (f->time >= 0)
-                advance(f);
+                advance(nb, f);
         return 0;
 }
 
@@ -145,7 +146,7 @@ static int open_hosts(struct notebook *nb)
                 char name[32];
                 file_name(l, name, sizeof(name));
                 if (levels & LEVEL_BIT(l))
-                        r = open_file(bundle_find(&nb->files, name), &h->files[l]);
+                        r = open_file(nb, bundle_find(&nb->files, name), &h->files[l]);
         }
         return r;
 }
@@ -232,7 +233,7 @@ int notebook_next_host(struct notebook *nb, const struct host **ret)
                 if (!f->more || f->now > now + SAME_TICK_S)
                         continue;
                 take_level(nb, f, &h->host, l);
-                advance(f);
+                advance(nb, f);
         }
         *ret = &h->host;
         return 1;

@@ -55,7 +55,7 @@ static void take_manifest(struct notebook *nb, const json_t *o, char *name, size
         nb->start_time = json_number_value(json_object_get(m, "start_time"));
         nb->wall_start = json_number_value(json_object_get(m, "wallclock_start_time"));
         nb->gpu_gib = json_number_value(json_object_get(m, "gpu_memory"));
-        if (!isfinite(nb->wall_start) || nb->wall_start < 0 || nb->wall_start > 1e11)
+        if (!isfinite(nb->wall_start) || nb->wall_start < 0 || nb->wall_start > 4e9)
                 nb->wall_start = 0;
         snprintf(name, size, "%s", gpu ? gpu : "");
         const json_t *limits = json_object_get(m, "memory_limits");
@@ -187,7 +187,7 @@ static struct value value_at(const struct notebook *nb, int at, double scale)
 int notebook_next(struct notebook *nb, const struct frame **ret)
 {
         struct value time = {0};
-        while (!value_there(time)) {
+        while (!value_there(time) || !notebook_is_time(nb, time.v)) {
                 if (!csvtext_next(&nb->perf))
                         return 0;
                 time = value_at(nb, nb->time, 1);

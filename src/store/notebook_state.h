@@ -4,6 +4,8 @@
 #include "store/csvtext.h"
 #include "store/notebook.h"
 
+#include <math.h>
+
 #define GIB 1073741824.0
 #define NOTEBOOK_GPUS_MAX 256
 
@@ -25,5 +27,11 @@ struct notebook {
         double cpus, system_cpus;          /* likewise */
         struct notebook_hosts *hosts;      /* NULL before the first host is asked for */
 };
+
+/* Whether seconds since the start of the monitor's clock can be a time of a row. */
+static inline bool notebook_is_time(const struct notebook *nb, double seconds)
+{
+        return fabs(seconds - nb->start_time) < 4e9;
+}
 
 void notebook_hosts_close(struct notebook_hosts *h);

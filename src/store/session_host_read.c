@@ -99,7 +99,9 @@ static int open_cursor(struct session_reader *r)
 
 static void put_value(struct host_cursor *c, const struct host_row *row, size_t place)
 {
-        cell v = block_decode(&row->coded, (const uint8_t *)c->bytes.s + row->at, place);
+        bool has_bytes = row->coded.has_base && row->coded.width > 0;
+        const char *blob = has_bytes ? c->bytes.s + row->at : NULL;
+        cell v = block_decode(&row->coded, (const uint8_t *)blob, place);
         *host_value(&c->host, row->series, row->item) =
             cell_there(v) ? value_ok((double)v * row->scale.step / row->scale.scale)
                           : value_missing(MIN(cell_state(v), STATE_COUNT - 1));

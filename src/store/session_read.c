@@ -11,6 +11,15 @@
 
 #define SQLITE_MAGIC "SQLite format 3"
 
+/* A broken file may say any number; these keep all sums and differences of times in range. */
+#define START_MAX_NS 4000000000000000000
+#define RUN_MAX_US 1000000000000000
+
+static int64_t bounded(int64_t v, int64_t most)
+{
+        return v > most ? most : v < -most ? -most : v;
+}
+
 /*
  * Looks at the file through SQLite: a plain close() would drop the locks of a recorder that writes
  * the same file from this process.
@@ -190,7 +199,7 @@ static int load(struct session_reader *r, struct err *err)
         if (code < 0)
                 return db_error(&r->db, code, err);
         const char *start = session_text(r, "start_ns");
-        r->start_ns = start ? strtoll(start, NULL, 10) : 0;
+        r->start_ns = start ? bounded(strtoll(start, NULL, 10), START_MAX_NS) : 0;
         const char *backend = session_text(r, "provenance");
         snprintf(r->provenance, sizeof(r->provenance), "%s", backend ? backend : "session");
         return 0;
@@ -343,8 +352,8 @@ void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
                     int64_t *ret_wall_ns, int64_t *ret_mono_ns)
 {
         int64_t wall = sqlite3_column_int64(h, first), skew = sqlite3_column_int64(h, first + 1);
-        *ret_wall_ns = (int64_t)((uint64_t)r->start_ns + (uint64_t)wall * 1000);
-        *ret_mono_ns = (int64_t)((uint64_t)*ret_wall_ns + (uint64_t)skew * 1000);
+        *ret_wall_ns = r->start_ns + bounded(wall, RUN_MAX_US) * 1000;
+        *ret_mono_ns = *ret_wall_ns + bounded(skew, RUN_MAX_US) * 1000;
 }
 
 bool session_has_table(struct session_reader *r, const char *name)

@@ -6,10 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+static char *list;
+
+static const char *all_the_same(const char *name)
+{
+        return name ? list : NULL;
+}
+
+/* Every variable holds it: HIP's list is one within ROCR's. */
+static void choose(void)
+{
+        static struct selection s;
+        struct entity e = {.kind = ENTITY_GPU, .gi = -1, .ci = -1, .ordinals = 1};
+        if (select_choose(NULL, false, true, all_the_same, &s, NULL) < 0)
+                abort(); /* a list that cannot be read is passed over */
+        for (enum vendor v = VENDOR_UNKNOWN; v < VENDOR_COUNT; v++) {
+                e.vendor = v;
+                select_includes(&s, &e);
+        }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static struct selection s;
-        char *list = malloc(size + 1), token[ENTITY_TEXT_MAX];
+        char token[ENTITY_TEXT_MAX];
+        list = malloc(size + 1);
         struct err err = {0};
         if (!list)
                 abort();
@@ -24,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         } else if (err.msg[0] == '\0' || err.hint[0] == '\0') {
                 abort(); /* an error always says what and what to do */
         }
+        choose();
         free(list);
         return 0;
 }

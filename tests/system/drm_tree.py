@@ -69,6 +69,17 @@ class Tree:
         (self.root / "dev/dri" / node).touch()
         self.devices[folder.name] = folder
 
+    def compute_node(self, number_, pci=None, partition=0):
+        """A node of AMD's compute driver: a GPU at that address, or a CPU."""
+        location = 0
+        if pci:
+            bus, device, function = pci.replace(".", ":").split(":")[1:]
+            location = partition << 28 | int(bus, 16) << 8 | int(device, 16) << 3 | int(function, 16)
+        folder = self.root / f"sys/class/kfd/kfd/topology/nodes/{number_}"
+        folder.mkdir(parents=True)
+        (folder / "properties").write_text(f"cpu_cores_count {0 if pci else 64}\nsimd_count {304 if pci else 0}\n"
+                                           f"vendor_id 4098\ndevice_id 29857\nlocation_id {location}\ndomain 0\n")
+
     def file(self, pci, name):
         return self.devices[pci] / name
 

@@ -84,7 +84,7 @@ def test_rx7900(once, tree):
 def test_vega20(once, tree):
     tree.add("vega20")
     row, = once()
-    assert row["identity"]["model"] == "Radeon VII" and "uuid" not in row["identity"]
+    assert row["identity"]["model"] == "AMD Radeon VII" and "uuid" not in row["identity"]
     check(row, {
         "gpu_util": 0.12, "mem_copy_util": 0.03, "fb_used": GIB, "fb_total": 17163091968, "gtt_used": 0, "power": 31,
         "power_limit": 250, "energy": 100, "gpu_temp": 41, "hotspot_temp": 43, "mem_temp": 47, "sm_clock": 809e6,
@@ -113,7 +113,7 @@ def test_mi300x_node(once, tree):
     assert [r["identity"]["pci"] for r in rows] == [f"0000:{0x15 + 16 * i:02x}:00.0" for i in range(8)]
     for i, row in enumerate(rows):
         assert row["identity"]["model"] == "AMD Instinct MI300X OAM"
-        assert row["identity"]["serial"] == f"692251001{i}" and row["identity"]["mig_profile"] == "SPX"
+        assert row["identity"]["serial"] == f"692251001{i}" and row["identity"]["mig_profile"] == "SPX/NPS1"
         check(row, {
             "gpu_util": 0.5, "mem_copy_util": 0.41, "fb_used": GIB * (i + 1), "fb_total": 206141652992, "power": 612,
             "power_limit": 750, "energy": 1000, "gpu_temp": 55, "hotspot_temp": 55, "mem_temp": 49,
@@ -122,20 +122,29 @@ def test_mi300x_node(once, tree):
             "nvlink_tx": 0, "nvlink_total": 0, "throttle_reasons": 0})
 
 
+@pytest.mark.slow
+def test_divided_anew(program, tree):
+    """The mode is read again every few seconds."""
+    mi300x_node(tree, 1)
+    rows = stream(program, tree, 8, poll=1, before_tick=lambda n: n == 1 and tree.file(
+        "0000:15:00.0", "current_compute_partition").write_text("DPX\n"))
+    assert rows[0]["identity"]["mig_profile"] == "SPX/NPS1" and rows[-1]["identity"]["mig_profile"] == "DPX/NPS1"
+
+
 def test_mi300x_partitioned(once, tree):
     """CPX: eight partitions a GPU; their platform devices are not GPUs of their own."""
     mi300x_node(tree, 2, "CPX", 8, "10;20;30;40;50;60;70;80")
     rows = once()
     assert [r["gpu"] for r in rows] == [f"{g}{p}" for g in "01" for p in ["", *[f"/{i}" for i in range(8)]]]
     assert [r["metrics"]["gpu_util"] for r in rows[1:9]] == pytest.approx([0.1 * (i + 1) for i in range(8)])
-    assert rows[1]["identity"]["mig_profile"] == "CPX" and rows[1]["metrics"]["power"] is None
+    assert rows[1]["identity"]["mig_profile"] == "CPX/NPS1" and rows[1]["metrics"]["power"] is None
     assert rows[0]["metrics"]["power"] == 612
 
 
 def test_arc(once, tree):
     tree.add("arc")
     row, = once()
-    assert row["identity"]["model"] == "Arc A770" and row["identity"]["driver"] == "xe"
+    assert row["identity"]["model"] == "Intel Arc A770" and row["identity"]["driver"] == "xe"
     check(row, {
         "sm_clock": 2050e6, "sm_clock_max": 2400e6, "power_limit": 190, "energy": 5000, "power": 0, "gpu_temp": 63,
         "mem_temp": 70, "fb_total": 16 * GIB, "throttle_reasons": 0x4, "pcie_gen": 4, "pcie_width": 16,
@@ -147,7 +156,7 @@ def test_arc(once, tree):
 def test_tigerlake(once, tree):
     tree.add("tigerlake")
     row, = once()
-    assert row["identity"]["model"] == "Iris Xe Graphics" and "numa_node" not in row["identity"]
+    assert row["identity"]["model"] == "Intel Iris Xe Graphics" and "numa_node" not in row["identity"]
     check(row, {"sm_clock": 1100e6, "sm_clock_max": 1350e6, "throttle_reasons": 0, "power": None, "gpu_temp": None,
                 "fb_total": None, "pcie_gen": None})
 
@@ -251,7 +260,8 @@ def test_sleeping_files_stay_closed(program, tree, tmp_path):
                     "--root", tree.root], capture_output=True, check=False)
     opened = log.read_text()
     assert "runtime_status" in opened
-    for name in ("gpu_busy_percent", "gpu_metrics", "power1_average", "temp1_input", "current_link_speed", "fdinfo/3"):
+    for name in ("gpu_busy_percent", "gpu_metrics", "power1_average", "temp1_input", "current_link_speed", "fdinfo/3",
+                 "current_compute_partition", "current_memory_partition"):
         assert name not in opened
 
 
@@ -443,12 +453,35 @@ def test_power_from_energy(program, tree):
     ({"ROCR_VISIBLE_DEVICES": "1,3"}, ["1", "3"]),
     ({"HIP_VISIBLE_DEVICES": "2"}, ["2"]),
     ({"ROCR_VISIBLE_DEVICES": "GPU-a1b2c3d4e5f60705"}, ["5"]),
-    ({"ZE_AFFINITY_MASK": "0"}, ["0"]),
+    ({"ROCR_VISIBLE_DEVICES": "GPU-A1B2C3D4E5F60705"}, ["5"]),
+    ({"ROCR_VISIBLE_DEVICES": "4,6,7", "HIP_VISIBLE_DEVICES": "1"}, ["6"]),
+    ({"ZE_AFFINITY_MASK": "0"}, list("01234567")),
+    ({"CUDA_VISIBLE_DEVICES": "3"}, list("01234567")),
+    ({"CUDA_VISIBLE_DEVICES": "3", "ROCR_VISIBLE_DEVICES": "2"}, ["2"]),
+    ({"SLURM_JOB_GPUS": "1"}, ["1"]),
     ({}, list("01234567")),
 ])
 def test_visibility(once, tree, env, shown):
     mi300x_node(tree)
     assert [r["gpu"] for r in once(env=env)] == shown
+
+
+def test_rocm_counts_by_its_nodes(once, tree):
+    """The compute driver's order is ROCm's, and it need not be that of PCI addresses."""
+    mi300x_node(tree, 3)
+    for i, pci in enumerate([None, "0000:35:00.0", "0000:15:00.0", "0000:25:00.0"]):
+        tree.compute_node(i, pci)
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "0"})] == ["2"]
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "1,2"})] == ["0", "1"]
+
+
+@pytest.mark.parametrize("with_nodes", [False, True])
+def test_rocm_counts_partitions(once, tree, with_nodes):
+    """Two GPUs in eight parts each are sixteen devices: number 9 is the second part of the second GPU."""
+    mi300x_node(tree, 2, "CPX", 8, "10;20;30;40;50;60;70;80")
+    for i in range(16 if with_nodes else 0):
+        tree.compute_node(i, f"0000:{'15' if i < 8 else '25'}:00.0", i % 8)
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "9"})] == ["1", "1/1"]
 
 
 def test_select_by_pci(once, tree):
@@ -490,7 +523,7 @@ def test_model_names(once, tree):
     """Without libdrm's list, pci.ids tells; without any list, the ids stand for the name."""
     tree.add("rx7900")
     (tree.root / "usr/share/libdrm/amdgpu.ids").unlink()
-    assert once()[0]["identity"]["model"] == "Radeon RX 7900 XT/7900 XTX"
+    assert once()[0]["identity"]["model"] == "AMD Radeon RX 7900 XT/7900 XTX"
     (tree.root / "usr/share/misc/pci.ids").unlink()
     assert once()[0]["identity"]["model"] == "PCI 1002:744c"
 

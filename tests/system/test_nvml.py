@@ -218,3 +218,15 @@ def test_memory_that_is_not_there_is_not_zero(nvml):
     got = rows(nvml("once", "--csv", add="nvmlDeviceGetMemoryInfo_v2 = 3\nnvmlDeviceGetMemoryInfo = 3\n"))
     assert got[0]["mem_used_mib"] == "" and got[0]["mem_total_mib"] == ""
     assert got[0]["power_w"] != ""
+
+
+def test_ends_in_order_at_a_signal(program, tmp_path):
+    """The driver's threads were there before the one that waits for signals, and take none."""
+    lib = pathlib.Path(program).parent / "tests/libnvidia-ml-fake.so"
+    env = {"FAKE_NVML": str(FIXTURES / "nvml/h200-bf16.scn"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    command = [program, "export", "--backend", "nvml", "--nvml-lib", str(lib), "--poll", "5"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as child:
+        child.stdout.readline()
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=5) == 0

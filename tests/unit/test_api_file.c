@@ -108,6 +108,48 @@ static void record(void **state UNUSED)
         assay_monitor_free(m);
 }
 
+/*
+ * Others open and close the file meanwhile, in this process and elsewhere. A lock of the recorder
+ * that got lost on the way would let the other process remove its journal, and ticks with it.
+ */
+static void nobody_takes_the_locks(void **state UNUSED)
+{
+        assay_options *o = assay_options_new();
+        struct assay_error e = {0};
+        struct assay_counts counts;
+        char path[96], command[200];
+        snprintf(path, sizeof(path), "%s", inside("locks.assay"));
+        snprintf(command, sizeof(command),
+                 "sqlite3 %s 'select count(*) from ticks' >/dev/null 2>&1", path);
+        assay_options_set(o, "interval", "0.1", NULL);
+        assay_options_set(o, "levels", "system", NULL);
+        assay_options_set(o, "output", path, NULL);
+        assay_monitor *m = assay_monitor_new(o);
+        assay_options_free(o);
+        if (assay_monitor_start(m, &e) < 0)
+                fail_msg("%s", e.message);
+        for (int i = 0; i < 8; i++) {
+                assay_log *log = NULL;
+                assert_int_equal(assay_log_open(NULL, path, &log, &e), 0);
+                assay_log_close(log);
+                assay_table_free(table(path, "system", NULL, NULL));
+                if (system(command) != 0)
+                        print_message("no sqlite3 here\n");
+                usleep(150000);
+        }
+        assert_int_equal(assay_monitor_stop(m, &e), 0);
+        assert_int_equal(assay_monitor_counts(m, &counts, &e), 0);
+        assay_monitor_free(m);
+        char *text = NULL, taken[64];
+        assert_int_equal(assay_file_report(path, "json", NULL, &text, &e), 0);
+        snprintf(taken, sizeof(taken), "\"run\":{\"seconds\":");
+        assert_non_null(strstr(text, taken));
+        snprintf(taken, sizeof(taken), "\"ticks\":%d", (int)counts.taken);
+        if (!strstr(text, taken))
+                fail_msg("not %s in %.900s", taken, text);
+        assay_free(text);
+}
+
 static void tables(void **state UNUSED)
 {
         assay_table *t = table(session, "system", NULL, NULL);
@@ -286,11 +328,9 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(record),
-            cmocka_unit_test(tables),
-            cmocka_unit_test(tables_that_are_not_there),
-            cmocka_unit_test(reports),
-            cmocka_unit_test(plots_and_conversions),
+            cmocka_unit_test(record),  cmocka_unit_test(nobody_takes_the_locks),
+            cmocka_unit_test(tables),  cmocka_unit_test(tables_that_are_not_there),
+            cmocka_unit_test(reports), cmocka_unit_test(plots_and_conversions),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

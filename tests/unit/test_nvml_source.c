@@ -253,18 +253,19 @@ static void numbers_of_gpus(void **state UNUSED)
 static void tells_processes(void **state UNUSED)
 {
         struct batch b;
-        struct nvml_process p[8];
+        struct process p[8];
         fake_scenario(&fake, true, "");
         struct source *s = open_source(200 * NS_PER_MS);
         size_t n = 0;
-        for (int i = 0; i < 15 && (n == 0 || p[0].util_state != STATE_OK); i++) {
+        for (int i = 0; i < 15 && (n == 0 || p[0].sm_util.state != STATE_OK); i++) {
                 next(s, &b);
-                n = nvml_processes(s, 0, p, ARRAY_LEN(p));
+                n = source_nvml.processes(s, p, ARRAY_LEN(p));
         }
         assert_int_equal(n, 1);
         assert_int_equal(p[0].pid, 437);
-        assert_int_equal(p[0].sm, 95);
-        assert_int_equal(nvml_processes(s, 7, p, ARRAY_LEN(p)), 0);
+        assert_string_equal(p[0].gpu, "0");
+        assert_float_equal(p[0].sm_util.v, 0.95, 1e-9);
+        assert_int_equal(source_nvml.processes(s, p, 0), 0);
         source_nvml.close(s);
 }
 

@@ -106,6 +106,125 @@ static void environment(void **state UNUSED)
         assert_string_equal(s.origin, "SLURM_JOB_GPUS");
 }
 
+/* Two NVIDIA GPUs, then three of AMD, the last in two partitions, then two of Intel. */
+static size_t mixed(struct entity *e)
+{
+        static const struct {
+                enum vendor vendor;
+                int32_t index, gi, ordinal, ordinals;
+                const char *uuid;
+        } rows[] = {
+            {VENDOR_NVIDIA, 0, -1, 0, 1, "GPU-aaaa"},
+            {VENDOR_NVIDIA, 1, -1, 1, 1, "GPU-bbbb"},
+            {VENDOR_AMD, 2, -1, 0, 1, "GPU-0123"},
+            {VENDOR_AMD, 3, -1, 1, 1, "GPU-4567"},
+            {VENDOR_AMD, 4, -1, 2, 2, "GPU-89ab"},
+            {VENDOR_AMD, 4, 0, 2, 1, ""},
+            {VENDOR_AMD, 4, 1, 3, 1, ""},
+            {VENDOR_INTEL, 5, -1, 0, 1, ""},
+            {VENDOR_INTEL, 6, -1, 1, 1, ""},
+            {VENDOR_UNKNOWN, 7, -1, 0, 0, ""},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                e[i] = (struct entity){.kind = rows[i].gi < 0 ? ENTITY_GPU : ENTITY_GPU_INSTANCE,
+                                       .vendor = rows[i].vendor,
+                                       .index = rows[i].index,
+                                       .gi = rows[i].gi,
+                                       .ci = -1,
+                                       .ordinal = rows[i].ordinal,
+                                       .ordinals = rows[i].ordinals};
+                entity_set_text(&e[i], ENTITY_TEXT_UUID, rows[i].uuid, strlen(rows[i].uuid));
+        }
+        return ARRAY_LEN(rows);
+}
+
+/* "NAME=list NAME=list": an environment. */
+static char variables[256];
+
+static const char *from_variables(const char *name)
+{
+        static char list[64];
+        const char *at = strstr(variables, name);
+        if (!at || at[strlen(name)] != '=')
+                return NULL;
+        snprintf(list, sizeof(list), "%.*s", (int)strcspn(at + strlen(name) + 1, " "),
+                 at + strlen(name) + 1);
+        return list;
+}
+
+static void vendors(void **state UNUSED)
+{
+        static const struct {
+                const char *variables, *expected, *unmatched, *why;
+        } cases[] = {
+            /*  NN AMD.. II ? */
+            {"", "1111111111", NULL, "nothing chooses"},
+            {"CUDA_VISIBLE_DEVICES=1", "0111111111", NULL, "only NVIDIA's are hidden"},
+            {"CUDA_VISIBLE_DEVICES=none", "0011111111", NULL, "all of NVIDIA's"},
+            {"NVIDIA_VISIBLE_DEVICES=all", "1111111111", NULL, "a list of all"},
+            {"CUDA_VISIBLE_DEVICES=0 NVIDIA_VISIBLE_DEVICES=1", "1011111111", NULL,
+             "CUDA's is looked at first"},
+            {"CUDA_VISIBLE_DEVICES=? NVIDIA_VISIBLE_DEVICES=1", "0111111111", NULL,
+             "the first that can be read"},
+            {"CUDA_VISIBLE_DEVICES=5", "0011111111", "5", "not Intel's first GPU"},
+            {"CUDA_VISIBLE_DEVICES=GPU-0123", "0011111111", "GPU-0123", "an AMD GPU's UUID"},
+            {"ROCR_VISIBLE_DEVICES=1", "1101000111", NULL, "AMD's second GPU"},
+            {"ROCR_VISIBLE_DEVICES=0,GPU-4567", "1111000111", NULL, "a number and a UUID"},
+            {"ROCR_VISIBLE_DEVICES=GPU-89AB", "1100100111", NULL, "a UUID in capitals"},
+            {"ROCR_VISIBLE_DEVICES=3", "1100101111", NULL, "a partition, and its GPU"},
+            {"HIP_VISIBLE_DEVICES=0", "1110000111", NULL, "HIP's list alone"},
+            {"ROCR_VISIBLE_DEVICES=1,3 HIP_VISIBLE_DEVICES=0", "1101000111", NULL,
+             "HIP counts what ROCR leaves"},
+            {"ROCR_VISIBLE_DEVICES=1,3 HIP_VISIBLE_DEVICES=1", "1100101111", NULL,
+             "the second that ROCR leaves"},
+            {"ROCR_VISIBLE_DEVICES=1,3 HIP_VISIBLE_DEVICES=2", "1100000111", NULL,
+             "ROCR leaves no third"},
+            {"ROCR_VISIBLE_DEVICES=GPU-4567,0 HIP_VISIBLE_DEVICES=1", "1110000111", NULL,
+             "in ROCR's order, UUIDs too"},
+            {"ROCR_VISIBLE_DEVICES=7", "1100000111", "7", "AMD has no such"},
+            {"ZE_AFFINITY_MASK=1", "1111111011", NULL, "Intel's second"},
+            {"ZE_AFFINITY_MASK=0.1", "1111111101", NULL, "a tile stands for its GPU"},
+            {"ZE_AFFINITY_MASK=0.1,1.0.2", "1111111111", NULL, "tiles of two"},
+            {"ZE_AFFINITY_MASK=0.", "1111111111", NULL, "cannot be read"},
+            {"ZE_AFFINITY_MASK=0..1", "1111111111", NULL, "nor this"},
+            {"CUDA_VISIBLE_DEVICES=0.1 SLURM_JOB_GPUS=3", "0001000000", NULL,
+             "CUDA has no tiles, so the batch system's list counts"},
+            {"CUDA_VISIBLE_DEVICES=0 ROCR_VISIBLE_DEVICES=0 ZE_AFFINITY_MASK=0", "1010000101", NULL,
+             "each by its own numbers"},
+            {"SLURM_JOB_GPUS=0,3", "1001000000", NULL, "a batch system counts all"},
+            {"ROCR_VISIBLE_DEVICES=0 SLURM_JOB_GPUS=0", "1110000111", NULL,
+             "a vendor's list makes the batch system's needless"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct entity e[16];
+                struct selection s;
+                char got[17] = "", token[ENTITY_TEXT_MAX] = "";
+                size_t n = mixed(e);
+                snprintf(variables, sizeof(variables), "%s", cases[i].variables);
+                assert_int_equal(select_choose(NULL, false, true, from_variables, &s, NULL), 0);
+                for (size_t k = 0; k < n; k++)
+                        got[k] = select_includes(&s, &e[k]) ? '1' : '0';
+                if (strcmp(got, cases[i].expected) != 0)
+                        fail_msg("%s: '%s' chose %s", cases[i].why, cases[i].variables, got);
+                bool told = select_unmatched(&s, token, sizeof(token)) != NULL;
+                if (told != (cases[i].unmatched != NULL) ||
+                    (told && strcmp(token, cases[i].unmatched) != 0))
+                        fail_msg("%s: '%s' is told as unmatched", cases[i].why, token);
+        }
+}
+
+/* A variable of a vendor that is not here says nothing about the GPUs that are. */
+static void absent_vendor(void **state UNUSED)
+{
+        struct entity e = {.kind = ENTITY_GPU, .vendor = VENDOR_NVIDIA, .gi = -1, .ci = -1};
+        struct selection s;
+        char token[ENTITY_TEXT_MAX];
+        snprintf(variables, sizeof(variables), "ROCR_VISIBLE_DEVICES=5 ZE_AFFINITY_MASK=3");
+        assert_int_equal(select_choose(NULL, false, true, from_variables, &s, NULL), 0);
+        assert_true(select_includes(&s, &e));
+        assert_null(select_unmatched(&s, token, sizeof(token)));
+}
+
 static void too_many(void **state UNUSED)
 {
         char list[4096] = "0";
@@ -119,8 +238,8 @@ static void too_many(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(lists),
-            cmocka_unit_test(environment),
+            cmocka_unit_test(lists),    cmocka_unit_test(environment),
+            cmocka_unit_test(vendors),  cmocka_unit_test(absent_vendor),
             cmocka_unit_test(too_many),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,8 +115,46 @@ static void make_mig(struct scene *s)
         for (size_t i = 1; i < s->frame.n; i++) {
                 struct entity *e = &s->entities[i];
                 e->kind = ENTITY_GPU_INSTANCE;
+                e->index = 0;
+                e->gi = (int32_t)i;
                 snprintf(e->label, sizeof(e->label), "0/%zu", i);
                 entity_set_text(e, ENTITY_TEXT_MIG_PROFILE, "1g.18gb", 7);
+        }
+}
+
+/* Two of NVIDIA's, a divided one of AMD's, one for a desktop, and Intel's in the processor. */
+static void make_mixed(struct scene *s)
+{
+        static const struct {
+                const char *label, *model, *driver, *partition;
+                int32_t index, gi;
+        } others[] = {
+            {"2", "AMD Instinct MI300X OAM", "amdgpu", "DPX/NPS1", 2, -1},
+            {"2/0", "AMD Instinct MI300X OAM", "amdgpu", "DPX/NPS1", 2, 0},
+            {"2/1", "AMD Instinct MI300X OAM", "amdgpu", "DPX/NPS1", 2, 1},
+            {"3", "AMD Radeon RX 7900 XTX", "amdgpu", "", 3, -1},
+            {"4", "Intel Iris Xe Graphics", "i915", "", 4, -1},
+        };
+        static const enum metric kept[] = {METRIC_GPU_UTIL, METRIC_FB_USED,  METRIC_FB_TOTAL,
+                                           METRIC_POWER,    METRIC_GPU_TEMP, METRIC_SM_CLOCK};
+        for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+                struct entity *e = &s->entities[2 + i];
+                struct row *row = &s->rows[2 + i];
+                struct sample old = row->sample;
+                size_t n = others[i].gi >= 0 ? 1 : strcmp(others[i].driver, "i915") == 0 ? 0 : 6;
+                e->kind = others[i].gi < 0 ? ENTITY_GPU : ENTITY_GPU_INSTANCE;
+                e->index = others[i].index;
+                e->gi = others[i].gi;
+                snprintf(e->label, sizeof(e->label), "%s", others[i].label);
+                entity_set_text(e, ENTITY_TEXT_MODEL, others[i].model, strlen(others[i].model));
+                entity_set_text(e, ENTITY_TEXT_DRIVER, others[i].driver, strlen(others[i].driver));
+                entity_set_text(e, ENTITY_TEXT_MIG_PROFILE, others[i].partition,
+                                strlen(others[i].partition));
+                for (enum metric m = 0; m < METRIC_COUNT; m++)
+                        row->sample.m[m] = value_missing(STATE_UNSUPPORTED);
+                for (size_t k = 0; k < n; k++)
+                        row->sample.m[kept[k]] = old.m[kept[k]];
+                set(row, METRIC_ASLEEP, 0);
         }
 }
 
@@ -255,6 +293,22 @@ static const struct process processes[] = {
      .elapsed = {.state = STATE_DENIED}},
 };
 static const struct process_list process_list = {processes, ARRAY_LEN(processes)};
+
+/* Their past is as mixed as their present. */
+static void scene_mixed(struct scene *s)
+{
+        open_fleet(s, 7, make_mixed);
+        history_close(s->history);
+        s->history = history_open(120);
+        for (int64_t tick = 0; tick < 60; tick++) {
+                s->frame.wall_ns = s->frame.mono_ns = tick * NS_PER_S;
+                for (size_t i = 0; i < s->frame.n; i++)
+                        fill_row(s, i, tick);
+                make_mixed(s);
+                compute_rows(s);
+                assert_int_equal(history_push(s->history, &s->frame), 0);
+        }
+}
 
 static void scene_jobs(struct scene *s)
 {
@@ -435,6 +489,8 @@ static const struct {
     {"fleet8-all-plot", scene_fleet8, VIEW_PLOT, "a", false},
     {"fleet128", scene_fleet128, VIEW_FLEET, "G", true},
     {"fleet-host", scene_host, VIEW_FLEET, "", false},
+    {"mixed", scene_mixed, VIEW_FLEET, "", true},
+    {"mixed-focus", scene_mixed, VIEW_FOCUS, "lll", false},
     {"mig", scene_mig, VIEW_FLEET, "", false},
     {"missing", scene_missing, VIEW_FLEET, "", false},
     {"missing-focus", scene_missing, VIEW_FOCUS, "", false},

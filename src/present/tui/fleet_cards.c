@@ -25,31 +25,52 @@ struct totals {
         struct value power, power_limit, memory, memory_total;
 };
 
-static void add(struct value *sum, struct value v)
+/* Both sums are of the same GPUs: a limit that one lacks is no limit of all. */
+static void add(struct value *sum, struct value *limits, struct value v, struct value limit)
 {
-        if (value_there(v))
-                *sum = value_ok(sum->v + v.v);
+        if (!value_there(v))
+                return;
+        *sum = value_ok(sum->v + v.v);
+        if (!value_there(limit))
+                *limits = value_missing(STATE_ERROR);
+        else if (limits->state != STATE_ERROR)
+                *limits = value_ok(limits->v + limit.v);
+}
+
+/* What it does may be unknown where there are no counters, and yet it does something. */
+static bool is_active(const struct row *row)
+{
+        enum bottleneck b = workload_bottleneck(row->verdict.workload);
+        struct value util = row->sample.m[METRIC_GPU_UTIL];
+        return b == BOTTLENECK_UNKNOWN ? value_there(util) && util.v > 0 : b != BOTTLENECK_IDLE;
 }
 
 static struct totals add_up(const struct frame *f)
 {
-        struct totals t = {.n = f->n};
+        struct totals t = {.n = frame_gpus(f)};
+        const struct entity *counted = NULL; /* a GPU is active when one of its slices is */
         for (size_t i = 0; i < f->n; i++) {
                 const struct row *row = &f->rows[i];
                 const struct value *m = row->sample.m;
-                enum bottleneck b = workload_bottleneck(row->verdict.workload);
-                t.active += b != BOTTLENECK_IDLE && b != BOTTLENECK_UNKNOWN;
+                if (is_active(row) && !(counted && entity_same_gpu(counted, row->sample.who))) {
+                        counted = row->sample.who;
+                        t.active++;
+                }
                 t.health[row->health.state]++;
                 if (value_there(m[METRIC_REAL_UTIL])) {
                         t.real += m[METRIC_REAL_UTIL].v;
                         t.n_real++;
                 }
-                add(&t.power, m[METRIC_POWER]);
-                add(&t.power_limit, m[METRIC_POWER_LIMIT]);
-                add(&t.memory, m[METRIC_FB_USED]);
-                add(&t.memory_total, m[METRIC_FB_TOTAL]);
+                add(&t.power, &t.power_limit, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
+                add(&t.memory, &t.memory_total, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
         }
         return t;
+}
+
+/* One that not all have is left out. */
+static struct value limit_of_all(struct value limits)
+{
+        return value_there(limits) ? limits : value_missing(STATE_NONE);
 }
 
 static int draw_health_counts(struct canvas *c, int x, int y, int w, const struct totals *t)
@@ -119,9 +140,12 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         /* What is worst matters most, so health is kept when the rest does not fit. */
         int room = a.x + a.w - HEALTH_W;
         if (x + 18 < room)
-                x += draw_pair(c, x, a.y, 4, "pow", METRIC_POWER, t.power, t.power_limit, " W") + 2;
+                x += draw_pair(c, x, a.y, 4, "pow", METRIC_POWER, t.power,
+                               limit_of_all(t.power_limit), " W") +
+                     2;
         if (x + 17 < room)
-                x += draw_pair(c, x, a.y, 4, "mem", METRIC_FB_USED, t.memory, t.memory_total, "B") +
+                x += draw_pair(c, x, a.y, 4, "mem", METRIC_FB_USED, t.memory,
+                               limit_of_all(t.memory_total), "B") +
                      2;
         if (d->host && x + 26 < room) {
                 draw_host_part(d, c, x, a.y);
@@ -145,8 +169,8 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         model_short_name(e->text[ENTITY_TEXT_MODEL], model, sizeof(model));
         bool known = e->text[ENTITY_TEXT_MODEL][0] != '\0';
         bool slice = e->text[ENTITY_TEXT_MIG_PROFILE][0] != '\0';
-        snprintf(name, sizeof(name), " %s %s %s%s%.20s%s", e->kind == ENTITY_GPU ? "GPU" : "MIG",
-                 e->label, known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
+        snprintf(name, sizeof(name), " %s %s %s%s%.20s%s", entity_noun(e), e->label,
+                 known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
                  slice ? " " : "");
         snprintf(right, sizeof(right), " %s ", explain_class(row));
         const char *health = health_name(row->health.state);
@@ -158,8 +182,7 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         int name_w = right_x - class_w - a.x - 1;
         /* Half a model's name helps nobody. */
         if (text_width(name) > name_w)
-                snprintf(name, sizeof(name), " %s %s ", e->kind == ENTITY_GPU ? "GPU" : "MIG",
-                         e->label);
+                snprintf(name, sizeof(name), " %s %s ", entity_noun(e), e->label);
         int n = canvas_text(c, a.x + 1, a.y, MAX(name_w, 8),
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];

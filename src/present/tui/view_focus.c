@@ -173,7 +173,7 @@ static void draw_identity(struct canvas *c, struct area a, const struct row *row
         enum health_state health = row->health.state;
         int x = a.x + 1;
         x += canvas_textf(c, x, a.y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD}, "%s %s",
-                          e->kind == ENTITY_GPU ? "GPU" : "MIG", e->label) +
+                          entity_noun(e), e->label) +
              2;
         x += canvas_text(c, x, a.y, 24,
                          (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD},
