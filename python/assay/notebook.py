@@ -41,18 +41,24 @@ class Notebook:
         self.auto: Optional[Dict[str, Any]] = None
         self._cells: List[Cell] = []
         self._open: Optional[Cell] = None
+        self._depth = 0
         self._log: Optional[RunLog] = None
         self._born = time.time()
 
     # Cells.
 
     def begin_cell(self, source: str) -> None:
+        """Cells that a cell runs are part of it."""
+        self._depth += 1
+        if self._depth > 1:
+            return
         self._open = Cell(len(self._cells), source, time.time(), math.nan)
         self._mark_begin()
 
     def end_cell(self) -> Optional[Cell]:
-        """The cell that just ended; None when it began before we did."""
-        if not self._open:
+        """The cell that just ended; None when it began before we did, or runs inside another."""
+        self._depth = max(self._depth - 1, 0)
+        if self._depth > 0 or not self._open:
             return None
         cell, self._open = dataclasses.replace(self._open, end=time.time()), None
         self._cells.append(cell)

@@ -154,7 +154,7 @@ for i in range(6):
     m.close()
 done.set()
 [t.join() for t in threads]
-print(told <= {"answer", assay.E_STOPPED, assay.E_DATA, assay.E_USAGE, -2}, "answer" in told)
+print("answer" in told, assay.E_STOPPED in told)
 """
     done = run(code)
     assert done.returncode == 0 and done.stdout == "True True\n", done.stdout + done.stderr

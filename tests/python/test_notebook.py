@@ -279,6 +279,18 @@ def test_in_a_terminal(shell, capsys):
     assert "there is no sample of cell 8" in capsys.readouterr().err
 
 
+def test_cells_inside_cells(shell, capsys):
+    """%run of a notebook, or a program that runs cells: they are part of the cell that runs them."""
+    shell.run_cell("%assay start 0.1")
+    shell.run_cell("get_ipython().run_cell('y = 1'); get_ipython().run_cell('import time; time.sleep(0.3)')")
+    shell.run_cell("z = 1")
+    shell.run_cell("%assay stop")
+    book = shell.magics_manager.registry["AssayMagics"].book
+    assert [c.source for c in book.cells()][2] == "z = 1"
+    assert [(c.index, c.duration > 0.25) for c in book.recording.cells()][:3] == [(0, False), (1, True), (2, False)]
+    assert not [p for p in book.recording.phases() if p["open"]]
+
+
 def test_every_older_spelling(shell):
     """The names of docs/MIGRATING.md and of the notebooks that people have."""
     magics = shell.magics_manager.magics["line"]
