@@ -24,14 +24,18 @@ def program():
     return os.environ.get("ASSAY", str(ROOT / "build" / "assay"))
 
 
+def clean_env(home):
+    """An environment that chooses nothing."""
+    return {"PATH": os.environ["PATH"], "TSAN_OPTIONS": os.environ["TSAN_OPTIONS"], "LSAN_OPTIONS": os.environ["LSAN_OPTIONS"], "HOME": str(home), "TZ": "UTC",
+            "LANG": "C.UTF-8"}
+
+
 @pytest.fixture
 def assay(program, tmp_path):
     """Runs assay with a clean environment; gives the finished process, text captured."""
 
     def run(*args, env=None, stdin=None, timeout=30, text=True):
-        clean = {"PATH": os.environ["PATH"], "TSAN_OPTIONS": os.environ["TSAN_OPTIONS"], "LSAN_OPTIONS": os.environ["LSAN_OPTIONS"],
-                 "HOME": str(tmp_path), "TZ": "UTC", "LANG": "C.UTF-8"}
-        clean.update(env or {})
+        clean = {**clean_env(tmp_path), **(env or {})}
         return subprocess.run([program, *map(str, args)], env=clean, input=stdin, timeout=timeout,
                               capture_output=True, text=text, check=False)
 

@@ -34,7 +34,8 @@ def run_pytest(build):
     args = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report, here]
     if os.environ.get("QUICK") == "yes":
         args += ["-m", "not slow"]
-    done = subprocess.run(args, check=False)
+    library = os.path.join(os.path.abspath(build), "libassay.so.0")
+    done = subprocess.run(args, env={**os.environ, "ASSAY_LIB": library}, check=False)
     suite = next(xml.parse(report).iter("testsuite"))
     bad = int(suite.get("failures")) + int(suite.get("errors"))
     if done.returncode not in (0, 1):

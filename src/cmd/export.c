@@ -42,7 +42,9 @@ static int prepare(const struct config *config, struct exporter *e, struct err *
                 err_set(err, ERR_USAGE, "export cannot write %s", format);
                 return err_hint(err, "choose csv or jsonl");
         }
-        e->ticks_left = (uint64_t)config_number(config, OPT_COUNT);
+        /* --export --once is how the dashboard before us wrote one moment. */
+        e->ticks_left =
+            config_flag(config, OPT_ONCE) ? 1 : (uint64_t)config_number(config, OPT_COUNT);
         return 0;
 }
 

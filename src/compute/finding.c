@@ -205,6 +205,7 @@ static void judge_scope(struct summary *s, size_t at, const struct tag_threshold
 void summary_judge(struct summary *s, const struct tag_thresholds *thresholds)
 {
         s->has_finding = false;
+        summary_settle_energy(s);
         for (size_t i = 0; i < s->n; i++)
                 judge_scope(s, i, thresholds);
 }

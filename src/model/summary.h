@@ -134,6 +134,7 @@ struct gpu_summary {
         double health_s[HEALTH_CRIT + 1];
         uint32_t findings; /* all that were seen */
         double energy_j;   /* from the counter, else from power × time */
+        double pending_j;  /* power × time that the counter has not confirmed yet */
         bool has_energy;
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;

@@ -96,11 +96,13 @@ static bool read_named(const char *s, size_t n, struct select_token *t)
 /* Level Zero's "0.1", "0.1.2": a part of device 0 is shown as device 0. */
 static bool read_part(const char *s, size_t n, struct select_token *t)
 {
-        size_t i = read_index(s, n, &t->lo);
+        int32_t part;
+        size_t i = read_index(s, n, &t->lo), k = i;
         t->kind = SELECT_INDEX;
         t->hi = t->lo;
-        return i > 0 && i + 1 < n && s[i] == '.' && s[n - 1] != '.' &&
-               strspn(s + i, ".0123456789") >= n - i && !memmem(s, n, "..", 2);
+        for (; k > 0 && i < n && s[i] == '.'; i += 1 + k)
+                k = read_index(s + i + 1, n - i - 1, &part);
+        return k > 0 && i == n;
 }
 
 static bool read_token(const char *s, size_t n, enum vendor vendor, struct select_token *t)

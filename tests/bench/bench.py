@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib; all without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python; all without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -116,6 +116,12 @@ def bench_store(_tmp):
     subprocess.run([sys.executable, HERE / "store_bench.py", ASSAY.parent], check=True)
 
 
+def bench_python(_tmp):
+    print("a Python process with a monitor at 10 Hz, beside a thread that asks psutil")
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "python_bench.py", BUILD], check=True)
+
+
 def bench_lib(_tmp):
     print("a monitor of libassay in a C program at 10 Hz: CPU of one core, and allocations once it is warm")
     tour = ROOT / "data/h200-tour.csv"
@@ -127,7 +133,7 @@ def bench_lib(_tmp):
 
 
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
-           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib}
+           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python}
 
 
 def main():

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import FIXTURES
+from conftest import FIXTURES, clean_env
 from drm_tree import Tree, fdinfo
 
 SECOND = """[gpu copy 0]
@@ -59,7 +59,7 @@ def by_gpu(rows):
 def stream(program, env, tree, tmp_path, ticks, *args):
     """Ticks, each {gpu: row}."""
     command = [program, "export", "--root", str(tree.root), "--format", "jsonl", "--count", str(ticks), *args]
-    done = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env}, timeout=30,
+    done = subprocess.run(command, env={**clean_env(tmp_path), **env}, timeout=30,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = {}
@@ -98,9 +98,9 @@ def test_devices(assay, tree, nvml):
 
 
 def test_csv(program, tree, nvml, tmp_path):
-    done = subprocess.run([program, "export", "gpu_id,model,power_w", "--root", str(tree.root), "--count", "3", "--poll",
-                           "0.2"], env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **nvml()},
-                          capture_output=True, text=True, timeout=20, check=False)
+    command = [program, "export", "gpu_id,model,power_w", "--root", str(tree.root), "--count", "3", "--poll", "0.2"]
+    done = subprocess.run(command, env={**clean_env(tmp_path), **nvml()}, capture_output=True, text=True, timeout=20,
+                          check=False)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [r["gpu_id"] for r in rows] == list("01234") * 3, done.stderr
     assert {r["model"] for r in rows} == {"H200", "Iris", "RX7900", "MI300X"}
@@ -133,7 +133,8 @@ def test_same_card_once(once, tree):
     """A card that NVML shows and that the kernel shows too, under another driver, is one GPU."""
     folder = tree.root / "sys/devices/pci0000:06/0000:07:00.0"
     folder.mkdir(parents=True)
-    for key, value in {"driver": "nouveau", "nodes": "card7 renderD135", "vendor": "0x10de", "device": "0x1234"}.items():
+    files = {"driver": "nouveau", "nodes": "card7 renderD135", "vendor": "0x10de", "device": "0x1234"}
+    for key, value in files.items():
         tree.put(folder, key, value)
     rows = once()
     assert [r["identity"]["pci"] for r in rows].count("0000:07:00.0") == 1 and len(rows) == 5
@@ -170,10 +171,10 @@ def test_hung_nvidia_driver(program, tree, nvml, tmp_path):
 
 
 def test_hung_amd_driver(program, tree, nvml, tmp_path):
-    """A sensor that never answers, as of a GPU that is being reset: NVIDIA's GPUs go on at their pace, and closing is quick."""
+    """A sensor that never answers, as of a GPU in reset: NVIDIA's GPUs go on at their pace, and closing is quick."""
     sensor = tree.file("0000:03:00.0", "gpu_metrics")
     command = [program, "export", "--root", str(tree.root), "--format", "jsonl", "--poll", "0.2"]
-    with subprocess.Popen(command, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **nvml()}, text=True,
+    with subprocess.Popen(command, env={**clean_env(tmp_path), **nvml()}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         for _ in range(10):
             child.stdout.readline()

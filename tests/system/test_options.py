@@ -35,6 +35,8 @@ def test_dashboard_spellings(assay):
     assert old.stdout == assay("once", "--source", TOUR).stdout
     old = assay("--source", TOUR, "--export=timestamp,gpu_id")
     assert old.stdout.startswith("timestamp,gpu_id\n")
+    old = assay("--source", TOUR, "--export", "--once")
+    assert old.stdout == assay("export", "--count", "1", "--source", TOUR).stdout
 
 
 def test_seconds_with_units(assay):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from conftest import clean_env
 from drm_tree import Tree, mi300x_node
 
 MI250X = "0000:c1:00.0"
@@ -107,9 +108,9 @@ def test_not_a_library(rows, tmp_path):
 def test_library_that_hangs(program, tree, scenario, tmp_path, lines):
     """Ticks come at their time, and the program ends at once."""
     start = time.monotonic()
-    done = subprocess.run([program, "export", "--backend", "drm", "--root", str(tree.root), "--poll", "0.2", "--count", "4"],
-                          env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **scenario(*lines)}, timeout=10,
-                          capture_output=True, check=False)
+    command = [program, "export", "--backend", "drm", "--root", str(tree.root), "--poll", "0.2", "--count", "4"]
+    done = subprocess.run(command, env={**clean_env(tmp_path), **scenario(*lines)}, timeout=10, capture_output=True,
+                          check=False)
     assert done.returncode == 0 and time.monotonic() - start < 2
 
 
@@ -148,7 +149,7 @@ def test_not_asked_when_it_may_fall_asleep(rows, tree, scenario, calls):
 def test_silent_once_one_sleeps(program, tree, scenario, calls, tmp_path):
     """A GPU that falls asleep while we watch: the library is not asked from then on."""
     tree.add("rx7900")
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **scenario(f"device {MI250X}", "group 10", "link 10 1")}
+    env = {**clean_env(tmp_path), **scenario(f"device {MI250X}", "group 10", "link 10 1")}
     command = [program, "export", "--backend", "drm", "--root", str(tree.root), "--poll", "0.2", "--count", "8",
                "--format", "jsonl"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as child:

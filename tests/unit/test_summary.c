@@ -61,7 +61,7 @@ static void percentiles_of_many_are_within_three_percent(void **state UNUSED)
 /* ---- runs ---- */
 
 struct tick {
-        double sm, gr, dram, used_gb, energy;
+        double sm, gr, dram, used_gb, energy, power;
         enum workload workload;
         uint64_t throttle;
 };
@@ -81,7 +81,7 @@ static void add(struct summary *s, double second, const struct tick *t)
         row.sample.m[METRIC_GPU_UTIL] = value_ok(t->gr);
         row.sample.m[METRIC_DRAM_ACTIVE] = value_ok(t->dram);
         row.sample.m[METRIC_FB_USED] = value_ok(t->used_gb * 1e9);
-        row.sample.m[METRIC_POWER] = value_ok(100);
+        row.sample.m[METRIC_POWER] = value_ok(t->power > 0 ? t->power : 100);
         row.sample.m[METRIC_THROTTLE_REASONS] = value_ok((double)t->throttle);
         if (t->energy > 0)
                 row.sample.m[METRIC_ENERGY] = value_ok(t->energy);
@@ -111,6 +111,29 @@ static void time_energy_and_throttling(void **state UNUSED)
         summary_finish(&s);
 }
 
+/* The counter moves every five seconds; a phase that lies between two moves has used energy too. */
+static void energy_of_a_phase_between_moves(void **state UNUSED)
+{
+        static const struct phase phases[] = {
+            {.name = "low", .begin_ns = 1000 * NS_PER_S, .end_ns = 1003 * NS_PER_S},
+            {.name = "high", .begin_ns = 1003 * NS_PER_S, .end_ns = 1005 * NS_PER_S},
+        };
+        struct summary s;
+        assert_int_equal(summary_init(&s, phases, 2, false), 0);
+        for (int i = 0; i <= 7; i++) {
+                struct tick t = {.energy = i < 5 ? 7000 : 8000,
+                                 .power = i > 3 && i <= 5 ? 350 : 100};
+                add(&s, i, &t);
+        }
+        summary_settle_energy(&s);
+        /* Power × time says 3 × 100 J and 2 × 350 J, the counter the same in all; then 2 × 100 J.
+         */
+        assert_float_equal(s.scopes[1].gpus[0]->energy_j, 300, 1e-9);
+        assert_float_equal(s.scopes[2].gpus[0]->energy_j, 700, 1e-9);
+        assert_float_equal(s.scopes[0].gpus[0]->energy_j, 1200, 1e-9);
+        summary_finish(&s);
+}
+
 static void energy_without_a_counter_and_after_a_reset(void **state UNUSED)
 {
         struct summary s;
@@ -119,6 +142,7 @@ static void energy_without_a_counter_and_after_a_reset(void **state UNUSED)
         add(&s, 1, &(struct tick){.energy = 9300}); /* 300 J */
         add(&s, 2, &(struct tick){.energy = 10});   /* reset: 100 W × 1 s */
         add(&s, 3, &(struct tick){0});              /* no counter: 100 W × 1 s */
+        summary_settle_energy(&s);
         assert_float_equal(s.scopes[0].gpus[0]->energy_j, 500, 1e-9);
         summary_finish(&s);
 }
@@ -419,6 +443,7 @@ int main(void)
             cmocka_unit_test(percentiles),
             cmocka_unit_test(percentiles_of_many_are_within_three_percent),
             cmocka_unit_test(time_energy_and_throttling),
+            cmocka_unit_test(energy_of_a_phase_between_moves),
             cmocka_unit_test(energy_without_a_counter_and_after_a_reset),
             cmocka_unit_test(a_pause_is_not_counted),
             cmocka_unit_test(phases_nest_and_come_again),

@@ -1,0 +1,153 @@
+"""The cells of a notebook: their history, ranges of them, and what they used."""
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from .errors import E_USAGE, AssayError
+from .session import Cell, Column, Recording
+
+HISTORY = ("cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
+           "wallclock_end_time")
+# Of a report: title, column, where TOTAL comes from.
+FIGURES = (("CPU Util (Across {cpus} CPUs)", "cpu_util_avg", None), ("Memory (GB)", "memory", "limit"),
+           ("GPU Util (Across {gpus} GPUs)", "gpu_util_avg", None), ("GPU Memory (GB)", "gpu_mem_avg", "gpu"))
+
+
+def choose(cells: Sequence[Cell], text: str) -> List[Cell]:
+    """The cells of a range: 5, 2:8 (both included), :5, 3:, and negative ones from the end."""
+    match = re.fullmatch(r"(-?\d+)|(-?\d*):(-?\d*)", text.strip())
+    if not match:
+        raise AssayError(E_USAGE, f"'{text}' is no range of cells", "write 5, 2:8, :5, 3:, -1 or -3:-1")
+    first, last = (match[1], match[1]) if match[1] else (match[2], match[3])
+    low = _index(cells, first) if first else -1
+    high = _index(cells, last) if last else math.inf
+    chosen = [c for c in cells if low <= c.index <= high]
+    if not chosen:
+        there = f"there are {len(cells)}, from {cells[0].index} to {cells[-1].index}" if cells else "there is none yet"
+        raise AssayError(E_USAGE, f"no cell is in '{text}'", there)
+    return chosen
+
+
+def _index(cells: Sequence[Cell], text: str) -> int:
+    number = int(text)
+    if number >= 0:
+        return number
+    return cells[number].index if -number <= len(cells) else -1
+
+
+def history(cells: Iterable[Cell], origin: float) -> Dict[str, List[Any]]:
+    """The columns of cell_history.csv; start_time and end_time count from the origin."""
+    rows = [(c.index, c.source, c.start - origin, c.end - origin, c.duration, c.start, c.end) for c in cells]
+    return {name: [row[i] for row in rows] for i, name in enumerate(HISTORY)}
+
+
+class Figure(NamedTuple):
+    """One line of a report."""
+
+    name: str
+    mean: float
+    low: float
+    high: float
+    total: Optional[float]
+
+    def texts(self) -> Tuple[str, ...]:
+        total = "-" if self.total is None else f"{self.total:.2f}"
+        return (self.name, f"{self.mean:.2f}", f"{self.low:.2f}", f"{self.high:.2f}", total)
+
+
+class Report(NamedTuple):
+    """What some cells used, at one level."""
+
+    level: str
+    cells: List[Cell]
+    tags: List[str]
+    figures: List[Figure]
+    finding: str
+
+    def _head(self) -> str:
+        seconds = sum(c.duration for c in self.cells)
+        places = str(self.cells[0].index)
+        if len(self.cells) > 1:
+            places += f" to {self.cells[-1].index}"
+        noun = "cell" if len(self.cells) == 1 else "cells"
+        return f"Duration: {seconds:.2f}s ({len(self.cells)} {noun}: {places}), level {self.level}"
+
+    def __str__(self) -> str:
+        lines = ["-" * 40, "assay Performance Report", "-" * 40, self._head(), "-" * 40]
+        if self.tags:
+            lines += ["Signature(s):", " | ".join(self.tags), "-" * 40]
+        lines += [f"{'Metric':<25} {'AVG':<8} {'MIN':<8} {'MAX':<8} {'TOTAL':<8}".rstrip(), "-" * 65]
+        lines += ["{:<25} {:<8} {:<8} {:<8} {:<8}".format(*f.texts()).rstrip() for f in self.figures]
+        return "\n".join(lines + ([self.finding] if self.finding else []))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        tags = "".join(f' <span style="border:1px solid;border-radius:4px;padding:0 .4em">{html.escape(t)}</span>'
+                       for t in self.tags)
+        rows = [f.texts() for f in self.figures]
+        return (f"<b>assay</b> {html.escape(self._head())}{tags}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}"
+                + (f"<i>{html.escape(self.finding)}</i>" if self.finding else ""))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A plain HTML table."""
+    def line(tag: str, words: Sequence[Any]) -> str:
+        return "<tr>" + "".join(f'<{tag} style="text-align:left">{html.escape(str(w))}</{tag}>' for w in words) + "</tr>"
+    return f"<table>{line('th', head)}{''.join(line('td', row) for row in rows)}</table>"
+
+
+def _inside(cells: Sequence[Cell], times: Iterable[float]) -> List[int]:
+    return [i for i, t in enumerate(times) if any(c.start <= t <= c.end for c in cells)]
+
+
+def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int]) -> List[Figure]:
+    known = recording.describe()
+    totals = {"limit": recording.memory_limits.get(level), "gpu": recording.gpu_memory}
+    found = []
+    for title, name, total in FIGURES:
+        column = columns.get(name, [])
+        values = [column[i] for i in rows if not math.isnan(column[i])] if len(column) else []
+        if values:
+            found.append(Figure(title.format(cpus=known["num_cpus"], gpus=known["num_gpus"]),
+                                sum(values) / len(values), min(values), max(values), totals.get(total or "")))
+    return found
+
+
+def phase_range(recording: Recording, cells: Sequence[Cell]) -> Optional[str]:
+    """The cells as places in the list of phases, which has others too; None when none of them was recorded."""
+    wanted = {c.index for c in cells}
+    rows = recording.phases()
+    named = any("raw_cell" in row["data"] for row in rows)
+    places = [i for i, row in enumerate(rows)
+              if (row["data"].get("cell_index") if named else i) in wanted]
+    return f"{places[0]}:{places[-1] + 1}" if places else None
+
+
+def _judge(recording: Recording, level: str, cells: Sequence[Cell]) -> Tuple[List[str], str]:
+    """The tags of the cells, strongest first, and the finding in words."""
+    phase = phase_range(recording, cells)
+    if phase is None:
+        return [], ""
+    told = json.loads(recording.report("json", level=level, phase=phase))
+    tags = [t["tag"].upper() for t in told["run"]["tags"] if t["tag"] != "normal"]
+    return tags, (told.get("finding") or {}).get("text") or ""
+
+
+def report(recording: Recording, cells: Sequence[Cell], level: str) -> Optional[Report]:
+    """The report of some cells; None when no sample was taken while they ran."""
+    # The session's times of the cells, so that a report is the same from a file.
+    recorded = {c.index: c for c in recording.cells()}
+    cells = [recorded.get(c.index, c) for c in cells]
+    columns = recording.columns(level)
+    origin = recording.start_time
+    rows = _inside(cells, (origin + t for t in columns.get("time", [])))
+    if not rows:
+        return None
+    tags, finding = _judge(recording, level, cells)
+    return Report(level, list(cells), tags, _figures(recording, level, columns, rows), finding)

@@ -1,0 +1,153 @@
+"""The run log: phases, events and numbers of a program's own, written as they happen."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import json
+import math
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+
+from ._lib import Handle, call, encode, lib
+from .monitor import Monitor, running_session
+from .session import PathLike
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of other libraries as numbers, anything else as its text."""
+    item = getattr(value, "item", None)
+    with contextlib.suppress(Exception):
+        return item() if callable(item) else str(value)
+    return str(value)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _json(value: Any) -> bytes:
+    """JSON of anything: a log must not end a training run."""
+    plain = json.loads(json.dumps(value, default=_plain))
+    return json.dumps(_finite(plain), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
+    """The session to write to: what is given, that of `assay run`, that of the running monitor, none."""
+    if isinstance(session, Monitor):
+        return os.fspath(session.path)
+    if session is not None:
+        return os.fspath(session)
+    return None if os.environ.get("ASSAY_SESSION") else running_session() or ""
+
+
+def _scratch() -> str:
+    fd, path = tempfile.mkstemp(prefix="assay-log-", suffix=".jsonl")
+    os.close(fd)
+    return path
+
+
+def _free(pointer: int, scratch: Optional[str]) -> None:
+    lib().assay_log_close(pointer)
+    if scratch:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+
+
+class RunLog:
+    """A log of JSON lines; each entry is in the file, and in the session if there is one, at once.
+
+    path: the file, appended to; a temporary one when not given (see write). session: a Monitor or a session
+    file; when not given, the one of `assay run`, else of the monitor that runs in this process.
+    """
+
+    def __init__(self, path: Optional[PathLike] = None, session: Union[None, PathLike, Monitor] = None) -> None:
+        scratch = _scratch() if path is None else None
+        self.path = Path(scratch or path or "")
+        handle = ctypes.c_void_p()
+        try:
+            call(lib().assay_log_open, encode(self.path), encode(_session_of(session)), ctypes.byref(handle))
+        except BaseException:
+            if scratch:
+                os.unlink(scratch)
+            raise
+        self._handle = Handle("run log", handle.value, functools.partial(_free, handle.value, scratch))
+        self._end = weakref.finalize(self, self._handle.release)
+
+    def _put(self, function: Callable[..., int], *args: Any) -> None:
+        with self._handle as pointer:
+            call(function, pointer, *args)
+
+    def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
+        """A phase that is over and took so long."""
+        self._put(lib().assay_log_phase, encode(name), float(seconds), _json(extra) if extra else None)
+
+    def log_event(self, type: str, data: Any = None) -> None:
+        """Something that happened."""
+        self._put(lib().assay_log_event, encode(type), None if data is None else _json(data))
+
+    def log_metric(self, name: str, value: float) -> None:
+        """A number of the program's own: a loss, a rate."""
+        self._put(lib().assay_log_metric, encode(name), float(value))
+
+    def begin(self, name: str, **extra: Any) -> None:
+        self._put(lib().assay_log_begin, encode(name), _json(extra) if extra else None)
+
+    def end(self, name: str, **extra: Any) -> None:
+        self._put(lib().assay_log_end, encode(name), _json(extra) if extra else None)
+
+    @contextlib.contextmanager
+    def phase(self, name: str, **extra: Any) -> Iterator[Dict[str, Any]]:
+        """A phase as long as the block; what is put into the dict it gives is kept with the phase."""
+        self.begin(name, **extra)
+        more = dict(extra)
+        try:
+            yield more
+        except BaseException as error:
+            more.setdefault("error", type(error).__name__)
+            raise
+        finally:
+            self.end(name, **more)
+
+    def entries(self) -> List[Dict[str, Any]]:
+        """The log as a list; a line that is not whole yet is left out."""
+        with open(self.path, encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def write(self, path: PathLike) -> Path:
+        """Writes all entries so far to a file, which is replaced at once or not at all."""
+        target = Path(path)
+        if target.exists() and target.samefile(self.path):
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+        try:
+            shutil.copyfile(self.path, part)
+            os.replace(part, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+        return target
+
+    def close(self) -> None:
+        """Ends the log; a temporary file is gone."""
+        self._end()
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<assay.RunLog {str(self.path)!r}>"

@@ -1,0 +1,262 @@
+"""What a recorded run can be asked, live or from a file."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+import tempfile
+from array import array
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from ._lib import Options, call, decode, encode, json_of, lib, text_of
+from .errors import E_STOPPED, E_USAGE, AssayError
+
+PathLike = Union[str, "os.PathLike[str]"]
+Column = Union["array[float]", List[Any]]
+LEVELS = ("process", "user", "slurm", "cgroup", "system")
+GIB = 2.0**30
+
+
+class Counts(NamedTuple):
+    """Ticks so far."""
+
+    asked: int
+    taken: int
+    late: int
+    missed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One execution of a notebook's cell; times are seconds since 1970."""
+
+    index: int
+    source: str
+    start: float
+    end: float
+
+    @property
+    def duration(self) -> float:
+        return self.end - self.start
+
+
+def _numbers(address: int, rows: int) -> "array[float]":
+    values = array("d")
+    values.frombytes(ctypes.string_at(address, rows * values.itemsize))
+    return values
+
+
+def _read_column(table: ctypes.c_void_p, column: int, rows: int) -> Column:
+    address = lib().assay_table_numbers(table, column)
+    if address:
+        return _numbers(address, rows)
+    return [decode(lib().assay_table_text(table, column, row)) for row in range(rows)]
+
+
+def _read_table(path: bytes, what: str, options: Dict[str, Any]) -> Dict[str, Column]:
+    table = ctypes.c_void_p()
+    with Options(options) as handle:
+        call(lib().assay_table_open, path, encode(what), handle, ctypes.byref(table))
+    try:
+        rows = lib().assay_table_rows(table)
+        names = [decode(lib().assay_table_name(table, i)) or "" for i in range(lib().assay_table_columns(table))]
+        return {name: _read_column(table, i, rows) for i, name in enumerate(names)}
+    finally:
+        lib().assay_table_free(table)
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A pandas data frame that owns its columns."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise AssayError(E_USAGE, f"a data frame needs pandas: {error}",
+                         "install pandas, or use columns(), which needs nothing") from None
+    import numpy
+    return pandas.DataFrame({name: numpy.frombuffer(c) if isinstance(c, array) and len(c) else c
+                             for name, c in columns.items()}).copy()
+
+
+def _rows(columns: Dict[str, Column]) -> List[Dict[str, Any]]:
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def _last(columns: Dict[str, Column]) -> List[Dict[str, Any]]:
+    """The rows of the last moment."""
+    times = columns.get("time", [])
+    first = len(times)
+    while first > 0 and times[first - 1] == times[-1]:
+        first -= 1
+    return _rows({name: column[first:] for name, column in columns.items()})
+
+
+def _cell(place: int, row: Dict[str, Any]) -> Cell:
+    data = row["data"]
+    return Cell(int(data.get("cell_index", place)), data.get("raw_cell", row["name"]), row["start_time"],
+                row["end_time"])
+
+
+class Recording:
+    """A run: its data, phases, reports, plots and exports."""
+
+    def _file(self) -> bytes:
+        """The file with all that was measured so far."""
+        raise NotImplementedError
+
+    def describe(self) -> Dict[str, Any]:
+        """All that is known of what is watched and of the run, SI units."""
+        return json_of(lib().assay_file_describe, self._file())
+
+    @property
+    def start_time(self) -> float:
+        """When column `time` of the levels is 0, seconds since 1970."""
+        return float(json_of(lib().assay_file_describe, self._file())["start"] or 0.0)
+
+    # What the machine has.
+
+    @property
+    def num_cpus(self) -> int:
+        """CPUs that the watched process may use."""
+        return int(self.describe()["num_cpus"] or 0)
+
+    @property
+    def num_gpus(self) -> int:
+        return int(self.describe()["num_gpus"] or 0)
+
+    @property
+    def gpu_name(self) -> str:
+        """The model; empty without GPUs."""
+        return self.describe()["gpu_name"] or ""
+
+    @property
+    def gpu_memory(self) -> float:
+        """Memory of one GPU, GiB; 0.0 without GPUs."""
+        return (self.describe()["gpu_memory"] or 0) / GIB
+
+    @property
+    def memory_limits(self) -> Dict[str, float]:
+        """What each level may use at most, GiB."""
+        return {level: limit / GIB for level, limit in self.describe()["memory_limits"].items() if limit is not None}
+
+    @property
+    def counts(self) -> Counts:
+        """Ticks asked for, taken, late and missed."""
+        ticks = self.describe()["ticks"]
+        return Counts(*(int(ticks[name] or 0) for name in Counts._fields))
+
+    @property
+    def missed(self) -> int:
+        """Ticks that were skipped."""
+        return self.counts.missed
+
+    # What was measured.
+
+    def columns(self, what: str = "process", **options: Any) -> Dict[str, Column]:
+        """Columns of a level, or of "gpus", "phases", "events", "user_metrics": arrays of numbers (NaN is
+        missing) or lists of texts. Needs no pandas."""
+        return _read_table(self._file(), what, options)
+
+    def data(self, level: str = "process", **options: Any) -> Any:
+        """The same as a pandas data frame."""
+        return frame_of(self.columns(level, **options))
+
+    def phases(self) -> List[Dict[str, Any]]:
+        """The phases, in the order they began; `data` is a dict."""
+        rows = _rows(self.columns("phases"))
+        for row in rows:
+            row["data"] = json.loads(row.get("data") or "{}")
+            row["open"] = bool(row.get("open"))
+        return rows
+
+    def cells(self) -> List[Cell]:
+        """The cells of a notebook; in a run without any, its phases."""
+        rows = self.phases()
+        cells = [row for row in rows if "raw_cell" in row["data"]] or rows
+        return [_cell(i, row) for i, row in enumerate(cells)]
+
+    # What is made of it.
+
+    def report(self, format: str = "text", **options: Any) -> str:
+        """What happened: text, json, html or resource-summary. Options: level, phase, tag_cpu, …"""
+        with Options(options) as handle:
+            return text_of(lib().assay_file_report, self._file(), encode(format), handle)
+
+    def plot(self, path: PathLike, **options: Any) -> Path:
+        """Draws a chart: .svg, .png or .pdf, and .jpg with Pillow. Options: metrics, phase, level, …"""
+        target = Path(path)
+        if target.suffix.lower() in (".jpg", ".jpeg"):
+            return self._plot_jpeg(target, options)
+        with Options(options) as handle:
+            call(lib().assay_file_plot, self._file(), encode(target), handle)
+        return target
+
+    def _plot_jpeg(self, target: Path, options: Dict[str, Any]) -> Path:
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise AssayError(E_USAGE, f"cannot write '{target}': JPEG needs Pillow: {error}",
+                             "install pillow, or save a .png") from None
+        with tempfile.TemporaryDirectory(prefix="assay-plot-") as folder:
+            png = self.plot(Path(folder) / "plot.png", **options)
+            with Image.open(png) as image:
+                image.convert("RGB").save(target, "JPEG", quality=92)
+        return target
+
+    def export(self, path: PathLike, **options: Any) -> Path:
+        """Writes the run as what the name says: .assay, .csv, .jsonl, .zip (a notebook session); or to="notebook"."""
+        with Options(options) as handle:
+            call(lib().assay_file_convert, self._file(), encode(path), handle)
+        return Path(path)
+
+    save = export
+
+
+class Session(Recording):
+    """A recorded run: everything a Monitor answers, from a file."""
+
+    running = False
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+        self._described = json_of(lib().assay_file_describe, encode(path))
+
+    def _file(self) -> bytes:
+        return os.fsencode(self.path)
+
+    def describe(self) -> Dict[str, Any]:
+        return self._described
+
+    def latest(self) -> Optional[Dict[str, Any]]:
+        """The last moment of the run: time, gpus, levels."""
+        gpus = _last(self.columns("gpus"))
+        levels = {level: _last(self.columns(level)) for level in self._described["levels"]}
+        known = {level: rows[0] for level, rows in levels.items() if rows}
+        if not gpus and not known:
+            return None
+        return {"time": max([row["time"] for row in gpus] + [self.start_time + row["time"] for row in known.values()]),
+                "gpus": gpus, "levels": known}
+
+    def start(self) -> None:
+        raise AssayError(E_STOPPED, f"'{self.path}' is a recording, which cannot be started",
+                         "make a Monitor to measure")
+
+    def stop(self) -> None:
+        """Does nothing: a recording does not run."""
+
+    close = stop
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<assay.Session {str(self.path)!r}>"
+
+
+def open_session(path: PathLike) -> Session:
+    """Opens a session, or any file or folder that the program reads."""
+    return Session(path)

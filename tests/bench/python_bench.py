@@ -1,0 +1,118 @@
+"""What a monitor in a Python process takes from it, beside a thread that asks psutil for the same figures.
+
+    python_bench.py BUILD [rounds]
+
+A loop of pure Python runs in turns of a second: alone, with assay.Monitor at 10 Hz, with psutil at 10 Hz. The loop's
+speed by the clock tells what the interpreter lost, waiting for its lock included, waiting for a core while other programs
+ran left out; the CPU time that the process used beyond the loop tells what sampling costs at all.
+"""
+import os
+import pathlib
+import statistics
+import sys
+import threading
+import time
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+os.environ.setdefault("ASSAY_LIB", str(BUILD / "libassay.so.0"))
+
+import assay  # noqa: E402
+import psutil  # noqa: E402
+
+TURN_S = 1.0
+
+
+class Nothing:
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+
+class Psutil:
+    """Process with its descendants, and the machine: what Monitor's levels process and system hold."""
+
+    def __init__(self, interval):
+        self._interval = interval
+        self._done = threading.Event()
+        self._me = psutil.Process()
+        self.rows = []
+
+    def _sample(self):
+        family = [self._me, *self._me.children(recursive=True)]
+        self.rows.append(([(p.cpu_times(), p.memory_info(), p.io_counters(), p.num_threads()) for p in family],
+                          psutil.cpu_times(percpu=True), psutil.virtual_memory(), psutil.swap_memory(),
+                          psutil.disk_io_counters(), psutil.net_io_counters(), psutil.getloadavg(), len(psutil.pids())))
+
+    def _run(self):
+        while not self._done.wait(self._interval):
+            self._sample()
+
+    def start(self):
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self):
+        self._done.set()
+        self._thread.join()
+
+
+class Ours:
+    def __init__(self, interval):
+        self._monitor = assay.Monitor(interval, levels=["process", "system"])
+
+    def start(self):
+        self._monitor.start()
+
+    def stop(self):
+        self._monitor.close()
+
+
+def waited():
+    """Seconds that this thread was ready and had no core."""
+    with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
+def turn(sampler):
+    """(loops a second that it could have run, CPU seconds beyond the loop a second)."""
+    sampler.start()
+    loops, x = 0, 0
+    delay, start, cpu, own = waited(), time.perf_counter(), time.process_time(), time.thread_time()
+    while True:
+        for i in range(20000):
+            x += i & 7
+        loops += 1
+        now = time.perf_counter()
+        if now - start >= TURN_S:
+            break
+    beyond = (time.process_time() - cpu) - (time.thread_time() - own)
+    took = now - start - (waited() - delay)
+    sampler.stop()
+    return loops / took, beyond / (now - start)
+
+
+def main():
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 15
+    makers = {"alone": Nothing, "assay": lambda: Ours(0.1), "psutil": lambda: Psutil(0.1)}
+    speeds, costs = {n: [] for n in makers}, {n: [] for n in makers}
+    for i in range(rounds):
+        names = list(makers)
+        for name in names[i % 3:] + names[: i % 3]:
+            speed, cost = turn(makers[name]())
+            speeds[name].append(speed)
+            costs[name].append(cost)
+    # Turns of one round are neighbours, so that what else the machine does weighs on all of them.
+    lost = {n: statistics.median(1 - s / a for s, a in zip(speeds[n], speeds["alone"])) for n in makers}
+    spread = statistics.median(abs(1 - a / b) for a, b in zip(speeds["alone"], speeds["alone"][1:]))
+    print(f"  {'loop lost, assay.Monitor at 10 Hz':<44} {lost['assay'] * 100:>14.2f} %   at most 0.5; turns differ by {spread * 100:.2f}")
+    print(f"  {'loop lost, psutil in a thread at 10 Hz':<44} {lost['psutil'] * 100:>14.2f} %")
+    for name in ("assay", "psutil"):
+        print(f"  {'CPU beyond the loop, ' + name:<44} {statistics.median(costs[name]) * 100:>14.2f} % of a core")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Ranges of cells, which cells do something, and the files they are written to."""
+import csv
+import json
+import math
+
+import pytest
+
+import assay
+from assay import cells, notebook
+
+TEN = [assay.Cell(i, f"x = {i}", 100.0 + i, 100.5 + i) for i in range(10)]
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("5", [5]),
+    ("2:8", [2, 3, 4, 5, 6, 7, 8]),  # both ends, as notebooks have it
+    (":5", [0, 1, 2, 3, 4, 5]),
+    ("3:", [3, 4, 5, 6, 7, 8, 9]),
+    (":", list(range(10))),
+    ("-1", [9]),
+    ("-3:-1", [7, 8, 9]),
+    (":-9", [0, 1]),
+    ("-99:1", [0, 1]),
+    ("8:99", [8, 9]),
+    (" 4 ", [4]),
+])
+def test_ranges(text, expected):
+    assert [c.index for c in cells.choose(TEN, text)] == expected
+
+
+@pytest.mark.parametrize("text, says", [
+    ("10", "no cell is in '10'"),
+    ("5:2", "no cell is in"),
+    ("-11", "no cell is in"),
+    ("x", "is no range"),
+    ("1:2:3", "is no range"),
+    ("", "is no range"),
+    ("1-2", "is no range"),
+])
+def test_no_ranges(text, says):
+    with pytest.raises(assay.AssayError) as raised:
+        cells.choose(TEN, text)
+    assert says in raised.value.message and raised.value.hint
+
+
+def test_cells_of_a_session_that_began_later():
+    """Their numbers are those of the notebook, not places in a list."""
+    late = TEN[4:]
+    assert [c.index for c in cells.choose(late, "5")] == [5]
+    assert [c.index for c in cells.choose(late, "-6")] == [4]
+    with pytest.raises(assay.AssayError):
+        cells.choose(late, "3")
+
+
+@pytest.mark.parametrize("source, expected", [
+    ("%assay report", True),
+    ("\n%assay start\n# and\n!ls\n", True),
+    ("", True),
+    ("x = 1", False),
+    ("%assay start\nx = 1", False),
+    ("%%time\nx = 1", False),
+    ("%%time", False),
+])
+def test_only_magics(source, expected):
+    assert notebook.only_magics(source) is expected
+
+
+@pytest.mark.parametrize("source", ["x" * 100_000, "ü" * 60_000, "\x01" * 50_000, "\U0001f600" * 30_000])
+def test_long_cells_fit_a_mark(source, tmp_path):
+    cut = notebook._cut(source)
+    assert cut and source.startswith(cut)
+    assay.RunLog(tmp_path / "l").begin("cell 0", cell_index=0, raw_cell=cut)
+
+
+def test_columns_in_files(tmp_path):
+    columns = {"time": [0.0, 1.5], "memory": [math.nan, 2.0], "text": ["a,b", None]}
+    path = notebook.write_columns(str(tmp_path / "a.csv"), columns)
+    assert list(csv.reader(path.open())) == [["time", "memory", "text"], ["0.0", "", "a,b"], ["1.5", "2.0", ""]]
+    path = notebook.write_columns(str(tmp_path / "a.json"), columns)
+    assert json.loads(path.read_text())[0] == {"time": 0.0, "memory": None, "text": "a,b"}
+
+
+def test_report_texts():
+    figure = cells.Figure("Memory (GB)", 1.234, 1, 2, 15.4)
+    report = cells.Report("process", TEN[2:4], ["CPU-BOUND", "A<B"], [figure], "the finding")
+    lines = str(report).splitlines()
+    assert lines[:4] == ["-" * 40, "assay Performance Report", "-" * 40, "Duration: 1.00s (2 cells: 2 to 3), level process"]
+    assert "CPU-BOUND | A<B" in lines
+    assert "Metric                    AVG      MIN      MAX      TOTAL" in lines
+    assert "Memory (GB)               1.23     1.00     2.00     15.40" in lines
+    assert lines[-1] == "the finding"
+    html = report._repr_html_()
+    assert "A&lt;B" in html and "<td style=\"text-align:left\">15.40</td>" in html

@@ -1,0 +1,262 @@
+"""Monitor and recorded sessions: the same questions, live and afterwards."""
+import json
+import math
+import time
+import zipfile
+
+import pytest
+
+import assay
+
+LEVEL_COLUMNS = ["time", "memory", "io_read_count", "io_write_count", "io_read", "io_write", "cpu_util_avg", "cpu_util_min",
+                 "cpu_util_max"]
+
+
+def busy(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A monitor that watched this process at work, stopped, and its session."""
+    path = tmp_path_factory.mktemp("run") / "run.assay"
+    monitor = assay.Monitor(interval=0.1, session=path)
+    with monitor:
+        with assay.RunLog(path.parent / "run.jsonl") as log:
+            with log.phase("work", step=7):
+                busy(0.8)
+            log.log_event("saved", {"n": 1})
+            log.log_metric("loss", 0.5)
+        time.sleep(0.4)
+    return monitor, path
+
+
+def test_running():
+    monitor = assay.Monitor(interval=0.1)
+    assert not monitor.running
+    monitor.start()
+    assert monitor.running
+    assert monitor.start() is monitor
+    assert monitor.wait(5)
+    monitor.stop()
+    assert not monitor.running
+    monitor.stop()
+
+
+def test_latest():
+    with assay.Monitor(interval=0.1, levels=["process", "system"]) as monitor:
+        assert monitor.wait(5)
+        time.sleep(0.35)
+        one = monitor.latest()
+        time.sleep(0.25)
+        two = monitor.latest()
+    assert two["tick"] > one["tick"] and two["time"] > one["time"]
+    assert abs(two["time"] - time.time()) < 5
+    levels = {level["level"]: level for level in two["host"]["levels"]}
+    assert set(levels) == {"process", "system"}
+    assert levels["process"]["figures"]["memory"] > 1e6
+    assert monitor.latest()["tick"] >= two["tick"], "what was measured stays readable"
+
+
+def test_frames():
+    with assay.Monitor(interval=0.1) as monitor:
+        ticks = []
+        for frame in monitor.frames(timeout=5):
+            ticks.append(frame["tick"])
+            if len(ticks) == 5:
+                break
+    assert ticks == list(range(ticks[0], ticks[0] + 5))
+
+
+def test_machine(measured):
+    import os
+    monitor, path = measured
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    for recording in (monitor, assay.open_session(path)):
+        assert recording.num_cpus == len(os.sched_getaffinity(0))
+        assert recording.memory_limits["system"] == pytest.approx(total, rel=0.01)
+        assert set(recording.memory_limits) <= set(assay.LEVELS)
+        assert recording.num_gpus == 0 and recording.gpu_name == "" and recording.gpu_memory == 0.0
+        counts = recording.counts
+        assert counts.taken >= 8 and counts.asked >= counts.taken
+        assert recording.missed == counts.missed
+
+
+def test_columns(measured):
+    monitor, path = measured
+    for recording in (monitor, assay.open_session(path)):
+        columns = recording.columns("process")
+        assert list(columns)[:9] == LEVEL_COLUMNS and list(columns)[-1] == "cell_index"
+        times = columns["time"]
+        assert len(times) >= 8 and all(a < b for a, b in zip(times, times[1:]))
+        assert max(v for v in columns["cpu_util_avg"] if not math.isnan(v)) > 5
+        assert 0.001 < columns["memory"][-1] < 64, "GiB"
+
+
+def test_data(measured):
+    pandas = pytest.importorskip("pandas")
+    monitor, path = measured
+    live, later = monitor.data("process"), assay.open_session(path).data("process")
+    pandas.testing.assert_frame_equal(live, later)
+    assert live["memory"].dtype == float and live["cpu_util_avg"].max() > 5
+    live["memory"] *= 2  # it is the caller's
+    system = monitor.data("system")
+    assert {"cpu_util_0", "cpu_util_avg"} <= set(system.columns)
+    phases = monitor.data("phases")
+    assert list(phases["name"]) == ["work"]
+
+
+def test_phases_events_metrics(measured):
+    _, path = measured
+    session = assay.open_session(path)
+    phase, = session.phases()
+    assert phase["name"] == "work" and phase["data"]["step"] == 7 and phase["open"] is False
+    assert 0.75 < phase["seconds"] < 5
+    assert session.columns("events")["event"] == ["saved"]
+    assert list(session.columns("user_metrics")["value"]) == [0.5]
+    cell, = session.cells()
+    assert cell.source == "work" and cell.duration == pytest.approx(phase["seconds"])
+
+
+def test_reports(measured):
+    monitor, path = measured
+    assert "work" in monitor.report()
+    told = json.loads(assay.open_session(path).report("json", phase="work"))
+    assert [p["name"] for p in told["phases"]] == ["work"]
+    assert monitor.report("html").lstrip().lower().startswith("<!doctype html")
+
+
+def test_while_it_runs(tmp_path):
+    """Data, reports and exports need no stop; the temporary session is gone afterwards."""
+    with assay.Monitor(interval=0.1) as monitor:
+        time.sleep(0.6)
+        early = len(monitor.columns("system")["time"])
+        saved = monitor.save(tmp_path / "early.assay")
+        time.sleep(0.5)
+        late = len(monitor.columns("system")["time"])
+        assert monitor.running
+    assert early >= 2 and late >= early + 3
+    assert abs(len(assay.open_session(saved).columns("system")["time"]) - early) <= 2
+
+
+@pytest.mark.parametrize("name", ["copy.assay", "copy.zip", "copy.csv", "copy.jsonl"])
+def test_exports(measured, gpu, tmp_path, name):
+    with assay.Monitor(interval=0.1, **gpu) as monitor:
+        time.sleep(0.6)
+    out = monitor.export(tmp_path / name)
+    assert out.stat().st_size > 100
+    if name.endswith(".zip"):
+        assert {"manifest.json", "perf_process.csv", "cell_history.csv"} <= set(zipfile.ZipFile(out).namelist())
+    again = assay.open_session(out)
+    assert again.columns("gpus" if "." in name else "system")
+    with pytest.raises(assay.AssayError):
+        monitor.export(out)  # nothing that is there is overwritten
+
+
+def test_gpu(gpu, tmp_path):
+    path = tmp_path / "gpu.assay"
+    with assay.Monitor(interval=0.1, session=path, **gpu) as monitor:
+        time.sleep(0.8)
+        latest = monitor.latest()
+        assert latest["gpus"][0]["verdict"]["class"] == "tensor-heavy compute"
+    for recording in (monitor, assay.open_session(path)):
+        assert recording.num_gpus == 1 and "H200" in recording.gpu_name
+        assert recording.gpu_memory == pytest.approx(140, rel=0.05)
+        system = recording.columns("system")
+        assert {"gpu_util_avg", "gpu_util_0", "gpu_band_0", "gpu_mem_0"} <= set(system)
+        gpus = recording.columns("gpus")
+        assert max(gpus["sm_active"]) == pytest.approx(0.955, abs=0.001)
+
+
+def test_latest_of_a_session(measured):
+    _, path = measured
+    with assay.open_session(path) as session:
+        last = session.latest()
+        assert not session.running
+        assert last["levels"]["process"]["memory"] > 0.001
+        with pytest.raises(assay.AssayError) as raised:
+            session.start()
+        assert raised.value.code == assay.E_STOPPED
+
+
+def test_start_again(scratch):
+    monitor = assay.Monitor(interval=0.1)
+    for _ in range(2):
+        with monitor:
+            time.sleep(0.35)
+        assert 1 <= len(monitor.columns("system")["time"]) <= 8
+    assert len(list(scratch.glob("assay-monitor-*"))) == 1
+    monitor.close()
+    assert not list(scratch.iterdir())
+
+
+def test_several_at_once():
+    with assay.Monitor(interval=0.1) as a, assay.Monitor(interval=0.2, levels="system") as b:
+        time.sleep(0.8)
+        assert a.path != b.path
+    assert a.counts.taken > b.counts.taken
+
+
+def test_a_log_finds_the_monitor(tmp_path):
+    """A RunLog made while a monitor runs writes to its session, the newest one's."""
+    with assay.Monitor(interval=0.1, session=tmp_path / "a.assay") as a:
+        with assay.Monitor(interval=0.1, session=tmp_path / "b.assay"):
+            log = assay.RunLog()
+        other = assay.RunLog(session=a)
+        with other.phase("there"):
+            time.sleep(0.2)
+        with assay.RunLog().phase("here"):
+            time.sleep(0.2)
+    log.close()
+    assert [p["name"] for p in a.phases()] == ["there", "here"]
+
+
+@pytest.mark.parametrize("options, says", [
+    ({"interval": "fast"}, "interval"),
+    ({"interval": -1}, "-1"),
+    ({"intervall": 1}, "did you mean"),
+    ({"levels": "proces"}, "proces"),
+    ({"levels": ["process", "moon"]}, "moon"),
+    ({"backend": "abacus"}, "abacus"),
+    ({"source": "/nowhere/capture.txt"}, "/nowhere/capture.txt"),
+    ({"session": "/nowhere/run.assay"}, "/nowhere/run.assay"),
+    ({"backend": "nvml", "levels": "none", "nvml_lib": "/nowhere/libnvidia-ml.so.1"}, "/nowhere/libnvidia-ml.so.1"),
+])
+def test_errors(options, says, scratch):
+    with pytest.raises(assay.AssayError) as raised:
+        assay.Monitor(**options).start()
+    assert says in str(raised.value) and raised.value.hint
+    assert not list(scratch.iterdir()), "what could not start leaves nothing"
+
+
+def test_not_started():
+    monitor = assay.Monitor()
+    for ask in (monitor.latest, monitor.data, monitor.report, lambda: monitor.counts, lambda: monitor.num_cpus):
+        with pytest.raises(assay.AssayError) as raised:
+            ask()
+        assert raised.value.code == assay.E_STOPPED and "start()" in raised.value.hint
+
+
+@pytest.mark.parametrize("path, says", [
+    ("/nowhere/run.assay", "/nowhere/run.assay"),
+    (__file__, "test_monitor.py"),
+])
+def test_no_session(path, says):
+    with pytest.raises(assay.AssayError) as raised:
+        assay.open_session(path)
+    assert says in str(raised.value)
+
+
+def test_other_files(tmp_path):
+    """What others wrote is read too."""
+    from .conftest import ROOT
+    tour = assay.open_session(ROOT / "data/h200-tour.csv")
+    assert "H200" in tour.gpu_name and tour.num_gpus == 1
+    assert len(tour.columns("gpus")["sm_active"]) > 100
+    with pytest.raises(assay.AssayError) as raised:
+        tour.columns("nothing")
+    assert "nothing" in str(raised.value)
+    with pytest.raises(assay.AssayError):
+        tour.report("odt")

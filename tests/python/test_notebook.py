@@ -1,0 +1,300 @@
+"""The notebook commands in a real Jupyter kernel, and what they leave in the cells."""
+import csv
+import io
+import json
+import re
+import struct
+import time
+import xml.etree.ElementTree as xml
+import zipfile
+import zlib
+
+import pytest
+
+import assay
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytestmark = pytest.mark.slow
+
+WORK = "import time\nend = time.time() + {}\nwhile time.time() < end: sum(range(999))"
+
+
+class Notebook:
+    """Runs cells in one kernel; `[i]` gives the outputs of a cell."""
+
+    def __init__(self, folder, sources, env=None):
+        cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        self.book = nbformat.v4.new_notebook(cells=cells)
+        client = nbclient.NotebookClient(self.book, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+        client.execute()
+        self.folder = folder
+
+    def outputs(self, i):
+        return self.book.cells[i].outputs
+
+    def text(self, i, name="stdout"):
+        return "".join(o["text"] for o in self.outputs(i) if o.output_type == "stream" and o["name"] == name)
+
+    def data(self, i, kind):
+        return ["".join(o["data"][kind]) for o in self.outputs(i) if "data" in o and kind in o["data"]]
+
+    def complaints(self):
+        return [self.text(i, "stderr") for i in range(len(self.book.cells)) if self.text(i, "stderr")]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """One notebook that uses most commands; tests look at its cells."""
+    folder = tmp_path_factory.mktemp("notebook")
+    return Notebook(folder, [
+        "%load_ext assay",                                   # not a cell of ours yet
+        "%assay start 0.1",                                  # cell 0
+        WORK.format(1.0),                                    # cell 1
+        "time.sleep(0.6)  # <idle>",                         # cell 2
+        "%assay report --cell 1 --text",                     # cell 3
+        "%perfmonitor_perfreport --cell 1:2 --level system",  # cell 4
+        "%assay report",                                     # cell 5
+        "%cell_history",                                     # cell 6
+        "%assay plot --cell 1:2 --metrics cpu_summary,memory",  # cell 7
+        "%perfmonitor_plot --metrics cpu_summary --save-jpeg plot.jpg",  # cell 8
+        "%assay plot --save plot.png",                       # cell 9
+        "%assay resources",                                  # cell 10
+        "%perfmonitor_export_perfdata\nperfdata_df.shape[0], list(perfdata_df)[:2]",  # cell 11
+        "%assay data perf.csv --level system",               # cell 12
+        "%perfmonitor_export_cell_history cells.json",       # cell 13
+        "%assay export session.zip",                         # cell 14
+        "%assay export session.assay",                       # cell 15
+        "%assay stop",                                       # cell 16
+        "%assay report --cell 1 --text",                     # cell 17
+        "%import_session session.zip",                       # cell 18
+        "%assay report --cell 1 --text",                     # cell 19
+        "%assay cells",                                      # cell 20
+    ])
+
+
+def test_nothing_complains(book):
+    assert not book.complaints()
+    assert all(o.output_type != "error" for c in book.book.cells for o in c.outputs)
+
+
+def figures(text):
+    """{name: (avg, min, max, total)} of a report."""
+    return {m[1].strip(): m[2].split() for m in re.finditer(r"^(CPU Util.*?\)|Memory \(GB\)|GPU.*?\))\s+(.*)$", text, re.M)}
+
+
+def test_report(book):
+    """The layout that notebooks have: duration and number of cells, tags, AVG MIN MAX TOTAL."""
+    text = book.text(4)
+    lines = text.splitlines()
+    assert re.fullmatch(r"Duration: 1\.\d\ds \(1 cell: 1\), level process", lines[3]), text
+    assert "Metric                    AVG      MIN      MAX      TOTAL" in lines
+    found = figures(text)
+    cpu = next(v for k, v in found.items() if k.startswith("CPU Util"))
+    assert float(cpu[0]) > 5 and cpu[3] == "-"
+    memory = found["Memory (GB)"]
+    assert 0.01 < float(memory[1]) <= float(memory[0]) <= float(memory[2]) < float(memory[3])
+
+
+def test_report_as_table(book):
+    html, = book.data(5, "text/html")
+    assert "(2 cells: 1 to 2), level system" in html and "<th" in html and "Memory (GB)" in html
+    assert "(1 cell: 2)" in book.data(6, "text/html")[0], "without a range the last cell that did something"
+
+
+def test_cells(book):
+    html, = book.data(7, "text/html")
+    assert "time.sleep(0.6)  # &lt;idle&gt;" in html
+    assert html.count("<tr>") == 1 + 6, "a head, and the cells that ended"
+
+
+def test_plot(book):
+    """A drawing, with its panels and the cells as bands."""
+    svg, = book.data(8, "image/svg+xml")
+    tree = xml.fromstring(svg)
+    assert tree.tag.endswith("svg") and len(list(tree.iter())) > 30
+
+
+def png_pixels(path):
+    """(width, height, distinct bytes) of a PNG, decoded."""
+    raw = path.read_bytes()
+    assert raw[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", raw[16:24])
+    body, at = b"", 8
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at:at + 8])
+        body += raw[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    pixels = zlib.decompress(body)
+    assert len(pixels) >= width * height
+    return width, height, len(set(pixels))
+
+
+def test_pictures(book):
+    assert book.text(9) == "assay: wrote plot.jpg\n"
+    raw = (book.folder / "plot.jpg").read_bytes()
+    assert raw[:3] == b"\xff\xd8\xff" and raw[-2:] == b"\xff\xd9"
+    image = pytest.importorskip("PIL.Image").open(book.folder / "plot.jpg")
+    assert image.format == "JPEG" and image.width > 300 and len(image.getcolors(1 << 20)) > 10
+    width, height, colours = png_pixels(book.folder / "plot.png")
+    assert width > 300 and height > 100 and colours > 10
+
+
+def test_resources(book):
+    import os
+    text = book.text(11)
+    assert f"CPUs: {len(os.sched_getaffinity(0))}" in text and "Memory: " in text and "GPUs: 0" in text
+
+
+def test_data(book):
+    assert "assay: the data frame is perfdata_df" in book.text(12)
+    rows, names = eval(book.data(12, "text/plain")[0])
+    assert rows > 10 and names == ["time", "memory"]
+    table = list(csv.DictReader((book.folder / "perf.csv").open()))
+    assert len(table) >= rows - 1 and any(float(r["cpu_util_max"] or 0) > 0 for r in table) and "cpu_util_0" in table[0]
+    cells = json.loads((book.folder / "cells.json").read_text())
+    assert [c["cell_index"] for c in cells] == list(range(13))
+    assert cells[1]["raw_cell"] == WORK.format(1.0) and 1.0 <= cells[1]["duration"] < 3
+    assert list(cells[0]) == ["cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
+                              "wallclock_end_time"]
+
+
+def test_session_for_notebook_monitors(book):
+    """The zip has the cells as they were typed, and their numbers beside the samples."""
+    with zipfile.ZipFile(book.folder / "session.zip") as archive:
+        assert {"manifest.json", "perf_process.csv", "perf_system.csv", "cell_history.csv"} <= set(archive.namelist())
+        cells = list(csv.DictReader(io.TextIOWrapper(archive.open("cell_history.csv"), newline="")))
+        perf = list(csv.DictReader(io.TextIOWrapper(archive.open("perf_process.csv"))))
+        manifest = json.loads(archive.read("manifest.json"))
+    assert [int(c["cell_index"]) for c in cells][:4] == [0, 1, 2, 3]
+    assert cells[1]["raw_cell"] == WORK.format(1.0)
+    inside = [r for r in perf if r["cell_index"] == "1"]
+    assert 5 <= len(inside) <= 15
+    assert manifest["monitor"]["num_cpus"] >= 1 and manifest["version"] == "1.0"
+
+
+def test_session_of_ours(book):
+    session = assay.open_session(book.folder / "session.assay")
+    assert [c.index for c in session.cells()][:3] == [0, 1, 2]
+    assert session.cells()[1].source == WORK.format(1.0)
+
+
+def test_after_stop_and_import(book):
+    """The report of a cell is the same while measuring, afterwards, and from the file that was exported."""
+    assert re.search(r"stopped after \d+ samples, \d+ missed", book.text(17))
+    live, stopped, imported = figures(book.text(4)), figures(book.text(18)), figures(book.text(20))
+    assert live == stopped
+    for name, values in live.items():
+        assert [float(v) for v in imported[name][:3]] == pytest.approx([float(v) for v in values[:3]], abs=0.02)
+    assert "cells" in book.text(19)
+    assert "&lt;idle&gt;" in book.data(21, "text/html")[0]
+
+
+def test_automatic_reports(tmp_path):
+    book = Notebook(tmp_path, ["%load_ext assay", "%perfmonitor_enable_perfreports --interval 0.1 --text", WORK.format(0.5), "x = 1",
+                               "%assay help", "%perfmonitor_disable_perfreports", WORK.format(0.4), "%assay auto on", WORK.format(0.4)])
+    assert not book.complaints()
+    assert "Performance Report" in book.text(2) and "(1 cell: 1)" in book.text(2)
+    assert not book.outputs(3), "a cell too short to be measured has no report"
+    assert "Performance Report" not in book.text(4)
+    assert not book.outputs(6)
+    assert "(1 cell: 7)" in book.data(8, "text/html")[0]
+
+
+def test_live(tmp_path):
+    """The plot changes in place; other cells stay clean; it ends with the monitor."""
+    book = Notebook(tmp_path, ["%load_ext assay", "%assay start 0.1", "%assay plot --live 0.3 60", WORK.format(1.5),
+                               "import threading; [t.name for t in threading.enumerate() if t.name == 'assay-live']",
+                               "%assay plot --live 0.3", "%assay stop",
+                               "[t.name for t in threading.enumerate() if t.name == 'assay-live']"])
+    assert not book.complaints()
+    assert not book.outputs(3)
+    assert book.data(2, "image/svg+xml"), "what was shown first has become a drawing"
+    assert len(book.outputs(2)) == 1
+    assert book.data(4, "text/plain") == ["['assay-live']"]
+    assert book.data(7, "text/plain") == ["[]"], "the thread ended with the monitor"
+
+
+def test_live_does_not_outlive_the_kernel(tmp_path, scratch):
+    start = time.monotonic()
+    Notebook(tmp_path, ["%load_ext assay", "%assay start 0.1", "%assay plot --live 0.2 10", "import time; time.sleep(1)"])
+    assert time.monotonic() - start < 30
+    assert not [p.name for p in scratch.iterdir() if p.name.startswith("assay")]
+
+
+@pytest.mark.parametrize("line, says", [
+    ("%assay fly", "there is no command 'fly'"),
+    ("%assay report", "nothing has been measured"),
+    ("%assay plot", "nothing has been measured"),
+    ("%assay plot --live", "nothing is being measured"),
+    ("%assay plot --live 1 2 3", "--live takes an interval and a window"),
+    ("%assay start fast", "invalid float value: 'fast'"),
+    ("%assay start -1", "-1"),
+    ("%assay report --level moon", "invalid choice: 'moon'"),
+    ("%assay import /nowhere.zip", "/nowhere.zip"),
+    ("%assay import", "which session?"),
+    ("%assay history /nowhere/x.csv", "/nowhere/x.csv"),
+    ("%assay report 'x", "close the quotation"),
+    ("%perfmonitor_perfreport --cell x", "nothing has been measured"),
+])
+def test_complaints(shell, capsys, line, says):
+    """One or two lines, no traceback, and the notebook goes on."""
+    shell.kernel = object()
+    shell.run_cell(line)
+    told = capsys.readouterr()
+    assert says in told.err and "Traceback" not in told.err + told.out
+    assert told.err.startswith("assay: ")
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """IPython as in a terminal, in this process."""
+    interactive = pytest.importorskip("IPython.core.interactiveshell")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.chdir(tmp_path)
+    interactive.InteractiveShell.clear_instance()
+    made = interactive.InteractiveShell.instance()
+    assay.load_ipython_extension(made)
+    yield made
+    assay.unload_ipython_extension(made)
+    interactive.InteractiveShell.clear_instance()
+
+
+def test_in_a_terminal(shell, capsys):
+    shell.run_cell("%assay start 0.1")
+    shell.run_cell(WORK.format(0.5))
+    shell.run_cell("%assay report")
+    shell.run_cell("%assay cells")
+    shell.run_cell("%assay plot")
+    told = capsys.readouterr()
+    assert "assay Performance Report" in told.out and "seconds  source" in told.out
+    assert "a terminal cannot show pictures" in told.err
+    shell.run_cell("%assay report --cell 7")
+    assert "no cell is in '7'" in capsys.readouterr().err
+    shell.run_cell("%assay start")
+    assert "measuring already" in capsys.readouterr().out
+    shell.run_cell("%assay stop")
+    shell.run_cell("x = 1")
+    shell.run_cell("%assay report")
+    assert "there is no sample of cell 8" in capsys.readouterr().err
+
+
+def test_cells_inside_cells(shell, capsys):
+    """%run of a notebook, or a program that runs cells: they are part of the cell that runs them."""
+    shell.run_cell("%assay start 0.1")
+    shell.run_cell("get_ipython().run_cell('y = 1'); get_ipython().run_cell('import time; time.sleep(0.3)')")
+    shell.run_cell("z = 1")
+    shell.run_cell("%assay stop")
+    book = shell.magics_manager.registry["AssayMagics"].book
+    assert [c.source for c in book.cells()][2] == "z = 1"
+    assert [(c.index, c.duration > 0.25) for c in book.recording.cells()][:3] == [(0, False), (1, True), (2, False)]
+    assert not [p for p in book.recording.phases() if p["open"]]
+
+
+def test_every_older_spelling(shell):
+    """The names of docs/MIGRATING.md and of the notebooks that people have."""
+    magics = shell.magics_manager.magics["line"]
+    for name in ("perfmonitor_fast_setup perfmonitor_help perfmonitor_resources perfmonitor_start perfmonitor_stop perfmonitor_perfreport "
+                 "perfmonitor_plot cell_history perfmonitor_enable_perfreports perfmonitor_disable_perfreports "
+                 "perfmonitor_export_perfdata perfmonitor_export_cell_history export_session import_session assay").split():
+        assert name in magics, name

@@ -1,0 +1,142 @@
+"""The run log: lines as they happen, for `tail -f` and jq, and marks in the session."""
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import assay
+
+
+@pytest.fixture
+def program_run(program, tmp_path):
+    def run(code):
+        session = tmp_path / "run.assay"
+        subprocess.run([program, "run", "-q", "-o", session, "--", sys.executable, "-c", code], check=True)
+        return session
+
+    return run
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_is_written(tmp_path):
+    path = tmp_path / "run.jsonl"
+    log = assay.RunLog(path)
+    log.log_phase("warmup", 12.34567, step=100)
+    assert len(lines(path)) == 1, "written at once, not at the end"
+    log.log_event("start", {"lr": 0.1})
+    log.log_event("bare")
+    log.log_metric("loss", 0.25)
+    phase, event, bare, metric = lines(path)
+    assert list(phase) == ["ts", "type", "name", "seconds", "step"]
+    assert (phase["name"], phase["seconds"], phase["step"]) == ("warmup", 12.346, 100)
+    assert len(phase["ts"]) == len("2026-01-02T03:04:05.678+00:00") and phase["ts"].endswith("+00:00")
+    assert (event["event"], event["data"]) == ("start", {"lr": 0.1})
+    assert "data" not in bare
+    assert (metric["name"], metric["value"]) == ("loss", 0.25)
+    assert log.entries() == lines(path)
+
+
+def test_a_phase_as_a_block(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with assay.RunLog(path) as log:
+        with log.phase("train", epoch=1) as extra:
+            extra["loss"] = 0.5
+        with pytest.raises(ValueError), log.phase("bad"):
+            raise ValueError
+    _, train, _, bad = lines(path)
+    assert (train["type"], train["epoch"], train["loss"]) == ("phase", 1, 0.5) and train["seconds"] >= 0
+    assert bad["error"] == "ValueError"
+
+
+class Scalar:
+    """As numpy and torch have them."""
+
+    def item(self):
+        return 1.5
+
+
+@pytest.mark.parametrize("value, expected", [
+    (float("nan"), None),
+    (float("inf"), None),
+    ([1.0, float("nan")], [1.0, None]),
+    ({"a": {"b": float("-inf")}}, {"a": {"b": None}}),
+    (Scalar(), 1.5),
+    (object, "<class 'object'>"),
+    ("ü\n\"", "ü\n\""),
+    ({1: 2}, {"1": 2}),
+])
+def test_a_log_does_not_end_a_run(tmp_path, value, expected):
+    """A loss that is NaN, a number of numpy's: what a training loop hands over."""
+    log = assay.RunLog(tmp_path / "run.jsonl")
+    log.log_event("e", {"v": value})
+    assert log.entries()[0]["data"]["v"] == expected
+
+
+def test_write_and_nothing_left(tmp_path, scratch):
+    log = assay.RunLog()
+    log.log_phase("a", 1)
+    target = log.write(tmp_path / "new/run.jsonl")
+    log.log_phase("b", 2)
+    assert len(lines(target)) == 1
+    log.write(target)
+    assert [e["name"] for e in lines(target)] == ["a", "b"]
+    log.close()
+    assert not list(scratch.iterdir())
+    assert [p.name for p in target.parent.iterdir()] == ["run.jsonl"]
+
+
+def test_write_to_itself(tmp_path):
+    log = assay.RunLog(tmp_path / "run.jsonl")
+    log.log_event("a")
+    assert log.write(tmp_path / "run.jsonl") == tmp_path / "run.jsonl"
+    assert len(log.entries()) == 1
+
+
+def test_appends(tmp_path):
+    for name in "ab":
+        with assay.RunLog(tmp_path / "run.jsonl") as log:
+            log.log_event(name)
+    assert [e["event"] for e in lines(tmp_path / "run.jsonl")] == ["a", "b"]
+
+
+def test_many_threads(tmp_path):
+    log = assay.RunLog(tmp_path / "run.jsonl")
+    threads = [threading.Thread(target=lambda: [log.log_metric("x", i) for i in range(200)]) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(lines(tmp_path / "run.jsonl")) == 1600
+
+
+@pytest.mark.parametrize("make, says", [
+    (lambda p: assay.RunLog(p / "no/where"), "cannot write the log"),
+    (lambda p: assay.RunLog(session=p / "none.assay"), "is not a session"),
+    (lambda p: assay.RunLog(p / "l").log_phase("x", -1), "0 seconds or more"),
+    (lambda p: assay.RunLog(p / "l").log_phase("x" * 200, 1), "a name has"),
+])
+def test_errors(tmp_path, scratch, make, says):
+    with pytest.raises(assay.AssayError) as raised:
+        make(tmp_path)
+    assert says in raised.value.message and raised.value.hint
+    assert not list(scratch.iterdir())
+
+
+def test_closed(tmp_path):
+    log = assay.RunLog(tmp_path / "l")
+    log.close()
+    log.close()
+    with pytest.raises(assay.AssayError) as raised:
+        log.log_event("a")
+    assert raised.value.code == assay.E_STOPPED
+
+
+def test_in_a_run(program_run):
+    """Under `assay run` the phases are in the run's session without a word about it."""
+    session = program_run("import assay\nwith assay.RunLog().phase('train', lr=0.5): pass")
+    assert [p["name"] for p in assay.open_session(session).phases()] == ["train"]
