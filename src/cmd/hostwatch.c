@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "cmd/host.h"
+#include "life/thread.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -171,11 +172,7 @@ struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_
         h->closely = closely;
         h->users = 2;
         pthread_mutex_init(&h->lock, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&h->wake, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&h->wake);
         pthread_t thread;
         if (!keep_options(h, config) || pthread_create(&thread, NULL, run, h) != 0) {
                 h->users = 1;

@@ -4,6 +4,7 @@
 #include "lib/hwfiles.h"
 #include "lib/manifest.h"
 #include "lib/setup.h"
+#include "life/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -234,11 +235,7 @@ static struct core *new_core(void)
         atomic_init(&c->users, 1);
         pthread_mutex_init(&c->lock, NULL);
         pthread_mutex_init(&c->storing, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&c->news, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&c->news);
         return c;
 }
 

@@ -1,6 +1,7 @@
 #include "life/thread.h"
 
 #include <signal.h>
+#include <time.h>
 
 int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret)
 {
@@ -10,4 +11,13 @@ int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret)
         int r = pthread_create(ret, NULL, run, arg);
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         return -r;
+}
+
+void life_init_wake(pthread_cond_t *wake)
+{
+        pthread_condattr_t attr;
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(wake, &attr);
+        pthread_condattr_destroy(&attr);
 }

@@ -8,3 +8,6 @@
  * whenever it starts. 0 or a negative errno.
  */
 int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret);
+
+/* A condition whose timed waits go by the monotonic clock. */
+void life_init_wake(pthread_cond_t *wake);

@@ -1,6 +1,7 @@
 #include "pipeline/feed.h"
 
 #include "base/clock.h"
+#include "life/thread.h"
 #include "pipeline/history.h"
 
 #include <errno.h>
@@ -113,11 +114,7 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
         f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         f->users = 2;
         pthread_mutex_init(&f->lock, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&f->wake, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&f->wake);
         struct source_config *s = &f->config.pipeline.source;
         s->speed = 0;
         f->published_mono_ns = clock_mono_ns();

@@ -1,6 +1,7 @@
 #include "pipeline/host_recorder.h"
 
 #include "base/clock.h"
+#include "life/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -96,11 +97,7 @@ int host_recorder_start(const struct host_recorder_config *config, struct host_r
                 return err_set(err, -ENOMEM, "out of memory");
         h->config = *config;
         pthread_mutex_init(&h->lock, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&h->wake, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&h->wake);
         int failed = pthread_create(&h->thread, NULL, record, h);
         if (failed != 0) {
                 pthread_mutex_destroy(&h->lock);

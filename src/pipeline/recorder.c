@@ -1,6 +1,7 @@
 #include "pipeline/recorder.h"
 
 #include "base/clock.h"
+#include "life/thread.h"
 #include "pipeline/host_recorder.h"
 
 #include <errno.h>
@@ -275,11 +276,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **ret, 
         r->started_ns = r->last_ns = clock_mono_ns();
         r->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         pthread_mutex_init(&r->lock, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&r->wake, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&r->wake);
         if (r->config.pipeline)
                 pipeline_want_processes(r->config.pipeline, true);
         /* Signals are the main thread's to handle. */

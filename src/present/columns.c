@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/quote.h"
 #include "base/suggest.h"
 
 #include <ctype.h>
@@ -97,21 +98,6 @@ int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], stru
         return n;
 }
 
-static void put_text(struct strbuf *out, const char *s)
-{
-        if (!strpbrk(s, ",\"\r\n")) {
-                strbuf_puts(out, s);
-                return;
-        }
-        strbuf_putc(out, '"');
-        for (; *s; s++) {
-                if (*s == '"')
-                        strbuf_putc(out, '"');
-                strbuf_putc(out, *s);
-        }
-        strbuf_putc(out, '"');
-}
-
 /* Past the words that name the maker or the brand and not the GPU. */
 static const char *skip_brand(const char *s)
 {
@@ -178,23 +164,23 @@ void column_write(const struct column *column, const struct frame *frame, const 
                 put_number(out, clock_to_seconds(frame->wall_ns), column->decimals);
                 return;
         case COLUMN_ID:
-                put_text(out, who->label);
+                quote_csv(out, who->label);
                 return;
         case COLUMN_MODEL:
                 model_short_name(who->text[ENTITY_TEXT_MODEL], name, sizeof(name));
-                put_text(out, name);
+                quote_csv(out, name);
                 return;
         case COLUMN_STATUS:
-                put_text(out, workload_status(row->verdict.workload));
+                quote_csv(out, workload_status(row->verdict.workload));
                 return;
         case COLUMN_HEALTH:
-                put_text(out, health_name(row->health.state));
+                quote_csv(out, health_name(row->health.state));
                 return;
         case COLUMN_PROVENANCE:
-                put_text(out, frame->provenance);
+                quote_csv(out, frame->provenance);
                 return;
         case COLUMN_TEXT:
-                put_text(out, who->text[column->what]);
+                quote_csv(out, who->text[column->what]);
                 return;
         case COLUMN_NONE:
                 return;

@@ -1,5 +1,6 @@
 /* The report as one file: tables, and curves drawn as SVG with phases as bands. No network. */
 #include "base/clock.h"
+#include "base/quote.h"
 #include "present/format.h"
 #include "present/json.h"
 #include "present/report.h"
@@ -51,22 +52,6 @@ static const char script[] =
     "tip.style.top=(e.clientY+14)+'px';const px=R.l+f*R.pw;x.setAttribute('x1',px);"
     "x.setAttribute('x2',px);x.style.display=''});"
     "svg.addEventListener('mouseleave',()=>{tip.style.display='none';x.style.display='none'})}";
-
-static void put_text(struct strbuf *out, const char *s)
-{
-        for (; *s; s++) {
-                if (*s == '<')
-                        strbuf_puts(out, "&lt;");
-                else if (*s == '>')
-                        strbuf_puts(out, "&gt;");
-                else if (*s == '&')
-                        strbuf_puts(out, "&amp;");
-                else if (*s == '"')
-                        strbuf_puts(out, "&quot;");
-                else
-                        strbuf_putc(out, *s);
-        }
-}
 
 /* How a metric is drawn: its axis in this unit. A top of 0 is found from the data. */
 struct axis {
@@ -231,7 +216,7 @@ static void put_band_name(struct strbuf *out, const char *name, double from, dou
                 return;
         snprintf(cut, sizeof(cut), "%.*s", letters, name);
         strbuf_putf(out, "<text x=%.1f y=%d>", from + 3, TOP + 12);
-        put_text(out, cut);
+        quote_markup(out, cut);
         strbuf_puts(out, "</text>");
 }
 
@@ -247,7 +232,7 @@ static void put_bands(struct strbuf *out, const struct summary *s, const struct 
                         continue;
                 strbuf_putf(out, "<rect class=band x=%.1f y=%d width=%.1f height=%d><title>", from,
                             TOP, to - from, PLOT_H);
-                put_text(out, p->name);
+                quote_markup(out, p->name);
                 strbuf_puts(out, "</title></rect>");
         }
         strbuf_puts(out, "</g>");
@@ -316,7 +301,7 @@ static void put_chart(struct strbuf *out, const struct summary *s, const struct 
         strbuf_putf(out,
                     "<svg data-m=%s viewBox=\"0 0 %d %d\" role=img><text class=name x=%d y=14>",
                     c->name, WIDTH, HEIGHT, LEFT);
-        put_text(out, c->name);
+        quote_markup(out, c->name);
         strbuf_puts(out, "</text>");
         put_curve_names(out, c);
         put_bands(out, s, t, names);
@@ -347,7 +332,7 @@ static void put_legend(struct strbuf *out, const struct traces *t)
         for (size_t i = 0; i < t->n; i++) {
                 strbuf_putf(out, "<span style=\"color:%s\">&#9632;</span> GPU ",
                             colours[i % ARRAY_LEN(colours)]);
-                put_text(out, t->gpus[i]->who.label);
+                quote_markup(out, t->gpus[i]->who.label);
                 strbuf_puts(out, " &nbsp; ");
         }
         strbuf_puts(out, "Phases are shaded; point at a curve for its numbers.</p>\n");
@@ -436,9 +421,9 @@ static void put_phase_table(struct strbuf *out, const struct summary *s)
                         const struct gpu_summary *g = scope->gpus[k];
                         char number[FORMAT_MAX];
                         strbuf_puts(out, "<tr><td>");
-                        put_text(out, scope->name[0] ? scope->name : "the run");
+                        quote_markup(out, scope->name[0] ? scope->name : "the run");
                         strbuf_puts(out, "<td>");
-                        put_text(out, g->who.label);
+                        quote_markup(out, g->who.label);
                         strbuf_putf(out, "<td>%.1f", scope->seconds);
                         for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
                                 format_with_unit(number, sizeof(number), columns[c],
@@ -467,7 +452,7 @@ static void put_level_table(struct strbuf *out, const struct summary *s)
                         continue;
                 report_level_cells(&s->scopes[i], cells);
                 strbuf_puts(out, "<tr><td>");
-                put_text(out, s->scopes[i].name[0] ? s->scopes[i].name : "the run");
+                quote_markup(out, s->scopes[i].name[0] ? s->scopes[i].name : "the run");
                 for (size_t k = 0; k < REPORT_LEVEL_COLUMNS; k++)
                         strbuf_putf(out, "<td>%s", cells[k]);
                 strbuf_puts(out, "</tr>\n");
@@ -482,7 +467,7 @@ static void put_level(struct strbuf *out, const struct summary *s, const struct 
                 return;
         report_level_title(s, &title);
         strbuf_puts(out, "<h2>");
-        put_text(out, strbuf_str(&title));
+        quote_markup(out, strbuf_str(&title));
         strbuf_finish(&title);
         strbuf_puts(out, "</h2>\n");
         put_charts(out, s, t, TRACE_COUNT, CHARTS_MAX);
@@ -494,7 +479,7 @@ static void put_finding(struct strbuf *out, const struct summary *s)
         struct strbuf text = {0};
         strbuf_puts(out, "<p class=finding>");
         report_finding_or_level(s, &text);
-        put_text(out, strbuf_str(&text));
+        quote_markup(out, strbuf_str(&text));
         strbuf_puts(out, "</p>\n");
         strbuf_finish(&text);
 }
@@ -506,9 +491,9 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         const char *title = facts->command[0] ? facts->command : facts->input;
         strbuf_puts(out, "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
                          "content=\"width=device-width\"><title>");
-        put_text(out, title);
+        quote_markup(out, title);
         strbuf_putf(out, "</title><style>%s</style>\n<h1>", style);
-        put_text(out, title);
+        quote_markup(out, title);
         strbuf_puts(out, "</h1>\n");
         put_finding(out, s);
         if (t->n > 0) {
@@ -521,7 +506,7 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         put_phase_table(out, s);
         strbuf_puts(out, "<h2>everything</h2>\n<pre class=scroll>");
         report_text(facts, s, &text);
-        put_text(out, strbuf_str(&text));
+        quote_markup(out, strbuf_str(&text));
         strbuf_puts(out, "</pre>\n<div id=tip></div>\n");
         put_data(out, s, t);
         strbuf_puts(out, "</html>\n");

@@ -59,16 +59,12 @@ struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
                                   const struct source_config *config)
 {
         struct joined_hub *hub = calloc(1, sizeof(*hub));
-        pthread_condattr_t attr;
         if (!hub)
                 return NULL;
         hub->config = *config;
         hub->users = 1;
         pthread_mutex_init(&hub->lock, NULL);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&hub->news, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&hub->news);
         if (!keep_texts(hub)) {
                 leave(hub);
                 return NULL;

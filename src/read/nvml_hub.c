@@ -63,15 +63,11 @@ static void leave(struct nvml_hub *hub)
 struct nvml_hub *nvml_hub_new(void)
 {
         struct nvml_hub *hub = calloc(1, sizeof(*hub));
-        pthread_condattr_t attr;
         if (!hub)
                 return NULL;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
         pthread_mutex_init(&hub->lock, NULL);
-        pthread_cond_init(&hub->news, &attr);
-        pthread_cond_init(&hub->sleep, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&hub->news);
+        life_init_wake(&hub->sleep);
         hub->users = 1;
         return hub;
 }

@@ -251,11 +251,7 @@ struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n)
         if (!r)
                 return NULL;
         pthread_mutex_init(&r->lock, NULL);
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&r->news, &attr);
-        pthread_condattr_destroy(&attr);
+        life_init_wake(&r->news);
         r->users = 1;
         r->n = n;
         r->path = path ? strdup(path) : NULL;

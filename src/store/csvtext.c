@@ -81,18 +81,3 @@ int csvtext_find(const struct csvtext *c, const char *name)
         }
         return -1;
 }
-
-void csvtext_put(struct strbuf *out, const char *s)
-{
-        if (strcspn(s, "\",\r\n") == strlen(s)) {
-                strbuf_puts(out, s);
-                return;
-        }
-        strbuf_putc(out, '"');
-        for (; *s; s++) {
-                if (*s == '"')
-                        strbuf_putc(out, '"');
-                strbuf_putc(out, *s);
-        }
-        strbuf_putc(out, '"');
-}

@@ -18,5 +18,3 @@ void csvtext_finish(struct csvtext *c);
 bool csvtext_next(struct csvtext *c);
 /* The place of a name in the row given last, or -1. */
 int csvtext_find(const struct csvtext *c, const char *name);
-/* Appends a field, quoted where it has to be. */
-void csvtext_put(struct strbuf *out, const char *s);

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/quote.h"
 #include "store/csvtext.h"
 #include "store/notebook.h"
 
@@ -142,7 +143,7 @@ static void put_cells(const struct notebook_writer *w, struct strbuf *out)
                 const struct cell_of *c = &w->cells.list[i];
                 const struct phase *p = c->phase;
                 strbuf_putf(out, "%ld,", c->index);
-                csvtext_put(out, c->raw ? c->raw : p->name);
+                quote_csv(out, c->raw ? c->raw : p->name);
                 strbuf_putf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f\n",
                             clock_to_seconds(p->begin_ns - w->first_ns),
                             clock_to_seconds(p->end_ns - w->first_ns),

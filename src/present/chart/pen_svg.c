@@ -3,6 +3,7 @@
 #include "present/chart/pen.h"
 
 #include "base/attr.h"
+#include "base/quote.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,22 +14,6 @@ struct svg {
         struct strbuf out;
         bool grouped;
 };
-
-static void put_text(struct strbuf *out, const char *s)
-{
-        for (; *s; s++) {
-                if (*s == '<')
-                        strbuf_puts(out, "&lt;");
-                else if (*s == '>')
-                        strbuf_puts(out, "&gt;");
-                else if (*s == '&')
-                        strbuf_puts(out, "&amp;");
-                else if (*s == '"')
-                        strbuf_puts(out, "&quot;");
-                else
-                        strbuf_putc(out, *s);
-        }
-}
 
 /* A tenth of a unit is finer than anybody sees; a whole number needs no point. */
 static void put_number(struct strbuf *out, double v)
@@ -125,7 +110,7 @@ static void svg_text(struct pen *p, double x, double y, const struct letters *l,
         if (anchors[l->anchor])
                 strbuf_putf(out, " text-anchor=\"%s\"", anchors[l->anchor]);
         strbuf_putc(out, '>');
-        put_text(out, s);
+        quote_markup(out, s);
         strbuf_puts(out, "</text>\n");
 }
 
@@ -138,7 +123,7 @@ static void svg_group(struct pen *p, const char *name)
         if (!svg->grouped)
                 return;
         strbuf_puts(&svg->out, "<g class=\"");
-        put_text(&svg->out, name);
+        quote_markup(&svg->out, name);
         strbuf_puts(&svg->out, "\">\n");
 }
 
@@ -179,7 +164,7 @@ int pen_open_svg(const struct sheet *sheet, struct pen **ret, struct err *err)
         put_number(out, sheet->height);
         strbuf_puts(out, "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" "
                          "stroke-linejoin=\"round\" stroke-linecap=\"round\">\n<title>");
-        put_text(out, sheet->title);
+        quote_markup(out, sheet->title);
         strbuf_puts(out, "</title>\n");
         *ret = &svg->pen;
         return 0;
