@@ -90,10 +90,12 @@ struct tag_score {
         HOLD(UNHEALTHY, 10)                                                                        \
         HOLD(HEAT, 2)                                                                              \
         HOLD(STARVED, 1)                                                                           \
+        HOLD(STORAGE, 0.9)                                                                         \
         HOLD(COPIES, 0.9)                                                                          \
         HOLD(IDLE_ALLOCATED, 0.5)                                                                  \
         HOLD(SMALL_KERNELS, 0.5)                                                                   \
         HOLD(MEMORY, 0.3)                                                                          \
+        HOLD(MIXED, 0.1)                                                                           \
         HOLD(IDLE, 0.2)
 
 enum hold {

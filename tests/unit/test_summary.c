@@ -61,7 +61,7 @@ static void percentiles_of_many_are_within_three_percent(void **state UNUSED)
 /* ---- runs ---- */
 
 struct tick {
-        double sm, gr, dram, used_gb, energy, power;
+        double sm, gr, dram, used_gb, energy, power, pcie;
         enum workload workload;
         uint64_t throttle;
 };
@@ -82,6 +82,7 @@ static void add(struct summary *s, double second, const struct tick *t)
         row.sample.m[METRIC_DRAM_ACTIVE] = value_ok(t->dram);
         row.sample.m[METRIC_FB_USED] = value_ok(t->used_gb * 1e9);
         row.sample.m[METRIC_POWER] = value_ok(t->power > 0 ? t->power : 100);
+        row.sample.m[METRIC_PCIE_RX] = value_ok(t->pcie);
         row.sample.m[METRIC_THROTTLE_REASONS] = value_ok((double)t->throttle);
         if (t->energy > 0)
                 row.sample.m[METRIC_ENERGY] = value_ok(t->energy);
@@ -243,6 +244,16 @@ static void tags_and_findings(void **state UNUSED)
              {.gr = 0.6, .sm = 0.02, .used_gb = 1, .workload = WORKLOAD_BUSY_LOW_SM},
              HOLD_SMALL_KERNELS,
              TAG_NORMAL},
+            {"decoding one token at a time",
+             {.gr = 0.33, .sm = 0.11, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             {.gr = 0.33, .sm = 0.11, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             HOLD_SMALL_KERNELS,
+             TAG_NORMAL},
+            {"a little of everything",
+             {.gr = 0.3, .sm = 0.25, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             {.gr = 0.3, .sm = 0.25, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             HOLD_MIXED,
+             TAG_NORMAL},
             {"device memory",
              {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
              {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
@@ -274,6 +285,8 @@ static void tags_and_findings(void **state UNUSED)
         }
 }
 
+static double written; /* bytes a second of the level */
+
 /* One second of a host with 8 CPUs whose process level does this. */
 static void add_host(struct summary *s, double second, double cores, double memory_share,
                      double io_wait)
@@ -289,6 +302,7 @@ static void add_host(struct summary *s, double second, double cores, double memo
         l->f[FIGURE_CPU] = second > 0 ? value_ok(cores) : value_missing(STATE_BLANK);
         l->f[FIGURE_CPU_SHARE] = second > 0 ? value_ok(cores / 8) : value_missing(STATE_BLANK);
         l->f[FIGURE_CPUS] = value_ok(8);
+        l->f[FIGURE_WRITE] = value_ok(written);
         l->f[FIGURE_MEMORY] = value_ok(memory_share * 1e9);
         l->f[FIGURE_MEMORY_LIMIT] = value_ok(1e9);
         l->f[FIGURE_MEMORY_SHARE] = value_ok(memory_share);
@@ -367,6 +381,30 @@ static void what_a_gpu_waits_for(void **state UNUSED)
                 if (s.finding.wait != cases[i].wait || s.finding.no_io_wait != cases[i].no_io_wait)
                         fail_msg("%s: %d, %d", cases[i].reason, (int)s.finding.wait,
                                  s.finding.no_io_wait);
+                summary_finish(&s);
+        }
+}
+
+/* A checkpoint goes through PCIe, but the disk says how fast. */
+static void copies_or_storage(void **state UNUSED)
+{
+        static const struct {
+                double written;
+                enum hold hold;
+        } cases[] = {{8e8, HOLD_STORAGE}, {1e6, HOLD_COPIES}, {0, HOLD_COPIES}};
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        const struct tick copy = {.gr = 0.1, .pcie = 9e8, .workload = WORKLOAD_IO};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                written = cases[i].written;
+                for (int k = 0; k < 20; k++) {
+                        add(&s, k, &copy);
+                        add_host(&s, k, 0.8, 0.1, 0.2);
+                }
+                written = 0;
+                summary_judge(&s, &thresholds);
+                assert_int_equal(s.finding.what, cases[i].hold);
                 summary_finish(&s);
         }
 }
@@ -452,6 +490,7 @@ int main(void)
             cmocka_unit_test(the_level_has_tags_too),
             cmocka_unit_test(the_level_has_phases),
             cmocka_unit_test(what_a_gpu_waits_for),
+            cmocka_unit_test(copies_or_storage),
             cmocka_unit_test(marks_become_phases),
             cmocka_unit_test(ranges),
         };
