@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A NULL path is the standard output. */
+/* Leaves the path NULL, and the format, where the standard output is meant. */
 static int choose_format(const struct config *config, const char **ret_path,
                          enum plot_format *ret_format, struct err *err)
 {
