@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A NULL path is the standard output. */
+/* Leaves the path NULL, and the format, where the standard output is meant. */
 static int choose_format(const struct config *config, const char **ret_path,
                          enum plot_format *ret_format, struct err *err)
 {
@@ -15,7 +15,6 @@ static int choose_format(const struct config *config, const char **ret_path,
                 err_set(err, ERR_USAGE, "a plot needs a file to go to");
                 return err_hint(err, "write for example -o run.png (or .svg, .pdf)");
         }
-        *ret_format = PLOT_SVG;
         if (!path || strcmp(path, "-") == 0)
                 return 0;
         *ret_path = path;
@@ -42,7 +41,7 @@ static int plot(const struct config *config, struct err *err)
 {
         struct strbuf out = {0}, notices = {0};
         const char *path = NULL;
-        enum plot_format format;
+        enum plot_format format = PLOT_SVG;
         int r = choose_format(config, &path, &format, err);
         if (r == 0)
                 r = draw_file(config, config->args[1], format, &out, &notices, err);

@@ -70,15 +70,6 @@ static char *text_of(const struct row *row, void (*explain)(const struct row *, 
         return s;
 }
 
-static void free_words(struct words *w, size_t n)
-{
-        for (size_t i = 0; w && i < n; i++) {
-                free(w[i].evidence);
-                free(w[i].why);
-        }
-        free(w);
-}
-
 /* Of several threads that ask first, one's texts are kept. NULL when memory is short. */
 static struct words *words_of(struct assay_frame *f)
 {
@@ -90,10 +81,10 @@ static struct words *words_of(struct assay_frame *f)
                 w[i].evidence = text_of(&f->rows[i], explain_verdict);
                 w[i].why = text_of(&f->rows[i], explain_health);
                 if (!w[i].evidence || !w[i].why)
-                        return free_words(w, f->n), NULL;
+                        return words_free(w, f->n), NULL;
         }
         if (w && !atomic_compare_exchange_strong(&f->words, &none, w)) {
-                free_words(w, f->n);
+                words_free(w, f->n);
                 w = none;
         }
         return w;

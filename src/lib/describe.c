@@ -125,6 +125,11 @@ void describe_write(const struct description *d, struct strbuf *out)
                     (unsigned long long)c->late, (unsigned long long)c->missed);
 }
 
+struct value describe_time(int64_t ns)
+{
+        return ns != 0 ? value_ok(clock_to_seconds(ns)) : value_missing(STATE_NONE);
+}
+
 void describe_add_gpu(struct description *d, const struct entity *e, struct value memory)
 {
         if (d->n_gpus == DESCRIBED_GPUS_MAX)
@@ -137,11 +142,6 @@ void describe_add_gpu(struct description *d, const struct entity *e, struct valu
 }
 
 /* ---- a run that is going on ---- */
-
-static struct value seconds_or_none(int64_t ns)
-{
-        return ns != 0 ? value_ok(clock_to_seconds(ns)) : value_missing(STATE_NONE);
-}
 
 static void add_around(struct description *d, const struct around *a)
 {
@@ -180,8 +180,8 @@ int describe_core(struct core *c, struct strbuf *out)
         pthread_mutex_lock(&c->lock);
         struct around *a = around_ref(c->around);
         d->running = c->running;
-        d->start_s = seconds_or_none(c->start_ns);
-        d->stop_s = seconds_or_none(c->stop_ns);
+        d->start_s = describe_time(c->start_ns);
+        d->stop_s = describe_time(c->stop_ns);
         pthread_mutex_unlock(&c->lock);
         core_counts(c, &d->counts);
         d->interval_s = value_ok(clock_to_seconds(c->interval_ns));

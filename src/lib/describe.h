@@ -36,6 +36,8 @@ struct description {
         struct session_counts counts;
 };
 
+/* Seconds since 1970; missing when it is 0. */
+struct value describe_time(int64_t ns);
 void describe_add_gpu(struct description *d, const struct entity *e, struct value memory);
 void describe_write(const struct description *d, struct strbuf *out);
 

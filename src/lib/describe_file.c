@@ -7,19 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct value seconds_or_none(int64_t ns)
-{
-        return ns != 0 ? value_ok(clock_to_seconds(ns)) : value_missing(STATE_NONE);
-}
-
 static void add_facts(struct description *d, const struct run_facts *f)
 {
         snprintf(d->provenance, sizeof(d->provenance), "%s", f->source);
         snprintf(d->host, sizeof(d->host), "%s", f->host);
         snprintf(d->user, sizeof(d->user), "%s", f->user);
         d->interval_s = f->interval_s;
-        d->start_s = seconds_or_none(f->start_ns);
-        d->stop_s = seconds_or_none(f->stop_ns);
+        d->start_s = describe_time(f->start_ns);
+        d->stop_s = describe_time(f->stop_ns);
         d->cpus = f->cpus;
         d->system_cpus = f->system_cpus;
         d->counts = (struct session_counts){
@@ -64,7 +59,7 @@ static int add_host(struct description *d, struct input *in, struct err *err)
                         to->cpus = h->levels[l].f[FIGURE_CPUS];
         }
         if (got > 0 && !value_there(d->start_s))
-                d->start_s = seconds_or_none(h->wall_ns);
+                d->start_s = describe_time(h->wall_ns);
         if (!value_there(d->cpus))
                 d->cpus = d->levels[LEVEL_PROCESS].cpus;
         return got < 0 ? got : 0;
@@ -85,7 +80,7 @@ static int add_gpus(struct description *d, struct input *in, struct err *err)
                 if (got <= 0)
                         break;
                 if (!value_there(d->start_s))
-                        d->start_s = seconds_or_none(f->wall_ns);
+                        d->start_s = describe_time(f->wall_ns);
                 if (!d->provenance[0])
                         snprintf(d->provenance, sizeof(d->provenance), "%s", f->provenance);
                 for (size_t k = 0; k < f->n; k++)
@@ -113,7 +108,7 @@ int describe_file(const char *path, struct strbuf *out, struct err *err)
         if (r == 0)
                 r = add_gpus(d, &in, err);
         if (r == 0 && !value_there(d->stop_s))
-                d->stop_s = seconds_or_none(input_last_ns(&in));
+                d->stop_s = describe_time(input_last_ns(&in));
         if (r == 0)
                 describe_write(d, out);
         input_finish(&in);

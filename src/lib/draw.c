@@ -135,13 +135,6 @@ static int prepare(const struct config *config, const char *path, struct plottin
 
 /* ---- what was recorded ---- */
 
-/* A session has its verdicts; they are decided anew only when other rules are asked for. */
-static bool as_recorded(const struct config *config)
-{
-        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
-               !config_is_set(config, OPT_GPUS);
-}
-
 static int add_session(struct plotting *w, struct err *err)
 {
         const struct frame *f;
@@ -211,7 +204,7 @@ static int add_marks(struct plotting *w, struct err *err)
 static int draw(const struct config *config, struct plotting *w, enum plot_format format,
                 struct strbuf *out, struct err *err)
 {
-        bool session = w->in.session && as_recorded(config);
+        bool session = w->in.session && setup_as_recorded(config);
         int r = session ? add_session(w, err) : add_pipeline(config, w, err);
         if (r == 0)
                 r = add_host(w, err);

@@ -183,10 +183,9 @@ assay_frame *assay_frame_ref(assay_frame *f)
         return f;
 }
 
-static void drop_words(struct assay_frame *f)
+void words_free(struct words *w, size_t n)
 {
-        struct words *w = atomic_exchange(&f->words, NULL);
-        for (size_t i = 0; w && i < f->n; i++) {
+        for (size_t i = 0; w && i < n; i++) {
                 free(w[i].evidence);
                 free(w[i].why);
         }
@@ -207,7 +206,7 @@ void assay_frame_unref(assay_frame *f)
         /* In a child the lock may be held by a thread that does not exist there. */
         if (s->pid != getpid())
                 return;
-        drop_words(f);
+        words_free(atomic_exchange(&f->words, NULL), f->n);
         names_unref(f->names);
         around_unref(f->around);
         pthread_mutex_lock(&s->lock);

@@ -76,6 +76,9 @@ void names_unref(struct names *n);           /* NULL is fine */
 struct around *around_ref(struct around *a); /* likewise */
 void around_unref(struct around *a);         /* likewise */
 
+/* Of n GPUs. NULL is fine. */
+void words_free(struct words *w, size_t n);
+
 /* The frame as the layers know it; borrows. */
 void frame_view(const struct assay_frame *f, struct frame *ret);
 /* The host as the layers know it. NULL when there is none, or memory is short; free it. */

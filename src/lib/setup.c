@@ -178,6 +178,12 @@ bool setup_does_without(const struct config *config, int r)
                strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
 }
 
+bool setup_as_recorded(const struct config *config)
+{
+        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
+               !config_is_set(config, OPT_GPUS);
+}
+
 static const char *plural(uint64_t n)
 {
         return n == 1 ? "" : "s";

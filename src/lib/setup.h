@@ -25,6 +25,8 @@ int setup_interval(const struct config *config, int64_t *ret, struct err *err);
 /* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
 bool setup_does_without(const struct config *config, int r);
 
+/* A session has its verdicts; they are decided anew only when other rules or GPUs are asked for. */
+bool setup_as_recorded(const struct config *config);
 /* What could not be read, and which GPU never came: a line each. */
 void setup_trouble(const struct pipeline *p, struct strbuf *out);
 

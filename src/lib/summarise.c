@@ -34,13 +34,6 @@ static int choose_phases(const struct config *config, struct run_summary *r, str
         return 0;
 }
 
-/* A session has its verdicts; they are decided anew only when other rules are asked for. */
-static bool as_recorded(const struct config *config)
-{
-        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
-               !config_is_set(config, OPT_GPUS);
-}
-
 static int add(struct run_summary *r, const struct frame *f)
 {
         tick(r);
@@ -148,7 +141,7 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        if (r->in.session && as_recorded(config))
+        if (r->in.session && setup_as_recorded(config))
                 code = add_session(r, err);
         else if (r->in.gpus[0])
                 code = add_pipeline(config, r, err);

@@ -71,18 +71,12 @@ static int add_hosts(struct level_rows *l, enum level level, struct err *err)
 
 typedef int take_frame(void *arg, const struct frame *f, struct err *err);
 
-static bool as_recorded(const struct config *config)
-{
-        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
-               !config_is_set(config, OPT_GPUS);
-}
-
 static int each_frame(struct table_job *job, take_frame *take, void *arg, struct err *err)
 {
         struct pipeline *p = NULL;
         const struct frame *f;
         char notice[SETUP_NOTICE_MAX];
-        bool session = job->in.session && as_recorded(job->config);
+        bool session = job->in.session && setup_as_recorded(job->config);
         int got = 0, r = 0;
         if (!session)
                 r = setup_open(job->config, job->in.gpus, false, 0, &p, notice, err);
