@@ -37,7 +37,7 @@ int open_host(const struct config *config, struct host_view **ret, struct err *e
 
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err)
 {
-        struct host_config hc;
+        struct host_config hc = {0};
         int r = setup_host(config, &hc, err);
         if (r < 0)
                 return r;

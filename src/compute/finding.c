@@ -117,7 +117,7 @@ static struct shares shares_of(const struct gpu_summary *g)
 #define SOME 0.1  /* of the time: it is there */
 #define NEARLY_ALL 0.9
 #define BUSY 0.25      /* engine activity that should keep the SMs busy */
-#define FEW_SMS 0.1    /* and does not */
+#define FEW_SMS 0.5    /* SM activity of the engine's: kernels that leave SMs without work */
 #define FULL_DRAM 0.7  /* device memory peaks at 80 to 90 % */
 #define HEAT_SHARE 0.1 /* of the time slowed down by heat */
 
@@ -143,6 +143,14 @@ static enum wait wait_of(const struct level_summary *l)
         return cpu.v >= CORE_SOME ? WAIT_SOME : WAIT_OTHER;
 }
 
+/* Copies that go on to storage, or come from there, are as slow as it is. */
+static bool through_storage(const struct gpu_summary *g, const struct level_summary *l)
+{
+        double link = spread_mean(&g->m[METRIC_PCIE_RX]).v + spread_mean(&g->m[METRIC_PCIE_TX]).v;
+        double storage = spread_mean(&l->read).v + spread_mean(&l->write).v;
+        return storage > 0 && storage >= MUCH * link;
+}
+
 static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gpu)
 {
         const struct gpu_summary *g = s->scopes[scope].gpus[gpu];
@@ -160,19 +168,22 @@ static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gp
         else if (t.unknown >= MUCH)
                 h.what = HOLD_UNKNOWN, h.share = t.unknown;
         else if (t.io >= MUCH)
-                h.what = HOLD_COPIES, h.share = t.io;
+                h.what = through_storage(g, &s->scopes[scope].level) ? HOLD_STORAGE : HOLD_COPIES,
+                h.share = t.io;
         else if (t.idle >= NEARLY_ALL)
                 h.what = g->idle_allocated_s > MUCH * g->seconds ? HOLD_IDLE_ALLOCATED : HOLD_IDLE,
                 h.share = t.idle;
         else if (t.idle >= A_LOT && t.compute + t.memory >= SOME)
                 h.what = HOLD_STARVED, h.share = t.idle;
-        else if (t.gr >= BUSY && t.sm < FEW_SMS)
+        else if (t.gr >= BUSY && t.sm < FEW_SMS * t.gr && t.memory < MUCH)
                 h.what = HOLD_SMALL_KERNELS, h.share = t.gr - t.sm;
         else if (t.idle >= A_LOT)
                 h.what = g->idle_allocated_s > SOME * g->seconds ? HOLD_IDLE_ALLOCATED : HOLD_IDLE,
                 h.share = t.idle;
         else if (t.memory >= MUCH || t.dram >= FULL_DRAM)
                 h.what = HOLD_MEMORY, h.share = t.memory >= MUCH ? t.memory : t.dram;
+        else if (t.compute < A_LOT)
+                h.what = HOLD_MIXED, h.share = 1 - t.compute;
         h.lost_s = h.share * g->seconds;
         return h;
 }
@@ -205,6 +216,7 @@ static void judge_scope(struct summary *s, size_t at, const struct tag_threshold
 void summary_judge(struct summary *s, const struct tag_thresholds *thresholds)
 {
         s->has_finding = false;
+        summary_settle_energy(s);
         for (size_t i = 0; i < s->n; i++)
                 judge_scope(s, i, thresholds);
 }

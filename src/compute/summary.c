@@ -20,7 +20,8 @@ struct before {
         bool seen;
         int64_t mono_ns;
         double typical_s; /* a tick's length */
-        struct value energy;
+        struct value energy, power;
+        double pending_j; /* power × time since the counter last moved */
 };
 
 /* ---- making ---- */
@@ -138,19 +139,12 @@ static struct before *before_for(struct summary *s, uint32_t slot)
 /* What this tick adds, worked out once and added to every scope it belongs to. */
 struct share {
         double seconds;
-        struct value energy_j;
+        double work_j; /* power × time, or time alone when the power is not known */
+        bool has_power;
+        bool counted; /* the counter will say how much it really was */
         uint64_t throttle;
         bool has_throttle;
 };
-
-/* The counter's difference; where there is none, or it was reset, power times time. */
-static struct value energy_of(const struct before *b, const struct sample *m, double seconds)
-{
-        struct value now = m->m[METRIC_ENERGY], power = m->m[METRIC_POWER];
-        if (b->seen && value_there(now) && value_there(b->energy) && now.v >= b->energy.v)
-                return value_ok(now.v - b->energy.v);
-        return value_there(power) ? value_ok(power.v * seconds) : value_missing(STATE_NONE);
-}
 
 static struct share share_of(struct before *b, const struct frame *f, const struct row *row)
 {
@@ -160,15 +154,17 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
                 passed = b->typical_s;
         b->typical_s = b->typical_s > 0 ? 0.9 * b->typical_s + 0.1 * passed : passed;
         struct value bits = row->sample.m[METRIC_THROTTLE_REASONS];
+        struct value power = row->sample.m[METRIC_POWER];
+        b->power = value_there(power) ? power : b->power;
         struct share share = {.seconds = passed,
-                              .energy_j = energy_of(b, &row->sample, passed),
+                              .work_j = passed * (value_there(b->power) ? b->power.v : 1),
+                              .counted = value_there(b->energy),
+                              .has_power = value_there(b->power),
                               .has_throttle = value_there(bits),
                               .throttle = value_there(bits) ? (uint64_t)bits.v : 0};
-        if (!b->seen)
-                share.energy_j = value_there(share.energy_j) ? value_ok(0) : share.energy_j;
         b->seen = true;
         b->mono_ns = f->mono_ns;
-        b->energy = row->sample.m[METRIC_ENERGY];
+        b->pending_j += share.counted ? share.work_j : 0;
         return share;
 }
 
@@ -195,15 +191,57 @@ static void add_row(struct gpu_summary *g, const struct row *row, const struct s
         g->class_s[row->verdict.workload] += share->seconds;
         g->health_s[row->health.state] += share->seconds;
         g->findings |= row->health.findings;
-        if (value_there(share->energy_j)) {
-                g->energy_j += share->energy_j.v;
-                g->has_energy = true;
-        }
+        g->has_energy |= share->has_power || value_there(row->sample.m[METRIC_ENERGY]);
+        if (share->counted)
+                g->pending_j += share->work_j;
+        else if (share->has_power)
+                g->energy_j += share->work_j;
         g->has_throttle |= share->has_throttle;
         g->throttle_power_s += share->throttle & THROTTLE_POWER ? share->seconds : 0;
         g->throttle_heat_s += share->throttle & THROTTLE_HEAT ? share->seconds : 0;
         g->throttle_s += share->throttle & (THROTTLE_POWER | THROTTLE_HEAT) ? share->seconds : 0;
         add_allocation(g, row, share->seconds);
+}
+
+static void settle(struct summary *s, uint32_t slot, double factor)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                for (size_t k = 0; k < s->scopes[i].n; k++) {
+                        struct gpu_summary *g = s->scopes[i].gpus[k];
+                        if (g->who.slot != slot)
+                                continue;
+                        g->energy_j += g->pending_j * factor;
+                        g->pending_j = 0;
+                }
+        }
+        s->before[slot].pending_j = 0;
+}
+
+/* What is made of power × time that no counter confirms: the same, unless the power is not known.
+ */
+static double unconfirmed(const struct before *b)
+{
+        return value_there(b->power) ? 1 : 0;
+}
+
+/*
+ * A counter may move every few seconds only: what it says is divided among the phases of that time
+ * by their power × time. After a reset that is all there is to go by.
+ */
+static void count_energy(struct summary *s, uint32_t slot, struct value now)
+{
+        struct before *b = &s->before[slot];
+        double moved = value_there(now) && value_there(b->energy) ? now.v - b->energy.v : 0;
+        if (moved != 0 && b->pending_j > 0)
+                settle(s, slot, moved > 0 ? moved / b->pending_j : unconfirmed(b));
+        if (value_there(now))
+                b->energy = now;
+}
+
+void summary_settle_energy(struct summary *s)
+{
+        for (size_t slot = 0; slot < s->n_before; slot++)
+                settle(s, (uint32_t)slot, unconfirmed(&s->before[slot]));
 }
 
 /* Which phases hold at a moment. Moments come in order. */
@@ -240,6 +278,25 @@ static size_t scopes_at(const struct summary *s, struct phase_cursor *c, int64_t
         return n;
 }
 
+static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct scope **scopes,
+                   size_t n)
+{
+        const struct row *row = &f->rows[at];
+        uint32_t slot = row->sample.who->slot;
+        struct before *b = before_for(s, slot);
+        if (!b)
+                return -ENOMEM;
+        struct share share = share_of(b, f, row);
+        for (size_t k = 0; k < n; k++) {
+                struct gpu_summary *g = gpu_in(scopes[k], row->sample.who, at);
+                if (!g)
+                        return -ENOMEM;
+                add_row(g, row, &share);
+        }
+        count_energy(s, slot, row->sample.m[METRIC_ENERGY]);
+        return 0;
+}
+
 int summary_add(struct summary *s, const struct frame *f)
 {
         struct scope *scopes[SCOPES_MAX];
@@ -249,17 +306,9 @@ int summary_add(struct summary *s, const struct frame *f)
         for (size_t i = 0; i < n; i++)
                 scopes[i]->ticks++;
         for (size_t i = 0; i < f->n; i++) {
-                const struct row *row = &f->rows[i];
-                struct before *b = before_for(s, row->sample.who->slot);
-                if (!b)
-                        return -ENOMEM;
-                struct share share = share_of(b, f, row);
-                for (size_t k = 0; k < n; k++) {
-                        struct gpu_summary *g = gpu_in(scopes[k], row->sample.who, i);
-                        if (!g)
-                                return -ENOMEM;
-                        add_row(g, row, &share);
-                }
+                int r = add_gpu(s, f, i, scopes, n);
+                if (r < 0)
+                        return r;
         }
         if (s->ticks == 0)
                 s->first_ns = f->wall_ns;

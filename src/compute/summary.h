@@ -20,5 +20,7 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
 
 /* Takes the lengths of phases anew, when ends were not known at the start. */
 void summary_time_phases(struct summary *s);
+/* What an energy counter has not told yet is taken from the power. */
+void summary_settle_energy(struct summary *s);
 /* Decides tags, what held each GPU back, and the finding. Once, after the last frame. */
 void summary_judge(struct summary *s, const struct tag_thresholds *thresholds);

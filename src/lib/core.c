@@ -125,7 +125,9 @@ static int open_source(struct core *c, bool levels, struct err *err)
                 return r;
         snprintf(c->notice, sizeof(c->notice), "%.*s", (int)sizeof(c->notice) - 1, err->msg);
         snprintf(c->backend, sizeof(c->backend), "none");
-        return setup_interval(config, &c->interval_ns, err);
+        r = setup_interval(config, &c->interval_ns, err);
+        c->interval_ns = MAX(c->interval_ns, RECORDER_HOST_MIN_NS);
+        return r;
 }
 
 static int open_host(struct core *c, struct err *err)

@@ -90,10 +90,12 @@ struct tag_score {
         HOLD(UNHEALTHY, 10)                                                                        \
         HOLD(HEAT, 2)                                                                              \
         HOLD(STARVED, 1)                                                                           \
+        HOLD(STORAGE, 0.9)                                                                         \
         HOLD(COPIES, 0.9)                                                                          \
         HOLD(IDLE_ALLOCATED, 0.5)                                                                  \
         HOLD(SMALL_KERNELS, 0.5)                                                                   \
         HOLD(MEMORY, 0.3)                                                                          \
+        HOLD(MIXED, 0.1)                                                                           \
         HOLD(IDLE, 0.2)
 
 enum hold {
@@ -134,6 +136,7 @@ struct gpu_summary {
         double health_s[HEALTH_CRIT + 1];
         uint32_t findings; /* all that were seen */
         double energy_j;   /* from the counter, else from power × time */
+        double pending_j;  /* power × time that the counter has not confirmed yet */
         bool has_energy;
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;

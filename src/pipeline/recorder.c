@@ -14,8 +14,6 @@
 /* Half of what a crash may cost, so that a slow commit still fits. */
 #define COMMIT_EVERY_NS (NS_PER_S / 2)
 #define NOTHING_EVERY_NS (3600 * NS_PER_S)
-/* The kernel counts CPU time in hundredths of a second: shorter ticks would tell noise. */
-#define HOST_EVERY_MIN_NS (NS_PER_S / 10)
 
 struct recorder {
         struct recorder_config config;
@@ -238,7 +236,7 @@ static int start_host(struct recorder *r, struct err *err)
         const struct host_recorder_config hc = {
             .view = r->config.host,
             .session = r->config.session,
-            .interval_ns = MAX(r->config.interval_ns, HOST_EVERY_MIN_NS),
+            .interval_ns = MAX(r->config.interval_ns, RECORDER_HOST_MIN_NS),
             .ends_with_target = r->config.ends_with_target,
             .on_host = r->config.on_host,
             .on_host_arg = r->config.arg,

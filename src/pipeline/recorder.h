@@ -4,9 +4,14 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "pipeline/host.h"
 #include "pipeline/pipeline.h"
 #include "store/session.h"
+
+/* The kernel counts CPU time in hundredths of a second: shorter ticks of the host would tell noise.
+ */
+#define RECORDER_HOST_MIN_NS (NS_PER_S / 10)
 
 struct recorder_config {
         struct session *session;   /* NULL: nothing is kept, only told */

@@ -20,7 +20,9 @@ static bool asks_the_host(enum hold what)
 {
         switch (what) {
         case HOLD_STARVED:
+        case HOLD_STORAGE:
         case HOLD_COPIES:
+        case HOLD_MIXED:
         case HOLD_IDLE_ALLOCATED:
         case HOLD_SMALL_KERNELS:
         case HOLD_IDLE:
@@ -59,6 +61,15 @@ static void put_host(struct strbuf *out, const struct level_summary *l, const st
                 strbuf_putf(out, ", %.1f cores wait for I/O", spread_mean(&l->io_wait).v);
 }
 
+static void put_storage(struct strbuf *out, const struct level_summary *l)
+{
+        char number[FORMAT_MAX];
+        format_with_unit(number, sizeof(number), METRIC_PCIE_RX, spread_mean(&l->read));
+        strbuf_putf(out, ", %s read from storage", number);
+        format_with_unit(number, sizeof(number), METRIC_PCIE_RX, spread_mean(&l->write));
+        strbuf_putf(out, ", %s written", number);
+}
+
 /* The evidence that a kind of finding rests on; what was not measured is left out. */
 static void put_evidence(struct strbuf *out, const struct scope *scope, const struct gpu_summary *g)
 {
@@ -69,6 +80,9 @@ static void put_evidence(struct strbuf *out, const struct scope *scope, const st
         if (g->m[METRIC_GR_ACTIVE].n == 0)
                 put_metric(out, "GPU utilization", METRIC_GPU_UTIL, &g->m[METRIC_GPU_UTIL]);
         switch (g->hold.what) {
+        case HOLD_STORAGE:
+                put_storage(out, &scope->level);
+                break;
         case HOLD_COPIES:
                 put_metric(out, "PCIe in", METRIC_PCIE_RX, &g->m[METRIC_PCIE_RX]);
                 put_metric(out, "out", METRIC_PCIE_TX, &g->m[METRIC_PCIE_TX]);
@@ -87,6 +101,7 @@ static void put_evidence(struct strbuf *out, const struct scope *scope, const st
                 break;
         case HOLD_NOTHING:
         case HOLD_STARVED:
+        case HOLD_MIXED:
         case HOLD_SMALL_KERNELS:
                 put_metric(out, "tensor active", METRIC_TENSOR_ACTIVE, &g->m[METRIC_TENSOR_ACTIVE]);
                 break;
@@ -112,8 +127,7 @@ static const char *starved(enum wait wait)
                 return "it waits for storage: I/O is the limit";
         case WAIT_OTHER:
                 return "neither CPUs nor storage are busy: it waits for something else, such as "
-                       "the "
-                       "network or a lock";
+                       "the network, a lock or a sleep";
         case WAIT_SOME:
         case WAIT_UNKNOWN:
                 break;
@@ -136,12 +150,16 @@ static const char *conclusion(const struct hold_back *h)
                 return "heat is the limit: look at cooling and neighbours";
         case HOLD_STARVED:
                 return starved(h->wait);
+        case HOLD_STORAGE:
+                return "storage is the limit";
         case HOLD_COPIES:
                 return "copies between host and GPU are the limit";
         case HOLD_IDLE_ALLOCATED:
                 return "memory is held and nothing computed";
         case HOLD_SMALL_KERNELS:
                 return "kernels are too small to fill the GPU: launches are the limit";
+        case HOLD_MIXED:
+                return "it did a little of everything, and no one limit stands out";
         case HOLD_MEMORY:
                 return "device memory bandwidth is the limit";
         case HOLD_IDLE:
@@ -167,8 +185,11 @@ static const char *verb(enum hold what)
         case HOLD_IDLE_ALLOCATED:
         case HOLD_IDLE:
                 return "was idle for";
+        case HOLD_STORAGE:
         case HOLD_COPIES:
                 return "did little but copy for";
+        case HOLD_MIXED:
+                return "was not computing for";
         case HOLD_SMALL_KERNELS:
                 return "looked busy without using its SMs for";
         case HOLD_MEMORY:

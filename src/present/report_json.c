@@ -89,10 +89,12 @@ static const char *hold_name(enum hold hold)
             [HOLD_UNHEALTHY] = "unhealthy",
             [HOLD_HEAT] = "heat",
             [HOLD_STARVED] = "starved",
+            [HOLD_STORAGE] = "storage",
             [HOLD_COPIES] = "copies",
             [HOLD_IDLE_ALLOCATED] = "idle_allocated",
             [HOLD_SMALL_KERNELS] = "small_kernels",
             [HOLD_MEMORY] = "memory",
+            [HOLD_MIXED] = "mixed",
             [HOLD_IDLE] = "idle",
         };
         return names[hold];

@@ -79,7 +79,7 @@ def test_it_prints(report, folder):
     (folder / "print.pdf").write_bytes(report.print())
     text = subprocess.run(["pdftotext", "-layout", str(folder / "print.pdf"), "-"], capture_output=True, text=True, check=True).stdout
     assert tip.split("  ")[0] not in text
-    for words in ("input pipeline", "train_starved_by_dataloader", "gpu-allocated-but-not-used", "nothing held it back"):
+    for words in ("storage is the limit", "train_starved_by_dataloader", "gpu-allocated-but-not-used", "nothing held it back"):
         assert words in text
     for line in text.splitlines():
         assert not line.strip().endswith("engine active"), "a line is cut at the edge of the paper"

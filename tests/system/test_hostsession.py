@@ -13,7 +13,7 @@ import pytest
 
 from conftest import FIXTURES, ROOT
 
-TOUR = ROOT / "docs" / "example" / "tour.assay"
+TOUR = ROOT / "tests" / "fixtures" / "session" / "tour.assay"
 LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
 BUSY = "import time\nend = time.time() + %s\nwhile time.time() < end: pass\n"
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import FIXTURES, ROOT
 
-TOUR = ROOT / "docs" / "example" / "tour.assay"
+TOUR = ROOT / "tests" / "fixtures" / "session" / "tour.assay"
 CSV = ROOT / "data" / "h200-tour.csv"
 DMON = FIXTURES / "dcgm" / "dmon-8gpu.txt"
 SVG = "{http://www.w3.org/2000/svg}"

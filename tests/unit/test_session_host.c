@@ -177,7 +177,7 @@ static void without_a_host(void **state UNUSED)
         struct session_reader *r = NULL;
         const struct host *h;
         char old[256];
-        snprintf(old, sizeof(old), "%s/../../docs/example/tour.assay", getenv("FIXTURES"));
+        snprintf(old, sizeof(old), "%s/session/tour.assay", getenv("FIXTURES"));
         const char *const files[] = {path, old};
         assert_int_equal(session_close(write_hosts(0, false), &err), 0);
         for (size_t i = 0; i < ARRAY_LEN(files); i++) {

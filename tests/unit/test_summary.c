@@ -61,7 +61,7 @@ static void percentiles_of_many_are_within_three_percent(void **state UNUSED)
 /* ---- runs ---- */
 
 struct tick {
-        double sm, gr, dram, used_gb, energy;
+        double sm, gr, dram, used_gb, energy, power, pcie;
         enum workload workload;
         uint64_t throttle;
 };
@@ -81,7 +81,8 @@ static void add(struct summary *s, double second, const struct tick *t)
         row.sample.m[METRIC_GPU_UTIL] = value_ok(t->gr);
         row.sample.m[METRIC_DRAM_ACTIVE] = value_ok(t->dram);
         row.sample.m[METRIC_FB_USED] = value_ok(t->used_gb * 1e9);
-        row.sample.m[METRIC_POWER] = value_ok(100);
+        row.sample.m[METRIC_POWER] = value_ok(t->power > 0 ? t->power : 100);
+        row.sample.m[METRIC_PCIE_RX] = value_ok(t->pcie);
         row.sample.m[METRIC_THROTTLE_REASONS] = value_ok((double)t->throttle);
         if (t->energy > 0)
                 row.sample.m[METRIC_ENERGY] = value_ok(t->energy);
@@ -111,6 +112,29 @@ static void time_energy_and_throttling(void **state UNUSED)
         summary_finish(&s);
 }
 
+/* The counter moves every five seconds; a phase that lies between two moves has used energy too. */
+static void energy_of_a_phase_between_moves(void **state UNUSED)
+{
+        static const struct phase phases[] = {
+            {.name = "low", .begin_ns = 1000 * NS_PER_S, .end_ns = 1003 * NS_PER_S},
+            {.name = "high", .begin_ns = 1003 * NS_PER_S, .end_ns = 1005 * NS_PER_S},
+        };
+        struct summary s;
+        assert_int_equal(summary_init(&s, phases, 2, false), 0);
+        for (int i = 0; i <= 7; i++) {
+                struct tick t = {.energy = i < 5 ? 7000 : 8000,
+                                 .power = i > 3 && i <= 5 ? 350 : 100};
+                add(&s, i, &t);
+        }
+        summary_settle_energy(&s);
+        /* Power × time says 3 × 100 J and 2 × 350 J, the counter the same in all; then 2 × 100 J.
+         */
+        assert_float_equal(s.scopes[1].gpus[0]->energy_j, 300, 1e-9);
+        assert_float_equal(s.scopes[2].gpus[0]->energy_j, 700, 1e-9);
+        assert_float_equal(s.scopes[0].gpus[0]->energy_j, 1200, 1e-9);
+        summary_finish(&s);
+}
+
 static void energy_without_a_counter_and_after_a_reset(void **state UNUSED)
 {
         struct summary s;
@@ -119,6 +143,7 @@ static void energy_without_a_counter_and_after_a_reset(void **state UNUSED)
         add(&s, 1, &(struct tick){.energy = 9300}); /* 300 J */
         add(&s, 2, &(struct tick){.energy = 10});   /* reset: 100 W × 1 s */
         add(&s, 3, &(struct tick){0});              /* no counter: 100 W × 1 s */
+        summary_settle_energy(&s);
         assert_float_equal(s.scopes[0].gpus[0]->energy_j, 500, 1e-9);
         summary_finish(&s);
 }
@@ -219,6 +244,16 @@ static void tags_and_findings(void **state UNUSED)
              {.gr = 0.6, .sm = 0.02, .used_gb = 1, .workload = WORKLOAD_BUSY_LOW_SM},
              HOLD_SMALL_KERNELS,
              TAG_NORMAL},
+            {"decoding one token at a time",
+             {.gr = 0.33, .sm = 0.11, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             {.gr = 0.33, .sm = 0.11, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             HOLD_SMALL_KERNELS,
+             TAG_NORMAL},
+            {"a little of everything",
+             {.gr = 0.3, .sm = 0.25, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             {.gr = 0.3, .sm = 0.25, .used_gb = 1, .workload = WORKLOAD_MIXED},
+             HOLD_MIXED,
+             TAG_NORMAL},
             {"device memory",
              {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
              {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
@@ -250,6 +285,8 @@ static void tags_and_findings(void **state UNUSED)
         }
 }
 
+static double written; /* bytes a second of the level */
+
 /* One second of a host with 8 CPUs whose process level does this. */
 static void add_host(struct summary *s, double second, double cores, double memory_share,
                      double io_wait)
@@ -265,6 +302,7 @@ static void add_host(struct summary *s, double second, double cores, double memo
         l->f[FIGURE_CPU] = second > 0 ? value_ok(cores) : value_missing(STATE_BLANK);
         l->f[FIGURE_CPU_SHARE] = second > 0 ? value_ok(cores / 8) : value_missing(STATE_BLANK);
         l->f[FIGURE_CPUS] = value_ok(8);
+        l->f[FIGURE_WRITE] = value_ok(written);
         l->f[FIGURE_MEMORY] = value_ok(memory_share * 1e9);
         l->f[FIGURE_MEMORY_LIMIT] = value_ok(1e9);
         l->f[FIGURE_MEMORY_SHARE] = value_ok(memory_share);
@@ -347,6 +385,30 @@ static void what_a_gpu_waits_for(void **state UNUSED)
         }
 }
 
+/* A checkpoint goes through PCIe, but the disk says how fast. */
+static void copies_or_storage(void **state UNUSED)
+{
+        static const struct {
+                double written;
+                enum hold hold;
+        } cases[] = {{8e8, HOLD_STORAGE}, {1e6, HOLD_COPIES}, {0, HOLD_COPIES}};
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        const struct tick copy = {.gr = 0.1, .pcie = 9e8, .workload = WORKLOAD_IO};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                written = cases[i].written;
+                for (int k = 0; k < 20; k++) {
+                        add(&s, k, &copy);
+                        add_host(&s, k, 0.8, 0.1, 0.2);
+                }
+                written = 0;
+                summary_judge(&s, &thresholds);
+                assert_int_equal(s.finding.what, cases[i].hold);
+                summary_finish(&s);
+        }
+}
+
 /* ---- phases from marks ---- */
 
 static struct mark mark(enum mark_type type, const char *name, double at, double seconds)
@@ -419,6 +481,7 @@ int main(void)
             cmocka_unit_test(percentiles),
             cmocka_unit_test(percentiles_of_many_are_within_three_percent),
             cmocka_unit_test(time_energy_and_throttling),
+            cmocka_unit_test(energy_of_a_phase_between_moves),
             cmocka_unit_test(energy_without_a_counter_and_after_a_reset),
             cmocka_unit_test(a_pause_is_not_counted),
             cmocka_unit_test(phases_nest_and_come_again),
@@ -427,6 +490,7 @@ int main(void)
             cmocka_unit_test(the_level_has_tags_too),
             cmocka_unit_test(the_level_has_phases),
             cmocka_unit_test(what_a_gpu_waits_for),
+            cmocka_unit_test(copies_or_storage),
             cmocka_unit_test(marks_become_phases),
             cmocka_unit_test(ranges),
         };

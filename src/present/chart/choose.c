@@ -158,7 +158,7 @@ static int add_defaults(struct choices *to, const struct user_names *user, struc
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(defaults); i++)
                 r = add(to, defaults[i], err);
         for (size_t i = 0; r == 0 && i < MIN(user->n, (size_t)USER_DEFAULTS); i++)
-                r = add(to, user_choice(user, i, SHOW_WITH_VALUES), err);
+                r = add(to, user_choice(user, i, SHOW_WITH_SEVERAL), err);
         return r;
 }
 

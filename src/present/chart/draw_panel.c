@@ -10,6 +10,9 @@
 #define SHADES_MAX 3   /* more ranges than this hide one another */
 #define LIMIT_NEAR 0.1 /* of a limit: from there on it is drawn */
 #define LABEL_GAP 5.0
+#define SEVERAL 3   /* values that make a curve */
+#define DOTS_MAX 60 /* more than that make the line */
+#define DOT_SIZE 4.0
 
 bool panel_shown(const struct plot_panel *p)
 {
@@ -18,6 +21,8 @@ bool panel_shown(const struct plot_panel *p)
                 return true;
         case SHOW_WITH_VALUES:
                 return p->all && p->all->n > 0;
+        case SHOW_WITH_SEVERAL:
+                return p->all && p->all->n >= SEVERAL;
         case SHOW_ABOVE_ZERO:
                 return p->all && p->all->n > 0 && p->all->max > 0;
         }
@@ -209,12 +214,26 @@ static void draw_curve(struct draw *d, const struct box *b, const struct curve *
         }
 }
 
+/* Numbers that come now and then: the line only joins them. */
+static void draw_dots(struct draw *d, const struct box *b, const struct curve *c)
+{
+        size_t n = curve_dots(c, &d->window, d->columns, d->dots);
+        for (size_t i = 0; n <= DOTS_MAX && i < n; i++) {
+                double x = draw_x(d, (double)d->dots[i].x);
+                double y = (double)y_of(b, (double)d->dots[i].mean);
+                d->pen->ops->rect(d->pen, x - DOT_SIZE / 2, y - DOT_SIZE / 2, DOT_SIZE, DOT_SIZE,
+                                  draw_colour(0));
+        }
+}
+
 static void draw_curves(struct draw *d, const struct box *b, struct plot_panel *p)
 {
         size_t n = d->plot->n_gpus;
         if (!p->each || n <= 1) {
                 const struct stroke stroke = {draw_colour(0), 1.3f, false};
                 draw_curve(d, b, p->all, true, &stroke);
+                if (p->choice.subject == SUBJECT_USER)
+                        draw_dots(d, b, p->all);
                 return;
         }
         for (size_t i = 0; i < n; i++) {
