@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define DENTS_SIZE 32768
+/* The first frame does not wait longer than this for a machine with very many processes. */
+#define FIRST_BUDGET_NS (80 * NS_PER_MS)
 /*
  * A process without a GPU is looked through again after this long, as far as a scan's budget goes;
  * the others have their turn in the next. New ones are looked through at once, and as long as they
@@ -28,6 +30,7 @@ int drm_scan_init(struct drm_scan *s, const char *root)
         char path[4096];
         memset(s, 0, sizeof(*s));
         s->proc = -1;
+        s->first_budget_ns = FIRST_BUDGET_NS;
         s->text = malloc(FDINFO_TEXT_MAX + 2 * DENTS_SIZE);
         if (!s->text)
                 return -ENOMEM;
@@ -181,6 +184,7 @@ struct gather {
         bool denied;
         bool failed;
         int64_t spent_ns; /* on processes that were looked through before */
+        int64_t first_ns; /* on the others */
 };
 
 static double largest(const double shares[SCAN_ENGINE_NAMES_MAX], size_t n)
@@ -328,12 +332,31 @@ static void look_through(struct gather *g)
         g->denied = !fine && (errno == EACCES || errno == EPERM);
 }
 
+/* p is NULL for a new process. */
 static bool is_due(const struct gather *g, const struct scan_process *p)
 {
         int64_t now = g->s->now_ns;
+        if (!p || p->unseen)
+                return g->first_ns < g->s->first_budget_ns;
         if (p->holds_gpu || (p->born_ns > 0 && now - p->born_ns < YOUNG_NS))
                 return true;
         return now - p->looked_ns >= LOOK_AGAIN_NS && g->spent_ns < LOOK_AGAIN_BUDGET_NS;
+}
+
+/* Looks through a process and notes what that cost; processes with a GPU are on no budget. */
+static void visit_now(struct gather *g, struct scan_process *p, const struct scan_process *old)
+{
+        int64_t start = clock_mono_ns();
+        g->pid = p->pid;
+        g->holds_gpu = false;
+        look_through(g);
+        p->holds_gpu = g->holds_gpu;
+        p->denied = g->denied;
+        int64_t spent = clock_mono_ns() - start;
+        if (!old || old->unseen)
+                g->first_ns += spent;
+        else if (!old->holds_gpu)
+                g->spent_ns += spent;
 }
 
 static void visit_process(void *arg, const struct dirent64 *entry)
@@ -346,18 +369,14 @@ static void visit_process(void *arg, const struct dirent64 *entry)
         if (old && old->inode != p.inode)
                 old = NULL; /* a pid that was used again has another inode */
         p.born_ns = old ? old->born_ns : s->before_ns > 0 ? s->now_ns : 0;
-        if (old && !is_due(g, old)) {
-                p.looked_ns = old->looked_ns;
-                p.denied = old->denied;
+        if (!is_due(g, old)) {
+                p.looked_ns = old ? old->looked_ns : 0;
+                p.denied = old && old->denied;
+                p.unseen = !old || old->unseen;
         } else {
-                int64_t start = clock_mono_ns();
-                g->pid = pid;
-                g->holds_gpu = false;
-                look_through(g);
-                p.holds_gpu = g->holds_gpu;
-                p.denied = g->denied;
-                g->spent_ns += old && !old->holds_gpu ? clock_mono_ns() - start : 0;
+                visit_now(g, &p, old);
         }
+        s->unseen += p.unseen;
         s->denied += p.denied;
         if (!scan_add_process(&s->processes[s->round & 1], &p))
                 g->failed = true;
@@ -366,7 +385,7 @@ static void visit_process(void *arg, const struct dirent64 *entry)
 static void finish_device(const struct drm_scan *s, const double shares[SCAN_ENGINE_NAMES_MAX],
                           struct scan_device *d)
 {
-        d->has_util = s->before_ns > 0;
+        d->has_util = s->before_ns > 0 && s->whole_before && s->unseen == 0;
         d->busiest = largest(shares, s->n_names);
         for (size_t i = 0; i < s->n_names; i++) {
                 double *util = &d->util[s->classes[i]];
@@ -383,7 +402,8 @@ int drm_scan_run(struct drm_scan *s, const struct scan_gpu *gpus, size_t n, int6
         s->before_ns = s->now_ns;
         s->now_ns = now_ns;
         s->round++;
-        s->n_uses = s->denied = s->visited = 0;
+        s->whole_before = s->unseen == 0;
+        s->n_uses = s->unseen = s->denied = s->visited = 0;
         scan_table_clear(&s->clients[s->round & 1]);
         scan_table_clear(&s->processes[s->round & 1]);
         if (s->proc < 0 || lseek(s->proc, 0, SEEK_SET) < 0)

@@ -32,7 +32,7 @@ enum scan_class {
 
 /* What all clients of a GPU did since the scan before. */
 struct scan_device {
-        bool has_util;  /* there was a scan before */
+        bool has_util;  /* there was a scan before, and both saw all processes */
         double busiest; /* share of time the busiest kind of engine was busy, 0 to 1 */
         bool has[SCAN_CLASS_COUNT];
         double util[SCAN_CLASS_COUNT];
@@ -75,6 +75,7 @@ struct scan_process {
         uint32_t pid;
         bool holds_gpu;
         bool denied; /* the user may not look into it */
+        bool unseen; /* never looked through: a scan's budget was spent before its turn */
         uint64_t inode;
         int64_t born_ns; /* when it was first seen; 0 when it was there before the first scan */
         int64_t looked_ns;
@@ -101,8 +102,11 @@ struct drm_scan {
         double shares[SCAN_GPUS_MAX][SCAN_ENGINE_NAMES_MAX]; /* by GPU and engine name */
         struct scan_use *uses;
         size_t n_uses, uses_cap;
-        uint32_t denied;  /* processes that the user may not look into */
-        uint32_t visited; /* processes looked through in this scan */
+        int64_t first_budget_ns; /* for processes that no scan has looked through */
+        bool whole_before;       /* the scan before left none out */
+        uint32_t unseen;         /* processes left for the next scan: what is known is a part */
+        uint32_t denied;         /* processes that the user may not look into */
+        uint32_t visited;        /* processes looked through in this scan */
         char *text;
 };
 
