@@ -26,8 +26,6 @@ static const struct candidate {
     {"drm", false, NULL},
 };
 
-static const char others[] = "drm"; /* shows what NVIDIA's library does not */
-
 struct source {
         const struct source_ops *ops;
         struct source *inner;
@@ -64,9 +62,8 @@ static int try_one(const struct candidate *c, const struct source_config *config
 /* The other vendors' GPUs beside NVIDIA's. Where there are none, nothing is opened. */
 static int add_others(const struct source_config *config, struct source *s, struct err *err)
 {
-        struct joined_part parts[] = {{.ops = s->ops, .source = s->inner},
-                                      {.ops = source_find(others)}};
-        if (!parts[1].ops || s->ops == parts[1].ops || !drm_has_gpu(config->root))
+        struct joined_part parts[] = {{.ops = s->ops, .source = s->inner}, {.ops = &drm_reader}};
+        if (s->ops == &source_drm || !drm_has_gpu(config->root))
                 return 0;
         s->ops = &source_joined;
         s->inner = NULL;

@@ -3,7 +3,7 @@
 #include "read/batcher.h"
 #include "read/drm_gpu.h"
 #include "read/drm_scan.h"
-#include "read/source.h"
+#include "read/joined.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -118,25 +118,34 @@ static struct raw class_share(const struct scan_device *d, enum scan_class class
         return d->has_util ? drm_raw(d->util[class]) : drm_missing(STATE_BLANK);
 }
 
-/* Nobody seen and somebody hidden: that is not nobody. */
+/* Why what the clients do is not known: not all processes were looked through yet, or nobody was
+ * seen and somebody is hidden, which is not nobody. STATE_OK when it is known. */
+static enum state why_unknown(const struct drm_scan *scan, const struct scan_device *d)
+{
+        if (scan->unseen > 0)
+                return STATE_BLANK;
+        return d->clients == 0 && scan->denied > 0 ? STATE_DENIED : STATE_OK;
+}
+
 static void put_clients(const struct source *s, size_t i, struct raw *cells)
 {
         const struct scan_device *d = &s->scan.devices[i];
-        bool hidden = d->clients == 0 && s->scan.denied > 0;
-        cells[DRM_PROCESSES] = hidden ? drm_missing(STATE_DENIED) : drm_raw(d->processes);
+        enum state why = why_unknown(&s->scan, d);
+        cells[DRM_PROCESSES] = why != STATE_OK ? drm_missing(why) : drm_raw(d->processes);
         cells[DRM_FDINFO_ENCODE] = class_share(d, SCAN_ENCODE);
         cells[DRM_FDINFO_DECODE] = class_share(d, SCAN_DECODE);
         cells[DRM_FDINFO_JPEG] = class_share(d, SCAN_JPEG);
         if (s->gpus[i].kind == DRM_KIND_AMDGPU)
                 return; /* it has counters of its own */
-        if (hidden)
-                cells[DRM_FDINFO_BUSY] = drm_missing(STATE_DENIED);
+        if (why != STATE_OK)
+                cells[DRM_FDINFO_BUSY] = drm_missing(why);
         else
                 cells[DRM_FDINFO_BUSY] =
                     d->has_util ? drm_raw(d->busiest) : drm_missing(STATE_BLANK);
         cells[DRM_FDINFO_RENDER] = class_share(d, SCAN_RENDER);
         if (d->device_bytes > 0)
-                cells[DRM_FDINFO_VRAM] = drm_raw((double)d->device_bytes);
+                cells[DRM_FDINFO_VRAM] =
+                    why == STATE_OK ? drm_raw((double)d->device_bytes) : drm_missing(why);
 }
 
 /* An unused GPU that may fall asleep is left alone so long that it can; its values grow old. */
@@ -358,9 +367,9 @@ static size_t drm_processes(struct source *s, struct process *ret, size_t max)
         return n;
 }
 
-const struct source_ops source_drm = {
+const struct source_ops drm_reader = {
     .name = "drm",
-    .help = "AMD, Intel and other GPUs, through the Linux kernel",
+    .help = "reads on the thread of whoever asks",
     .local = true,
     .open = drm_open,
     .next = drm_next,
@@ -369,4 +378,23 @@ const struct source_ops source_drm = {
     .processes = drm_processes,
     .interrupt = drm_interrupt,
     .close = drm_close,
+};
+
+/* A sensor may hang as long as its driver does, so all is read on a thread of its own. */
+static int open_apart(const struct source_config *config, struct source **ret, struct err *err)
+{
+        return joined_open_one(&drm_reader, config, ret, err);
+}
+
+const struct source_ops source_drm = {
+    .name = "drm",
+    .help = "AMD, Intel and other GPUs, through the Linux kernel",
+    .local = true,
+    .open = open_apart,
+    .next = joined_next,
+    .provenance = joined_provenance,
+    .trouble = joined_trouble,
+    .processes = joined_processes,
+    .interrupt = joined_interrupt,
+    .close = joined_close,
 };

@@ -5,6 +5,7 @@
 #include "read/drm_file.h"
 #include "read/drm_gpu_metrics.h"
 #include "read/rocm.h"
+#include "read/source.h"
 
 #define DRM_GPUS_MAX 128
 
@@ -73,6 +74,10 @@ struct drm_gpu {
         bool has_table;
         enum gm_result table_result; /* why there is none */
 };
+
+/* The drm source without a thread: next() takes as long as the drivers do. */
+extern const struct source_ops drm_reader;
+extern const struct source_ops source_drm; /* with one */
 
 /* What discovery passed over, for messages. */
 struct drm_passed {

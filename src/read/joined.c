@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#define OPEN_PATIENCE_NS (10 * NS_PER_S) /* a GPU that is being reset needs seconds */
 #define FIRST_PATIENCE_NS (2 * NS_PER_S)
 #define PATIENCE_SHORTEST_NS (100 * NS_PER_MS)
 #define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
@@ -26,13 +27,24 @@ struct source {
         uint16_t used; /* numbers given so far */
 };
 
-static void joined_close(struct source *s)
+void joined_close(struct source *s)
 {
         if (!s)
                 return;
         if (s->hub)
                 joined_hub_close(s->hub);
         free(s);
+}
+
+static void describe(struct source *s)
+{
+        size_t len = 0;
+        for (size_t i = 0; i < s->hub->n; i++) {
+                const struct joined_worker *w = &s->hub->workers[i];
+                int n = snprintf(s->provenance + len, sizeof(s->provenance) - len, "%s%s",
+                                 len ? ", " : "", w->provenance);
+                len = MIN(len + (size_t)MAX(n, 0), sizeof(s->provenance) - 1);
+        }
 }
 
 int joined_open(const struct joined_part *parts, size_t n, const struct source_config *config,
@@ -48,10 +60,50 @@ int joined_open(const struct joined_part *parts, size_t n, const struct source_c
                 return err_set(err, -ENOMEM, "out of memory");
         }
         s->given_ns = clock_mono_ns();
+        describe(s);
         int r = joined_hub_start(s->hub);
         if (r < 0) {
                 joined_close(s);
                 return err_set(err, r, "cannot start reading: %s", strerror(-r));
+        }
+        *ret = s;
+        return 0;
+}
+
+/* Waits for the only part. 0, or why it could not be opened. */
+static int wait_for_opening(struct joined_hub *hub, struct err *err)
+{
+        const struct joined_worker *w = &hub->workers[0];
+        int64_t until = clock_mono_ns() + OPEN_PATIENCE_NS;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        int waited = 0, r = 0;
+        pthread_mutex_lock(&hub->lock);
+        while (!w->source && !w->ended && waited == 0)
+                waited = pthread_cond_timedwait(&hub->news, &hub->lock, &ts);
+        if (w->ended) {
+                *err = w->err;
+                r = err->code;
+        } else if (!w->source) {
+                r = err_set(err, ERR_NO_SOURCE, "%s: the driver of the GPUs does not answer",
+                            w->ops->name);
+                err_hint(err, "look at 'dmesg': a GPU may hang, or be in a reset");
+        }
+        pthread_mutex_unlock(&hub->lock);
+        return r;
+}
+
+int joined_open_one(const struct source_ops *ops, const struct source_config *config,
+                    struct source **ret, struct err *err)
+{
+        struct source *s = NULL;
+        int r = joined_open(&(struct joined_part){.ops = ops}, 1, config, &s, err);
+        if (r < 0)
+                return r;
+        atomic_store(&s->hub->want_processes, true); /* from the first tick on */
+        r = wait_for_opening(s->hub, err);
+        if (r < 0) {
+                joined_close(s);
+                return r;
         }
         *ret = s;
         return 0;
@@ -178,17 +230,6 @@ static void number(struct source *s, size_t part)
                 c->readings[i].who.index = number_of(s, part, c->readings[i].who.index);
 }
 
-static void describe(struct source *s)
-{
-        size_t len = 0;
-        for (size_t i = 0; i < s->hub->n; i++) {
-                const struct joined_worker *w = &s->hub->workers[i];
-                int n = snprintf(s->provenance + len, sizeof(s->provenance) - len, "%s%s",
-                                 len ? ", " : "", w->provenance);
-                len = MIN(len + (size_t)MAX(n, 0), sizeof(s->provenance) - 1);
-        }
-}
-
 /* Lock held. One tick of all parts that ever gave anything; at least one has. */
 static void collect(struct source *s, struct batch *ret)
 {
@@ -219,7 +260,7 @@ static void collect(struct source *s, struct batch *ret)
         s->given_ns = now;
 }
 
-static int joined_next(struct source *s, struct batch *ret, struct err *err)
+int joined_next(struct source *s, struct batch *ret, struct err *err)
 {
         struct joined_hub *hub = s->hub;
         pthread_mutex_lock(&hub->lock);
@@ -234,7 +275,7 @@ static int joined_next(struct source *s, struct batch *ret, struct err *err)
         return go;
 }
 
-static const char *joined_provenance(const struct source *s)
+const char *joined_provenance(const struct source *s)
 {
         return s->provenance;
 }
@@ -251,7 +292,7 @@ static bool tell_absence(const struct joined_worker *w, char *buf, size_t size)
         return buf[0] != '\0';
 }
 
-static void joined_trouble(const struct source *s, struct source_trouble *ret)
+void joined_trouble(const struct source *s, struct source_trouble *ret)
 {
         *ret = (struct source_trouble){0};
         pthread_mutex_lock(&s->hub->lock);
@@ -278,7 +319,7 @@ static bool relabel(const struct source *s, size_t part, struct process *p)
         return true;
 }
 
-static size_t joined_processes(struct source *s, struct process *ret, size_t max)
+size_t joined_processes(struct source *s, struct process *ret, size_t max)
 {
         size_t n = 0;
         pthread_mutex_lock(&s->hub->lock);
@@ -294,7 +335,7 @@ static size_t joined_processes(struct source *s, struct process *ret, size_t max
         return n;
 }
 
-static void joined_interrupt(struct source *s)
+void joined_interrupt(struct source *s)
 {
         pthread_mutex_lock(&s->hub->lock);
         s->hub->interrupted = true;

@@ -148,6 +148,7 @@ static int open_source(struct joined_worker *w, struct err *err)
         pthread_mutex_lock(&w->hub->lock);
         if (source)
                 w->source = source;
+        pthread_cond_broadcast(&w->hub->news);
         bool stop = w->hub->stop;
         pthread_mutex_unlock(&w->hub->lock);
         return stop ? 0 : r < 0 ? r : 1;

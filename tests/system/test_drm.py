@@ -540,6 +540,40 @@ def test_stops_at_once(program, tree):
         assert time.monotonic() - start < 0.4
 
 
+def hang(tree, name="gpu_metrics"):
+    """Makes a sensor of the RX 7900 one that never answers: opening a pipe waits for a writer who never comes."""
+    sensor = tree.file(NAVI, name)
+    sensor.unlink()
+    os.mkfifo(sensor)
+
+
+def test_hung_driver(program, tree):
+    """Ticks go on with values that grow old, and the end is quick."""
+    tree.add("rx7900")
+    command = [program, "export", "--backend", "drm", "--root", str(tree.root), "--format", "jsonl", "--poll", "0.2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        child.stdout.readline()
+        hang(tree)
+        rows = [json.loads(child.stdout.readline()) for _ in range(8)]
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=5)
+        assert time.monotonic() - start < 1
+    ages = [r.get("age", {}).get("power", 0) for r in rows]
+    assert ages == sorted(ages) and ages[-1] > 0.8 and rows[-1]["metrics"]["power"] == 287
+    assert "drm: no answer for" in said
+
+
+@pytest.mark.slow
+def test_hung_from_the_start(assay, tree):
+    tree.add("rx7900")
+    hang(tree)
+    start = time.monotonic()
+    done = assay("once", "--backend", "drm", "--root", tree.root)
+    assert done.returncode == 3 and "does not answer" in done.stderr and "dmesg" in done.stderr
+    assert time.monotonic() - start < 15
+
+
 @pytest.mark.slow
 def test_many_processes(program, tree):
     """2,000 processes with 20 descriptors each, 50 of them with a GPU: a tick takes well below a tenth of a second."""
@@ -552,7 +586,8 @@ def test_many_processes(program, tree):
     before = os.times()
     rows = stream(program, tree, 3, poll=1)
     after = os.times()
-    assert [r["metrics"]["processes"] for r in rows] == [50] * 3
+    # On a slow machine the first look is spread over ticks: nothing is claimed before its end.
+    assert {r["metrics"]["processes"] for r in rows} <= {50, None} and rows[-1]["metrics"]["processes"] == 50
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     print(f"{spent:.3f} s of CPU for four scans")
     assert spent < 1

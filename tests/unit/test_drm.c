@@ -257,6 +257,32 @@ static void make_link(const char *root, const char *name, const char *target)
         assert_int_equal(symlink(target, path), 0);
 }
 
+/* Very many processes are looked through over several scans; until then nothing is claimed. */
+static void first_look_is_spread(void **state UNUSED)
+{
+        static struct drm_scan scan;
+        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        char root[] = "/tmp/test_drm.XXXXXX";
+        assert_non_null(mkdtemp(root));
+        for (unsigned pid = 100; pid < 103; pid++)
+                make_client(root, pid, 5, pid, 1000);
+        assert_int_equal(drm_scan_init(&scan, root), 0);
+        scan.first_budget_ns = 1; /* spent by the first process */
+        for (unsigned i = 1; i <= 3; i++) {
+                drm_scan_run(&scan, &gpu, 1, i * NS_PER_S);
+                assert_int_equal(scan.devices[0].clients, i);
+                assert_int_equal(scan.unseen, 3 - i);
+                assert_false(scan.devices[0].has_util);
+        }
+        make_client(root, 102, 5, 102, 1000 + 500000000);
+        drm_scan_run(&scan, &gpu, 1, 4 * NS_PER_S);
+        assert_true(scan.devices[0].has_util && scan.devices[0].busiest == 0.5);
+        drm_scan_finish(&scan);
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+}
+
 /* The source as the pipeline uses it: opened, asked for a tick and for processes, closed. */
 static void source_tells_of_processes(void **state UNUSED)
 {
@@ -272,7 +298,7 @@ static void source_tells_of_processes(void **state UNUSED)
         make_link(root, "sys/class/drm/renderD128",
                   "../../devices/pci0000:00/0000:00:02.0/drm/renderD128");
         make_client(root, 100, 5, 7, 0);
-        const struct source_ops *ops = source_find("drm");
+        const struct source_ops *ops = &drm_reader;
         struct source_config config = {.poll_ns = 60 * NS_PER_S, .root = root};
         struct source *s;
         struct batch batch;
@@ -338,6 +364,7 @@ int main(void)
             cmocka_unit_test(every_field_means_something),
             cmocka_unit_test(uses_of_processes),
             cmocka_unit_test(late_openers),
+            cmocka_unit_test(first_look_is_spread),
             cmocka_unit_test(source_tells_of_processes),
             cmocka_unit_test(names),
         };
