@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* indep_throttle_status: the hotspot is too hot. */
+#define HOTSPOT_BIT ((uint64_t)1 << 36)
+#define HOTSPOT_MARGIN 10000 /* thousandths of a degree below its limit */
+
 void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *memory)
 {
         snprintf(gpu->partition, sizeof(gpu->partition), "%.16s%s%.16s", compute,
@@ -81,10 +85,12 @@ static bool residency_throttle(struct drm_gpu *gpu, int64_t mono_ns, unsigned *r
             {GM_HBM_THM_ACC, DRM_THROTTLE_THERMAL},
         };
         bool known = false;
+        uint64_t v, all;
+        bool counted = gm_get(&gpu->table, GM_ACCUMULATIONS, &all);
         *ret = 0;
         for (size_t i = 0; i < DRM_RESIDENCY_COUNT; i++) {
-                uint64_t v;
-                if (!gm_get(&gpu->table, counters[i].field, &v))
+                /* Some firmware copies the count of all cycles, also when it is idle. */
+                if (!gm_get(&gpu->table, counters[i].field, &v) || (counted && v > 0 && v == all))
                         continue;
                 struct raw rate = drm_rate(&gpu->residency[i], (double)v, mono_ns);
                 known |= rate.state == STATE_OK;
@@ -93,13 +99,26 @@ static bool residency_throttle(struct drm_gpu *gpu, int64_t mono_ns, unsigned *r
         return known;
 }
 
-static struct raw throttle_of(struct drm_gpu *gpu, int64_t mono_ns)
+/* RDNA 3 says at all times that its hotspot is too hot: believed only near the limit. */
+static bool hotspot_is_hot(const struct drm_gpu *gpu, const struct raw *cells)
+{
+        char name[32];
+        snprintf(name, sizeof(name), "temp%u_crit", gpu->temp_junction);
+        struct raw now = cells[DRM_TEMP_JUNCTION], limit = drm_read_number(gpu->hwmon, name);
+        return now.state == STATE_OK && limit.state == STATE_OK &&
+               now.num >= limit.num - HOTSPOT_MARGIN;
+}
+
+static struct raw throttle_of(struct drm_gpu *gpu, int64_t mono_ns, const struct raw *cells)
 {
         const struct gpu_metrics *m = &gpu->table;
         uint64_t status;
         unsigned bits;
-        if (gm_get(m, GM_THROTTLE_INDEP, &status))
+        if (gm_get(m, GM_THROTTLE_INDEP, &status)) {
+                if ((status & HOTSPOT_BIT) && !hotspot_is_hot(gpu, cells))
+                        status &= ~HOTSPOT_BIT;
                 return drm_raw(throttle_groups(status));
+        }
         if (residency_throttle(gpu, mono_ns, &bits))
                 return drm_raw(bits);
         if (m->format == 1 && m->content >= 4 && gm_get(m, GM_THROTTLE, &status))
@@ -134,6 +153,28 @@ static struct raw sum_rate(const struct gpu_metrics *m, enum gm_field field,
         return drm_rate(before, (double)v, mono_ns);
 }
 
+/*
+ * In 2^-16 J. Tables before 1.4 do not tell the unit: data-centre GPUs count in the same, others in
+ * what nobody knows. Newer firmware without a counter has 32 ones in its 64 bits.
+ */
+static struct raw energy_of(const struct drm_gpu *gpu)
+{
+        const struct gpu_metrics *m = &gpu->table;
+        uint64_t v;
+        bool told = m->content >= 4 || gpu->accelerator;
+        if (!told || !gm_get(m, GM_ENERGY, &v) || v == UINT32_MAX)
+                return drm_missing(STATE_UNSUPPORTED);
+        return drm_raw((double)v);
+}
+
+/* The second of a board's two GPUs has no sensor of its own: no watt now and no joule ever. */
+static bool lacks_power(const struct drm_gpu *gpu)
+{
+        uint64_t watts, energy;
+        return gpu->accelerator && gm_get(&gpu->table, GM_SOCKET_POWER, &watts) &&
+               gm_get(&gpu->table, GM_ENERGY, &energy) && watts == 0 && energy == 0;
+}
+
 static void use_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
 {
         const struct gpu_metrics *m = &gpu->table;
@@ -144,13 +185,16 @@ static void use_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
         cells[DRM_TABLE_TEMP] = first_of(scaled(m, GM_TEMP_EDGE), scaled(m, GM_TEMP_GFX));
         cells[DRM_TABLE_HOTSPOT] = scaled(m, GM_TEMP_HOTSPOT);
         cells[DRM_TABLE_TEMP_MEM] = scaled(m, GM_TEMP_MEM);
-        cells[DRM_ENERGY_ACC] = plain(m, GM_ENERGY);
+        cells[DRM_ENERGY_ACC] = energy_of(gpu);
         cells[DRM_CLOCK] = first_of(plain(m, GM_GFXCLK), cells[DRM_CLOCK]);
         cells[DRM_MEM_CLOCK] = first_of(plain(m, GM_UCLK), cells[DRM_MEM_CLOCK]);
         cells[DRM_XGMI_READ] = sum_rate(m, GM_XGMI_READ, &gpu->xgmi_read, mono_ns);
         cells[DRM_XGMI_WRITE] = sum_rate(m, GM_XGMI_WRITE, &gpu->xgmi_write, mono_ns);
         cells[DRM_REPLAYS] = first_of(cells[DRM_REPLAYS], plain(m, GM_PCIE_REPLAY));
-        cells[DRM_THROTTLE] = throttle_of(gpu, mono_ns);
+        cells[DRM_THROTTLE] = throttle_of(gpu, mono_ns, cells);
+        if (lacks_power(gpu))
+                cells[DRM_POWER] = cells[DRM_POWER_NOW] = cells[DRM_SOCKET_POWER] =
+                    cells[DRM_ENERGY_ACC] = drm_missing(STATE_UNSUPPORTED);
 }
 
 /* Reads the table; when it cannot be understood, its values are missing with that reason. */

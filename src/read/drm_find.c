@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define CLASS_BRIDGE 0x0604
+#define CLASS_ACCELERATOR 0x1200
+#define CLASS_NO_DISPLAY 0x0380
 
 /* The last part of what a link points to; "" when there is no such link. */
 static void link_name(int folder, const char *name, char *buf, size_t size)
@@ -193,6 +195,8 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         gpu->vendor = (uint16_t)hex_id(gpu->dir, "vendor");
         gpu->device = (uint16_t)hex_id(gpu->dir, "device");
         gpu->revision = (uint8_t)hex_id(gpu->dir, "revision");
+        uint32_t class = hex_id(gpu->dir, "class") >> 8;
+        gpu->accelerator = class == CLASS_ACCELERATOR || class == CLASS_NO_DISPLAY;
         name_driver(gpu, driver);
         /* -1: the machine does not say. */
         if (drm_read_text(gpu->dir, "numa_node", gpu->numa, sizeof(gpu->numa)) < 0 ||

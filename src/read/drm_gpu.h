@@ -53,6 +53,7 @@ struct drm_gpu {
         int32_t ordinal, ordinals; /* its numbers by the brand's own counting */
         uint16_t vendor, device;
         uint8_t revision;
+        bool accelerator; /* for computing only: it shows no pictures */
         char path[1024]; /* of the device's folder, links resolved */
         /* Folders, -1 for none: the device, its card, hwmon, where its PCIe link ends, Intel's GT.
          */

@@ -7,17 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CLASS_ACCELERATOR 0x1200
-#define CLASS_NO_DISPLAY 0x0380
 #define FRESH_NS (2 * NS_PER_S)
-
-/* GPUs for computing only. Others cannot be divided. */
-static bool is_accelerator(const struct drm_gpu *gpu)
-{
-        struct raw v = drm_read_number(gpu->dir, "class");
-        unsigned class = v.state == STATE_OK ? (unsigned)v.num >> 8 : 0;
-        return class == CLASS_ACCELERATOR || class == CLASS_NO_DISPLAY;
-}
 
 /* What the library is needed for; false when sysfs tells all. A GPU that may fall asleep is not
  * asked about: counters would keep it awake. */
@@ -28,7 +18,7 @@ static bool lacks(const struct drm_gpu *gpu, struct rocm_gpu *ret)
         *ret = (struct rocm_gpu){
             .links = gpu->last[DRM_XGMI_WRITE].state == STATE_UNSUPPORTED &&
                      faccessat(gpu->dir, "xgmi_device_id", F_OK, 0) == 0,
-            .partitions = !gpu->partition[0] && is_accelerator(gpu),
+            .partitions = !gpu->partition[0] && gpu->accelerator, /* others cannot be divided */
         };
         snprintf(ret->pci, sizeof(ret->pci), "%s", gpu->pci);
         return ret->links || ret->partitions;

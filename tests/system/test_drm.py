@@ -70,15 +70,44 @@ def test_rx7900(once, tree):
         "mem_clock_max": 1249e6, "pcie_replay": 4, "asleep": 0, "processes": 0,
         # The board's upstream port, not the GPU's own: generation 3 of 4, 8 lanes of 16.
         "pcie_gen": 3, "pcie_gen_max": 4, "pcie_width": 8, "pcie_width_max": 16,
-        # PPT is a power cap (0x4), hotspot is thermal (0x20).
-        "throttle_reasons": 0x24,
+        # PPT is a power cap (0x4); that the hotspot is too hot is not true at 74 of 110 °C.
+        "throttle_reasons": 0x4,
         # What this GPU or driver does not have.
         "energy": None, "sm_active": None, "tensor_active": None, "dram_active": None, "pcie_rx": None,
         "ecc_dbe_volatile": None, "real_util": None, "lost": None, "nvlink_rx": None})
     assert row["missing"]["energy"] == "unsupported" and row["missing"]["ecc_dbe_volatile"] == "unsupported"
     assert row["verdict"]["class"] == "unknown" and "sm_active" in row["verdict"]["missing"]
     assert row["health"]["state"] == "WARN"
-    assert len(row["health"]["findings"]) == 2  # the link, and heat
+    assert len(row["health"]["findings"]) == 1  # the link
+
+
+def test_hotspot(once, tree):
+    """Near its limit the hotspot is believed to hold the clocks down; where no limit is told it is not."""
+    tree.add("rx7900")
+    tree.file(NAVI, "hwmon/hwmon4/temp2_input").write_text("101000\n")
+    row, = once()
+    assert row["metrics"]["throttle_reasons"] == 0x24 and len(row["health"]["findings"]) == 2
+    tree.file(NAVI, "hwmon/hwmon4/temp2_crit").unlink()
+    assert once()[0]["metrics"]["throttle_reasons"] == 0x4
+
+
+def test_energy_of_unknown_unit(once, tree):
+    """What consumer GPUs count in is not documented."""
+    tree.add("rx7900")
+    tree.file(NAVI, "gpu_metrics").write_bytes(table("1.3", energy_accumulator=65536000, average_socket_power=287))
+    assert once()[0]["missing"]["energy"] == "unsupported"
+
+
+def test_mi250x(once, tree):
+    """The first GPU of the board has the sensor: 131072000 × 2^-16 J. The other has zeros, which are not values."""
+    tree.add("mi250x")
+    check(once()[0], {"power": 430, "energy": 2000, "power_limit": 560, "hotspot_temp": 57, "throttle_reasons": None})
+    tree.file("0000:c1:00.0", "hwmon/hwmon2/power1_average").write_text("0\n")
+    tree.file("0000:c1:00.0", "gpu_metrics").write_bytes(table("1.3", average_socket_power=0, energy_accumulator=0,
+                                                               average_gfx_activity=97))
+    row, = once()
+    check(row, {"power": None, "energy": None, "gpu_util": 0.97})
+    assert row["missing"]["power"] == "unsupported"
 
 
 def test_vega20(once, tree):
@@ -87,7 +116,7 @@ def test_vega20(once, tree):
     assert row["identity"]["model"] == "AMD Radeon VII" and "uuid" not in row["identity"]
     check(row, {
         "gpu_util": 0.12, "mem_copy_util": 0.03, "fb_used": GIB, "fb_total": 17163091968, "gtt_used": 0, "power": 31,
-        "power_limit": 250, "energy": 100, "gpu_temp": 41, "hotspot_temp": 43, "mem_temp": 47, "sm_clock": 809e6,
+        "power_limit": 250, "energy": None, "gpu_temp": 41, "hotspot_temp": 43, "mem_temp": 47, "sm_clock": 809e6,
         "sm_clock_max": 1802e6, "mem_clock": 351e6, "mem_clock_max": 1001e6, "pcie_gen": 4, "pcie_width": 16,
         "ecc_sbe_volatile": 2, "ecc_dbe_volatile": 0, "retired_dbe": 2, "retired_pending": 1,
         # throttle_status of table 1.0 has another meaning on each GPU.
@@ -437,6 +466,20 @@ def test_rates(program, tree):
     assert row["nvlink_rx"] == pytest.approx(1_975_000_000 / 0.5, rel=0.1)
     assert row["nvlink_tx"] == pytest.approx(975_000_000 / 0.5, rel=0.1)
     assert row["throttle_reasons"] == 0x4
+
+
+def test_residency_that_counts_all_cycles(program, tree):
+    """Firmware that copies its count of cycles into throttlers does not tell that it throttles."""
+    mi300x_node(tree, 1)
+
+    def work(n):
+        tree.file("0000:15:00.0", "gpu_metrics").write_bytes(table(
+            "1.6", accumulation_counter=1000 * n, ppt_residency_acc=1000 * n, hbm_thm_residency_acc=1000 * n,
+            prochot_residency_acc=0, num_partition=1))
+
+    work(1)
+    rows = stream(program, tree, 2, before_tick=lambda n: work(2))
+    assert [r["metrics"]["throttle_reasons"] for r in rows] == [0, 0]
 
 
 def test_power_from_energy(program, tree):
