@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "read/drm_gpu.h"
+#include "select/select.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +74,7 @@ size_t doctor_list_drm(const struct doctor *d, struct entity *ret, size_t max)
         struct drm_passed passed;
         size_t n = 0;
         drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
-        drm_number_gpus(d->source.root, gpus, n);
+        drm_number_gpus(d->source.root, select_by_intel_cards(d->get_env), gpus, n);
         for (size_t i = 0; i < n; i++) {
                 if (i < max) {
                         ret[i] = (struct entity){.kind = ENTITY_GPU,

@@ -101,6 +101,7 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                        .dcgm_host = config_text(config, OPT_DCGM_HOST),
                        .nvml_lib = config_text(config, OPT_NVML_LIB),
                        .rocm_lib = config_text(config, OPT_ROCM_LIB),
+                       .ze_composite = select_by_intel_cards(get_env),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
             .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,

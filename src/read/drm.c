@@ -270,7 +270,7 @@ static int drm_open(const struct source_config *config, struct source **ret, str
                 drm_close(s);
                 return r;
         }
-        drm_number_gpus(config->root, s->gpus, s->n);
+        drm_number_gpus(config->root, config->ze_composite, s->gpus, s->n);
         s->rocm = drm_rocm_open(config->root, config->rocm_lib, s->gpus, s->n);
         s->due_ns = s->read_ns + MIN(SETTLE_NS, s->poll_ns);
         *ret = s;

@@ -119,6 +119,16 @@ static int open_gt(const struct drm_gpu *gpu)
         return gpu->kind == DRM_KIND_I915 ? drm_open_folder(gpu->card_dir, "gt/gt0") : -1;
 }
 
+static uint8_t count_tiles(const struct drm_gpu *gpu)
+{
+        char name[16];
+        for (uint8_t n = 0;; n++) {
+                snprintf(name, sizeof(name), "tile%u", n);
+                if (n == UINT8_MAX || faccessat(gpu->dir, name, F_OK, 0) != 0)
+                        return n;
+        }
+}
+
 static void name_driver(struct drm_gpu *gpu, const char *driver)
 {
         char version[24];
@@ -207,6 +217,7 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         gpu->hwmon = open_hwmon(gpu->dir);
         gpu->link = open_link(gpu);
         gpu->gt = open_gt(gpu);
+        gpu->tiles = gpu->kind == DRM_KIND_XE ? count_tiles(gpu) : 0;
         find_temperatures(gpu);
         if (gpu->kind == DRM_KIND_AMDGPU)
                 drm_identify_amdgpu(gpu);

@@ -53,8 +53,9 @@ struct drm_gpu {
         int32_t ordinal, ordinals; /* its numbers by the brand's own counting */
         uint16_t vendor, device;
         uint8_t revision;
+        uint8_t tiles;    /* of an Intel GPU; 0 where the driver does not tell */
         bool accelerator; /* for computing only: it shows no pictures */
-        char path[1024]; /* of the device's folder, links resolved */
+        char path[1024];  /* of the device's folder, links resolved */
         /* Folders, -1 for none: the device, its card, hwmon, where its PCIe link ends, Intel's GT.
          */
         int dir, card_dir, hwmon, link, gt;
@@ -98,8 +99,9 @@ void drm_forget_gpu(struct drm_gpu *gpu);
 /* The place of one GPU in the compute driver's list of nodes, whose text is taken apart. False for
  * a node that is none. */
 bool drm_parse_node(char *text, uint64_t *ret);
-/* Finds out how the vendors count: brand, ordinal, ordinals. */
-void drm_number_gpus(const char *root, struct drm_gpu *gpus, size_t n);
+/* Finds out how the vendors count: brand, ordinal, ordinals. Intel's tiles count unless it is asked
+ * for cards. */
+void drm_number_gpus(const char *root, bool intel_cards, struct drm_gpu *gpus, size_t n);
 
 /* 1 suspended, 0 awake, negative errno when the device is gone. Never wakes it. */
 int drm_is_suspended(const struct drm_gpu *gpu);

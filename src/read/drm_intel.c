@@ -2,6 +2,8 @@
 #include "base/attr.h"
 #include "read/drm_gpu.h"
 
+#include <stdio.h>
+
 /* The clock file of each driver; i915 had them beside the card before it had a folder per GT. */
 static struct raw read_clock(const struct drm_gpu *gpu, const char *xe, const char *i915,
                              const char *old)
@@ -41,14 +43,28 @@ static struct raw read_throttle(const struct drm_gpu *gpu)
         return drm_raw(bits ? bits : DRM_THROTTLE_OTHER);
 }
 
+/* Some kernels tell how much memory the card has; what is used comes from the clients. */
+static struct raw read_memory(const struct drm_gpu *gpu)
+{
+        char name[48];
+        if (gpu->kind != DRM_KIND_XE)
+                return drm_read_number(gpu->card_dir, "lmem_total_bytes");
+        struct raw sum = drm_missing(STATE_UNSUPPORTED);
+        for (unsigned i = 0; i < gpu->tiles; i++) {
+                snprintf(name, sizeof(name), "tile%u/physical_vram_size_bytes", i);
+                struct raw v = drm_read_number(gpu->dir, name);
+                if (v.state != STATE_OK)
+                        return v;
+                sum = drm_raw(i > 0 ? sum.num + v.num : v.num);
+        }
+        return sum;
+}
+
 void drm_read_intel(struct drm_gpu *gpu, struct raw *cells)
 {
         cells[DRM_CLOCK] = read_clock(gpu, "freq0/act_freq", "rps_act_freq_mhz", "gt_act_freq_mhz");
         cells[DRM_CLOCK_MAX] =
             read_clock(gpu, "freq0/rp0_freq", "rps_RP0_freq_mhz", "gt_RP0_freq_mhz");
         cells[DRM_THROTTLE] = read_throttle(gpu);
-        /* Some kernels tell how much memory the card has; what is used comes from the clients. */
-        cells[DRM_VRAM_TOTAL] = gpu->kind == DRM_KIND_XE
-                                    ? drm_read_number(gpu->dir, "tile0/physical_vram_size_bytes")
-                                    : drm_read_number(gpu->card_dir, "lmem_total_bytes");
+        cells[DRM_VRAM_TOTAL] = read_memory(gpu);
 }

@@ -87,21 +87,29 @@ static bool number_by_nodes(struct drm_gpu *gpu, const uint64_t *places, size_t 
         return gpu->ordinals > 0;
 }
 
-void drm_number_gpus(const char *root, struct drm_gpu *gpus, size_t n)
+/* How many numbers its vendor's tools give to a GPU. */
+static int32_t count_of(const struct drm_gpu *gpu, bool intel_cards)
+{
+        uint64_t partitions = 1;
+        if (gpu->has_table)
+                gm_get(&gpu->table, GM_PARTITIONS, &partitions);
+        if (gpu->brand == VENDOR_INTEL && !intel_cards)
+                partitions = gpu->tiles;
+        return (int32_t)MIN(MAX(partitions, (uint64_t)1), (uint64_t)64);
+}
+
+void drm_number_gpus(const char *root, bool intel_cards, struct drm_gpu *gpus, size_t n)
 {
         uint64_t places[NODES_MAX];
         size_t n_places = list_nodes(root, places);
         int32_t used[VENDOR_COUNT] = {[VENDOR_AMD] = (int32_t)n_places};
         for (size_t i = 0; i < n; i++) {
-                uint64_t partitions = 1;
                 struct drm_gpu *gpu = &gpus[i];
                 gpu->brand = vendor_of(gpu->kind);
                 if (number_by_nodes(gpu, places, n_places))
                         continue;
-                if (gpu->has_table)
-                        gm_get(&gpu->table, GM_PARTITIONS, &partitions);
                 gpu->ordinal = used[gpu->brand];
-                gpu->ordinals = (int32_t)MIN(MAX(partitions, (uint64_t)1), (uint64_t)64);
+                gpu->ordinals = count_of(gpu, intel_cards);
                 used[gpu->brand] += gpu->ordinals;
         }
 }

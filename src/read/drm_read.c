@@ -71,10 +71,13 @@ static struct raw read_first(const struct drm_gpu *gpu, const char *kind, const 
         return v.state == STATE_UNSUPPORTED ? read_channel(gpu, kind, 2, what) : v;
 }
 
-/* A limit of 0 is switched off. */
+/* A limit of 0 is switched off; the package's may hold then. */
 static struct raw read_limit(const struct drm_gpu *gpu)
 {
-        struct raw v = read_first(gpu, "power", gpu->kind == DRM_KIND_AMDGPU ? "cap" : "max");
+        const char *what = gpu->kind == DRM_KIND_AMDGPU ? "cap" : "max";
+        struct raw v = read_first(gpu, "power", what);
+        if (v.state == STATE_OK && v.num == 0)
+                v = read_channel(gpu, "power", 2, what);
         return v.state == STATE_OK && v.num == 0 ? drm_missing(STATE_UNSUPPORTED) : v;
 }
 

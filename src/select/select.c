@@ -290,6 +290,12 @@ static bool choose_vendor(enum vendor vendor, const char *(*get_env)(const char 
         return any;
 }
 
+bool select_by_intel_cards(const char *(*get_env)(const char *name))
+{
+        const char *hierarchy = get_env("ZE_FLAT_DEVICE_HIERARCHY");
+        return hierarchy && strcasecmp(hierarchy, "COMPOSITE") == 0;
+}
+
 int select_choose(const char *gpus, bool show_all, bool use_environment,
                   const char *(*get_env)(const char *name), struct selection *ret, struct err *err)
 {

@@ -47,6 +47,10 @@ const struct select_variable *select_variable_at(size_t i);
 int select_parse_variable(const char *list, const struct select_variable *variable,
                           struct selection *ret, struct err *err);
 
+/* Whether Intel's numbers are those of cards. Level Zero numbers tiles unless it is told otherwise.
+ */
+bool select_by_intel_cards(const char *(*get_env)(const char *name));
+
 /*
  * The first usable of --gpus (may be NULL) and the environment; everything when show_all is set or
  * nothing is given. In the environment each vendor's variable hides that vendor's GPUs only, by the

@@ -509,6 +509,30 @@ def test_visibility(once, tree, env, shown):
     assert [r["gpu"] for r in once(env=env)] == shown
 
 
+@pytest.mark.parametrize("env, shown", [
+    ({"ZE_AFFINITY_MASK": "1"}, ["0"]),
+    ({"ZE_AFFINITY_MASK": "2"}, ["1"]),
+    ({"ZE_AFFINITY_MASK": "0,2"}, ["0", "1"]),
+    ({"ZE_AFFINITY_MASK": "2", "ZE_FLAT_DEVICE_HIERARCHY": "FLAT"}, ["1"]),
+    ({"ZE_AFFINITY_MASK": "1", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, ["1"]),
+    ({"ZE_AFFINITY_MASK": "0.1", "ZE_FLAT_DEVICE_HIERARCHY": "COMPOSITE"}, ["0"]),
+])
+def test_level_zero_counts_tiles(once, tree, env, shown):
+    """A card of two tiles, then one of a single tile: numbers 0 and 1, then 2; or 0 and 1 when it counts cards."""
+    tree.add("arc")
+    folder = tree.root / "sys/devices/pci0000:80/0000:81:00.0"
+    (folder / "tile0").mkdir(parents=True)
+    for key, value in {"driver": "xe", "nodes": "card1 renderD129", "vendor": "0x8086"}.items():
+        tree.put(folder, key, value)
+    second = tree.file("0000:03:00.0", "tile1")
+    second.mkdir()
+    (second / "physical_vram_size_bytes").write_text("17179869184\n")
+    rows = once(env=env)
+    assert [r["gpu"] for r in rows] == shown
+    if shown == ["0"]:
+        check(rows[0], {"fb_total": 32 * GIB})
+
+
 def test_rocm_counts_by_its_nodes(once, tree):
     """The compute driver's order is ROCm's, and it need not be that of PCI addresses."""
     mi300x_node(tree, 3)
