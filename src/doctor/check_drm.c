@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Engine times of processes came with these kernels. */
+/* Engine times of processes, in the form all drivers share, came with these kernels. */
 static const struct {
         enum drm_kind kind;
         const char *driver;
         unsigned major, minor;
 } since[] = {
-    {DRM_KIND_AMDGPU, "amdgpu", 5, 14},
+    {DRM_KIND_AMDGPU, "amdgpu", 5, 19},
     {DRM_KIND_I915, "i915", 5, 19},
     {DRM_KIND_XE, "xe", 6, 11},
 };

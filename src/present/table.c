@@ -239,18 +239,45 @@ static void write_wrapped(struct strbuf *out, const char *text, size_t indent, s
         strbuf_putc(out, '\n');
 }
 
+/* How many rows from the first on have the same to say and can share a label. */
+static size_t count_alike(const struct frame *f, size_t first)
+{
+        struct strbuf one = {0}, other = {0};
+        size_t n = 1, label = strlen(f->rows[first].sample.who->label) + 1;
+        explain_verdict(&f->rows[first], &one);
+        explain_health(&f->rows[first], &one);
+        for (; first + n < f->n; n++) {
+                const struct row *row = &f->rows[first + n];
+                strbuf_clear(&other);
+                explain_verdict(row, &other);
+                explain_health(row, &other);
+                if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
+                    label + strlen(row->sample.who->label) > (size_t)abs(cells[0].width))
+                        break;
+        }
+        strbuf_finish(&one);
+        strbuf_finish(&other);
+        return n;
+}
+
+/* Neighbours that have the same to say say it once, as "0-7". */
 static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         struct strbuf text = {0};
-        for (size_t i = 0; i < f->n; i++) {
+        size_t indent = (size_t)abs(cells[0].width) + 1, alike;
+        for (size_t i = 0; i < f->n; i += alike) {
+                const struct row *row = &f->rows[i];
+                char label[2 * ENTITY_LABEL_MAX];
+                alike = count_alike(f, i);
+                snprintf(label, sizeof(label), "%s%s%s", row->sample.who->label,
+                         alike > 1 ? "-" : "", alike > 1 ? row[alike - 1].sample.who->label : "");
                 strbuf_clear(&text);
-                explain_verdict(&f->rows[i], &text);
-                size_t indent = (size_t)abs(cells[0].width) + 1;
-                put_cell(out, cells[0].width, f->rows[i].sample.who->label, true);
+                explain_verdict(row, &text);
+                put_cell(out, cells[0].width, label, true);
                 strbuf_putc(out, ' ');
                 write_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);
-                explain_health(&f->rows[i], &text);
+                explain_health(row, &text);
                 if (text.len > 0) {
                         strbuf_fill(out, ' ', indent);
                         write_wrapped(out, strbuf_str(&text), indent, o->width);

@@ -135,6 +135,13 @@ def test_apu(once, tree):
         "pcie_width": None, "energy": None})
 
 
+def test_same_reason_once(assay, tree):
+    """Eight GPUs that are unknown for one reason say so in one line."""
+    mi300x_node(tree)
+    text = assay("once", "--backend", "drm", "--root", tree.root).stdout
+    assert text.count("unknown: missing") == 1 and "\n0-7    unknown: missing" in text
+
+
 def test_mi300x_node(once, tree):
     mi300x_node(tree)
     rows = once()
@@ -187,7 +194,9 @@ def test_tigerlake(once, tree):
     row, = once()
     assert row["identity"]["model"] == "Intel Iris Xe Graphics" and "numa_node" not in row["identity"]
     check(row, {"sm_clock": 1100e6, "sm_clock_max": 1350e6, "throttle_reasons": 0, "power": None, "gpu_temp": None,
-                "fb_total": None, "pcie_gen": None})
+                "fb_total": None, "pcie_gen": None, "gpu_util": 0, "processes": 0})
+    # It has no power sensor; that nothing ran and nobody holds it decides.
+    assert row["verdict"]["class"] == "idle" and row["verdict"]["without_counters"]
 
 
 def test_old_i915_clocks(once, tree):
@@ -696,6 +705,12 @@ def test_doctor_knows_old_kernels(assay, tree):
     release.write_text("6.8.0-45-generic\n")
     _, check_, _ = doctor(assay, tree)
     assert check_["outcome"] == "warn" and "6.11" in check_["remedy"]
+    release.write_text("5.15.0\n")
+    (tree.devices["0000:03:00.0"] / "driver").unlink()
+    tree.put(tree.devices["0000:03:00.0"], "driver", "amdgpu")
+    assert "5.19" in doctor(assay, tree)[1]["remedy"]
+    (tree.devices["0000:03:00.0"] / "driver").unlink()
+    tree.put(tree.devices["0000:03:00.0"], "driver", "xe")
     release.write_text("6.12.1\n")
     assert doctor(assay, tree)[1]["outcome"] == "ok"
 
