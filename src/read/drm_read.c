@@ -130,12 +130,12 @@ static void read_limits(const struct drm_gpu *gpu, struct raw *cells)
         cells[DRM_LINK_WIDTH_MAX] = read_width(gpu, "max_link_width");
 }
 
-static const enum drm_field slow_fields[] = {
-    DRM_TEMP_CRIT,     DRM_TEMP_EMERGENCY,  DRM_LINK_GEN_MAX, DRM_LINK_WIDTH_MAX,
-    DRM_ECC_CORRECTED, DRM_ECC_UNCORRECTED, DRM_BAD_PAGES,    DRM_BAD_PAGES_PENDING,
-};
-
 /* Limits do not change, and error counts cost the firmware a question: both every few seconds. */
+static const enum drm_field limit_fields[] = {DRM_TEMP_CRIT, DRM_TEMP_EMERGENCY, DRM_LINK_GEN_MAX,
+                                              DRM_LINK_WIDTH_MAX};
+static const enum drm_field error_fields[] = {DRM_ECC_CORRECTED, DRM_ECC_UNCORRECTED, DRM_BAD_PAGES,
+                                              DRM_BAD_PAGES_PENDING};
+
 static void read_slow(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
 {
         if (gpu->slow_ns == 0 || mono_ns - gpu->slow_ns >= SLOW_NS) {
@@ -147,9 +147,11 @@ static void read_slow(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
                 }
                 gpu->slow_ns = mono_ns;
         }
-        for (size_t i = 0; i < ARRAY_LEN(slow_fields); i++) {
-                struct raw *cell = &cells[slow_fields[i]];
-                *cell = gpu->slow[slow_fields[i]];
+        for (size_t i = 0; i < ARRAY_LEN(limit_fields); i++)
+                cells[limit_fields[i]] = gpu->slow[limit_fields[i]];
+        for (size_t i = 0; i < ARRAY_LEN(error_fields); i++) {
+                struct raw *cell = &cells[error_fields[i]];
+                *cell = gpu->slow[error_fields[i]];
                 cell->age_ms = (uint32_t)((mono_ns - gpu->slow_ns) / NS_PER_MS);
         }
 }
