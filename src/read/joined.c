@@ -81,8 +81,9 @@ static int wait_for_opening(struct joined_hub *hub, struct err *err)
         while (!w->source && !w->ended && waited == 0)
                 waited = pthread_cond_timedwait(&hub->news, &hub->lock, &ts);
         if (w->ended) {
-                *err = w->err;
-                r = err->code;
+                r = w->err.code;
+                if (err)
+                        *err = w->err;
         } else if (!w->source) {
                 r = err_set(err, ERR_NO_SOURCE, "%s: the driver of the GPUs does not answer",
                             w->ops->name);

@@ -307,6 +307,31 @@ static void one_cannot_be_opened(void **state UNUSED)
         source_joined.close(s);
 }
 
+/* One source on a thread: its own errors when it opens, old values when it hangs. */
+static void one_alone(void **state UNUSED)
+{
+        struct batch b;
+        struct err err = {0};
+        struct process p[8];
+        struct source *s = NULL;
+        toys[0].refuse = true;
+        assert_int_equal(joined_open_one(&ops[0], &config, &s, &err), ERR_NO_SOURCE);
+        assert_string_equal(err.msg, "the toy is broken");
+        assert_null(s);
+        toys[0].refuse = false;
+        assert_int_equal(joined_open_one(&ops[0], &config, &s, &err), 0);
+        assert_string_equal(joined_provenance(s), "toy0");
+        next(s, &b);
+        assert_true(!b.more && b.n == 2 && value_of(&b, 0)->state == STATE_OK);
+        assert_int_equal(joined_processes(s, p, 8), 1); /* with the first tick already */
+        toys[0].hang = true;
+        for (int i = 0; i < 20 && value_of(next(s, &b), 0)->state == STATE_OK; i++)
+                ;
+        assert_true(b.stale && value_of(&b, 0)->state == STATE_STALE);
+        toys[0].hang = false;
+        joined_close(s);
+}
+
 static void tells_processes(void **state UNUSED)
 {
         struct batch b;
@@ -394,6 +419,7 @@ int main(void)
             cmocka_unit_test_setup(all_hang, set_up),
             cmocka_unit_test_setup(one_fails, set_up),
             cmocka_unit_test_setup(one_cannot_be_opened, set_up),
+            cmocka_unit_test_setup(one_alone, set_up),
             cmocka_unit_test_setup(tells_processes, set_up),
             cmocka_unit_test_setup(interrupted, set_up),
             cmocka_unit_test_setup(one_frame, set_up),
