@@ -346,6 +346,14 @@ static struct value share_of(const struct scan_use *use, double share)
         return use->has_util ? value_ok(share) : value_missing(STATE_BLANK);
 }
 
+/* What a program of ROCm computes goes past the engines that the kernel times: 0 would be wrong. */
+static struct value util_of(const struct drm_gpu *gpu, const struct scan_use *use)
+{
+        if (gpu->kind == DRM_KIND_AMDGPU && use->computes)
+                return value_missing(STATE_UNSUPPORTED);
+        return share_of(use, use->util);
+}
+
 /* On a GPU without memory of its own, the host's is what its processes use. */
 static size_t drm_processes(struct source *s, struct process *ret, size_t max)
 {
@@ -355,8 +363,8 @@ static size_t drm_processes(struct source *s, struct process *ret, size_t max)
                 const struct scan_device *d = &s->scan.devices[use->gpu];
                 bool own = s->gpus[use->gpu].kind == DRM_KIND_AMDGPU || d->device_bytes > 0;
                 struct process *p = &ret[n++];
-                *p =
-                    (struct process){.pid = (int32_t)use->pid, .sm_util = share_of(use, use->util)};
+                *p = (struct process){.pid = (int32_t)use->pid,
+                                      .sm_util = util_of(&s->gpus[use->gpu], use)};
                 p->gpu_memory = value_ok((double)(own ? use->device_bytes : use->host_bytes));
                 if (d->has[SCAN_ENCODE])
                         p->enc_util = share_of(use, use->encode);

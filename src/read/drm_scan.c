@@ -24,6 +24,7 @@
 /* A counter that stays below its highest value for so many scans has begun anew. */
 #define FALLS_MAX 3
 #define NODE_FOLDER "/dev/dri/"
+#define COMPUTE_NODE "/dev/kfd"
 
 int drm_scan_init(struct drm_scan *s, const char *root)
 {
@@ -181,6 +182,7 @@ struct gather {
         const struct scan_gpu *gpus;
         uint32_t pid;
         bool holds_gpu;
+        bool computes;
         bool denied;
         bool failed;
         int64_t spent_ns; /* on processes that were looked through before */
@@ -286,9 +288,10 @@ static void look_at_link(struct gather *g, int folder, const char *fd)
         char target[64];
         ssize_t n = readlinkat(folder, fd, target, sizeof(target) - 1);
         size_t prefix = sizeof(NODE_FOLDER) - 1;
+        target[MAX(n, (ssize_t)0)] = '\0';
+        g->computes = g->computes || strcmp(target, COMPUTE_NODE) == 0;
         if (n <= (ssize_t)prefix || memcmp(target, NODE_FOLDER, prefix) != 0)
                 return;
-        target[n] = '\0';
         read_descriptor(g, fd, target + prefix);
 }
 
@@ -330,6 +333,9 @@ static void look_through(struct gather *g)
         bool fine =
             folder >= 0 && walk(folder, s->text + FDINFO_TEXT_MAX + DENTS_SIZE, visit_fd, &v);
         g->denied = !fine && (errno == EACCES || errno == EPERM);
+        /* A process' uses stand together at the end. */
+        for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--)
+                s->uses[i - 1].computes = g->computes;
 }
 
 /* p is NULL for a new process. */
@@ -348,7 +354,7 @@ static void visit_now(struct gather *g, struct scan_process *p, const struct sca
 {
         int64_t start = clock_mono_ns();
         g->pid = p->pid;
-        g->holds_gpu = false;
+        g->holds_gpu = g->computes = false;
         look_through(g);
         p->holds_gpu = g->holds_gpu;
         p->denied = g->denied;

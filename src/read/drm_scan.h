@@ -46,6 +46,7 @@ struct scan_use {
         uint32_t pid;
         uint16_t gpu; /* place in the list of GPUs */
         bool has_util;
+        bool computes;         /* through AMD's compute driver, whose work no engine time counts */
         double util;           /* of its busiest kind of engine, 0 to 1 */
         double encode, decode; /* of the video engines that do only that */
         uint32_t clients;

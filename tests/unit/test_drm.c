@@ -283,20 +283,28 @@ static void first_look_is_spread(void **state UNUSED)
         assert_int_equal(system(command), 0);
 }
 
-/* The source as the pipeline uses it: opened, asked for a tick and for processes, closed. */
-static void source_tells_of_processes(void **state UNUSED)
+static void make_gpu(const char *root, const char *driver)
 {
 #define GPU "sys/devices/pci0000:00/0000:00:02.0/"
-        char root[] = "/tmp/test_drm.XXXXXX";
-        assert_non_null(mkdtemp(root));
+        char path[64];
         write_file(root, GPU "vendor", "0x8086\n");
         write_file(root, GPU "power/runtime_status", "active\n");
         write_file(root, GPU "drm/renderD128/dev", "226:128\n");
         write_file(root, "sys/class/drm/version", "drm 1.1.0\n");
-        make_link(root, GPU "driver", "../../../bus/pci/drivers/i915");
+        snprintf(path, sizeof(path), "../../../bus/pci/drivers/%s", driver);
+        make_link(root, GPU "driver", path);
         make_link(root, GPU "drm/renderD128/device", "../..");
         make_link(root, "sys/class/drm/renderD128",
                   "../../devices/pci0000:00/0000:00:02.0/drm/renderD128");
+#undef GPU
+}
+
+/* The source as the pipeline uses it: opened, asked for a tick and for processes, closed. */
+static void source_tells_of_processes(void **state UNUSED)
+{
+        char root[] = "/tmp/test_drm.XXXXXX";
+        assert_non_null(mkdtemp(root));
+        make_gpu(root, "i915");
         make_client(root, 100, 5, 7, 0);
         const struct source_ops *ops = &drm_reader;
         struct source_config config = {.poll_ns = 60 * NS_PER_S, .root = root};
@@ -322,7 +330,33 @@ static void source_tells_of_processes(void **state UNUSED)
         char command[64];
         snprintf(command, sizeof(command), "rm -r %s", root);
         assert_int_equal(system(command), 0);
-#undef GPU
+}
+
+/* Work through /dev/kfd is in no engine time, so how much of the GPU it takes is not known. */
+static void programs_of_rocm(void **state UNUSED)
+{
+        char root[] = "/tmp/test_drm.XXXXXX";
+        struct source_config config = {.poll_ns = 60 * NS_PER_S, .root = root};
+        struct source *s;
+        struct batch batch;
+        struct process p[4];
+        assert_non_null(mkdtemp(root));
+        make_gpu(root, "amdgpu");
+        make_client(root, 100, 5, 7, 0);
+        make_client(root, 200, 5, 8, 0);
+        make_link(root, "proc/100/fd/9", "/dev/kfd");
+        assert_int_equal(drm_reader.open(&config, &s, NULL), 0);
+        assert_int_equal(drm_reader.next(s, &batch, NULL), 1);
+        assert_int_equal(drm_reader.processes(s, p, ARRAY_LEN(p)), 2);
+        for (size_t i = 0; i < 2; i++) {
+                bool rocm = p[i].pid == 100;
+                assert_int_equal(p[i].sm_util.state, rocm ? STATE_UNSUPPORTED : STATE_OK);
+                assert_true(p[i].gpu_memory.v == 1 << 20);
+        }
+        drm_reader.close(s);
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
 }
 
 static void names(void **state UNUSED)
@@ -366,6 +400,7 @@ int main(void)
             cmocka_unit_test(late_openers),
             cmocka_unit_test(first_look_is_spread),
             cmocka_unit_test(source_tells_of_processes),
+            cmocka_unit_test(programs_of_rocm),
             cmocka_unit_test(names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
