@@ -218,6 +218,17 @@ static void read_table(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
                 cells[only_there[i]] = drm_missing(why);
 }
 
+/* Some firmware has 655 % where it has no value; a little above 100 is rounding. */
+static void drop_nonsense(struct raw *cells)
+{
+        static const enum drm_field shares[] = {DRM_GPU_BUSY, DRM_MEM_BUSY, DRM_GFX_ACTIVITY,
+                                                DRM_UMC_ACTIVITY};
+        for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
+                if (cells[shares[i]].state == STATE_OK && cells[shares[i]].num > 110)
+                        cells[shares[i]] = drm_missing(STATE_ERROR);
+        }
+}
+
 void drm_read_amdgpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
 {
         static const enum drm_field files[] = {
@@ -229,6 +240,7 @@ void drm_read_amdgpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells)
         read_dpm(gpu, "pp_dpm_sclk", &cells[DRM_CLOCK], &cells[DRM_CLOCK_MAX]);
         read_dpm(gpu, "pp_dpm_mclk", &cells[DRM_MEM_CLOCK], &cells[DRM_MEM_CLOCK_MAX]);
         read_table(gpu, mono_ns, cells);
+        drop_nonsense(cells);
 }
 
 /* "0x00000001 : 0x00001000 : R": R retired, P waits for a reset, F could not be retired. */

@@ -255,6 +255,16 @@ def test_nonsense_in_files(once, tree):
     assert row["missing"]["fb_used"] == "error"
 
 
+def test_more_than_all(once, tree):
+    """655 % is what a missing value looks like after a division; the table stands in where it has one."""
+    mi300x_node(tree, 1, busy=655)
+    tree.file("0000:15:00.0", "mem_busy_percent").write_text("655\n")
+    tree.file("0000:15:00.0", "gpu_metrics").write_bytes(table("1.7", average_gfx_activity=655,
+                                                                     average_umc_activity=41, num_partition=1))
+    row, = once()
+    check(row, {"gpu_util": None, "mem_copy_util": 0.41})
+
+
 def test_below_zero(once, tree):
     """A cold GPU is a GPU."""
     tree.add("rx7900")
@@ -683,6 +693,13 @@ def test_doctor_sees_the_gpu(assay, tree):
     status, check_, conclusion = doctor(assay, tree)
     assert status == 0 and check_["outcome"] == "ok" and "RX 7900 XTX (amdgpu)" in check_["says"]
     assert "--backend drm" in conclusion
+
+
+def test_doctor_counts(assay, tree):
+    mi300x_node(tree, 4)
+    tree.file("0000:25:00.0", "power/runtime_status").write_text("suspended\n")
+    _, check_, _ = doctor(assay, tree)
+    assert check_["says"] == "4 x AMD Instinct MI300X OAM (amdgpu); 1 of 4 asleep: read through the kernel"
 
 
 def test_doctor_without_a_gpu(assay, tree):
