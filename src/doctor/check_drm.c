@@ -94,6 +94,29 @@ size_t doctor_list_drm(const struct doctor *d, struct entity *ret, size_t max)
         return MIN(n, max);
 }
 
+static bool same_model(const struct drm_gpu *a, const struct drm_gpu *b)
+{
+        return strcmp(a->model, b->model) == 0 && strcmp(a->driver, b->driver) == 0;
+}
+
+/* "8 x AMD Instinct MI300X (amdgpu), Intel Arc A770 (xe)" */
+static void list_models(const struct drm_gpu *gpus, size_t n, struct strbuf *out)
+{
+        for (size_t i = 0; i < n; i++) {
+                size_t before = 0, alike = 1;
+                while (!same_model(&gpus[before], &gpus[i]))
+                        before++;
+                if (before < i)
+                        continue; /* counted with the first of its kind */
+                for (size_t k = i + 1; k < n; k++)
+                        alike += same_model(&gpus[k], &gpus[i]);
+                strbuf_puts(out, i > 0 ? ", " : "");
+                if (alike > 1)
+                        strbuf_putf(out, "%zu x ", alike);
+                strbuf_putf(out, "%.60s (%s)", gpus[i].model, gpus[i].driver);
+        }
+}
+
 void check_drm(const struct doctor *d, struct result *ret)
 {
         static struct drm_gpu gpus[DRM_GPUS_MAX];
@@ -104,19 +127,16 @@ void check_drm(const struct doctor *d, struct result *ret)
         drm_find_gpus(d->source.root, gpus, DRM_GPUS_MAX, &n, &passed);
         if (n == 0)
                 no_gpu(&passed, ret);
+        list_models(gpus, n, &list);
         for (size_t i = 0; i < n; i++) {
                 asleep += drm_is_suspended(&gpus[i]) == 1;
-                if (i < 4)
-                        strbuf_putf(&list, "%s%.60s (%s)", i ? ", " : "", gpus[i].model,
-                                    gpus[i].driver);
                 told = told || node_is_closed(d, &gpus[i], ret) || too_old(d, &gpus[i], ret);
                 drm_forget_gpu(&gpus[i]);
         }
-        if (n > 4)
-                strbuf_putf(&list, " and %zu more", n - 4);
+        if (asleep > 0)
+                strbuf_putf(&list, "; %zu of %zu asleep", asleep, n);
         if (n > 0 && !told)
-                result_say(ret, OUTCOME_OK, "%s%s: read through the kernel%s", strbuf_str(&list),
-                           asleep ? ", asleep" : "",
+                result_say(ret, OUTCOME_OK, "%s: read through the kernel%s", strbuf_str(&list),
                            doctor_no_nvidia(d) ? "" : ", beside NVIDIA's");
         strbuf_finish(&list);
 }
