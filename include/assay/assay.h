@@ -129,9 +129,11 @@ typedef struct assay_frame assay_frame;
  */
 ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
 /*
- * Starts sampling on threads of its own, and waits at most a second for the first tick. Takes as
- * long as the driver needs to start. A machine without GPUs is no error when there are levels to
- * watch. Starting one that runs does nothing; one that failed answers every call with that error.
+ * Starts sampling on threads of its own. Takes three seconds at most: two for the driver, one for
+ * the first tick. A driver that needs longer is waited for by the frames, which have no GPUs until
+ * it answers; describe's notice says so. A machine without GPUs is no error when there are levels
+ * to watch. Starting one that runs does nothing; one that failed answers every call with that
+ * error.
  */
 ASSAY_API int assay_monitor_start(assay_monitor *monitor, struct assay_error *error);
 /* Ends sampling and completes the recording. What was measured stays readable; start begins anew.

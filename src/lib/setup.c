@@ -119,15 +119,37 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
         return r;
 }
 
+/* The folder of a hardware monitor stands for its file with the GPUs. */
+static const char *file_of(const char *location, char *buf, size_t size)
+{
+        return location && hwmon_is_one(location, buf, size) ? buf : location;
+}
+
 int setup_open(const struct config *config, const char *location, bool margins, double speed,
                struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
 {
         char inside[4096];
         struct pipeline_config pc;
-        if (location && hwmon_is_one(location, inside, sizeof(inside)))
-                location = inside;
+        location = file_of(location, inside, sizeof(inside));
         int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
         return r < 0 ? r : pipeline_open(&pc, ret, err);
+}
+
+#define OPEN_PATIENCE_NS (2 * NS_PER_S)
+
+int setup_open_soon(const struct config *config, const char *location, double speed,
+                    bool keep_trying, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
+                    struct err *err)
+{
+        char inside[4096];
+        struct pipeline_config pc;
+        location = file_of(location, inside, sizeof(inside));
+        int r = setup_pipeline(config, location, true, speed, &pc, notice, err);
+        if (r < 0)
+                return r;
+        pc.open_patience_ns = OPEN_PATIENCE_NS;
+        pc.keep_trying = keep_trying && !pc.ops->finite;
+        return pipeline_open(&pc, ret, err);
 }
 
 static int read_levels(const struct config *config, unsigned *ret, struct err *err)
