@@ -32,7 +32,7 @@ ASSAY_API const char *assay_version(void);
 /* Other failures are negative errno values. */
 enum assay_code {
         ASSAY_E_USAGE = -10001,     /* asked for something that does not exist */
-        ASSAY_E_NO_SOURCE = -10002, /* nothing to read from: no GPU, no such file or format */
+        ASSAY_E_NO_SOURCE = -10002, /* a monitor has nothing to read from: no GPU, no such source */
         ASSAY_E_DATA = -10003,      /* a file is damaged, or not what it should be */
         ASSAY_E_FORKED = -10004,    /* the handle belongs to the process before fork() */
         ASSAY_E_STOPPED = -10005,   /* the monitor was never started */
