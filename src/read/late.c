@@ -210,8 +210,9 @@ static void late_trouble(const struct source *s, struct source_trouble *ret)
                 snprintf(ret->notice, sizeof(ret->notice), "%.250s%s", s->err.msg,
                          s->over ? "" : "; trying again");
         else
-                snprintf(ret->notice, sizeof(ret->notice), "%s: no answer for %.1f s, starting",
-                         s->late.ops->name, clock_to_seconds(clock_mono_ns() - s->began_ns));
+                snprintf(ret->notice, sizeof(ret->notice),
+                         "no answer from the GPU source for %.1f s, waiting for it",
+                         clock_to_seconds(clock_mono_ns() - s->began_ns));
         pthread_mutex_unlock(&own->lock);
 }
 

@@ -51,6 +51,17 @@ def test_without_a_gpu(tmp_path, scratch):
     assert not list(scratch.iterdir()) and not (tmp_path / "other").exists()
 
 
+def test_files_of_a_run_before(tmp_path):
+    """A sweep that uses its folder again, this time without a GPU."""
+    for name in ("hw_metrics.csv", "hw_dmon.csv", "cpu_metrics.csv"):
+        (tmp_path / name).write_text("old\n")
+    monitor = assay.HWMonitor()
+    monitor.start(tmp_path, 0.1)
+    time.sleep(0.4)
+    files = monitor.stop()
+    assert files.gpu_csv is None and files.dmon_csv is None and "old" not in files.cpu_csv.read_text()
+
+
 def test_names_are_texts_and_paths(tmp_path):
     """Sweeps put the names into JSON and log lines, or use them as paths."""
     (tmp_path / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n")
