@@ -89,6 +89,7 @@ def test_report(book):
     text = book.text(4)
     lines = text.splitlines()
     assert re.fullmatch(r"Duration: 1\.\d\ds \(1 cell: 1\), level process", lines[3]), text
+    assert lines[5] == "Signature(s):" and lines[6] in ("NORMAL", "CPU-BOUND"), text
     assert "Metric                    AVG      MIN      MAX      TOTAL" in lines
     found = figures(text)
     cpu = next(v for k, v in found.items() if k.startswith("CPU Util"))
