@@ -38,6 +38,14 @@ struct source_trouble {
         char notice[320];    /* one more thing worth telling; empty for none */
 };
 
+/* Texts of a configuration, for a thread that may outlive whom they are borrowed from. */
+struct source_texts {
+        char *text[7];
+};
+/* Copies them, and lets the configuration borrow the copies. False when memory is short. */
+bool source_keep_texts(struct source_config *config, struct source_texts *ret);
+void source_free_texts(struct source_texts *texts);
+
 struct source_ops {
         const char *name;
         const char *help;

@@ -37,7 +37,7 @@ static int refuse_existing(const char *path, struct err *err)
         if (access(path, F_OK) != 0)
                 return 0;
         err_set(err, -EEXIST, "'%s' is there already", path);
-        return err_hint(err, "give another name with -o FILE, or move it away");
+        return err_hint(err, "give another name, or move it away");
 }
 
 static int make_spool(struct session *s, struct err *err)
