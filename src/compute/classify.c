@@ -183,18 +183,14 @@ static bool known_below(struct value v, double threshold)
         return value_there(v) && v.v < threshold;
 }
 
-/* A GPU without a sensor cannot tell against it. */
 static bool low_power(const struct sample *s)
 {
-        if (s->m[METRIC_POWER].state == STATE_UNSUPPORTED)
-                return true;
         struct value limit = s->m[METRIC_POWER_LIMIT];
         double most = value_there(limit) ? limit.v * IDLE_POWER_RATIO : IDLE_POWER_WATTS;
         return known_below(s->m[METRIC_POWER], most);
 }
 
-/* Idle can be seen without counters: nothing ran, nobody holds the GPU, it draws little power where
- * that is measured. */
+/* Idle can be seen without counters: nothing ran, nobody holds the GPU, it draws little power. */
 static bool idle_without_counters(const struct sample *s, const struct inputs *in)
 {
         struct value processes = s->m[METRIC_PROCESSES];
@@ -308,9 +304,7 @@ static struct verdict decide(const struct sample *s, const struct inputs *in,
                 v.workload = WORKLOAD_IDLE;
                 v.rule = WORKLOAD_IDLE;
                 v.without_counters = true;
-                v.inputs = METRIC_BIT(GPU_UTIL) | METRIC_BIT(PROCESSES);
-                if (value_there(s->m[METRIC_POWER]))
-                        v.inputs |= METRIC_BIT(POWER);
+                v.inputs = METRIC_BIT(GPU_UTIL) | METRIC_BIT(POWER) | METRIC_BIT(PROCESSES);
                 return v;
         }
         v.workload = WORKLOAD_UNKNOWN;

@@ -85,8 +85,7 @@ void explain_verdict(const struct row *row, struct strbuf *out)
                 return;
         }
         if (v->without_counters)
-                strbuf_putf(out, ": nothing runs, no process%s (",
-                            value_there(row->sample.m[METRIC_POWER]) ? ", low power" : "");
+                strbuf_puts(out, ": nothing runs, no process, low power (");
         else
                 strbuf_putf(out, ": %s (", workload_rule(v->workload));
         put_inputs(row, out);

@@ -137,10 +137,6 @@ static void idle_without_counters(void **state UNUSED)
         assert_true(v.without_counters);
         s.m[METRIC_POWER] = value_ok(300);
         assert_int_equal(classify(&s, &o).workload, WORKLOAD_UNKNOWN);
-        s.m[METRIC_POWER] = value_missing(STATE_DENIED);
-        assert_int_equal(classify(&s, &o).workload, WORKLOAD_UNKNOWN);
-        s.m[METRIC_POWER] = value_missing(STATE_UNSUPPORTED); /* no sensor: others decide */
-        assert_int_equal(classify(&s, &o).workload, WORKLOAD_IDLE);
 }
 
 static void real_util_values(void **state UNUSED)
