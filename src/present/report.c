@@ -1,6 +1,7 @@
 #include "present/report.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "present/columns.h"
 #include "present/explain.h"
 #include "present/format.h"
@@ -44,10 +45,17 @@ static void put_ticks(struct strbuf *out, const struct run_facts *f, const struc
         strbuf_putc(out, '\n');
 }
 
+static void put_line(struct strbuf *out, const char *title, const char *text)
+{
+        strbuf_puts(out, title);
+        text_put(out, text, SIZE_MAX);
+        strbuf_putc(out, '\n');
+}
+
 static void put_command(struct strbuf *out, const struct run_facts *f)
 {
         if (f->command[0])
-                strbuf_putf(out, "  command   %s\n", f->command);
+                put_line(out, "  command   ", f->command);
         if (value_there(f->exit_status))
                 strbuf_putf(out, "  ended     with %.0f", f->exit_status.v);
         else if (value_there(f->exit_signal))
@@ -82,6 +90,14 @@ void report_finding_or_level(const struct summary *s, struct strbuf *out)
         report_level_line(s, out);
 }
 
+/* The last tick is not the end of the run, where that is known. */
+static int64_t length_ns(const struct run_facts *f, const struct summary *s)
+{
+        if (f->start_ns > 0 && f->stop_ns >= s->last_ns && f->start_ns <= s->first_ns)
+                return f->stop_ns - f->start_ns;
+        return s->last_ns - s->first_ns;
+}
+
 static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s)
 {
         strbuf_putf(out, "%s\n", f->input);
@@ -93,7 +109,7 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                 strbuf_puts(out, "  when      ");
                 put_moment(out, s->first_ns);
                 strbuf_puts(out, ", for ");
-                put_seconds(out, clock_to_seconds(s->last_ns - s->first_ns));
+                put_seconds(out, clock_to_seconds(length_ns(f, s)));
                 strbuf_putc(out, '\n');
         }
         put_ticks(out, f, s);
@@ -193,6 +209,13 @@ static void put_tags(struct strbuf *out, const struct scope *scope)
                 strbuf_putf(out, "%s%s", i ? ", " : "", tag_name(scope->tags[i].tag));
 }
 
+static void put_name(struct strbuf *out, const char *name, double seconds)
+{
+        strbuf_puts(out, "  ");
+        text_put_name(out, name, REPORT_NAME_COLUMNS);
+        strbuf_putf(out, " %8.1f", seconds);
+}
+
 static void put_phase(struct strbuf *out, const struct scope *scope)
 {
         static const enum metric columns[] = {
@@ -201,7 +224,7 @@ static void put_phase(struct strbuf *out, const struct scope *scope)
         for (size_t i = 0; i < MAX(scope->n, (size_t)1); i++) {
                 const struct gpu_summary *g = i < scope->n ? scope->gpus[i] : NULL;
                 if (i == 0)
-                        strbuf_putf(out, "  %-27.27s %8.1f", scope->name, scope->seconds);
+                        put_name(out, scope->name, scope->seconds);
                 else
                         strbuf_putf(out, "  %-27s %8s", "", "");
                 strbuf_putf(out, " %4s", g ? g->who.label : "--");
@@ -213,24 +236,32 @@ static void put_phase(struct strbuf *out, const struct scope *scope)
         }
 }
 
+static void put_holds(struct strbuf *out, const struct summary *s)
+{
+        const char *title = "\nwhat held them back\n";
+        for (size_t i = 1; i < s->n; i++) {
+                const struct scope *scope = &s->scopes[i];
+                for (size_t k = 0; k < scope->n; k++) {
+                        strbuf_putf(out, "%s  ", title);
+                        report_finding(s, &scope->gpus[k]->hold, out);
+                        strbuf_putc(out, '\n');
+                        title = "";
+                }
+        }
+}
+
 static void put_phases(struct strbuf *out, const struct summary *s)
 {
         strbuf_putf(out, "\n%-29s %8s %4s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
                     "GPU", "real", "util", "SM", "tensor", "DRAM", "PCIe", "W", "J");
         for (size_t i = 1; i < s->n; i++)
                 put_phase(out, &s->scopes[i]);
-        strbuf_puts(out, "\nwhat held them back\n");
-        for (size_t i = 1; i < s->n; i++) {
-                const struct scope *scope = &s->scopes[i];
-                for (size_t k = 0; k < scope->n; k++) {
-                        strbuf_puts(out, "  ");
-                        report_finding(s, &scope->gpus[k]->hold, out);
-                        strbuf_putc(out, '\n');
-                }
-        }
+        put_holds(out, s);
         strbuf_puts(out, "\ntags\n");
         for (size_t i = 1; i < s->n; i++) {
-                strbuf_putf(out, "  %-27.27s ", s->scopes[i].name);
+                strbuf_puts(out, "  ");
+                text_put_name(out, s->scopes[i].name, REPORT_NAME_COLUMNS);
+                strbuf_putc(out, ' ');
                 put_tags(out, &s->scopes[i]);
                 strbuf_puts(out, s->scopes[i].open ? " (never ended)\n" : "\n");
         }
@@ -242,9 +273,10 @@ static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
                     "mean", "min", "max", "last");
         for (size_t i = 0; i < f->n_metrics; i++) {
                 const struct user_metric *m = &f->metrics[i];
-                strbuf_putf(out, "  %-25.25s %8llu %12.6g %12.6g %12.6g %12.6g\n", m->name,
-                            (unsigned long long)m->n, m->sum / (double)m->n, m->min, m->max,
-                            m->last);
+                strbuf_puts(out, "  ");
+                text_put_name(out, m->name, REPORT_NAME_COLUMNS - 2);
+                strbuf_putf(out, " %8llu %12.6g %12.6g %12.6g %12.6g\n", (unsigned long long)m->n,
+                            m->sum / (double)m->n, m->min, m->max, m->last);
         }
 }
 

@@ -1,5 +1,6 @@
 /* What the job around the GPUs did. */
 #include "base/attr.h"
+#include "base/text.h"
 #include "present/format.h"
 #include "present/report.h"
 
@@ -45,7 +46,8 @@ static void put_row(struct strbuf *out, const struct scope *scope)
 {
         char cells[REPORT_LEVEL_COLUMNS][32];
         report_level_cells(scope, cells);
-        strbuf_putf(out, "  %-27.27s", scope->name[0] ? scope->name : "the run");
+        strbuf_puts(out, "  ");
+        text_put_name(out, scope->name[0] ? scope->name : "the run", REPORT_NAME_COLUMNS);
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
                 strbuf_putf(out, " %*s", i < 3 ? 6 : 9, cells[i]);
         strbuf_putc(out, '\n');
