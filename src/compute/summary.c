@@ -183,12 +183,14 @@ static void add_allocation(struct gpu_summary *g, const struct row *row, double 
 static void add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
 {
         for (size_t i = 0; i < METRIC_COUNT; i++) {
-                if (value_there(row->sample.m[i]))
+                /* An old value was counted when it was new. */
+                if (row->sample.m[i].state == STATE_OK)
                         spread_add(&g->m[i], row->sample.m[i].v);
         }
         g->samples++;
         g->seconds += share->seconds;
         g->class_s[row->verdict.workload] += share->seconds;
+        g->newest = row->verdict.workload;
         g->health_s[row->health.state] += share->seconds;
         g->findings |= row->health.findings;
         g->has_energy |= share->has_power || value_there(row->sample.m[METRIC_ENERGY]);

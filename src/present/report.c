@@ -143,6 +143,8 @@ static void put_spread(struct strbuf *out, enum metric metric, const struct spre
 static void put_times(struct strbuf *out, const struct gpu_summary *g)
 {
         const char *gap = "";
+        if (g->seconds <= 0)
+                return; /* one tick has no length */
         strbuf_puts(out, "  time in  ");
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
                 if (g->class_s[w] <= 0)

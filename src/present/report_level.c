@@ -28,7 +28,9 @@ void report_level_title(const struct summary *s, struct strbuf *out)
 {
         const struct level_summary *l = &s->scopes[0].level;
         char limit[FORMAT_MAX];
-        strbuf_putf(out, "%s %s", level_name(s->level), s->level_name);
+        strbuf_puts(out, level_name(s->level));
+        if (s->level_name[0])
+                strbuf_putf(out, " %s", s->level_name);
         if (value_there(l->cpus))
                 strbuf_putf(out, ": may use %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
         if (value_there(l->memory_limit)) {
