@@ -41,7 +41,8 @@ static int claim(const char *path, struct err *err)
         int r = -errno;
         if (r == -EEXIST) {
                 err_set(err, r, "'%s' is there already", path);
-                return err_hint(err, "give another name with -o FILE, or move it away");
+                return err_hint(err,
+                                "give another name (-o FILE for run and record), or move it away");
         }
         err_set(err, r, "cannot create '%s': %s", path, strerror(-r));
         return err_hint(err, "see that its folder exists and is yours to write, or use -o FILE");
