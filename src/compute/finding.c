@@ -73,7 +73,9 @@ static size_t tags_of(const struct scope *scope, const struct tag_thresholds *th
 
 /* Shares of a GPU's time, by what limited it. */
 struct shares {
-        double idle, compute, memory, io, unknown;
+        double idle;
+        double lead, between, tail; /* idle before the first work, between works, after the last */
+        double compute, memory, io, unknown;
         double gr, sm, dram; /* mean activity; 0 when not measured */
 };
 
@@ -104,6 +106,11 @@ static struct shares shares_of(const struct gpu_summary *g)
                 case BOTTLENECK_MIXED:
                         break;
                 }
+        }
+        if (all > 0 && g->worked) {
+                s.lead = g->lead_s / all;
+                s.tail = g->tail_s / all;
+                s.between = s.idle - s.lead - s.tail;
         }
         struct value gr = spread_mean(&g->m[METRIC_GR_ACTIVE]);
         s.gr = value_there(gr) ? gr.v : spread_mean(&g->m[METRIC_GPU_UTIL]).v;
@@ -173,8 +180,9 @@ static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gp
         else if (t.idle >= NEARLY_ALL)
                 h.what = g->idle_allocated_s > MUCH * g->seconds ? HOLD_IDLE_ALLOCATED : HOLD_IDLE,
                 h.share = t.idle;
-        else if (t.idle >= A_LOT && t.compute + t.memory >= SOME)
-                h.what = HOLD_STARVED, h.share = t.idle;
+        else if (t.idle >= A_LOT && t.compute + t.memory >= SOME && t.tail < MUCH * t.idle)
+                h.what = t.between >= t.lead ? HOLD_STARVED : HOLD_STARTING,
+                h.share = t.between >= t.lead ? t.idle : t.lead;
         else if (t.gr >= BUSY && t.sm < FEW_SMS * t.gr && t.memory < MUCH)
                 h.what = HOLD_SMALL_KERNELS, h.share = t.gr - t.sm;
         else if (t.idle >= A_LOT)

@@ -180,6 +180,14 @@ static void add_allocation(struct gpu_summary *g, const struct row *row, double 
         g->allocated_unused += allocated && util.v <= UNUSED_UTIL;
 }
 
+/* A run that starts or has ended is idle too, but nobody waits. */
+static void add_idleness(struct gpu_summary *g, bool idle, double seconds)
+{
+        g->worked |= !idle;
+        g->lead_s += g->worked ? 0 : seconds;
+        g->tail_s = idle ? g->tail_s + seconds : 0;
+}
+
 static void add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
 {
         for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -192,6 +200,7 @@ static void add_row(struct gpu_summary *g, const struct row *row, const struct s
         g->class_s[row->verdict.workload] += share->seconds;
         g->newest = row->verdict.workload;
         g->health_s[row->health.state] += share->seconds;
+        add_idleness(g, row->verdict.workload == WORKLOAD_IDLE, share->seconds);
         g->findings |= row->health.findings;
         g->has_energy |= share->has_power || value_there(row->sample.m[METRIC_ENERGY]);
         if (share->counted)

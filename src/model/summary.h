@@ -92,6 +92,7 @@ struct tag_score {
         HOLD(STARVED, 1)                                                                           \
         HOLD(STORAGE, 0.9)                                                                         \
         HOLD(COPIES, 0.9)                                                                          \
+        HOLD(STARTING, 0.4)                                                                        \
         HOLD(IDLE_ALLOCATED, 0.5)                                                                  \
         HOLD(SMALL_KERNELS, 0.5)                                                                   \
         HOLD(MEMORY, 0.3)                                                                          \
@@ -141,6 +142,8 @@ struct gpu_summary {
         bool has_energy;
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;
+        bool worked;                  /* it was not idle all the time */
+        double lead_s, tail_s;        /* idle before its first work, and since its last */
         double idle_allocated_s;      /* class idle, and memory in use */
         uint64_t allocated_unused;    /* samples with memory in use and utilization at most 5 % */
         uint64_t allocated_unused_of; /* samples in which both were known */

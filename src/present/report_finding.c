@@ -21,6 +21,7 @@ static bool asks_the_host(enum hold what)
 {
         switch (what) {
         case HOLD_STARVED:
+        case HOLD_STARTING:
         case HOLD_STORAGE:
         case HOLD_COPIES:
         case HOLD_MIXED:
@@ -102,6 +103,7 @@ static void put_evidence(struct strbuf *out, const struct scope *scope, const st
                 break;
         case HOLD_NOTHING:
         case HOLD_STARVED:
+        case HOLD_STARTING:
         case HOLD_MIXED:
         case HOLD_SMALL_KERNELS:
                 put_metric(out, "tensor active", METRIC_TENSOR_ACTIVE, &g->m[METRIC_TENSOR_ACTIVE]);
@@ -151,6 +153,8 @@ static const char *conclusion(const struct hold_back *h)
                 return "heat is the limit: look at cooling and neighbours";
         case HOLD_STARVED:
                 return starved(h->wait);
+        case HOLD_STARTING:
+                return "it waited for the program to start: imports, loading, compiling";
         case HOLD_STORAGE:
                 return "storage is the limit";
         case HOLD_COPIES:
@@ -186,6 +190,8 @@ static const char *verb(enum hold what)
         case HOLD_IDLE_ALLOCATED:
         case HOLD_IDLE:
                 return "was idle for";
+        case HOLD_STARTING:
+                return "had nothing to do yet for";
         case HOLD_STORAGE:
         case HOLD_COPIES:
                 return "did little but copy for";

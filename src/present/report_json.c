@@ -91,6 +91,7 @@ static const char *hold_name(enum hold hold)
             [HOLD_STARVED] = "starved",
             [HOLD_STORAGE] = "storage",
             [HOLD_COPIES] = "copies",
+            [HOLD_STARTING] = "starting",
             [HOLD_IDLE_ALLOCATED] = "idle_allocated",
             [HOLD_SMALL_KERNELS] = "small_kernels",
             [HOLD_MEMORY] = "memory",

@@ -236,6 +236,8 @@ static bool take_cell(const struct notebook *nb, const struct csvtext *c, const 
 {
         double start = number_of(c, at[2], NAN), end = number_of(c, at[3], NAN);
         double index = number_of(c, at[0], 0);
+        if (!(fabs(index) < 1e9))
+                index = 0;
         const char *raw = at[1] >= 0 && (size_t)at[1] < c->n ? c->fields[at[1]] : "";
         if (!isfinite(start) || !isfinite(end))
                 return false;

@@ -385,6 +385,32 @@ static void what_a_gpu_waits_for(void **state UNUSED)
         }
 }
 
+/* Half of a short run is its start: nobody starves the GPU. */
+static void a_start_is_no_starvation(void **state UNUSED)
+{
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        const struct tick busy = {.gr = 0.9, .sm = 0.8, .workload = WORKLOAD_TENSOR};
+        const struct tick idle = {.workload = WORKLOAD_IDLE};
+        static const struct {
+                const char *what; /* a letter a second: idle, busy */
+                enum hold hold;
+        } cases[] = {
+            {"iiiiiiiiiibbbbbbbbbb", HOLD_STARTING}, {"bbbbbbbbbbiiiiiiiiii", HOLD_IDLE},
+            {"iiibbiiibbiiibbiiibb", HOLD_STARVED},  {"iiiiiiiibbbbbibibibb", HOLD_STARTING},
+            {"ibbbbbbbbbbbbbbbbbbb", HOLD_NOTHING},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                for (int k = 0; cases[i].what[k]; k++)
+                        add(&s, k, cases[i].what[k] == 'b' ? &busy : &idle);
+                summary_judge(&s, &thresholds);
+                if (s.finding.what != cases[i].hold)
+                        fail_msg("%s: held back by %d", cases[i].what, (int)s.finding.what);
+                summary_finish(&s);
+        }
+}
+
 /* A checkpoint goes through PCIe, but the disk says how fast. */
 static void copies_or_storage(void **state UNUSED)
 {
@@ -521,6 +547,7 @@ int main(void)
             cmocka_unit_test(the_level_has_tags_too),
             cmocka_unit_test(the_level_has_phases),
             cmocka_unit_test(what_a_gpu_waits_for),
+            cmocka_unit_test(a_start_is_no_starvation),
             cmocka_unit_test(copies_or_storage),
             cmocka_unit_test(marks_become_phases),
             cmocka_unit_test(phases_of_many),
