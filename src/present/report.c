@@ -149,11 +149,23 @@ static void put_times(struct strbuf *out, const struct gpu_summary *g)
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
                 if (g->class_s[w] <= 0)
                         continue;
-                strbuf_putf(out, "%s%s %.1f s (%.0f %%)", gap, workload_status(w), g->class_s[w],
-                            100 * g->class_s[w] / g->seconds);
+                strbuf_putf(out, "%s%s ", gap, workload_status(w));
+                put_seconds(out, g->class_s[w]);
+                strbuf_putf(out, " (%.0f %%)", 100 * g->class_s[w] / g->seconds);
                 gap = "; ";
         }
         strbuf_puts(out, "\n");
+}
+
+static void put_throttled(struct strbuf *out, const struct gpu_summary *g)
+{
+        strbuf_puts(out, "  throttled ");
+        put_seconds(out, g->throttle_s);
+        strbuf_puts(out, ": by power ");
+        put_seconds(out, g->throttle_power_s);
+        strbuf_puts(out, ", by heat ");
+        put_seconds(out, g->throttle_heat_s);
+        strbuf_putc(out, '\n');
 }
 
 static void put_energy(struct strbuf *out, const struct gpu_summary *g)
@@ -167,12 +179,12 @@ static void put_energy(struct strbuf *out, const struct gpu_summary *g)
                                  spread_max(&g->m[METRIC_FB_USED]));
                 format_with_unit(all, sizeof(all), METRIC_FB_TOTAL,
                                  spread_max(&g->m[METRIC_FB_TOTAL]));
-                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated %.1f s\n", peak,
-                            all, g->idle_allocated_s);
+                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated ", peak, all);
+                put_seconds(out, g->idle_allocated_s);
+                strbuf_putc(out, '\n');
         }
         if (g->has_throttle)
-                strbuf_putf(out, "  throttled %.1f s: by power %.1f s, by heat %.1f s\n",
-                            g->throttle_s, g->throttle_power_s, g->throttle_heat_s);
+                put_throttled(out, g);
         for (enum finding i = 0; i < FINDING_COUNT; i++) {
                 if (g->findings & (1U << i))
                         strbuf_putf(out, "  health    %s: %s\n", health_name(finding_state(i)),
