@@ -32,7 +32,7 @@ ASSAY_API const char *assay_version(void);
 /* Other failures are negative errno values. */
 enum assay_code {
         ASSAY_E_USAGE = -10001,     /* asked for something that does not exist */
-        ASSAY_E_NO_SOURCE = -10002, /* nothing to read from: no GPU, no such file or format */
+        ASSAY_E_NO_SOURCE = -10002, /* a monitor has nothing to read from: no GPU, no such source */
         ASSAY_E_DATA = -10003,      /* a file is damaged, or not what it should be */
         ASSAY_E_FORKED = -10004,    /* the handle belongs to the process before fork() */
         ASSAY_E_STOPPED = -10005,   /* the monitor was never started */
@@ -129,9 +129,11 @@ typedef struct assay_frame assay_frame;
  */
 ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
 /*
- * Starts sampling on threads of its own, and waits at most a second for the first tick. Takes as
- * long as the driver needs to start. A machine without GPUs is no error when there are levels to
- * watch. Starting one that runs does nothing; one that failed answers every call with that error.
+ * Starts sampling on threads of its own. Takes three seconds at most: two for the driver, one for
+ * the first tick. A driver that needs longer is waited for by the frames, which have no GPUs until
+ * it answers; describe's notice says so. A machine without GPUs is no error when there are levels
+ * to watch. Starting one that runs does nothing; one that failed answers every call with that
+ * error.
  */
 ASSAY_API int assay_monitor_start(assay_monitor *monitor, struct assay_error *error);
 /* Ends sampling and completes the recording. What was measured stays readable; start begins anew.

@@ -135,7 +135,7 @@ def _judge(recording: Recording, level: str, cells: Sequence[Cell]) -> Tuple[Lis
     if phase is None:
         return [], ""
     told = json.loads(recording.report("json", level=level, phase=phase))
-    tags = [t["tag"].upper() for t in told["run"]["tags"] if t["tag"] != "normal"]
+    tags = [t["tag"].upper() for t in told["run"]["tags"]]
     return tags, (told.get("finding") or {}).get("text") or ""
 
 

@@ -14,20 +14,30 @@ from .session import PathLike
 MIB = 2.0**20
 
 
+class FileName(str):
+    """The name of a file: a text, as JSON and logs want it, that also answers what a Path does."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(Path(self), name)
+
+    def __truediv__(self, other: PathLike) -> Path:
+        return Path(self) / other
+
+
 class HWFiles(NamedTuple):
     """The files of a hardware monitor; None for what could not be measured."""
 
-    gpu_csv: Optional[Path]
-    cpu_csv: Optional[Path]
-    dmon_csv: Optional[Path]
+    gpu_csv: Optional[FileName]
+    cpu_csv: Optional[FileName]
+    dmon_csv: Optional[FileName]
 
 
 # In the order of HWFiles.
 NAMES = ("hw_metrics.csv", "cpu_metrics.csv", "hw_dmon.csv")
 
 
-def _filled(path: Path) -> Optional[Path]:
-    return path if path.exists() and path.stat().st_size > 0 else None
+def _filled(path: Path) -> Optional[FileName]:
+    return FileName(path) if path.exists() and path.stat().st_size > 0 else None
 
 
 class HWMonitor:

@@ -82,8 +82,9 @@ class Monitor(Recording):
         self._session = Path(session) if session is not None else None
         self._path = self._session
         self._handle: Optional[Handle] = None
+        self._failure = AssayError(E_STOPPED, "the monitor has not been started", "call start() first")
         with Options(self._options):
-            pass  # What is wrong is told here, not when it starts.
+            pass  # A name that is no option is told here, not when it starts.
 
     def start(self) -> "Monitor":
         """Starts sampling; does nothing when it runs. Data of an earlier start that was not saved is gone."""
@@ -100,8 +101,10 @@ class Monitor(Recording):
         try:
             with self._use() as pointer:
                 call(lib().assay_monitor_start, pointer)
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, AssayError):
+                self._failure = error
             raise
         _running.append(self)
         return self
@@ -148,8 +151,8 @@ class Monitor(Recording):
 
     def _use(self) -> Handle:
         handle = self._handle
-        if handle is None:
-            raise AssayError(E_STOPPED, "the monitor has not been started", "call start() first")
+        if handle is None:  # One that could not start tells why, whatever it is asked.
+            raise AssayError(*self._failure.args)
         return handle
 
     def _file(self) -> bytes:

@@ -12,11 +12,22 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int no_path(struct assay_error *error)
 {
         return api_fail(error, ASSAY_E_USAGE, "there is no file to read",
                         "give the name of a session or of another recording");
+}
+
+/* A file that is named is there or not, whole or not; that it is no source tells nobody anything.
+ */
+static int file_error(const char *path, const struct err *from, struct assay_error *error)
+{
+        int code = from->code;
+        if (code == ERR_NO_SOURCE)
+                code = access(path, R_OK) < 0 ? -errno : ERR_DATA;
+        return api_fail(error, code, from->msg, from->hint);
 }
 
 /* Hands the text over. Its notices are of no use to a program. */
@@ -41,7 +52,7 @@ int assay_file_describe(const char *path, char **ret, struct assay_error *error)
         if (r == 0)
                 r = give_text(&out, ret, &err);
         strbuf_finish(&out);
-        return r < 0 ? api_error(error, &err) : 0;
+        return r < 0 ? file_error(path, &err, error) : 0;
 }
 
 /* ---- reports ---- */
@@ -71,7 +82,7 @@ int assay_file_report(const char *path, const char *format, const assay_options 
                 r = write_report(s, format, ret, &err);
         run_summary_finish(s);
         free(s);
-        return r < 0 ? api_error(error, &err) : 0;
+        return r < 0 ? file_error(path, &err, error) : 0;
 }
 
 int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char *dmon_csv,
@@ -130,7 +141,7 @@ int assay_file_plot(const char *path, const char *out, const assay_options *opti
                 r = write_file(out, &text, &err);
         strbuf_finish(&text);
         strbuf_finish(&notices);
-        return r < 0 ? api_error(error, &err) : 0;
+        return r < 0 ? file_error(path, &err, error) : 0;
 }
 
 int assay_file_convert(const char *path, const char *out, const assay_options *options,
@@ -147,7 +158,7 @@ int assay_file_convert(const char *path, const char *out, const assay_options *o
                                         .notices = &notices};
         int r = convert_file(&job, &err);
         strbuf_finish(&notices);
-        return r < 0 ? api_error(error, &err) : 0;
+        return r < 0 ? file_error(path, &err, error) : 0;
 }
 
 /* ---- tables ---- */
@@ -207,7 +218,7 @@ int assay_table_open(const char *path, const char *what, const assay_options *op
         input_finish(&job.in);
         if (r < 0) {
                 assay_table_free(t);
-                return err.code ? api_error(error, &err)
+                return err.code ? file_error(path, &err, error)
                                 : api_fail(error, r, "out of memory", "take a part of it");
         }
         *ret = t;

@@ -34,12 +34,20 @@ static void publish(struct core *c, struct assay_frame *f)
 static void on_frame(void *arg, const struct frame *f)
 {
         struct core *c = arg;
-        /* A tick without a source: the host's ticks are the frames then. */
-        if (f->n == 0 && !f->provenance[0])
-                return;
+        struct source_trouble trouble = {0};
+        /* A tick without a source, or before it has started. */
+        bool none = f->n == 0 && !f->provenance[0];
+        if (none && c->pipeline)
+                pipeline_trouble(c->pipeline, &trouble);
         pthread_mutex_lock(&c->lock);
-        struct around *around = around_ref(c->around);
+        if (!c->gpus_over) {
+                c->host_alone = none;
+                snprintf(c->trouble, sizeof(c->trouble), "%s", trouble.notice);
+        }
+        struct around *around = none ? NULL : around_ref(c->around);
         pthread_mutex_unlock(&c->lock);
+        if (none)
+                return;
         publish(c, frame_make(c->stock, f, &c->names, around));
         around_unref(around);
 }
@@ -57,8 +65,7 @@ static void on_host(void *arg, const struct host *h)
         pthread_mutex_lock(&c->lock);
         struct around *old = c->around;
         c->around = around_ref(around);
-        /* A source that ends because we stop leaves the last frame with its GPUs. */
-        bool alone = !c->pipeline || (c->gpus_over && !c->ending);
+        bool alone = c->host_alone;
         pthread_cond_broadcast(&c->news);
         pthread_mutex_unlock(&c->lock);
         around_unref(old);
@@ -75,11 +82,19 @@ static void on_source_end(void *arg, const struct err *source)
         struct core *c = arg;
         pthread_mutex_lock(&c->lock);
         c->gpus_over = true;
+        /* A source that ends because we stop leaves the last frame with its GPUs. */
+        c->host_alone = c->host_alone || !c->ending;
         c->source = *source;
+        snprintf(c->trouble, sizeof(c->trouble), "%s", source->code ? source->msg : "");
         if (!c->host)
                 c->running = false;
         pthread_cond_broadcast(&c->news);
         pthread_mutex_unlock(&c->lock);
+}
+
+static void on_return(void *arg)
+{
+        core_unref(arg);
 }
 
 /* ---- starting ---- */
@@ -114,8 +129,8 @@ static int open_source(struct core *c, bool levels, struct err *err)
         const struct config *config = &c->options.config;
         double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
         char notice[SETUP_NOTICE_MAX];
-        int r = setup_open(config, config_text(config, OPT_SOURCE), true, speed, &c->pipeline,
-                           notice, err);
+        int r = setup_open_soon(config, config_text(config, OPT_SOURCE), speed, levels,
+                                &c->pipeline, notice, err);
         snprintf(c->notice, sizeof(c->notice), "%s", notice);
         if (r == 0) {
                 c->interval_ns = pipeline_interval_ns(c->pipeline);
@@ -189,9 +204,11 @@ static int start_recorder(struct core *c, struct err *err)
             .on_frame = on_frame,
             .on_host = on_host,
             .on_source_end = on_source_end,
+            .on_return = on_return,
             .arg = c,
         };
         c->running = true;
+        c->host_alone = !c->pipeline;
         c->start_ns = clock_wall_ns();
         return recorder_start(&rc, &c->recorder, err);
 }
@@ -295,6 +312,7 @@ int core_stop(struct core *c, struct err *err)
         pthread_mutex_unlock(&c->lock);
         if (!recorder)
                 return 0;
+        core_ref(c); /* a source that hangs uses all of this until it returns, if ever */
         recorder_stop(recorder);
         recorder_finish(recorder, &result);
         int r = end_session(c, &result, err);
@@ -310,10 +328,9 @@ int core_stop(struct core *c, struct err *err)
                 r = files.code;
         }
         c->hwfiles = NULL;
-        if (result.hung) {
-                core_ref(c); /* for good: a thread that hangs still uses all of this */
+        if (result.hung)
                 return r;
-        }
+        core_unref(c);
         pipeline_close(c->pipeline);
         host_view_close(c->host);
         c->pipeline = NULL;

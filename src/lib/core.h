@@ -1,6 +1,6 @@
 /*
  * One run of a monitor: what samples, and the frames it made. It outlives its end, so that what was
- * measured can be read, and is left behind whole when a driver hangs.
+ * measured can be read, and is left behind whole when a driver hangs; if it returns, it is freed.
  */
 #pragma once
 
@@ -40,6 +40,8 @@ struct core {
         uint64_t first, last; /* ticks kept: from first + 1 to last */
         bool running;
         bool gpus_over;    /* the GPU source has ended; the host goes on */
+        bool host_alone;   /* the host's ticks are the frames: there are no GPUs, or not yet */
+        char trouble[512]; /* why there are none, when a source was found */
         bool ending;       /* stop was asked for */
         struct err source; /* why it ended; code 0 when it did not fail */
         struct session_counts counts;
@@ -47,8 +49,8 @@ struct core {
 };
 
 /*
- * Starts sampling. Ticks are numbered from after on. Takes as long as the driver needs to start. 0,
- * or a negative code with err.
+ * Starts sampling. Ticks are numbered from after on. A driver that needs long to start is waited
+ * for by the frames. 0, or a negative code with err.
  */
 int core_start(const struct assay_options *options, uint64_t after, struct core **ret,
                struct err *err);

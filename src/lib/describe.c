@@ -182,11 +182,11 @@ int describe_core(struct core *c, struct strbuf *out)
         d->running = c->running;
         d->start_s = describe_time(c->start_ns);
         d->stop_s = describe_time(c->stop_ns);
+        snprintf(d->notice, sizeof(d->notice), "%s", c->trouble[0] ? c->trouble : c->notice);
         pthread_mutex_unlock(&c->lock);
         core_counts(c, &d->counts);
         d->interval_s = value_ok(clock_to_seconds(c->interval_ns));
         snprintf(d->backend, sizeof(d->backend), "%s", c->backend);
-        snprintf(d->notice, sizeof(d->notice), "%s", c->notice);
         snprintf(d->session, sizeof(d->session), "%s", c->session_path);
         add_machine(d, &cpus);
         add_around(d, a);

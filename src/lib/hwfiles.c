@@ -74,6 +74,17 @@ static void *follow(void *arg)
         return NULL;
 }
 
+/* Files of a run before would be taken for this one's where it has none of its own. */
+static void forget_earlier(const char *folder)
+{
+        static const char *const names[] = {"hw_metrics.csv", "hw_dmon.csv", "cpu_metrics.csv"};
+        char path[CORE_PATH_MAX + 32];
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+                unlink(path);
+        }
+}
+
 int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, struct err *err)
 {
         if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
@@ -87,6 +98,7 @@ int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, stru
         struct hwfiles *h = calloc(1, sizeof(*h));
         if (!h)
                 return err_set(err, -ENOMEM, "out of memory");
+        forget_earlier(folder);
         h->core = c;
         h->cursor = c->first;
         snprintf(h->folder, sizeof(h->folder), "%s", folder);

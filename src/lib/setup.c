@@ -45,14 +45,26 @@ static double poll_of(const struct config *config)
                                                    : DEFAULT_POLL_S;
 }
 
+/* The name that the user gave it. */
+static const char *poll_name(const struct config *config)
+{
+        return config_is_set(config, OPT_INTERVAL) ? "interval" : "poll";
+}
+
+static int refuse_poll(const struct config *config, const char *limits, struct err *err)
+{
+        const char *name = poll_name(config);
+        err_set(err, ERR_USAGE, "--%s %g is not a time %s", name, poll_of(config), limits);
+        return err_hint(err, "write --%s 0.1 for a tenth of a second, --%s 2 for two", name, name);
+}
+
 static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
                       char notice[SETUP_NOTICE_MAX], struct err *err)
 {
         double poll = poll_of(config);
-        if (!(poll > 0) || poll > 86400) {
-                err_set(err, ERR_USAGE, "--poll %g is not a time above 0 and up to a day", poll);
-                return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
-        }
+        const char *name = poll_name(config);
+        if (!(poll > 0) || poll > 86400)
+                return refuse_poll(config, "above 0 and up to a day", err);
         int64_t ns = clock_from_seconds(poll);
         if (ns >= ops->poll_floor_ns) {
                 *ret = ns;
@@ -61,14 +73,14 @@ static int check_poll(const struct config *config, const struct source_ops *ops,
         double floor_s = clock_to_seconds(ops->poll_floor_ns);
         if (ops->poll_floor_is_error) {
                 err_set(err, ERR_USAGE,
-                        "--poll %g is too short for %s: an exporter has nothing "
+                        "--%s %g is too short for %s: an exporter has nothing "
                         "new more often than once a second",
-                        poll, ops->name);
-                return err_hint(err, "use --poll %g or more", floor_s);
+                        name, poll, ops->name);
+                return err_hint(err, "use --%s %g or more", name, floor_s);
         }
         snprintf(notice, SETUP_NOTICE_MAX,
-                 "--poll %g raised to %g: shorter windows of NVIDIA's counters hold no data", poll,
-                 floor_s);
+                 "--%s %g raised to %g: shorter windows of NVIDIA's counters hold no data", name,
+                 poll, floor_s);
         *ret = ops->poll_floor_ns;
         return 0;
 }
@@ -119,15 +131,37 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
         return r;
 }
 
+/* The folder of a hardware monitor stands for its file with the GPUs. */
+static const char *file_of(const char *location, char *buf, size_t size)
+{
+        return location && hwmon_is_one(location, buf, size) ? buf : location;
+}
+
 int setup_open(const struct config *config, const char *location, bool margins, double speed,
                struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
 {
         char inside[4096];
         struct pipeline_config pc;
-        if (location && hwmon_is_one(location, inside, sizeof(inside)))
-                location = inside;
+        location = file_of(location, inside, sizeof(inside));
         int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
         return r < 0 ? r : pipeline_open(&pc, ret, err);
+}
+
+#define OPEN_PATIENCE_NS (2 * NS_PER_S)
+
+int setup_open_soon(const struct config *config, const char *location, double speed,
+                    bool keep_trying, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
+                    struct err *err)
+{
+        char inside[4096];
+        struct pipeline_config pc;
+        location = file_of(location, inside, sizeof(inside));
+        int r = setup_pipeline(config, location, true, speed, &pc, notice, err);
+        if (r < 0)
+                return r;
+        pc.open_patience_ns = OPEN_PATIENCE_NS;
+        pc.keep_trying = keep_trying && !pc.ops->finite;
+        return pipeline_open(&pc, ret, err);
 }
 
 static int read_levels(const struct config *config, unsigned *ret, struct err *err)
@@ -167,9 +201,7 @@ int setup_interval(const struct config *config, int64_t *ret, struct err *err)
         double poll = poll_of(config);
         if (poll >= HOST_POLL_MIN_S && poll <= 86400)
                 return *ret = clock_from_seconds(poll), 0;
-        err_set(err, ERR_USAGE, "--poll %g is not a time from %g s to a day", poll,
-                HOST_POLL_MIN_S);
-        return err_hint(err, "write --poll 0.1 for a tenth of a second, --poll 2 for two");
+        return refuse_poll(config, "from 0.01 s to a day", err);
 }
 
 bool setup_does_without(const struct config *config, int r)

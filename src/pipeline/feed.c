@@ -37,7 +37,7 @@ struct feed {
         int users; /* the owner and the thread; the last one frees */
 
         struct feed_config config;
-        char *texts[7];            /* what config borrows from */
+        struct source_texts texts; /* what config borrows from; outlives its owner */
         struct pipeline *pipeline; /* the thread's; guarded only against interruption */
         struct history *history;
 
@@ -67,8 +67,7 @@ static void free_feed(struct feed *f)
                 free(f->slots[i].entities);
                 free(f->slots[i].processes);
         }
-        for (size_t i = 0; i < ARRAY_LEN(f->texts); i++)
-                free(f->texts[i]);
+        source_free_texts(&f->texts);
         history_close(f->history);
         closep(&f->fd);
         pthread_mutex_destroy(&f->lock);
@@ -93,16 +92,6 @@ static bool can_wind(const struct pipeline_config *config)
                stat(config->source.location, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The thread may outlive the configuration's owner. */
-static bool keep_text(char **keep, const char **text)
-{
-        if (!*text)
-                return true;
-        *keep = strdup(*text);
-        *text = *keep;
-        return *keep != NULL;
-}
-
 static void *run(void *arg);
 
 int feed_open(const struct feed_config *config, struct feed **ret, struct err *err)
@@ -125,13 +114,7 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
         f->wish_seek = config->start_ns > 0;
         f->seek_ns = config->start_ns;
         f->history = history_open(config->history);
-        int r = f->fd < 0 || !f->history || !keep_text(&f->texts[0], &s->location) ||
-                        !keep_text(&f->texts[1], &s->token_file) ||
-                        !keep_text(&f->texts[2], &s->root) ||
-                        !keep_text(&f->texts[3], &s->nvml_lib) ||
-                        !keep_text(&f->texts[4], &s->dcgmi) ||
-                        !keep_text(&f->texts[5], &s->dcgm_host) ||
-                        !keep_text(&f->texts[6], &s->rocm_lib)
+        int r = f->fd < 0 || !f->history || !source_keep_texts(s, &f->texts)
                     ? -ENOMEM
                     : -pthread_create(&f->thread, NULL, run, f);
         if (r < 0) {

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "pipeline/processes.h"
+#include "read/late.h"
 #include "translate/translate.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 struct pipeline {
         struct pipeline_config config;
+        const struct source_ops *ops; /* the configuration's, or one that waits for it */
         struct source *source;
         struct registry registry;
         struct binding bindings[BATCH_PARTS_MAX]; /* one a part of a tick */
@@ -21,8 +23,18 @@ struct pipeline {
         struct frame frame;
         size_t cap;   /* of frame.rows */
         size_t known; /* entities whose selection is decided */
+        bool met;     /* there was a GPU, selected or not */
         uint64_t ticks;
 };
+
+static int open_source(struct pipeline *p, struct err *err)
+{
+        const struct pipeline_config *c = &p->config;
+        const struct late_config late = {c->ops, c->open_patience_ns, c->keep_trying};
+        p->ops = late.patience_ns > 0 ? &source_late : c->ops;
+        return late.patience_ns > 0 ? late_open(&late, &c->source, &p->source, err)
+                                    : c->ops->open(&c->source, &p->source, err);
+}
 
 int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
 {
@@ -33,7 +45,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
         p->config.source.wanted = translate_wants;
         p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
         compute_init(&p->compute, &config->compute);
-        int r = config->ops->open(&p->config.source, &p->source, err);
+        int r = open_source(p, err);
         if (r < 0) {
                 pipeline_close(p);
                 return r;
@@ -48,7 +60,7 @@ void pipeline_close(struct pipeline *p)
         if (!p)
                 return;
         if (p->source)
-                p->config.ops->close(p->source);
+                p->ops->close(p->source);
         process_join_close(p->join);
         registry_finish(&p->registry);
         compute_finish(&p->compute);
@@ -142,7 +154,7 @@ static int nothing_selected(const struct pipeline *p, struct err *err)
 /* Where the host cannot be read they stay unknown. */
 static void add_processes(struct pipeline *p)
 {
-        const struct source_ops *ops = p->config.ops;
+        const struct source_ops *ops = p->ops;
         p->frame.knows_processes = false;
         p->frame.processes = (struct process_list){0};
         if (!ops->processes || !atomic_load(&p->want_processes))
@@ -156,7 +168,9 @@ static void add_processes(struct pipeline *p)
 static int add_part(struct pipeline *p, const struct batch *part, size_t nth, size_t position)
 {
         struct binding *binding = &p->bindings[nth];
-        translate_bind(binding, part->schema);
+        /* A source that has not started has no schema either. */
+        if (part->n > 0)
+                translate_bind(binding, part->schema);
         for (size_t i = 0; i < part->n; i++) {
                 int r = add_row(p, &part->readings[i], position + i, part, binding);
                 if (r < 0)
@@ -197,12 +211,13 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         f->window_ns = batch->window_ns;
         f->stale = batch->stale;
         f->tick = p->ticks;
-        f->provenance =
-            p->config.ops->provenance ? p->config.ops->provenance(p->source) : p->config.ops->name;
+        f->provenance = p->ops->provenance ? p->ops->provenance(p->source) : p->ops->name;
         int r = add_parts(p, batch);
         if (r < 0)
                 return err_set(err, r, "out of memory");
-        if (p->ticks == 0 && f->n == 0 && p->registry.n > 0 && p->config.selection.origin)
+        bool first = !p->met && p->registry.n > 0;
+        p->met = p->registry.n > 0;
+        if (first && f->n == 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
         add_processes(p);
         p->ticks++;
@@ -212,7 +227,7 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
 int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err)
 {
         struct batch batch;
-        int r = p->config.ops->next(p->source, &batch, err);
+        int r = p->ops->next(p->source, &batch, err);
         if (r <= 0)
                 return r;
         r = fill_frame(p, &batch, err);
@@ -225,8 +240,8 @@ int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err)
 void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
 {
         *ret = (struct source_trouble){0};
-        if (p->config.ops->trouble)
-                p->config.ops->trouble(p->source, ret);
+        if (p->ops->trouble)
+                p->ops->trouble(p->source, ret);
 }
 
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)
@@ -261,6 +276,6 @@ const char *pipeline_source_name(const struct pipeline *p)
 
 void pipeline_interrupt(struct pipeline *p)
 {
-        if (p->config.ops->interrupt)
-                p->config.ops->interrupt(p->source);
+        if (p->ops->interrupt)
+                p->ops->interrupt(p->source);
 }

@@ -13,6 +13,12 @@ struct pipeline_config {
         struct source_config source;
         struct compute_options compute;
         struct selection selection;
+        /*
+         * Above 0: a source that has not opened by then is waited for by its frames, which are
+         * stale and have no GPUs meanwhile; one that finds nothing later on tries again if told to.
+         */
+        int64_t open_patience_ns;
+        bool keep_trying;
 };
 
 struct pipeline;

@@ -23,7 +23,9 @@ struct recorder {
         pthread_mutex_t lock;
         pthread_cond_t wake; /* stop, or the sampler's end */
         atomic_bool stopping;
-        bool sampled; /* the sampler has ended; under lock */
+        bool sampled;   /* the sampler has ended; under lock */
+        bool abandoned; /* the sampler frees, if it ever ends; under lock */
+        bool provenance_kept;
         int done;
         int64_t started_ns;
         int64_t last_ns; /* when the last tick came */
@@ -75,11 +77,14 @@ static void count_tick(struct recorder *r, bool stale)
 }
 
 /* Puts the tick into the session. */
-static void keep(struct recorder *r, const struct frame *f, bool first)
+static void keep(struct recorder *r, const struct frame *f)
 {
         struct err err = {0};
-        if (first && f->provenance && f->provenance[0])
+        /* It is known once the source has started. */
+        if (!r->provenance_kept && f->provenance && f->provenance[0]) {
                 session_set_text(r->config.session, "provenance", f->provenance);
+                r->provenance_kept = true;
+        }
         if (session_add(r->config.session, f, &err) < 0)
                 note_store(r, &err);
 }
@@ -87,7 +92,6 @@ static void keep(struct recorder *r, const struct frame *f, bool first)
 static void take(struct recorder *r, const struct frame *frame)
 {
         struct frame f = *frame;
-        bool first = r->result.counts.asked == 0;
         if (r->config.restamp) {
                 f.wall_ns = clock_wall_ns();
                 f.mono_ns = clock_mono_ns();
@@ -97,7 +101,7 @@ static void take(struct recorder *r, const struct frame *frame)
         if (r->host)
                 host_recorder_see(r->host, &f);
         if (r->config.session)
-                keep(r, &f, first);
+                keep(r, &f);
         if (r->config.on_frame)
                 r->config.on_frame(r->config.arg, &f);
 }
@@ -154,6 +158,16 @@ static void tell_done(struct recorder *r)
         (void)n;
 }
 
+static void free_recorder(struct recorder *r)
+{
+        if (r->host)
+                host_recorder_close(r->host);
+        closep(&r->done);
+        pthread_mutex_destroy(&r->lock);
+        pthread_cond_destroy(&r->wake);
+        free(r);
+}
+
 static void *sample(void *arg)
 {
         struct recorder *r = arg;
@@ -165,8 +179,16 @@ static void *sample(void *arg)
                 sample_nothing(r);
         pthread_mutex_lock(&r->lock);
         r->sampled = true;
+        bool abandoned = r->abandoned;
         pthread_cond_broadcast(&r->wake);
         pthread_mutex_unlock(&r->lock);
+        if (abandoned) {
+                struct recorder_config config = r->config;
+                free_recorder(r);
+                if (config.on_return)
+                        config.on_return(config.arg);
+                return NULL;
+        }
         if (r->host)
                 host_recorder_stop(r->host);
         tell_done(r);
@@ -333,22 +355,31 @@ static void add_host_result(struct recorder *r, struct recorder_result *ret)
                 ret->store = host.store;
 }
 
+/* Whether the sampler hangs; it frees all when it returns, unless the host's thread hangs too. */
+static bool abandon(struct recorder *r, bool host_hangs)
+{
+        pthread_mutex_lock(&r->lock);
+        bool hangs = !r->sampled;
+        r->abandoned = hangs && !host_hangs;
+        if (r->abandoned)
+                pthread_detach(r->sampler);
+        pthread_mutex_unlock(&r->lock);
+        return hangs;
+}
+
 void recorder_finish(struct recorder *r, struct recorder_result *ret)
 {
         pthread_join(r->writer, NULL);
         *ret = r->result;
-        ret->hung = !has_sampled(r);
         if (r->config.restamp || !r->config.pipeline || !pipeline_is_capture(r->config.pipeline))
                 ret->stop_wall_ns = clock_wall_ns();
         if (r->host)
                 add_host_result(r, ret);
-        if (ret->hung)
-                return; /* a thread still uses all of this */
+        /* A thread that hangs still uses all of this. */
+        if (abandon(r, ret->hung) || ret->hung) {
+                ret->hung = true;
+                return;
+        }
         pthread_join(r->sampler, NULL);
-        if (r->host)
-                host_recorder_close(r->host);
-        closep(&r->done);
-        pthread_mutex_destroy(&r->lock);
-        pthread_cond_destroy(&r->wake);
-        free(r);
+        free_recorder(r);
 }

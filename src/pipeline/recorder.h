@@ -31,6 +31,9 @@ struct recorder_config {
         /* The GPU source has ended; code 0 when nothing failed. On the sampling thread. May be
          * NULL. */
         void (*on_source_end)(void *arg, const struct err *source);
+        /* A source that hung (see recorder_result) has returned after all, and nothing is used any
+         * more. On the sampling thread. May be NULL. */
+        void (*on_return)(void *arg);
         void *arg;
 };
 

@@ -21,8 +21,7 @@ static void free_hub(struct joined_hub *hub)
                 free(w->scratch);
                 free(w->processes);
         }
-        for (size_t i = 0; i < ARRAY_LEN(hub->texts); i++)
-                free(hub->texts[i]);
+        source_free_texts(&hub->texts);
         pthread_mutex_destroy(&hub->lock);
         pthread_cond_destroy(&hub->news);
         free(hub);
@@ -38,23 +37,6 @@ static void leave(struct joined_hub *hub)
                 free_hub(hub);
 }
 
-/* A thread that is left behind may outlive the owner of the configuration. */
-static bool keep_texts(struct joined_hub *hub)
-{
-        struct source_config *c = &hub->config;
-        const char **texts[] = {&c->location, &c->token_file, &c->dcgmi,   &c->dcgm_host,
-                                &c->root,     &c->nvml_lib,   &c->rocm_lib};
-        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-                if (!*texts[i])
-                        continue;
-                hub->texts[i] = strdup(*texts[i]);
-                *texts[i] = hub->texts[i];
-                if (!hub->texts[i])
-                        return false;
-        }
-        return true;
-}
-
 struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
                                   const struct source_config *config)
 {
@@ -65,7 +47,7 @@ struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
         hub->users = 1;
         pthread_mutex_init(&hub->lock, NULL);
         life_init_wake(&hub->news);
-        if (!keep_texts(hub)) {
+        if (!source_keep_texts(&hub->config, &hub->texts)) {
                 leave(hub);
                 return NULL;
         }

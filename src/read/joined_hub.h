@@ -46,7 +46,7 @@ struct joined_hub {
         bool stop, interrupted;
         atomic_bool want_processes;
         struct source_config config; /* its texts are copies */
-        char *texts[7];
+        struct source_texts texts;
         size_t n;
         struct joined_worker workers[BATCH_PARTS_MAX];
 };

@@ -269,17 +269,19 @@ static const char *nvml_provenance(const struct source *s)
 
 static void nvml_trouble(const struct source *s, struct source_trouble *ret)
 {
+        int64_t now = clock_mono_ns(), oldest = 0;
         *ret = (struct source_trouble){0};
         pthread_mutex_lock(&s->hub->lock);
+        /* The one that is silent longest: another may only be a moment late. */
         for (size_t i = 0; i < s->hub->n; i++) {
                 const struct nvml_slot *slot = s->hub->slot[i];
-                if (!slot->late || slot->hidden)
+                int64_t age = now - (slot->at_ns ? slot->at_ns : s->hub->start_ns);
+                if (!slot->late || slot->hidden || age <= oldest)
                         continue;
-                int64_t since = slot->at_ns ? slot->at_ns : s->hub->start_ns;
+                oldest = age;
                 snprintf(ret->notice, sizeof(ret->notice),
                          "GPU %zu: stale %.1f s: the driver does not answer", i,
-                         clock_to_seconds(clock_mono_ns() - since));
-                break;
+                         clock_to_seconds(age));
         }
         pthread_mutex_unlock(&s->hub->lock);
 }

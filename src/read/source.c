@@ -1,5 +1,6 @@
 #include "read/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SOURCE(name) extern const struct source_ops source_##name;
@@ -25,4 +26,27 @@ const struct source_ops *source_find(const char *name)
                         return table[i];
         }
         return NULL;
+}
+
+bool source_keep_texts(struct source_config *config, struct source_texts *ret)
+{
+        const char **texts[] = {&config->location,  &config->token_file, &config->dcgmi,
+                                &config->dcgm_host, &config->root,       &config->nvml_lib,
+                                &config->rocm_lib};
+        _Static_assert(ARRAY_LEN(texts) == ARRAY_LEN(ret->text), "a place for each");
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+                if (!*texts[i])
+                        continue;
+                ret->text[i] = strdup(*texts[i]);
+                *texts[i] = ret->text[i];
+                if (!ret->text[i])
+                        return false;
+        }
+        return true;
+}
+
+void source_free_texts(struct source_texts *texts)
+{
+        for (size_t i = 0; i < ARRAY_LEN(texts->text); i++)
+                free(texts->text[i]);
 }

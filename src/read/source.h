@@ -39,6 +39,14 @@ struct source_trouble {
 
 #define PROCESSES_UNKNOWN SIZE_MAX
 
+/* Texts of a configuration, for a thread that may outlive whom they are borrowed from. */
+struct source_texts {
+        char *text[7];
+};
+/* Copies them, and lets the configuration borrow the copies. False when memory is short. */
+bool source_keep_texts(struct source_config *config, struct source_texts *ret);
+void source_free_texts(struct source_texts *texts);
+
 struct source_ops {
         const char *name;
         const char *help;

@@ -41,11 +41,10 @@ static int claim(const char *path, struct err *err)
         int r = -errno;
         if (r == -EEXIST) {
                 err_set(err, r, "'%s' is there already", path);
-                return err_hint(err,
-                                "give another name (-o FILE for run and record), or move it away");
+                return err_hint(err, "give another name, or move it away");
         }
         err_set(err, r, "cannot create '%s': %s", path, strerror(-r));
-        return err_hint(err, "see that its folder exists and is yours to write, or use -o FILE");
+        return err_hint(err, "give a name in a folder that exists and is yours to write");
 }
 
 static int make_spool(struct session *s, struct err *err)

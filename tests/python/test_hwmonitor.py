@@ -1,5 +1,10 @@
 """The hardware-monitor module: three files while it runs, and their summary."""
+import copy
 import csv
+import json
+import os
+import pathlib
+import pickle
 import sys
 import time
 import types
@@ -40,10 +45,37 @@ def test_without_a_gpu(tmp_path, scratch):
     monitor.start(str(tmp_path / "other"), interval_sec=0.1)  # does nothing: it runs
     time.sleep(0.6)
     files = monitor.stop()
-    assert files.gpu_csv is None and files.dmon_csv is None and files.cpu_csv == tmp_path / "hw/cpu_metrics.csv"
+    assert files.gpu_csv is None and files.dmon_csv is None and files.cpu_csv == str(tmp_path / "hw/cpu_metrics.csv")
     assert set(assay.build_resource_summary(*files).to_dict()) == {"cpu_usr_mean_pct", "cpu_idle_mean_pct"}
     assert monitor.stop() == files, "stopping again tells the same"
     assert not list(scratch.iterdir()) and not (tmp_path / "other").exists()
+
+
+def test_files_of_a_run_before(tmp_path):
+    """A sweep that uses its folder again, this time without a GPU."""
+    for name in ("hw_metrics.csv", "hw_dmon.csv", "cpu_metrics.csv"):
+        (tmp_path / name).write_text("old\n")
+    monitor = assay.HWMonitor()
+    monitor.start(tmp_path, 0.1)
+    time.sleep(0.4)
+    files = monitor.stop()
+    assert files.gpu_csv is None and files.dmon_csv is None and "old" not in files.cpu_csv.read_text()
+
+
+def test_names_are_texts_and_paths(tmp_path):
+    """Sweeps put the names into JSON and log lines, or use them as paths."""
+    (tmp_path / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n")
+    monitor = assay.HWMonitor()
+    monitor._folder = tmp_path
+    name = monitor.stop().cpu_csv
+    expected = str(tmp_path / "cpu_metrics.csv")
+    assert json.loads(json.dumps({"cpu": name})) == {"cpu": expected}
+    assert f"{name}" == str(name) == os.fspath(name) == expected and os.path.exists(name)
+    assert name.exists() and name.parent == tmp_path and name.suffix == ".csv" and pathlib.Path(name) == pathlib.Path(expected)
+    assert name.parent / "x" == tmp_path / "x"
+    assert pickle.loads(pickle.dumps(name)) == copy.deepcopy(name) == name
+    with pytest.raises(AttributeError):
+        name.nothing_of_the_kind
 
 
 def test_never_started():

@@ -3,6 +3,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -75,18 +76,40 @@ def test_where_it_is_found(python, tmp_path, place):
     assert done.stdout.strip() == str(target / "libassay.so.0"), done.stderr
 
 
+def pip(*args):
+    """pip with nothing to fetch from, and with its own empty environment to build in."""
+    subprocess.run([sys.executable, "-m", "pip", "--isolated", *args], check=True, capture_output=True,
+                   env={"PATH": "/usr/bin:/bin", "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_INDEX": "1"})
+
+
 @pytest.mark.slow
-def test_pip(tmp_path):
-    """pip installs the package without the net; what is installed is what is here."""
-    target = tmp_path / "site"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target", target,
-                    shutil.copytree(PACKAGE, tmp_path / "source")], check=True)
-    done = subprocess.run([sys.executable, "-c", "import assay; print(assay.__file__, assay.lib_version())"], cwd=tmp_path,
+@pytest.mark.parametrize("flags", [[], ["--editable"]], ids=["copied", "editable"])
+def test_pip(tmp_path, flags):
+    """pip installs the package without the net and without setuptools; what is installed is what is here."""
+    target, source = tmp_path / "site", shutil.copytree(PACKAGE, tmp_path / "source")
+    pip("install", "--no-index", "--target", target, *flags, source)
+    place = source if flags else target
+    done = subprocess.run([sys.executable, "-c", f"import site; site.addsitedir({str(target)!r}); import assay, importlib.metadata as m\n"
+                           "print(assay.__file__, assay.lib_version(), m.version('assay'))"], cwd=tmp_path,
                           env={"PYTHONPATH": str(target), "ASSAY_LIB": str(BUILD / "libassay.so.0"), "PATH": "/usr/bin:/bin"},
                           capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(target / "assay/__init__.py"), assay.__version__]
-    assert (target / "assay/py.typed").exists()
-    assert list(target.glob(f"assay-{assay.__version__}.dist-info"))
+    version = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text()).group(1)
+    assert done.stdout.split() == [str(place / "assay/__init__.py"), version, version]
+    assert {p.name for p in (place / "assay").iterdir()} - {"__pycache__"} == \
+        {p.name for p in (PACKAGE / "assay").iterdir()} - {"__pycache__"}
+    assert {p.name for p in source.iterdir()} <= {p.name for p in PACKAGE.iterdir()} | {"__pycache__"}, "nothing is left in the source"
+
+
+@pytest.mark.slow
+def test_source_archive(tmp_path):
+    """A wheel made from the archive is the one made from here."""
+    done = subprocess.run([sys.executable, "-c", "import backend, sys; print(backend.build_sdist(sys.argv[1]))", tmp_path], cwd=PACKAGE,
+                          env={"PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"assay-{assay.__version__}.tar.gz"
+    for name, source in (("one", tmp_path / done.stdout.strip()), ("two", PACKAGE)):
+        pip("wheel", "--no-index", "--wheel-dir", tmp_path / name, source)
+    names = [{(i.filename, i.CRC) for i in zipfile.ZipFile(next((tmp_path / n).glob("*.whl"))).infolist()} for n in ("one", "two")]
+    assert names[0] == names[1] and len(names[0]) > 12
 
 
 @pytest.mark.slow

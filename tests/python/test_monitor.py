@@ -1,4 +1,5 @@
 """Monitor and recorded sessions: the same questions, live and afterwards."""
+import errno
 import json
 import math
 import time
@@ -215,7 +216,8 @@ def test_a_log_finds_the_monitor(tmp_path):
 
 @pytest.mark.parametrize("options, says", [
     ({"interval": "fast"}, "interval"),
-    ({"interval": -1}, "-1"),
+    ({"interval": -1}, "--interval -1"),
+    ({"interval": 0, "levels": "none"}, "--interval 0"),
     ({"intervall": 1}, "did you mean"),
     ({"levels": "proces"}, "proces"),
     ({"levels": ["process", "moon"]}, "moon"),
@@ -231,6 +233,32 @@ def test_errors(options, says, scratch):
     assert not list(scratch.iterdir()), "what could not start leaves nothing"
 
 
+def test_what_cannot_work_says_so_always():
+    monitor = assay.Monitor(levels="none", backend="nvml", nvml_lib="/nowhere/libnvidia-ml.so.1")
+    with pytest.raises(assay.AssayError) as first:
+        monitor.start()
+    for ask in (monitor.latest, monitor.data, monitor.report, lambda: monitor.counts, monitor.wait, lambda: monitor.num_gpus):
+        with pytest.raises(assay.AssayError) as raised:
+            ask()
+        assert raised.value.args == first.value.args and raised.value.code == assay.E_NO_SOURCE
+    assert not monitor.running
+    monitor.stop()
+
+
+@pytest.mark.slow
+def test_a_driver_that_does_not_answer(tmp_path, python):
+    """Starting and ending take seconds at most; the host is watched."""
+    from .conftest import BUILD
+    (tmp_path / "hang.scn").write_text("nvmlInit_v2 = hang\n[gpu]\nnvmlDeviceGetUUID = 0 GPU-1\n")
+    done = python("import assay, sys, time\nbegan = time.monotonic()\nm = assay.Monitor(interval=0.2, levels='system', nvml_lib=sys.argv[1]).start()\n"
+                  "print(time.monotonic() - began < 4, m.num_gpus, m.describe()['notice'])\n"
+                  "print(m.latest()['host']['levels'][0]['level'])\nbegan = time.monotonic()\nm.stop()\nprint(time.monotonic() - began < 3)",
+                  BUILD / "tests/libnvidia-ml-fake.so", FAKE_NVML=str(tmp_path / "hang.scn"))
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("True 0 no answer from the GPU source for ") and lines[1:] == ["system", "True"], done.stdout + done.stderr
+    assert done.returncode == 0
+
+
 def test_not_started():
     monitor = assay.Monitor()
     for ask in (monitor.latest, monitor.data, monitor.report, lambda: monitor.counts, lambda: monitor.num_cpus):
@@ -239,14 +267,14 @@ def test_not_started():
         assert raised.value.code == assay.E_STOPPED and "start()" in raised.value.hint
 
 
-@pytest.mark.parametrize("path, says", [
-    ("/nowhere/run.assay", "/nowhere/run.assay"),
-    (__file__, "test_monitor.py"),
+@pytest.mark.parametrize("path, says, code", [
+    ("/nowhere/run.assay", "/nowhere/run.assay", -errno.ENOENT),
+    (__file__, "test_monitor.py", assay.E_DATA),
 ])
-def test_no_session(path, says):
+def test_no_session(path, says, code):
     with pytest.raises(assay.AssayError) as raised:
         assay.open_session(path)
-    assert says in str(raised.value)
+    assert says in str(raised.value) and raised.value.code == code
 
 
 def test_other_files(tmp_path):

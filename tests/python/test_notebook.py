@@ -4,6 +4,7 @@ import io
 import json
 import re
 import struct
+import threading
 import time
 import xml.etree.ElementTree as xml
 import zipfile
@@ -88,6 +89,7 @@ def test_report(book):
     text = book.text(4)
     lines = text.splitlines()
     assert re.fullmatch(r"Duration: 1\.\d\ds \(1 cell: 1\), level process", lines[3]), text
+    assert lines[5] == "Signature(s):" and lines[6] in ("NORMAL", "CPU-BOUND"), text
     assert "Metric                    AVG      MIN      MAX      TOTAL" in lines
     found = figures(text)
     cpu = next(v for k, v in found.items() if k.startswith("CPU Util"))
@@ -220,6 +222,31 @@ def test_live_does_not_outlive_the_kernel(tmp_path, scratch):
     Notebook(tmp_path, ["%load_ext assay", "%assay start 0.1", "%assay plot --live 0.2 10", "import time; time.sleep(1)"])
     assert time.monotonic() - start < 30
     assert not [p.name for p in scratch.iterdir() if p.name.startswith("assay")]
+
+
+def test_a_kernel_that_is_interrupted_and_restarted(tmp_path, scratch):
+    """An interrupt ends the cell, not the monitor; a restart leaves nothing behind, and measuring begins anew."""
+    manager, client = pytest.importorskip("jupyter_client.manager").start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+
+    def run(code):
+        told = []
+        client.execute_interactive(code, timeout=60, output_hook=lambda m: told.append(m["content"]))
+        return "".join(c.get("text", c.get("ename", "")) for c in told)
+
+    try:
+        assert "measuring every 0.1 s" in run("%load_ext assay\n%assay start 0.1")
+        threading.Timer(1, manager.interrupt_kernel).start()
+        assert "KeyboardInterrupt" in run("while True: sum(range(999))")
+        assert "level process" in run("%assay report --cell 0 --text")
+        assert [p for p in scratch.iterdir() if p.name.startswith("assay")]
+        manager.restart_kernel()
+        client.wait_for_ready(timeout=60)
+        assert not [p for p in scratch.iterdir() if p.name.startswith("assay")]
+        assert "measuring every 0.1 s" in run("%load_ext assay\n%assay start 0.1")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel()
+    assert not [p for p in scratch.iterdir() if p.name.startswith("assay")]
 
 
 @pytest.mark.parametrize("line, says", [

@@ -86,8 +86,10 @@ def test_levels_are_an_option(assay, tmp_path):
 
 def test_many_descendants(assay, tmp_path):
     """300 processes, all of them the command's, whoever their parent is now."""
-    code = ("import subprocess, time\nc = [subprocess.Popen(['sh', '-c', 'sleep 3 & exit 0']) for _ in range(150)]\n"
-            "c += [subprocess.Popen(['sleep', '3']) for _ in range(150)]\n[p.wait() for p in c]")
+    # They all wait for the end of a pipe, so that they are there together however slow the machine is.
+    code = ("import os, subprocess, time\nr, w = os.pipe()\n"
+            "c = [subprocess.Popen(['sh', '-c', 'exec 3<&0; cat <&3 & exit 0'] if i % 2 else ['cat'], stdin=r) for i in range(300)]\n"
+            "os.close(r)\ntime.sleep(2)\nos.close(w)\n[p.wait() for p in c]")
     assert assay("run", "-q", "--interval", "0.25", "-o", tmp_path / "x.assay", "--", sys.executable, "-c", code).returncode == 0
     assert ask(tmp_path / "x.assay", "select max(processes) from levels where level = 'process'")[0][0] >= 301
 

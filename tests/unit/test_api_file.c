@@ -3,6 +3,7 @@
 
 #include <assay/assay.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -209,8 +210,8 @@ static void tables_that_are_not_there(void **state UNUSED)
         } cases[] = {
             {session, "galaxy", ASSAY_E_USAGE, "process"},
             {session, "slurm", ASSAY_E_USAGE, "process system"},
-            {"/nonexistent", "gpus", ASSAY_E_NO_SOURCE, ""},
-            {"/etc/passwd", "gpus", ASSAY_E_NO_SOURCE, "wrote"},
+            {"/nonexistent", "gpus", -ENOENT, ""},
+            {"/etc/passwd", "gpus", ASSAY_E_DATA, "wrote"},
             {NULL, "gpus", ASSAY_E_USAGE, "name"},
         };
         for (size_t i = 0; i < N(cases); i++) {
@@ -245,8 +246,7 @@ static void reports(void **state UNUSED)
                 assay_free(text);
         }
         assert_int_equal(assay_file_report(session, "poem", NULL, &text, &e), ASSAY_E_USAGE);
-        assert_int_equal(assay_file_report("/nonexistent", "text", NULL, &text, &e),
-                         ASSAY_E_NO_SOURCE);
+        assert_int_equal(assay_file_report("/nonexistent", "text", NULL, &text, &e), -ENOENT);
         assert_int_equal(assay_file_describe(session, &text, &e), 0);
         assert_non_null(strstr(text, "\"levels\":[\"process\",\"system\"]"));
         assert_non_null(strstr(text, "\"gpu_name\":\"NVIDIA H200\""));

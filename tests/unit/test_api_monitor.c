@@ -330,21 +330,33 @@ static void exec_inherits_nothing(void **state UNUSED)
 
 /* ---- a driver that hangs ---- */
 
-static void a_driver_that_hangs(void **state UNUSED)
+/* A driver with one GPU and lines of its own. A library of its own too: one loads its lines once.
+ */
+static const char *driver(const char *name, const char *lines, const char *gpu)
 {
-        static const char *const text = "nvmlSystemGetDriverVersion = 0 580.1\n[gpu]\n"
-                                        "nvmlDeviceGetUUID = 0 GPU-1\n"
-                                        "nvmlDeviceGetPowerUsage = 0 100000\n@0.6 * = hang\n";
-        char path[64];
-        snprintf(path, sizeof(path), "%s/hang.scn", folder);
+        static char lib[64];
+        char path[64], command[1024];
+        snprintf(path, sizeof(path), "%s/%s.scn", folder, name);
+        snprintf(lib, sizeof(lib), "%s/%s.so", folder, name);
+        snprintf(command, sizeof(command), "cp '%s' %s", getenv("FAKE_NVML_LIB"), lib);
+        assert_int_equal(system(command), 0);
         FILE *f = fopen(path, "w");
-        fputs(text, f);
+        fprintf(f,
+                "nvmlSystemGetDriverVersion = 0 580.1\n%s[gpu]\nnvmlDeviceGetUUID = 0 GPU-1\n"
+                "nvmlDeviceGetPowerUsage = 0 100000\n%s",
+                lines, gpu);
         fclose(f);
         setenv("FAKE_NVML", path, 1);
+        return lib;
+}
+
+static void a_driver_that_hangs(void **state UNUSED)
+{
+        const char *lib = driver("hang", "", "@0.6 * = hang\n");
         char session[64];
         snprintf(session, sizeof(session), "%s/hang.assay", folder);
-        assay_monitor *m = start("backend", "nvml", "nvml-lib", getenv("FAKE_NVML_LIB"), "interval",
-                                 "0.1", "levels", "process", "output", session, NULL);
+        assay_monitor *m = start("backend", "nvml", "nvml-lib", lib, "interval", "0.1", "levels",
+                                 "process", "output", session, NULL);
         struct assay_error e = {0};
         uint64_t cursor = 0;
         assay_frame *frame = NULL;
@@ -373,6 +385,90 @@ static void a_driver_that_hangs(void **state UNUSED)
         unsetenv("FAKE_NVML");
 }
 
+static bool describes(assay_monitor *m, const char *what)
+{
+        struct assay_error e = {0};
+        char *json = NULL;
+        assert_int_equal(assay_monitor_describe(m, &json, &e), 0);
+        bool found = strstr(json, what) != NULL;
+        assay_free(json);
+        return found;
+}
+
+/* Starting waits little, the host is watched meanwhile, and the GPU comes when the driver answers.
+ */
+static void a_driver_that_starts_slowly(void **state UNUSED)
+{
+        const char *lib = driver("slow", "nvmlInit_v2 = 0 delay 4000\n", "");
+        double began = now();
+        assay_monitor *m =
+            start("backend", "nvml", "nvml-lib", lib, "interval", "0.1", "levels", "system", NULL);
+        struct assay_error e = {0};
+        assay_frame *f = NULL;
+        assert_true(now() - began < 3.5);
+        wait_for(m, 0);
+        assert_true(describes(m, "\"num_gpus\":0") &&
+                    describes(m, "no answer from the GPU source for "));
+        assert_int_equal(assay_monitor_latest(m, &f, &e), 1);
+        assert_null(assay_frame_level_missing(f, ASSAY_LEVEL_SYSTEM));
+        size_t gpus = assay_frame_gpus(f);
+        assert_int_equal(gpus, 0);
+        assay_frame_unref(f);
+        for (double end = now() + 20; now() < end && gpus == 0; usleep(20000)) {
+                assert_int_equal(assay_monitor_latest(m, &f, &e), 1);
+                gpus = assay_frame_gpus(f);
+                assay_frame_unref(f);
+        }
+        assert_int_equal(gpus, 1);
+        assert_true(describes(m, "\"notice\":null"));
+        assert_int_equal(assay_monitor_stop(m, &e), 0);
+        assay_monitor_free(m);
+        unsetenv("FAKE_NVML");
+}
+
+static void a_driver_that_never_starts(void **state UNUSED)
+{
+        const char *lib = driver("never", "nvmlInit_v2 = hang\n", "");
+        double began = now();
+        LEFT_BEHIND_ON_PURPOSE;
+        assay_monitor *m =
+            start("backend", "nvml", "nvml-lib", lib, "interval", "0.1", "levels", "none", NULL);
+        NO_MORE_OF_IT;
+        struct assay_error e = {0};
+        assay_frame *f = NULL;
+        assert_true(now() - began < 3.5);
+        assert_int_equal(assay_monitor_latest(m, &f, &e), 0);
+        /* With nothing else to watch the monitor ends when the source gives up, and says so. */
+        for (double end = now() + 20; now() < end && assay_monitor_running(m);)
+                usleep(20000);
+        assert_int_equal(assay_monitor_latest(m, &f, &e), ASSAY_E_NO_SOURCE);
+        assert_non_null(strstr(e.message, "does not answer"));
+        began = now();
+        assay_monitor_stop(m, &e);
+        assay_monitor_free(m);
+        assert_true(now() - began < 1);
+        unsetenv("FAKE_NVML");
+}
+
+static void a_pipe_without_a_writer(void **state UNUSED)
+{
+        char path[64];
+        snprintf(path, sizeof(path), "%s/silent", folder);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        double began = now();
+        assay_monitor *m = start("source", path, NULL);
+        struct assay_error e = {0};
+        assert_true(now() - began < 3.5);
+        assert_int_equal(assay_monitor_running(m), 1);
+        assert_true(describes(m, "no answer from the GPU source for "));
+        assert_int_equal(assay_monitor_stop(m, &e), 0);
+        assay_monitor_free(m);
+        assert_true(now() - began < 5);
+        /* Whoever waits for it comes back, and cleans up. */
+        close(open(path, O_WRONLY));
+        usleep(200000);
+}
+
 /* A pipe whose writer falls silent: stop waits two seconds for the source, and leaves it. */
 static void a_source_that_never_comes_back(void **state UNUSED)
 {
@@ -384,9 +480,7 @@ static void a_source_that_never_comes_back(void **state UNUSED)
         for (int i = 0; i < 20 && fgets(line, sizeof(line), from); i++)
                 assert_true(write(writer, line, strlen(line)) > 0);
         fclose(from);
-        LEFT_BEHIND_ON_PURPOSE;
         assay_monitor *m = start("source", path, "speed", "0", "levels", "system", NULL);
-        NO_MORE_OF_IT;
         struct assay_error e = {0};
         wait_for(m, 5);
         double began = now();
@@ -397,7 +491,7 @@ static void a_source_that_never_comes_back(void **state UNUSED)
         assay_frame_unref(f);
         assay_monitor_free(m);
         assert_true(now() - began < 8);
-        /* It may come back later, and finds everything it uses. */
+        /* It comes back later, finds everything it uses, and frees it. */
         assert_int_equal(write(writer, "\n", 1), 1);
         close(writer);
         usleep(200000);
@@ -425,6 +519,9 @@ int main(void)
             cmocka_unit_test(children),
             cmocka_unit_test(exec_inherits_nothing),
             cmocka_unit_test(a_driver_that_hangs),
+            cmocka_unit_test(a_driver_that_starts_slowly),
+            cmocka_unit_test(a_driver_that_never_starts),
+            cmocka_unit_test(a_pipe_without_a_writer),
             cmocka_unit_test(a_source_that_never_comes_back),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
