@@ -26,6 +26,8 @@ void quote_markup(struct strbuf *out, const char *s)
                         strbuf_puts(out, "&amp;");
                 else if (*s == '"')
                         strbuf_puts(out, "&quot;");
+                else if ((unsigned char)*s < ' ' && !strchr("\t\n\r", *s))
+                        strbuf_putc(out, ' '); /* XML does not allow it */
                 else
                         strbuf_putc(out, *s);
         }

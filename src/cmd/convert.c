@@ -3,11 +3,6 @@
 #include "cmd/command.h"
 #include "cmd/progress.h"
 
-static void tell_progress(void *arg)
-{
-        progress_tick(arg);
-}
-
 static int convert(const struct config *config, struct err *err)
 {
         struct progress progress = {0};
@@ -16,7 +11,7 @@ static int convert(const struct config *config, struct err *err)
                                         .in = config->args[1],
                                         .out = config->args[2],
                                         .standard = STDOUT_FILENO,
-                                        .on_tick = tell_progress,
+                                        .on_tick = progress_tick,
                                         .arg = &progress,
                                         .notices = &notices};
         int r = convert_file(&job, err);

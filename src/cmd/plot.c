@@ -1,5 +1,6 @@
 /* assay plot: a recorded run as a chart for a paper or a ticket. */
 #include "cmd/command.h"
+#include "cmd/progress.h"
 #include "lib/draw.h"
 
 #include <errno.h>
@@ -39,12 +40,15 @@ static int write_out(const char *path, struct strbuf *out, struct err *err)
 
 static int plot(const struct config *config, struct err *err)
 {
+        struct progress progress = {0};
+        const struct draw_watch watch = {progress_tick, &progress};
         struct strbuf out = {0}, notices = {0};
         const char *path = NULL;
         enum plot_format format = PLOT_SVG;
         int r = choose_format(config, &path, &format, err);
         if (r == 0)
-                r = draw_file(config, config->args[1], format, &out, &notices, err);
+                r = draw_file(config, config->args[1], format, &watch, &out, &notices, err);
+        progress_end(&progress);
         tell_notices(&notices);
         if (r == 0)
                 r = write_out(path, &out, err);

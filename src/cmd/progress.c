@@ -8,8 +8,9 @@
 
 #define TELL_EVERY_NS (NS_PER_S / 2)
 
-void progress_tick(struct progress *p)
+void progress_tick(void *progress)
 {
+        struct progress *p = progress;
         int64_t now = clock_mono_ns();
         p->ticks++;
         if (p->told_ns == 0)

@@ -9,7 +9,7 @@ struct progress {
         int64_t told_ns; /* below zero once something was shown, so that it is wiped at the end */
 };
 
-/* One tick more. Tells twice a second. */
-void progress_tick(struct progress *p);
+/* One tick more, of a struct progress. Tells twice a second. */
+void progress_tick(void *progress);
 /* Wipes what was told. */
 void progress_end(struct progress *p);

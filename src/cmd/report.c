@@ -22,18 +22,13 @@ static int write_out(const struct config *config, struct strbuf *out, struct err
         return 0;
 }
 
-static void tell_progress(void *arg)
-{
-        progress_tick(arg);
-}
-
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
         const char *format =
             config_is_set(config, OPT_FORMAT) ? config_text(config, OPT_FORMAT) : "text";
         struct progress progress = {0};
         struct strbuf out = {0};
-        r->on_tick = tell_progress;
+        r->on_tick = progress_tick;
         r->arg = &progress;
         int code = run_summary_read(r, config, config->args[1], format, err);
         progress_end(&progress);

@@ -166,6 +166,11 @@ static void note_end(struct running *r)
         session_set_number(s, "switches_involuntary", (double)u->ru_nivcsw);
 }
 
+static void say_left(const struct child *c UNUSED)
+{
+        notice("the command has ended, what it started has not: recording on; Ctrl-C ends that");
+}
+
 static void say_summary(const struct config *config, struct running *r)
 {
         const struct tag_thresholds thresholds = tag_thresholds(config);
@@ -232,6 +237,8 @@ static int run(const struct config *config)
                 return code == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
         }
         start_recorder(config, &r);
+        if (r.recorder && !r.quiet)
+                r.child.on_left = say_left;
         child_wait(&r.child);
         end_recording(config, &r);
         end_log(config, &r.child);

@@ -102,13 +102,28 @@ static bool pass_on(const struct child *c, const struct signalfd_siginfo *info)
         return true;
 }
 
-void child_wait(struct child *c)
+/* Most descendants end with the command, and that is not worth a word. */
+#define LEFT_AFTER_MS 1000
+
+/* Waits for a signal, or until it is time to tell of descendants. False when that is impossible. */
+static bool wait_signal(struct child *c)
 {
         struct pollfd fd = {.fd = c->signals, .events = POLLIN};
+        bool tell = c->over && c->on_left;
+        int n = poll(&fd, 1, tell ? LEFT_AFTER_MS : -1);
+        if (n == 0 && tell) {
+                c->on_left(c);
+                c->on_left = NULL;
+        }
+        return n >= 0 || errno == EINTR;
+}
+
+void child_wait(struct child *c)
+{
         bool going = reap(c);
         while (going) {
                 struct signalfd_siginfo info;
-                if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+                if (!wait_signal(c))
                         return;
                 while (going && read(c->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
                         going = pass_on(c, &info);

@@ -18,6 +18,7 @@ struct child {
         int64_t ended_ns; /* on the monotonic clock */
         int signals;      /* a signalfd */
         sigset_t old_mask;
+        void (*on_left)(const struct child *c); /* descendants outlive the command; may be NULL */
 };
 
 /*

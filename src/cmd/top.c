@@ -138,9 +138,9 @@ static bool is_still_there(const struct top *t, const struct ui_request *request
 
 static void send_signal(struct top *t, const struct ui_request *request)
 {
-        if (config_flag(t->config, OPT_READ_ONLY))
-                ui_say(&t->ui, "--read-only forbids signals");
-        else if (!is_still_there(t, request))
+        if (config_flag(t->config, OPT_READ_ONLY) || t->status.replay)
+                return; /* it was not asked */
+        if (!is_still_there(t, request))
                 ui_say(&t->ui, "process %d has ended", request->pid);
         else if (request->pid <= 1 || kill(request->pid, SIGTERM) < 0)
                 ui_say(&t->ui, "cannot signal %d: %s", request->pid, strerror(errno));

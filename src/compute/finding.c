@@ -85,8 +85,8 @@ static struct shares shares_of(const struct gpu_summary *g)
         double all = 0;
         for (size_t i = 0; i < WORKLOAD_COUNT; i++)
                 all += g->class_s[i];
-        for (enum workload w = 0; all > 0 && w < WORKLOAD_COUNT; w++) {
-                double share = g->class_s[w] / all;
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                double share = all > 0 ? g->class_s[w] / all : w == g->newest;
                 switch (workload_bottleneck(w)) {
                 case BOTTLENECK_IDLE:
                         s.idle += share;

@@ -191,12 +191,14 @@ static void add_idleness(struct gpu_summary *g, bool idle, double seconds)
 static void add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
 {
         for (size_t i = 0; i < METRIC_COUNT; i++) {
-                if (value_there(row->sample.m[i]))
+                /* An old value was counted when it was new. */
+                if (row->sample.m[i].state == STATE_OK)
                         spread_add(&g->m[i], row->sample.m[i].v);
         }
         g->samples++;
         g->seconds += share->seconds;
         g->class_s[row->verdict.workload] += share->seconds;
+        g->newest = row->verdict.workload;
         g->health_s[row->health.state] += share->seconds;
         add_idleness(g, row->verdict.workload == WORKLOAD_IDLE, share->seconds);
         g->findings |= row->health.findings;

@@ -82,7 +82,7 @@ static bool parse_seconds(const char *s, double *ret)
         for (size_t i = 0; k > 0 && i < ARRAY_LEN(units); i++) {
                 if (strcmp(s + k, units[i].unit) == 0) {
                         *ret = v * units[i].scale;
-                        return true;
+                        return *ret >= 0;
                 }
         }
         return false;

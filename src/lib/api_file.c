@@ -136,7 +136,7 @@ int assay_file_plot(const char *path, const char *out, const assay_options *opti
                 return no_path(error);
         int r = draw_format(out, &format, &err);
         if (r == 0)
-                r = draw_file(api_config(options), path, format, &text, &notices, &err);
+                r = draw_file(api_config(options), path, format, NULL, &text, &notices, &err);
         if (r == 0)
                 r = write_file(out, &text, &err);
         strbuf_finish(&text);

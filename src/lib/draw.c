@@ -19,6 +19,7 @@ struct plotting {
         struct plot_event *events;
         size_t n_events;
         struct strbuf *notices;
+        struct draw_watch watch;
 };
 
 /* ---- what is asked for ---- */
@@ -135,12 +136,24 @@ static int prepare(const struct config *config, const char *path, struct plottin
 
 /* ---- what was recorded ---- */
 
+static void tick(const struct plotting *w)
+{
+        if (w->watch.fn)
+                w->watch.fn(w->watch.arg);
+}
+
+static int add_frame(struct plotting *w, const struct frame *f)
+{
+        tick(w);
+        return plot_add_frame(&w->plot, f);
+}
+
 static int add_session(struct plotting *w, struct err *err)
 {
         const struct frame *f;
         int got = 0, r = 0;
         while (r == 0 && (got = session_next(w->in.session, &f, err)) > 0)
-                r = plot_add_frame(&w->plot, f);
+                r = add_frame(w, f);
         return r < 0 ? err_set(err, r, "out of memory") : got;
 }
 
@@ -148,8 +161,10 @@ static int add_host(struct plotting *w, struct err *err)
 {
         const struct host *h;
         int got = 0, r = 0;
-        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0)
+        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0) {
+                tick(w);
                 r = plot_add_host(&w->plot, h);
+        }
         return r < 0 ? err_set(err, r, "out of memory") : got;
 }
 
@@ -167,7 +182,7 @@ static int add_pipeline(const struct config *config, struct plotting *w, struct 
                 if (!w->in.facts.source[0])
                         snprintf(w->in.facts.source, sizeof(w->in.facts.source), "%s",
                                  f->provenance);
-                r = plot_add_frame(&w->plot, f);
+                r = add_frame(w, f);
         }
         if (r == 0 && got == 0)
                 setup_trouble(p, w->notices);
@@ -218,12 +233,14 @@ static int draw(const struct config *config, struct plotting *w, enum plot_forma
 }
 
 int draw_file(const struct config *config, const char *path, enum plot_format format,
-              struct strbuf *out, struct strbuf *notices, struct err *err)
+              const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
+              struct err *err)
 {
         struct plotting *w = calloc(1, sizeof(*w));
         if (!w)
                 return err_set(err, -ENOMEM, "out of memory");
         w->notices = notices;
+        w->watch = watch ? *watch : (struct draw_watch){0};
         int r = prepare(config, path, w, err);
         if (r == 0)
                 r = draw(config, w, format, out, err);

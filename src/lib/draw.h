@@ -7,9 +7,15 @@
 
 /* The format that a file's name ends in. 0, or ERR_USAGE. */
 int draw_format(const char *path, enum plot_format *ret, struct err *err);
+/* Called with every tick that is read. */
+struct draw_watch {
+        void (*fn)(void *arg);
+        void *arg;
+};
 /*
  * Draws the run at path into out, as the options say (metrics, phase, last, level, size, title).
- * What is worth telling is added to notices. 0, or a negative code with err.
+ * What is worth telling is added to notices; watch may be NULL. 0, or a negative code with err.
  */
 int draw_file(const struct config *config, const char *path, enum plot_format format,
-              struct strbuf *out, struct strbuf *notices, struct err *err);
+              const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
+              struct err *err);

@@ -134,6 +134,7 @@ struct gpu_summary {
         double seconds;
         struct spread m[METRIC_COUNT];
         double class_s[WORKLOAD_COUNT];
+        enum workload newest; /* the class of the newest tick: all there is where no time passed */
         double health_s[HEALTH_CRIT + 1];
         uint32_t findings; /* all that were seen */
         double energy_j;   /* from the counter, else from power × time */

@@ -71,21 +71,32 @@ static bool is_shown(const struct frame *frame, const struct process *p)
         return false;
 }
 
+/* What this host says of a pid is not about the process that a recording means. */
+static bool ask(struct process_join *j, const struct source_ops *ops, struct source *source,
+                const struct frame *frame)
+{
+        int64_t now = clock_mono_ns();
+        if (!ops->finite && j->asked_ns != 0 && now - j->asked_ns < PROCESSES_EVERY_NS)
+                return true;
+        size_t all = ops->processes(source, j->list, PROCESSES_MAX);
+        j->asked_ns = now;
+        j->n = 0;
+        if (all == PROCESSES_UNKNOWN)
+                return false;
+        for (size_t i = 0; i < all; i++) {
+                if (!is_shown(frame, &j->list[i]))
+                        continue;
+                j->list[j->n] = j->list[i];
+                if (!ops->finite)
+                        enrich(j, now, &j->list[j->n]);
+                j->n++;
+        }
+        return true;
+}
+
 void process_join_fill(struct process_join *j, const struct source_ops *ops, struct source *source,
                        struct frame *frame)
 {
-        int64_t now = clock_mono_ns();
-        if (j->asked_ns == 0 || now - j->asked_ns >= PROCESSES_EVERY_NS) {
-                size_t all = ops->processes(source, j->list, PROCESSES_MAX);
-                j->n = 0;
-                for (size_t i = 0; i < all; i++) {
-                        if (!is_shown(frame, &j->list[i]))
-                                continue;
-                        j->list[j->n] = j->list[i];
-                        enrich(j, now, &j->list[j->n++]);
-                }
-                j->asked_ns = now;
-        }
-        frame->knows_processes = true;
+        frame->knows_processes = ask(j, ops, source, frame);
         frame->processes = (struct process_list){j->list, j->n};
 }

@@ -21,6 +21,7 @@ struct source {
         struct raw *cells; /* schema.n a reading */
         size_t cap;
         char provenance[ENTITY_TEXT_MAX];
+        const struct frame *now; /* the tick that was given last */
 };
 
 static void session_source_close(struct source *s)
@@ -105,6 +106,7 @@ static int session_source_next(struct source *s, struct batch *ret, struct err *
         int r = s->reader ? session_next(s->reader, &f, err) : notebook_next(s->notebook, &f);
         if (r <= 0)
                 return r;
+        s->now = f;
         for (size_t i = 0; i < f->n; i++)
                 fill_reading(s, i, &f->rows[i].sample);
         snprintf(s->provenance, sizeof(s->provenance), "%s", f->provenance);
@@ -116,6 +118,15 @@ static int session_source_next(struct source *s, struct batch *ret, struct err *
                               .readings = s->readings,
                               .n = f->n};
         return pace_wait(&s->pace, ret->wall_ns) ? 1 : 0;
+}
+
+static size_t session_source_processes(struct source *s, struct process *ret, size_t max)
+{
+        if (!s->now || !s->now->knows_processes)
+                return PROCESSES_UNKNOWN;
+        size_t n = MIN(s->now->processes.n, max);
+        memcpy(ret, s->now->processes.list, n * sizeof(*ret));
+        return n;
 }
 
 static const char *session_source_provenance(const struct source *s)
@@ -135,6 +146,7 @@ const struct source_ops source_session = {
     .open = session_source_open,
     .next = session_source_next,
     .provenance = session_source_provenance,
+    .processes = session_source_processes,
     .interrupt = session_source_interrupt,
     .close = session_source_close,
 };

@@ -1,6 +1,7 @@
 #include "present/report.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "present/columns.h"
 #include "present/explain.h"
 #include "present/format.h"
@@ -44,10 +45,17 @@ static void put_ticks(struct strbuf *out, const struct run_facts *f, const struc
         strbuf_putc(out, '\n');
 }
 
+static void put_line(struct strbuf *out, const char *title, const char *text)
+{
+        strbuf_puts(out, title);
+        text_put(out, text, SIZE_MAX);
+        strbuf_putc(out, '\n');
+}
+
 static void put_command(struct strbuf *out, const struct run_facts *f)
 {
         if (f->command[0])
-                strbuf_putf(out, "  command   %s\n", f->command);
+                put_line(out, "  command   ", f->command);
         if (value_there(f->exit_status))
                 strbuf_putf(out, "  ended     with %.0f", f->exit_status.v);
         else if (value_there(f->exit_signal))
@@ -82,6 +90,14 @@ void report_finding_or_level(const struct summary *s, struct strbuf *out)
         report_level_line(s, out);
 }
 
+/* The last tick is not the end of the run, where that is known. */
+static int64_t length_ns(const struct run_facts *f, const struct summary *s)
+{
+        if (f->start_ns > 0 && f->stop_ns >= s->last_ns && f->start_ns <= s->first_ns)
+                return f->stop_ns - f->start_ns;
+        return s->last_ns - s->first_ns;
+}
+
 static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s)
 {
         strbuf_putf(out, "%s\n", f->input);
@@ -93,7 +109,7 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                 strbuf_puts(out, "  when      ");
                 put_moment(out, s->first_ns);
                 strbuf_puts(out, ", for ");
-                put_seconds(out, clock_to_seconds(s->last_ns - s->first_ns));
+                put_seconds(out, clock_to_seconds(length_ns(f, s)));
                 strbuf_putc(out, '\n');
         }
         put_ticks(out, f, s);
@@ -127,15 +143,29 @@ static void put_spread(struct strbuf *out, enum metric metric, const struct spre
 static void put_times(struct strbuf *out, const struct gpu_summary *g)
 {
         const char *gap = "";
+        if (g->seconds <= 0)
+                return; /* one tick has no length */
         strbuf_puts(out, "  time in  ");
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
                 if (g->class_s[w] <= 0)
                         continue;
-                strbuf_putf(out, "%s%s %.1f s (%.0f %%)", gap, workload_status(w), g->class_s[w],
-                            100 * g->class_s[w] / g->seconds);
+                strbuf_putf(out, "%s%s ", gap, workload_status(w));
+                put_seconds(out, g->class_s[w]);
+                strbuf_putf(out, " (%.0f %%)", 100 * g->class_s[w] / g->seconds);
                 gap = "; ";
         }
         strbuf_puts(out, "\n");
+}
+
+static void put_throttled(struct strbuf *out, const struct gpu_summary *g)
+{
+        strbuf_puts(out, "  throttled ");
+        put_seconds(out, g->throttle_s);
+        strbuf_puts(out, ": by power ");
+        put_seconds(out, g->throttle_power_s);
+        strbuf_puts(out, ", by heat ");
+        put_seconds(out, g->throttle_heat_s);
+        strbuf_putc(out, '\n');
 }
 
 static void put_energy(struct strbuf *out, const struct gpu_summary *g)
@@ -149,12 +179,12 @@ static void put_energy(struct strbuf *out, const struct gpu_summary *g)
                                  spread_max(&g->m[METRIC_FB_USED]));
                 format_with_unit(all, sizeof(all), METRIC_FB_TOTAL,
                                  spread_max(&g->m[METRIC_FB_TOTAL]));
-                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated %.1f s\n", peak,
-                            all, g->idle_allocated_s);
+                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated ", peak, all);
+                put_seconds(out, g->idle_allocated_s);
+                strbuf_putc(out, '\n');
         }
         if (g->has_throttle)
-                strbuf_putf(out, "  throttled %.1f s: by power %.1f s, by heat %.1f s\n",
-                            g->throttle_s, g->throttle_power_s, g->throttle_heat_s);
+                put_throttled(out, g);
         for (enum finding i = 0; i < FINDING_COUNT; i++) {
                 if (g->findings & (1U << i))
                         strbuf_putf(out, "  health    %s: %s\n", health_name(finding_state(i)),
@@ -193,6 +223,13 @@ static void put_tags(struct strbuf *out, const struct scope *scope)
                 strbuf_putf(out, "%s%s", i ? ", " : "", tag_name(scope->tags[i].tag));
 }
 
+static void put_name(struct strbuf *out, const char *name, double seconds)
+{
+        strbuf_puts(out, "  ");
+        text_put_name(out, name, REPORT_NAME_COLUMNS);
+        strbuf_putf(out, " %8.1f", seconds);
+}
+
 static void put_phase(struct strbuf *out, const struct scope *scope)
 {
         static const enum metric columns[] = {
@@ -201,7 +238,7 @@ static void put_phase(struct strbuf *out, const struct scope *scope)
         for (size_t i = 0; i < MAX(scope->n, (size_t)1); i++) {
                 const struct gpu_summary *g = i < scope->n ? scope->gpus[i] : NULL;
                 if (i == 0)
-                        strbuf_putf(out, "  %-27.27s %8.1f", scope->name, scope->seconds);
+                        put_name(out, scope->name, scope->seconds);
                 else
                         strbuf_putf(out, "  %-27s %8s", "", "");
                 strbuf_putf(out, " %4s", g ? g->who.label : "--");
@@ -213,24 +250,32 @@ static void put_phase(struct strbuf *out, const struct scope *scope)
         }
 }
 
+static void put_holds(struct strbuf *out, const struct summary *s)
+{
+        const char *title = "\nwhat held them back\n";
+        for (size_t i = 1; i < s->n; i++) {
+                const struct scope *scope = &s->scopes[i];
+                for (size_t k = 0; k < scope->n; k++) {
+                        strbuf_putf(out, "%s  ", title);
+                        report_finding(s, &scope->gpus[k]->hold, out);
+                        strbuf_putc(out, '\n');
+                        title = "";
+                }
+        }
+}
+
 static void put_phases(struct strbuf *out, const struct summary *s)
 {
         strbuf_putf(out, "\n%-29s %8s %4s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
                     "GPU", "real", "util", "SM", "tensor", "DRAM", "PCIe", "W", "J");
         for (size_t i = 1; i < s->n; i++)
                 put_phase(out, &s->scopes[i]);
-        strbuf_puts(out, "\nwhat held them back\n");
-        for (size_t i = 1; i < s->n; i++) {
-                const struct scope *scope = &s->scopes[i];
-                for (size_t k = 0; k < scope->n; k++) {
-                        strbuf_puts(out, "  ");
-                        report_finding(s, &scope->gpus[k]->hold, out);
-                        strbuf_putc(out, '\n');
-                }
-        }
+        put_holds(out, s);
         strbuf_puts(out, "\ntags\n");
         for (size_t i = 1; i < s->n; i++) {
-                strbuf_putf(out, "  %-27.27s ", s->scopes[i].name);
+                strbuf_puts(out, "  ");
+                text_put_name(out, s->scopes[i].name, REPORT_NAME_COLUMNS);
+                strbuf_putc(out, ' ');
                 put_tags(out, &s->scopes[i]);
                 strbuf_puts(out, s->scopes[i].open ? " (never ended)\n" : "\n");
         }
@@ -242,9 +287,10 @@ static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
                     "mean", "min", "max", "last");
         for (size_t i = 0; i < f->n_metrics; i++) {
                 const struct user_metric *m = &f->metrics[i];
-                strbuf_putf(out, "  %-25.25s %8llu %12.6g %12.6g %12.6g %12.6g\n", m->name,
-                            (unsigned long long)m->n, m->sum / (double)m->n, m->min, m->max,
-                            m->last);
+                strbuf_puts(out, "  ");
+                text_put_name(out, m->name, REPORT_NAME_COLUMNS - 2);
+                strbuf_putf(out, " %8llu %12.6g %12.6g %12.6g %12.6g\n", (unsigned long long)m->n,
+                            m->sum / (double)m->n, m->min, m->max, m->last);
         }
 }
 

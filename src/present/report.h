@@ -23,6 +23,8 @@ void report_resource_summary(const struct run_facts *facts, const struct summary
 void report_level(const struct summary *s, struct strbuf *out);
 /* One line about the level in the whole run; nothing when none was recorded. No newline. */
 void report_level_line(const struct summary *s, struct strbuf *out);
+/* Columns that a name takes in the tables of text. */
+#define REPORT_NAME_COLUMNS 27
 /* The cells of its table, for text and HTML alike. */
 #define REPORT_LEVEL_COLUMNS 8
 extern const char *const report_level_columns[REPORT_LEVEL_COLUMNS];

@@ -1,5 +1,6 @@
 /* The finding in words: what, how much, and the numbers that say so. */
 #include "base/attr.h"
+#include "base/text.h"
 #include "present/format.h"
 #include "present/report.h"
 
@@ -210,8 +211,8 @@ void report_finding(const struct summary *s, const struct hold_back *h, struct s
 {
         const struct scope *scope = &s->scopes[h->scope];
         const struct gpu_summary *g = scope->gpus[h->gpu];
-        strbuf_putf(out, "GPU %s %s %.0f %% of %s", g->who.label, verb(h->what), h->share * 100,
-                    scope->name[0] ? scope->name : "the run");
+        strbuf_putf(out, "GPU %s %s %.0f %% of ", g->who.label, verb(h->what), h->share * 100);
+        text_put(out, scope->name[0] ? scope->name : "the run", PHASE_NAME_MAX);
         put_evidence(out, scope, g);
         strbuf_putf(out, ": %s", conclusion(h));
 }

@@ -1,6 +1,7 @@
 /* The report as one file: tables, and curves drawn as SVG with phases as bands. No network. */
 #include "base/clock.h"
 #include "base/quote.h"
+#include "base/text.h"
 #include "present/format.h"
 #include "present/json.h"
 #include "present/report.h"
@@ -210,13 +211,14 @@ static double x_of(const struct traces *t, double seconds)
 /* As much of the name as fits the band. */
 static void put_band_name(struct strbuf *out, const char *name, double from, double width)
 {
-        char cut[PHASE_NAME_MAX];
+        struct strbuf cut = {0};
         int letters = (int)((width - 6) / LETTER_PX);
         if (letters < 4)
                 return;
-        snprintf(cut, sizeof(cut), "%.*s", letters, name);
+        text_put(&cut, name, (size_t)letters);
         strbuf_putf(out, "<text x=%.1f y=%d>", from + 3, TOP + 12);
-        quote_markup(out, cut);
+        quote_markup(out, strbuf_str(&cut));
+        strbuf_finish(&cut);
         strbuf_puts(out, "</text>");
 }
 

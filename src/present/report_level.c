@@ -1,5 +1,6 @@
 /* What the job around the GPUs did. */
 #include "base/attr.h"
+#include "base/text.h"
 #include "present/format.h"
 #include "present/report.h"
 
@@ -27,7 +28,9 @@ void report_level_title(const struct summary *s, struct strbuf *out)
 {
         const struct level_summary *l = &s->scopes[0].level;
         char limit[FORMAT_MAX];
-        strbuf_putf(out, "%s %s", level_name(s->level), s->level_name);
+        strbuf_puts(out, level_name(s->level));
+        if (s->level_name[0])
+                strbuf_putf(out, " %s", s->level_name);
         if (value_there(l->cpus))
                 strbuf_putf(out, ": may use %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
         if (value_there(l->memory_limit)) {
@@ -45,7 +48,8 @@ static void put_row(struct strbuf *out, const struct scope *scope)
 {
         char cells[REPORT_LEVEL_COLUMNS][32];
         report_level_cells(scope, cells);
-        strbuf_putf(out, "  %-27.27s", scope->name[0] ? scope->name : "the run");
+        strbuf_puts(out, "  ");
+        text_put_name(out, scope->name[0] ? scope->name : "the run", REPORT_NAME_COLUMNS);
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
                 strbuf_putf(out, " %*s", i < 3 ? 6 : 9, cells[i]);
         strbuf_putc(out, '\n');

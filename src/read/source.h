@@ -38,6 +38,8 @@ struct source_trouble {
         char notice[320];    /* one more thing worth telling; empty for none */
 };
 
+#define PROCESSES_UNKNOWN SIZE_MAX
+
 /* Texts of a configuration, for a thread that may outlive whom they are borrowed from. */
 struct source_texts {
         char *text[7];
@@ -68,8 +70,8 @@ struct source_ops {
         void (*trouble)(const struct source *source, struct source_trouble *ret);
         /*
          * The processes that hold GPUs as the source knows them: pid, type, GPU, memory and
-         * utilization; at most max. From the first call on they are kept up to date. NULL when the
-         * source never knows any.
+         * utilization; at most max. From the first call on they are kept up to date. A recording
+         * gives all it has of them, or PROCESSES_UNKNOWN. NULL when the source never knows any.
          */
         size_t (*processes)(struct source *source, struct process *ret, size_t max);
         /* Wakes a waiting next(), which then returns 0. Called from another thread. May be NULL. */

@@ -4,13 +4,23 @@
 
 cell cell_from(struct value v, double step, double scale)
 {
-        if (!value_there(v))
+        /* An old value stands where it was new. */
+        if (v.state != STATE_OK)
                 return CELL_MISSING(v.state);
         double scaled = v.v * scale / step;
         if (!(fabs(scaled) < (double)BLOCK_LIMIT))
                 return isnan(scaled) ? CELL_MISSING(STATE_ERROR)
                                      : (scaled < 0 ? -BLOCK_LIMIT : BLOCK_LIMIT);
         return llrint(scaled);
+}
+
+struct value cell_value(cell c, double step, double scale)
+{
+        if (cell_there(c))
+                return value_ok((double)c * step / scale);
+        enum state state = cell_state(c);
+        bool missing = state < STATE_COUNT && state != STATE_OK && state != STATE_STALE;
+        return value_missing(missing ? state : STATE_BLANK);
 }
 
 /* The largest code of a width. */

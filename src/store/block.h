@@ -34,6 +34,8 @@ static inline enum state cell_state(cell c)
 
 /* Rounds to the nearest step; saturates at BLOCK_LIMIT. */
 cell cell_from(struct value v, double step, double scale);
+/* The other way. An old value is not kept again, and comes back as one that was not given. */
+struct value cell_value(cell c, double step, double scale);
 
 struct coded {
         bool empty;    /* no source gives this series: nothing to store */

@@ -56,6 +56,8 @@ int mark_parse(const char *s, size_t len, struct mark *ret);
  */
 #define SPOOL_SUFFIX "-marks"
 #define SPOOL_NAME_MAX 160
+/* The data may be quotes and backslashes, which take two bytes each. */
+#define SPOOL_FILE_MAX (2 * MARK_DATA_MAX + 2048)
 
 /* Puts the mark into the spool. -ENOENT when the session has none: nobody records it any more. */
 int spool_put(const char *session, const struct mark *m, struct err *err);

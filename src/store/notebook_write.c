@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 
 #define GIB 1073741824.0
@@ -152,9 +153,12 @@ static void put_cells(const struct notebook_writer *w, struct strbuf *out)
         }
 }
 
-static json_t *number_or_null(struct value v)
+/* A share of a CPU is possible; two of them are 2, which readers count with. */
+static json_t *count_or_null(struct value v)
 {
-        return value_there(v) ? json_real(v.v) : json_null();
+        if (!value_there(v))
+                return json_null();
+        return v.v == floor(v.v) ? json_integer((json_int_t)v.v) : json_real(v.v);
 }
 
 static json_t *whole_or_null(struct value v)
@@ -189,10 +193,10 @@ static json_t *monitor_of(const struct notebook_writer *w, const struct run_fact
         json_object_set_new(m, "wallclock_start_time", json_real(clock_to_seconds(w->first_ns)));
         json_object_set_new(m, "wallclock_stop_time", json_real(clock_to_seconds(w->last_ns)));
         json_object_set_new(m, "num_cpus",
-                            number_or_null(value_there(w->cpus) ? w->cpus : facts->cpus));
+                            count_or_null(value_there(w->cpus) ? w->cpus : facts->cpus));
         json_object_set_new(
             m, "num_system_cpus",
-            number_or_null(value_there(facts->system_cpus) ? facts->system_cpus : facts->cpus));
+            count_or_null(value_there(facts->system_cpus) ? facts->system_cpus : facts->cpus));
         json_object_set_new(m, "num_gpus", json_integer((json_int_t)w->layout.n_gpus));
         json_object_set_new(m, "gpu_memory", json_real(w->gpu_gib));
         json_object_set_new(m, "gpu_name", json_string(w->gpu_name));

@@ -5,17 +5,47 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void close_last(struct phase *list, size_t n, const struct mark *m)
+/* A phase that has begun. */
+struct opening {
+        const struct mark *mark;
+        size_t phase;
+};
+
+struct openings {
+        struct opening *list; /* in order of time */
+        size_t n;
+};
+
+/*
+ * The last open phase of the name: one that the same process began, or else one of the same host,
+ * since each mark of a shell is a process of its own. Nodes and ranks do not end one another's.
+ */
+static size_t find_open(const struct openings *open, const struct mark *end)
 {
-        for (size_t i = n; i-- > 0;) {
-                if (list[i].open && strcmp(list[i].name, m->name) == 0) {
-                        list[i].open = false;
-                        list[i].end_ns = m->wall_ns;
-                        if (!list[i].data)
-                                list[i].data = m->data;
-                        return;
-                }
+        size_t found = open->n;
+        for (size_t i = open->n; i-- > 0;) {
+                const struct mark *m = open->list[i].mark;
+                if (strcmp(m->name, end->name) != 0 || strcmp(m->host, end->host) != 0)
+                        continue;
+                if (m->pid == end->pid)
+                        return i;
+                found = found < open->n ? found : i;
         }
+        return found;
+}
+
+static void close_phase(struct phase *phases, struct openings *open, const struct mark *end)
+{
+        size_t i = find_open(open, end);
+        if (i == open->n)
+                return;
+        struct phase *p = &phases[open->list[i].phase];
+        p->open = false;
+        p->end_ns = end->wall_ns;
+        if (!p->data)
+                p->data = end->data;
+        open->n--;
+        memmove(&open->list[i], &open->list[i + 1], (open->n - i) * sizeof(*open->list));
 }
 
 static int compare(const void *a, const void *b)
@@ -27,28 +57,34 @@ static int compare(const void *a, const void *b)
         return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
 }
 
+static struct phase phase_of(const struct mark *m, int64_t run_end_ns)
+{
+        struct phase p = {.open = m->type == MARK_BEGIN, .data = m->data};
+        snprintf(p.name, sizeof(p.name), "%s", m->name);
+        p.begin_ns = m->wall_ns - (p.open ? 0 : clock_from_seconds(MAX(m->seconds, 0.0)));
+        p.end_ns = p.open ? MAX(run_end_ns, m->wall_ns) : m->wall_ns;
+        return p;
+}
+
 int phases_from_marks(const struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
                       size_t *ret_n)
 {
-        struct phase *list = calloc(n + 1, sizeof(*list));
+        CLEANUP(freep) struct phase *list = calloc(n + 1, sizeof(*list));
+        CLEANUP(freep) struct opening *openings = calloc(n + 1, sizeof(*openings));
+        struct openings open = {.list = openings};
         size_t count = 0;
-        if (!list)
+        if (!list || !openings)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                const struct mark *m = &marks[i];
-                if (m->type == MARK_END)
-                        close_last(list, count, m);
-                if (m->type != MARK_BEGIN && m->type != MARK_PHASE)
-                        continue;
-                struct phase *p = &list[count++];
-                snprintf(p->name, sizeof(p->name), "%s", m->name);
-                p->open = m->type == MARK_BEGIN;
-                p->data = m->data;
-                p->begin_ns = m->wall_ns - (p->open ? 0 : clock_from_seconds(m->seconds));
-                p->end_ns = p->open ? MAX(run_end_ns, m->wall_ns) : m->wall_ns;
+                if (marks[i].type == MARK_END)
+                        close_phase(list, &open, &marks[i]);
+                if (marks[i].type == MARK_BEGIN)
+                        open.list[open.n++] = (struct opening){&marks[i], count};
+                if (marks[i].type == MARK_BEGIN || marks[i].type == MARK_PHASE)
+                        list[count++] = phase_of(&marks[i], run_end_ns);
         }
         qsort(list, count, sizeof(*list), compare);
-        *ret = list;
+        *ret = TAKE(list);
         *ret_n = count;
         return 0;
 }

@@ -103,8 +103,7 @@ static void put_value(struct host_cursor *c, const struct host_row *row, size_t 
         const char *blob = has_bytes ? c->bytes.s + row->at : NULL;
         cell v = block_decode(&row->coded, (const uint8_t *)blob, place);
         *host_value(&c->host, row->series, row->item) =
-            cell_there(v) ? value_ok((double)v * row->scale.step / row->scale.scale)
-                          : value_missing(MIN(cell_state(v), STATE_COUNT - 1));
+            cell_value(v, row->scale.step, row->scale.scale);
 }
 
 /* Most rows are one value all through the block: they are put into the host here and now. */

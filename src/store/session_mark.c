@@ -1,4 +1,5 @@
 /* Marks from processes that do not record: by way of the recorder, or into the file itself. */
+#include "base/text.h"
 #include "store/db.h"
 #include "store/session.h"
 
@@ -20,6 +21,10 @@ static int put_into_file(const char *path, const struct mark *m, struct err *err
 
 int session_put_mark(const char *path, const struct mark *m, struct err *err)
 {
+        if (!text_is_utf8(m->name)) {
+                err_set(err, -EINVAL, "cannot mark '%s': the name is not UTF-8", path);
+                return err_hint(err, "names and values must be UTF-8");
+        }
         int r = spool_put(path, m, err);
         return r == -ENOENT ? put_into_file(path, m, err) : r;
 }

@@ -86,10 +86,8 @@ static void take_figures(struct process *p, sqlite3_stmt *h)
         for (size_t i = 0; i < PROCESS_FIGURES; i++) {
                 struct series_scale s = process_figure_scale(i);
                 int64_t code = sqlite3_column_int64(h, 2 + (int)i);
-                int64_t state = MIN(-1 - MAX(code, -STATE_COUNT), STATE_COUNT - 1);
-                process_set_figure(p, i,
-                                   code >= 0 ? value_ok((double)code * s.step / s.scale)
-                                             : value_missing((enum state)state));
+                cell c = code >= 0 ? code : CELL_MISSING(-1 - MAX(code, -STATE_COUNT));
+                process_set_figure(p, i, cell_value(c, s.step, s.scale));
         }
 }
 

@@ -304,8 +304,7 @@ size_t session_entities(const struct session_reader *r)
 static void put_cell(struct row *row, bool *present, size_t series, cell c,
                      struct series_scale scale)
 {
-        struct value v = cell_there(c) ? value_ok((double)c * scale.step / scale.scale)
-                                       : value_missing(MIN(cell_state(c), STATE_COUNT - 1));
+        struct value v = cell_value(c, scale.step, scale.scale);
         if (series < METRIC_COUNT) {
                 row->sample.m[series] = v;
         } else if (series == SERIES_WORKLOAD) {

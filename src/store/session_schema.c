@@ -75,19 +75,29 @@ static const char views[] =
     "CREATE VIEW events AS SELECT wall_ns / 1e9 AS time, name AS event, data, host, pid FROM mark"
     " WHERE type = 'event' ORDER BY wall_ns, mono_ns;"
     "CREATE VIEW user_metrics AS SELECT wall_ns / 1e9 AS time, name, value, host, pid FROM mark"
-    " WHERE type = 'metric' ORDER BY wall_ns, mono_ns;"
+    " WHERE type = 'metric' ORDER BY wall_ns, mono_ns;";
 
-    /* A phase that nobody ended is ended by the last tick. */
-    "CREATE VIEW phases AS SELECT name, start_time, end_time, end_time - start_time AS seconds,"
-    " open, data, host, pid FROM"
-    " (SELECT name, wall_ns / 1e9 - seconds AS start_time, wall_ns / 1e9 AS end_time, 0 AS open,"
-    " data, host, pid FROM mark WHERE type = 'phase' UNION ALL"
-    " SELECT b.name, b.wall_ns / 1e9, coalesce((SELECT min(e.wall_ns) FROM mark e"
-    " WHERE e.type = 'end' AND e.name = b.name AND e.wall_ns >= b.wall_ns) / 1e9,"
-    " max(b.wall_ns / 1e9, (SELECT max(time) FROM ticks))),"
-    " NOT EXISTS (SELECT 1 FROM mark e WHERE e.type = 'end' AND e.name = b.name"
-    " AND e.wall_ns >= b.wall_ns), b.data, b.host, b.pid FROM mark b WHERE b.type = 'begin')"
-    " ORDER BY start_time;";
+/*
+ * An end closes the last open phase of its name, of the same process where that marks both, else of
+ * the same host: how deep the phases of a name are nested says which. Window functions do it in one
+ * pass. A phase that nobody ended is ended by the last tick.
+ */
+static const char phase_view[] =
+    "CREATE VIEW phases AS WITH own AS (SELECT *, CASE WHEN min(type) OVER p <> max(type) OVER p"
+    " THEN pid END AS who FROM mark WHERE type IN ('begin', 'end')"
+    " WINDOW p AS (PARTITION BY host, name, pid)),"
+    " deep AS (SELECT *, sum(CASE type WHEN 'begin' THEN 1 ELSE -1 END)"
+    " OVER (PARTITION BY host, name, who ORDER BY wall_ns, mono_ns, id) + (type = 'end') AS depth"
+    " FROM own),"
+    " ended AS (SELECT *, lead(wall_ns) OVER n AS end_ns, lead(data) OVER n AS end_data FROM deep"
+    " WINDOW n AS (PARTITION BY host, name, who, depth ORDER BY wall_ns, mono_ns, id)),"
+    " both AS (SELECT name, wall_ns / 1e9 - max(seconds, 0) AS start_time, wall_ns / 1e9 AS"
+    " end_time, 0 AS open, data, host, pid FROM mark WHERE type = 'phase' UNION ALL"
+    " SELECT name, wall_ns / 1e9, coalesce(end_ns / 1e9,"
+    " max(wall_ns / 1e9, coalesce((SELECT max(time) FROM ticks), 0))), end_ns IS NULL,"
+    " coalesce(data, end_data), host, pid FROM ended WHERE type = 'begin')"
+    " SELECT name, start_time, end_time, end_time - start_time AS seconds, open, data, host, pid"
+    " FROM both ORDER BY start_time;";
 
 static const char host_views[] =
     "CREATE VIEW host_ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
@@ -237,6 +247,7 @@ void session_schema(struct strbuf *out)
         put_cells(out, "", "entity");
         put_cells(out, "host_", "item");
         strbuf_puts(out, views);
+        strbuf_puts(out, phase_view);
         strbuf_puts(out, host_views);
         put_wide(out);
         put_host_wide(out);

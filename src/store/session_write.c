@@ -32,12 +32,19 @@ static void free_session(struct session *s)
         free(s);
 }
 
-static int refuse_existing(const char *path, struct err *err)
+/* Makes the file, empty: nobody else can, and SQLite would not say why it cannot. */
+static int claim(const char *path, struct err *err)
 {
-        if (access(path, F_OK) != 0)
-                return 0;
-        err_set(err, -EEXIST, "'%s' is there already", path);
-        return err_hint(err, "give another name, or move it away");
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+        if (fd >= 0)
+                return close(fd), 0;
+        int r = -errno;
+        if (r == -EEXIST) {
+                err_set(err, r, "'%s' is there already", path);
+                return err_hint(err, "give another name, or move it away");
+        }
+        err_set(err, r, "cannot create '%s': %s", path, strerror(-r));
+        return err_hint(err, "give a name in a folder that exists and is yours to write");
 }
 
 static int make_spool(struct session *s, struct err *err)
@@ -76,12 +83,12 @@ int session_relax(struct session *s, struct err *err)
 
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err)
 {
-        int r = refuse_existing(path, err);
-        if (r < 0)
-                return r;
         struct session *s = calloc(1, sizeof(*s));
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
+        int r = claim(path, err);
+        if (r < 0)
+                return free(s), r;
         s->spool = -1;
         s->start_wall_ns = start_wall_ns;
         s->start_mono_ns = INT64_MIN;

@@ -104,7 +104,7 @@ int spool_list(int dir, struct spool_list *ret)
 
 int spool_read(int dir, const char *name, struct mark *ret)
 {
-        char buf[MARK_DATA_MAX * 2];
+        char buf[SPOOL_FILE_MAX];
         int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return -errno;

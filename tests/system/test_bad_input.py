@@ -103,7 +103,7 @@ def test_two_layouts_in_one_file(assay, tmp_path):
     (["--gpus", "bogus!"], 2, "is not a GPU"),
     (["--gpus", "none"], 2, "chooses no GPU"),
     (["--poll", "0"], 2, "not a time above 0"),
-    (["--poll", "-1"], 2, "not a time above 0"),
+    (["--poll", "-1"], 2, "not a time such as"),
     (["--poll", "fast"], 2, "a time such as"),
     (["--backend", "prometheus", "--poll", "0.5"], 2, "too short for prometheus"),
     (["--backend", "bogus"], 2, "choose one of"),

@@ -259,12 +259,22 @@ def test_an_old_session_is_reported(assay):
     assert done.returncode == 2 and "nothing of the host" in done.stderr
 
 
-def test_a_report_tells_how_far_it_is(program, tmp_path):
-    """On a terminal only, and wiped at the end."""
+@pytest.mark.parametrize("words", ["report IN", "plot IN -o OUT.svg", "convert IN OUT.csv"])
+def test_long_work_tells_how_far_it_is(program, assay, tmp_path, words):
+    """On a terminal only, and wiped at the end. Half a second is long."""
     if not shutil.which("script"):
         pytest.skip("no script(1)")
-    done = subprocess.run(["script", "-qec", f"{program} report {TOUR} > {tmp_path}/out", "/dev/null"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and (done.stdout == "" or done.stdout.endswith("\x1b[K"))
+    head, *lines = (ROOT / "data" / "h200-tour.csv").read_text().splitlines()
+    with open(tmp_path / "in.csv", "w", encoding="utf-8") as out:
+        print(head, file=out)
+        for i in range(400):  # the tour again and again
+            for line in lines:
+                stamp, rest = line.split(",", 1)
+                print(f"{float(stamp) + 120 * i:.2f},{rest}", file=out)
+    command = words.replace("IN", f"{tmp_path}/in.csv").replace("OUT", f"{tmp_path}/out")
+    done = subprocess.run(["script", "-qec", f"{program} {command} > {tmp_path}/said", "/dev/null"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and " ticks" in done.stdout and done.stdout.endswith("\x1b[K"), done.stdout
+    assert assay(*command.replace("/out.", "/other.").split()).stderr == ""
 
 
 # ---- other programs and formats ----

@@ -102,6 +102,7 @@ def test_a_command_as_a_phase(assay, live):
     (["mark"], "nothing to mark"),
     (["mark", "phase", "x"], "one of --begin, --end and --seconds"),
     (["mark", "phase", "x", "--begin", "--end"], "one of --begin, --end and --seconds"),
+    (["mark", "phase", "x", "--seconds=-5"], "is not a time"),
     (["mark", "phase", "x", "--begin", "word"], "is not key=value"),
     (["mark", "phase", "x", "--begin", "ts=1"], "a key of the log itself"),
     (["mark", "event", "x", "--data", "{bad"], "not JSON"),
@@ -120,6 +121,61 @@ def test_without_a_session(assay, tmp_path):
     assert done.returncode == 2 and "assay run" in done.stderr
     done = assay("mark", "event", "x", "--session", tmp_path / "no.assay")
     assert done.returncode == 1 and "no.assay" in done.stderr
+
+
+def test_phases_in_sql_are_those_of_the_report(assay, tmp_path):
+    """Nested, of two nodes and of two ranks of one; 10,000 of them do not take seconds."""
+    path = tmp_path / "x.assay"
+    assay("record", "-q", "--duration", "0.1", "-o", path)
+    marks = [("begin", "a", "h", 1, 10), ("begin", "a", "h", 2, 11), ("end", "a", "h", 3, 12), ("end", "a", "h", 4, 16), ("end", "a", "h", 5, 17),
+             ("begin", "b", "x", 1, 20), ("begin", "b", "y", 2, 21), ("end", "b", "x", 3, 22), ("end", "b", "y", 4, 29),
+             ("begin", "c", "h", 7, 30), ("begin", "c", "h", 8, 31), ("end", "c", "h", 7, 32), ("end", "c", "h", 8, 39)]
+    db = sqlite3.connect(path)
+    insert = "insert into mark(type, name, host, pid, wall_ns, mono_ns) values(?, ?, ?, ?, ? * 1000000000, 0)"
+    db.executemany(insert, marks)
+    assert [row[:2] for row in db.execute("select start_time, end_time, name from phases")] == [
+        (10, 16), (11, 12), (20, 22), (21, 29), (30, 32), (31, 39)]
+    db.executemany(insert, [(kind, f"p{i % 50}", "h", 100 + 2 * i + k, 1000 + 2 * i + k) for i in range(10000) for k, kind in enumerate(("begin", "end"))])
+    db.commit()
+    started = time.monotonic()
+    assert db.execute("select count(*), sum(open) from phases where name like 'p%'").fetchone() == (10000, 0)
+    assert time.monotonic() - started < 5
+    db.close()
+    report = json.loads(assay("report", path, "--format", "json").stdout)
+    assert {p["name"]: p["seconds"] for p in report["phases"] if p["name"] in "abc"} == {"a": 7, "b": 10, "c": 10}
+
+
+def test_the_largest_data_is_kept(assay, live):
+    """Backslashes take twice the room on their way."""
+    path, p = live
+    data = '"' + "\\\\" * 16383 + '"'
+    assert assay("mark", "event", "big", "--data", data, "--session", path).returncode == 0
+    end(p)
+    assert ask(path, "select length(data) from events") == [(32768,)]
+
+
+def test_names_are_text(program, live):
+    path, p = live
+    for ended in (False, True):
+        if ended:
+            end(p)
+        done = subprocess.run([program, "mark", "event", b"x\xff", "--session", str(path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and "UTF-8" in done.stderr
+    assert ask(path, "select count(*) from events") == [(0,)]
+
+
+def test_names_of_others_do_nothing_to_the_terminal(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("record", "-q", "--duration", "0.1", "-o", path)
+    for name in ("evil\x1b[31m\nred", "\u6f22" * 42):
+        assay("mark", "phase", name, "--seconds", "0.1", "--session", path)
+    text = assay("report", path).stdout
+    assert "evil?[31m?red" in text and "\x1b" not in text
+    rows = [line for line in text.splitlines() if line.endswith(" 0.1   --")]
+    columns = {len(line) + line.count("\u6f22") for line in rows}
+    assert len(rows) == 2 and len(columns) == 1, rows
+    assay("report", path, "--format", "html", "-o", tmp_path / "x.html")
+    assert "\x1b" not in (tmp_path / "x.html").read_text()
 
 
 def mark_many(program, path, who, count):

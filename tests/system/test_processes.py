@@ -68,3 +68,22 @@ def test_job_view_names_them(program, tmp_path, env, worker):
         t.keys("q")
     finally:
         t.close()
+
+
+def test_recorded_processes_are_shown_and_never_signalled(program, assay, tmp_path, env, worker):
+    """The pid of a recording may be anybody's by now."""
+    path = tmp_path / "x.assay"
+    assert assay("record", "-q", "--interval", "0.2", "--duration", "2", "-o", path, env=env).returncode == 0
+    t = Terminal(program, tmp_path, width=140, height=30)
+    try:
+        t.type(f"{program} top --view job --source {path}")
+        screen = t.wait("sleep 77.25")
+        row = next(line for line in screen.splitlines() if "sleep 77.25" in line)
+        assert str(worker.pid) in row and "874M" in row
+        t.keys("x")
+        t.wait("recorded, not running")
+        t.keys("y")
+        t.keys("q")
+    finally:
+        t.close()
+    assert worker.poll() is None

@@ -122,6 +122,17 @@ def test_a_capture_is_reported_like_a_session(assay, report):
         assert a["metrics"][metric]["mean"] == pytest.approx(b["metrics"][metric]["mean"], rel=1e-3)
 
 
+@pytest.mark.parametrize("least, words", [(0, "was idle for 100 %"), (90, "computed for 100 %")])
+def test_one_tick_is_judged_by_its_class(assay, tmp_path, least, words):
+    """A short command has one: no time passes in it, and that is no verdict of its own."""
+    head, *lines = (ROOT / "data" / "h200-tour.csv").read_text().splitlines()
+    at = head.split(",").index("tensor_active_pct")
+    line = next(x for x in lines if float(x.split(",")[at] or 0) >= least)
+    (tmp_path / "one.csv").write_text(f"{head}\n{line}\n")
+    text = assay("report", tmp_path / "one.csv").stdout
+    assert words in text and "time in" not in text
+
+
 def test_a_run_without_gpus(assay, tmp_path):
     path = tmp_path / "x.assay"
     assay("run", "-q", "-o", path, "--", "sh", "-c", "exit 2")

@@ -96,10 +96,20 @@ def test_it_waits_for_descendants(program, tmp_path):
     """A daemon that the command leaves behind is recorded to its end; the status is the command's."""
     path = tmp_path / "x.assay"
     started = time.monotonic()
-    with start(program, path, "sh", "-c", "setsid sh -c 'sleep 1' >/dev/null 2>&1 </dev/null & exit 4") as p:
+    with start(program, path, "sh", "-c", "setsid sh -c 'sleep 0.9' >/dev/null 2>&1 </dev/null & exit 4") as p:
         assert p.wait(10) == 4
-    assert time.monotonic() - started >= 0.9
-    assert facts(path)["command_seconds"] < 0.8
+        assert b"what it started has not" not in p.stderr.read()
+    assert time.monotonic() - started >= 0.8
+    assert facts(path)["command_seconds"] < 0.7
+
+
+def test_it_says_what_it_waits_for_and_can_be_told_to_stop(program, tmp_path):
+    path = tmp_path / "x.assay"
+    with start(program, path, "sh", "-c", "setsid sleep 6 >/dev/null 2>&1 </dev/null & exit 4") as p:
+        assert b"what it started has not" in p.stderr.readline()
+        p.send_signal(signal.SIGINT)
+        assert p.wait(5) == 4
+    assert facts(path)["exit_status"] == 4
 
 
 def test_usage_of_the_command_is_kept(assay, tmp_path):

@@ -496,7 +496,8 @@ static void nothing_to_draw_says_so(void **state UNUSED)
                 if (cases[i].hint)
                         assert_non_null(strstr(err.hint, cases[i].hint));
                 else
-                        assert_non_null(strstr(strbuf_str(&s->svg), "has no values of it"));
+                        assert_non_null(
+                            strstr(strbuf_str(&s->svg), "there are no values of it here"));
                 scene_finish(s);
         }
 }

@@ -84,6 +84,12 @@ static void scales(void **state UNUSED)
         assert_int_equal(cell_from(value_ok(0.12345), 1, 10000), 1234);
         assert_int_equal(cell_from(value_ok(1e300), 1, 1), BLOCK_LIMIT);
         assert_int_equal(cell_from(value_missing(STATE_DENIED), 1, 1), M(DENIED));
+        assert_int_equal(cell_value(M(DENIED), 1, 1).state, STATE_DENIED);
+        /* A value that is only repeated is not a new one; nor does it come back as 0. */
+        struct value old = {.v = 5, .age_ms = 3000, .state = STATE_STALE};
+        assert_int_equal(cell_from(old, 1, 1), M(STALE));
+        assert_false(value_there(cell_value(M(STALE), 1, 1)));
+        assert_false(value_there(cell_value(CELL_MISSING(99), 1, 1)));
 }
 
 /* ---- whole files ---- */

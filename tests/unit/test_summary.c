@@ -477,6 +477,37 @@ static void marks_become_phases(void **state UNUSED)
         free(list);
 }
 
+/* Two nodes and two ranks of one node mark the same phase at the same time. */
+static void phases_of_many(void **state UNUSED)
+{
+        static const struct {
+                enum mark_type type;
+                const char *host;
+                int pid;
+                double at;
+        } said[] = {
+            {MARK_BEGIN, "a", 1, 10}, {MARK_BEGIN, "b", 2, 11}, {MARK_END, "a", 3, 12},
+            {MARK_END, "b", 4, 19},   {MARK_BEGIN, "a", 5, 20}, {MARK_BEGIN, "a", 6, 21},
+            {MARK_END, "a", 5, 22},   {MARK_END, "a", 6, 29},
+        };
+        static const double wanted[][2] = {{10, 12}, {11, 19}, {20, 22}, {21, 29}};
+        struct mark marks[ARRAY_LEN(said)];
+        for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+                marks[i] = mark(said[i].type, "step", said[i].at, 0);
+                marks[i].pid = said[i].pid;
+                snprintf(marks[i].host, sizeof(marks[i].host), "%s", said[i].host);
+        }
+        struct phase *list = NULL;
+        size_t n = 0;
+        assert_int_equal(phases_from_marks(marks, ARRAY_LEN(marks), INT64_MAX, &list, &n), 0);
+        assert_int_equal(n, ARRAY_LEN(wanted));
+        for (size_t i = 0; i < n; i++) {
+                assert_float_equal(clock_to_seconds(list[i].begin_ns), wanted[i][0], 1e-9);
+                assert_float_equal(clock_to_seconds(list[i].end_ns), wanted[i][1], 1e-9);
+        }
+        free(list);
+}
+
 static void ranges(void **state UNUSED)
 {
         static const struct {
@@ -519,6 +550,7 @@ int main(void)
             cmocka_unit_test(a_start_is_no_starvation),
             cmocka_unit_test(copies_or_storage),
             cmocka_unit_test(marks_become_phases),
+            cmocka_unit_test(phases_of_many),
             cmocka_unit_test(ranges),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,7 +261,7 @@ void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
         } else {
                 draw_text(d, (d->left + d->right) / 2, b.y + height / 2 + 4,
                           (struct letters){MEDIUM, false, ANCHOR_MIDDLE, INK_SOFT},
-                          "this recording has no values of it");
+                          "there are no values of it here");
         }
         draw_axes(d, &b);
         d->pen->ops->group(d->pen, "");

@@ -1,6 +1,7 @@
 #include "present/chart/label.h"
 
 #include "base/attr.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,30 +22,16 @@ static const uint8_t widths[] = {
     64, 28, 28, 58, 28, 98, 64, 62, 64,  64, 42, 53, 40, 64, 60, 82, 60, 60, 53, 64, 34, 64, 84,
 };
 
-/*
- * The letter at s and its length in bytes; 0 with length 1 for what is not UTF-8 or not allowed in
- * XML. s is terminated, so a sequence that is cut short ends at the zero byte.
- */
+/* The letter at s and its length in bytes; 0 with length 1 for what is not UTF-8 or not allowed in
+ * XML. */
 static uint32_t letter_at(const char *s, size_t *ret_len)
 {
-        static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-        const uint8_t *p = (const uint8_t *)s;
-        size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-        uint32_t c = len == 1 ? p[0] : p[0] & (0x7fU >> len);
-        *ret_len = 1;
-        if (len == 0 || p[0] >= 0xf8)
-                return 0;
-        for (size_t i = 1; i < len; i++) {
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-                c = c << 6 | (p[i] & 0x3f);
-        }
+        uint32_t c;
+        size_t len = text_decode(s, &c);
         bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
-        bool no_letter = (c >= 0xd800 && c < 0xe000) || c == 0xfffe || c == 0xffff || c > 0x10ffff;
-        if (control || no_letter || c < least[len])
-                return 0;
-        *ret_len = len;
-        return c;
+        bool allowed = !control && c != 0xfffe && c != 0xffff;
+        *ret_len = allowed ? len : 1;
+        return allowed ? c : 0;
 }
 
 static double letter_width(uint32_t c)

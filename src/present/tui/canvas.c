@@ -1,5 +1,7 @@
 #include "present/tui/canvas.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,27 +41,12 @@ void canvas_clear(struct canvas *c)
                 c->cells[i] = blank;
 }
 
-/* The next code point of s, and how many bytes it took. Bytes that are not UTF-8 count as '?'. */
+/* Bytes that are not UTF-8 count as '?'. */
 static size_t decode(const char *s, uint32_t *ret)
 {
-        const unsigned char *u = (const unsigned char *)s;
-        static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-        size_t n = u[0] < 0x80           ? 1
-                   : (u[0] >> 5) == 0x6  ? 2
-                   : (u[0] >> 4) == 0xe  ? 3
-                   : (u[0] >> 3) == 0x1e ? 4
-                                         : 0;
-        *ret = '?';
-        if (n == 0)
-                return 1;
-        uint32_t code = n == 1 ? u[0] : u[0] & (0x7fu >> n);
-        for (size_t i = 1; i < n; i++) {
-                if ((u[i] & 0xc0) != 0x80)
-                        return i;
-                code = code << 6 | (u[i] & 0x3f);
-        }
-        if (code >= least[n] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff))
-                *ret = code;
+        size_t n = text_decode(s, ret);
+        if (*ret == 0)
+                *ret = '?';
         return n;
 }
 

@@ -295,8 +295,9 @@ static void next_sort(struct ui *ui)
 
 static void ask_signal(struct ui *ui, const struct ui_data *d, const struct process *p)
 {
-        if (d->read_only) {
-                ui_say(ui, "--read-only forbids signals");
+        if (d->read_only || d->replay) {
+                ui_say(ui, d->replay ? "these processes are recorded, not running"
+                                     : "--read-only forbids signals");
                 return;
         }
         ui->request = (struct ui_request){.pid = p->pid, .start_ns = p->start_ns};

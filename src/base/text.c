@@ -1,0 +1,84 @@
+#include "base/text.h"
+
+#include "base/attr.h"
+
+size_t text_decode(const char *s, uint32_t *ret)
+{
+        const unsigned char *u = (const unsigned char *)s;
+        static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+        size_t n = u[0] < 0x80           ? 1
+                   : (u[0] >> 5) == 0x6  ? 2
+                   : (u[0] >> 4) == 0xe  ? 3
+                   : (u[0] >> 3) == 0x1e ? 4
+                                         : 0;
+        *ret = 0;
+        if (n == 0)
+                return 1;
+        uint32_t code = n == 1 ? u[0] : u[0] & (0x7fU >> n);
+        for (size_t i = 1; i < n; i++) {
+                /* The zero at the end of s is no continuation either. */
+                if ((u[i] & 0xc0) != 0x80)
+                        return i;
+                code = code << 6 | (u[i] & 0x3f);
+        }
+        if (code >= least[n] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff))
+                *ret = code;
+        return n;
+}
+
+/* Control characters, and those that turn the direction of writing. */
+static bool is_plain(uint32_t code)
+{
+        return code >= 0x20 && (code < 0x7f || code > 0x9f) && code != 0xfffe && code != 0xffff &&
+               (code < 0x202a || code > 0x202e) && (code < 0x2066 || code > 0x2069);
+}
+
+bool text_is_utf8(const char *s)
+{
+        uint32_t code = ' ';
+        while (*s && code != 0)
+                s += text_decode(s, &code);
+        return code != 0;
+}
+
+/* Marks that join the letter before them take none; letters of East Asia and pictures two. */
+static size_t columns_of(uint32_t code)
+{
+        static const struct {
+                uint32_t from, to;
+                uint8_t columns;
+        } odd[] = {
+            {0x300, 0x36f, 0},     {0x1100, 0x115f, 2}, {0x200b, 0x200f, 0}, {0x20d0, 0x20ff, 0},
+            {0x2e80, 0xa4cf, 2},   {0xac00, 0xd7a3, 2}, {0xf900, 0xfaff, 2}, {0xfe00, 0xfe0f, 0},
+            {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2}, {0x1f300, 0x1faff, 2},
+            {0x20000, 0x3fffd, 2},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+                if (code >= odd[i].from && code <= odd[i].to)
+                        return odd[i].columns;
+        }
+        return 1;
+}
+
+size_t text_put(struct strbuf *out, const char *s, size_t columns)
+{
+        size_t used = 0, len;
+        for (; *s; s += len) {
+                uint32_t code;
+                len = text_decode(s, &code);
+                size_t more = is_plain(code) ? columns_of(code) : 1;
+                if (used + more > columns)
+                        break;
+                if (is_plain(code))
+                        strbuf_put(out, s, len);
+                else
+                        strbuf_putc(out, '?');
+                used += more;
+        }
+        return used;
+}
+
+void text_put_name(struct strbuf *out, const char *s, size_t columns)
+{
+        strbuf_fill(out, ' ', columns - text_put(out, s, columns));
+}

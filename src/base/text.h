@@ -1,0 +1,18 @@
+/* Letters of UTF-8 and the columns they take. */
+#pragma once
+
+#include "base/strbuf.h"
+
+#include <stdint.h>
+
+/* How many bytes the first letter of s takes, which is not empty. The letter is 0 where they are
+ * not UTF-8. */
+size_t text_decode(const char *s, uint32_t *ret);
+bool text_is_utf8(const char *s);
+/*
+ * At most so many columns of a text of somebody else's. What cannot be shown, or would do something
+ * to a terminal, is '?'. Returns the columns taken.
+ */
+size_t text_put(struct strbuf *out, const char *s, size_t columns);
+/* The same, filled with blanks. */
+void text_put_name(struct strbuf *out, const char *s, size_t columns);
