@@ -47,18 +47,52 @@ static int claim(const char *path, struct err *err)
         return err_hint(err, "give a name in a folder that exists and is yours to write");
 }
 
-static int make_spool(struct session *s, struct err *err)
+#define SPOOL_PATH_MAX (sizeof(((struct session *)0)->path) + sizeof(SPOOL_SUFFIX))
+
+static void spool_path(const struct session *s, char path[SPOOL_PATH_MAX])
 {
-        char path[sizeof(s->path) + sizeof(SPOOL_SUFFIX)];
-        snprintf(path, sizeof(path), "%s" SPOOL_SUFFIX, s->path);
+        snprintf(path, SPOOL_PATH_MAX, "%s" SPOOL_SUFFIX, s->path);
+}
+
+/* Whether the open folder is still the one of that name. */
+static bool is_there(int fd, const char *path)
+{
+        struct stat mine, there;
+        return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+               mine.st_dev == there.st_dev;
+}
+
+/* Makes the folder and locks it. -EAGAIN when somebody who took it for a dead one's cleans up. */
+static int lock_spool(struct session *s, const char *path, struct err *err)
+{
         if (mkdir(path, 0777) < 0 && errno != EEXIST)
                 return err_set(err, -errno, "cannot make '%s': %s", path, strerror(errno));
-        s->spool = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (s->spool < 0)
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+                return -EAGAIN;
+        if (fd < 0)
                 return err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
         /* A reader that can take this lock knows that the recorder is dead. */
-        flock(s->spool, LOCK_EX | LOCK_NB);
-        return 0;
+        bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        if ((locked || errno != EWOULDBLOCK) && is_there(fd, path))
+                return s->spool = fd, 0;
+        close(fd);
+        return -EAGAIN;
+}
+
+#define SPOOL_TRIES 500
+
+static int make_spool(struct session *s, struct err *err)
+{
+        char path[SPOOL_PATH_MAX];
+        int r = -EAGAIN;
+        spool_path(s, path);
+        for (int i = 0; i < SPOOL_TRIES && r == -EAGAIN; i++) {
+                struct timespec wait = {.tv_nsec = i > 0 ? NS_PER_MS : 0};
+                nanosleep(&wait, NULL);
+                r = lock_spool(s, path, err);
+        }
+        return r == -EAGAIN ? err_set(err, r, "somebody else holds '%s'", path) : r;
 }
 
 static int make_tables(struct session *s, struct err *err)
@@ -95,13 +129,18 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
         pthread_mutex_init(&s->writing, NULL);
         pthread_mutex_init(&s->lock, NULL);
         snprintf(s->path, sizeof(s->path), "%s", path);
-        r = db_open(&s->db, path, DB_CREATE, err);
+        /* The spool is locked before the file is a session: a reader would clean up after the dead.
+         */
+        r = make_spool(s, err);
+        if (r == 0)
+                r = db_open(&s->db, path, DB_CREATE, err);
         if (r == 0)
                 r = make_tables(s, err);
-        if (r == 0)
-                r = make_spool(s, err);
         if (r < 0) {
+                char spool[SPOOL_PATH_MAX];
+                spool_path(s, spool);
                 free_session(s);
+                rmdir(spool);
                 unlink(path);
                 return r;
         }
@@ -354,8 +393,8 @@ int session_commit(struct session *s, struct err *err)
 /* Marks keep coming until the folder is gone; from then on they go into the file itself. */
 static int remove_spool(struct session *s, struct err *err)
 {
-        char path[sizeof(s->path) + sizeof(SPOOL_SUFFIX)];
-        snprintf(path, sizeof(path), "%s" SPOOL_SUFFIX, s->path);
+        char path[SPOOL_PATH_MAX];
+        spool_path(s, path);
         for (int i = 0; i < CLOSE_TRIES; i++) {
                 int r = session_commit(s, err);
                 if (r < 0 || rmdir(path) == 0)

@@ -216,7 +216,7 @@ def test_a_log_finds_the_monitor(tmp_path):
 
 @pytest.mark.parametrize("options, says", [
     ({"interval": "fast"}, "interval"),
-    ({"interval": -1}, "--interval -1"),
+    ({"interval": -1}, "interval: '-1' is not a time"),
     ({"interval": 0, "levels": "none"}, "--interval 0"),
     ({"intervall": 1}, "did you mean"),
     ({"levels": "proces"}, "proces"),

@@ -233,11 +233,15 @@ def test_a_kernel_that_is_interrupted_and_restarted(tmp_path, scratch):
         client.execute_interactive(code, timeout=60, output_hook=lambda m: told.append(m["content"]))
         return "".join(c.get("text", c.get("ename", "")) for c in told)
 
+    def insist(code):
+        """A kernel drops what comes in the moment after an error."""
+        return next(filter(None, (run(code) for _ in range(20))), "")
+
     try:
         assert "measuring every 0.1 s" in run("%load_ext assay\n%assay start 0.1")
         threading.Timer(1, manager.interrupt_kernel).start()
         assert "KeyboardInterrupt" in run("while True: sum(range(999))")
-        assert "level process" in run("%assay report --cell 0 --text")
+        assert "level process" in insist("%assay report --cell 0 --text")
         assert [p for p in scratch.iterdir() if p.name.startswith("assay")]
         manager.restart_kernel()
         client.wait_for_ready(timeout=60)

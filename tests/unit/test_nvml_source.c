@@ -108,7 +108,8 @@ static void calls_that_hang(void **state UNUSED)
                 fresh += value(&b, 0, NVML_FIELD_POWER)->state == STATE_OK &&
                          value(&b, 1, NVML_FIELD_POWER)->state == STATE_OK;
                 const struct raw *hung = value(&b, 2, NVML_FIELD_POWER);
-                assert_true(hung->state != STATE_STALE || hung->age_ms > age);
+                /* Before it hangs, news that come late may make it younger again. */
+                assert_true(i < 10 || (hung->state == STATE_STALE && hung->age_ms > age));
                 age = hung->state == STATE_STALE ? hung->age_ms : 0;
         }
         assert_true(age > 1000);
@@ -294,8 +295,9 @@ static void leaves_nothing_behind(void **state UNUSED)
         }
         struct timespec ts = {.tv_nsec = 100 * NS_PER_MS};
         nanosleep(&ts, NULL);
-        assert_int_equal(entries("/proc/self/task"), threads);
-        assert_int_equal(entries("/proc/self/fd"), files);
+        /* Threads of a test before this one may have ended meanwhile. */
+        assert_true(entries("/proc/self/task") <= threads);
+        assert_true(entries("/proc/self/fd") <= files);
         assert_int_equal(fake.samples(), samples);
 }
 

@@ -8,6 +8,8 @@
 #include "store/session.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -197,6 +199,56 @@ static void readable_while_it_grows(void **state UNUSED)
         assert_int_equal(stat(spool, &st), -1);
 }
 
+#define ROUNDS 150
+static atomic_int round_now; /* below 0: enough */
+
+static void path_of_round(int round, const char *end, char ret[100])
+{
+        snprintf(ret, 100, "%s/round-%d.assay%s", folder, round, end);
+}
+
+static void *read_again_and_again(void *arg UNUSED)
+{
+        int round;
+        while ((round = atomic_load(&round_now)) >= 0) {
+                struct session_reader *r = NULL;
+                struct err err = {0};
+                char file[100];
+                path_of_round(round, "", file);
+                if (session_open(file, &r, &err) == 0)
+                        session_reader_close(r);
+        }
+        return NULL;
+}
+
+/* Whoever opens a session cleans up after a dead recorder; one that just starts is not dead. */
+static void a_reader_at_the_start(void **state UNUSED)
+{
+        pthread_t threads[3];
+        char file[100], spool[100];
+        for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+                assert_int_equal(pthread_create(&threads[i], NULL, read_again_and_again, NULL), 0);
+        for (int i = 0; i < ROUNDS; i++) {
+                struct session *s = NULL;
+                struct err err = {0};
+                struct stat st;
+                atomic_store(&round_now, i);
+                path_of_round(i, "", file);
+                path_of_round(i, SPOOL_SUFFIX, spool);
+                if (session_create(file, 0, &s, &err) < 0)
+                        fail_msg("%s", err.msg);
+                assert_int_equal(stat(spool, &st), 0);
+                session_close(s, &err);
+        }
+        atomic_store(&round_now, -1);
+        for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+                pthread_join(threads[i], NULL);
+        for (int i = 0; i < ROUNDS; i++) {
+                path_of_round(i, "", file);
+                unlink(file);
+        }
+}
+
 static void an_existing_file_is_refused(void **state UNUSED)
 {
         struct err err = {0};
@@ -296,6 +348,7 @@ int main(void)
             cmocka_unit_test(scales),
             cmocka_unit_test(written_is_read),
             cmocka_unit_test(readable_while_it_grows),
+            cmocka_unit_test(a_reader_at_the_start),
             cmocka_unit_test(an_existing_file_is_refused),
             cmocka_unit_test(marks_before_and_after_the_end),
             cmocka_unit_test(mark_lines),
