@@ -2,9 +2,10 @@
 
     python_bench.py BUILD [rounds]
 
-A loop of pure Python runs in turns of a second: alone, with assay.Monitor at 10 Hz, with psutil at 10 Hz. The loop's
-speed by the clock tells what the interpreter lost, waiting for its lock included, waiting for a core while other programs
-ran left out; the CPU time that the process used beyond the loop tells what sampling costs at all.
+A loop of pure Python runs in turns of half a second beside a sampler at 10 Hz, and beside the same sampler that samples
+once an hour. Compared with a loop that has none, what the heap happens to look like makes a tenth of difference either way;
+so it still does with psutil, which keeps objects. The loop's speed by the clock tells what the interpreter lost, waiting for its lock included,
+waiting for a core while other programs ran left out; the CPU time beyond the loop tells what sampling costs at all.
 """
 import os
 import pathlib
@@ -21,15 +22,8 @@ os.environ.setdefault("ASSAY_LIB", str(BUILD / "libassay.so.0"))
 import assay  # noqa: E402
 import psutil  # noqa: E402
 
-TURN_S = 1.0
-
-
-class Nothing:
-    def start(self):
-        pass
-
-    def stop(self):
-        pass
+TURN_S = 0.5
+OFTEN, SELDOM = 0.1, 3600.0  # seconds between samples
 
 
 class Psutil:
@@ -77,9 +71,8 @@ def waited():
         return int(file.read().split()[1]) / 1e9
 
 
-def turn(sampler):
+def loop():
     """(loops a second that it could have run, CPU seconds beyond the loop a second)."""
-    sampler.start()
     loops, x = 0, 0
     delay, start, cpu, own = waited(), time.perf_counter(), time.process_time(), time.thread_time()
     while True:
@@ -90,28 +83,34 @@ def turn(sampler):
         if now - start >= TURN_S:
             break
     beyond = (time.process_time() - cpu) - (time.thread_time() - own)
-    took = now - start - (waited() - delay)
-    sampler.stop()
-    return loops / took, beyond / (now - start)
+    return loops / (now - start - (waited() - delay)), beyond / (now - start)
+
+
+def turn(sampler):
+    sampler.start()
+    try:
+        return loop()
+    finally:
+        sampler.stop()
 
 
 def main():
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 15
-    makers = {"alone": Nothing, "assay": lambda: Ours(0.1, ["process", "system"]), "psutil": lambda: Psutil(0.1),
-              "assay, all levels": lambda: Ours(0.1, "all")}
-    speeds, costs = {n: [] for n in makers}, {n: [] for n in makers}
+    makers = {"assay": lambda interval: Ours(interval, ["process", "system"]), "psutil": Psutil,
+              "assay, all levels": lambda interval: Ours(interval, "all")}
+    lost, costs, calm = {n: [] for n in makers}, {n: [] for n in makers}, []
     for i in range(rounds):
-        names = list(makers)
-        for name in names[i % len(names):] + names[: i % len(names)]:
-            speed, cost = turn(makers[name]())
-            speeds[name].append(speed)
-            costs[name].append(cost)
-    # Turns of one round are neighbours, so that what else the machine does weighs on all of them.
-    lost = {n: statistics.median(1 - s / a for s, a in zip(speeds[n], speeds["alone"])) for n in makers}
-    spread = statistics.median(abs(1 - a / b) for a, b in zip(speeds["alone"], speeds["alone"][1:]))
-    print(f"  {'loop lost, assay.Monitor at 10 Hz':<44} {lost['assay'] * 100:>14.2f} %   at most 0.5; turns differ by {spread * 100:.2f}")
-    print(f"  {'loop lost, psutil in a thread at 10 Hz':<44} {lost['psutil'] * 100:>14.2f} %")
-    for name in ("assay", "psutil", "assay, all levels"):
+        for name, make in makers.items():
+            pair = [(OFTEN, make), (SELDOM, make)]
+            told = {interval: turn(make(interval)) for interval, make in (pair if i % 2 else pair[::-1])}
+            lost[name].append(1 - told[OFTEN][0] / told[SELDOM][0])
+            costs[name].append(told[OFTEN][1])
+            calm.append(told[SELDOM][0])
+    spread = statistics.median(abs(1 - a / b) for a, b in zip(calm, calm[len(makers):]))
+    for name, words in (("assay", "loop lost, assay.Monitor at 10 Hz"), ("psutil", "loop lost, psutil in a thread at 10 Hz")):
+        bound = f"   at most 0.5; turns differ by {spread * 100:.2f}" if name == "assay" else ""
+        print(f"  {words:<44} {statistics.median(lost[name]) * 100:>14.2f} %{bound}")
+    for name in makers:
         print(f"  {'CPU beyond the loop, ' + name:<44} {statistics.median(costs[name]) * 100:>14.2f} % of a core")
 
 
