@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -43,6 +45,22 @@ int complain(const struct err *err)
         default:
                 return EXIT_FAILED;
         }
+}
+
+int write_out(const char *path, struct strbuf *out, struct err *err)
+{
+        int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
+                      : STDOUT_FILENO;
+        if (fd < 0) {
+                err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
+                return err_hint(err, "give a name in a folder that is yours to write");
+        }
+        int r = strbuf_flush(out, fd);
+        if (path && close(fd) < 0 && r == 0)
+                r = -errno;
+        if (r < 0 && r != -EPIPE)
+                return err_set(err, r, "cannot write: %s", strerror(-r));
+        return 0;
 }
 
 void notice(const char *fmt, ...)

@@ -23,10 +23,12 @@ static void put_option(struct strbuf *out, const char *name, const struct option
         strbuf_putc(out, '\n');
 }
 
-static void put_options(struct strbuf *out, const char *command, bool reads_gpus)
+/* Options of a command's own, or those of all commands that read GPUs. */
+static void put_options(struct strbuf *out, const char *command, bool shared)
 {
         for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                if (!option_applies(i, command, reads_gpus))
+                bool own = option_applies(i, command, false);
+                if (shared ? own || !option_applies(i, command, true) : !own)
                         continue;
                 put_option(out, option_info(i)->name, option_info(i));
                 const struct alias_info *a;
@@ -80,9 +82,13 @@ static int run(const struct config *config)
         if (strcmp(name, "help") == 0) {
                 overview(&out);
         } else {
-                strbuf_putf(&out, "%s: %s\n\nusage: assay %s %s%s[options]\n\n", c->name,
-                            c->summary, c->name, c->args, c->args[0] ? " " : "");
-                put_options(&out, c->name, c->reads_gpus);
+                strbuf_putf(&out, "%s: %s\n\nusage: assay %s [options]%s%s\n\n", c->name,
+                            c->summary, c->name, c->args[0] ? " " : "", c->args);
+                put_options(&out, c->name, false);
+                if (c->reads_gpus) {
+                        strbuf_puts(&out, "\nwhere the values come from, and which\n");
+                        put_options(&out, c->name, true);
+                }
         }
         strbuf_flush(&out, STDOUT_FILENO);
         strbuf_finish(&out);

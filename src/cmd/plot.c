@@ -3,8 +3,6 @@
 #include "cmd/progress.h"
 #include "lib/draw.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 /* Leaves the path NULL, and the format, where the standard output is meant. */
@@ -20,22 +18,6 @@ static int choose_format(const struct config *config, const char **ret_path,
                 return 0;
         *ret_path = path;
         return draw_format(path, ret_format, err);
-}
-
-static int write_out(const char *path, struct strbuf *out, struct err *err)
-{
-        int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
-                      : STDOUT_FILENO;
-        if (fd < 0) {
-                err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-                return err_hint(err, "give a name in a folder that is yours to write");
-        }
-        int r = strbuf_flush(out, fd);
-        if (path && close(fd) < 0 && r == 0)
-                r = -errno;
-        if (r < 0 && r != -EPIPE)
-                return err_set(err, r, "cannot write: %s", strerror(-r));
-        return 0;
 }
 
 static int plot(const struct config *config, struct err *err)

@@ -27,14 +27,16 @@ static void default_name(const char *folder, int64_t start_ns, char path[RECORDI
         }
 }
 
-static int create_elsewhere(int64_t start_ns, char path[RECORDING_PATH_MAX], struct session **ret,
-                            struct err *err)
+/* Under a name of our own: here when only the name is taken, else where temporary files go. */
+static int create_elsewhere(int64_t start_ns, bool here, char path[RECORDING_PATH_MAX],
+                            struct session **ret)
 {
-        char folder[RECORDING_PATH_MAX - 64];
+        char folder[RECORDING_PATH_MAX - 64] = "";
         const char *tmp = get_env("TMPDIR");
-        snprintf(folder, sizeof(folder), "%s/", tmp && tmp[0] ? tmp : "/tmp");
+        if (!here)
+                snprintf(folder, sizeof(folder), "%s/", tmp && tmp[0] ? tmp : "/tmp");
         default_name(folder, start_ns, path);
-        return session_create(path, start_ns, ret, err);
+        return session_create(path, start_ns, ret, NULL);
 }
 
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,
@@ -46,10 +48,7 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
         else
                 default_name("", start_ns, path);
         int r = session_create(path, start_ns, ret, err);
-        if (r == 0 || r == -EEXIST || !fall_back)
-                return r;
-        struct err again = {0};
-        if (create_elsewhere(start_ns, path, ret, &again) < 0)
+        if (r == 0 || !fall_back || create_elsewhere(start_ns, r == -EEXIST, path, ret) < 0)
                 return r;
         notice("%s; recording to '%s' instead", err->msg, path);
         return 0;

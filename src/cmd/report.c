@@ -3,25 +3,6 @@
 #include "cmd/progress.h"
 #include "lib/summarise.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
-static int write_out(const struct config *config, struct strbuf *out, struct err *err)
-{
-        const char *path = config_text(config, OPT_OUTPUT);
-        int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
-                      : STDOUT_FILENO;
-        if (fd < 0)
-                return err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-        int r = strbuf_flush(out, fd);
-        if (path && close(fd) < 0 && r == 0)
-                r = -errno;
-        if (r < 0 && r != -EPIPE)
-                return err_set(err, r, "cannot write: %s", strerror(-r));
-        return 0;
-}
-
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
         const char *format =
@@ -36,7 +17,7 @@ static int report(const struct config *config, struct run_summary *r, struct err
         if (code == 0)
                 code = run_summary_write(r, format, &out, err);
         if (code == 0)
-                code = write_out(config, &out, err);
+                code = write_out(config_text(config, OPT_OUTPUT), &out, err);
         strbuf_finish(&out);
         return code;
 }

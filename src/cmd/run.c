@@ -222,8 +222,13 @@ static int run(const struct config *config)
 {
         struct running r = {.quiet = config_flag(config, OPT_QUIET)};
         struct err err = {0};
+        struct host_config host;
         if (config->n_rest == 0 || config->n_args > 1)
                 return usage(config);
+        if (setup_host(config, &host, &err) < 0) {
+                complain(&err);
+                return EXIT_OWN;
+        }
         make_session(config, &r);
         export_session(&r);
         start_log(config);

@@ -46,7 +46,7 @@ int db_error(struct db *db, int code, struct err *err)
                 err_hint(err, "make room there, or give another place with -o FILE");
         } else {
                 err_set(err, code, "cannot use '%s': %s", db->path, why);
-                err_hint(err, "see that its folder exists and is yours to write, or use -o FILE");
+                err_hint(err, "see that it and its folder exist and are yours to write");
         }
         return code;
 }

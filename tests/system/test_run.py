@@ -159,3 +159,22 @@ def test_the_terminal_is_the_commands(program, tmp_path):
     os.close(fd)
     assert b"ready True" in seen
     assert os.waitstatus_to_exitcode(status) == 41
+
+
+def test_a_name_that_is_taken_costs_no_recording(assay, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.assay").write_text("mine")
+    done = assay("run", "-o", "x.assay", "--", "sh", "-c", "exit 3")
+    assert done.returncode == 3 and "'x.assay' is there already; recording to 'assay-" in done.stderr
+    assert (tmp_path / "x.assay").read_text() == "mine" and len(list(tmp_path.glob("assay-*.assay"))) == 1
+
+
+def test_levels_that_do_not_exist_run_nothing(assay, tmp_path):
+    done = assay("run", "--levels", "moon", "--", "touch", tmp_path / "ran")
+    assert done.returncode == 125 and "'moon'" in done.stderr and not (tmp_path / "ran").exists()
+
+
+def test_help_puts_options_before_the_command(assay):
+    said = assay("run", "--help").stdout
+    assert "usage: assay run [options] -- COMMAND" in said
+    assert said.index("--levels") < said.index("--backend"), "what is the command's own comes first"
