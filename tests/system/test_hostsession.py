@@ -79,8 +79,9 @@ def test_system_and_cores(busy):
 def test_levels_are_an_option(assay, tmp_path):
     assert assay("run", "-q", "--levels", "system", "-o", tmp_path / "x.assay", "--", "sleep", "0.3").returncode == 0
     assert {r[0] for r in ask(tmp_path / "x.assay", "select distinct level from levels")} == {"process", "system"}
-    done = assay("run", "-q", "--levels", "rubbish", "-o", tmp_path / "y.assay", "--", "sh", "-c", "exit 4")
-    assert done.returncode == 4 and "rubbish" in done.stderr, "a wrong option is no reason not to run the command"
+    done = assay("run", "-q", "--levels", "rubbish", "-o", tmp_path / "y.assay", "--", "touch", tmp_path / "ran")
+    assert done.returncode == 125 and "rubbish" in done.stderr, "wrong usage is told before the command starts"
+    assert not (tmp_path / "ran").exists()
 
 
 def test_many_descendants(assay, tmp_path):

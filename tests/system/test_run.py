@@ -169,11 +169,6 @@ def test_a_name_that_is_taken_costs_no_recording(assay, tmp_path, monkeypatch):
     assert (tmp_path / "x.assay").read_text() == "mine" and len(list(tmp_path.glob("assay-*.assay"))) == 1
 
 
-def test_levels_that_do_not_exist_run_nothing(assay, tmp_path):
-    done = assay("run", "--levels", "moon", "--", "touch", tmp_path / "ran")
-    assert done.returncode == 125 and "'moon'" in done.stderr and not (tmp_path / "ran").exists()
-
-
 def test_help_puts_options_before_the_command(assay):
     said = assay("run", "--help").stdout
     assert "usage: assay run [options] -- COMMAND" in said
