@@ -56,7 +56,9 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
 
 static void tell_result(const char *path, const struct recorder_result *r)
 {
-        if (r->store.code != 0 && r->store_works)
+        if (r->store.code != 0 && r->store_works && r->counts.dropped == 0)
+                notice("%s, for a while; '%s' is whole", r->store.msg, path);
+        else if (r->store.code != 0 && r->store_works)
                 notice("%s, for a while; %llu ticks are missing from '%s'", r->store.msg,
                        (unsigned long long)r->counts.dropped, path);
         else if (r->store.code != 0)

@@ -219,12 +219,14 @@ static int frame_session(struct conversion *c, const struct frame *f, struct err
                 with.knows_processes = c->own->knows_processes;
                 with.processes = c->own->processes;
         }
-        return session_add(c->session, &with, err);
+        got = session_add(c->session, &with, err);
+        return got > 0 ? session_commit(c->session, err) : got;
 }
 
 static int host_session(struct conversion *c, const struct host *h, struct err *err)
 {
-        return session_add_host(c->session, h, err);
+        int r = session_add_host(c->session, h, err);
+        return r > 0 ? session_commit(c->session, err) : r;
 }
 
 static int end_session(struct conversion *c, struct err *err)

@@ -371,6 +371,8 @@ void recorder_finish(struct recorder *r, struct recorder_result *ret)
 {
         pthread_join(r->writer, NULL);
         *ret = r->result;
+        if (r->config.session)
+                ret->counts.dropped = session_dropped(r->config.session);
         if (r->config.restamp || !r->config.pipeline || !pipeline_is_capture(r->config.pipeline))
                 ret->stop_wall_ns = clock_wall_ns();
         if (r->host)

@@ -45,7 +45,10 @@ int session_set_number(struct session *s, const char *key, double value);
 int session_set_time(struct session *s, const char *key, int64_t ns);
 void session_set_counts(struct session *s, const struct session_counts *counts);
 
-/* Takes a frame into memory. Writes only when a block is full and not yet written. */
+/*
+ * Takes a frame into memory and never waits for the disk. 1 when so much was added that it is time
+ * to commit, for callers that no other thread does it for; 0, or a negative code with err.
+ */
 int session_add(struct session *s, const struct frame *frame, struct err *err);
 /*
  * The same for the host: its levels, cores and GPUs. It has ticks of its own on the same clock, and
@@ -54,6 +57,9 @@ int session_add(struct session *s, const struct frame *frame, struct err *err);
 int session_add_host(struct session *s, const struct host *host, struct err *err);
 /* The same for a mark made in this process. */
 int session_mark(struct session *s, const struct mark *m, struct err *err);
+
+/* How many ticks could not be kept: what waits for a disk is bounded. */
+uint64_t session_dropped(struct session *s);
 
 /* Puts marks that were made elsewhere into the file at once. */
 int session_import(struct session *s, const struct mark *marks, size_t n, struct err *err);

@@ -64,9 +64,7 @@ int session_set_time(struct session *s, const char *key, int64_t ns)
 void session_set_counts(struct session *s, const struct session_counts *counts)
 {
         pthread_mutex_lock(&s->lock);
-        uint64_t dropped = s->counts.dropped;
         s->counts = *counts;
-        s->counts.dropped += dropped;
         pthread_mutex_unlock(&s->lock);
 }
 
@@ -91,7 +89,7 @@ int facts_write(struct session *s)
             {.key = "ticks_taken", .number = (double)s->counts.taken},
             {.key = "ticks_late", .number = (double)s->counts.late},
             {.key = "ticks_missed", .number = (double)s->counts.missed},
-            {.key = "ticks_dropped", .number = (double)s->counts.dropped}};
+            {.key = "ticks_dropped", .number = (double)(s->counts.dropped + s->open.dropped)}};
         int r = 0;
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(counts); i++)
                 r = write_fact(s, &counts[i]);

@@ -52,11 +52,8 @@ static void add_row(struct track *t, size_t place, const struct row *row)
         t->cells[SERIES_FINDINGS][place] = row->health.findings;
 }
 
-static void roll(struct session *s)
+static void clear(struct session *s)
 {
-        s->counts.dropped += s->open.n - s->open.committed;
-        s->open.n = s->open.committed = 0;
-        s->open.block++;
         for (size_t i = 0; i < s->n_tracks; i++) {
                 if (s->tracks[i])
                         clear_track(s->tracks[i]);
@@ -65,9 +62,9 @@ static void roll(struct session *s)
 
 int session_add(struct session *s, const struct frame *f, struct err *err)
 {
-        int r = session_next_block(s, &s->open, roll, err);
         int failed = 0;
         pthread_mutex_lock(&s->lock);
+        int waits = session_next_block(s, &frames_part, &s->open);
         for (size_t i = 0; i < f->n; i++) {
                 struct track *t = track_for(s, f->rows[i].sample.who);
                 if (t)
@@ -80,29 +77,31 @@ int session_add(struct session *s, const struct frame *f, struct err *err)
         row.stale = f->stale;
         s->open.ticks[s->open.n++] = row;
         pthread_mutex_unlock(&s->lock);
-        return failed < 0 ? err_set(err, failed, "out of memory") : r;
+        return failed < 0 ? err_set(err, failed, "out of memory") : waits;
 }
 
 /* ---- committing ---- */
 
-static int stage_track(struct session *s, struct track *t)
+static int code_track(struct coded_block *to, struct track *t)
 {
         int r = 0;
         for (size_t i = 0; r == 0 && i < SERIES_COUNT; i++)
-                r = session_stage(s, t->cells[i], s->open.n,
-                                  (struct staged){.entity = t->who.slot + 1,
-                                                  .series = (uint16_t)i,
-                                                  .stored = &t->stored[i]});
+                r = block_add_row(to, t->cells[i],
+                                  (struct coded_row){.entity = t->who.slot + 1,
+                                                     .series = (uint16_t)i,
+                                                     .stored = &t->stored[i]});
         return r;
 }
 
-int frames_stage(struct session *s)
+static int code(struct session *s, struct coded_block *to)
 {
         int r = 0;
-        for (size_t i = 0; r == 0 && s->open.n > s->open.committed && i < s->n_tracks; i++)
-                r = s->tracks[i] ? stage_track(s, s->tracks[i]) : 0;
+        for (size_t i = 0; r == 0 && i < s->n_tracks; i++)
+                r = s->tracks[i] ? code_track(to, s->tracks[i]) : 0;
         return r;
 }
+
+const struct block_part frames_part = {.host = false, .code = code, .clear = clear};
 
 static int write_entity(struct session *s, const struct entity *e)
 {

@@ -93,12 +93,9 @@ static void add_note(struct host_part *h, const struct host *host, enum level le
         h->notes[h->n_notes++] = *now;
 }
 
-static void roll(struct session *s)
+static void clear(struct session *s)
 {
         struct host_part *h = &s->host;
-        h->dropped += h->open.n - h->open.committed;
-        h->open.n = h->open.committed = 0;
-        h->open.block++;
         for (size_t i = 0; h->tracks && i < HOST_PLACES_MAX; i++) {
                 if (h->tracks[i])
                         clear_track(h->tracks[i]);
@@ -127,32 +124,30 @@ static int add_host(struct session *s, const struct host *host)
 
 int session_add_host(struct session *s, const struct host *host, struct err *err)
 {
-        int r = session_next_block(s, &s->host.open, roll, err);
         pthread_mutex_lock(&s->lock);
+        int waits = session_next_block(s, &host_part, &s->host.open);
         int failed = add_host(s, host);
         pthread_mutex_unlock(&s->lock);
-        return failed < 0 ? err_set(err, failed, "out of memory") : r;
+        return failed < 0 ? err_set(err, failed, "out of memory") : waits;
 }
 
 /* ---- committing ---- */
 
-int host_stage(struct session *s)
+static int code(struct session *s, struct coded_block *to)
 {
-        struct host_part *h = &s->host;
         int r = 0;
-        if (!h->tracks || h->open.n == h->open.committed)
-                return 0;
-        for (size_t i = 0; r == 0 && i < HOST_PLACES_MAX; i++) {
-                struct host_track *t = h->tracks[i];
+        for (size_t i = 0; r == 0 && s->host.tracks && i < HOST_PLACES_MAX; i++) {
+                struct host_track *t = s->host.tracks[i];
                 if (t)
-                        r = session_stage(s, t->cells, h->open.n,
-                                          (struct staged){.host = true,
-                                                          .entity = t->item,
-                                                          .series = t->series,
-                                                          .stored = &t->stored});
+                        r = block_add_row(to, t->cells,
+                                          (struct coded_row){.entity = t->item,
+                                                             .series = t->series,
+                                                             .stored = &t->stored});
         }
         return r;
 }
+
+const struct block_part host_part = {.host = true, .code = code, .clear = clear};
 
 static int write_gpus(struct session *s)
 {

@@ -32,16 +32,41 @@ struct open_block {
         size_t n;         /* ticks in it */
         size_t committed; /* how many of them are in the file */
         uint64_t block;
+        uint64_t dropped; /* ticks of earlier blocks that memory did not allow to keep */
 };
 
 /* A row of the table block or host_block that a commit is going to write. */
-struct staged {
-        bool host;
+struct coded_row {
         uint32_t entity; /* or the item */
         uint16_t series;
         struct coded coded;
         struct coded *stored; /* what remembers that it was written */
         size_t at;            /* of its bytes in bytes */
+};
+
+/* What a commit writes of a block. A full one waits in a queue as this. */
+struct coded_block {
+        struct coded_block *next;
+        bool host;
+        uint64_t block;
+        size_t from, to; /* its ticks that the file may not have */
+        struct tick_row ticks[BLOCK_TICKS];
+        struct coded_row *rows;
+        size_t n_rows, cap_rows;
+        struct strbuf bytes;
+};
+
+/*
+ * Full blocks that the next commit writes, oldest first. They are the only ones who wait for a slow
+ * or a full disk: who adds ticks goes on, until so many bytes of them wait.
+ */
+#define WAITING_MAX ((size_t)32 << 20)
+
+struct block_queue {
+        struct coded_block *first, **end; /* end: where the next goes; NULL while empty */
+        size_t bytes;
+        struct coded_block *spare; /* for reuse, so that a steady run allocates nothing */
+        size_t n_spare;
 };
 
 /* One series of one item of the host while its block is open. */
@@ -70,7 +95,6 @@ struct host_part {
         bool known[LEVEL_COUNT];
         struct level_note notes[LEVEL_NOTES_MAX]; /* not in the file yet */
         size_t n_notes, noted;                    /* noted: written by the commit under way */
-        uint64_t dropped;
 };
 
 #define PROCESS_FIGURES 7
@@ -131,32 +155,42 @@ struct session {
         struct fact facts[FACTS_MAX];
         size_t n_facts;
 
-        struct staged *staged;
-        size_t n_staged, cap_staged;
-        struct strbuf bytes;
+        struct block_queue full;
+        struct coded_block now[2]; /* the open blocks, as the commit under way writes them */
 };
 
 /* When a tick was, on the session's clock. The first one may set that clock. */
 struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mono_ns,
                                  int64_t window_ns);
 
-/*
- * Commits a block that is full and lets roll begin the next; what the file does not have of the old
- * one is lost. For the one thread that adds to that block.
- */
-int session_next_block(struct session *s, const struct open_block *open,
-                       void (*roll)(struct session *s), struct err *err);
+/* How frames, and the host, fill blocks. */
+struct block_part {
+        bool host;
+        /* Codes the series of the open block that the file does not have; all when it is full. */
+        int (*code)(struct session *s, struct coded_block *to);
+        void (*clear)(struct session *s);
+};
+extern const struct block_part frames_part, host_part;
 
-/* Codes one series of the open block; stages it when the file does not have it so. 0 or -ENOMEM. */
-int session_stage(struct session *s, const cell *cells, size_t n, struct staged row);
+/* Puts an open block that is full into the queue and begins the next. With s->lock held. */
+int session_next_block(struct session *s, const struct block_part *part, struct open_block *open);
+
+/* The ticks of an open block, without its rows; then a row, unless the file has it so already. */
+void block_begin(struct coded_block *to, bool host, const struct open_block *open);
+int block_add_row(struct coded_block *to, const cell *cells, struct coded_row row);
+/* Writes ticks and rows. */
+int block_write(struct db *db, const struct coded_block *b);
+/* The file has it now; nothing to note when the block has become another since. */
+void block_note_written(const struct coded_block *b, struct open_block *open);
+/* Takes the n oldest out of the queue. */
+void block_queue_drop(struct block_queue *q, size_t n);
+void block_queue_free(struct block_queue *q);
 
 /* The parts of a commit. Those that write run inside its transaction, with s->lock held. */
-int frames_stage(struct session *s);
 int frames_write_entities(struct session *s);
 void frames_forget_written(struct session *s);
 void frames_free(struct session *s);
 
-int host_stage(struct session *s);
 int host_write_notes(struct session *s);
 void host_note_written(struct session *s);
 void host_forget_written(struct session *s);

@@ -1,7 +1,8 @@
 /*
  * The writing side. Frames go into memory, as scaled numbers in a block that is open; a commit
  * writes the open block anew, so that a recorder which dies loses what came after its last commit
- * and nothing else.
+ * and nothing else. Full blocks wait in a queue for the next commit, so adding never waits for a
+ * disk.
  */
 #include "store/session_schema.h"
 #include "store/session_state.h"
@@ -25,8 +26,11 @@ static void free_session(struct session *s)
         host_free(s);
         processes_free(s);
         facts_free(s);
-        free(s->staged);
-        strbuf_finish(&s->bytes);
+        block_queue_free(&s->full);
+        for (size_t i = 0; i < ARRAY_LEN(s->now); i++) {
+                free(s->now[i].rows);
+                strbuf_finish(&s->now[i].bytes);
+        }
         pthread_mutex_destroy(&s->writing);
         pthread_mutex_destroy(&s->lock);
         free(s);
@@ -169,146 +173,37 @@ struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mon
                                  .window_ms = (window_ns + NS_PER_MS / 2) / NS_PER_MS};
 }
 
-static bool is_full(struct session *s, const struct open_block *open)
+uint64_t session_dropped(struct session *s)
 {
         pthread_mutex_lock(&s->lock);
-        bool full = open->n == BLOCK_TICKS;
+        uint64_t dropped = s->open.dropped;
         pthread_mutex_unlock(&s->lock);
-        return full;
-}
-
-int session_next_block(struct session *s, const struct open_block *open,
-                       void (*roll)(struct session *s), struct err *err)
-{
-        if (!is_full(s, open))
-                return 0;
-        int r = session_commit(s, err);
-        pthread_mutex_lock(&s->writing);
-        pthread_mutex_lock(&s->lock);
-        roll(s);
-        pthread_mutex_unlock(&s->lock);
-        pthread_mutex_unlock(&s->writing);
-        return r;
+        return dropped;
 }
 
 /* ---- committing ---- */
 
-static struct staged *stage_one(struct session *s)
+/* The open blocks, where they have news. */
+static int code_open(struct session *s)
 {
-        if (s->n_staged == s->cap_staged) {
-                size_t cap = s->cap_staged ? s->cap_staged * 2 : 512;
-                struct staged *more = realloc(s->staged, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                s->staged = more;
-                s->cap_staged = cap;
-        }
-        return &s->staged[s->n_staged++];
+        block_begin(&s->now[0], false, &s->open);
+        block_begin(&s->now[1], true, &s->host.open);
+        int r = s->now[0].to > s->now[0].from ? frames_part.code(s, &s->now[0]) : 0;
+        return r == 0 && s->now[1].to > s->now[1].from ? host_part.code(s, &s->now[1]) : r;
 }
 
-/* A series that is still all one value needs no new row. */
-static bool unchanged(const struct coded *a, const struct coded *b)
-{
-        return a->empty == b->empty && a->len == b->len && a->width == b->width &&
-               a->has_base == b->has_base && a->base == b->base && a->state == b->state &&
-               a->width == 0;
-}
-
-int session_stage(struct session *s, const cell *cells, size_t n, struct staged row)
-{
-        if (!strbuf_reserve(&s->bytes, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX))
-                return -ENOMEM;
-        row.coded = block_encode(cells, n, (uint8_t *)s->bytes.s + s->bytes.len);
-        if (unchanged(&row.coded, row.stored))
-                return 0;
-        struct staged *to = stage_one(s);
-        if (!to)
-                return -ENOMEM;
-        row.at = s->bytes.len;
-        *to = row;
-        s->bytes.len += row.coded.len;
-        return 0;
-}
-
-static int stage(struct session *s)
-{
-        s->n_staged = 0;
-        strbuf_clear(&s->bytes);
-        int r = frames_stage(s);
-        return r == 0 ? host_stage(s) : r;
-}
-
-static int write_tick(struct session *s, uint64_t tick, const struct tick_row *t)
-{
-        struct statement q =
-            db_prepare(&s->db, DB_PUT_TICK, "INSERT OR REPLACE INTO tick VALUES(?,?,?,?,?)");
-        db_bind_int(&q, (int64_t)tick);
-        db_bind_int(&q, t->wall_us);
-        /* The two clocks drift by microseconds; only a step is worth the bytes. */
-        db_bind_int_or_null(&q, t->skew_us, llabs(t->skew_us) >= 1000);
-        db_bind_int_or_null(&q, t->window_ms, t->window_ms != 0);
-        db_bind_int(&q, t->stale);
-        return db_run(&q);
-}
-
-static int write_host_tick(struct session *s, uint64_t tick, const struct tick_row *t)
-{
-        struct statement q = db_prepare(&s->db, DB_PUT_HOST_TICK,
-                                        "INSERT OR REPLACE INTO host_tick VALUES(?,?,?,?,?)");
-        db_bind_int(&q, (int64_t)tick);
-        db_bind_int(&q, t->wall_us);
-        db_bind_int_or_null(&q, t->skew_us, llabs(t->skew_us) >= 1000);
-        db_bind_int_or_null(&q, t->window_ms, t->window_ms != 0);
-        db_bind_int(&q, t->cores);
-        return db_run(&q);
-}
-
-static int write_ticks(struct session *s, const struct open_block *open, size_t n,
-                       int (*write)(struct session *s, uint64_t tick, const struct tick_row *t))
-{
-        int r = 0;
-        for (size_t i = open->committed; r == 0 && i < n; i++)
-                r = write(s, open->block * BLOCK_TICKS + i, &open->ticks[i]);
-        return r;
-}
-
-static int write_block(struct session *s, const struct staged *row)
-{
-        const struct open_block *open = row->host ? &s->host.open : &s->open;
-        const struct coded *c = &row->coded;
-        struct statement q =
-            row->host ? db_prepare(&s->db, DB_PUT_HOST_BLOCK,
-                                   "INSERT OR REPLACE INTO host_block VALUES(?,?,?,?,?,?,?)")
-                      : db_prepare(&s->db, DB_PUT_BLOCK,
-                                   "INSERT OR REPLACE INTO block VALUES(?,?,?,?,?,?,?)");
-        db_bind_int(&q, (int64_t)open->block);
-        db_bind_int(&q, row->entity);
-        db_bind_int(&q, row->series);
-        db_bind_int(&q, c->width);
-        db_bind_int_or_null(&q, c->base, c->has_base);
-        db_bind_int_or_null(&q, c->state, !c->has_base);
-        db_bind_blob(&q, c->len > 0 ? s->bytes.s + row->at : NULL, c->len);
-        return db_run(&q);
-}
-
-static int write_staged(struct session *s)
-{
-        int r = 0;
-        for (size_t i = 0; r == 0 && i < s->n_staged; i++)
-                r = write_block(s, &s->staged[i]);
-        return r;
-}
-
-/* How many ticks of each open block a commit writes. */
+/* The full blocks of a commit. More may be queued behind them meanwhile. */
 struct reach {
-        size_t frames, hosts;
+        const struct coded_block *first;
+        size_t n;
 };
 
 /* The part that what is being added would disturb. */
 static int write_locked(struct session *s, struct reach *ret)
 {
+        struct reach reach = {0};
         pthread_mutex_lock(&s->lock);
-        int r = stage(s);
+        int r = code_open(s);
         if (r == 0)
                 r = facts_write(s);
         if (r == 0)
@@ -317,18 +212,34 @@ static int write_locked(struct session *s, struct reach *ret)
                 r = host_write_notes(s);
         if (r == 0)
                 r = processes_write(s);
-        *ret = (struct reach){s->open.n, s->host.open.n};
+        reach.first = s->full.first;
+        for (const struct coded_block *b = reach.first; b; b = b->next)
+                reach.n++;
         pthread_mutex_unlock(&s->lock);
+        *ret = reach;
+        return r;
+}
+
+static int write_blocks(struct session *s, struct reach reach)
+{
+        const struct coded_block *b = reach.first;
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < reach.n; i++) {
+                r = block_write(&s->db, b);
+                /* The last one's next is not ours to look at. */
+                b = i + 1 < reach.n ? b->next : NULL;
+        }
+        for (size_t i = 0; r == 0 && i < ARRAY_LEN(s->now); i++)
+                r = block_write(&s->db, &s->now[i]);
         return r;
 }
 
 static void note_written(struct session *s, struct reach reach)
 {
         pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < s->n_staged; i++)
-                *s->staged[i].stored = s->staged[i].coded;
-        s->open.committed = reach.frames;
-        s->host.open.committed = reach.hosts;
+        block_queue_drop(&s->full, reach.n);
+        block_note_written(&s->now[0], &s->open);
+        block_note_written(&s->now[1], &s->host.open);
         host_note_written(s);
         processes_note_written(s);
         pthread_mutex_unlock(&s->lock);
@@ -353,11 +264,7 @@ static int commit_with(struct session *s, const struct spool_list *waiting, stru
                 return r;
         r = write_locked(s, &reach);
         if (r == 0)
-                r = write_ticks(s, &s->open, reach.frames, write_tick);
-        if (r == 0)
-                r = write_ticks(s, &s->host.open, reach.hosts, write_host_tick);
-        if (r == 0)
-                r = write_staged(s);
+                r = write_blocks(s, reach);
         if (r == 0)
                 r = db_take_marks(&s->db, s->spool, waiting);
         if (r < 0)

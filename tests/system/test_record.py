@@ -1,5 +1,6 @@
 """Sessions as users meet them: recorded, killed, read by sqlite3 and pandas."""
 import concurrent.futures
+import contextlib
 import csv
 import io
 import os
@@ -203,15 +204,25 @@ def test_killed_at_two_hundred_moments(program, tmp_path):
     assert worst_loss(program, tmp_path, 200) <= 1.0
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A tmpfs of 384 KiB."""
-    place = tmp_path / "small"
+@contextlib.contextmanager
+def disk(place, size):
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=384k", "assay-test", str(place)], capture_output=True, check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "assay-test", str(place)], capture_output=True, check=False).returncode:
         pytest.skip("may not mount")
     yield place
     subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    with disk(tmp_path / "small", "384k") as place:
+        yield place
+
+
+@pytest.fixture
+def roomy_disk(tmp_path):
+    with disk(tmp_path / "roomy", "4m") as place:
+        yield place
 
 
 def test_a_full_disk(program, small_disk, tmp_path):
@@ -226,6 +237,43 @@ def test_a_full_disk(program, small_disk, tmp_path):
     assert db.execute("pragma integrity_check").fetchone() == ("ok",)
     assert db.execute("select count(*) from ticks").fetchone()[0] > 5
     db.close()
+
+
+def longest_gap(path):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        times = [t for t, in db.execute("select time from ticks order by tick")]
+    return max(b - a for a, b in zip(times, times[1:])), len(times)
+
+
+def test_a_disk_that_is_full_for_a_while(program, roomy_disk, tmp_path):
+    """Full blocks wait in memory, so nothing is missing afterwards."""
+    path, filler = roomy_disk / "x.assay", roomy_disk / "filler"
+    with subprocess.Popen([program, "run", "--speed", "20", "--source", str(TOUR), "-o", str(path), "--", "sleep", "4"],
+                          stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}) as p:
+        time.sleep(0.7)
+        with pytest.raises(OSError, match="No space"), filler.open("wb", buffering=0) as f:
+            while True:
+                f.write(b"x" * 4096)
+        time.sleep(2)
+        filler.unlink()
+        said = p.communicate()[1]
+    assert "disk is full" in said and f"for a while; '{path}' is whole" in said
+    gap, n = longest_gap(path)
+    assert gap < 1 and n > 500, "more than two blocks came while it was full"
+
+
+def test_a_file_that_somebody_locks_delays_no_tick(program, tmp_path):
+    path = tmp_path / "x.assay"
+    with subprocess.Popen([program, "run", "-q", "--speed", "20", "--source", str(TOUR), "-o", str(path), "--", "sleep", "4"]) as p:
+        time.sleep(0.7)
+        db = sqlite3.connect(path, isolation_level=None, timeout=5)
+        db.execute("begin immediate")
+        time.sleep(2)
+        db.execute("rollback")
+        db.close()
+        assert p.wait() == 0
+    gap, n = longest_gap(path)
+    assert gap < 1 and n > 500
 
 
 def test_a_full_disk_from_the_start(program, small_disk, tmp_path):

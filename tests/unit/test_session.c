@@ -146,7 +146,7 @@ static struct session *write_ticks(int ticks)
                 struct frame f;
                 /* The second GPU comes late and leaves early. */
                 fill(&f, rows, who, i >= 10 && i < 290 ? 2 : 1, i);
-                assert_int_equal(session_add(s, &f, &err), 0);
+                assert_true(session_add(s, &f, &err) >= 0);
         }
         return s;
 }

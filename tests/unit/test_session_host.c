@@ -144,10 +144,10 @@ static struct session *write_hosts(int ticks, bool frames)
                                   .mono_ns = (1000 + i) * NS_PER_S,
                                   .provenance = ""};
                 fill(&h, i);
-                assert_int_equal(session_add_host(s, &h, &err), 0);
+                assert_true(session_add_host(s, &h, &err) >= 0);
                 /* Frames come oftener, so that the two roll at different times. */
                 for (int k = 0; frames && k < 3; k++)
-                        assert_int_equal(session_add(s, &f, &err), 0);
+                        assert_true(session_add(s, &f, &err) >= 0);
         }
         return s;
 }
@@ -217,7 +217,7 @@ static void add_processes(struct session *s, int tick)
                           .provenance = "",
                           .knows_processes = true,
                           .processes = {list, tick < 30 ? 2 : 1}};
-        assert_int_equal(session_add(s, &f, &err), 0);
+        assert_true(session_add(s, &f, &err) >= 0);
         if (tick % 7 == 0)
                 assert_int_equal(session_commit(s, &err), 0);
 }
