@@ -26,7 +26,7 @@ static int file_error(const char *path, const struct err *from, struct assay_err
 {
         int code = from->code;
         if (code == ERR_NO_SOURCE)
-                code = access(path, R_OK) < 0 ? -errno : ERR_DATA;
+                code = path && access(path, R_OK) < 0 ? -errno : ERR_DATA;
         return api_fail(error, code, from->msg, from->hint);
 }
 
@@ -102,7 +102,7 @@ int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char 
                 r = write_report(s, format, ret, &err);
         run_summary_finish(s);
         free(s);
-        return r < 0 ? api_error(error, &err) : 0;
+        return r < 0 ? file_error(NULL, &err, error) : 0;
 }
 
 /* ---- plots and conversions ---- */

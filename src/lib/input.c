@@ -39,6 +39,10 @@ static int open_folder(struct input *in, struct err *err)
 
 static int open_any(struct input *in, struct err *err)
 {
+        if (!in->path[0]) {
+                err_set(err, -ENOENT, "there is no file ''");
+                return err_hint(err, "give the name of a session or of another recording");
+        }
         if (session_is_one(in->path))
                 return open_session(in, err);
         if (notebook_is_one(in->path))

@@ -267,6 +267,9 @@ static void reports(void **state UNUSED)
         assert_null(strstr(text, "vram"));
         assert_non_null(strstr(text, "cpu_usr_mean_pct"));
         assay_free(text);
+        assert_int_equal(assay_resource_summary("/etc/passwd", NULL, NULL, &text, &e),
+                         ASSAY_E_DATA);
+        assert_int_equal(assay_file_report("", "text", NULL, &text, &e), -ENOENT);
         assert_int_equal(assay_resource_summary(NULL, NULL, NULL, &text, &e), 0);
         assert_string_equal(text, "{}\n");
         assay_free(text);
