@@ -220,10 +220,11 @@ class Session(Recording):
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
+        self._absolute = os.path.abspath(path)
         self._described = json_of(lib().assay_file_describe, encode(path))
 
     def _file(self) -> bytes:
-        return os.fsencode(self.path)
+        return os.fsencode(self._absolute)
 
     def describe(self) -> Dict[str, Any]:
         return self._described

@@ -200,6 +200,35 @@ def test_several_at_once():
     assert a.counts.taken > b.counts.taken
 
 
+def test_a_program_that_goes_elsewhere(tmp_path, monkeypatch):
+    """Sessions, phases and recordings are found again."""
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with assay.Monitor(interval=0.1, session="run.assay") as monitor:
+        log = assay.RunLog()
+        monkeypatch.chdir(tmp_path / "other")
+        with log.phase("there"):
+            monitor.wait(5)
+        assert len(monitor.columns("system")["time"]) > 0
+    assert [p["name"] for p in monitor.phases()] == ["there"]
+    monkeypatch.chdir(tmp_path)
+    session = assay.open_session("run.assay")
+    monkeypatch.chdir(tmp_path / "other")
+    assert [p["name"] for p in session.phases()] == ["there"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "run.assay", "tmp"]
+
+
+def test_a_folder_to_write_but_not_to_look_into(monkeypatch):
+    """As some machines have /tmp."""
+    def scandir(_path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr("os.scandir", scandir)
+    with assay.Monitor(interval=0.1, levels="system") as monitor:
+        assert monitor.wait(5)
+    monkeypatch.undo()
+    monitor.close()
+
+
 def test_a_log_finds_the_monitor(tmp_path):
     """A RunLog made while a monitor runs writes to its session, the newest one's."""
     with assay.Monitor(interval=0.1, session=tmp_path / "a.assay") as a:
@@ -270,6 +299,8 @@ def test_not_started():
 @pytest.mark.parametrize("path, says, code", [
     ("/nowhere/run.assay", "/nowhere/run.assay", -errno.ENOENT),
     (__file__, "test_monitor.py", assay.E_DATA),
+    ("a\0b", "null character", assay.E_USAGE),
+    ("", "''", -errno.ENOENT),
 ])
 def test_no_session(path, says, code):
     with pytest.raises(assay.AssayError) as raised:
