@@ -171,9 +171,10 @@ struct ui {
 };
 
 struct view_ops {
-        const char *name;  /* as --view and :commands spell it */
-        const char *title; /* on the tab */
-        const char *hints; /* keys worth showing at the bottom: "Enter focus  s sort" */
+        const char *name;         /* as --view and :commands spell it */
+        const char *title;        /* on the tab */
+        const char *hints;        /* keys worth showing at the bottom: "Enter focus  s sort" */
+        const char *acting_hints; /* more, where processes run and signals are allowed; or NULL */
         void (*draw)(struct ui *ui, const struct ui_data *data, struct canvas *c, struct area area);
         /* Returns whether the action was the view's. May be NULL. */
         bool (*act)(struct ui *ui, const struct ui_data *data, enum action action);

@@ -349,7 +349,8 @@ static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event
 const struct view_ops view_job = {
     .name = "job",
     .title = "Job",
-    .hints = "s sort  t tree  / filter  x signal",
+    .hints = "s sort  t tree  / filter",
+    .acting_hints = "  x signal",
     .draw = draw,
     .act = act,
     .mouse = mouse,
