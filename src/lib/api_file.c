@@ -107,11 +107,11 @@ int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char 
 
 /* ---- plots and conversions ---- */
 
-/* Under a name of its own first, so that nobody ever sees half a picture. */
+/* Under a name of this thread's own first, so that nobody ever sees half a picture. */
 static int write_file(const char *path, struct strbuf *out, struct err *err)
 {
         char part[4200];
-        snprintf(part, sizeof(part), "%s.part", path);
+        snprintf(part, sizeof(part), "%s.%d.part", path, (int)gettid());
         int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
         int r = fd < 0 ? -errno : strbuf_flush(out, fd);
         if (fd >= 0 && close(fd) < 0 && r == 0)

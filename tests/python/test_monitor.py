@@ -2,6 +2,7 @@
 import errno
 import json
 import math
+import threading
 import time
 import zipfile
 
@@ -127,6 +128,24 @@ def test_reports(measured):
     told = json.loads(assay.open_session(path).report("json", phase="work"))
     assert [p["name"] for p in told["phases"]] == ["work"]
     assert monitor.report("html").lstrip().lower().startswith("<!doctype html")
+
+
+def test_many_draw_the_same_picture(measured, tmp_path):
+    failed = []
+
+    def draw():
+        for _ in range(12):
+            try:
+                measured[0].plot(tmp_path / "plot.svg", metrics="cpu_summary")
+            except assay.AssayError as error:
+                failed.append(str(error))
+
+    threads = [threading.Thread(target=draw) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and sorted(p.name for p in tmp_path.iterdir()) == ["plot.svg", "tmp"]
 
 
 def test_while_it_runs(tmp_path):
