@@ -264,7 +264,7 @@ ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_err
  */
 ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
                                 char **ret, struct assay_error *error);
-/* The format is what out ends in: .svg, .png, .pdf. Options: metrics, phase, last, level and
+/* The format is what out ends in: .svg, .png, .pdf, .jpg. Options: metrics, phase, last, level and
  * others. */
 ASSAY_API int assay_file_plot(const char *path, const char *out, const assay_options *options,
                               struct assay_error *error);
