@@ -124,7 +124,8 @@ typedef struct assay_frame assay_frame;
 /*
  * A monitor that does not run yet. Options are copied: backend, source, interval, gpus, show-all,
  * levels (which of process,user,slurm,cgroup,system; "none" for none), pid (the target: this
- * process when not given), history (ticks kept in memory, 600), output (a session to record to),
+ * process when not given), history (ticks kept in memory, 600), output (a session to record to,
+ * which must not exist: such a monitor starts once),
  * durable (no: recorded without waiting for the disk), hardware-monitor (a folder for the three
  * files of that module), and those of the sources. NULL only when memory is short. What is wrong is
  * told by every call, on NULL too.

@@ -179,14 +179,29 @@ static int choose_part(struct table_job *job, struct err *err)
         return n < 0 ? n : 0;
 }
 
+/* What is neither a session nor a folder is a capture, or there is nothing to ask. */
+static int check_capture(const struct table_job *job, struct err *err)
+{
+        struct pipeline *p = NULL;
+        char notice[SETUP_NOTICE_MAX];
+        if (job->in.session || job->in.notebook || job->in.cpu)
+                return 0;
+        int r = setup_open(job->config, job->in.gpus, false, 0, &p, notice, err);
+        pipeline_close(p);
+        return r;
+}
+
 static int fill(struct assay_table *t, const char *what, struct table_job *job, struct err *err)
 {
+        if (strcmp(what, "gpus") == 0)
+                return table_fill_gpus(t, job, err);
+        int r = check_capture(job, err);
+        if (r < 0)
+                return r;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (strcmp(what, level_name(l)) == 0)
                         return table_fill_level(t, job, l, err);
         }
-        if (strcmp(what, "gpus") == 0)
-                return table_fill_gpus(t, job, err);
         if (strcmp(what, "phases") == 0)
                 return table_fill_phases(t, job);
         if (strcmp(what, "events") == 0)
