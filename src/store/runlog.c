@@ -127,7 +127,8 @@ static bool take_line(struct search *s, const char *line, size_t len)
                 found = s->ended == 0;
                 s->ended -= !found;
                 s->began_ns = parse_stamp(json_string_value(json_object_get(o, "ts")));
-        } else if (same && strcmp(type, "phase") == 0 && json_object_get(o, "began")) {
+        } else if (same && strcmp(type, "phase") == 0 &&
+                   json_is_string(json_object_get(o, "began"))) {
                 s->ended++;
         }
         json_decref(o);
@@ -151,10 +152,11 @@ static bool take_lines(struct search *s, const char *text, size_t len)
 static int64_t find_beginning(int fd, const char *name)
 {
         struct search s = {.name = name};
-        CLEANUP(freep) char *text = malloc(CHUNK);
+        bool found = false;
+        char *text = malloc(CHUNK);
         off_t end = lseek(fd, 0, SEEK_END);
         off_t stop = end > LOOK_BACK ? end - LOOK_BACK : 0;
-        while (text && end > stop) {
+        while (text && !found && end > stop) {
                 off_t from = end > CHUNK ? end - CHUNK : 0;
                 ssize_t got = pread(fd, text, (size_t)(end - from), from);
                 if (got <= 0)
@@ -163,11 +165,11 @@ static int64_t find_beginning(int fd, const char *name)
                  */
                 const char *newline = from > 0 ? memchr(text, '\n', (size_t)got - 1) : NULL;
                 size_t skip = newline ? (size_t)(newline - text) + 1 : 0;
-                if (take_lines(&s, text + skip, (size_t)got - skip))
-                        return s.began_ns;
+                found = take_lines(&s, text + skip, (size_t)got - skip);
                 end = from + (off_t)skip;
         }
-        return 0;
+        free(text);
+        return found ? s.began_ns : 0;
 }
 
 int runlog_append(const char *path, const struct mark *m, struct err *err)
