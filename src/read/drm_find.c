@@ -1,5 +1,6 @@
 /* Discovery: the GPUs below /sys/class/drm, and who they are. */
 #include "base/attr.h"
+#include "base/text.h"
 #include "read/drm_gpu.h"
 #include "read/drm_pciids.h"
 
@@ -224,21 +225,33 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         return true;
 }
 
-/* Lists of names leave the maker out: one fleet may have GPUs of several. */
-static void set_model(struct drm_gpu *gpu, const char *name)
+static const char *maker_of(const struct drm_gpu *gpu)
 {
         static const struct {
                 uint16_t vendor;
                 const char *name;
         } makers[] = {{0x1002, "AMD"}, {0x8086, "Intel"}, {0x10de, "NVIDIA"}};
-        const char *maker = "";
         for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
                 if (makers[i].vendor == gpu->vendor)
-                        maker = makers[i].name;
+                        return makers[i].name;
         }
+        return "";
+}
+
+/* Lists of names leave the maker out: one fleet may have GPUs of several. Without a list, as in
+ * small containers, the PCI ids stand for the name. */
+static void set_model(struct drm_gpu *gpu, const char *name)
+{
+        const char *maker = maker_of(gpu);
         bool told = !maker[0] || strncmp(name, maker, strlen(maker)) == 0;
-        snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", told ? "" : maker, told ? "" : " ",
-                 name);
+        if (name[0])
+                snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", told ? "" : maker,
+                         told ? "" : " ", name);
+        else if (maker[0])
+                snprintf(gpu->model, sizeof(gpu->model), "%s 0x%04x", maker, gpu->device);
+        else if (gpu->vendor)
+                snprintf(gpu->model, sizeof(gpu->model), "PCI %04x:%04x", gpu->vendor, gpu->device);
+        text_clean(gpu->model); /* a board's memory may hold anything */
 }
 
 static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
@@ -251,13 +264,8 @@ static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
                 snprintf(names[i].name, sizeof(names[i].name), "%s", gpus[i].model);
         }
         pciids_fill(root, names, n);
-        for (size_t i = 0; i < n; i++) {
-                if (names[i].name[0])
-                        set_model(&gpus[i], names[i].name);
-                else if (gpus[i].vendor)
-                        snprintf(gpus[i].model, sizeof(gpus[i].model), "PCI %04x:%04x",
-                                 gpus[i].vendor, gpus[i].device);
-        }
+        for (size_t i = 0; i < n; i++)
+                set_model(&gpus[i], names[i].name);
 }
 
 static int compare(const void *a, const void *b)

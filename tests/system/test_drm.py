@@ -605,13 +605,24 @@ def test_nowhere(assay, tmp_path):
     assert done.returncode == 3 and "/sys/class/drm" in done.stderr
 
 
-def test_model_names(once, tree):
+def test_model_names(once, assay, tree):
     """Without libdrm's list, pci.ids tells; without any list, the ids stand for the name."""
     tree.add("rx7900")
     (tree.root / "usr/share/libdrm/amdgpu.ids").unlink()
     assert once()[0]["identity"]["model"] == "AMD Radeon RX 7900 XT/7900 XTX"
     (tree.root / "usr/share/misc/pci.ids").unlink()
-    assert once()[0]["identity"]["model"] == "PCI 1002:744c"
+    assert once()[0]["identity"]["model"] == "AMD 0x744c"
+    assert "0      0x744c " in assay("once", "--backend", "drm", "--root", tree.root).stdout
+
+
+def test_name_that_nobody_can_show(once, assay, tree):
+    """What a board's memory holds is neither sent to the terminal nor into JSON as it is."""
+    tree.add("rx7900")
+    tree.file(NAVI, "product_name").write_bytes(b"\x1b[31mRadeon \xff\nPro \xc3\xa9\x9b\n")
+    assert once()[0]["identity"]["model"] == "AMD ?[31mRadeon ??Pro é?"
+    for command in ("once", "devices", "doctor"):
+        out = assay(command, "--root", tree.root).stdout
+        assert "\x1b" not in out and "?[31mR" in out
 
 
 def test_stops_at_once(program, tree):
