@@ -80,8 +80,10 @@ static int add_fields(struct source *s, struct err *err)
 static int look_around(struct source *s, int64_t now_ns)
 {
         for (size_t i = 0; i < s->n; i++) {
-                const struct drm_gpu *gpu = &s->gpus[i];
+                struct drm_gpu *gpu = &s->gpus[i];
                 int suspended = drm_is_suspended(gpu);
+                if (suspended < 0 && drm_reopen_gpu(gpu))
+                        suspended = drm_is_suspended(gpu);
                 s->awake[i] = suspended < 0 ? suspended : !suspended;
                 s->scanned[i] = (struct scan_gpu){.pdev = gpu->pci,
                                                   .card = gpu->card,

@@ -95,6 +95,9 @@ int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *re
 bool drm_has_gpu(const char *root);
 /* Closes the folders. */
 void drm_forget_gpu(struct drm_gpu *gpu);
+/* Opens them anew when a GPU that was gone is back, under other numbers it may be. False while it
+ * is not. */
+bool drm_reopen_gpu(struct drm_gpu *gpu);
 
 /* The place of one GPU in the compute driver's list of nodes, whose text is taken apart. False for
  * a node that is none. */
@@ -103,7 +106,7 @@ bool drm_parse_node(char *text, uint64_t *ret);
  * for cards. */
 void drm_number_gpus(const char *root, bool intel_cards, struct drm_gpu *gpus, size_t n);
 
-/* 1 suspended, 0 awake, negative errno when the device is gone. Never wakes it. */
+/* 1 suspended, 0 awake, negative errno when the device or its driver is gone. Never wakes it. */
 int drm_is_suspended(const struct drm_gpu *gpu);
 /*
  * How long the GPU has to be left alone before the kernel may suspend it; 0 when it never does.

@@ -24,7 +24,10 @@ const char *drm_field_name(enum drm_field field)
 
 int drm_is_suspended(const struct drm_gpu *gpu)
 {
-        char status[16];
+        char status[16], node[32];
+        snprintf(node, sizeof(node), "drm/%s", gpu->render);
+        if (faccessat(gpu->dir, node, F_OK, 0) != 0)
+                return -errno; /* without a driver it has no node */
         ssize_t n = drm_read_text(gpu->dir, "power/runtime_status", status, sizeof(status));
         if (n == -ENOENT && faccessat(gpu->dir, "vendor", F_OK, 0) == 0)
                 return 0; /* a kernel without runtime power management */

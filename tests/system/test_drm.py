@@ -2,6 +2,7 @@
 the trees in tests/fixtures/drm."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -210,6 +211,19 @@ def test_old_i915_clocks(once, tree):
     check(once()[0], {"sm_clock": 900e6, "sm_clock_max": 1150e6})
 
 
+def test_hwmon_of_the_card(once, tree):
+    """i915 has another one for each tile, and hwmon10 comes after hwmon9."""
+    tree.add("arc")
+    device = tree.file(NAVI, "hwmon").parent
+    for number, name, joules in ((8, "i915_gt0", 1), (9, "i915", 7), (10, "i915_gt1", 2)):
+        folder = device / f"hwmon/hwmon{number}"
+        folder.mkdir()
+        (folder / "name").write_text(f"{name}\n")
+        (folder / "energy1_input").write_text(f"{joules}000000\n")
+    shutil.rmtree(device / "hwmon/hwmon3")
+    check(once()[0], {"energy": 7})
+
+
 def test_mixed_machine(once, tree):
     """AMD and Intel in one fleet, by PCI address; NVIDIA and a display controller are left out."""
     tree.add("rx7900").add("tigerlake")
@@ -348,6 +362,28 @@ def test_wakes_up_and_goes_away(program, tree):
     assert [r["metrics"]["asleep"] for r in rows] == [1, 0, None]
     assert rows[1]["metrics"]["power"] == 287 and rows[2]["metrics"]["power"] is None
     assert rows[2]["metrics"]["lost"] == 1 and rows[2]["health"]["state"] == "CRIT"
+
+
+def test_driver_goes_and_comes_back(program, tree):
+    """Its node and hwmon have other numbers then."""
+    tree.add("rx7900")
+    device = tree.file(NAVI, "drm").parent
+
+    def change(n):
+        if n == 1:
+            (device / "driver").rename(device / "away")
+            shutil.rmtree(device / "drm")
+            shutil.move(device / "hwmon", tree.root / "hwmon")
+        elif n == 2:
+            (device / "away").rename(device / "driver")
+            (device / "drm/card2").mkdir(parents=True)
+            (device / "drm/renderD130").mkdir()
+            shutil.copytree(tree.root / "hwmon/hwmon4", device / "hwmon/hwmon11")
+
+    rows = stream(program, tree, 3, before_tick=change)
+    assert [r["metrics"]["power"] for r in rows] == [287, None, 287]
+    assert [r["metrics"]["lost"] for r in rows] == [None, 1, None]
+    assert rows[2]["metrics"]["gpu_temp"] == 58 and rows[2]["identity"]["device"] == "renderD130"
 
 
 # Clients
