@@ -190,6 +190,17 @@ def test_arc(once, tree):
     assert row["verdict"]["class"] == "idle" and row["verdict"]["without_counters"]
 
 
+@pytest.mark.parametrize("reason, bits", [
+    ("pl2", 0x4), ("psys_pl1", 0x4), ("prochot", 0x40), ("thermal", 0x20), ("ratl", 0x20), ("soc_thermal", 0x20),
+    ("mem_thermal", 0x20), ("vr_thermal", 0x20), ("iccmax", 0x8)])
+def test_why_intel_holds_clocks_down(once, tree, reason, bits):
+    """Newer GPUs have other files than older ones; RATL is a running average of the temperature."""
+    tree.add("arc")
+    tree.file(NAVI, "tile0/gt0/freq0/throttle/reason_pl1").write_text("0\n")
+    tree.file(NAVI, f"tile0/gt0/freq0/throttle/reason_{reason}").write_text("1\n")
+    check(once()[0], {"throttle_reasons": bits})
+
+
 def test_tigerlake(once, tree):
     tree.add("tigerlake")
     row, = once()
