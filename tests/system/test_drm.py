@@ -143,6 +143,14 @@ def test_same_reason_once(assay, tree):
     assert text.count("unknown: missing") == 1 and "\n0-7    unknown: missing" in text
 
 
+def test_same_reason_of_partitions(assay, tree):
+    """A label stands for GPUs or for the parts of one; groups without a metric have no heading."""
+    mi300x_node(tree, count=2, mode="CPX", partitions=8, xcp="50;40;30;20;10;90;90;90")
+    text = assay("once", "--backend", "drm", "--root", tree.root, "--focus-gpu", "1/2").stdout
+    assert [line.split()[0] for line in text.splitlines() if "unknown: missing" in line] == ["0", "0/0-7", "1", "1/0-7"]
+    assert "\nutilization\n  gpu_util                       30.0 %\n" in text and "\npipes\n" not in text
+
+
 def test_mi300x_node(once, tree):
     mi300x_node(tree)
     rows = once()
