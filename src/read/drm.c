@@ -88,6 +88,7 @@ static int look_around(struct source *s, int64_t now_ns)
                 s->scanned[i] = (struct scan_gpu){.pdev = gpu->pci,
                                                   .card = gpu->card,
                                                   .render = gpu->render,
+                                                  .one_video = gpu->one_video,
                                                   .asleep = s->awake[i] != 1};
         }
         return drm_scan_run(&s->scan, s->scanned, s->n, now_ns);

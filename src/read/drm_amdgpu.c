@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* VCN's number among the parts. From its version 4 on, "enc" encodes and decodes (amdgpu_drm.h). */
+#define VIDEO_PART 12
+
 /* indep_throttle_status: the hotspot is too hot. */
 #define HOTSPOT_BIT ((uint64_t)1 << 36)
 #define HOTSPOT_MARGIN 10000 /* thousandths of a degree below its limit */
@@ -18,9 +21,23 @@ void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *mem
                  compute[0] && memory[0] ? "/" : "", memory);
 }
 
+/* The driver keeps its list of the hardware's parts: to read it wakes nothing. */
+static bool has_one_video(const struct drm_gpu *gpu)
+{
+        char name[48];
+        for (unsigned die = 0; die < 8; die++) {
+                snprintf(name, sizeof(name), "ip_discovery/die/%u/%u/0/major", die, VIDEO_PART);
+                struct raw major = drm_read_number(gpu->dir, name);
+                if (major.state == STATE_OK)
+                        return major.num >= 4;
+        }
+        return false;
+}
+
 void drm_identify_amdgpu(struct drm_gpu *gpu)
 {
         char id[32];
+        gpu->one_video = has_one_video(gpu);
         ssize_t n = drm_read_text(gpu->dir, "unique_id", id, sizeof(id));
         if (n > 0 && strcmp(id, "0") != 0)
                 snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%s", id);

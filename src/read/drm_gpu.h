@@ -55,6 +55,7 @@ struct drm_gpu {
         uint8_t revision;
         uint8_t tiles;    /* of an Intel GPU; 0 where the driver does not tell */
         bool accelerator; /* for computing only: it shows no pictures */
+        bool one_video;   /* amdgpu: the engine that encodes decodes too */
         char path[1024];  /* of the device's folder, links resolved */
         /* Folders, -1 for none: the device, its card, hwmon, where its PCIe link ends, Intel's GT.
          */

@@ -253,6 +253,14 @@ static size_t gpu_of(const struct gather *g, const char *node, const char *pdev)
         return n;
 }
 
+static void rename_video(struct fdinfo *f)
+{
+        for (size_t i = 0; i < f->n_engines; i++) {
+                if (strcmp(f->engines[i].name, "enc") == 0)
+                        snprintf(f->engines[i].name, FDINFO_NAME_MAX, "vcn");
+        }
+}
+
 static void read_descriptor(struct gather *g, const char *fd, const char *node)
 {
         struct drm_scan *s = g->s;
@@ -273,6 +281,8 @@ static void read_descriptor(struct gather *g, const char *fd, const char *node)
         if (gpu == s->n_gpus)
                 return;
         g->holds_gpu = true;
+        if (g->gpus[gpu].one_video)
+                rename_video(&f);
         take_client(g, gpu, &f);
 }
 

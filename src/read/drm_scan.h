@@ -17,6 +17,7 @@ struct scan_gpu {
         const char *pdev;   /* PCI address; "" when it has none */
         const char *card;   /* "card0"; "" when it has none */
         const char *render; /* "renderD128"; "" when it has none */
+        bool one_video;     /* what is called "enc" decodes too, so it is neither's */
         bool asleep;        /* reading a client could wake it, so its descriptors stay closed */
 };
 

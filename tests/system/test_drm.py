@@ -520,6 +520,22 @@ def test_amdgpu_keeps_its_counter(program, tree):
     assert m["gpu_util"] == 0.87 and m["enc_util"] == pytest.approx(0.25, abs=0.03) and m["dec_util"] is None
 
 
+@pytest.mark.parametrize("major, encodes", [(None, True), (3, True), (4, False)])
+def test_engine_that_encodes_and_decodes(program, tree, major, encodes):
+    """From VCN 4 on there is one queue, called enc: its time is neither the encoder's nor the decoder's."""
+    tree.add("rx7900")
+    if major:
+        part = tree.file(NAVI, "ip_discovery/die/0/12/0")
+        part.mkdir(parents=True)
+        (part / "major").write_text(f"{major}\n")
+
+    def work(ns):
+        tree.process(70, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 9, NAVI, engine_enc=f"{ns} ns"))})
+
+    got = utilization(program, tree, lambda: work(0), lambda: work(250_000_000))
+    assert (got["enc_util"] is not None) == encodes and got["dec_util"] is None
+
+
 def test_partition_nodes_belong_to_the_gpu(once, tree):
     mi300x_node(tree, 1, "CPX", 8, "1;2;3;4;5;6;7;8")
     tree.process(100, {5: ("/dev/dri/renderD139", fdinfo("amdgpu", 3, "0000:15:00.0"))})
