@@ -234,10 +234,12 @@ static void add_node(struct search *s, const char *name)
                 snprintf(card ? gpu->card : gpu->render, sizeof(gpu->card), "%.15s", name);
 }
 
+/* A container may have the node of one partition, and not the GPU's. */
 static bool reachable(const struct search *s, const struct drm_gpu *gpu)
 {
-        return s->nodes < 0 || (gpu->render[0] && faccessat(s->nodes, gpu->render, F_OK, 0) == 0) ||
-               (gpu->card[0] && faccessat(s->nodes, gpu->card, F_OK, 0) == 0);
+        return s->nodes < 0 || faccessat(s->nodes, gpu->render, F_OK, 0) == 0 ||
+               (gpu->card[0] && faccessat(s->nodes, gpu->card, F_OK, 0) == 0) ||
+               drm_has_partition_node(s->root, gpu, s->nodes);
 }
 
 /* Fills in a GPU of which path and nodes are known. False when it is not one to show. */
@@ -253,11 +255,11 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         s->passed->display += display && !nvidia;
         if (partition || nvidia || display || !driver[0])
                 return false;
+        snprintf(gpu->pci, sizeof(gpu->pci), "%.23s", strrchr(gpu->path, '/') + 1);
         if (!reachable(s, gpu)) {
                 s->passed->unreachable++;
                 return false;
         }
-        snprintf(gpu->pci, sizeof(gpu->pci), "%.23s", strrchr(gpu->path, '/') + 1);
         gpu->vendor = (uint16_t)hex_id(gpu->dir, "vendor");
         gpu->device = (uint16_t)hex_id(gpu->dir, "device");
         gpu->revision = (uint8_t)hex_id(gpu->dir, "revision");

@@ -100,9 +100,16 @@ void drm_forget_gpu(struct drm_gpu *gpu);
  * is not. */
 bool drm_reopen_gpu(struct drm_gpu *gpu);
 
-/* The place of one GPU in the compute driver's list of nodes, whose text is taken apart. False for
- * a node that is none. */
-bool drm_parse_node(char *text, uint64_t *ret);
+/* A GPU of AMD's compute driver, or a partition of one. */
+struct drm_node {
+        uint64_t place;  /* PCI address: the domain in bits 63 to 32, the rest in 15 to 0 */
+        unsigned render; /* the number of its render node; 0 when that is not told */
+};
+
+/* Reads one of the driver's list, whose text is taken apart. False for a node that is no GPU. */
+bool drm_parse_node(char *text, struct drm_node *ret);
+/* Whether a partition of the GPU has its render node in the folder. */
+bool drm_has_partition_node(const char *root, const struct drm_gpu *gpu, int folder);
 /* Finds out how the vendors count: brand, ordinal, ordinals. Intel's tiles count unless it is asked
  * for cards. */
 void drm_number_gpus(const char *root, bool intel_cards, struct drm_gpu *gpus, size_t n);

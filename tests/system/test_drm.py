@@ -657,6 +657,18 @@ def test_only_reachable_nodes(once, tree):
     assert [r["identity"]["pci"] for r in rows] == ["0000:55:00.0"]
 
 
+def test_only_a_partition_is_reachable(once, tree):
+    """A container that got one partition's node sees the GPU that it is a part of."""
+    mi300x_node(tree, count=2, mode="CPX", partitions=8, xcp="50;40;30;20;10;90;90;90")
+    tree.compute_node(0)
+    tree.compute_node(1, "0000:15:00.0", 0, 128)
+    tree.compute_node(2, "0000:25:00.0", 5, 149)
+    for node in (tree.root / "dev/dri").iterdir():
+        if node.name != "renderD149":
+            node.unlink()
+    assert {r["identity"]["pci"] for r in once()} == {"0000:25:00.0"}
+
+
 def test_no_gpu(assay, tree):
     done = assay("once", "--backend", "drm", "--root", tree.root)
     assert done.returncode == 3 and "modprobe" in done.stderr and done.stdout == ""
