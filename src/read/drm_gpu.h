@@ -70,8 +70,7 @@ struct drm_gpu {
         struct raw sent_rate;
         int64_t slow_ns; /* when the slow values below were read; 0 for never */
         struct raw slow[DRM_FIELD_COUNT];
-        int64_t read_ns;     /* when the values below were read; 0 for never */
-        int64_t back_off_ns; /* how long to leave an unused GPU alone, so that it can fall asleep */
+        int64_t read_ns; /* when the values below were read; 0 for never */
         struct raw last[DRM_FIELD_COUNT];
         struct gpu_metrics table;
         bool has_table;
@@ -121,6 +120,8 @@ int drm_is_suspended(const struct drm_gpu *gpu);
  * Every read puts the suspension off.
  */
 int64_t drm_suspend_delay_ns(const struct drm_gpu *gpu);
+/* Whether a screen is on at one of its connectors. Wakes nothing either. */
+bool drm_shows_pictures(const struct drm_gpu *gpu);
 /* Fills cells[DRM_FIELD_COUNT] with all that sysfs gives. The GPU must be awake. */
 void drm_read_gpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
 /* The parts of it. */

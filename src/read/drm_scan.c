@@ -344,8 +344,10 @@ static void look_through(struct gather *g)
             folder >= 0 && walk(folder, s->text + FDINFO_TEXT_MAX + DENTS_SIZE, visit_fd, &v);
         g->denied = !fine && (errno == EACCES || errno == EPERM);
         /* A process' uses stand together at the end. */
-        for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--)
+        for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--) {
                 s->uses[i - 1].computes = g->computes;
+                s->devices[s->uses[i - 1].gpu].computes |= g->computes;
+        }
 }
 
 /* p is NULL for a new process. */

@@ -35,6 +35,7 @@ enum scan_class {
 struct scan_device {
         bool has_util;  /* there was a scan before, and both saw all processes */
         double busiest; /* share of time the busiest kind of engine was busy, 0 to 1 */
+        bool computes;  /* somebody does through AMD's compute driver */
         bool has[SCAN_CLASS_COUNT];
         double util[SCAN_CLASS_COUNT];
         uint32_t processes;

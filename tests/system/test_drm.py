@@ -346,23 +346,70 @@ def test_sleeping_files_stay_closed(program, tree, tmp_path):
         assert name not in opened
 
 
-def test_left_alone_to_fall_asleep(program, tree):
-    """A GPU nobody uses, that may be suspended after 5 s, is not read more often: its values grow old."""
+@pytest.fixture
+def drowsy(tree):
+    """May be suspended when it was at rest for 5 s."""
     tree.add("rx7900")
     tree.file(NAVI, "power/control").write_text("auto\n")
     tree.file(NAVI, "power/autosuspend_delay_ms").write_text("5000\n")
-    rows = stream(program, tree, 2, before_tick=lambda n: tree.file(NAVI, "gpu_busy_percent").write_text("5\n"))
-    assert rows[1]["metrics"]["gpu_util"] == 0.87 and 0.2 <= rows[1]["age"]["gpu_util"] < 5
+    tree.file(NAVI, "gpu_busy_percent").write_text("1\n")
+    return tree
 
 
-def test_in_use_is_read(program, tree):
-    """The same GPU with a client is read at every tick: it cannot fall asleep anyway."""
-    tree.add("rx7900")
-    tree.file(NAVI, "power/control").write_text("auto\n")
-    tree.file(NAVI, "power/autosuspend_delay_ms").write_text("5000\n")
-    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI))})
-    rows = stream(program, tree, 2, before_tick=lambda n: tree.file(NAVI, "gpu_busy_percent").write_text("5\n"))
-    assert rows[1]["metrics"]["gpu_util"] == 0.05
+def powers(program, tree):
+    """Power of the third tick, which is 99 W when it is read again, and its age."""
+    power = tree.file(NAVI, "hwmon/hwmon4/power1_average")
+    row = stream(program, tree, 3, before_tick=lambda n: n == 2 and power.write_text("99000000\n"))[2]
+    return row["metrics"]["power"], row["age"].get("power", 0)
+
+
+def hold(tree, fd=None, **keys):
+    """A client that does nothing, unless told otherwise."""
+    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI, **keys)), **(fd or {})})
+
+
+def test_left_alone_to_fall_asleep(program, drowsy):
+    """A GPU nobody uses is not read more often: its values grow old."""
+    power, age = powers(program, drowsy)
+    assert power == 287 and 0.2 <= age < 5
+
+
+def test_holding_is_no_use(program, drowsy):
+    """Desktops open every GPU; one that only is open falls asleep, if it is left alone."""
+    hold(drowsy)
+    power, age = powers(program, drowsy)
+    assert power == 287 and 0.2 <= age < 5
+
+
+def test_screen_is_use(program, drowsy):
+    """With a screen it stays awake, and is read at every tick."""
+    hold(drowsy)
+    connector = drowsy.file(NAVI, "drm/card1/card1-DP-2")
+    connector.mkdir()
+    (connector / "enabled").write_text("enabled\n")
+    assert powers(program, drowsy) == (99, 0)
+
+
+def test_work_is_use(program, drowsy):
+    """So it is with work: of its engines, through the compute driver, or of somebody we cannot see."""
+    hold(drowsy, fd={4: ("/dev/kfd", None)})
+    assert powers(program, drowsy) == (99, 0)
+    drowsy.file(NAVI, "hwmon/hwmon4/power1_average").write_text("287000000\n")
+    drowsy.process(100, {})
+    drowsy.file(NAVI, "gpu_busy_percent").write_text("87\n")
+    assert powers(program, drowsy) == (99, 0)
+
+
+def test_engine_at_work_is_use(program, drowsy):
+    power = drowsy.file(NAVI, "hwmon/hwmon4/power1_average")
+
+    def change(n):
+        hold(drowsy, engine_gfx=f"{n * 10_000_000} ns")
+        power.write_text(f"{n}000000\n")
+
+    change(5)
+    rows = stream(program, drowsy, 3, before_tick=lambda n: change(n + 6))
+    assert [r["metrics"]["power"] for r in rows[1:]] == [7, 8]
 
 
 def test_wakes_up_and_goes_away(program, tree):
