@@ -97,6 +97,11 @@ def test_energy_of_unknown_unit(once, tree):
     tree.add("rx7900")
     tree.file(NAVI, "gpu_metrics").write_bytes(table("1.3", energy_accumulator=65536000, average_socket_power=287))
     assert once()[0]["missing"]["energy"] == "unsupported"
+    tree.file(NAVI, "class").write_text("0x038000\n")  # in a laptop, where another GPU has the screen
+    assert once()[0]["missing"]["energy"] == "unsupported"
+    tree.file(NAVI, "gpu_metrics").write_bytes(table("1.3", energy_accumulator=0, average_socket_power=0))
+    tree.file(NAVI, "hwmon/hwmon4/power1_average").write_text("0\n")
+    check(once()[0], {"power": 0})
 
 
 def test_mi250x(once, tree):
@@ -296,6 +301,8 @@ def test_more_than_all(once, tree):
                                                                      average_umc_activity=41, num_partition=1))
     row, = once()
     check(row, {"gpu_util": None, "mem_copy_util": 0.41})
+    tree.file("0000:15:00.0", "gpu_busy_percent").write_text("-5\n")
+    check(once()[0], {"gpu_util": None})
 
 
 def test_below_zero(once, tree):
