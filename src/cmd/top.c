@@ -78,6 +78,7 @@ static struct ui_data gather(struct top *t)
         return (struct ui_data){
             .frame = t->frame,
             .processes = t->frame && t->frame->knows_processes ? &t->frame->processes : NULL,
+            .asking_processes = t->frame && t->frame->may_name_processes,
             .trends = feed_trends(t->feed),
             .version = program_version,
             .state = states[s->state],

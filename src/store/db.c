@@ -38,12 +38,15 @@ int db_error(struct db *db, int code, struct err *err)
                 code = -system;
                 why = strerror(system);
         }
+        /* Where its index cannot grow, SQLite speaks of a failed disk. */
+        if (code == -EIO && (system == ENOSPC || system == EDQUOT))
+                code = -ENOSPC;
         if (code == ERR_DATA) {
                 err_set(err, code, "'%s' is not a session, or it is damaged: %s", db->path, why);
                 err_hint(err, "'sqlite3 FILE .recover' may save what is left");
         } else if (code == -ENOSPC) {
                 err_set(err, code, "cannot write '%s': the disk is full", db->path);
-                err_hint(err, "make room there, or give another place with -o FILE");
+                err_hint(err, "make room there, or choose a place on another disk");
         } else {
                 err_set(err, code, "cannot use '%s': %s", db->path, why);
                 err_hint(err, "see that it and its folder exist and are yours to write");

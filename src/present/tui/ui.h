@@ -58,6 +58,7 @@ struct ui_data {
         double speed;
         int64_t position_ns, duration_ns;     /* of a replay; duration 0 while not known */
         const struct process_list *processes; /* NULL: nobody gives any */
+        bool asking_processes;                /* they come with the next sample */
         const struct host_panel *host;        /* NULL: nobody gives any */
         bool read_only;                       /* no signals */
         const struct ui_check *checks;        /* NULL: nobody looked at this machine */
