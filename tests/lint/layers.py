@@ -9,7 +9,7 @@ ARCHITECTURE = ROOT / "docs" / "ARCHITECTURE.md"
 # Headers of libraries, and the files that may include them.
 ROOMS = {
     "curses": r"present/tui/screen\.c", "ncurses": r"present/tui/screen\.c", "curl/": r"read/curl_api\.[ch]",
-    "sqlite3": r"store/", "cairo": r"present/chart/", "jansson": r"(read/jsonl\.c|store/)", "ini.h": r"config/config\.c",
+    "sqlite3": r"store/", "cairo": r"present/chart/", "jpeglib": r"present/chart/jpeg\.c", "jansson": r"(read/jsonl\.c|store/)", "ini.h": r"config/config\.c",
     "archive": r"store/",
 }
 

@@ -92,25 +92,27 @@ static void cairo_pen_group(struct pen *p UNUSED, const char *name UNUSED)
 {
 }
 
-static void write_jpeg(struct drawing *d)
+static int write_jpeg(struct drawing *d, struct err *err)
 {
         d->api.surface_flush(d->surface);
         const unsigned char *pixels = d->api.image_surface_get_data(d->surface);
-        if (pixels)
-                jpeg_write(pixels, (size_t)d->api.image_surface_get_stride(d->surface),
-                           (size_t)d->api.image_surface_get_width(d->surface),
-                           (size_t)d->api.image_surface_get_height(d->surface), &d->out);
+        if (!pixels)
+                return 0;
+        return jpeg_write(pixels, (size_t)d->api.image_surface_get_stride(d->surface),
+                          (size_t)d->api.image_surface_get_width(d->surface),
+                          (size_t)d->api.image_surface_get_height(d->surface), &d->out, err);
 }
 
 static int cairo_pen_close(struct pen *p, struct strbuf *out, struct err *err)
 {
         struct drawing *d = (struct drawing *)p;
         cairo_status_t status = d->api.status(d->cr);
+        int r = 0;
         d->api.destroy(d->cr);
         if (status == CAIRO_STATUS_SUCCESS && d->format == PLOT_PNG)
                 status = d->api.surface_write_to_png_stream(d->surface, take_bytes, &d->out);
         else if (status == CAIRO_STATUS_SUCCESS && d->format == PLOT_JPEG)
-                write_jpeg(d);
+                r = write_jpeg(d, err);
         d->api.surface_finish(d->surface);
         if (status == CAIRO_STATUS_SUCCESS)
                 status = d->api.surface_status(d->surface);
@@ -119,6 +121,8 @@ static int cairo_pen_close(struct pen *p, struct strbuf *out, struct err *err)
         strbuf_finish(&d->out);
         const char *why = d->api.status_to_string(status);
         free(d);
+        if (r < 0)
+                return r;
         if (status == CAIRO_STATUS_NO_MEMORY || out->failed)
                 return err_set(err, -ENOMEM, "out of memory");
         return status == CAIRO_STATUS_SUCCESS ? 0
