@@ -229,6 +229,7 @@ static int run(const struct config *config)
                 complain(&err);
                 return EXIT_OWN;
         }
+        child_init(&r.child, false);
         make_session(config, &r);
         export_session(&r);
         start_log(config);

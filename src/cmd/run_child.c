@@ -9,19 +9,36 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
-/* Signals that are the command's business, and SIGCHLD, which is ours. */
+/* Signals that are the command's business, and SIGCHLD, which is ours: all but faults of our own,
+ * what stops and continues us with the command, and what somebody told us to ignore. */
 static void fill_set(sigset_t *set)
 {
-        static const int ours[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
-                                   SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
-        sigemptyset(set);
-        for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-                sigaddset(set, ours[i]);
+        static const int left[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,  SIGSEGV, SIGSYS,
+                                   SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT};
+        struct sigaction now;
+        sigfillset(set);
+        for (size_t i = 0; i < ARRAY_LEN(left); i++)
+                sigdelset(set, left[i]);
+        for (int sig = 1; sig <= SIGRTMAX; sig++) {
+                if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+                        sigdelset(set, sig);
+        }
+}
+
+/* Who starts us may ignore SIGCHLD, and then nobody would learn how the command ended. */
+void child_init(struct child *c, bool alone)
+{
+        const struct sigaction usual = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
+        *c = (struct child){.alone = alone};
+        sigaction(SIGCHLD, &usual, &c->old_chld);
+        sigaction(SIGXFSZ, &ignored, &c->old_xfsz);
 }
 
 /* In the child: nothing but what execvp needs. The reason of a failure goes through the pipe. */
 static void exec_command(const struct child *c, char *const *argv, int report)
 {
+        sigaction(SIGCHLD, &c->old_chld, NULL);
+        sigaction(SIGXFSZ, &c->old_xfsz, NULL);
         pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
         execvp(argv[0], argv);
         int why = errno;
@@ -89,15 +106,19 @@ static bool reap(struct child *c)
         }
 }
 
+/* Whether somebody wants us to end, when only descendants are left. */
+static bool ends_us(int sig)
+{
+        return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
 /* The terminal sends its signals to the command as well; what others send is for it alone. */
 static bool pass_on(const struct child *c, const struct signalfd_siginfo *info)
 {
         int sig = (int)info->ssi_signo;
-        if (sig == SIGCHLD || sig == SIGWINCH)
-                return true;
         if (c->over)
-                return false; /* only descendants are left, and somebody wants us to end */
-        if (info->ssi_code != SI_KERNEL)
+                return !ends_us(sig);
+        if (sig != SIGCHLD && info->ssi_code != SI_KERNEL)
                 kill(c->pid, sig);
         return true;
 }
