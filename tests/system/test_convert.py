@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import zipfile
@@ -219,3 +220,19 @@ def test_damaged_zips(assay, notebook, tmp_path):
     for cut in range(5, len(good), max(1, len(good) // 40)):
         (tmp_path / "x.zip").write_bytes(good[:cut])
         assert assay("once", "--source", tmp_path / "x.zip").returncode in (0, 1, 3)
+
+
+@pytest.mark.parametrize("words", [("report", TOUR), ("convert", "--to", "csv", TOUR, "-")])
+def test_a_pipe_is_read_from_its_first_byte(assay, program, words):
+    """As bash's <(zcat capture.gz) gives it: a look at what is there already must not take it away."""
+    wanted = assay(*words).stdout
+    read, write = os.pipe()
+    text = TOUR.read_bytes()
+    os.write(write, text[:4096])
+    with subprocess.Popen([program, *("/dev/stdin" if w == TOUR else w for w in words)], stdin=read,
+                          stdout=subprocess.PIPE) as p:
+        os.close(read)
+        with os.fdopen(write, "wb") as rest:
+            rest.write(text[4096:])
+        same = p.stdout.read().decode().replace("/dev/stdin", str(TOUR)) == wanted
+        assert same
