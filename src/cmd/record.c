@@ -133,6 +133,6 @@ const struct command command_record = {
     .args = "",
     .summary =
         "record a session until Ctrl-C, for a time, while a process lives, or to a capture's end",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

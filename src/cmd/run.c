@@ -255,6 +255,6 @@ const struct command command_run = {
     .name = "run",
     .args = "-- COMMAND [ARGUMENT...]",
     .summary = "run a command and record what it and the GPUs do meanwhile",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

@@ -39,6 +39,10 @@ static int open_folder(struct input *in, struct err *err)
 
 static int open_any(struct input *in, struct err *err)
 {
+        if (strncmp(in->path, "http://", 7) == 0 || strncmp(in->path, "https://", 8) == 0) {
+                err_set(err, ERR_USAGE, "'%s' is an address and no recording", in->path);
+                return err_hint(err, "record it first: assay record --source URL -o run.assay");
+        }
         if (session_is_one(in->path))
                 return open_session(in, err);
         if (notebook_is_one(in->path))
