@@ -243,3 +243,23 @@ def test_the_same_from_a_session(assay, tmp_path):
 def test_a_folder_that_is_none(assay, tmp_path):
     done = assay("report", tmp_path)
     assert done.returncode == 1 and "hw_metrics.csv" in done.stderr
+
+
+@pytest.mark.parametrize("sm, used, words", [
+    ((0, 0), (2048, 2048), "memory was held all that time, and nothing computed"),
+    ((0.02, 2), (2048, 2048), "memory was held all that time, and next to nothing computed"),
+    ((0, 0), (2048, 0), "memory was held for 60 % of that time, and nothing computed"),
+    ((0, 0), (0, 0), ": nothing ran in that time"),
+    ((0, 2), (0, 0), ": next to nothing ran in that time"),
+])
+def test_an_idle_gpu_is_told_truly(assay, tmp_path, sm, used, words):
+    """Sixty of a hundred seconds are of the first kind."""
+    idle = next(csv.DictReader(TOUR.open()))
+    path = tmp_path / "idle.csv"
+    with path.open("w") as file:
+        out = csv.DictWriter(file, idle)
+        out.writeheader()
+        for i in range(101):
+            out.writerow({**idle, "timestamp": 1794726548 + i, "sm_active_pct": sm[i > 60],
+                          "gr_engine_active_pct": sm[i > 60], "mem_used_mib": used[i > 60]})
+    assert words in assay("report", path).stdout
