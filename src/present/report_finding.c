@@ -139,11 +139,14 @@ static const char *starved(enum wait wait)
                "limit";
 }
 
+/* Of the time: what computes less was held back by something. */
+#define MOSTLY 0.75
+
 static const char *conclusion(const struct hold_back *h)
 {
         switch (h->what) {
         case HOLD_NOTHING:
-                return "nothing held it back";
+                return h->share >= MOSTLY ? "nothing held it back" : "no one limit stands out";
         case HOLD_UNKNOWN:
                 return "SM counters are missing, so nobody can tell; NVML GPM (Hopper or newer) or "
                        "DCGM gives them";

@@ -1,6 +1,7 @@
 """Reports: what they say about the tour, and the arithmetic of the resource summary."""
 import csv
 import json
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -263,3 +264,42 @@ def test_an_idle_gpu_is_told_truly(assay, tmp_path, sm, used, words):
             out.writerow({**idle, "timestamp": 1794726548 + i, "sm_active_pct": sm[i > 60],
                           "gr_engine_active_pct": sm[i > 60], "mem_used_mib": used[i > 60]})
     assert words in assay("report", path).stdout
+
+
+def with_phases(assay, path, phases):
+    """The tour with phases: name, begin and end in seconds."""
+    assay("record", "-q", "--source", TOUR, "-o", path)
+    db = sqlite3.connect(path)
+    start = db.execute("select value from manifest where key = 'start_ns'").fetchone()[0]
+    for name, begin, end in phases:
+        db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, seconds) values (?, 0, 'h', 1, 'phase', ?, ?)",
+                   (start + int(end * 1e9), name, end - begin))
+    db.commit()
+    db.close()
+
+
+def test_names_of_bands_are_cut_with_an_ellipsis_and_lie_below_one_another(assay, tmp_path):
+    path = tmp_path / "nested.assay"
+    with_phases(assay, path, [("outer", 0, 100), ("inner with a name that is much too long", 1, 20), ("next <b>", 20, 60)])
+    html = assay("report", path, "--format", "html").stdout
+    names = dict((b, int(a)) for a, b in re.findall(r" y=(\d+)>([^<]*)</text>", html.split("</svg>")[0]))
+    cut = next(n for n in names if n.startswith("inner"))
+    assert cut.endswith("…") and len(cut) < 30
+    assert names["outer"] < names[cut] == names["next &lt;b&gt;"]
+
+
+def test_what_was_not_sampled_is_not_called_normal(assay, tmp_path):
+    path = tmp_path / "early.assay"
+    with_phases(assay, path, [("before", -100, -50), ("whole", 0, 100)])
+    text = assay("report", path).stdout
+    assert re.search(r"^  before +--$", text, re.M) and re.search(r"^  whole +normal$", text, re.M)
+    phases = json.loads(assay("report", path, "--format", "json").stdout)["phases"]
+    assert [p["tags"] == [] for p in phases] == [True, False]
+
+
+def test_little_computing_is_not_called_free_of_limits(assay, tmp_path):
+    path = tmp_path / "mixed.assay"
+    with_phases(assay, path, [("mixed", 30, 60), ("busy", 10, 14)])
+    text = assay("report", path).stdout
+    assert re.search(r"computed for 3\d % of mixed.*: no one limit stands out", text)
+    assert re.search(r"computed for \d+ % of busy.*: nothing held it back", text)
