@@ -214,7 +214,7 @@ static const char *verb(enum hold what)
         case HOLD_NOTHING:
                 return "computed for";
         case HOLD_UNKNOWN:
-                return "was unknown for";
+                return "cannot be judged for";
         case HOLD_UNHEALTHY:
                 return "was in a critical state for";
         case HOLD_HEAT:

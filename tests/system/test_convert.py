@@ -236,3 +236,22 @@ def test_a_pipe_is_read_from_its_first_byte(assay, program, words):
             rest.write(text[4096:])
         same = p.stdout.read().decode().replace("/dev/stdin", str(TOUR)) == wanted
         assert same
+
+
+@pytest.mark.parametrize("over", ["", "run.assay"])
+def test_gpus_of_a_monitor_with_cpus_come_into_a_notebook(assay, tmp_path, over):
+    """Its CPU file tells nothing of GPUs: then the frames do."""
+    folder = tmp_path / "hw"
+    folder.mkdir()
+    lines = [f"2026/11/15 12:01:4{i}.000, {50 + i}, 0, 4096, 80000, 200.00, 40, 1000, 2000" for i in range(6)]
+    (folder / "hw_metrics.csv").write_text("\n".join(lines) + "\n")
+    stamps = [f"{1794744100 + i}.000,50.0,40.0" for i in range(6)]
+    (folder / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n" + "\n".join(stamps) + "\n")
+    source = folder
+    if over:
+        source = tmp_path / over
+        assert assay("convert", folder, source).returncode == 0
+    assert assay("convert", source, tmp_path / "nb.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "nb.zip") as z:
+        read = list(csv.DictReader(io.StringIO(z.read("perf_system.csv").decode())))
+    assert [r["gpu_util_0"] for r in read] == ["50", "51", "52", "53", "54", "55"]

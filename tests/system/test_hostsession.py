@@ -272,7 +272,8 @@ def test_long_work_tells_how_far_it_is(program, assay, tmp_path, words):
     command = words.replace("IN", f"{tmp_path}/in.csv").replace("OUT", f"{tmp_path}/out")
     ours, theirs = os.openpty()
     with subprocess.Popen([program, *command.split()], stdout=subprocess.DEVNULL, stderr=theirs) as p:
-        time.sleep(0.1)
+        while int(pathlib.Path(f"/proc/{p.pid}/io").read_text().split()[1]) < 1 << 20:  # it has begun
+            time.sleep(0.005)
         p.send_signal(signal.SIGSTOP)  # however fast the machine is, it takes long
         time.sleep(0.7)
         p.send_signal(signal.SIGCONT)
