@@ -84,17 +84,41 @@ int child_start(struct child *c, char *const *argv, struct err *err)
         return 0;
 }
 
+/*
+ * A shell that we run has the terminal for a group of its own. When it suspends itself, the shell
+ * that runs us sees nothing of it, and nobody has the terminal: so we stop as well, and afterwards
+ * hand it on. Elsewhere we go on recording a command that somebody stopped.
+ */
+static void stop_with(pid_t pid)
+{
+        int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+        pid_t group = getpgid(pid), ours = getpgrp();
+        if (terminal >= 0 && group > 0 && group != ours && tcgetpgrp(terminal) == group &&
+            getsid(0) != getpid()) {
+                raise(SIGSTOP);
+                if (tcgetpgrp(terminal) == ours)
+                        tcsetpgrp(terminal, group);
+                kill(-group, SIGCONT);
+        }
+        closep(&terminal);
+}
+
 /* False when there is nobody left to wait for. */
 static bool reap(struct child *c)
 {
         for (;;) {
                 int status;
                 struct rusage usage;
-                pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+                pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage);
                 if (pid < 0 && errno == EINTR)
                         continue;
                 if (pid <= 0)
                         return pid == 0;
+                if (WIFSTOPPED(status)) {
+                        if (pid == c->pid)
+                                stop_with(pid);
+                        continue;
+                }
                 if (pid == c->pid) {
                         c->over = true;
                         c->status = status;

@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import resource
+import select
 import signal
 import sqlite3
 import subprocess
@@ -220,3 +221,28 @@ def test_help_puts_options_before_the_command(assay):
     said = assay("run", "--help").stdout
     assert "usage: assay run [options] -- COMMAND" in said
     assert said.index("--levels") < said.index("--backend"), "what is the command's own comes first"
+
+
+def wait_for(terminal, wanted):
+    """What the terminal shows, up to what is wanted; less after ten seconds."""
+    said, end = b"", time.monotonic() + 10
+    while wanted not in said and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            said += os.read(terminal, 4096)
+    return said
+
+
+def test_a_shell_inside_can_suspend_itself(program, tmp_path):
+    """Then the shell outside has the terminal, and fg gives it back to the one inside."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["PS1"] = ""
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+    inner = f"{program} run -q -o {tmp_path}/x.assay -- bash --norc --noprofile -i"
+    for line, wanted in ((inner + "\n", b""), ("echo in$((40+2))side\n", b"in42side"), ("suspend\n", b"Stopped"),
+                         ("echo out$((40+2))side\n", b"out42side"), ("fg\n", b""), ("echo in$((50+2))side\n", b"in52side"),
+                         ("exit 3\n", b""), ("echo status=$?\n", b"status=3"), ("exit\n", b"")):
+        os.write(terminal, line.encode())
+        assert wanted in wait_for(terminal, wanted or b"\n")
+    os.waitpid(pid, 0)
+    os.close(terminal)
