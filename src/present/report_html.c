@@ -340,6 +340,16 @@ static void put_chart(struct strbuf *out, const struct summary *s, const struct 
                     HEIGHT - BOTTOM);
 }
 
+static bool has_charts(const struct traces *t)
+{
+        struct chart c;
+        for (size_t i = 0; i < TRACE_COUNT; i++) {
+                if (chart_at(t, i, &c))
+                        return true;
+        }
+        return false;
+}
+
 static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t,
                        size_t from, size_t to)
 {
@@ -525,14 +535,16 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         quote_markup(out, title);
         strbuf_puts(out, "</h1>\n");
         put_finding(out, s);
-        if (t->n > 0) {
+        if (has_charts(t)) {
                 strbuf_puts(out, "<h2>curves</h2>\n");
                 put_legend(out, t);
                 put_charts(out, s, t, 0, TRACE_COUNT);
         }
         put_level(out, s, t);
-        strbuf_puts(out, "<h2>phases</h2>\n");
-        put_phase_table(out, s);
+        if (s->scopes[0].n > 0) {
+                strbuf_puts(out, "<h2>phases</h2>\n");
+                put_phase_table(out, s);
+        }
         strbuf_puts(out, "<h2>everything</h2>\n<pre class=scroll>");
         report_text(facts, s, &text);
         quote_markup(out, strbuf_str(&text));

@@ -303,3 +303,14 @@ def test_little_computing_is_not_called_free_of_limits(assay, tmp_path):
     text = assay("report", path).stdout
     assert re.search(r"computed for 3\d % of mixed.*: no one limit stands out", text)
     assert re.search(r"computed for \d+ % of busy.*: nothing held it back", text)
+
+
+def test_html_has_no_empty_tables(assay, tmp_path):
+    path = tmp_path / "hw_metrics.csv"
+    path.write_text("".join(f"2026/11/15 12:01:4{i}.000" + ", [N/A]" * 8 + "\n" for i in range(4)))
+    html = assay("report", tmp_path, "--format", "html").stdout
+    assert "<h2>phases</h2>" in html and "<h2>curves</h2>" not in html
+    session = tmp_path / "nogpu.assay"
+    assay("run", "-q", "--nvml-lib", "/nowhere", "--root", "/nowhere", "-o", session, "--", "true")
+    html = assay("report", session, "--format", "html").stdout
+    assert "<h2>everything</h2>" in html and "<h2>phases</h2>" not in html
