@@ -136,7 +136,7 @@ static bool ends_us(int sig)
         return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 }
 
-/* The terminal sends its signals to the command as well; what others send is for it alone. */
+/* The terminal sends its signals to the command as well; others may have sent them to us alone. */
 static bool pass_on(const struct child *c, const struct signalfd_siginfo *info)
 {
         int sig = (int)info->ssi_signo;
