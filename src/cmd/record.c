@@ -35,6 +35,7 @@ struct recording {
         struct manifest_limits limits;
         char path[RECORDING_PATH_MAX];
         bool quiet;
+        int signals; /* from when there is a file, so that whoever sees it can end us in order */
 };
 
 static void note_host(void *arg, const struct host *host)
@@ -57,13 +58,11 @@ static int record(const struct config *config, struct recording *rec, struct err
             .arg = rec,
             .interval_ns = p ? pipeline_interval_ns(p) : manifest_interval_ns(config),
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
-        int signals = watch_signals();
         int code = recorder_start(&rc, &r, err);
         if (code < 0)
                 return code;
-        wait_for_end(r, signals);
+        wait_for_end(r, rec->signals);
         recorder_finish(r, &result);
-        closep(&signals);
         if (p && !result.hung)
                 report_trouble(p);
         code = recording_end(rec->session, rec->path, &result, rec->quiet);
@@ -101,6 +100,8 @@ static int begin(const struct config *config, struct recording *rec, struct err 
         if (r == 0 && !capture)
                 r = open_host_of(config, 0, &rec->host, err);
         if (r == 0)
+                rec->signals = watch_signals();
+        if (r == 0)
                 r = recording_create(config, capture ? SESSION_START_FIRST : clock_wall_ns(), false,
                                      rec->path, &rec->session, err);
         if (r == 0)
@@ -113,7 +114,7 @@ static int begin(const struct config *config, struct recording *rec, struct err 
 static int run(const struct config *config)
 {
         struct err err = {0};
-        struct recording rec = {0};
+        struct recording rec = {.signals = -1};
         if (config->n_args > 1) {
                 err_set(&err, ERR_USAGE, "'%s' is one word too many", config->args[1]);
                 err_hint(&err, "name the file with -o FILE; a command is recorded by 'assay run'");
@@ -125,6 +126,7 @@ static int run(const struct config *config)
         session_close(rec.session, NULL);
         pipeline_close(rec.pipeline);
         host_view_close(rec.host);
+        closep(&rec.signals);
         return r < 0 ? complain(&err) : r;
 }
 
