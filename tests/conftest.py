@@ -1,6 +1,7 @@
 """What the tests around the program share."""
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
@@ -15,6 +16,8 @@ def pytest_configure(config):
     os.environ.setdefault("TSAN_OPTIONS", "atexit_sleep_ms=0")
     # fontconfig, which cairo draws letters with, frees less than it allocates.
     os.environ.setdefault("LSAN_OPTIONS", f"print_suppressions=0:suppressions={HERE / 'lint' / 'leaks.txt'}")
+    # Shells start background jobs with SIGINT ignored, and what a test starts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by --quick")
 
 

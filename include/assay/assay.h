@@ -4,9 +4,11 @@
  * Every function that can fail returns 0 or more when it went well and a negative code when it did
  * not, and then fills the error it was given (which may be NULL). The library never prints, never
  * exits, installs no signal handlers and keeps no state outside its handles. Handles may be used
- * from several threads at once unless said otherwise. After fork() a monitor belongs to the parent:
- * in the child every call on it fails with ASSAY_E_FORKED and freeing it does nothing; frames,
- * logs, options and tables go on working there. libassay(3) tells more.
+ * from several threads at once, but for options, and but for freeing one that others use. Names of
+ * files count from the folder that is current when they are given; the program may change it
+ * afterwards. After fork() a monitor belongs to the parent: in the child every call on it fails
+ * with ASSAY_E_FORKED and freeing it does nothing; frames, logs, options and tables go on working
+ * there. Structs keep their size while the soname stays. libassay(3) tells more.
  */
 #ifndef ASSAY_ASSAY_H
 #define ASSAY_ASSAY_H
@@ -122,7 +124,8 @@ typedef struct assay_frame assay_frame;
 /*
  * A monitor that does not run yet. Options are copied: backend, source, interval, gpus, show-all,
  * levels (which of process,user,slurm,cgroup,system; "none" for none), pid (the target: this
- * process when not given), history (ticks kept in memory, 600), output (a session to record to),
+ * process when not given), history (ticks kept in memory, 600), output (a session to record to,
+ * which must not exist: such a monitor starts once),
  * durable (no: recorded without waiting for the disk), hardware-monitor (a folder for the three
  * files of that module), and those of the sources. NULL only when memory is short. What is wrong is
  * told by every call, on NULL too.
@@ -133,7 +136,7 @@ ASSAY_API assay_monitor *assay_monitor_new(const assay_options *options);
  * the first tick. A driver that needs longer is waited for by the frames, which have no GPUs until
  * it answers; describe's notice says so. A machine without GPUs is no error when there are levels
  * to watch. Starting one that runs does nothing; one that failed answers every call with that
- * error.
+ * error until it is started again.
  */
 ASSAY_API int assay_monitor_start(assay_monitor *monitor, struct assay_error *error);
 /* Ends sampling and completes the recording. What was measured stays readable; start begins anew.
@@ -176,7 +179,7 @@ ASSAY_API const char *assay_monitor_session(const assay_monitor *monitor);
 /* Everything measured so far is in the session's file when this returns. */
 ASSAY_API int assay_monitor_flush(assay_monitor *monitor, struct assay_error *error);
 
-/* ---- frames: all that is known at one tick; they never change ---- */
+/* ---- frames: all that is known at one tick; neither they nor their texts ever change ---- */
 
 ASSAY_API assay_frame *assay_frame_ref(assay_frame *frame);
 ASSAY_API void assay_frame_unref(assay_frame *frame); /* NULL is fine */
@@ -262,7 +265,7 @@ ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_err
  */
 ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
                                 char **ret, struct assay_error *error);
-/* The format is what out ends in: .svg, .png, .pdf. Options: metrics, phase, last, level and
+/* The format is what out ends in: .svg, .png, .pdf, .jpg. Options: metrics, phase, last, level and
  * others. */
 ASSAY_API int assay_file_plot(const char *path, const char *out, const assay_options *options,
                               struct assay_error *error);

@@ -14,7 +14,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint64, c_voi
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
-from .errors import E_FORKED, E_STOPPED, AssayError
+from .errors import E_FORKED, E_STOPPED, E_USAGE, AssayError
 
 SONAME = "libassay.so.0"
 
@@ -140,8 +140,13 @@ def lib() -> Library:
 
 
 def encode(text: Any) -> Optional[bytes]:
-    """A path or text as C wants it; None stays None."""
-    return None if text is None else os.fsencode(text)
+    """A path or an option as C wants it; None stays None."""
+    if text is None:
+        return None
+    raw = os.fsencode(text)
+    if b"\0" in raw:
+        raise AssayError(E_USAGE, f"{os.fspath(text)!r} has a null character in it", "leave it out")
+    return raw
 
 
 def decode(text: Optional[bytes]) -> Optional[str]:
@@ -208,10 +213,11 @@ class Options:
 
 class Handle:
     """Something of the library's that many threads may use: `with handle as pointer`. It is freed when nobody is inside
-    a call, and by the process that made it alone."""
+    a call, and by the process that made it alone; children of fork() may use what is inherited."""
 
-    def __init__(self, name: str, pointer: Any, free: Callable[[], None]) -> None:
+    def __init__(self, name: str, pointer: Any, free: Callable[[], None], inherited: bool = False) -> None:
         self._name = name
+        self._inherited = inherited
         self._pointer: Any = pointer
         self._free = free
         self._users = 0
@@ -221,14 +227,25 @@ class Handle:
     def __enter__(self) -> Any:
         # Before the lock, which another thread may have held when this process was forked.
         if os.getpid() != self.owner:
-            raise AssayError(E_FORKED, f"the {self._name} belongs to the process before fork()", "make a new one in this process")
+            return self._in_child()
         with self._free_to_go:
-            if self._pointer is None:
-                raise AssayError(E_STOPPED, f"the {self._name} is closed", "make a new one")
+            pointer = self._open()
             self._users += 1
-            return self._pointer
+            return pointer
+
+    def _open(self) -> Any:
+        if self._pointer is None:
+            raise AssayError(E_STOPPED, f"the {self._name} is closed", "make a new one")
+        return self._pointer
+
+    def _in_child(self) -> Any:
+        if not self._inherited:
+            raise AssayError(E_FORKED, f"the {self._name} belongs to the process before fork()", "make a new one in this process")
+        return self._open()
 
     def __exit__(self, *_: Any) -> None:
+        if os.getpid() != self.owner:
+            return
         with self._free_to_go:
             self._users -= 1
             self._free_to_go.notify_all()

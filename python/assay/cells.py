@@ -19,7 +19,7 @@ FIGURES = (("CPU Util (Across {cpus} CPUs)", "cpu_util_avg", None), ("Memory (GB
 
 def choose(cells: Sequence[Cell], text: str) -> List[Cell]:
     """The cells of a range: 5, 2:8 (both included), :5, 3:, and negative ones from the end."""
-    match = re.fullmatch(r"(-?\d+)|(-?\d*):(-?\d*)", text.strip())
+    match = re.fullmatch(r"(-?\d+)|(-?\d+)?:(-?\d+)?", text.strip())
     if not match:
         raise AssayError(E_USAGE, f"'{text}' is no range of cells", "write 5, 2:8, :5, 3:, -1 or -3:-1")
     first, last = (match[1], match[1]) if match[1] else (match[2], match[3])

@@ -52,7 +52,7 @@ class HWMonitor:
         """Starts; the folder is made when it is not there. Starting one that runs does nothing."""
         if self._monitor:
             return
-        folder = Path(output_dir)
+        folder = Path(os.path.abspath(output_dir))  # a program may change its folder
         folder.mkdir(parents=True, exist_ok=True)
         monitor = Monitor(interval_sec, levels="system", hardware_monitor=folder, **self._options)
         monitor.start()

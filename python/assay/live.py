@@ -29,13 +29,15 @@ class Live:
 
     def _draw(self) -> None:
         path = self._book.plot(Path(self._folder.name) / "live.svg", **self._options)
-        self._handle.update(SVG(data=path.read_text()))
+        self._handle.update(SVG(data=path.read_text(encoding="utf-8")))
 
     def _run(self) -> None:
         while not self._done.wait(self._interval):
             running = self._monitor.running
             try:
                 self._draw()
+            except OSError:  # The folder went: it is over.
+                return
             except AssayError as error:
                 # Before the first samples there is nothing to draw.
                 if not running or self._monitor.counts.taken > 2:

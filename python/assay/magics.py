@@ -15,12 +15,12 @@ from IPython.core.magic import Magics, line_magic, magics_class
 from IPython.display import HTML, SVG, display
 
 from . import cells as _cells
-from .errors import E_USAGE, AssayError
+from .errors import E_DATA, E_USAGE, AssayError
 from .live import Live
 from .notebook import Notebook
 from .session import LEVELS, frame_of
 
-LIVE_INTERVAL, LIVE_WINDOW = 2.0, 120.0
+LIVE_INTERVAL, LIVE_WINDOW, LIVE_MAX = 2.0, 120.0, 1e7
 LIVE_METRICS = "cpu_summary,memory"
 METRICS = ("cpu_summary memory io_read io_write io_read_count io_write_count gpu_util_summary gpu_band_summary "
            "gpu_mem_summary gpu_util gpu_band gpu_mem")
@@ -135,6 +135,9 @@ class AssayMagics(Magics):
             _complain(error)
 
     def post_run_cell(self, result: Any) -> None:
+        # An empty cell ends without having begun.
+        if not (result.info.raw_cell or "").strip():
+            return
         if isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt):
             self._end_live()
         try:
@@ -171,7 +174,7 @@ class AssayMagics(Magics):
     @line_magic
     def assay(self, line: str) -> None:
         """%assay COMMAND …; %assay help lists the commands."""
-        command, _, rest = line.strip().partition(" ")
+        command, rest = [*line.split(None, 1), "", ""][:2]
         commands: Dict[str, Callable[[str], None]] = {
             "": self._help, "auto": self._auto, "cells": self._cells, "data": self._data, "export": self._export,
             "help": self._help, "history": self._history, "import": self._import, "load-data": self._load_data,
@@ -248,10 +251,10 @@ class AssayMagics(Magics):
     def _plot_here(self, options: Dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory(prefix="assay-plot-") as folder:
             path = self.book.plot(Path(folder) / "plot.svg", **options)
-            display(SVG(data=path.read_text()))
+            display(SVG(data=path.read_text(encoding="utf-8")))
 
     def _plot_live(self, numbers: List[float], options: Dict[str, Any]) -> None:
-        if len(numbers) > 2 or any(n <= 0 for n in numbers):
+        if len(numbers) > 2 or any(not 0 < n <= LIVE_MAX for n in numbers):
             raise AssayError(E_USAGE, "--live takes an interval and a window in seconds",
                              f"write --live {LIVE_INTERVAL:g} {LIVE_WINDOW:g}")
         monitor = self.book.monitor
@@ -342,7 +345,10 @@ def _read_frame(path: str) -> Any:
         import pandas
     except ImportError as error:
         raise AssayError(E_USAGE, f"a data frame needs pandas: {error}", "install pandas") from None
-    return pandas.read_json(path) if path.endswith(".json") else pandas.read_csv(path)
+    try:
+        return pandas.read_json(path) if path.endswith(".json") else pandas.read_csv(path)
+    except ValueError as error:
+        raise AssayError(E_DATA, f"cannot read '{path}': {error}", "give a file that was exported") from None
 
 
 _loaded: Dict[int, AssayMagics] = {}

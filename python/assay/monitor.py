@@ -36,7 +36,11 @@ class _Folder:
 
 def _sweep(root: str) -> None:
     """Removes folders whose process was killed or became another program."""
-    for entry in os.scandir(root):
+    try:
+        entries = list(os.scandir(root))
+    except OSError:  # One may write where one may not look.
+        return
+    for entry in entries:
         try:
             if entry.name.startswith(PREFIX) and entry.stat(follow_symlinks=False).st_uid == os.getuid():
                 _remove_unlocked(entry.path)
@@ -79,7 +83,8 @@ class Monitor(Recording):
         self.interval = interval
         self._options = {"interval": interval, "levels": levels if levels is None or isinstance(levels, str)
                          else list(levels), **options}
-        self._session = Path(session) if session is not None else None
+        # From the root, as a program may change its folder.
+        self._session = Path(os.path.abspath(session)) if session is not None else None
         self._path = self._session
         self._handle: Optional[Handle] = None
         self._failure = AssayError(E_STOPPED, "the monitor has not been started", "call start() first")

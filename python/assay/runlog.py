@@ -12,34 +12,62 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._lib import Handle, call, encode, lib
 from .monitor import Monitor, running_session
 from .session import PathLike
 
 
-def _plain(value: Any) -> Any:
+DEPTH_MAX = 64
+
+
+def _text(value: Any) -> str:
+    """A text that C and JSON can hold."""
+    return str(value).replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def _key(key: Any) -> str:
+    return json.dumps(key) if key is None or isinstance(key, (bool, int, float)) else _text(key)
+
+
+def _item(value: Any) -> Any:
     """Numbers of other libraries as numbers, anything else as its text."""
-    item = getattr(value, "item", None)
     with contextlib.suppress(Exception):
-        return item() if callable(item) else str(value)
-    return str(value)
+        found = value.item()
+        return found if isinstance(found, (bool, int, float)) else _text(found)
+    return _text(value)
 
 
-def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they are null."""
+def _plain(value: Any, inside: Tuple[int, ...] = ()) -> Any:
+    """What JSON can hold: no NaN, no infinity, nothing that has itself inside (what it is inside of: `inside`)."""
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, (dict, list, tuple)):
+        item = _item(value)
+        return item if isinstance(item, str) else _plain(item)
+    if id(value) in inside or len(inside) == DEPTH_MAX:
+        return "…"
+    inside += (id(value),)
     if isinstance(value, dict):
-        return {str(k): _finite(v) for k, v in value.items()}
-    return [_finite(v) for v in value] if isinstance(value, (list, tuple)) else value
+        return {_key(k): _plain(v, inside) for k, v in value.items()}
+    return [_plain(v, inside) for v in value]
 
 
 def _json(value: Any) -> bytes:
     """JSON of anything: a log must not end a training run."""
-    plain = json.loads(json.dumps(value, default=_plain))
-    return json.dumps(_finite(plain), ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(_plain(value), ensure_ascii=False).encode()
+
+
+def _name(name: Any) -> bytes:
+    """Names are UTF-8 whatever the locale."""
+    return _text(name).encode()
 
 
 def _session_of(session: Union[None, PathLike, Monitor]) -> Optional[str]:
@@ -65,7 +93,8 @@ def _free(pointer: int, scratch: Optional[str]) -> None:
 
 
 class RunLog:
-    """A log of JSON lines; each entry is in the file, and in the session if there is one, at once.
+    """A log of JSON lines; each entry is in the file, and in the session if there is one, at once. Children of fork()
+    may go on with it.
 
     path: the file, appended to; a temporary one when not given (see write). session: a Monitor or a session
     file; when not given, the one of `assay run`, else of the monitor that runs in this process.
@@ -73,7 +102,8 @@ class RunLog:
 
     def __init__(self, path: Optional[PathLike] = None, session: Union[None, PathLike, Monitor] = None) -> None:
         scratch = _scratch() if path is None else None
-        self.path = Path(scratch or path or "")
+        # From the root, as a program may change its folder.
+        self.path = Path(scratch or os.path.abspath(path or ""))
         handle = ctypes.c_void_p()
         try:
             call(lib().assay_log_open, encode(self.path), encode(_session_of(session)), ctypes.byref(handle))
@@ -81,7 +111,8 @@ class RunLog:
             if scratch:
                 os.unlink(scratch)
             raise
-        self._handle = Handle("run log", handle.value, functools.partial(_free, handle.value, scratch))
+        self._handle = Handle("run log", handle.value, functools.partial(_free, handle.value, scratch),
+                              inherited=True)
         self._end = weakref.finalize(self, self._handle.release)
 
     def _put(self, function: Callable[..., int], *args: Any) -> None:
@@ -90,21 +121,23 @@ class RunLog:
 
     def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
         """A phase that is over and took so long."""
-        self._put(lib().assay_log_phase, encode(name), float(seconds), _json(extra) if extra else None)
+        self._put(lib().assay_log_phase, _name(name), float(seconds), _json(extra) if extra else None)
 
     def log_event(self, type: str, data: Any = None) -> None:
         """Something that happened."""
-        self._put(lib().assay_log_event, encode(type), None if data is None else _json(data))
+        self._put(lib().assay_log_event, _name(type), None if data is None else _json(data))
 
     def log_metric(self, name: str, value: float) -> None:
-        """A number of the program's own: a loss, a rate."""
-        self._put(lib().assay_log_metric, encode(name), float(value))
+        """A number of the program's own: a loss, a rate. One that is not finite is left out."""
+        number = float(value)
+        if math.isfinite(number):
+            self._put(lib().assay_log_metric, _name(name), number)
 
     def begin(self, name: str, **extra: Any) -> None:
-        self._put(lib().assay_log_begin, encode(name), _json(extra) if extra else None)
+        self._put(lib().assay_log_begin, _name(name), _json(extra) if extra else None)
 
     def end(self, name: str, **extra: Any) -> None:
-        self._put(lib().assay_log_end, encode(name), _json(extra) if extra else None)
+        self._put(lib().assay_log_end, _name(name), _json(extra) if extra else None)
 
     @contextlib.contextmanager
     def phase(self, name: str, **extra: Any) -> Iterator[Dict[str, Any]]:

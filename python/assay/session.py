@@ -5,7 +5,6 @@ import ctypes
 import dataclasses
 import json
 import os
-import tempfile
 from array import array
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
@@ -184,25 +183,10 @@ class Recording:
             return text_of(lib().assay_file_report, self._file(), encode(format), handle)
 
     def plot(self, path: PathLike, **options: Any) -> Path:
-        """Draws a chart: .svg, .png or .pdf, and .jpg with Pillow. Options: metrics, phase, level, …"""
-        target = Path(path)
-        if target.suffix.lower() in (".jpg", ".jpeg"):
-            return self._plot_jpeg(target, options)
+        """Draws a chart: .svg, .png, .pdf or .jpg. Options: metrics, phase, level, …"""
         with Options(options) as handle:
-            call(lib().assay_file_plot, self._file(), encode(target), handle)
-        return target
-
-    def _plot_jpeg(self, target: Path, options: Dict[str, Any]) -> Path:
-        try:
-            from PIL import Image
-        except ImportError as error:
-            raise AssayError(E_USAGE, f"cannot write '{target}': JPEG needs Pillow: {error}",
-                             "install pillow, or save a .png") from None
-        with tempfile.TemporaryDirectory(prefix="assay-plot-") as folder:
-            png = self.plot(Path(folder) / "plot.png", **options)
-            with Image.open(png) as image:
-                image.convert("RGB").save(target, "JPEG", quality=92)
-        return target
+            call(lib().assay_file_plot, self._file(), encode(path), handle)
+        return Path(path)
 
     def export(self, path: PathLike, **options: Any) -> Path:
         """Writes the run as what the name says: .assay, .csv, .jsonl, .zip (a notebook session); or to="notebook"."""
@@ -220,10 +204,11 @@ class Session(Recording):
 
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
+        self._absolute = os.path.abspath(path)
         self._described = json_of(lib().assay_file_describe, encode(path))
 
     def _file(self) -> bytes:
-        return os.fsencode(self.path)
+        return os.fsencode(self._absolute)
 
     def describe(self) -> Dict[str, Any]:
         return self._described

@@ -2,6 +2,8 @@
 
 #include "base/attr.h"
 
+#include <string.h>
+
 size_t text_decode(const char *s, uint32_t *ret)
 {
         const unsigned char *u = (const unsigned char *)s;
@@ -39,6 +41,23 @@ bool text_is_utf8(const char *s)
         while (*s && code != 0)
                 s += text_decode(s, &code);
         return code != 0;
+}
+
+void text_clean(char *s)
+{
+        char *to = s;
+        size_t len;
+        for (; *s; s += len) {
+                uint32_t code;
+                len = text_decode(s, &code);
+                if (!is_plain(code)) {
+                        *to++ = '?';
+                        continue;
+                }
+                memmove(to, s, len);
+                to += len;
+        }
+        *to = '\0';
 }
 
 /* Marks that join the letter before them take none; letters of East Asia and pictures two. */

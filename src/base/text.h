@@ -9,6 +9,9 @@
  * not UTF-8. */
 size_t text_decode(const char *s, uint32_t *ret);
 bool text_is_utf8(const char *s);
+/* Makes a text of somebody else's fit to be shown and written, in its place: what is not UTF-8, or
+ * would do something to a terminal, becomes '?'. It never gets longer. */
+void text_clean(char *s);
 /*
  * At most so many columns of a text of somebody else's. What cannot be shown, or would do something
  * to a terminal, is '?'. Returns the columns taken.

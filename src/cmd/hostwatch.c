@@ -1,7 +1,8 @@
 #include "cmd/hostwatch.h"
 
 #include "base/clock.h"
-#include "cmd/host.h"
+#include "cmd/hostpanel.h"
+#include "lib/setup.h"
 #include "life/thread.h"
 
 #include <pthread.h>
@@ -32,61 +33,6 @@ static void release(struct hostwatch *h)
         for (size_t i = 0; i < ARRAY_LEN(h->texts); i++)
                 free(h->texts[i]);
         free(h);
-}
-
-static struct value busy(const struct host *h)
-{
-        struct value idle = h->system[SYSTEM_IDLE], wait = h->system[SYSTEM_IOWAIT];
-        if (!value_there(idle))
-                return idle;
-        idle.v = 1 - idle.v - (value_there(wait) ? wait.v : 0);
-        return idle;
-}
-
-static void fill_level(const struct host *h, enum level level, struct host_panel *p)
-{
-        const struct level_state *l = &h->levels[level];
-        if (!l->asked || p->n_levels == HOST_LEVELS_MAX)
-                return;
-        struct host_level *to = &p->level[p->n_levels++];
-        *to = (struct host_level){.name = level_name(level),
-                                  .cpu = l->f[FIGURE_CPU],
-                                  .cpu_ratio = l->f[FIGURE_CPU_SHARE],
-                                  .memory = l->f[FIGURE_MEMORY],
-                                  .memory_limit = l->f[FIGURE_MEMORY_LIMIT],
-                                  .read = l->f[FIGURE_READ],
-                                  .write = l->f[FIGURE_WRITE],
-                                  .processes = l->f[FIGURE_PROCESSES],
-                                  .threads = l->f[FIGURE_THREADS]};
-        if (!l->present)
-                snprintf(to->why, sizeof(to->why), "%.*s", (int)sizeof(to->why) - 1,
-                         l->why[0] ? l->why : "not here");
-}
-
-static void fill_panel(const struct host *h, struct host_panel *p)
-{
-        const struct value *s = h->system;
-        p->cpu = busy(h);
-        p->load1 = s[SYSTEM_LOAD_1];
-        p->load5 = s[SYSTEM_LOAD_5];
-        p->load15 = s[SYSTEM_LOAD_15];
-        p->memory_used = s[SYSTEM_MEM_USED];
-        p->memory_total = s[SYSTEM_MEM_TOTAL];
-        p->swap_used = s[SYSTEM_SWAP_USED];
-        p->swap_total = s[SYSTEM_SWAP_TOTAL];
-        p->psi_cpu = s[SYSTEM_PSI_CPU];
-        p->psi_memory = s[SYSTEM_PSI_MEMORY];
-        p->psi_io = s[SYSTEM_PSI_IO];
-        p->disk_read = h->levels[LEVEL_SYSTEM].f[FIGURE_READ];
-        p->disk_write = h->levels[LEVEL_SYSTEM].f[FIGURE_WRITE];
-        p->net_rx = s[SYSTEM_NET_RX];
-        p->net_tx = s[SYSTEM_NET_TX];
-        p->n_cores = MIN(h->n_cores, (size_t)HOST_CORES_MAX);
-        for (size_t i = 0; i < p->n_cores; i++)
-                p->core[i] = h->cores[i].util;
-        p->n_levels = 0;
-        for (enum level l = 0; l < LEVEL_COUNT; l++)
-                fill_level(h, l, p);
 }
 
 /* False when it is time to end. */
@@ -126,7 +72,7 @@ static bool watch(struct hostwatch *h, unsigned levels)
                 if (host_view_tick(view, &now, NULL) < 0)
                         break;
                 pthread_mutex_lock(&h->lock);
-                fill_panel(now, &h->panel);
+                host_panel_fill(now, &h->panel);
                 h->filled = true;
                 pthread_mutex_unlock(&h->lock);
                 go = rest(h);

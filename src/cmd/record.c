@@ -34,6 +34,7 @@ struct recording {
         struct host_view *host; /* NULL beside a capture, which is of another day */
         struct manifest_limits limits;
         char path[RECORDING_PATH_MAX];
+        int signals; /* told here from the moment that there is a file to finish */
         bool quiet;
         int signals; /* from when there is a file, so that whoever sees it can end us in order */
 };

@@ -3,6 +3,7 @@
 #include "cmd/checkup.h"
 #include "cmd/command.h"
 #include "cmd/host.h"
+#include "cmd/hostpanel.h"
 #include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
 #include "pipeline/feed.h"
@@ -33,6 +34,7 @@ struct top {
         struct checkup *checkup;     /* NULL until the log is looked at */
         bool checked;                /* it has ended */
         struct hostwatch *hostwatch; /* NULL when the source is not about this machine */
+        struct hostplay *hostplay;   /* NULL when the source is no session */
         struct host_panel host;
         bool has_host;
         struct feed_status status;
@@ -76,6 +78,7 @@ static struct ui_data gather(struct top *t)
         return (struct ui_data){
             .frame = t->frame,
             .processes = t->frame && t->frame->knows_processes ? &t->frame->processes : NULL,
+            .asking_processes = t->frame && t->frame->may_name_processes,
             .trends = feed_trends(t->feed),
             .version = program_version,
             .state = states[s->state],
@@ -274,14 +277,21 @@ static void call_doctor(struct top *t)
                 t->checkup = checkup_start(t->config);
 }
 
+static void look_at_host(struct top *t)
+{
+        if (t->hostplay)
+                t->has_host = t->frame && hostplay_at(t->hostplay, t->frame->wall_ns, &t->host);
+        if (!t->hostwatch)
+                return;
+        hostwatch_look_closely(t->hostwatch, t->ui.view == VIEW_HOST);
+        t->has_host = hostwatch_take(t->hostwatch, &t->host);
+}
+
 static void draw(struct top *t)
 {
         call_doctor(t);
         feed_want_processes(t->feed, t->ui.view == VIEW_JOB || t->ui.view == VIEW_FOCUS);
-        if (t->hostwatch)
-                hostwatch_look_closely(t->hostwatch, t->ui.view == VIEW_HOST);
-        if (t->hostwatch)
-                t->has_host = hostwatch_take(t->hostwatch, &t->host);
+        look_at_host(t);
         struct ui_data data = gather(t);
         note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
@@ -370,6 +380,8 @@ static int open_feed(struct top *t, struct err *err)
                 t->hostwatch =
                     hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS),
                                     t->ui.view == VIEW_HOST);
+        if (r == 0 && !t->hostwatch && fc.pipeline.source.location)
+                t->hostplay = hostplay_open(fc.pipeline.source.location);
         return r;
 }
 
@@ -432,6 +444,7 @@ static void close_all(struct top *t)
         feed_close(t->feed);
         checkup_close(t->checkup);
         hostwatch_close(t->hostwatch);
+        hostplay_close(t->hostplay);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);

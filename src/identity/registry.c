@@ -1,6 +1,7 @@
 #include "identity/registry.h"
 
 #include "base/attr.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static void label_entity(struct entity *e, const struct entity_key *k)
         if (k->kind == ENTITY_GPU && k->index >= 0)
                 snprintf(to, size, "%d", k->index);
         else if (k->kind == ENTITY_GPU)
-                snprintf(to, size, "%.*s", (int)MIN(k->uuid_len, (size_t)12), k->uuid);
+                snprintf(to, size, "%.12s", e->text[ENTITY_TEXT_UUID]);
         else if (k->index < 0)
                 snprintf(to, size, "%s %d", k->kind == ENTITY_GPU_INSTANCE ? "GPU-I" : "GPU-CI",
                          k->flat);
@@ -90,6 +91,7 @@ static void label_entity(struct entity *e, const struct entity_key *k)
                 snprintf(to, size, "%d/%d", k->index, k->gi);
         else
                 snprintf(to, size, "%d/%d/%d", k->index, k->gi, k->ci);
+        text_clean(to); /* a UUID may be cut inside a letter */
 }
 
 static struct entity *make_entity(const struct entity_key *k, uint32_t slot)

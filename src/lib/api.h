@@ -19,6 +19,8 @@ int api_error(struct assay_error *to, const struct err *from);
 /* The same for a failure that is told here. */
 int api_fail(struct assay_error *to, int code, const char *msg, const char *hint);
 struct assay_value api_value(struct value v);
+/* From the root, so that a program may change its folder; free it. NULL when memory is short. */
+char *api_absolute(const char *path);
 /* The settings of options that may be NULL. */
 const struct config *api_config(const assay_options *options);
 /* 0 or -ENOMEM; call api_options_finish(ret) either way. */

@@ -26,7 +26,7 @@ static int file_error(const char *path, const struct err *from, struct assay_err
 {
         int code = from->code;
         if (code == ERR_NO_SOURCE)
-                code = access(path, R_OK) < 0 ? -errno : ERR_DATA;
+                code = path && access(path, R_OK) < 0 ? -errno : ERR_DATA;
         return api_fail(error, code, from->msg, from->hint);
 }
 
@@ -102,16 +102,16 @@ int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char 
                 r = write_report(s, format, ret, &err);
         run_summary_finish(s);
         free(s);
-        return r < 0 ? api_error(error, &err) : 0;
+        return r < 0 ? file_error(NULL, &err, error) : 0;
 }
 
 /* ---- plots and conversions ---- */
 
-/* Under a name of its own first, so that nobody ever sees half a picture. */
+/* Under a name of this thread's own first, so that nobody ever sees half a picture. */
 static int write_file(const char *path, struct strbuf *out, struct err *err)
 {
         char part[4200];
-        snprintf(part, sizeof(part), "%s.part", path);
+        snprintf(part, sizeof(part), "%s.%d.part", path, (int)gettid());
         int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
         int r = fd < 0 ? -errno : strbuf_flush(out, fd);
         if (fd >= 0 && close(fd) < 0 && r == 0)
@@ -179,14 +179,29 @@ static int choose_part(struct table_job *job, struct err *err)
         return n < 0 ? n : 0;
 }
 
+/* What is neither a session nor a folder is a capture, or there is nothing to ask. */
+static int check_capture(const struct table_job *job, struct err *err)
+{
+        struct pipeline *p = NULL;
+        char notice[SETUP_NOTICE_MAX];
+        if (job->in.session || job->in.notebook || job->in.cpu)
+                return 0;
+        int r = setup_open(job->config, job->in.gpus, false, 0, &p, notice, err);
+        pipeline_close(p);
+        return r;
+}
+
 static int fill(struct assay_table *t, const char *what, struct table_job *job, struct err *err)
 {
+        if (strcmp(what, "gpus") == 0)
+                return table_fill_gpus(t, job, err);
+        int r = check_capture(job, err);
+        if (r < 0)
+                return r;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (strcmp(what, level_name(l)) == 0)
                         return table_fill_level(t, job, l, err);
         }
-        if (strcmp(what, "gpus") == 0)
-                return table_fill_gpus(t, job, err);
         if (strcmp(what, "phases") == 0)
                 return table_fill_phases(t, job);
         if (strcmp(what, "events") == 0)

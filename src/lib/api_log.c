@@ -45,15 +45,19 @@ static int check_session(const char *path, struct err *err)
         return err_hint(err, "give a file that 'assay run', 'assay record' or a monitor writes");
 }
 
-static bool keep(const char *text, char **ret)
+/* Names are looked up at each entry, and a program may change its folder. */
+static bool keep(const char *path, char **ret)
 {
-        return !text || (*ret = strdup(text)) != NULL;
+        return !path || (*ret = api_absolute(path)) != NULL;
 }
 
 int assay_log_open(const char *path, const char *session, assay_log **ret,
                    struct assay_error *error)
 {
         struct err err = {0};
+        if (!ret)
+                return api_fail(error, ASSAY_E_USAGE, "there is no place for the log",
+                                "give the address of a variable");
         if (!session)
                 session = get_env("ASSAY_SESSION");
         if (session && !session[0])
@@ -100,7 +104,11 @@ static int set_data(struct mark *m, const char *json, struct err *err)
         if (r < 0) {
                 char why[sizeof(err->msg) / 2];
                 const char *colon = strchr(err->msg, ':');
-                snprintf(why, sizeof(why), "%s", colon ? colon : ", or too long");
+                if (!colon) {
+                        err_set(err, r, "the data is longer than %d bytes", MARK_DATA_MAX);
+                        return err_hint(err, "keep it in a file, and its name here");
+                }
+                snprintf(why, sizeof(why), "%s", colon);
                 err_set(err, r, "the data is not JSON%s", why);
                 return err_hint(err, "give for example {\"step\":100}");
         }

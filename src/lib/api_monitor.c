@@ -27,6 +27,12 @@ static int check(const assay_monitor *m, struct assay_error *error)
         return 0;
 }
 
+static int no_place(struct assay_error *error)
+{
+        return api_fail(error, ASSAY_E_USAGE, "there is no place for the answer",
+                        "give the address of a variable");
+}
+
 /* The run to ask, with a reference; NULL with what every call answers while there is none. */
 static struct core *enter(assay_monitor *m, struct assay_error *error, int *ret_code)
 {
@@ -45,6 +51,23 @@ static struct core *enter(assay_monitor *m, struct assay_error *error, int *ret_
         return c;
 }
 
+/* What is written while it runs stays where it began when the program changes its folder. */
+static int fix_places(struct assay_options *o, struct err *err)
+{
+        const char *output = config_text(&o->config, OPT_OUTPUT);
+        CLEANUP(freep) char *session = output ? api_absolute(output) : NULL;
+        char *folder = o->hw_folder ? api_absolute(o->hw_folder) : NULL;
+        if ((output && !session) || (o->hw_folder && !folder)) {
+                free(folder);
+                return err_set(err, -ENOMEM, "out of memory");
+        }
+        if (folder) {
+                free(o->hw_folder);
+                o->hw_folder = folder;
+        }
+        return session ? config_set(&o->config, "output", session, err) : 0;
+}
+
 assay_monitor *assay_monitor_new(const assay_options *options)
 {
         struct assay_monitor *m = calloc(1, sizeof(*m));
@@ -55,6 +78,8 @@ assay_monitor *assay_monitor_new(const assay_options *options)
         pthread_mutex_init(&m->lock, NULL);
         if (api_options_copy(options, &m->options) < 0)
                 err_set(&m->failure, -ENOMEM, "out of memory");
+        else
+                fix_places(&m->options, &m->failure);
         return m;
 }
 
@@ -155,6 +180,8 @@ static int nothing(struct core *c, struct assay_error *error)
 int assay_monitor_latest(assay_monitor *m, assay_frame **ret, struct assay_error *error)
 {
         int r;
+        if (!ret)
+                return no_place(error);
         struct core *c = enter(m, error, &r);
         if (!c)
                 return r;
@@ -170,6 +197,8 @@ int assay_monitor_next(assay_monitor *m, uint64_t *cursor, assay_frame **ret,
                        struct assay_error *error)
 {
         int r;
+        if (!cursor || !ret)
+                return no_place(error);
         struct core *c = enter(m, error, &r);
         if (!c)
                 return r;
@@ -203,6 +232,8 @@ int assay_monitor_counts(assay_monitor *m, struct assay_counts *ret, struct assa
 {
         int r;
         struct session_counts counts;
+        if (!ret)
+                return no_place(error);
         struct core *c = enter(m, error, &r);
         if (!c)
                 return r;
@@ -219,6 +250,8 @@ int assay_monitor_describe(assay_monitor *m, char **ret, struct assay_error *err
 {
         int r;
         struct strbuf out = {0};
+        if (!ret)
+                return no_place(error);
         struct core *c = enter(m, error, &r);
         if (!c)
                 return r;

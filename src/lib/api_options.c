@@ -1,6 +1,7 @@
 #include "lib/api.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Options that only the library has. */
@@ -31,6 +32,14 @@ const struct config *api_config(const assay_options *options)
 {
         static const struct config empty;
         return options ? &options->config : &empty;
+}
+
+char *api_absolute(const char *path)
+{
+        char folder[4096], *full;
+        if (path[0] == '/' || path[0] == '\0' || !getcwd(folder, sizeof(folder)))
+                return strdup(path);
+        return asprintf(&full, "%s/%s", folder, path) < 0 ? NULL : full;
 }
 
 int api_options_copy(const assay_options *options, struct assay_options *ret)

@@ -388,9 +388,9 @@ struct assay_frame *core_next(struct core *c, uint64_t after)
 {
         struct assay_frame *f = NULL;
         pthread_mutex_lock(&c->lock);
-        uint64_t tick = MAX(after, c->first) + 1;
-        if (tick <= c->last)
-                f = assay_frame_ref(c->ring[tick % c->size]);
+        uint64_t before = MAX(after, c->first);
+        if (before < c->last)
+                f = assay_frame_ref(c->ring[(before + 1) % c->size]);
         pthread_mutex_unlock(&c->lock);
         return f;
 }

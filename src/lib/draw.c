@@ -35,20 +35,20 @@ int draw_format(const char *path, enum plot_format *ret, struct err *err)
         static const struct {
                 const char *ending;
                 enum plot_format format;
-        } formats[] = {{".svg", PLOT_SVG}, {".png", PLOT_PNG}, {".pdf", PLOT_PDF}};
+        } formats[] = {{".svg", PLOT_SVG},
+                       {".png", PLOT_PNG},
+                       {".pdf", PLOT_PDF},
+                       {".jpg", PLOT_JPEG},
+                       {".jpeg", PLOT_JPEG}};
         for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
                 if (ends_in(path, formats[i].ending)) {
                         *ret = formats[i].format;
                         return 0;
                 }
         }
-        bool jpeg = ends_in(path, ".jpg") || ends_in(path, ".jpeg");
-        err_set(err, ERR_USAGE, "cannot write '%s': %s", path,
-                jpeg ? "JPEG blurs lines and letters, so it is not written"
-                     : "the name does not say which format");
-        return err_hint(err, jpeg ? "end the name in .png; every program that takes JPEG takes it"
-                                  : "end the name in .svg, .png or .pdf; - is SVG to the standard "
-                                    "output");
+        err_set(err, ERR_USAGE, "cannot write '%s': the name does not say which format", path);
+        return err_hint(err, "end the name in .svg, .png or .pdf (or .jpg, which blurs letters); - "
+                             "is SVG to the standard output");
 }
 
 static int choose_size(const struct config *config, struct plot_options *o, struct err *err)

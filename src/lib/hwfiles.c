@@ -100,7 +100,9 @@ int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, stru
                 return err_set(err, -ENOMEM, "out of memory");
         forget_earlier(folder);
         h->core = c;
+        pthread_mutex_lock(&c->lock);
         h->cursor = c->first;
+        pthread_mutex_unlock(&c->lock);
         snprintf(h->folder, sizeof(h->folder), "%s", folder);
         for (size_t i = 0; i < ARRAY_LEN(h->fds); i++)
                 h->fds[i] = -1;

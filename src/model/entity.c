@@ -1,6 +1,7 @@
 #include "model/entity.h"
 
 #include "base/attr.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ void entity_set_text(struct entity *e, enum entity_text text, const char *s, siz
         if (n > 0)
                 memcpy(e->text[text], s, n);
         e->text[text][n] = '\0';
+        text_clean(e->text[text]);
 }
 
 const char *entity_noun(const struct entity *e)

@@ -72,7 +72,7 @@ struct entity {
 const char *entity_text_name(enum entity_text text);
 /* ENTITY_TEXT_COUNT when there is no such fact. */
 enum entity_text entity_text_find(const char *name, size_t len);
-/* Copies at most what fits; an over-long text is cut. */
+/* Copies at most what fits; an over-long text is cut, and what cannot be shown becomes '?'. */
 void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len);
 /* What people call its kind: "GPU", "MIG", and "part" for a partition of an AMD GPU. */
 const char *entity_noun(const struct entity *e);

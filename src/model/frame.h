@@ -29,6 +29,7 @@ struct frame {
         const char *provenance; /* which source the values come from: "replay", "nvml+gpm", … */
         size_t n;
         struct row *rows;              /* sorted as entity_compare says */
+        bool may_name_processes;       /* the source can tell, and was not asked */
         bool knows_processes;          /* the source tells which there are */
         struct process_list processes; /* those on the GPUs shown; empty unless asked for */
 };

@@ -155,9 +155,11 @@ static int nothing_selected(const struct pipeline *p, struct err *err)
 static void add_processes(struct pipeline *p)
 {
         const struct source_ops *ops = p->ops;
+        bool wanted = atomic_load(&p->want_processes);
+        p->frame.may_name_processes = ops->processes && !wanted;
         p->frame.knows_processes = false;
         p->frame.processes = (struct process_list){0};
-        if (!ops->processes || !atomic_load(&p->want_processes))
+        if (!ops->processes || !wanted)
                 return;
         if (!p->join && process_join_open(p->config.source.root, &p->join) < 0)
                 return;

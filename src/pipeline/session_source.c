@@ -125,7 +125,8 @@ static size_t session_source_processes(struct source *s, struct process *ret, si
         if (!s->now || !s->now->knows_processes)
                 return PROCESSES_UNKNOWN;
         size_t n = MIN(s->now->processes.n, max);
-        memcpy(ret, s->now->processes.list, n * sizeof(*ret));
+        if (n > 0)
+                memcpy(ret, s->now->processes.list, n * sizeof(*ret));
         return n;
 }
 

@@ -239,11 +239,27 @@ static void write_wrapped(struct strbuf *out, const char *text, size_t indent, s
         strbuf_putc(out, '\n');
 }
 
+/* The part of a label that counts: "7" of "7", "0/7" and "0/1/7". */
+static const char *last_number(const char *label)
+{
+        const char *slash = strrchr(label, '/');
+        return slash ? slash + 1 : label;
+}
+
+/* Whether one label can stand for both: whole GPUs, or parts of one. */
+static bool share_label(const char *a, const char *b)
+{
+        size_t before = (size_t)(last_number(a) - a);
+        return before == (size_t)(last_number(b) - b) && memcmp(a, b, before) == 0 &&
+               strlen(a) + 1 + strlen(last_number(b)) <= (size_t)abs(cells[0].width);
+}
+
 /* How many rows from the first on have the same to say and can share a label. */
 static size_t count_alike(const struct frame *f, size_t first)
 {
         struct strbuf one = {0}, other = {0};
-        size_t n = 1, label = strlen(f->rows[first].sample.who->label) + 1;
+        const char *label = f->rows[first].sample.who->label;
+        size_t n = 1;
         explain_verdict(&f->rows[first], &one);
         explain_health(&f->rows[first], &one);
         for (; first + n < f->n; n++) {
@@ -252,7 +268,7 @@ static size_t count_alike(const struct frame *f, size_t first)
                 explain_verdict(row, &other);
                 explain_health(row, &other);
                 if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
-                    label + strlen(row->sample.who->label) > (size_t)abs(cells[0].width))
+                    !share_label(label, row->sample.who->label))
                         break;
         }
         strbuf_finish(&one);
@@ -260,7 +276,7 @@ static size_t count_alike(const struct frame *f, size_t first)
         return n;
 }
 
-/* Neighbours that have the same to say say it once, as "0-7". */
+/* Neighbours that have the same to say say it once, as "0-7" or "0/0-7". */
 static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         struct strbuf text = {0};
@@ -270,7 +286,8 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
                 char label[2 * ENTITY_LABEL_MAX];
                 alike = count_alike(f, i);
                 snprintf(label, sizeof(label), "%s%s%s", row->sample.who->label,
-                         alike > 1 ? "-" : "", alike > 1 ? row[alike - 1].sample.who->label : "");
+                         alike > 1 ? "-" : "",
+                         alike > 1 ? last_number(row[alike - 1].sample.who->label) : "");
                 strbuf_clear(&text);
                 explain_verdict(row, &text);
                 put_cell(out, cells[0].width, label, true);
@@ -286,15 +303,19 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
         strbuf_finish(&text);
 }
 
+/* A source that knows nothing of a group, as the kernel of SMs, does not have its heading. */
 static void write_focus(const struct row *row, struct strbuf *out)
 {
         for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
-                strbuf_putf(out, "\n%s\n", metric_group_name(g));
+                bool begun = false;
                 for (enum metric m = 0; m < METRIC_COUNT; m++) {
                         char text[FORMAT_MAX];
                         struct value v = row->sample.m[m];
                         if (metric_info(m)->group != g || v.state == STATE_NONE)
                                 continue;
+                        if (!begun)
+                                strbuf_putf(out, "\n%s\n", metric_group_name(g));
+                        begun = true;
                         format_with_unit(text, sizeof(text), m, v);
                         strbuf_putf(out, "  %-24s %12s", metric_info(m)->name, text);
                         if (!value_there(v))

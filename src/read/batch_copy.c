@@ -42,8 +42,9 @@ static size_t text_size(const struct batch *b)
 static const char *keep(char **at, const char *text, size_t len)
 {
         char *to = *at;
-        if (len > 0)
-                memcpy(to, text, len);
+        if (len == 0)
+                return "";
+        memcpy(to, text, len);
         *at += len;
         return to;
 }

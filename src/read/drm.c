@@ -14,6 +14,8 @@
 
 /* Rates need two readings; the first tick comes this long after the source was opened. */
 #define SETTLE_NS (100 * NS_PER_MS)
+/* A GPU at rest may say a little more than 0. */
+#define BUSY_PERCENT 5
 
 struct source {
         struct drm_gpu gpus[DRM_GPUS_MAX];
@@ -80,12 +82,15 @@ static int add_fields(struct source *s, struct err *err)
 static int look_around(struct source *s, int64_t now_ns)
 {
         for (size_t i = 0; i < s->n; i++) {
-                const struct drm_gpu *gpu = &s->gpus[i];
+                struct drm_gpu *gpu = &s->gpus[i];
                 int suspended = drm_is_suspended(gpu);
+                if (suspended < 0 && drm_reopen_gpu(gpu))
+                        suspended = drm_is_suspended(gpu);
                 s->awake[i] = suspended < 0 ? suspended : !suspended;
                 s->scanned[i] = (struct scan_gpu){.pdev = gpu->pci,
                                                   .card = gpu->card,
                                                   .render = gpu->render,
+                                                  .one_video = gpu->one_video,
                                                   .asleep = s->awake[i] != 1};
         }
         return drm_scan_run(&s->scan, s->scanned, s->n, now_ns);
@@ -148,14 +153,30 @@ static void put_clients(const struct source *s, size_t i, struct raw *cells)
                     why == STATE_OK ? drm_raw((double)d->device_bytes) : drm_missing(why);
 }
 
+/*
+ * Whether it is kept awake anyway: by work, which may be that of processes we cannot see, or by a
+ * screen. A client that only holds it open, as desktops do with every GPU, lets it sleep.
+ */
+static bool in_use(const struct source *s, size_t i)
+{
+        const struct drm_gpu *gpu = &s->gpus[i];
+        const struct scan_device *d = &s->scan.devices[i];
+        struct raw busy = gpu->last[DRM_GPU_BUSY];
+        if (busy.state == STATE_OK && busy.num >= BUSY_PERCENT)
+                return true;
+        if (d->clients == 0)
+                return false;
+        return !d->has_util || d->busiest > 0 || d->computes || drm_shows_pictures(gpu);
+}
+
 /* An unused GPU that may fall asleep is left alone so long that it can; its values grow old. */
 static bool leave_alone(struct source *s, size_t i, int64_t now_ns)
 {
         struct drm_gpu *gpu = &s->gpus[i];
-        if (gpu->read_ns == 0 || s->scan.devices[i].clients > 0)
+        if (gpu->read_ns == 0 || in_use(s, i))
                 return false;
-        gpu->back_off_ns = drm_suspend_delay_ns(gpu);
-        return gpu->back_off_ns > 0 && now_ns - gpu->read_ns < gpu->back_off_ns + NS_PER_S;
+        int64_t delay = drm_suspend_delay_ns(gpu);
+        return delay > 0 && now_ns - gpu->read_ns < delay + NS_PER_S;
 }
 
 static void put_values(struct source *s, size_t i, int64_t now_ns, struct raw *cells)

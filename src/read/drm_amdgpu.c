@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* VCN's number among the parts. From its version 4 on, "enc" encodes and decodes (amdgpu_drm.h). */
+#define VIDEO_PART 12
+
 /* indep_throttle_status: the hotspot is too hot. */
 #define HOTSPOT_BIT ((uint64_t)1 << 36)
 #define HOTSPOT_MARGIN 10000 /* thousandths of a degree below its limit */
@@ -18,9 +21,23 @@ void drm_set_partition(struct drm_gpu *gpu, const char *compute, const char *mem
                  compute[0] && memory[0] ? "/" : "", memory);
 }
 
+/* The driver keeps its list of the hardware's parts: to read it wakes nothing. */
+static bool has_one_video(const struct drm_gpu *gpu)
+{
+        char name[48];
+        for (unsigned die = 0; die < 8; die++) {
+                snprintf(name, sizeof(name), "ip_discovery/die/%u/%u/0/major", die, VIDEO_PART);
+                struct raw major = drm_read_number(gpu->dir, name);
+                if (major.state == STATE_OK)
+                        return major.num >= 4;
+        }
+        return false;
+}
+
 void drm_identify_amdgpu(struct drm_gpu *gpu)
 {
         char id[32];
+        gpu->one_video = has_one_video(gpu);
         ssize_t n = drm_read_text(gpu->dir, "unique_id", id, sizeof(id));
         if (n > 0 && strcmp(id, "0") != 0)
                 snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%s", id);
@@ -153,25 +170,32 @@ static struct raw sum_rate(const struct gpu_metrics *m, enum gm_field field,
         return drm_rate(before, (double)v, mono_ns);
 }
 
+/* By its PCI id: many a laptop's GPU has the class of these too. */
+static bool is_mi200(const struct drm_gpu *gpu)
+{
+        return gpu->device == 0x7408 || gpu->device == 0x740c || gpu->device == 0x740f ||
+               gpu->device == 0x7410;
+}
+
 /*
- * In 2^-16 J. Tables before 1.4 do not tell the unit: data-centre GPUs count in the same, others in
- * what nobody knows. Newer firmware without a counter has 32 ones in its 64 bits.
+ * In 2^-16 J. Tables before 1.4 do not tell the unit: MI200 counts in the same, others in what
+ * nobody knows. Newer firmware without a counter has 32 ones in its 64 bits.
  */
 static struct raw energy_of(const struct drm_gpu *gpu)
 {
         const struct gpu_metrics *m = &gpu->table;
         uint64_t v;
-        bool told = m->content >= 4 || gpu->accelerator;
+        bool told = m->content >= 4 || is_mi200(gpu);
         if (!told || !gm_get(m, GM_ENERGY, &v) || v == UINT32_MAX)
                 return drm_missing(STATE_UNSUPPORTED);
         return drm_raw((double)v);
 }
 
-/* The second of a board's two GPUs has no sensor of its own: no watt now and no joule ever. */
+/* The second of MI250's two GPUs has no sensor of its own: no watt now and no joule ever. */
 static bool lacks_power(const struct drm_gpu *gpu)
 {
         uint64_t watts, energy;
-        return gpu->accelerator && gm_get(&gpu->table, GM_SOCKET_POWER, &watts) &&
+        return is_mi200(gpu) && gm_get(&gpu->table, GM_SOCKET_POWER, &watts) &&
                gm_get(&gpu->table, GM_ENERGY, &energy) && watts == 0 && energy == 0;
 }
 
@@ -224,7 +248,8 @@ static void drop_nonsense(struct raw *cells)
         static const enum drm_field shares[] = {DRM_GPU_BUSY, DRM_MEM_BUSY, DRM_GFX_ACTIVITY,
                                                 DRM_UMC_ACTIVITY};
         for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-                if (cells[shares[i]].state == STATE_OK && cells[shares[i]].num > 110)
+                if (cells[shares[i]].state == STATE_OK &&
+                    (cells[shares[i]].num > 110 || cells[shares[i]].num < 0))
                         cells[shares[i]] = drm_missing(STATE_ERROR);
         }
 }

@@ -1,5 +1,6 @@
 /* Discovery: the GPUs below /sys/class/drm, and who they are. */
 #include "base/attr.h"
+#include "base/text.h"
 #include "read/drm_gpu.h"
 #include "read/drm_pciids.h"
 
@@ -97,14 +98,23 @@ static void find_temperatures(struct drm_gpu *gpu)
                 gpu->temp_gpu = gpu->temp_junction;
 }
 
-/* The first hwmon folder. Intel has one for the card and may have one for each tile. */
+/* i915 has one for the card, "i915", and more for its tiles, "i915_gt0". */
+static bool is_of_tile(int folder, const char *hwmon)
+{
+        char path[64], name[32];
+        snprintf(path, sizeof(path), "%.31s/name", hwmon);
+        return drm_read_text(folder, path, name, sizeof(name)) > 0 && strstr(name, "_gt");
+}
+
+/* The device's hwmon folder; the number in its name may be any. */
 static int open_hwmon(int device)
 {
         CLEANUP(closep) int folder = drm_open_folder(device, "hwmon");
         char first[32] = "";
         DIR *dir = folder < 0 ? NULL : fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
         for (const struct dirent *e; dir && (e = readdir(dir));) {
-                if (is_node(e->d_name, "hwmon") && (!first[0] || strcmp(e->d_name, first) < 0))
+                if (is_node(e->d_name, "hwmon") && !is_of_tile(folder, e->d_name) &&
+                    (!first[0] || strverscmp(e->d_name, first) < 0))
                         snprintf(first, sizeof(first), "%.31s", e->d_name);
         }
         if (dir)
@@ -138,11 +148,58 @@ static void name_driver(struct drm_gpu *gpu, const char *driver)
                 snprintf(gpu->driver, sizeof(gpu->driver), "%.20s %s", driver, version);
 }
 
+/* Opens what the driver has made. The device's own folder is open. */
+static void open_folders(struct drm_gpu *gpu, const char *driver)
+{
+        char card[32];
+        gpu->kind = kind_of(driver);
+        name_driver(gpu, driver);
+        snprintf(card, sizeof(card), "drm/%s", gpu->card);
+        if (gpu->card[0])
+                gpu->card_dir = drm_open_folder(gpu->dir, card);
+        gpu->hwmon = open_hwmon(gpu->dir);
+        gpu->link = open_link(gpu);
+        gpu->gt = open_gt(gpu);
+        gpu->tiles = gpu->kind == DRM_KIND_XE ? count_tiles(gpu) : 0;
+        find_temperatures(gpu);
+}
+
+/* A driver that starts again may give other numbers to the nodes. */
+static bool find_nodes(struct drm_gpu *gpu)
+{
+        int folder = drm_open_folder(gpu->dir, "drm");
+        DIR *dir = folder < 0 ? NULL : fdopendir(folder);
+        gpu->card[0] = gpu->render[0] = '\0';
+        for (const struct dirent *e; dir && (e = readdir(dir));) {
+                if (is_node(e->d_name, "card"))
+                        snprintf(gpu->card, sizeof(gpu->card), "%.15s", e->d_name);
+                else if (is_node(e->d_name, "renderD"))
+                        snprintf(gpu->render, sizeof(gpu->render), "%.15s", e->d_name);
+        }
+        if (dir)
+                closedir(dir);
+        return gpu->render[0];
+}
+
+bool drm_reopen_gpu(struct drm_gpu *gpu)
+{
+        char driver[32];
+        drm_forget_gpu(gpu);
+        gpu->dir = drm_open_folder(AT_FDCWD, gpu->path);
+        link_name(gpu->dir, "driver", driver, sizeof(driver));
+        if (!driver[0] || hex_id(gpu->dir, "vendor") != gpu->vendor ||
+            hex_id(gpu->dir, "device") != gpu->device || !find_nodes(gpu))
+                return false;
+        gpu->temp_gpu = gpu->temp_junction = gpu->temp_mem = 0;
+        open_folders(gpu, driver);
+        gpu->read_ns = gpu->slow_ns = 0;
+        return true;
+}
+
 /* Where the search is. */
 struct search {
         const char *root;
-        int class_dir; /* /sys/class/drm */
-        int nodes;     /* /dev/dri; -1 when there is none */
+        int nodes; /* /dev/dri; -1 when there is none */
         struct drm_gpu *gpus;
         size_t max, n;
         struct drm_passed *passed;
@@ -177,10 +234,12 @@ static void add_node(struct search *s, const char *name)
                 snprintf(card ? gpu->card : gpu->render, sizeof(gpu->card), "%.15s", name);
 }
 
+/* A container may have the node of one partition, and not the GPU's. */
 static bool reachable(const struct search *s, const struct drm_gpu *gpu)
 {
-        return s->nodes < 0 || (gpu->render[0] && faccessat(s->nodes, gpu->render, F_OK, 0) == 0) ||
-               (gpu->card[0] && faccessat(s->nodes, gpu->card, F_OK, 0) == 0);
+        return s->nodes < 0 || faccessat(s->nodes, gpu->render, F_OK, 0) == 0 ||
+               (gpu->card[0] && faccessat(s->nodes, gpu->card, F_OK, 0) == 0) ||
+               drm_has_partition_node(s->root, gpu, s->nodes);
 }
 
 /* Fills in a GPU of which path and nodes are known. False when it is not one to show. */
@@ -196,49 +255,53 @@ static bool complete(struct search *s, struct drm_gpu *gpu)
         s->passed->display += display && !nvidia;
         if (partition || nvidia || display || !driver[0])
                 return false;
+        snprintf(gpu->pci, sizeof(gpu->pci), "%.23s", strrchr(gpu->path, '/') + 1);
         if (!reachable(s, gpu)) {
                 s->passed->unreachable++;
                 return false;
         }
-        snprintf(gpu->pci, sizeof(gpu->pci), "%.23s", strrchr(gpu->path, '/') + 1);
-        gpu->kind = kind_of(driver);
         gpu->vendor = (uint16_t)hex_id(gpu->dir, "vendor");
         gpu->device = (uint16_t)hex_id(gpu->dir, "device");
         gpu->revision = (uint8_t)hex_id(gpu->dir, "revision");
         uint32_t class = hex_id(gpu->dir, "class") >> 8;
         gpu->accelerator = class == CLASS_ACCELERATOR || class == CLASS_NO_DISPLAY;
-        name_driver(gpu, driver);
         /* -1: the machine does not say. */
         if (drm_read_text(gpu->dir, "numa_node", gpu->numa, sizeof(gpu->numa)) < 0 ||
             gpu->numa[0] == '-')
                 gpu->numa[0] = '\0';
-        if (gpu->card[0])
-                gpu->card_dir = drm_open_folder(s->class_dir, gpu->card);
-        gpu->hwmon = open_hwmon(gpu->dir);
-        gpu->link = open_link(gpu);
-        gpu->gt = open_gt(gpu);
-        gpu->tiles = gpu->kind == DRM_KIND_XE ? count_tiles(gpu) : 0;
-        find_temperatures(gpu);
+        open_folders(gpu, driver);
         if (gpu->kind == DRM_KIND_AMDGPU)
                 drm_identify_amdgpu(gpu);
         return true;
 }
 
-/* Lists of names leave the maker out: one fleet may have GPUs of several. */
-static void set_model(struct drm_gpu *gpu, const char *name)
+static const char *maker_of(const struct drm_gpu *gpu)
 {
         static const struct {
                 uint16_t vendor;
                 const char *name;
         } makers[] = {{0x1002, "AMD"}, {0x8086, "Intel"}, {0x10de, "NVIDIA"}};
-        const char *maker = "";
         for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
                 if (makers[i].vendor == gpu->vendor)
-                        maker = makers[i].name;
+                        return makers[i].name;
         }
+        return "";
+}
+
+/* Lists of names leave the maker out: one fleet may have GPUs of several. Without a list, as in
+ * small containers, the PCI ids stand for the name. */
+static void set_model(struct drm_gpu *gpu, const char *name)
+{
+        const char *maker = maker_of(gpu);
         bool told = !maker[0] || strncmp(name, maker, strlen(maker)) == 0;
-        snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", told ? "" : maker, told ? "" : " ",
-                 name);
+        if (name[0])
+                snprintf(gpu->model, sizeof(gpu->model), "%s%s%.70s", told ? "" : maker,
+                         told ? "" : " ", name);
+        else if (maker[0])
+                snprintf(gpu->model, sizeof(gpu->model), "%s 0x%04x", maker, gpu->device);
+        else if (gpu->vendor)
+                snprintf(gpu->model, sizeof(gpu->model), "PCI %04x:%04x", gpu->vendor, gpu->device);
+        text_clean(gpu->model); /* a board's memory may hold anything */
 }
 
 static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
@@ -251,13 +314,8 @@ static void name_models(const char *root, struct drm_gpu *gpus, size_t n)
                 snprintf(names[i].name, sizeof(names[i].name), "%s", gpus[i].model);
         }
         pciids_fill(root, names, n);
-        for (size_t i = 0; i < n; i++) {
-                if (names[i].name[0])
-                        set_model(&gpus[i], names[i].name);
-                else if (gpus[i].vendor)
-                        snprintf(gpus[i].model, sizeof(gpus[i].model), "PCI %04x:%04x",
-                                 gpus[i].vendor, gpus[i].device);
-        }
+        for (size_t i = 0; i < n; i++)
+                set_model(&gpus[i], names[i].name);
 }
 
 static int compare(const void *a, const void *b)
@@ -296,7 +354,6 @@ int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *re
         s.nodes = nodes;
         snprintf(path, sizeof(path), "%s/sys/class/drm", root);
         CLEANUP(closep) int folder = drm_open_folder(AT_FDCWD, path);
-        s.class_dir = folder;
         DIR *dir = folder < 0 ? NULL : fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 0));
         if (!dir)
                 return -errno;

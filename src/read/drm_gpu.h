@@ -55,6 +55,7 @@ struct drm_gpu {
         uint8_t revision;
         uint8_t tiles;    /* of an Intel GPU; 0 where the driver does not tell */
         bool accelerator; /* for computing only: it shows no pictures */
+        bool one_video;   /* amdgpu: the engine that encodes decodes too */
         char path[1024];  /* of the device's folder, links resolved */
         /* Folders, -1 for none: the device, its card, hwmon, where its PCIe link ends, Intel's GT.
          */
@@ -69,8 +70,7 @@ struct drm_gpu {
         struct raw sent_rate;
         int64_t slow_ns; /* when the slow values below were read; 0 for never */
         struct raw slow[DRM_FIELD_COUNT];
-        int64_t read_ns;     /* when the values below were read; 0 for never */
-        int64_t back_off_ns; /* how long to leave an unused GPU alone, so that it can fall asleep */
+        int64_t read_ns; /* when the values below were read; 0 for never */
         struct raw last[DRM_FIELD_COUNT];
         struct gpu_metrics table;
         bool has_table;
@@ -95,21 +95,33 @@ int drm_find_gpus(const char *root, struct drm_gpu *gpus, size_t max, size_t *re
 bool drm_has_gpu(const char *root);
 /* Closes the folders. */
 void drm_forget_gpu(struct drm_gpu *gpu);
+/* Opens them anew when a GPU that was gone is back, under other numbers it may be. False while it
+ * is not. */
+bool drm_reopen_gpu(struct drm_gpu *gpu);
 
-/* The place of one GPU in the compute driver's list of nodes, whose text is taken apart. False for
- * a node that is none. */
-bool drm_parse_node(char *text, uint64_t *ret);
+/* A GPU of AMD's compute driver, or a partition of one. */
+struct drm_node {
+        uint64_t place;  /* PCI address: the domain in bits 63 to 32, the rest in 15 to 0 */
+        unsigned render; /* the number of its render node; 0 when that is not told */
+};
+
+/* Reads one of the driver's list, whose text is taken apart. False for a node that is no GPU. */
+bool drm_parse_node(char *text, struct drm_node *ret);
+/* Whether a partition of the GPU has its render node in the folder. */
+bool drm_has_partition_node(const char *root, const struct drm_gpu *gpu, int folder);
 /* Finds out how the vendors count: brand, ordinal, ordinals. Intel's tiles count unless it is asked
  * for cards. */
 void drm_number_gpus(const char *root, bool intel_cards, struct drm_gpu *gpus, size_t n);
 
-/* 1 suspended, 0 awake, negative errno when the device is gone. Never wakes it. */
+/* 1 suspended, 0 awake, negative errno when the device or its driver is gone. Never wakes it. */
 int drm_is_suspended(const struct drm_gpu *gpu);
 /*
  * How long the GPU has to be left alone before the kernel may suspend it; 0 when it never does.
  * Every read puts the suspension off.
  */
 int64_t drm_suspend_delay_ns(const struct drm_gpu *gpu);
+/* Whether a screen is on at one of its connectors. Wakes nothing either. */
+bool drm_shows_pictures(const struct drm_gpu *gpu);
 /* Fills cells[DRM_FIELD_COUNT] with all that sysfs gives. The GPU must be awake. */
 void drm_read_gpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
 /* The parts of it. */

@@ -14,30 +14,42 @@ static struct raw read_clock(const struct drm_gpu *gpu, const char *xe, const ch
         return v.state == STATE_UNSUPPORTED ? drm_read_number(gpu->card_dir, old) : v;
 }
 
+/* Which reasons there are depends on the GPU. */
 static struct raw read_throttle(const struct drm_gpu *gpu)
 {
         static const struct {
-                const char *xe, *i915;
+                const char *name;
                 unsigned bit;
         } reasons[] = {
-            {"freq0/throttle/reason_pl1", "throttle_reason_pl1", DRM_THROTTLE_POWER},
-            {"freq0/throttle/reason_pl2", "throttle_reason_pl2", DRM_THROTTLE_POWER},
-            {"freq0/throttle/reason_pl4", "throttle_reason_pl4", DRM_THROTTLE_CURRENT},
-            {"freq0/throttle/reason_vr_tdc", "throttle_reason_vr_tdc", DRM_THROTTLE_CURRENT},
-            {"freq0/throttle/reason_thermal", "throttle_reason_thermal", DRM_THROTTLE_THERMAL},
-            {"freq0/throttle/reason_vr_thermalert", "throttle_reason_vr_thermalert",
-             DRM_THROTTLE_THERMAL},
-            {"freq0/throttle/reason_prochot", "throttle_reason_prochot", DRM_THROTTLE_PROCHOT},
-            {"freq0/throttle/reason_ratl", "throttle_reason_ratl", DRM_THROTTLE_OTHER},
+            {"pl1", DRM_THROTTLE_POWER},
+            {"pl2", DRM_THROTTLE_POWER},
+            {"psys_pl1", DRM_THROTTLE_POWER},
+            {"psys_pl2", DRM_THROTTLE_POWER},
+            {"psys_crit", DRM_THROTTLE_POWER},
+            {"pl4", DRM_THROTTLE_CURRENT},
+            {"vr_tdc", DRM_THROTTLE_CURRENT},
+            {"iccmax", DRM_THROTTLE_CURRENT},
+            {"fastvmode", DRM_THROTTLE_CURRENT},
+            {"thermal", DRM_THROTTLE_THERMAL},
+            {"ratl", DRM_THROTTLE_THERMAL}, /* a running average of the temperature */
+            {"soc_thermal", DRM_THROTTLE_THERMAL},
+            {"soc_avg_thermal", DRM_THROTTLE_THERMAL},
+            {"mem_thermal", DRM_THROTTLE_THERMAL},
+            {"vr_thermal", DRM_THROTTLE_THERMAL},
+            {"vr_thermalert", DRM_THROTTLE_THERMAL},
+            {"prochot", DRM_THROTTLE_PROCHOT},
         };
         bool xe = gpu->kind == DRM_KIND_XE;
         struct raw status =
             drm_read_number(gpu->gt, xe ? "freq0/throttle/status" : "throttle_reason_status");
         unsigned bits = 0;
+        char file[64];
         if (status.state != STATE_OK || status.num == 0)
                 return status;
         for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
-                struct raw v = drm_read_number(gpu->gt, xe ? reasons[i].xe : reasons[i].i915);
+                snprintf(file, sizeof(file), "%s%s",
+                         xe ? "freq0/throttle/reason_" : "throttle_reason_", reasons[i].name);
+                struct raw v = drm_read_number(gpu->gt, file);
                 bits |= v.state == STATE_OK && v.num > 0 ? reasons[i].bit : 0;
         }
         return drm_raw(bits ? bits : DRM_THROTTLE_OTHER);

@@ -10,7 +10,7 @@
 
 #define NODES_MAX 1024
 
-/* Where a node of AMD's compute driver is: bits 63 to 32 the PCI domain, 15 to 0 the rest. */
+/* As struct drm_node has it. */
 #define PLACE(domain, location) ((uint64_t)(domain) << 32 | ((uint64_t)(location)&0xffff))
 
 static enum vendor vendor_of(enum drm_kind kind)
@@ -37,16 +37,17 @@ static bool place_of(const struct drm_gpu *gpu, uint64_t *ret)
 }
 
 /* "key value" lines; a CPU has no SIMD units. */
-bool drm_parse_node(char *text, uint64_t *ret)
+bool drm_parse_node(char *text, struct drm_node *ret)
 {
-        unsigned long long units = 0, domain = 0, location = 0;
+        unsigned long long units = 0, domain = 0, location = 0, render = 0;
         for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
                 if (sscanf(line, "simd_count %llu", &units) == 1 ||
-                    sscanf(line, "domain %llu", &domain) == 1)
+                    sscanf(line, "domain %llu", &domain) == 1 ||
+                    sscanf(line, "drm_render_minor %llu", &render) == 1)
                         continue;
                 sscanf(line, "location_id %llu", &location);
         }
-        *ret = PLACE(domain & 0xffffffff, location);
+        *ret = (struct drm_node){PLACE(domain & 0xffffffff, location), (unsigned)render};
         return units > 0;
 }
 
@@ -55,7 +56,7 @@ bool drm_parse_node(char *text, uint64_t *ret)
  * GPU has a node a partition; a node that a container may not use does not count. How many there
  * are; 0 without the driver.
  */
-static size_t list_nodes(const char *root, uint64_t *places)
+static size_t list_nodes(const char *root, struct drm_node *nodes)
 {
         char path[PATH_MAX], text[DRM_TEXT_MAX];
         size_t n = 0;
@@ -66,20 +67,34 @@ static size_t list_nodes(const char *root, uint64_t *places)
                 ssize_t len = drm_read_text(folder, path, text, sizeof(text));
                 if (len == -ENOENT)
                         break; /* no more nodes */
-                n += len > 0 && drm_parse_node(text, &places[n]);
+                n += len > 0 && drm_parse_node(text, &nodes[n]);
         }
         return n;
 }
 
+bool drm_has_partition_node(const char *root, const struct drm_gpu *gpu, int folder)
+{
+        struct drm_node nodes[NODES_MAX];
+        char name[32];
+        uint64_t own;
+        size_t n = place_of(gpu, &own) ? list_nodes(root, nodes) : 0;
+        for (size_t i = 0; i < n; i++) {
+                snprintf(name, sizeof(name), "renderD%u", nodes[i].render);
+                if (nodes[i].place == own && faccessat(folder, name, F_OK, 0) == 0)
+                        return true;
+        }
+        return false;
+}
+
 /* By the compute driver's order; false when it does not have this GPU. */
-static bool number_by_nodes(struct drm_gpu *gpu, const uint64_t *places, size_t n)
+static bool number_by_nodes(struct drm_gpu *gpu, const struct drm_node *nodes, size_t n)
 {
         uint64_t own;
         if (gpu->brand != VENDOR_AMD || !place_of(gpu, &own))
                 return false;
         gpu->ordinals = 0;
         for (size_t i = 0; i < n; i++) {
-                if (places[i] != own)
+                if (nodes[i].place != own)
                         continue;
                 if (gpu->ordinals++ == 0)
                         gpu->ordinal = (int32_t)i;
@@ -100,13 +115,13 @@ static int32_t count_of(const struct drm_gpu *gpu, bool intel_cards)
 
 void drm_number_gpus(const char *root, bool intel_cards, struct drm_gpu *gpus, size_t n)
 {
-        uint64_t places[NODES_MAX];
-        size_t n_places = list_nodes(root, places);
-        int32_t used[VENDOR_COUNT] = {[VENDOR_AMD] = (int32_t)n_places};
+        struct drm_node nodes[NODES_MAX];
+        size_t n_nodes = list_nodes(root, nodes);
+        int32_t used[VENDOR_COUNT] = {[VENDOR_AMD] = (int32_t)n_nodes};
         for (size_t i = 0; i < n; i++) {
                 struct drm_gpu *gpu = &gpus[i];
                 gpu->brand = vendor_of(gpu->kind);
-                if (number_by_nodes(gpu, places, n_places))
+                if (number_by_nodes(gpu, nodes, n_nodes))
                         continue;
                 gpu->ordinal = used[gpu->brand];
                 gpu->ordinals = count_of(gpu, intel_cards);

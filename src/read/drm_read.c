@@ -4,9 +4,11 @@
 #include "base/num.h"
 #include "read/drm_gpu.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +26,10 @@ const char *drm_field_name(enum drm_field field)
 
 int drm_is_suspended(const struct drm_gpu *gpu)
 {
-        char status[16];
+        char status[16], node[32];
+        snprintf(node, sizeof(node), "drm/%s", gpu->render);
+        if (faccessat(gpu->dir, node, F_OK, 0) != 0)
+                return -errno; /* without a driver it has no node */
         ssize_t n = drm_read_text(gpu->dir, "power/runtime_status", status, sizeof(status));
         if (n == -ENOENT && faccessat(gpu->dir, "vendor", F_OK, 0) == 0)
                 return 0; /* a kernel without runtime power management */
@@ -43,6 +48,34 @@ int64_t drm_suspend_delay_ns(const struct drm_gpu *gpu)
         if (delay.state != STATE_OK || delay.num < 0)
                 return 0;
         return (int64_t)MIN(delay.num, 60000.0) * NS_PER_MS;
+}
+
+/* "card1-HDMI-A-1" */
+static bool is_enabled(const struct drm_gpu *gpu, const char *connector)
+{
+        char path[64], text[16];
+        size_t n = strlen(gpu->card);
+        if (strncmp(connector, gpu->card, n) != 0 || connector[n] != '-')
+                return false;
+        snprintf(path, sizeof(path), "%.48s/enabled", connector);
+        return drm_read_text(gpu->card_dir, path, text, sizeof(text)) > 0 &&
+               strcmp(text, "enabled") == 0;
+}
+
+bool drm_shows_pictures(const struct drm_gpu *gpu)
+{
+        alignas(struct dirent64) char entries[2048];
+        CLEANUP(closep) int folder = gpu->card_dir < 0 ? -1 : drm_open_folder(gpu->card_dir, ".");
+        ssize_t n;
+        while (folder >= 0 && (n = getdents64(folder, entries, sizeof(entries))) > 0) {
+                for (ssize_t at = 0; at < n;) {
+                        const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+                        if (is_enabled(gpu, entry->d_name))
+                                return true;
+                        at += entry->d_reclen;
+                }
+        }
+        return false;
 }
 
 struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns)

@@ -253,6 +253,14 @@ static size_t gpu_of(const struct gather *g, const char *node, const char *pdev)
         return n;
 }
 
+static void rename_video(struct fdinfo *f)
+{
+        for (size_t i = 0; i < f->n_engines; i++) {
+                if (strcmp(f->engines[i].name, "enc") == 0)
+                        snprintf(f->engines[i].name, FDINFO_NAME_MAX, "vcn");
+        }
+}
+
 static void read_descriptor(struct gather *g, const char *fd, const char *node)
 {
         struct drm_scan *s = g->s;
@@ -273,6 +281,8 @@ static void read_descriptor(struct gather *g, const char *fd, const char *node)
         if (gpu == s->n_gpus)
                 return;
         g->holds_gpu = true;
+        if (g->gpus[gpu].one_video)
+                rename_video(&f);
         take_client(g, gpu, &f);
 }
 
@@ -334,8 +344,10 @@ static void look_through(struct gather *g)
             folder >= 0 && walk(folder, s->text + FDINFO_TEXT_MAX + DENTS_SIZE, visit_fd, &v);
         g->denied = !fine && (errno == EACCES || errno == EPERM);
         /* A process' uses stand together at the end. */
-        for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--)
+        for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--) {
                 s->uses[i - 1].computes = g->computes;
+                s->devices[s->uses[i - 1].gpu].computes |= g->computes;
+        }
 }
 
 /* p is NULL for a new process. */

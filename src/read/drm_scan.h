@@ -17,6 +17,7 @@ struct scan_gpu {
         const char *pdev;   /* PCI address; "" when it has none */
         const char *card;   /* "card0"; "" when it has none */
         const char *render; /* "renderD128"; "" when it has none */
+        bool one_video;     /* what is called "enc" decodes too, so it is neither's */
         bool asleep;        /* reading a client could wake it, so its descriptors stay closed */
 };
 
@@ -34,6 +35,7 @@ enum scan_class {
 struct scan_device {
         bool has_util;  /* there was a scan before, and both saw all processes */
         double busiest; /* share of time the busiest kind of engine was busy, 0 to 1 */
+        bool computes;  /* somebody does through AMD's compute driver */
         bool has[SCAN_CLASS_COUNT];
         double util[SCAN_CLASS_COUNT];
         uint32_t processes;

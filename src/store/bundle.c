@@ -248,6 +248,15 @@ static bool write_entry(const struct zip_api *api, struct archive *a, const stru
         return fine;
 }
 
+static int refuse_zip(const char *path, const struct zip_api *api, struct archive *a,
+                      struct err *err)
+{
+        int why = api->archive_errno(a);
+        err_set(err, why > 0 ? -why : -EIO, "cannot write '%s': %s", path,
+                why > 0 ? strerror(why) : api->archive_error_string(a));
+        return err_hint(err, "give a new name in a folder that is yours to write");
+}
+
 static int write_zip(const char *path, const struct bundle *b, struct err *err)
 {
         struct zip_api api;
@@ -259,14 +268,18 @@ static int write_zip(const char *path, const struct bundle *b, struct err *err)
         if (r < 0)
                 return r;
         struct archive *a = api.archive_write_new();
-        bool fine = api.archive_write_set_format_zip(a) == ARCHIVE_OK &&
-                    api.archive_write_open_filename(a, path) == ARCHIVE_OK;
+        bool begun = api.archive_write_set_format_zip(a) == ARCHIVE_OK &&
+                     api.archive_write_open_filename(a, path) == ARCHIVE_OK;
+        bool fine = begun;
         for (size_t i = 0; fine && i < b->n; i++)
                 fine = write_entry(&api, a, &b->files[i]);
         fine = fine && api.archive_write_close(a) == ARCHIVE_OK;
         if (!fine)
-                r = err_set(err, -EIO, "cannot write '%s': %s", path, api.archive_error_string(a));
+                r = refuse_zip(path, &api, a, err);
         api.archive_write_free(a);
+        /* Half a file is taken for a whole one sooner or later. */
+        if (begun && !fine)
+                unlink(path);
         return r;
 }
 

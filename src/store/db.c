@@ -38,12 +38,15 @@ int db_error(struct db *db, int code, struct err *err)
                 code = -system;
                 why = strerror(system);
         }
+        /* Where its index cannot grow, SQLite speaks of a failed disk. */
+        if (code == -EIO && (system == ENOSPC || system == EDQUOT))
+                code = -ENOSPC;
         if (code == ERR_DATA) {
                 err_set(err, code, "'%s' is not a session, or it is damaged: %s", db->path, why);
                 err_hint(err, "'sqlite3 FILE .recover' may save what is left");
         } else if (code == -ENOSPC) {
                 err_set(err, code, "cannot write '%s': the disk is full", db->path);
-                err_hint(err, "make room there, or give another place with -o FILE");
+                err_hint(err, "make room there, or choose a place on another disk");
         } else {
                 err_set(err, code, "cannot use '%s': %s", db->path, why);
                 err_hint(err, "see that it and its folder exist and are yours to write");
@@ -56,7 +59,6 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
         static const int flags[] = {
             [DB_READ] = SQLITE_OPEN_READONLY,
             [DB_WRITE] = SQLITE_OPEN_READWRITE,
-            [DB_CREATE] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
         };
         snprintf(db->path, sizeof(db->path), "%s", path);
         /* A path that starts like an option of SQLite's own ("file:", ":memory:") is a file. */
@@ -87,6 +89,28 @@ int db_exec(struct db *db, const char *sql, struct err *err)
 {
         int r = sqlite3_exec(db->h, sql, NULL, NULL, NULL);
         return r == SQLITE_OK ? 0 : db_error(db, code_of(r), err);
+}
+
+int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err)
+{
+        struct db db = {.path = "memory"};
+        sqlite3_int64 len = 0;
+        int r =
+            sqlite3_open_v2(":memory:", &db.h, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        r = r == SQLITE_OK ? 0 : db_error(&db, code_of(r), err);
+        if (r == 0)
+                r = db_exec(&db, "PRAGMA page_size=4096", err);
+        if (r == 0)
+                r = db_exec(&db, sql, err);
+        unsigned char *image = r == 0 ? sqlite3_serialize(db.h, "main", &len, 0) : NULL;
+        if (r == 0 && !image)
+                r = err_set(err, -ENOMEM, "out of memory");
+        db_close(&db);
+        if (r < 0)
+                return r;
+        *ret = image;
+        *ret_len = (size_t)len;
+        return 0;
 }
 
 void db_rollback(struct db *db)

@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-enum db_mode { DB_READ, DB_WRITE, DB_CREATE };
+enum db_mode { DB_READ, DB_WRITE };
 
 /* Statements that are prepared once. */
 enum db_statement {
@@ -50,6 +50,8 @@ void db_close(struct db *db);
 /* Turns the last failure into err; returns a negative errno. code is what the call returned. */
 int db_error(struct db *db, int code, struct err *err);
 int db_exec(struct db *db, const char *sql, struct err *err);
+/* The bytes of a database file that these statements make; to be freed with sqlite3_free. */
+int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err);
 void db_rollback(struct db *db);
 
 struct statement db_prepare(struct db *db, enum db_statement which, const char *sql);

@@ -3,11 +3,13 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A phase that has begun. */
 struct opening {
-        const struct mark *mark;
+        struct mark *mark;
         size_t phase;
 };
 
@@ -34,6 +36,20 @@ static size_t find_open(const struct openings *open, const struct mark *end)
         return found;
 }
 
+/* What the end tells is kept with what the beginning told; where both do, the end knows better. */
+static char *joined(const char *begin, const char *end)
+{
+        if (!begin)
+                return strdup(end);
+        json_t *keys = json_loads(begin, 0, NULL), *more = json_loads(end, 0, NULL);
+        char *s = json_object_update(keys, more) == 0
+                      ? json_dumps(keys, JSON_COMPACT | JSON_REAL_PRECISION(15))
+                      : NULL;
+        json_decref(keys);
+        json_decref(more);
+        return s;
+}
+
 static void close_phase(struct phase *phases, struct openings *open, const struct mark *end)
 {
         size_t i = find_open(open, end);
@@ -42,8 +58,12 @@ static void close_phase(struct phase *phases, struct openings *open, const struc
         struct phase *p = &phases[open->list[i].phase];
         p->open = false;
         p->end_ns = end->wall_ns;
-        if (!p->data)
-                p->data = end->data;
+        struct mark *begin = open->list[i].mark;
+        char *data = end->data ? joined(begin->data, end->data) : NULL;
+        if (data) {
+                free(begin->data);
+                p->data = begin->data = data;
+        }
         open->n--;
         memmove(&open->list[i], &open->list[i + 1], (open->n - i) * sizeof(*open->list));
 }
@@ -66,7 +86,7 @@ static struct phase phase_of(const struct mark *m, int64_t run_end_ns)
         return p;
 }
 
-int phases_from_marks(const struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
+int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
                       size_t *ret_n)
 {
         CLEANUP(freep) struct phase *list = calloc(n + 1, sizeof(*list));

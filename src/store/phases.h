@@ -6,9 +6,10 @@
 
 /*
  * An end closes the last phase of its name that is open; what is still open ends with the run. In
- * order of their beginning; their data is the marks' own. The caller frees *ret. 0 or -ENOMEM.
+ * order of their beginning; their data is that of the mark that began them, with the keys of the
+ * one that ended them put into it. The caller frees *ret. 0 or -ENOMEM.
  */
-int phases_from_marks(const struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
+int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
                       size_t *ret_n);
 
 /*

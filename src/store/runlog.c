@@ -1,6 +1,7 @@
 #include "store/runlog.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,8 @@
 /* 15 digits give back every decimal a person wrote; 17 would turn 0.1 into 0.10000000000000001. */
 #define DUMP (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15))
 #define STAMP_MAX 40
-#define LOOK_BACK (4 * 1024 * 1024) /* bytes of the log searched for a phase's beginning */
+#define CHUNK (128 * 1024)            /* longer than a line of ours */
+#define LOOK_BACK (256 * 1024 * 1024) /* bytes of the log searched for a phase's beginning */
 
 static void stamp(int64_t wall_ns, char buf[STAMP_MAX])
 {
@@ -38,8 +40,9 @@ static void put_phase(json_t *o, const struct mark *m, int64_t began_ns)
         if (m->type == MARK_PHASE)
                 json_object_set_new(o, "seconds", seconds_of(m->seconds));
         if (m->type == MARK_END && began_ns != 0) {
-                json_object_set_new(o, "seconds",
-                                    seconds_of(clock_to_seconds(m->wall_ns - began_ns)));
+                /* As the line's two times say, which are cut; never less than nothing. */
+                int64_t ms = m->wall_ns / NS_PER_MS - began_ns / NS_PER_MS;
+                json_object_set_new(o, "seconds", seconds_of((double)MAX(ms, 0) / 1000));
                 stamp(began_ns, began);
                 json_object_set_new(o, "began", json_string(began));
         }
@@ -103,51 +106,79 @@ static int64_t parse_stamp(const char *s)
         return (int64_t)timegm(&tm) * NS_PER_S + ms * NS_PER_MS;
 }
 
-/* When the open phases of a name began, innermost last. */
-struct open_phases {
+/* Looks for the beginning of the innermost open phase of a name, from the log's end backwards. */
+struct search {
         const char *name;
-        size_t n;
-        int64_t began[64];
+        size_t ended; /* phases of that name that ended later than what is looked at */
+        int64_t began_ns;
 };
 
-static void take_line(struct open_phases *open, const char *line, size_t len)
+/* Whether this line is the beginning. */
+static bool take_line(struct search *s, const char *line, size_t len)
 {
+        /* Only "begin" and "began" matter; most lines of a long run are numbers. */
+        if (!memmem(line, len, "\"beg", 4))
+                return false;
         json_t *o = json_loadb(line, len, 0, NULL);
         const char *type = json_string_value(json_object_get(o, "type"));
         const char *name = json_string_value(json_object_get(o, "name"));
-        if (type && name && strcmp(name, open->name) == 0) {
-                if (strcmp(type, "begin") == 0 && open->n < ARRAY_LEN(open->began))
-                        open->began[open->n++] =
-                            parse_stamp(json_string_value(json_object_get(o, "ts")));
-                else if (strcmp(type, "phase") == 0 && json_object_get(o, "began") && open->n > 0)
-                        open->n--;
+        bool same = type && name && strcmp(name, s->name) == 0, found = false;
+        if (same && strcmp(type, "begin") == 0) {
+                found = s->ended == 0;
+                s->ended -= !found;
+                s->began_ns = parse_stamp(json_string_value(json_object_get(o, "ts")));
+        } else if (same && strcmp(type, "phase") == 0 &&
+                   json_is_string(json_object_get(o, "began"))) {
+                s->ended++;
         }
         json_decref(o);
+        return found;
+}
+
+/* Whether one of these whole lines is the beginning, the last one first. */
+static bool take_lines(struct search *s, const char *text, size_t len)
+{
+        while (len > 0) {
+                const char *newline = len > 1 ? memrchr(text, '\n', len - 1) : NULL;
+                size_t start = newline ? (size_t)(newline - text) + 1 : 0;
+                if (take_line(s, text + start, len - start))
+                        return true;
+                len = start;
+        }
+        return false;
 }
 
 /* When the phase that ends now began; 0 when the log does not tell. */
 static int64_t find_beginning(int fd, const char *name)
 {
-        struct open_phases open = {.name = name};
-        struct stat st;
-        if (fstat(fd, &st) < 0)
-                return 0;
-        off_t from = st.st_size > LOOK_BACK ? st.st_size - LOOK_BACK : 0;
-        size_t size = (size_t)(st.st_size - from);
-        CLEANUP(freep) char *text = malloc(size + 1);
-        ssize_t got = text ? pread(fd, text, size, from) : -1;
-        for (char *s = text, *end = got > 0 ? text + got : text; s < end;) {
-                char *newline = memchr(s, '\n', (size_t)(end - s));
-                char *stop = newline ? newline : end;
-                take_line(&open, s, (size_t)(stop - s));
-                s = stop + 1;
+        struct search s = {.name = name};
+        bool found = false;
+        char *text = malloc(CHUNK);
+        off_t end = lseek(fd, 0, SEEK_END);
+        off_t stop = end > LOOK_BACK ? end - LOOK_BACK : 0;
+        while (text && !found && end > stop) {
+                off_t from = end > CHUNK ? end - CHUNK : 0;
+                ssize_t got = pread(fd, text, (size_t)(end - from), from);
+                if (got <= 0)
+                        break;
+                /* The first line belongs to the chunk before; one that fills a chunk is not ours.
+                 */
+                const char *newline = from > 0 ? memchr(text, '\n', (size_t)got - 1) : NULL;
+                size_t skip = newline ? (size_t)(newline - text) + 1 : 0;
+                found = take_lines(&s, text + skip, (size_t)got - skip);
+                end = from + (off_t)skip;
         }
-        return open.n > 0 ? open.began[open.n - 1] : 0;
+        free(text);
+        return found ? s.began_ns : 0;
 }
 
 int runlog_append(const char *path, const struct mark *m, struct err *err)
 {
         struct strbuf line = {0};
+        if (!text_is_utf8(m->name)) {
+                err_set(err, ERR_USAGE, "cannot write the log '%s': the name is not UTF-8", path);
+                return err_hint(err, "names and values must be UTF-8");
+        }
         int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
         if (fd < 0) {
                 err_set(err, -errno, "cannot write the log '%s': %s", path, strerror(errno));

@@ -95,7 +95,8 @@ static const char phase_view[] =
     " end_time, 0 AS open, data, host, pid FROM mark WHERE type = 'phase' UNION ALL"
     " SELECT name, wall_ns / 1e9, coalesce(end_ns / 1e9,"
     " max(wall_ns / 1e9, coalesce((SELECT max(time) FROM ticks), 0))), end_ns IS NULL,"
-    " coalesce(data, end_data), host, pid FROM ended WHERE type = 'begin')"
+    " coalesce(json_patch(data, end_data), data, end_data), host, pid FROM ended WHERE type = "
+    "'begin')"
     " SELECT name, start_time, end_time, end_time - start_time AS seconds, open, data, host, pid"
     " FROM both ORDER BY start_time;";
 

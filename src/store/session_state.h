@@ -159,6 +159,12 @@ struct session {
         struct coded_block now[2]; /* the open blocks, as the commit under way writes them */
 };
 
+void session_free(struct session *s);
+
+#define SESSION_SPOOL_MAX (sizeof(((struct session *)0)->path) + sizeof(SPOOL_SUFFIX))
+/* The folder in which marks wait for their recorder. */
+void session_spool_path(const struct session *s, char path[SESSION_SPOOL_MAX]);
+
 /* When a tick was, on the session's clock. The first one may set that clock. */
 struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mono_ns,
                                  int64_t window_ns);

@@ -15,6 +15,7 @@
         ZIP_CALL(archive_read_next_header)                                                         \
         ZIP_CALL(archive_read_data)                                                                \
         ZIP_CALL(archive_error_string)                                                             \
+        ZIP_CALL(archive_errno)                                                                    \
         ZIP_CALL(archive_entry_pathname)                                                           \
         ZIP_CALL(archive_entry_filetype)                                                           \
         ZIP_CALL(archive_entry_new)                                                                \

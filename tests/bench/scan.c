@@ -32,7 +32,8 @@ static size_t spawn(size_t n)
 int main(int argc, char **argv)
 {
         static struct drm_scan scan;
-        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        static const struct scan_gpu gpu = {
+            .pdev = "0000:00:02.0", .card = "card0", .render = "renderD128"};
         long wanted = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
         size_t n = wanted < 0 ? spawn(MIN((size_t)-wanted, ARRAY_LEN(children))) : 0;
         if (argc != 2 || drm_scan_init(&scan, n ? "" : argv[1]) < 0)

@@ -8,13 +8,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        uint64_t place;
+        struct drm_node node;
         char *text = malloc(size + 1);
         if (!text)
                 abort();
         memcpy(text, data, size);
         text[size] = '\0';
-        if (drm_parse_node(text, &place) && (place & 0xffff0000))
+        if (drm_parse_node(text, &node) && (node.place & 0xffff0000))
                 abort(); /* what stands there is the number of a partition */
         free(text);
         return 0;

@@ -36,6 +36,7 @@ def test_ranges(text, expected):
     ("1:2:3", "is no range"),
     ("", "is no range"),
     ("1-2", "is no range"),
+    ("-:3", "is no range"),
 ])
 def test_no_ranges(text, says):
     with pytest.raises(assay.AssayError) as raised:

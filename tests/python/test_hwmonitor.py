@@ -78,6 +78,17 @@ def test_names_are_texts_and_paths(tmp_path):
         name.nothing_of_the_kind
 
 
+def test_a_program_that_goes_elsewhere(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monitor = assay.HWMonitor()
+    monitor.start("hw", interval_sec=0.1)
+    monkeypatch.chdir(tmp_path / "other")
+    time.sleep(0.4)
+    cpu_csv = monitor.stop().cpu_csv
+    assert cpu_csv == str(tmp_path / "hw/cpu_metrics.csv") and assay.build_resource_summary(None, cpu_csv).to_dict()
+
+
 def test_never_started():
     assert assay.HWMonitor().stop() == (None, None, None)
     assert assay.build_resource_summary(None, None, None).to_dict() == {}

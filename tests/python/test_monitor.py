@@ -2,6 +2,7 @@
 import errno
 import json
 import math
+import threading
 import time
 import zipfile
 
@@ -129,6 +130,24 @@ def test_reports(measured):
     assert monitor.report("html").lstrip().lower().startswith("<!doctype html")
 
 
+def test_many_draw_the_same_picture(measured, tmp_path):
+    failed = []
+
+    def draw():
+        for _ in range(12):
+            try:
+                measured[0].plot(tmp_path / "plot.svg", metrics="cpu_summary")
+            except assay.AssayError as error:
+                failed.append(str(error))
+
+    threads = [threading.Thread(target=draw) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and sorted(p.name for p in tmp_path.iterdir()) == ["plot.svg", "tmp"]
+
+
 def test_while_it_runs(tmp_path):
     """Data, reports and exports need no stop; the temporary session is gone afterwards."""
     with assay.Monitor(interval=0.1) as monitor:
@@ -198,6 +217,35 @@ def test_several_at_once():
         time.sleep(0.8)
         assert a.path != b.path
     assert a.counts.taken > b.counts.taken
+
+
+def test_a_program_that_goes_elsewhere(tmp_path, monkeypatch):
+    """Sessions, phases and recordings are found again."""
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with assay.Monitor(interval=0.1, session="run.assay") as monitor:
+        log = assay.RunLog()
+        monkeypatch.chdir(tmp_path / "other")
+        with log.phase("there"):
+            monitor.wait(5)
+        assert len(monitor.columns("system")["time"]) > 0
+    assert [p["name"] for p in monitor.phases()] == ["there"]
+    monkeypatch.chdir(tmp_path)
+    session = assay.open_session("run.assay")
+    monkeypatch.chdir(tmp_path / "other")
+    assert [p["name"] for p in session.phases()] == ["there"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "run.assay", "tmp"]
+
+
+def test_a_folder_to_write_but_not_to_look_into(monkeypatch):
+    """As some machines have /tmp."""
+    def scandir(_path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr("os.scandir", scandir)
+    with assay.Monitor(interval=0.1, levels="system") as monitor:
+        assert monitor.wait(5)
+    monkeypatch.undo()
+    monitor.close()
 
 
 def test_a_log_finds_the_monitor(tmp_path):
@@ -270,6 +318,8 @@ def test_not_started():
 @pytest.mark.parametrize("path, says, code", [
     ("/nowhere/run.assay", "/nowhere/run.assay", -errno.ENOENT),
     (__file__, "test_monitor.py", assay.E_DATA),
+    ("a\0b", "null character", assay.E_USAGE),
+    ("", "''", -errno.ENOENT),
 ])
 def test_no_session(path, says, code):
     with pytest.raises(assay.AssayError) as raised:

@@ -9,6 +9,7 @@ import time
 import xml.etree.ElementTree as xml
 import zipfile
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -259,6 +260,12 @@ def test_a_kernel_that_is_interrupted_and_restarted(tmp_path, scratch):
     ("%assay plot", "nothing has been measured"),
     ("%assay plot --live", "nothing is being measured"),
     ("%assay plot --live 1 2 3", "--live takes an interval and a window"),
+    ("%assay plot --live nan", "--live takes an interval and a window"),
+    ("%assay plot --live 1e400 5", "--live takes an interval and a window"),
+    ("%assay report\t--cell 1", "nothing has been measured"),
+    ("%assay load-data empty.csv", "cannot read 'empty.csv'"),
+    ("%assay load-data empty.json", "cannot read 'empty.json'"),
+    ("%assay load-history picture.csv", "cannot read 'picture.csv'"),
     ("%assay start fast", "invalid float value: 'fast'"),
     ("%assay start -1", "-1"),
     ("%assay report --level moon", "invalid choice: 'moon'"),
@@ -271,6 +278,8 @@ def test_a_kernel_that_is_interrupted_and_restarted(tmp_path, scratch):
 def test_complaints(shell, capsys, line, says):
     """One or two lines, no traceback, and the notebook goes on."""
     shell.kernel = object()
+    for name, data in (("empty.csv", b""), ("empty.json", b""), ("picture.csv", b"\x89PNG\r\n\xff")):
+        Path(name).write_bytes(data)
     shell.run_cell(line)
     told = capsys.readouterr()
     assert says in told.err and "Traceback" not in told.err + told.out
@@ -313,7 +322,7 @@ def test_in_a_terminal(shell, capsys):
 def test_cells_inside_cells(shell, capsys):
     """%run of a notebook, or a program that runs cells: they are part of the cell that runs them."""
     shell.run_cell("%assay start 0.1")
-    shell.run_cell("get_ipython().run_cell('y = 1'); get_ipython().run_cell('import time; time.sleep(0.3)')")
+    shell.run_cell("get_ipython().run_cell('y = 1'); get_ipython().run_cell(' '); get_ipython().run_cell('import time; time.sleep(0.3)')")
     shell.run_cell("z = 1")
     shell.run_cell("%assay stop")
     book = shell.magics_manager.registry["AssayMagics"].book

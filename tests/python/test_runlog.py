@@ -1,5 +1,7 @@
 """The run log: lines as they happen, for `tail -f` and jq, and marks in the session."""
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -53,6 +55,10 @@ def test_a_phase_as_a_block(tmp_path):
     assert bad["error"] == "ValueError"
 
 
+INSIDE_ITSELF = []
+INSIDE_ITSELF += [INSIDE_ITSELF, INSIDE_ITSELF]
+
+
 class Scalar:
     """As numpy and torch have them."""
 
@@ -69,12 +75,71 @@ class Scalar:
     (object, "<class 'object'>"),
     ("ü\n\"", "ü\n\""),
     ({1: 2}, {"1": 2}),
+    ({(1, 2): 3, None: 4, "a\0b": "\0", "\ud800": 5}, {"(1, 2)": 3, "null": 4, "a\ufffdb": "\ufffd", "?": 5}),
+    (10**30, str(10**30)),
+    (INSIDE_ITSELF, ["…", "…"]),
 ])
 def test_a_log_does_not_end_a_run(tmp_path, value, expected):
     """A loss that is NaN, a number of numpy's: what a training loop hands over."""
     log = assay.RunLog(tmp_path / "run.jsonl")
     log.log_event("e", {"v": value})
     assert log.entries()[0]["data"]["v"] == expected
+
+
+def test_numbers_and_names_of_all_kinds(tmp_path):
+    """A loss that became NaN, an epoch for a name."""
+    log = assay.RunLog(tmp_path / "run.jsonl")
+    log.log_metric("loss", float("nan"))
+    log.log_metric("loss", Scalar.item(None))
+    log.log_phase(7, 1)
+    log.log_event("a\ud800\0")
+    assert [e.get("value", e.get("name", e.get("event"))) for e in log.entries()] == [1.5, "7", "a?\ufffd"]
+
+
+def test_more_than_fits(tmp_path):
+    with pytest.raises(assay.AssayError) as raised:
+        assay.RunLog(tmp_path / "run.jsonl").log_event("e", "x" * 40000)
+    assert "longer than 32768 bytes" in raised.value.message
+
+
+def test_names_are_utf8_whatever_the_locale(python, tmp_path):
+    program = tmp_path / "name.py"
+    program.write_text("import assay\nwith assay.RunLog('run.jsonl').phase('größe', maß='ß'): pass\n", encoding="utf-8")
+    done = python(f"import os, runpy\nos.chdir({str(tmp_path)!r})\nrunpy.run_path('name.py')", LC_ALL="C", PYTHONUTF8="0",
+                  PYTHONCOERCECLOCALE="0")
+    assert done.returncode == 0, done.stderr
+    _, phase = [json.loads(line) for line in (tmp_path / "run.jsonl").read_bytes().splitlines()]
+    assert (phase["name"], phase["maß"]) == ("größe", "ß")
+
+
+def test_a_program_that_goes_elsewhere(tmp_path, monkeypatch):
+    """Entries stay together."""
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    log = assay.RunLog("run.jsonl")
+    monkeypatch.chdir(tmp_path / "other")
+    log.log_event("a")
+    assert len(lines(tmp_path / "run.jsonl")) == len(log.entries()) == 1
+    assert not list((tmp_path / "other").iterdir())
+
+
+def test_a_child_goes_on_with_it(python, tmp_path):
+    done = python("import assay, os, sys\nlog = assay.RunLog(sys.argv[1])\nif os.fork() == 0:\n    log.log_event('child')\n"
+                  "    log.close()\n    sys.exit(0)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\nlog.log_event('parent')",
+                  tmp_path / "run.jsonl")
+    assert done.stdout == "0\n", done.stderr
+    assert [e["event"] for e in lines(tmp_path / "run.jsonl")] == ["child", "parent"]
+
+
+def test_keys_of_both_ends(tmp_path):
+    """What is known at the beginning and what came out of it: in the log, in Python and in SQL."""
+    with assay.Monitor(interval=0.1, session=tmp_path / "run.assay") as monitor:
+        with assay.RunLog(tmp_path / "run.jsonl").phase("train", epoch=1) as more:
+            more["loss"] = 0.5
+    with contextlib.closing(sqlite3.connect(tmp_path / "run.assay")) as database:
+        told = [json.loads(database.execute("SELECT data FROM phases").fetchone()[0]), monitor.phases()[0]["data"],
+                lines(tmp_path / "run.jsonl")[1]]
+    assert [(d["epoch"], d["loss"]) for d in told] == [(1, 0.5)] * 3
 
 
 def test_write_and_nothing_left(tmp_path, scratch):

@@ -69,7 +69,7 @@ class Tree:
         (self.root / "dev/dri" / node).touch()
         self.devices[folder.name] = folder
 
-    def compute_node(self, number_, pci=None, partition=0):
+    def compute_node(self, number_, pci=None, partition=0, render=0):
         """A node of AMD's compute driver: a GPU at that address, or a CPU."""
         location = 0
         if pci:
@@ -78,7 +78,8 @@ class Tree:
         folder = self.root / f"sys/class/kfd/kfd/topology/nodes/{number_}"
         folder.mkdir(parents=True)
         (folder / "properties").write_text(f"cpu_cores_count {0 if pci else 64}\nsimd_count {304 if pci else 0}\n"
-                                           f"vendor_id 4098\ndevice_id 29857\nlocation_id {location}\ndomain 0\n")
+                                           f"vendor_id 4098\ndevice_id 29857\nlocation_id {location}\ndomain 0\n"
+                                           f"drm_render_minor {render}\n")
 
     def file(self, pci, name):
         return self.devices[pci] / name

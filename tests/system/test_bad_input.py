@@ -1,4 +1,5 @@
 """Bad input gets a clear error and loses nothing that could be read."""
+import json
 import os
 import subprocess
 import time
@@ -52,6 +53,16 @@ def test_long_line_is_passed_over(assay, tmp_path):
     done = assay("export", "--source", save(tmp_path, "\n".join(lines) + "\n"))
     assert done.returncode == 0 and rows(done.stdout) == 6
     assert "1 line longer than any source writes" in done.stderr
+
+
+def test_names_that_would_do_something(assay, tmp_path):
+    """An exporter's labels reach neither the terminal nor JSON when they are not text."""
+    path = save(tmp_path, b'DCGM_FI_DEV_GPU_UTIL{UUID="GPU-\xff\x1b[2J",modelName="H\x1b[31m1\\n0",Hostname="a\x07\xc3"} 50\n')
+    for form in ((), ("--json",), ("--csv",)):
+        done = assay("once", "--source", path, *form)
+        assert done.returncode == 0 and "\x1b" not in done.stdout and "\x07" not in done.stdout
+    who = json.loads(assay("once", "--source", path, "--json").stdout)["gpus"][0]
+    assert who["gpu"] == "GPU-??[2J" and who["identity"]["model"] == "H?[31m1?0" and who["identity"]["hostname"] == "a??"
 
 
 def test_dos_line_ends(assay, tmp_path):

@@ -2,6 +2,7 @@
 the trees in tests/fixtures/drm."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -96,6 +97,11 @@ def test_energy_of_unknown_unit(once, tree):
     tree.add("rx7900")
     tree.file(NAVI, "gpu_metrics").write_bytes(table("1.3", energy_accumulator=65536000, average_socket_power=287))
     assert once()[0]["missing"]["energy"] == "unsupported"
+    tree.file(NAVI, "class").write_text("0x038000\n")  # in a laptop, where another GPU has the screen
+    assert once()[0]["missing"]["energy"] == "unsupported"
+    tree.file(NAVI, "gpu_metrics").write_bytes(table("1.3", energy_accumulator=0, average_socket_power=0))
+    tree.file(NAVI, "hwmon/hwmon4/power1_average").write_text("0\n")
+    check(once()[0], {"power": 0})
 
 
 def test_mi250x(once, tree):
@@ -140,6 +146,14 @@ def test_same_reason_once(assay, tree):
     mi300x_node(tree)
     text = assay("once", "--backend", "drm", "--root", tree.root).stdout
     assert text.count("unknown: missing") == 1 and "\n0-7    unknown: missing" in text
+
+
+def test_same_reason_of_partitions(assay, tree):
+    """A label stands for GPUs or for the parts of one; groups without a metric have no heading."""
+    mi300x_node(tree, count=2, mode="CPX", partitions=8, xcp="50;40;30;20;10;90;90;90")
+    text = assay("once", "--backend", "drm", "--root", tree.root, "--focus-gpu", "1/2").stdout
+    assert [line.split()[0] for line in text.splitlines() if "unknown: missing" in line] == ["0", "0/0-7", "1", "1/0-7"]
+    assert "\nutilization\n  gpu_util                       30.0 %\n" in text and "\npipes\n" not in text
 
 
 def test_mi300x_node(once, tree):
@@ -189,6 +203,17 @@ def test_arc(once, tree):
     assert row["verdict"]["class"] == "idle" and row["verdict"]["without_counters"]
 
 
+@pytest.mark.parametrize("reason, bits", [
+    ("pl2", 0x4), ("psys_pl1", 0x4), ("prochot", 0x40), ("thermal", 0x20), ("ratl", 0x20), ("soc_thermal", 0x20),
+    ("mem_thermal", 0x20), ("vr_thermal", 0x20), ("iccmax", 0x8)])
+def test_why_intel_holds_clocks_down(once, tree, reason, bits):
+    """Newer GPUs have other files than older ones; RATL is a running average of the temperature."""
+    tree.add("arc")
+    tree.file(NAVI, "tile0/gt0/freq0/throttle/reason_pl1").write_text("0\n")
+    tree.file(NAVI, f"tile0/gt0/freq0/throttle/reason_{reason}").write_text("1\n")
+    check(once()[0], {"throttle_reasons": bits})
+
+
 def test_tigerlake(once, tree):
     tree.add("tigerlake")
     row, = once()
@@ -208,6 +233,19 @@ def test_old_i915_clocks(once, tree):
     (card / "gt_act_freq_mhz").write_text("900\n")
     (card / "gt_RP0_freq_mhz").write_text("1150\n")
     check(once()[0], {"sm_clock": 900e6, "sm_clock_max": 1150e6})
+
+
+def test_hwmon_of_the_card(once, tree):
+    """i915 has another one for each tile, and hwmon10 comes after hwmon9."""
+    tree.add("arc")
+    device = tree.file(NAVI, "hwmon").parent
+    for number, name, joules in ((8, "i915_gt0", 1), (9, "i915", 7), (10, "i915_gt1", 2)):
+        folder = device / f"hwmon/hwmon{number}"
+        folder.mkdir()
+        (folder / "name").write_text(f"{name}\n")
+        (folder / "energy1_input").write_text(f"{joules}000000\n")
+    shutil.rmtree(device / "hwmon/hwmon3")
+    check(once()[0], {"energy": 7})
 
 
 def test_mixed_machine(once, tree):
@@ -263,6 +301,8 @@ def test_more_than_all(once, tree):
                                                                      average_umc_activity=41, num_partition=1))
     row, = once()
     check(row, {"gpu_util": None, "mem_copy_util": 0.41})
+    tree.file("0000:15:00.0", "gpu_busy_percent").write_text("-5\n")
+    check(once()[0], {"gpu_util": None})
 
 
 def test_below_zero(once, tree):
@@ -313,23 +353,70 @@ def test_sleeping_files_stay_closed(program, tree, tmp_path):
         assert name not in opened
 
 
-def test_left_alone_to_fall_asleep(program, tree):
-    """A GPU nobody uses, that may be suspended after 5 s, is not read more often: its values grow old."""
+@pytest.fixture
+def drowsy(tree):
+    """May be suspended when it was at rest for 5 s."""
     tree.add("rx7900")
     tree.file(NAVI, "power/control").write_text("auto\n")
     tree.file(NAVI, "power/autosuspend_delay_ms").write_text("5000\n")
-    rows = stream(program, tree, 2, before_tick=lambda n: tree.file(NAVI, "gpu_busy_percent").write_text("5\n"))
-    assert rows[1]["metrics"]["gpu_util"] == 0.87 and 0.2 <= rows[1]["age"]["gpu_util"] < 5
+    tree.file(NAVI, "gpu_busy_percent").write_text("1\n")
+    return tree
 
 
-def test_in_use_is_read(program, tree):
-    """The same GPU with a client is read at every tick: it cannot fall asleep anyway."""
-    tree.add("rx7900")
-    tree.file(NAVI, "power/control").write_text("auto\n")
-    tree.file(NAVI, "power/autosuspend_delay_ms").write_text("5000\n")
-    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI))})
-    rows = stream(program, tree, 2, before_tick=lambda n: tree.file(NAVI, "gpu_busy_percent").write_text("5\n"))
-    assert rows[1]["metrics"]["gpu_util"] == 0.05
+def powers(program, tree):
+    """Power of the third tick, which is 99 W when it is read again, and its age."""
+    power = tree.file(NAVI, "hwmon/hwmon4/power1_average")
+    row = stream(program, tree, 3, before_tick=lambda n: n == 2 and power.write_text("99000000\n"))[2]
+    return row["metrics"]["power"], row["age"].get("power", 0)
+
+
+def hold(tree, fd=None, **keys):
+    """A client that does nothing, unless told otherwise."""
+    tree.process(100, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 1, NAVI, **keys)), **(fd or {})})
+
+
+def test_left_alone_to_fall_asleep(program, drowsy):
+    """A GPU nobody uses is not read more often: its values grow old."""
+    power, age = powers(program, drowsy)
+    assert power == 287 and 0.2 <= age < 5
+
+
+def test_holding_is_no_use(program, drowsy):
+    """Desktops open every GPU; one that only is open falls asleep, if it is left alone."""
+    hold(drowsy)
+    power, age = powers(program, drowsy)
+    assert power == 287 and 0.2 <= age < 5
+
+
+def test_screen_is_use(program, drowsy):
+    """With a screen it stays awake, and is read at every tick."""
+    hold(drowsy)
+    connector = drowsy.file(NAVI, "drm/card1/card1-DP-2")
+    connector.mkdir()
+    (connector / "enabled").write_text("enabled\n")
+    assert powers(program, drowsy) == (99, 0)
+
+
+def test_work_is_use(program, drowsy):
+    """So it is with work: of its engines, through the compute driver, or of somebody we cannot see."""
+    hold(drowsy, fd={4: ("/dev/kfd", None)})
+    assert powers(program, drowsy) == (99, 0)
+    drowsy.file(NAVI, "hwmon/hwmon4/power1_average").write_text("287000000\n")
+    drowsy.process(100, {})
+    drowsy.file(NAVI, "gpu_busy_percent").write_text("87\n")
+    assert powers(program, drowsy) == (99, 0)
+
+
+def test_engine_at_work_is_use(program, drowsy):
+    power = drowsy.file(NAVI, "hwmon/hwmon4/power1_average")
+
+    def change(n):
+        hold(drowsy, engine_gfx=f"{n * 10_000_000} ns")
+        power.write_text(f"{n}000000\n")
+
+    change(5)
+    rows = stream(program, drowsy, 3, before_tick=lambda n: change(n + 6))
+    assert [r["metrics"]["power"] for r in rows[1:]] == [7, 8]
 
 
 def test_wakes_up_and_goes_away(program, tree):
@@ -350,6 +437,28 @@ def test_wakes_up_and_goes_away(program, tree):
     assert rows[2]["metrics"]["lost"] == 1 and rows[2]["health"]["state"] == "CRIT"
 
 
+def test_driver_goes_and_comes_back(program, tree):
+    """Its node and hwmon have other numbers then."""
+    tree.add("rx7900")
+    device = tree.file(NAVI, "drm").parent
+
+    def change(n):
+        if n == 1:
+            (device / "driver").rename(device / "away")
+            shutil.rmtree(device / "drm")
+            shutil.move(device / "hwmon", tree.root / "hwmon")
+        elif n == 2:
+            (device / "away").rename(device / "driver")
+            (device / "drm/card2").mkdir(parents=True)
+            (device / "drm/renderD130").mkdir()
+            shutil.copytree(tree.root / "hwmon/hwmon4", device / "hwmon/hwmon11")
+
+    rows = stream(program, tree, 3, before_tick=change)
+    assert [r["metrics"]["power"] for r in rows] == [287, None, 287]
+    assert [r["metrics"]["lost"] for r in rows] == [None, 1, None]
+    assert rows[2]["metrics"]["gpu_temp"] == 58 and rows[2]["identity"]["device"] == "renderD130"
+
+
 # Clients
 
 
@@ -359,9 +468,12 @@ def busy(tree, pid, fds, client, ns, **more):
 
 
 def utilization(program, tree, first, second):
-    """gpu_util of the tick after the change from first() to second(), times its window in seconds."""
-    first()
-    rows = stream(program, tree, 2, poll=0.5, before_tick=lambda n: second())
+    """The metrics of the tick after the change from first() to second(), half a second later: on a loaded machine, once it was."""
+    for _ in range(10):
+        first()
+        rows = stream(program, tree, 2, poll=0.5, before_tick=lambda n: second())
+        if rows[1]["time"] - rows[0]["time"] == pytest.approx(0.5, abs=0.02):
+            break
     return rows[1]["metrics"]
 
 
@@ -463,6 +575,22 @@ def test_amdgpu_keeps_its_counter(program, tree):
 
     m = utilization(program, tree, lambda: work(0), lambda: work(125_000_000))
     assert m["gpu_util"] == 0.87 and m["enc_util"] == pytest.approx(0.25, abs=0.03) and m["dec_util"] is None
+
+
+@pytest.mark.parametrize("major, encodes", [(None, True), (3, True), (4, False)])
+def test_engine_that_encodes_and_decodes(program, tree, major, encodes):
+    """From VCN 4 on there is one queue, called enc: its time is neither the encoder's nor the decoder's."""
+    tree.add("rx7900")
+    if major:
+        part = tree.file(NAVI, "ip_discovery/die/0/12/0")
+        part.mkdir(parents=True)
+        (part / "major").write_text(f"{major}\n")
+
+    def work(ns):
+        tree.process(70, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 9, NAVI, engine_enc=f"{ns} ns"))})
+
+    got = utilization(program, tree, lambda: work(0), lambda: work(250_000_000))
+    assert (got["enc_util"] is not None) == encodes and got["dec_util"] is None
 
 
 def test_partition_nodes_belong_to_the_gpu(once, tree):
@@ -586,6 +714,18 @@ def test_only_reachable_nodes(once, tree):
     assert [r["identity"]["pci"] for r in rows] == ["0000:55:00.0"]
 
 
+def test_only_a_partition_is_reachable(once, tree):
+    """A container that got one partition's node sees the GPU that it is a part of."""
+    mi300x_node(tree, count=2, mode="CPX", partitions=8, xcp="50;40;30;20;10;90;90;90")
+    tree.compute_node(0)
+    tree.compute_node(1, "0000:15:00.0", 0, 128)
+    tree.compute_node(2, "0000:25:00.0", 5, 149)
+    for node in (tree.root / "dev/dri").iterdir():
+        if node.name != "renderD149":
+            node.unlink()
+    assert {r["identity"]["pci"] for r in once()} == {"0000:25:00.0"}
+
+
 def test_no_gpu(assay, tree):
     done = assay("once", "--backend", "drm", "--root", tree.root)
     assert done.returncode == 3 and "modprobe" in done.stderr and done.stdout == ""
@@ -605,13 +745,24 @@ def test_nowhere(assay, tmp_path):
     assert done.returncode == 3 and "/sys/class/drm" in done.stderr
 
 
-def test_model_names(once, tree):
+def test_model_names(once, assay, tree):
     """Without libdrm's list, pci.ids tells; without any list, the ids stand for the name."""
     tree.add("rx7900")
     (tree.root / "usr/share/libdrm/amdgpu.ids").unlink()
     assert once()[0]["identity"]["model"] == "AMD Radeon RX 7900 XT/7900 XTX"
     (tree.root / "usr/share/misc/pci.ids").unlink()
-    assert once()[0]["identity"]["model"] == "PCI 1002:744c"
+    assert once()[0]["identity"]["model"] == "AMD 0x744c"
+    assert "0      0x744c " in assay("once", "--backend", "drm", "--root", tree.root).stdout
+
+
+def test_name_that_nobody_can_show(once, assay, tree):
+    """What a board's memory holds is neither sent to the terminal nor into JSON as it is."""
+    tree.add("rx7900")
+    tree.file(NAVI, "product_name").write_bytes(b"\x1b[31mRadeon \xff\nPro \xc3\xa9\x9b\n")
+    assert once()[0]["identity"]["model"] == "AMD ?[31mRadeon ??Pro é?"
+    for command in ("once", "devices", "doctor"):
+        out = assay(command, "--root", tree.root).stdout
+        assert "\x1b" not in out and "?[31mR" in out
 
 
 def test_stops_at_once(program, tree):

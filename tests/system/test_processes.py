@@ -83,6 +83,8 @@ def test_recorded_processes_are_shown_and_never_signalled(program, assay, tmp_pa
         t.keys("x")
         t.wait("recorded, not running")
         t.keys("y")
+        t.keys("5")
+        assert "Threads" in t.wait("system"), "the host as it was then"
         t.keys("q")
     finally:
         t.close()

@@ -171,19 +171,14 @@ def kill_at(program, folder, after):
         time.sleep(after)
         p.kill()
         p.wait()
-    if not path.exists() or path.stat().st_size == 0:
+    if not path.exists():
         assert after < 0.3, "no session yet"
         return 0
     done = subprocess.run([program, "export", "--source", str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0 or after < 0.6, done.stderr
-    try:
-        db = sqlite3.connect(path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
         assert db.execute("pragma integrity_check").fetchone() == ("ok",)
         last = db.execute("select max(elapsed) from ticks").fetchone()[0]
-        db.close()
-    except sqlite3.OperationalError:
-        assert after < 0.3, "no tables yet"
-        return 0
     shutil.rmtree(str(path) + "-marks", ignore_errors=True)
     return after - (last or 0)
 
@@ -202,6 +197,32 @@ def test_killed_at_thirty_moments(program, tmp_path):
 @pytest.mark.slow
 def test_killed_at_two_hundred_moments(program, tmp_path):
     assert worst_loss(program, tmp_path, 200) <= 1.0
+
+
+def test_killed_while_it_starts(program, assay, tmp_path):
+    """The file is not there, or it is a session."""
+    there = 0
+    for i in range(40):
+        path = tmp_path / f"k{i}.assay"
+        with subprocess.Popen([program, "record", "-q", "-o", str(path)], stderr=subprocess.DEVNULL) as p:
+            while not (tmp_path / f"k{i}.assay-marks").exists():
+                assert p.poll() is None
+            time.sleep(i * 0.0001)
+            p.kill()
+        there += path.exists()
+        assert not path.exists() or assay("report", path).returncode == 0
+    assert there > 0
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_it_starts_ends_in_order(program, tmp_path, sig):
+    path = tmp_path / "x.assay"
+    with subprocess.Popen([program, "record", "-q", "-o", str(path)], stderr=subprocess.DEVNULL) as p:
+        while not (tmp_path / "x.assay-marks").exists():
+            assert p.poll() is None
+        p.send_signal(sig)
+        assert p.wait(5) == 0
+    assert [f.name for f in tmp_path.iterdir()] == ["x.assay"]
 
 
 @contextlib.contextmanager

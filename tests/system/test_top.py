@@ -16,6 +16,8 @@ import time
 
 import pytest
 
+from drm_tree import Tree, fdinfo
+
 HERE = pathlib.Path(__file__).resolve().parent
 TOUR = HERE.parent / "fixtures" / "tour" / "h200-tour.dmon.txt"
 GOLDEN = HERE.parent / "golden" / "tui"
@@ -379,6 +381,19 @@ def test_host_of_a_local_source(terminal):
     t.keys("5")
     screen = t.wait("Level")
     assert re.search(r"system +\d+\.\d", screen)
+    t.keys("q")
+    assert t.intact() == 0
+
+
+def test_processes_that_nobody_asked_for_yet(terminal, tmp_path):
+    """Until the next sample the view does not say that there will never be any."""
+    tree = Tree(tmp_path / "root").add("rx7900")
+    tree.process(70, {3: ("/dev/dri/renderD129", fdinfo("amdgpu", 9, "0000:03:00.0", memory_vram="2 GiB"))})
+    t = terminal(200, 50)
+    t.start(f"--backend drm --root {tree.root} --poll 30", show="every 30 s")
+    for view in "24":
+        t.keys(view)
+        assert "names no processes" not in t.wait("come with the next sample")
     t.keys("q")
     assert t.intact() == 0
 

@@ -121,6 +121,7 @@ static void no_handles(void **state UNUSED)
         assert_null(assay_frame_ref(NULL));
         assay_frame_unref(NULL);
         assert_int_equal(assay_log_event(NULL, "x", NULL, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_log_open(NULL, "", NULL, &e), ASSAY_E_USAGE);
         assay_log_close(NULL);
         assay_free(NULL);
 }
@@ -218,6 +219,14 @@ static void run_log(void **state UNUSED)
         assert_int_equal(assay_log_event(log, "x", "{", &e), ASSAY_E_USAGE);
         assert_non_null(strstr(e.message, "not JSON"));
         assert_int_equal(assay_log_metric(log, "x", INFINITY, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_log_phase(log, "a\xff", 1, NULL, &e), ASSAY_E_USAGE);
+        assert_non_null(strstr(e.message, "UTF-8"));
+        char *huge = calloc(1, 50001);
+        memset(huge, 'x', 50000);
+        huge[0] = huge[49999] = '"';
+        assert_int_equal(assay_log_event(log, "x", huge, &e), ASSAY_E_USAGE);
+        assert_non_null(strstr(e.message, "longer than 32768"));
+        free(huge);
         /* A child may go on with it: it has nothing open. */
         pid_t child = fork();
         if (child == 0)
@@ -229,6 +238,26 @@ static void run_log(void **state UNUSED)
         assert_non_null(strstr(text, "in_child"));
         assay_log_close(log);
         unlink(path);
+}
+
+/* Entries stay together when the program goes elsewhere. */
+static void a_log_and_another_folder(void **state UNUSED)
+{
+        char here[4096], folder[] = "/tmp/assay-api-log-XXXXXX", text[4096];
+        struct assay_error e = {0};
+        assay_log *log = NULL;
+        assert_non_null(getcwd(here, sizeof(here)));
+        assert_true(mkdtemp(folder) && chdir(folder) == 0);
+        assert_int_equal(assay_log_open("x.jsonl", "", &log, &e), 0);
+        assert_int_equal(chdir("/"), 0);
+        assert_int_equal(assay_log_event(log, "moved", NULL, &e), 0);
+        assert_int_equal(chdir(folder), 0);
+        read_all("x.jsonl", text, sizeof(text));
+        assert_non_null(strstr(text, "moved"));
+        assay_log_close(log);
+        unlink("x.jsonl");
+        assert_int_equal(chdir(here), 0);
+        rmdir(folder);
 }
 
 static void logs_that_cannot_be(void **state UNUSED)
@@ -249,9 +278,13 @@ static void logs_that_cannot_be(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(words),      cmocka_unit_test(options),
-            cmocka_unit_test(no_handles), cmocka_unit_test(a_monitor_that_cannot_work),
-            cmocka_unit_test(run_log),    cmocka_unit_test(logs_that_cannot_be),
+            cmocka_unit_test(words),
+            cmocka_unit_test(options),
+            cmocka_unit_test(no_handles),
+            cmocka_unit_test(a_monitor_that_cannot_work),
+            cmocka_unit_test(run_log),
+            cmocka_unit_test(a_log_and_another_folder),
+            cmocka_unit_test(logs_that_cannot_be),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,7 +211,10 @@ static void tables_that_are_not_there(void **state UNUSED)
             {session, "galaxy", ASSAY_E_USAGE, "process"},
             {session, "slurm", ASSAY_E_USAGE, "process system"},
             {"/nonexistent", "gpus", -ENOENT, ""},
+            {"/nonexistent", "system", -ENOENT, ""},
+            {"/nonexistent", "phases", -ENOENT, ""},
             {"/etc/passwd", "gpus", ASSAY_E_DATA, "wrote"},
+            {"/etc/passwd", "events", ASSAY_E_DATA, "wrote"},
             {NULL, "gpus", ASSAY_E_USAGE, "name"},
         };
         for (size_t i = 0; i < N(cases); i++) {
@@ -267,6 +270,9 @@ static void reports(void **state UNUSED)
         assert_null(strstr(text, "vram"));
         assert_non_null(strstr(text, "cpu_usr_mean_pct"));
         assay_free(text);
+        assert_int_equal(assay_resource_summary("/etc/passwd", NULL, NULL, &text, &e),
+                         ASSAY_E_DATA);
+        assert_int_equal(assay_file_report("", "text", NULL, &text, &e), -ENOENT);
         assert_int_equal(assay_resource_summary(NULL, NULL, NULL, &text, &e), 0);
         assert_string_equal(text, "{}\n");
         assay_free(text);
@@ -307,6 +313,8 @@ static void plots_and_conversions(void **state UNUSED)
         assert_non_null(strstr(data, "\"cell_index\":7"));
         assay_table_free(t);
         assert_int_equal(assay_file_convert(session, inside("what"), NULL, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_file_convert(session, "/nonexistent/x.zip", NULL, &e), -ENOENT);
+        assert_true(strstr(e.message, "No such file") && e.hint[0]);
         assert_int_equal(assay_file_convert(session, NULL, NULL, &e), ASSAY_E_USAGE);
 }
 

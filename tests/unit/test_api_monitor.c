@@ -93,6 +93,13 @@ static void history_and_cursor(void **state UNUSED)
         assert_int_equal(n, 50);
         assert_true(cursor > 1000);
         assert_int_equal(assay_monitor_wait(m, cursor, 5, &e), 0); /* at once: it is over */
+        /* A cursor from the past finds the oldest that is kept, one from the future nothing. */
+        uint64_t past = cursor - 70, future = UINT64_MAX;
+        assert_int_equal(assay_monitor_next(m, &past, &f, &e), 1);
+        assert_int_equal(past, cursor - 49);
+        assay_frame_unref(f);
+        assert_int_equal(assay_monitor_next(m, &future, &f, &e), 0);
+        assert_int_equal(assay_monitor_wait(m, future, 5, &e), 0);
         assert_int_equal(assay_monitor_latest(m, &f, &e), 1);
         assert_int_equal(assay_frame_tick(f), cursor);
         struct assay_counts counts;
@@ -497,6 +504,49 @@ static void a_source_that_never_comes_back(void **state UNUSED)
         usleep(200000);
 }
 
+/* What is written stays where it was begun when the program goes elsewhere. */
+static void another_folder(void **state UNUSED)
+{
+        struct assay_error e = {0};
+        char here[4096];
+        assert_non_null(getcwd(here, sizeof(here)));
+        assert_int_equal(chdir(folder), 0);
+        assay_monitor *m = start("interval", "0.1", "levels", "system", "output", "moved.assay",
+                                 "hardware-monitor", "moved", NULL);
+        assay_log *log = NULL;
+        assert_int_equal(assay_log_open(NULL, "moved.assay", &log, &e), 0);
+        assert_int_equal(chdir("/"), 0);
+        assert_int_equal(assay_log_event(log, "elsewhere", NULL, &e), 0);
+        wait_for(m, 2);
+        assert_int_equal(assay_monitor_stop(m, &e), 0);
+        const char *session = assay_monitor_session(m);
+        assert_int_equal(session[0], '/');
+        assay_table *t = NULL;
+        assert_int_equal(assay_table_open(session, "events", NULL, &t, &e), 0);
+        assert_int_equal(assay_table_rows(t), 1);
+        assay_table_free(t);
+        assay_log_close(log);
+        assay_monitor_free(m);
+        assert_int_equal(chdir(folder), 0);
+        assert_int_equal(access("moved/cpu_metrics.csv", R_OK), 0);
+        assert_int_not_equal(access("moved.assay-marks", F_OK), 0);
+        assert_int_equal(chdir(here), 0);
+}
+
+static void no_place_for_the_answer(void **state UNUSED)
+{
+        assay_monitor *m = start("interval", "0.1", "levels", "system", NULL);
+        struct assay_error e = {0};
+        uint64_t cursor = 0;
+        assay_frame *f;
+        assert_int_equal(assay_monitor_latest(m, NULL, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_monitor_next(m, &cursor, NULL, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_monitor_next(m, NULL, &f, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_monitor_counts(m, NULL, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_monitor_describe(m, NULL, &e), ASSAY_E_USAGE);
+        assay_monitor_free(m);
+}
+
 static int make_folder(void **state UNUSED)
 {
         return mkdtemp(folder) ? 0 : -1;
@@ -515,6 +565,8 @@ int main(void)
             cmocka_unit_test(history_and_cursor),
             cmocka_unit_test(host_alone),
             cmocka_unit_test(stop_and_start),
+            cmocka_unit_test(another_folder),
+            cmocka_unit_test(no_place_for_the_answer),
             cmocka_unit_test(eight_readers),
             cmocka_unit_test(children),
             cmocka_unit_test(exec_inherits_nothing),

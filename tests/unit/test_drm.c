@@ -193,7 +193,8 @@ static const struct scan_use *use_by(const struct drm_scan *s, uint32_t pid)
 static void uses_of_processes(void **state UNUSED)
 {
         static struct drm_scan scan;
-        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        static const struct scan_gpu gpu = {
+            .pdev = "0000:00:02.0", .card = "card0", .render = "renderD128"};
         char root[] = "/tmp/test_drm.XXXXXX";
         assert_non_null(mkdtemp(root));
         make_client(root, 100, 5, 7, 1000);
@@ -229,7 +230,8 @@ static void uses_of_processes(void **state UNUSED)
 static void late_openers(void **state UNUSED)
 {
         static struct drm_scan scan;
-        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        static const struct scan_gpu gpu = {
+            .pdev = "0000:00:02.0", .card = "card0", .render = "renderD128"};
         char root[] = "/tmp/test_drm.XXXXXX";
         assert_non_null(mkdtemp(root));
         write_file(root, "proc/100/fd/none", "");
@@ -261,7 +263,8 @@ static void make_link(const char *root, const char *name, const char *target)
 static void first_look_is_spread(void **state UNUSED)
 {
         static struct drm_scan scan;
-        static const struct scan_gpu gpu = {"0000:00:02.0", "card0", "renderD128", false};
+        static const struct scan_gpu gpu = {
+            .pdev = "0000:00:02.0", .card = "card0", .render = "renderD128"};
         char root[] = "/tmp/test_drm.XXXXXX";
         assert_non_null(mkdtemp(root));
         for (unsigned pid = 100; pid < 103; pid++)

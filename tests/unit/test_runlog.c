@@ -123,12 +123,57 @@ static void nested_phases_find_their_beginning(void **state UNUSED)
         unlink(path);
 }
 
+/* A training of hours: its beginning is megabytes back, and a step costs the same as at first. */
+static void a_long_log(void **state UNUSED)
+{
+        char path[] = "/tmp/assay-log-XXXXXX", text[400] = "";
+        static const char metric[] = "{\"type\":\"metric\",\"name\":\"train\",\"value\":1}\n";
+        int fd = mkstemp(path);
+        append(path, MARK_BEGIN, "train", 0);
+        FILE *f = fopen(path, "a");
+        for (size_t i = 0; i < 6000000 / sizeof(metric); i++)
+                assert_true(fputs(metric, f) >= 0);
+        fclose(f);
+        int64_t before = clock_mono_ns();
+        for (int i = 0; i < 200; i++) {
+                append(path, MARK_BEGIN, "step", 10 * i);
+                append(path, MARK_END, "step", 10 * i + 5);
+        }
+        assert_true(clock_mono_ns() - before < 2 * NS_PER_S);
+        append(path, MARK_END, "train", 5000);
+        assert_true(lseek(fd, -300, SEEK_END) > 0 && read(fd, text, sizeof(text) - 1) > 0);
+        assert_non_null(strstr(text, "\"step\",\"seconds\":0.005,"));
+        assert_non_null(strstr(text, "\"train\",\"seconds\":5.0,"));
+        close(fd);
+        unlink(path);
+}
+
+static void odd_ends(void **state UNUSED)
+{
+        char path[] = "/tmp/assay-log-XXXXXX", text[1000] = "";
+        struct mark m = {.type = MARK_PHASE, .name = "a\xff"};
+        struct err err = {0};
+        int fd = mkstemp(path);
+        append(path, MARK_BEGIN, "a", 1000);
+        append(path, MARK_END, "a", 0); /* the clock was set back */
+        append(path, MARK_END, "a", 10);
+        assert_int_equal(runlog_append(path, &m, &err), ERR_USAGE);
+        assert_non_null(strstr(err.msg, "UTF-8"));
+        assert_true(read(fd, text, sizeof(text) - 1) > 0);
+        assert_non_null(strstr(text, "\"a\",\"seconds\":0.0,\"began\""));
+        assert_non_null(strstr(text, "\"type\":\"phase\",\"name\":\"a\"}\n"));
+        close(fd);
+        unlink(path);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(lines),
             cmocka_unit_test(keys),
             cmocka_unit_test(nested_phases_find_their_beginning),
+            cmocka_unit_test(a_long_log),
+            cmocka_unit_test(odd_ends),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -449,7 +449,7 @@ static struct mark mark(enum mark_type type, const char *name, double at, double
 
 static void marks_become_phases(void **state UNUSED)
 {
-        const struct mark marks[] = {
+        struct mark marks[] = {
             mark(MARK_BEGIN, "a", 10, 0), mark(MARK_BEGIN, "a", 11, 0),
             mark(MARK_END, "a", 12, 0),   mark(MARK_END, "nobody", 13, 0),
             mark(MARK_PHASE, "b", 15, 4), mark(MARK_END, "a", 16, 0),
@@ -475,6 +475,34 @@ static void marks_become_phases(void **state UNUSED)
                 assert_int_equal(list[i].open, wanted[i].open);
         }
         free(list);
+}
+
+static void what_is_kept_with_a_phase(void **state UNUSED)
+{
+        static const struct {
+                const char *begin, *end, *wanted, *reason;
+        } cases[] = {
+            {NULL, NULL, NULL, "nothing"},
+            {"{\"a\":1}", NULL, "{\"a\":1}", "the beginning's"},
+            {NULL, "{\"b\":2}", "{\"b\":2}", "the end's"},
+            {"{\"a\":1}", "{\"b\":0.1}", "{\"a\":1,\"b\":0.1}", "both"},
+            {"{\"a\":1}", "{\"a\":2}", "{\"a\":2}", "the end knows better"},
+            {"{\"a\":1}", "damaged", "{\"a\":1}", "what can be read"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct mark marks[] = {mark(MARK_BEGIN, "x", 1, 0), mark(MARK_END, "x", 2, 0)};
+                marks[0].data = cases[i].begin ? strdup(cases[i].begin) : NULL;
+                marks[1].data = cases[i].end ? strdup(cases[i].end) : NULL;
+                struct phase *list = NULL;
+                size_t n = 0;
+                assert_int_equal(phases_from_marks(marks, 2, INT64_MAX, &list, &n), 0);
+                const char *got = list[0].data ? list[0].data : "";
+                if (strcmp(got, cases[i].wanted ? cases[i].wanted : "") != 0)
+                        fail_msg("%s: %s", cases[i].reason, got);
+                mark_finish(&marks[0]);
+                mark_finish(&marks[1]);
+                free(list);
+        }
 }
 
 /* Two nodes and two ranks of one node mark the same phase at the same time. */
@@ -550,6 +578,7 @@ int main(void)
             cmocka_unit_test(a_start_is_no_starvation),
             cmocka_unit_test(copies_or_storage),
             cmocka_unit_test(marks_become_phases),
+            cmocka_unit_test(what_is_kept_with_a_phase),
             cmocka_unit_test(phases_of_many),
             cmocka_unit_test(ranges),
         };

@@ -6,7 +6,7 @@
 
 static int refuse(struct err *err, const char *why)
 {
-        err_set(err, -ENOSYS, "PNG and PDF need the library cairo: %s", why);
+        err_set(err, -ENOSYS, "PNG, JPEG and PDF need the library cairo: %s", why);
         return err_hint(err, "install it ('apt-get install libcairo2'), or write SVG: -o FILE.svg");
 }
 

@@ -1,4 +1,5 @@
-/* cairo, loaded when a PNG or a PDF is drawn: it brings a dozen libraries that nothing else needs.
+/* cairo, loaded when a PNG, JPEG or PDF is drawn: it brings a dozen libraries that nothing else
+ * needs.
  */
 #pragma once
 
@@ -13,6 +14,11 @@
         CAIRO_CALL(pdf_surface_create_for_stream)                                                  \
         CAIRO_CALL(pdf_surface_set_metadata)                                                       \
         CAIRO_CALL(surface_write_to_png_stream)                                                    \
+        CAIRO_CALL(surface_flush)                                                                  \
+        CAIRO_CALL(image_surface_get_data)                                                         \
+        CAIRO_CALL(image_surface_get_stride)                                                       \
+        CAIRO_CALL(image_surface_get_width)                                                        \
+        CAIRO_CALL(image_surface_get_height)                                                       \
         CAIRO_CALL(surface_finish)                                                                 \
         CAIRO_CALL(surface_status)                                                                 \
         CAIRO_CALL(surface_destroy)                                                                \

@@ -50,7 +50,7 @@ struct pen {
         const struct pen_ops *ops;
 };
 
-enum plot_format { PLOT_SVG, PLOT_PNG, PLOT_PDF };
+enum plot_format { PLOT_SVG, PLOT_PNG, PLOT_JPEG, PLOT_PDF };
 
 struct sheet {
         double width, height;
@@ -63,6 +63,6 @@ struct sheet {
 extern const struct pen_ops pen_null_ops;
 /* -ENOMEM when memory is short. */
 int pen_open_svg(const struct sheet *sheet, struct pen **ret, struct err *err);
-/* PNG or PDF; needs libcairo, and says so. */
+/* PNG, JPEG or PDF; needs libcairo, and says so. */
 int pen_open_cairo(enum plot_format format, const struct sheet *sheet, struct pen **ret,
                    struct err *err);

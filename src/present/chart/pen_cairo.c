@@ -1,5 +1,6 @@
-/* PNG and PDF. The only file that draws with cairo. */
+/* PNG, JPEG and PDF. The only file that draws with cairo. */
 #include "present/chart/cairo_api.h"
+#include "present/chart/jpeg.h"
 #include "present/chart/pen.h"
 
 #include <errno.h>
@@ -91,6 +92,16 @@ static void cairo_pen_group(struct pen *p UNUSED, const char *name UNUSED)
 {
 }
 
+static void write_jpeg(struct drawing *d)
+{
+        d->api.surface_flush(d->surface);
+        const unsigned char *pixels = d->api.image_surface_get_data(d->surface);
+        if (pixels)
+                jpeg_write(pixels, (size_t)d->api.image_surface_get_stride(d->surface),
+                           (size_t)d->api.image_surface_get_width(d->surface),
+                           (size_t)d->api.image_surface_get_height(d->surface), &d->out);
+}
+
 static int cairo_pen_close(struct pen *p, struct strbuf *out, struct err *err)
 {
         struct drawing *d = (struct drawing *)p;
@@ -98,6 +109,8 @@ static int cairo_pen_close(struct pen *p, struct strbuf *out, struct err *err)
         d->api.destroy(d->cr);
         if (status == CAIRO_STATUS_SUCCESS && d->format == PLOT_PNG)
                 status = d->api.surface_write_to_png_stream(d->surface, take_bytes, &d->out);
+        else if (status == CAIRO_STATUS_SUCCESS && d->format == PLOT_JPEG)
+                write_jpeg(d);
         d->api.surface_finish(d->surface);
         if (status == CAIRO_STATUS_SUCCESS)
                 status = d->api.surface_status(d->surface);
@@ -124,7 +137,7 @@ static const struct pen_ops cairo_ops = {
 static double open_surface(struct drawing *d, const struct sheet *sheet)
 {
         double scale = PDF_SCALE, w = sheet->width, h = sheet->height;
-        if (d->format == PLOT_PNG) {
+        if (d->format != PLOT_PDF) {
                 scale = w * h * PNG_SCALE * PNG_SCALE > PNG_PIXELS_MAX ? 1 : PNG_SCALE;
                 d->surface = d->api.image_surface_create(CAIRO_FORMAT_RGB24, (int)(w * scale),
                                                          (int)(h * scale));

@@ -121,7 +121,9 @@ static void draw_foot(struct ui *ui, const struct ui_data *d, struct canvas *c)
                 return;
         }
         char hints[256];
-        snprintf(hints, sizeof(hints), "%s  %s", view_at(ui->view)->hints,
+        const struct view_ops *view = view_at(ui->view);
+        bool acts = view->acting_hints && !d->replay && !d->read_only;
+        snprintf(hints, sizeof(hints), "%s%s  %s", view->hints, acts ? view->acting_hints : "",
                  d->replay ? "p pause  <> seek  [] speed" : "p pause  +- interval");
         static const char always[] = "? help  q quit";
         int end = c->w - (int)sizeof(always);

@@ -58,6 +58,7 @@ struct ui_data {
         double speed;
         int64_t position_ns, duration_ns;     /* of a replay; duration 0 while not known */
         const struct process_list *processes; /* NULL: nobody gives any */
+        bool asking_processes;                /* they come with the next sample */
         const struct host_panel *host;        /* NULL: nobody gives any */
         bool read_only;                       /* no signals */
         const struct ui_check *checks;        /* NULL: nobody looked at this machine */
@@ -171,9 +172,10 @@ struct ui {
 };
 
 struct view_ops {
-        const char *name;  /* as --view and :commands spell it */
-        const char *title; /* on the tab */
-        const char *hints; /* keys worth showing at the bottom: "Enter focus  s sort" */
+        const char *name;         /* as --view and :commands spell it */
+        const char *title;        /* on the tab */
+        const char *hints;        /* keys worth showing at the bottom: "Enter focus  s sort" */
+        const char *acting_hints; /* more, where processes run and signals are allowed; or NULL */
         void (*draw)(struct ui *ui, const struct ui_data *data, struct canvas *c, struct area area);
         /* Returns whether the action was the view's. May be NULL. */
         bool (*act)(struct ui *ui, const struct ui_data *data, enum action action);

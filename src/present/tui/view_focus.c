@@ -72,7 +72,9 @@ static void put_processes(struct items *items, const struct ui_data *d, const st
         }
         if (!d->processes)
                 put(items,
-                    (struct item){.kind = ITEM_REMARK, .text = "this source names no processes"});
+                    (struct item){.kind = ITEM_REMARK,
+                                  .text = d->asking_processes ? "they come with the next sample"
+                                                              : "this source names no processes"});
         else if (n == 0)
                 put(items, (struct item){.kind = ITEM_REMARK, .text = "none"});
 }

@@ -249,9 +249,10 @@ static void draw_job(const struct ui_data *d, struct canvas *c, struct area a, c
 static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
 {
         const char *title = d->processes ? "no process holds a GPU, or none contains the filter"
-                                         : "this source names no processes";
+                            : d->asking_processes ? "processes come with the next sample"
+                                                  : "this source names no processes";
         canvas_text(c, a.x + 2, a.y + 1, a.w - 4, (struct style){.fg = INK_TITLE}, title);
-        if (!d->processes)
+        if (!d->processes && !d->asking_processes)
                 widget_wrap(c, (struct area){a.x + 2, a.y + 3, a.w - 4, 3},
                             (struct style){.fg = INK_DIM},
                             d->replay ? "a capture holds counters of GPUs, not who used them"
@@ -349,7 +350,8 @@ static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event
 const struct view_ops view_job = {
     .name = "job",
     .title = "Job",
-    .hints = "s sort  t tree  / filter  x signal",
+    .hints = "s sort  t tree  / filter",
+    .acting_hints = "  x signal",
     .draw = draw,
     .act = act,
     .mouse = mouse,
