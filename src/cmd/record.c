@@ -36,7 +36,6 @@ struct recording {
         char path[RECORDING_PATH_MAX];
         int signals; /* told here from the moment that there is a file to finish */
         bool quiet;
-        int signals; /* from when there is a file, so that whoever sees it can end us in order */
 };
 
 static void note_host(void *arg, const struct host *host)
@@ -83,8 +82,7 @@ static int record(const struct config *config, struct recording *rec, struct err
 static int begin(const struct config *config, struct recording *rec, struct err *err)
 {
         rec->quiet = config_flag(config, OPT_QUIET);
-        signal(SIGXFSZ,
-               SIG_IGN); /* a limit on the size of files is an error of writing, no death */
+        signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error of writing, no death */
         int r = open_pipeline(config, false, &rec->pipeline, err);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE)) {
                 if (!rec->quiet)
