@@ -1,6 +1,7 @@
 #include "cmd/command.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +33,22 @@ const struct command *command_find(const char *name)
         return NULL;
 }
 
+/* Names of files and phases are other people's: they do nothing to the terminal. */
+static void say(const char *before, const char *text)
+{
+        struct strbuf line = {0};
+        strbuf_puts(&line, before);
+        text_put(&line, text, SIZE_MAX);
+        strbuf_putc(&line, '\n');
+        fputs(strbuf_str(&line), stderr);
+        strbuf_finish(&line);
+}
+
 int complain(const struct err *err)
 {
-        fprintf(stderr, "assay: %s\n", err->msg);
+        say("assay: ", err->msg);
         if (err->hint[0])
-                fprintf(stderr, "       %s\n", err->hint);
+                say("       ", err->hint);
         switch (err->code) {
         case ERR_USAGE:
                 return EXIT_USAGE;
@@ -65,12 +77,12 @@ int write_out(const char *path, struct strbuf *out, struct err *err)
 
 void notice(const char *fmt, ...)
 {
+        char text[4096];
         va_list ap;
         va_start(ap, fmt);
-        fputs("assay: ", stderr);
-        vfprintf(stderr, fmt, ap);
-        fputc('\n', stderr);
+        vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
+        say("assay: ", text);
 }
 
 /* What setup has to tell is told here: the library returns it. */

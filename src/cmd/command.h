@@ -10,7 +10,7 @@ struct command {
         const char *name;
         const char *args;    /* for the usage line: "[default|all|full|COLUMN,…]" */
         const char *summary; /* one line, lower case */
-        bool reads_gpus;     /* takes the options that choose a source */
+        const char *group;   /* of options it takes, as options.def has it; NULL for none */
         /* Words after the command's name are in config->args from 1 on. Returns the exit status. */
         int (*run)(const struct config *config);
 };

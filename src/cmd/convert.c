@@ -38,6 +38,6 @@ const struct command command_convert = {
     .name = "convert",
     .args = "IN OUT",
     .summary = "turn a recording of one kind into another",
-    .reads_gpus = true,
+    .group = "file",
     .run = run,
 };

@@ -242,6 +242,6 @@ const struct command command_devices = {
     .name = "devices",
     .args = "",
     .summary = "list GPUs and MIG slices, who they are and what they can tell",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

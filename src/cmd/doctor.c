@@ -170,6 +170,6 @@ const struct command command_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "check driver, permissions and sources, and say what to do",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

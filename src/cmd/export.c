@@ -111,6 +111,6 @@ const struct command command_export = {
     .name = "export",
     .args = "[default|all|full|COLUMN,...]",
     .summary = "stream every tick as CSV or JSON lines",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

@@ -191,11 +191,11 @@ static void man_option(struct strbuf *out, const struct option_info *o)
         strbuf_puts(out, ".\n");
 }
 
-static void man_options(struct strbuf *out, const char *command, bool reads_gpus)
+static void man_options(struct strbuf *out, const char *command, const char *group)
 {
         const struct alias_info *a;
         for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                if (!option_applies(i, command, reads_gpus))
+                if (!option_applies(i, command, group))
                         continue;
                 man_option(out, option_info(i));
                 for (size_t k = 0; (a = alias_at(k)); k++) {
@@ -271,9 +271,9 @@ static void man(const char *name, struct strbuf *out)
         char line[4096];
         while (fgets(line, sizeof(line), stdin)) {
                 if (strcmp(line, "@OPTIONS@\n") == 0)
-                        man_options(out, name, !c || c->reads_gpus);
+                        man_options(out, name, c ? c->group : "*");
                 else if (strcmp(line, "@PROGRAM_OPTIONS@\n") == 0)
-                        man_options(out, "-", false);
+                        man_options(out, "-", NULL);
                 else if (strcmp(line, "@COMMANDS@\n") == 0)
                         man_commands(out);
                 else if (strcmp(line, "@COLUMNS@\n") == 0)

@@ -23,12 +23,12 @@ static void put_option(struct strbuf *out, const char *name, const struct option
         strbuf_putc(out, '\n');
 }
 
-/* Options of a command's own, or those of all commands that read GPUs. */
-static void put_options(struct strbuf *out, const char *command, bool shared)
+/* Options of a command's own, or with a group those of all commands in it. */
+static void put_options(struct strbuf *out, const char *command, const char *group)
 {
         for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                bool own = option_applies(i, command, false);
-                if (shared ? own || !option_applies(i, command, true) : !own)
+                bool own = option_applies(i, command, NULL);
+                if (group ? own || !option_applies(i, command, group) : !own)
                         continue;
                 put_option(out, option_info(i)->name, option_info(i));
                 const struct alias_info *a;
@@ -47,9 +47,9 @@ static void overview(struct strbuf *out)
         for (size_t i = 0; (c = command_at(i)); i++)
                 strbuf_putf(out, "  %-10s %s\n", c->name, c->summary);
         strbuf_puts(out, "\nwhere the values come from, and which\n");
-        put_options(out, "", true);
+        put_options(out, "", "*");
         strbuf_puts(out, "\nthe program itself\n");
-        put_options(out, "-", false);
+        put_options(out, "-", NULL);
         strbuf_puts(out,
                     "\n'assay help COMMAND' tells the rest. Any option can stand in the config "
                     "file\n(poll = 0.5) or in the environment (ASSAY_POLL=0.5); flags win.\n");
@@ -84,10 +84,12 @@ static int run(const struct config *config)
         } else {
                 strbuf_putf(&out, "%s: %s\n\nusage: assay %s [options]%s%s\n\n", c->name,
                             c->summary, c->name, c->args[0] ? " " : "", c->args);
-                put_options(&out, c->name, false);
-                if (c->reads_gpus) {
-                        strbuf_puts(&out, "\nwhere the values come from, and which\n");
-                        put_options(&out, c->name, true);
+                put_options(&out, c->name, NULL);
+                if (c->group) {
+                        strbuf_puts(&out, strcmp(c->group, "file") == 0
+                                              ? "\nwhich values, and what they mean\n"
+                                              : "\nwhere the values come from, and which\n");
+                        put_options(&out, c->name, c->group);
                 }
         }
         strbuf_flush(&out, STDOUT_FILENO);

@@ -33,6 +33,16 @@ static int read_config(struct config *config, int argc, char **argv, struct err 
         return r;
 }
 
+static int run(struct config *config)
+{
+        const struct command *c = command_find(command_name(config));
+        struct err err = {0};
+        if (c && c->group && strcmp(c->group, "file") == 0 &&
+            config_confine(config, c->name, c->group, &err) < 0)
+                return complain(&err);
+        return (c ? c : command_find("help"))->run(config);
+}
+
 int main(int argc, char **argv)
 {
         struct config config = {0};
@@ -44,8 +54,7 @@ int main(int argc, char **argv)
                 printf("assay %s\n", program_version);
                 status = EXIT_FINE;
         } else {
-                const struct command *c = command_find(command_name(&config));
-                status = (c ? c : command_find("help"))->run(&config);
+                status = run(&config);
         }
         config_finish(&config);
         return status;

@@ -100,13 +100,14 @@ static int mark_metric(const struct config *config, const char *word, struct err
 /* Runs a command as a phase: named by the user, or after the program. */
 static int mark_command(const struct config *config, struct err *err)
 {
-        struct child child = {.alone = true};
+        struct child child;
         struct mark m = {0};
         const char *slash = strrchr(config->rest[0], '/');
         const char *name = slash ? slash + 1 : config->rest[0];
         bool named = config->n_args > 2 && strcmp(config->args[1], "phase") == 0;
         if (named)
                 name = config->args[2];
+        child_init(&child, true);
         int64_t started = clock_mono_ns();
         int r = child_start(&child, config->rest, err);
         if (r < 0) {

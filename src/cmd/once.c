@@ -154,6 +154,6 @@ const struct command command_once = {
     .name = "once",
     .args = "",
     .summary = "show one moment as a table: the GPUs, why each is what it is, and the host",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

@@ -56,6 +56,6 @@ const struct command command_plot = {
     .name = "plot",
     .args = "FILE -o OUT.svg|png|pdf",
     .summary = "draw a recorded run: metrics over time, phases as bands",
-    .reads_gpus = true,
+    .group = "file",
     .run = run,
 };

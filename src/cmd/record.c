@@ -82,6 +82,7 @@ static int record(const struct config *config, struct recording *rec, struct err
 static int begin(const struct config *config, struct recording *rec, struct err *err)
 {
         rec->quiet = config_flag(config, OPT_QUIET);
+        signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = open_pipeline(config, false, &rec->pipeline, err);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE)) {
                 if (!rec->quiet)
@@ -133,6 +134,6 @@ const struct command command_record = {
     .args = "",
     .summary =
         "record a session until Ctrl-C, for a time, while a process lives, or to a capture's end",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

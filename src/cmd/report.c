@@ -44,6 +44,6 @@ const struct command command_report = {
     .name = "report",
     .args = "FILE",
     .summary = "tell what happened in a run, per GPU and phase, and what held it back",
-    .reads_gpus = true,
+    .group = "file",
     .run = run,
 };

@@ -229,6 +229,7 @@ static int run(const struct config *config)
                 complain(&err);
                 return EXIT_OWN;
         }
+        child_init(&r.child, false);
         make_session(config, &r);
         export_session(&r);
         start_log(config);
@@ -254,6 +255,6 @@ const struct command command_run = {
     .name = "run",
     .args = "-- COMMAND [ARGUMENT...]",
     .summary = "run a command and record what it and the GPUs do meanwhile",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

@@ -9,19 +9,36 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
-/* Signals that are the command's business, and SIGCHLD, which is ours. */
+/* Signals that are the command's business, and SIGCHLD, which is ours: all but faults of our own,
+ * what stops and continues us with the command, and what somebody told us to ignore. */
 static void fill_set(sigset_t *set)
 {
-        static const int ours[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
-                                   SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
-        sigemptyset(set);
-        for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-                sigaddset(set, ours[i]);
+        static const int left[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,  SIGSEGV, SIGSYS,
+                                   SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT};
+        struct sigaction now;
+        sigfillset(set);
+        for (size_t i = 0; i < ARRAY_LEN(left); i++)
+                sigdelset(set, left[i]);
+        for (int sig = 1; sig <= SIGRTMAX; sig++) {
+                if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+                        sigdelset(set, sig);
+        }
+}
+
+/* Who starts us may ignore SIGCHLD, and then nobody would learn how the command ended. */
+void child_init(struct child *c, bool alone)
+{
+        const struct sigaction usual = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
+        *c = (struct child){.alone = alone};
+        sigaction(SIGCHLD, &usual, &c->old_chld);
+        sigaction(SIGXFSZ, &ignored, &c->old_xfsz);
 }
 
 /* In the child: nothing but what execvp needs. The reason of a failure goes through the pipe. */
 static void exec_command(const struct child *c, char *const *argv, int report)
 {
+        sigaction(SIGCHLD, &c->old_chld, NULL);
+        sigaction(SIGXFSZ, &c->old_xfsz, NULL);
         pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
         execvp(argv[0], argv);
         int why = errno;
@@ -67,17 +84,41 @@ int child_start(struct child *c, char *const *argv, struct err *err)
         return 0;
 }
 
+/*
+ * A shell that we run has the terminal for a group of its own. When it suspends itself, the shell
+ * that runs us sees nothing of it, and nobody has the terminal: so we stop as well, and afterwards
+ * hand it on. Elsewhere we go on recording a command that somebody stopped.
+ */
+static void stop_with(pid_t pid)
+{
+        int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+        pid_t group = getpgid(pid), ours = getpgrp();
+        if (terminal >= 0 && group > 0 && group != ours && tcgetpgrp(terminal) == group &&
+            getsid(0) != getpid()) {
+                raise(SIGSTOP);
+                if (tcgetpgrp(terminal) == ours)
+                        tcsetpgrp(terminal, group);
+                kill(-group, SIGCONT);
+        }
+        closep(&terminal);
+}
+
 /* False when there is nobody left to wait for. */
 static bool reap(struct child *c)
 {
         for (;;) {
                 int status;
                 struct rusage usage;
-                pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+                pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage);
                 if (pid < 0 && errno == EINTR)
                         continue;
                 if (pid <= 0)
                         return pid == 0;
+                if (WIFSTOPPED(status)) {
+                        if (pid == c->pid)
+                                stop_with(pid);
+                        continue;
+                }
                 if (pid == c->pid) {
                         c->over = true;
                         c->status = status;
@@ -89,15 +130,19 @@ static bool reap(struct child *c)
         }
 }
 
-/* The terminal sends its signals to the command as well; what others send is for it alone. */
+/* Whether somebody wants us to end, when only descendants are left. */
+static bool ends_us(int sig)
+{
+        return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+/* The terminal sends its signals to the command as well; others may have sent them to us alone. */
 static bool pass_on(const struct child *c, const struct signalfd_siginfo *info)
 {
         int sig = (int)info->ssi_signo;
-        if (sig == SIGCHLD || sig == SIGWINCH)
-                return true;
         if (c->over)
-                return false; /* only descendants are left, and somebody wants us to end */
-        if (info->ssi_code != SI_KERNEL)
+                return !ends_us(sig);
+        if (sig != SIGCHLD && info->ssi_code != SI_KERNEL)
                 kill(c->pid, sig);
         return true;
 }

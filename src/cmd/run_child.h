@@ -18,9 +18,12 @@ struct child {
         int64_t ended_ns; /* on the monotonic clock */
         int signals;      /* a signalfd */
         sigset_t old_mask;
+        struct sigaction old_chld, old_xfsz;    /* as the command finds them */
         void (*on_left)(const struct child *c); /* descendants outlive the command; may be NULL */
 };
 
+/* First of all: from here on a limit on the size of files is an error of writing and no death. */
+void child_init(struct child *c, bool alone);
 /*
  * Starts it. Call before any thread is started: from here on signals come through child_wait.
  * -ENOENT when there is no such program, another negative errno when it cannot be run.

@@ -488,6 +488,6 @@ const struct command command_top = {
     .name = "top",
     .args = "",
     .summary = "watch the GPUs live: fleet, focus, plot, job and host views",
-    .reads_gpus = true,
+    .group = "*",
     .run = run,
 };

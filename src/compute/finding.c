@@ -64,7 +64,7 @@ static size_t tags_of(const struct scope *scope, const struct tag_thresholds *th
                         ret[at] = ret[at - 1];
                 ret[at] = (struct tag_score){rules[i].tag, rules[i].v.v};
         }
-        if (n == 0)
+        if (n == 0 && (scope->n > 0 || scope->level.samples > 0))
                 ret[n++] = (struct tag_score){TAG_NORMAL, 0};
         return n;
 }

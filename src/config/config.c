@@ -44,10 +44,10 @@ static bool has_word(const char *list, const char *word)
         return false;
 }
 
-bool option_applies(enum option option, const char *command, bool reads_gpus)
+bool option_applies(enum option option, const char *command, const char *group)
 {
         const char *commands = options[option].commands;
-        return (reads_gpus && has_word(commands, "*")) || has_word(commands, command);
+        return (group && has_word(commands, group)) || has_word(commands, command);
 }
 
 void config_finish(struct config *c)
@@ -55,6 +55,23 @@ void config_finish(struct config *c)
         for (size_t i = 0; i < OPT_COUNT_OF; i++)
                 free(c->settings[i].text);
         *c = (struct config){0};
+}
+
+int config_confine(struct config *c, const char *command, const char *group, struct err *err)
+{
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                struct setting *s = &c->settings[i];
+                if (!s->text || option_applies(i, command, group) || option_applies(i, "-", NULL))
+                        continue;
+                if (s->origin == ORIGIN_FLAG) {
+                        err_set(err, ERR_USAGE, "'assay %s' has no option '--%s'", command,
+                                options[i].name);
+                        return err_hint(err, "'assay help %s' lists those it has", command);
+                }
+                free(s->text);
+                *s = (struct setting){0};
+        }
+        return 0;
 }
 
 static bool is_choice(const char *choices, const char *value)

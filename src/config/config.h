@@ -61,10 +61,13 @@ struct config {
 const struct option_info *option_info(enum option option);
 /* The table of aliases. NULL at the end. */
 const struct alias_info *alias_at(size_t i);
-/* Whether a command takes an option: "*" stands for the commands in gpu_commands. */
-bool option_applies(enum option option, const char *command, bool reads_gpus);
+/* Whether a command takes an option, by its name or by its group, which may be NULL. */
+bool option_applies(enum option option, const char *command, const char *group);
 
 void config_finish(struct config *c);
+/* Leaves out what a command does not take: a flag is an error, and what the file or the environment
+ * says is meant for other commands. */
+int config_confine(struct config *c, const char *command, const char *group, struct err *err);
 /* The file may be missing unless must_exist. Keys outside a section count for all commands. */
 int config_read_file(struct config *c, const char *path, bool must_exist, struct err *err);
 /* ASSAY_POLL and so on. */

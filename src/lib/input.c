@@ -39,6 +39,10 @@ static int open_folder(struct input *in, struct err *err)
 
 static int open_any(struct input *in, struct err *err)
 {
+        if (strncmp(in->path, "http://", 7) == 0 || strncmp(in->path, "https://", 8) == 0) {
+                err_set(err, ERR_USAGE, "'%s' is an address and no recording", in->path);
+                return err_hint(err, "record it first: assay record --source URL -o run.assay");
+        }
         if (!in->path[0]) {
                 err_set(err, -ENOENT, "there is no file ''");
                 return err_hint(err, "give the name of a session or of another recording");

@@ -219,6 +219,8 @@ static void put_mean(struct strbuf *out, const struct gpu_summary *g, enum metri
 
 static void put_tags(struct strbuf *out, const struct scope *scope)
 {
+        if (scope->n_tags == 0)
+                strbuf_puts(out, "--"); /* nothing was sampled in it */
         for (size_t i = 0; i < scope->n_tags; i++)
                 strbuf_putf(out, "%s%s", i ? ", " : "", tag_name(scope->tags[i].tag));
 }

@@ -92,7 +92,7 @@ static void put_evidence(struct strbuf *out, const struct scope *scope, const st
         case HOLD_IDLE_ALLOCATED:
                 format_with_unit(number, sizeof(number), METRIC_FB_USED,
                                  spread_max(&g->m[METRIC_FB_USED]));
-                strbuf_putf(out, ", %s held", number);
+                strbuf_putf(out, ", up to %s held", number);
                 break;
         case HOLD_MEMORY:
                 put_metric(out, "DRAM active", METRIC_DRAM_ACTIVE, &g->m[METRIC_DRAM_ACTIVE]);
@@ -139,11 +139,14 @@ static const char *starved(enum wait wait)
                "limit";
 }
 
+/* Of the time: what computes less was held back by something. */
+#define MOSTLY 0.75
+
 static const char *conclusion(const struct hold_back *h)
 {
         switch (h->what) {
         case HOLD_NOTHING:
-                return "nothing held it back";
+                return h->share >= MOSTLY ? "nothing held it back" : "no one limit stands out";
         case HOLD_UNKNOWN:
                 return "SM counters are missing, so nobody can tell; NVML GPM (Hopper or newer) or "
                        "DCGM gives them";
@@ -159,20 +162,50 @@ static const char *conclusion(const struct hold_back *h)
                 return "storage is the limit";
         case HOLD_COPIES:
                 return "copies between host and GPU are the limit";
-        case HOLD_IDLE_ALLOCATED:
-                return "memory is held and nothing computed";
         case HOLD_SMALL_KERNELS:
                 return "kernels are too small to fill the GPU: launches are the limit";
         case HOLD_MIXED:
                 return "it did a little of everything, and no one limit stands out";
         case HOLD_MEMORY:
                 return "device memory bandwidth is the limit";
-        case HOLD_IDLE:
-                return "nothing ran there";
+        case HOLD_IDLE_ALLOCATED:
+        case HOLD_IDLE: /* put_idle has the words */
         case HOLD_COUNT:
                 break;
         }
         return "";
+}
+
+/* Activity that is written as 0. */
+#define NO_ACTIVITY 0.0005
+/* Of the idle time: as good as all of it. */
+#define ALL_OF_IT 0.95
+
+/* A GPU is idle with a few percent of activity, too. */
+static bool did_nothing(const struct gpu_summary *g)
+{
+        static const enum metric work[] = {METRIC_SM_ACTIVE, METRIC_GR_ACTIVE, METRIC_GPU_UTIL};
+        size_t known = 0;
+        for (size_t i = 0; i < ARRAY_LEN(work); i++) {
+                struct value most = spread_max(&g->m[work[i]]);
+                if (value_there(most) && most.v >= NO_ACTIVITY)
+                        return false;
+                known += value_there(most);
+        }
+        return known > 0;
+}
+
+static void put_idle(struct strbuf *out, const struct gpu_summary *g, const struct hold_back *h)
+{
+        const char *what = did_nothing(g) ? "nothing" : "next to nothing";
+        double idle_s = h->share * g->seconds;
+        if (h->what == HOLD_IDLE)
+                strbuf_putf(out, "%s ran in that time", what);
+        else if (g->idle_allocated_s >= ALL_OF_IT * idle_s)
+                strbuf_putf(out, "memory was held all that time, and %s computed", what);
+        else
+                strbuf_putf(out, "memory was held for %.0f %% of that time, and %s computed",
+                            100 * g->idle_allocated_s / idle_s, what);
 }
 
 static const char *verb(enum hold what)
@@ -181,7 +214,7 @@ static const char *verb(enum hold what)
         case HOLD_NOTHING:
                 return "computed for";
         case HOLD_UNKNOWN:
-                return "was unknown for";
+                return "cannot be judged for";
         case HOLD_UNHEALTHY:
                 return "was in a critical state for";
         case HOLD_HEAT:
@@ -214,5 +247,9 @@ void report_finding(const struct summary *s, const struct hold_back *h, struct s
         strbuf_putf(out, "GPU %s %s %.0f %% of ", g->who.label, verb(h->what), h->share * 100);
         text_put(out, scope->name[0] ? scope->name : "the run", PHASE_NAME_MAX);
         put_evidence(out, scope, g);
-        strbuf_putf(out, ": %s", conclusion(h));
+        strbuf_puts(out, ": ");
+        if (h->what == HOLD_IDLE || h->what == HOLD_IDLE_ALLOCATED)
+                put_idle(out, g, h);
+        else
+                strbuf_puts(out, conclusion(h));
 }

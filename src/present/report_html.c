@@ -1,7 +1,8 @@
 /* The report as one file: tables, and curves drawn as SVG with phases as bands. No network. */
 #include "base/clock.h"
 #include "base/quote.h"
-#include "base/text.h"
+#include "present/chart/axis.h"
+#include "present/chart/label.h"
 #include "present/format.h"
 #include "present/json.h"
 #include "present/report.h"
@@ -25,13 +26,15 @@ static const char style[] =
     "text-align:right;white-space:nowrap;border-bottom:1px solid "
     "#e4e7eb}td:first-child,th:first-child{text-align:left}"
     ".finding{border-left:4px solid #c2410c;background:#fff7ed;padding:10px 14px}"
-    ".facts{color:#57606a}svg{display:block;margin:6px 0;max-width:100%}svg text{font-size:11px;"
+    ".facts{color:#57606a}svg{display:block;margin:6px 0;min-width:640px}svg text{font-size:11px;"
     "fill:#57606a}.name{font-weight:600;fill:#1b1f24}.band{fill:#64748b;fill-opacity:.08}"
     ".band:nth-child(even){fill-opacity:.16}.axis{stroke:#cbd5e1}.cross{stroke:#1b1f24;"
     "stroke-dasharray:2 3}#tip{position:fixed;pointer-events:none;background:#1b1f24;color:#fff;"
     "padding:4px 8px;border-radius:4px;font-size:12px;white-space:pre;display:none}"
     ".scroll{overflow-x:auto}@media print{#tip,.cross{display:none!important}"
-    "svg,table{break-inside:avoid}.scroll{overflow:visible}table{font-size:9px}td,th{padding:2px "
+    "svg,table{break-inside:avoid}h2{break-after:avoid}svg{min-width:0}.scroll{overflow:visible}"
+    "table{font-size:9px}td,"
+    "th{padding:2px "
     "5px}"
     "pre{font-size:8px;white-space:pre-wrap}}";
 
@@ -206,20 +209,37 @@ static double x_of(const struct traces *t, double seconds)
         return LEFT + PLOT_W * MIN(MAX(f, 0), 1);
 }
 
-#define LETTER_PX 6.2 /* of the small type, on average */
+#define BAND_LETTERS 11 /* the size of the small type */
+#define BAND_LINES 4    /* names below one another, of phases that overlap */
 
 /* As much of the name as fits the band. */
-static void put_band_name(struct strbuf *out, const char *name, double from, double width)
+static void put_band_name(struct strbuf *out, const char *name, double from, double width, int line)
 {
-        struct strbuf cut = {0};
-        int letters = (int)((width - 6) / LETTER_PX);
-        if (letters < 4)
+        char label[LABEL_MAX];
+        label_fit(name, BAND_LETTERS, width - 6, label, sizeof(label));
+        if (!label[0])
                 return;
-        text_put(&cut, name, (size_t)letters);
-        strbuf_putf(out, "<text x=%.1f y=%d>", from + 3, TOP + 12);
-        quote_markup(out, strbuf_str(&cut));
-        strbuf_finish(&cut);
+        strbuf_putf(out, "<text x=%.1f y=%d>", from + 3, TOP + 12 * (line + 1));
+        quote_markup(out, label);
         strbuf_puts(out, "</text>");
+}
+
+/* A phase inside another has its name below the other's. */
+static void put_band_names(struct strbuf *out, const struct summary *s, const struct traces *t)
+{
+        int64_t ends[BAND_LINES] = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
+        for (size_t i = 0; i < s->n_phases; i++) {
+                const struct phase *p = &s->phases[i];
+                double from = x_of(t, clock_to_seconds(p->begin_ns - t->start_ns));
+                double to = x_of(t, clock_to_seconds(p->end_ns - t->start_ns));
+                int line = 0;
+                while (line < BAND_LINES && ends[line] > p->begin_ns)
+                        line++;
+                if (line == BAND_LINES)
+                        continue;
+                ends[line] = p->end_ns;
+                put_band_name(out, p->name, from, to - from, line);
+        }
 }
 
 static void put_bands(struct strbuf *out, const struct summary *s, const struct traces *t,
@@ -238,17 +258,24 @@ static void put_bands(struct strbuf *out, const struct summary *s, const struct 
                 strbuf_puts(out, "</title></rect>");
         }
         strbuf_puts(out, "</g>");
-        for (size_t i = 0; names && i < s->n_phases; i++) {
-                const struct phase *p = &s->phases[i];
-                double from = x_of(t, clock_to_seconds(p->begin_ns - t->start_ns));
-                double to = x_of(t, clock_to_seconds(p->end_ns - t->start_ns));
-                put_band_name(out, p->name, from, to - from);
+        if (names)
+                put_band_names(out, s, t);
+}
+
+static void put_times(struct strbuf *out, const struct traces *t)
+{
+        struct time_axis a = time_axis_for(0, seconds_of(t), 8);
+        for (unsigned i = 0; i < a.ticks.n; i++) {
+                char label[TICK_LABEL_MAX];
+                double x = x_of(t, (a.ticks.first + i * a.ticks.step) * a.unit_s);
+                tick_label(&a.ticks, i, label, sizeof(label));
+                strbuf_putf(out, "<text x=%.1f y=%d text-anchor=%s>%s %s</text>", x, HEIGHT - 6,
+                            x > WIDTH - 2 * RIGHT ? "end" : "middle", label, a.unit);
         }
 }
 
 static void put_axes(struct strbuf *out, const struct traces *t, double top, const char *unit)
 {
-        double step = round_up(seconds_of(t) / 8);
         for (int i = 0; i <= 2; i++) {
                 double y = TOP + PLOT_H * (1 - i / 2.0);
                 strbuf_putf(out,
@@ -256,9 +283,7 @@ static void put_axes(struct strbuf *out, const struct traces *t, double top, con
                             "text-anchor=end>%g %s</text>",
                             LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, top * i / 2, unit);
         }
-        for (int i = 0; i * step <= seconds_of(t); i++)
-                strbuf_putf(out, "<text x=%.1f y=%d text-anchor=middle>%g s</text>",
-                            x_of(t, i * step), HEIGHT - 6, i * step);
+        put_times(out, t);
 }
 
 /* A gap in the data is a gap in the curve. */
@@ -315,17 +340,29 @@ static void put_chart(struct strbuf *out, const struct summary *s, const struct 
                     HEIGHT - BOTTOM);
 }
 
+static bool has_charts(const struct traces *t)
+{
+        struct chart c;
+        for (size_t i = 0; i < TRACE_COUNT; i++) {
+                if (chart_at(t, i, &c))
+                        return true;
+        }
+        return false;
+}
+
 static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t,
                        size_t from, size_t to)
 {
         struct chart c;
         bool names = true;
+        strbuf_puts(out, "<div class=scroll>\n");
         for (size_t i = from; i < to; i++) {
                 if (!chart_at(t, i, &c))
                         continue;
                 put_chart(out, s, t, &c, names);
                 names = false;
         }
+        strbuf_puts(out, "</div>\n");
 }
 
 static void put_legend(struct strbuf *out, const struct traces *t)
@@ -498,14 +535,16 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         quote_markup(out, title);
         strbuf_puts(out, "</h1>\n");
         put_finding(out, s);
-        if (t->n > 0) {
+        if (has_charts(t)) {
                 strbuf_puts(out, "<h2>curves</h2>\n");
                 put_legend(out, t);
                 put_charts(out, s, t, 0, TRACE_COUNT);
         }
         put_level(out, s, t);
-        strbuf_puts(out, "<h2>phases</h2>\n");
-        put_phase_table(out, s);
+        if (s->scopes[0].n > 0) {
+                strbuf_puts(out, "<h2>phases</h2>\n");
+                put_phase_table(out, s);
+        }
         strbuf_puts(out, "<h2>everything</h2>\n<pre class=scroll>");
         report_text(facts, s, &text);
         quote_markup(out, strbuf_str(&text));

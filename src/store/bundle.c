@@ -33,10 +33,14 @@ struct strbuf *bundle_add(struct bundle *b, const char *name)
         return &f->text;
 }
 
+/* A pipe is not looked into: what is read there is gone for the reader that comes after. */
 bool bundle_is_zip(const char *path)
 {
         char head[4] = "";
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+                return false;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : 0;
         closep(&fd);
         return n == 4 && memcmp(head, "PK\003\004", 4) == 0;

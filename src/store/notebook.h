@@ -47,6 +47,8 @@ int notebook_marks(struct notebook *nb, struct mark **ret, size_t *ret_n, struct
 struct notebook_writer {
         struct bundle files;
         bool by_host;                            /* rows are the host's ticks, not frames */
+        bool host_seen, host_lacks_gpus;         /* then they are frames all the same */
+        int failed;                              /* on a frame, which may not matter */
         unsigned levels;                         /* that have rows */
         struct value memory_limits[LEVEL_COUNT]; /* bytes */
         struct value cpus;
@@ -61,7 +63,8 @@ struct notebook_writer {
 
 /* The phases are borrowed until the end. 0 or -ENOMEM. */
 int notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n);
-/* A tick of the GPUs; of those that come with the host only their names are taken. */
+/* A tick of the GPUs. Where the host's ticks come afterwards, and have GPUs, only names are taken.
+ */
 int notebook_writer_add(struct notebook_writer *w, const struct frame *f);
 /* A tick of the host, with its GPUs. by_host must be set before anything is added. */
 int notebook_writer_add_host(struct notebook_writer *w, const struct host *h);

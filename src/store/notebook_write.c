@@ -90,7 +90,7 @@ static void name_gpus(struct notebook_writer *w, const struct frame *f)
 int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
 {
         name_gpus(w, f);
-        if (w->by_host)
+        if (w->failed)
                 return 0;
         if (!w->started) {
                 notebook_layout_of_frame(&w->layout, f);
@@ -101,7 +101,26 @@ int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
         if (!out)
                 return -ENOMEM;
         notebook_frame_row(&w->layout, f, w->row);
-        return put_row(w, out, f->wall_ns);
+        int r = put_row(w, out, f->wall_ns);
+        if (!w->by_host)
+                return r;
+        w->failed = r;
+        return 0;
+}
+
+/* The first tick of the host decides: with GPUs, or where frames have none either, all is its own.
+ */
+static int start_host(struct notebook_writer *w, const struct host *h)
+{
+        w->host_seen = true;
+        w->host_lacks_gpus = w->started && w->layout.n_gpus > 0 && h->n_gpus == 0;
+        if (w->host_lacks_gpus)
+                return w->failed;
+        bundle_finish(&w->files);
+        free(w->row);
+        w->levels = 0;
+        notebook_layout_of_host(&w->layout, h);
+        return start(w, h->wall_ns) ? 0 : -ENOMEM;
 }
 
 static int add_level(struct notebook_writer *w, const struct host *h, enum level level)
@@ -120,12 +139,9 @@ static int add_level(struct notebook_writer *w, const struct host *h, enum level
 
 int notebook_writer_add_host(struct notebook_writer *w, const struct host *h)
 {
-        int r = 0;
-        if (!w->started) {
-                notebook_layout_of_host(&w->layout, h);
-                if (!start(w, h->wall_ns))
-                        return -ENOMEM;
-        }
+        int r = w->by_host && !w->host_seen ? start_host(w, h) : 0;
+        if (!w->by_host || w->host_lacks_gpus)
+                return r;
         for (enum level l = 0; r == 0 && l < LEVEL_COUNT; l++) {
                 if (h->levels[l].present && (NOTEBOOK_LEVELS & LEVEL_BIT(l)))
                         r = add_level(w, h, l);

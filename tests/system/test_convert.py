@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import zipfile
@@ -219,3 +220,38 @@ def test_damaged_zips(assay, notebook, tmp_path):
     for cut in range(5, len(good), max(1, len(good) // 40)):
         (tmp_path / "x.zip").write_bytes(good[:cut])
         assert assay("once", "--source", tmp_path / "x.zip").returncode in (0, 1, 3)
+
+
+@pytest.mark.parametrize("words", [("report", TOUR), ("convert", "--to", "csv", TOUR, "-")])
+def test_a_pipe_is_read_from_its_first_byte(assay, program, words):
+    """As bash's <(zcat capture.gz) gives it: a look at what is there already must not take it away."""
+    wanted = assay(*words).stdout
+    read, write = os.pipe()
+    text = TOUR.read_bytes()
+    os.write(write, text[:4096])
+    with subprocess.Popen([program, *("/dev/stdin" if w == TOUR else w for w in words)], stdin=read,
+                          stdout=subprocess.PIPE) as p:
+        os.close(read)
+        with os.fdopen(write, "wb") as rest:
+            rest.write(text[4096:])
+        same = p.stdout.read().decode().replace("/dev/stdin", str(TOUR)) == wanted
+        assert same
+
+
+@pytest.mark.parametrize("over", ["", "run.assay"])
+def test_gpus_of_a_monitor_with_cpus_come_into_a_notebook(assay, tmp_path, over):
+    """Its CPU file tells nothing of GPUs: then the frames do."""
+    folder = tmp_path / "hw"
+    folder.mkdir()
+    lines = [f"2026/11/15 12:01:4{i}.000, {50 + i}, 0, 4096, 80000, 200.00, 40, 1000, 2000" for i in range(6)]
+    (folder / "hw_metrics.csv").write_text("\n".join(lines) + "\n")
+    stamps = [f"{1794744100 + i}.000,50.0,40.0" for i in range(6)]
+    (folder / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n" + "\n".join(stamps) + "\n")
+    source = folder
+    if over:
+        source = tmp_path / over
+        assert assay("convert", folder, source).returncode == 0
+    assert assay("convert", source, tmp_path / "nb.zip").returncode == 0
+    with zipfile.ZipFile(tmp_path / "nb.zip") as z:
+        read = list(csv.DictReader(io.StringIO(z.read("perf_system.csv").decode())))
+    assert [r["gpu_util_0"] for r in read] == ["50", "51", "52", "53", "54", "55"]

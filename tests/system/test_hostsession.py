@@ -259,6 +259,17 @@ def test_an_old_session_is_reported(assay):
     assert done.returncode == 2 and "nothing of the host" in done.stderr
 
 
+def read_all(terminal):
+    """Until the other side is closed; a terminal gives it in pieces."""
+    said = b""
+    try:
+        while piece := os.read(terminal, 10000):
+            said += piece
+    except OSError:
+        pass
+    return said
+
+
 @pytest.mark.parametrize("words", ["report IN", "plot IN -o OUT.svg", "convert IN OUT.csv"])
 def test_long_work_tells_how_far_it_is(program, assay, tmp_path, words):
     """On a terminal only, and wiped at the end. Half a second is long."""
@@ -272,12 +283,13 @@ def test_long_work_tells_how_far_it_is(program, assay, tmp_path, words):
     command = words.replace("IN", f"{tmp_path}/in.csv").replace("OUT", f"{tmp_path}/out")
     ours, theirs = os.openpty()
     with subprocess.Popen([program, *command.split()], stdout=subprocess.DEVNULL, stderr=theirs) as p:
-        time.sleep(0.1)
+        while int(pathlib.Path(f"/proc/{p.pid}/io").read_text().split()[1]) < 1 << 20:  # it has begun
+            time.sleep(0.005)
         p.send_signal(signal.SIGSTOP)  # however fast the machine is, it takes long
         time.sleep(0.7)
         p.send_signal(signal.SIGCONT)
     os.close(theirs)
-    said = os.read(ours, 10000).decode()
+    said = read_all(ours).decode()
     os.close(ours)
     assert p.returncode == 0 and " ticks" in said and said.endswith("\x1b[K"), said
     assert assay(*command.replace("/out.", "/other.").split()).stderr == ""

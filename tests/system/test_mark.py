@@ -176,6 +176,8 @@ def test_names_of_others_do_nothing_to_the_terminal(assay, tmp_path):
     assert len(rows) == 2 and len(columns) == 1, rows
     assay("report", path, "--format", "html", "-o", tmp_path / "x.html")
     assert "\x1b" not in (tmp_path / "x.html").read_text()
+    done = assay("report", path, "--phase", "99")
+    assert "'evil?[31m?red'" in done.stderr and "\x1b" not in done.stderr
 
 
 def mark_many(program, path, who, count):

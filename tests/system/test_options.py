@@ -57,3 +57,19 @@ def test_help_of_every_command(assay):
         done = assay("help", name)
         assert done.returncode == 0 and name in done.stdout
         assert assay(name, "--help").stdout == done.stdout
+
+
+def test_a_recording_takes_no_options_of_live_sources(assay, tmp_path):
+    for command in ("report", "plot", "convert"):
+        help_ = assay("help", command).stdout
+        assert "--gpus" in help_ and "--dcgmi" not in help_ and "--root" not in help_ and "--history" not in help_
+        done = assay(command, "--dcgmi", "x", TOUR, tmp_path / "out.csv")
+        assert done.returncode == 2 and "has no option '--dcgmi'" in done.stderr
+    done = assay("report", "http://127.0.0.1:1/metrics")
+    assert done.returncode == 2 and "is an address" in done.stderr
+
+
+def test_a_backend_for_live_use_leaves_recordings_alone(assay, tmp_path):
+    env = {"ASSAY_BACKEND": "nvml", "ASSAY_NVML_LIB": "/nowhere.so", "ASSAY_ROOT": "/nowhere"}
+    assert assay("report", TOUR, env=env).stdout == assay("report", TOUR).stdout
+    assert assay("convert", TOUR, tmp_path / "out.csv", env=env).returncode == 0

@@ -345,3 +345,15 @@ def test_a_reader_never_blocks_the_writer(program, tmp_path):
         p.send_signal(signal.SIGINT)
         assert p.wait(5) == 0
     assert pathlib.Path(path).exists()
+
+
+def test_a_signal_that_comes_first_of_all_ends_in_order(program, tmp_path):
+    """As soon as there is a file."""
+    for i in range(5):
+        path = tmp_path / f"{i}.assay"
+        with subprocess.Popen([program, "record", "-q", "-o", str(path)], stderr=subprocess.DEVNULL) as p:
+            while not path.exists():
+                pass
+            p.terminate()
+            assert p.wait(10) == 0
+        assert not path.with_name(path.name + "-wal").exists()

@@ -1,6 +1,7 @@
 """Reports: what they say about the tour, and the arithmetic of the resource summary."""
 import csv
 import json
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -243,3 +244,73 @@ def test_the_same_from_a_session(assay, tmp_path):
 def test_a_folder_that_is_none(assay, tmp_path):
     done = assay("report", tmp_path)
     assert done.returncode == 1 and "hw_metrics.csv" in done.stderr
+
+
+@pytest.mark.parametrize("sm, used, words", [
+    ((0, 0), (2048, 2048), "memory was held all that time, and nothing computed"),
+    ((0.02, 2), (2048, 2048), "memory was held all that time, and next to nothing computed"),
+    ((0, 0), (2048, 0), "memory was held for 60 % of that time, and nothing computed"),
+    ((0, 0), (0, 0), ": nothing ran in that time"),
+    ((0, 2), (0, 0), ": next to nothing ran in that time"),
+])
+def test_an_idle_gpu_is_told_truly(assay, tmp_path, sm, used, words):
+    """Sixty of a hundred seconds are of the first kind."""
+    idle = next(csv.DictReader(TOUR.open()))
+    path = tmp_path / "idle.csv"
+    with path.open("w") as file:
+        out = csv.DictWriter(file, idle)
+        out.writeheader()
+        for i in range(101):
+            out.writerow({**idle, "timestamp": 1794726548 + i, "sm_active_pct": sm[i > 60],
+                          "gr_engine_active_pct": sm[i > 60], "mem_used_mib": used[i > 60]})
+    assert words in assay("report", path).stdout
+
+
+def with_phases(assay, path, phases):
+    """The tour with phases: name, begin and end in seconds."""
+    assay("record", "-q", "--source", TOUR, "-o", path)
+    db = sqlite3.connect(path)
+    start = db.execute("select value from manifest where key = 'start_ns'").fetchone()[0]
+    for name, begin, end in phases:
+        db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, seconds) values (?, 0, 'h', 1, 'phase', ?, ?)",
+                   (start + int(end * 1e9), name, end - begin))
+    db.commit()
+    db.close()
+
+
+def test_names_of_bands_are_cut_with_an_ellipsis_and_lie_below_one_another(assay, tmp_path):
+    path = tmp_path / "nested.assay"
+    with_phases(assay, path, [("outer", 0, 100), ("inner with a name that is much too long", 1, 20), ("next <b>", 20, 60)])
+    html = assay("report", path, "--format", "html").stdout
+    names = dict((b, int(a)) for a, b in re.findall(r" y=(\d+)>([^<]*)</text>", html.split("</svg>")[0]))
+    cut = next(n for n in names if n.startswith("inner"))
+    assert cut.endswith("…") and len(cut) < 30
+    assert names["outer"] < names[cut] == names["next &lt;b&gt;"]
+
+
+def test_what_was_not_sampled_is_not_called_normal(assay, tmp_path):
+    path = tmp_path / "early.assay"
+    with_phases(assay, path, [("before", -100, -50), ("whole", 0, 100)])
+    text = assay("report", path).stdout
+    assert re.search(r"^  before +--$", text, re.M) and re.search(r"^  whole +normal$", text, re.M)
+    phases = json.loads(assay("report", path, "--format", "json").stdout)["phases"]
+    assert [p["tags"] == [] for p in phases] == [True, False]
+
+
+def test_little_computing_is_not_called_free_of_limits(assay, tmp_path):
+    path = tmp_path / "mixed.assay"
+    with_phases(assay, path, [("mixed", 30, 60), ("busy", 10, 14)])
+    text = assay("report", path).stdout
+    assert re.search(r"computed for 3\d % of mixed.*: no one limit stands out", text)
+    assert re.search(r"computed for \d+ % of busy.*: nothing held it back", text)
+
+
+def test_html_has_no_empty_tables(assay, tmp_path):
+    path = tmp_path / "hw_metrics.csv"
+    path.write_text("".join(f"2026/11/15 12:01:4{i}.000" + ", [N/A]" * 8 + "\n" for i in range(4)))
+    html = assay("report", tmp_path, "--format", "html").stdout
+    assert "<h2>phases</h2>" in html and "<h2>curves</h2>" not in html
+    session = tmp_path / "nogpu.assay"
+    assay("run", "-q", "--nvml-lib", "/nowhere", "--root", "/nowhere", "-o", session, "--", "true")
+    html = assay("report", session, "--format", "html").stdout
+    assert "<h2>everything</h2>" in html and "<h2>phases</h2>" not in html

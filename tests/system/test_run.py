@@ -2,6 +2,8 @@
 import json
 import os
 import pty
+import resource
+import select
 import signal
 import sqlite3
 import subprocess
@@ -20,8 +22,8 @@ def facts(path):
         return dict(db.execute("select * from manifest"))
 
 
-def start(program, path, *command, **more):
-    return subprocess.Popen([program, "run", "-o", str(path), "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+def start(program, path, *command, options=(), **more):
+    return subprocess.Popen([program, "run", "-o", str(path), *options, "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 124, 255])
@@ -85,6 +87,52 @@ def test_ignored_signals_and_mask_reach_the_command(program, tmp_path):
     alone = subprocess.run(["sh", "-c", look], capture_output=True, check=True).stdout
     with start(program, tmp_path / "x.assay", "sh", "-c", look) as p:
         assert p.stdout.read() == alone
+
+
+@pytest.mark.parametrize("sig", [signal.SIGXCPU, signal.SIGPWR, signal.SIGRTMIN + 3, signal.SIGWINCH])
+def test_rare_signals_are_passed_on_too(program, tmp_path, sig):
+    """Queueing systems warn by some of them; one that ended the recorder would leave the command alone."""
+    script = ("import signal, time; signal.signal(%d, lambda *_: exit(9)); print('ready', flush=True); time.sleep(20)"
+              % sig)
+    with start(program, tmp_path / "x.assay", "python3", "-c", script) as p:
+        assert p.stdout.readline() == b"ready\n"
+        p.send_signal(sig)
+        assert p.wait(5) == 9
+
+
+@pytest.mark.parametrize("before", [("run", "-q", "-o", "x.assay"), ("mark", "--log", "x.jsonl")])
+def test_a_parent_that_ignores_its_children(program, tmp_path, before):
+    """A server that ignores SIGCHLD hands that down; the status is told all the same."""
+    look = "grep SigIgn /proc/self/status; exit 5"
+    ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    alone = subprocess.run(["sh", "-c", look], capture_output=True, preexec_fn=ignore)
+    done = subprocess.run([program, *before, "--", "sh", "-c", look], capture_output=True, preexec_fn=ignore,
+                          cwd=tmp_path, timeout=10)
+    assert done.returncode == 5 and done.stdout == alone.stdout, done.stderr
+
+
+def test_a_hangup_that_is_ignored_ends_nothing(program, tmp_path):
+    """As under nohup, when only a descendant is left."""
+    path = tmp_path / "x.assay"
+    with start(program, path, "sh", "-c", "setsid sleep 2 >/dev/null 2>&1 </dev/null & exit 4",
+               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as p:
+        assert b"what it started has not" in p.stderr.readline()
+        p.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(0.3)
+        assert p.wait(5) == 4
+
+
+@pytest.mark.parametrize("kib", [1, 40])
+def test_a_limit_on_the_size_of_files(program, tmp_path, kib):
+    """ulimit -f is a disk that is full: the command runs on, and finds the signal as it was."""
+    script = "trap 'exit 8' XFSZ; grep -q 'SigIgn:.*1......$' /proc/self/status && exit 7; sleep 1; exit 9"
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kib * 1024, kib * 1024))
+    with start(program, tmp_path / "x.assay", "sh", "-c", script, options=("--interval", "0.02"),
+               preexec_fn=limit) as p:
+        said = p.stderr.read()
+        assert p.wait(5) == 9, said
+        assert b"recording" in said
 
 
 def test_descriptors_are_not_inherited(assay, tmp_path):
@@ -173,3 +221,28 @@ def test_help_puts_options_before_the_command(assay):
     said = assay("run", "--help").stdout
     assert "usage: assay run [options] -- COMMAND" in said
     assert said.index("--levels") < said.index("--backend"), "what is the command's own comes first"
+
+
+def wait_for(terminal, wanted):
+    """What the terminal shows, up to what is wanted; less after ten seconds."""
+    said, end = b"", time.monotonic() + 10
+    while wanted not in said and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            said += os.read(terminal, 4096)
+    return said
+
+
+def test_a_shell_inside_can_suspend_itself(program, tmp_path):
+    """Then the shell outside has the terminal, and fg gives it back to the one inside."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["PS1"] = ""
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+    inner = f"{program} run -q -o {tmp_path}/x.assay -- bash --norc --noprofile -i"
+    for line, wanted in ((inner + "\n", b""), ("echo in$((40+2))side\n", b"in42side"), ("suspend\n", b"Stopped"),
+                         ("echo out$((40+2))side\n", b"out42side"), ("fg\n", b""), ("echo in$((50+2))side\n", b"in52side"),
+                         ("exit 3\n", b""), ("echo status=$?\n", b"status=3"), ("exit\n", b"")):
+        os.write(terminal, line.encode())
+        assert wanted in wait_for(terminal, wanted or b"\n")
+    os.waitpid(pid, 0)
+    os.close(terminal)
