@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
-#include "lib/thresholds.h"
+#include "lib/summarise.h"
 #include "present/report.h"
 #include "store/runlog.h"
 
@@ -23,7 +23,6 @@ struct running {
         char path[RECORDING_PATH_MAX];
         bool quiet;
         int64_t started_ns;
-        struct summary summary; /* of the whole run, gathered while it runs */
 };
 
 static int usage(const struct config *config)
@@ -98,19 +97,11 @@ static void open_source(const struct config *config, struct running *r)
                 notice("%s; recording without GPUs", err.msg);
 }
 
-/* On the sampling thread; nobody else looks before it has ended. */
-static void add_frame(void *arg, const struct frame *frame)
-{
-        struct running *r = arg;
-        summary_add(&r->summary, frame);
-}
-
-/* On the host's thread, which shares nothing of the summary with the other. */
-static void add_host(void *arg, const struct host *host)
+/* On the host's thread. */
+static void note_host(void *arg, const struct host *host)
 {
         struct running *r = arg;
         manifest_note_limits(r->session, &r->limits, host);
-        summary_add_level(&r->summary, host, LEVEL_PROCESS);
 }
 
 /* The command is the target of the levels. Without the host the GPUs are recorded all the same. */
@@ -124,7 +115,7 @@ static void open_target(const struct config *config, struct running *r)
 static void start_recorder(const struct config *config, struct running *r)
 {
         struct err err = {0};
-        if (!r->session || summary_init(&r->summary, NULL, 0, false) < 0)
+        if (!r->session)
                 return;
         open_target(config, r);
         open_source(config, r);
@@ -136,8 +127,7 @@ static void start_recorder(const struct config *config, struct running *r)
                                                                 : manifest_interval_ns(config),
                                      .restamp = true,
                                      .until_stopped = true,
-                                     .on_frame = add_frame,
-                                     .on_host = add_host,
+                                     .on_host = note_host,
                                      .arg = r};
         if (recorder_start(&rc, &r->recorder, &err) < 0)
                 notice("%s; running without a recording", err.msg);
@@ -171,11 +161,23 @@ static void say_left(const struct child *c UNUSED)
         notice("the command has ended, what it started has not: recording on; Ctrl-C ends that");
 }
 
+/* What the report says first, from the file, since phases come from anybody. */
+static void say_finding(const struct config *config, const char *path)
+{
+        struct run_summary *s = calloc(1, sizeof(*s));
+        struct strbuf finding = {0};
+        if (!s)
+                return;
+        if (run_summary_read(s, config, path, "text", NULL) == 0)
+                report_short(&s->summary, &finding);
+        tell_notices(&finding);
+        strbuf_finish(&finding);
+        run_summary_finish(s);
+        free(s);
+}
+
 static void say_summary(const struct config *config, struct running *r)
 {
-        const struct tag_thresholds thresholds = tag_thresholds(config);
-        if (r->summary.ticks > 0)
-                summary_judge(&r->summary, &thresholds);
         const struct rusage *u = &r->child.usage;
         char how[64];
         if (WIFEXITED(r->child.status))
@@ -187,14 +189,7 @@ static void say_summary(const struct config *config, struct running *r)
                (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6,
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6,
                (double)u->ru_maxrss / 1024);
-        struct strbuf finding = {0};
-        report_short(&r->summary, &finding);
-        for (size_t at = 0, len; at < finding.len; at += len + 1) {
-                const char *end = memchr(finding.s + at, '\n', finding.len - at);
-                len = end ? (size_t)(end - finding.s) - at : finding.len - at;
-                notice("%.*s", (int)len, finding.s + at);
-        }
-        strbuf_finish(&finding);
+        say_finding(config, r->path);
         notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
 }
 
@@ -215,7 +210,6 @@ static void end_recording(const struct config *config, struct running *r)
                 return;
         pipeline_close(r->pipeline);
         host_view_close(r->host);
-        summary_finish(&r->summary);
 }
 
 static int run(const struct config *config)

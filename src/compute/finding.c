@@ -158,6 +158,14 @@ static bool through_storage(const struct gpu_summary *g, const struct level_summ
         return storage > 0 && storage >= MUCH * link;
 }
 
+/* Kernels that leave SMs without work; with one thread that never rests also where they are rare.
+ */
+static bool launches_limit(const struct shares *t, enum wait wait)
+{
+        return t->gr >= (wait == WAIT_ONE_CORE ? SOME : BUSY) && t->sm < FEW_SMS * t->gr &&
+               t->memory < MUCH;
+}
+
 static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gpu)
 {
         const struct gpu_summary *g = s->scopes[scope].gpus[gpu];
@@ -183,7 +191,7 @@ static struct hold_back hold_of(const struct summary *s, size_t scope, size_t gp
         else if (t.idle >= A_LOT && t.compute + t.memory >= SOME && t.tail < MUCH * t.idle)
                 h.what = t.between >= t.lead ? HOLD_STARVED : HOLD_STARTING,
                 h.share = t.between >= t.lead ? t.idle : t.lead;
-        else if (t.gr >= BUSY && t.sm < FEW_SMS * t.gr && t.memory < MUCH)
+        else if (launches_limit(&t, h.wait))
                 h.what = HOLD_SMALL_KERNELS, h.share = t.gr - t.sm;
         else if (t.idle >= A_LOT)
                 h.what = g->idle_allocated_s > SOME * g->seconds ? HOLD_IDLE_ALLOCATED : HOLD_IDLE,

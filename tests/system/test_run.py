@@ -246,3 +246,13 @@ def test_a_shell_inside_can_suspend_itself(program, tmp_path):
         assert wanted in wait_for(terminal, wanted or b"\n")
     os.waitpid(pid, 0)
     os.close(terminal)
+
+
+def test_what_it_says_at_the_end_is_the_reports_finding(assay, program, tmp_path):
+    """Of the phase that lost most, not of a run as a whole that had several."""
+    path = tmp_path / "x.assay"
+    script = f"sleep 0.7; {program} mark -- sleep 1.5; sleep 0.7"
+    said = assay("run", "--speed", "20", "--source", TOUR, "-o", path, "--", "sh", "-c", script).stderr
+    lines = assay("report", path).stdout.splitlines()
+    finding = lines[lines.index("finding") + 1].strip()
+    assert finding.startswith("GPU 0") and " of sleep: " in finding and finding in said

@@ -385,6 +385,29 @@ static void what_a_gpu_waits_for(void **state UNUSED)
         }
 }
 
+/* Decoding token by token: one thread launches all the time and the engine is busy a quarter of it.
+ */
+static void launches_by_one_thread(void **state UNUSED)
+{
+        static const struct {
+                double cores;
+                enum hold hold;
+        } cases[] = {{1.0, HOLD_SMALL_KERNELS}, {0.2, HOLD_MIXED}};
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        const struct tick decoding = {.gr = 0.2, .sm = 0.07, .workload = WORKLOAD_MIXED};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                for (int k = 0; k < 40; k++) {
+                        add(&s, k, &decoding);
+                        add_host(&s, k, cases[i].cores, 0.1, 0);
+                }
+                summary_judge(&s, &thresholds);
+                assert_int_equal(s.finding.what, cases[i].hold);
+                summary_finish(&s);
+        }
+}
+
 /* Half of a short run is its start: nobody starves the GPU. */
 static void a_start_is_no_starvation(void **state UNUSED)
 {
@@ -575,6 +598,7 @@ int main(void)
             cmocka_unit_test(the_level_has_tags_too),
             cmocka_unit_test(the_level_has_phases),
             cmocka_unit_test(what_a_gpu_waits_for),
+            cmocka_unit_test(launches_by_one_thread),
             cmocka_unit_test(a_start_is_no_starvation),
             cmocka_unit_test(copies_or_storage),
             cmocka_unit_test(marks_become_phases),
