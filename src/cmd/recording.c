@@ -18,10 +18,11 @@ static void default_name(const char *folder, int64_t start_ns, char path[RECORDI
         localtime_r(&t, &tm);
         strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
         for (int i = 1; i < 1000; i++) {
-                char more[16] = "";
+                char more[16] = "", name[RECORDING_PATH_MAX];
                 if (i > 1)
                         snprintf(more, sizeof(more), "-%d", i);
-                snprintf(path, RECORDING_PATH_MAX, "%sassay-%s%s.assay", folder, stamp, more);
+                snprintf(name, sizeof(name), "%sassay-%s%s.assay", folder, stamp, more);
+                memcpy(path, name, sizeof(name));
                 if (access(path, F_OK) != 0)
                         return;
         }

@@ -145,7 +145,11 @@ int setup_open(const struct config *config, const char *location, bool margins, 
         struct pipeline_config pc;
         location = file_of(location, inside, sizeof(inside));
         int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
-        return r < 0 ? r : pipeline_open(&pc, ret, err);
+        if (r == 0)
+                r = pipeline_open(&pc, ret, err);
+        if (r < 0)
+                notice[0] = '\0'; /* it was about a source that is not there */
+        return r;
 }
 
 #define OPEN_PATIENCE_NS (2 * NS_PER_S)

@@ -22,12 +22,23 @@ static bool can_run(const char *path)
         return access(path, X_OK) == 0;
 }
 
+/* False when it does not fit. */
+static bool join(const char *folder, size_t len, const char *name, char *buf, size_t size)
+{
+        size_t n = strlen(name);
+        if (len + 1 + n >= size)
+                return false;
+        memcpy(buf, folder, len);
+        buf[len] = '/';
+        memcpy(buf + len + 1, name, n + 1);
+        return true;
+}
+
 static bool search(const char *name, const char *folders, char *buf, size_t size)
 {
         for (const char *s = folders; s && *s;) {
                 size_t len = strcspn(s, ":");
-                int n = snprintf(buf, size, "%.*s/%s", (int)len, s, name);
-                if (len > 0 && n > 0 && (size_t)n < size && can_run(buf))
+                if (len > 0 && join(s, len, name, buf, size) && can_run(buf))
                         return true;
                 s += len + (s[len] == ':');
         }

@@ -139,8 +139,9 @@ static bool take_line(struct search *s, const char *line, size_t len)
 static bool take_lines(struct search *s, const char *text, size_t len)
 {
         while (len > 0) {
-                const char *newline = len > 1 ? memrchr(text, '\n', len - 1) : NULL;
-                size_t start = newline ? (size_t)(newline - text) + 1 : 0;
+                size_t start = len - 1;
+                while (start > 0 && text[start - 1] != '\n')
+                        start--;
                 if (take_line(s, text + start, len - start))
                         return true;
                 len = start;
@@ -154,9 +155,11 @@ static int64_t find_beginning(int fd, const char *name)
         struct search s = {.name = name};
         bool found = false;
         char *text = malloc(CHUNK);
+        if (!text)
+                return 0;
         off_t end = lseek(fd, 0, SEEK_END);
         off_t stop = end > LOOK_BACK ? end - LOOK_BACK : 0;
-        while (text && !found && end > stop) {
+        while (!found && end > stop) {
                 off_t from = end > CHUNK ? end - CHUNK : 0;
                 ssize_t got = pread(fd, text, (size_t)(end - from), from);
                 if (got <= 0)
