@@ -7,25 +7,35 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A name for the run in a folder ("" for the current one) that is not taken. */
-static void default_name(const char *folder, int64_t start_ns, char path[RECORDING_PATH_MAX])
+#define NAMES_MAX 10000
+
+/*
+ * Under a name that is not taken, in a folder ("" for the current one). All tasks of a job step may
+ * look for one in the same second.
+ */
+static int create_named(const char *folder, int64_t start_ns, char path[RECORDING_PATH_MAX],
+                        struct session **ret, struct err *err)
 {
+        int64_t start = start_ns;
+        int r = -EEXIST;
         if (start_ns == SESSION_START_FIRST)
-                start_ns = clock_wall_ns();
-        time_t t = (time_t)(start_ns / NS_PER_S);
+                start = clock_wall_ns();
+        time_t t = (time_t)(start / NS_PER_S);
         struct tm tm;
         char stamp[32];
         localtime_r(&t, &tm);
         strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-        for (int i = 1; i < 1000; i++) {
+        for (int i = 1; i < NAMES_MAX && (r == -EEXIST || r == -EAGAIN); i++) {
                 char more[16] = "", name[RECORDING_PATH_MAX];
                 if (i > 1)
                         snprintf(more, sizeof(more), "-%d", i);
                 snprintf(name, sizeof(name), "%sassay-%s%s.assay", folder, stamp, more);
                 memcpy(path, name, sizeof(name));
-                if (access(path, F_OK) != 0)
-                        return;
+                r = session_create(path, start_ns, ret, err);
         }
+        if (r == 0 && err)
+                *err = (struct err){0};
+        return r;
 }
 
 /* Under a name of our own: here when only the name is taken, else where temporary files go. */
@@ -36,19 +46,20 @@ static int create_elsewhere(int64_t start_ns, bool here, char path[RECORDING_PAT
         const char *tmp = get_env("TMPDIR");
         if (!here)
                 snprintf(folder, sizeof(folder), "%s/", tmp && tmp[0] ? tmp : "/tmp");
-        default_name(folder, start_ns, path);
-        return session_create(path, start_ns, ret, NULL);
+        return create_named(folder, start_ns, path, ret, NULL);
 }
 
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,
                      char path[RECORDING_PATH_MAX], struct session **ret, struct err *err)
 {
         const char *output = config_text(config, OPT_OUTPUT);
-        if (output)
+        int r;
+        if (output) {
                 snprintf(path, RECORDING_PATH_MAX, "%s", output);
-        else
-                default_name("", start_ns, path);
-        int r = session_create(path, start_ns, ret, err);
+                r = session_create(path, start_ns, ret, err);
+        } else {
+                r = create_named("", start_ns, path, ret, err);
+        }
         if (r == 0 || !fall_back || create_elsewhere(start_ns, r == -EEXIST, path, ret) < 0)
                 return r;
         notice("%s; recording to '%s' instead", err->msg, path);

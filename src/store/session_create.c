@@ -62,10 +62,21 @@ static bool is_there(int fd, const char *path)
                mine.st_dev == there.st_dev;
 }
 
-/* Makes the folder and locks it. -EAGAIN when somebody who took it for a dead one's cleans up. */
-static int lock_spool(struct session *s, const char *path, struct err *err)
+static bool is_taken(const char *path)
 {
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
+        struct stat there;
+        return lstat(path, &there) == 0;
+}
+
+/*
+ * Makes the folder and locks it. -EAGAIN when somebody who took it for a dead one's cleans up, or
+ * makes a session of that name.
+ */
+static int lock_spool(struct session *s, const char *path, bool *made, struct err *err)
+{
+        if (mkdir(path, 0777) == 0)
+                *made = true;
+        else if (errno != EEXIST)
                 return refuse(s->path, -errno, err);
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT)
@@ -82,15 +93,15 @@ static int lock_spool(struct session *s, const char *path, struct err *err)
 
 #define SPOOL_TRIES 500
 
-static int make_spool(struct session *s, struct err *err)
+static int make_spool(struct session *s, const char *path, bool *made, struct err *err)
 {
-        char path[SESSION_SPOOL_MAX];
         int r = -EAGAIN;
-        session_spool_path(s, path);
         for (int i = 0; i < SPOOL_TRIES && r == -EAGAIN; i++) {
                 struct timespec wait = {.tv_nsec = i > 0 ? NS_PER_MS : 0};
                 nanosleep(&wait, NULL);
-                r = lock_spool(s, path, err);
+                if (is_taken(s->path))
+                        return refuse(s->path, -EEXIST, err);
+                r = lock_spool(s, path, made, err);
         }
         return r == -EAGAIN ? err_set(err, r, "somebody else holds '%s'", path) : r;
 }
@@ -162,14 +173,15 @@ static int open_file(struct session *s, struct err *err)
 static int make_parts(struct session *s, const unsigned char *image, size_t len, struct err *err)
 {
         char spool[SESSION_SPOOL_MAX];
+        bool made = false;
         session_spool_path(s, spool);
-        int r = make_spool(s, err);
-        if (r < 0)
-                return r;
-        r = make_file(s->path, image, len, err);
+        int r = make_spool(s, spool, &made, err);
+        if (r == 0)
+                r = make_file(s->path, image, len, err);
         if (r == 0)
                 r = open_file(s, err);
-        if (r < 0)
+        /* Somebody else's stays: where folders cannot be locked, it may be in use. */
+        if (r < 0 && made)
                 rmdir(spool);
         return r;
 }
@@ -190,8 +202,7 @@ static int make_session(struct session *s, struct err *err)
 
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err)
 {
-        struct stat there;
-        if (lstat(path, &there) == 0)
+        if (is_taken(path))
                 return refuse(path, -EEXIST, err);
         struct session *s = calloc(1, sizeof(*s));
         if (!s)

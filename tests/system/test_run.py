@@ -256,3 +256,11 @@ def test_what_it_says_at_the_end_is_the_reports_finding(assay, program, tmp_path
     lines = assay("report", path).stdout.splitlines()
     finding = lines[lines.index("finding") + 1].strip()
     assert finding.startswith("GPU 0") and " of sleep: " in finding and finding in said
+
+
+def test_tasks_that_start_together_each_have_their_session(program, tmp_path):
+    """As those of a job step do: nobody named the files."""
+    tasks = [subprocess.Popen([program, "run", "--", "true"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(16)]
+    said = [task.communicate()[1] for task in tasks]
+    assert [task.returncode for task in tasks] == [0] * 16 and not [s for s in said if "already" in s]
+    assert len(list(tmp_path.glob("*.assay"))) == 16 and len(list(tmp_path.iterdir())) == 16
