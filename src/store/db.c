@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Longer than any commit takes, also on a slow disk. */
 #define BUSY_MS 20000
@@ -47,6 +48,10 @@ int db_error(struct db *db, int code, struct err *err)
         } else if (code == -ENOSPC) {
                 err_set(err, code, "cannot write '%s': the disk is full", db->path);
                 err_hint(err, "make room there, or choose a place on another disk");
+        } else if (code == -EIO) {
+                err_set(err, code, "cannot use '%s': %s (%s)", db->path, why, strerror(system));
+                err_hint(err, "some network file systems lack what it needs, locks and shared "
+                              "memory: choose a place on another one");
         } else {
                 err_set(err, code, "cannot use '%s': %s", db->path, why);
                 err_hint(err, "see that it and its folder exist and are yours to write");

@@ -158,14 +158,28 @@ static int make_file(const char *path, const unsigned char *image, size_t len, s
         return r < 0 ? refuse(path, r, err) : 0;
 }
 
+static void remove_file(struct session *s)
+{
+        static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+        char path[sizeof(s->path) + 16];
+        db_close(&s->db);
+        for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+                snprintf(path, sizeof(path), "%s%s", s->path, endings[i]);
+                unlink(path);
+        }
+}
+
 static int open_file(struct session *s, struct err *err)
 {
         int r = db_open(&s->db, s->path, DB_WRITE, err);
         /* This also syncs the file, and the folder that names it. */
         if (r == 0)
                 r = db_exec(&s->db, "PRAGMA synchronous=FULL;PRAGMA journal_mode=WAL;", err);
+        /* Some cluster file systems have no locks, or no shared memory: better to know it now. */
+        if (r == 0)
+                r = db_exec(&s->db, "BEGIN IMMEDIATE;COMMIT;", err);
         if (r < 0)
-                unlink(s->path);
+                remove_file(s);
         return r;
 }
 

@@ -305,6 +305,20 @@ def test_a_full_disk_from_the_start(program, small_disk, tmp_path):
     assert "instead" in done.stderr and list(tmp_path.glob("*.assay"))
 
 
+def test_a_file_system_without_shared_memory(program, tmp_path):
+    """As some of clusters are: known at once, and the run is recorded elsewhere."""
+    there, elsewhere = tmp_path / "there", tmp_path / "tmp"
+    there.mkdir()
+    elsewhere.mkdir()
+    strace = ["strace", "-f", "-o", "/dev/null", "-P", str(there / "x.assay-shm"), "-e", "trace=mmap", "-e", "inject=mmap:error=ENODEV"]
+    if subprocess.run([*strace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("may not trace")
+    done = subprocess.run([*strace, program, "run", "-o", str(there / "x.assay"), "--", "sh", "-c", "exit 7"], capture_output=True, text=True,
+                          check=False, env={**os.environ, "TMPDIR": str(elsewhere)})
+    assert done.returncode == 7 and "instead" in done.stderr and "No such device" in done.stderr
+    assert list(there.iterdir()) == [] and len(list(elsewhere.glob("*.assay"))) == 1
+
+
 def test_a_folder_that_cannot_be_written(program, tmp_path):
     done = subprocess.run([program, "run", "-o", "/proc/x.assay", "--", "sh", "-c", "exit 7"], capture_output=True, text=True, check=False,
                           env={**os.environ, "TMPDIR": str(tmp_path)})
