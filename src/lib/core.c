@@ -330,11 +330,11 @@ int core_stop(struct core *c, struct err *err)
         c->hwfiles = NULL;
         if (result.hung)
                 return r;
-        core_unref(c);
         pipeline_close(c->pipeline);
         host_view_close(c->host);
         c->pipeline = NULL;
         c->host = NULL;
+        atomic_fetch_sub(&c->users, 1); /* the caller's own is left */
         return r;
 }
 

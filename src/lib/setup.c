@@ -162,7 +162,7 @@ int setup_open_soon(const struct config *config, const char *location, double sp
         struct pipeline_config pc;
         location = file_of(location, inside, sizeof(inside));
         int r = setup_pipeline(config, location, true, speed, &pc, notice, err);
-        if (r < 0)
+        if (r != 0)
                 return r;
         pc.open_patience_ns = OPEN_PATIENCE_NS;
         pc.keep_trying = keep_trying && !pc.ops->finite;

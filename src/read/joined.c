@@ -57,14 +57,16 @@ int joined_open(const struct joined_part *parts, size_t n, const struct source_c
                 for (size_t i = 0; i < n; i++)
                         parts[i].ops->close(parts[i].source);
                 free(s);
-                return err_set(err, -ENOMEM, "out of memory");
+                err_set(err, -ENOMEM, "out of memory");
+                return -ENOMEM;
         }
         s->given_ns = clock_mono_ns();
         describe(s);
         int r = joined_hub_start(s->hub);
         if (r < 0) {
                 joined_close(s);
-                return err_set(err, r, "cannot start reading: %s", strerror(-r));
+                err_set(err, r, "cannot start reading: %s", strerror(-r));
+                return r;
         }
         *ret = s;
         return 0;
@@ -98,7 +100,7 @@ int joined_open_one(const struct source_ops *ops, const struct source_config *co
 {
         struct source *s = NULL;
         int r = joined_open(&(struct joined_part){.ops = ops}, 1, config, &s, err);
-        if (r < 0)
+        if (r != 0)
                 return r;
         atomic_store(&s->hub->want_processes, true); /* from the first tick on */
         r = wait_for_opening(s->hub, err);
@@ -231,8 +233,8 @@ static void number(struct source *s, size_t part)
                 c->readings[i].who.index = number_of(s, part, c->readings[i].who.index);
 }
 
-/* Lock held. One tick of all parts that ever gave anything; at least one has. */
-static void collect(struct source *s, struct batch *ret)
+/* Lock held. One tick of all parts that ever gave anything; false when none has. */
+static bool collect(struct source *s, struct batch *ret)
 {
         int64_t now = clock_mono_ns();
         struct batch *first = NULL, *last = NULL;
@@ -251,6 +253,8 @@ static void collect(struct source *s, struct batch *ret)
                 first = first ? first : b;
                 last = b;
         }
+        if (!first)
+                return false;
         /* Another part may lead than before. */
         if (first->mono_ns <= s->last_mono_ns)
                 first->mono_ns = now;
@@ -259,6 +263,7 @@ static void collect(struct source *s, struct batch *ret)
         *ret = *first;
         s->given = true;
         s->given_ns = now;
+        return true;
 }
 
 int joined_next(struct source *s, struct batch *ret, struct err *err)
@@ -269,7 +274,7 @@ int joined_next(struct source *s, struct batch *ret, struct err *err)
         if (over)
                 *err = hub->workers[0].err;
         else if (go)
-                collect(s, ret);
+                go = collect(s, ret);
         pthread_mutex_unlock(&hub->lock);
         if (over)
                 return err->code < 0 ? err->code : 0;

@@ -86,15 +86,12 @@ static struct phase phase_of(const struct mark *m, int64_t run_end_ns)
         return p;
 }
 
-int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
-                      size_t *ret_n)
+/* Gives how many phases there are. Both lists have room for n. */
+static size_t fill(struct mark *marks, size_t n, int64_t run_end_ns, struct phase *list,
+                   struct opening *openings)
 {
-        CLEANUP(freep) struct phase *list = calloc(n + 1, sizeof(*list));
-        CLEANUP(freep) struct opening *openings = calloc(n + 1, sizeof(*openings));
         struct openings open = {.list = openings};
         size_t count = 0;
-        if (!list || !openings)
-                return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 if (marks[i].type == MARK_END)
                         close_phase(list, &open, &marks[i]);
@@ -104,8 +101,22 @@ int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct p
                         list[count++] = phase_of(&marks[i], run_end_ns);
         }
         qsort(list, count, sizeof(*list), compare);
-        *ret = TAKE(list);
-        *ret_n = count;
+        return count;
+}
+
+int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
+                      size_t *ret_n)
+{
+        struct phase *list = calloc(n + 1, sizeof(*list));
+        struct opening *openings = calloc(n + 1, sizeof(*openings));
+        if (!list || !openings) {
+                free(list);
+                free(openings);
+                return -ENOMEM;
+        }
+        *ret_n = fill(marks, n, run_end_ns, list, openings);
+        *ret = list;
+        free(openings);
         return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +46,8 @@ struct jpeg_api {
 static int refuse(struct err *err, const char *why)
 {
         err_set(err, -ENOSYS, "JPEG needs the library libjpeg: %s", why);
-        return err_hint(err, "install it ('apt-get install libjpeg62-turbo'), or write a .png");
+        err_hint(err, "install it ('apt-get install libjpeg62-turbo'), or write a .png");
+        return -ENOSYS;
 }
 
 static int load(struct jpeg_api *ret, struct err *err)
@@ -55,7 +55,7 @@ static int load(struct jpeg_api *ret, struct err *err)
         void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!library)
                 return refuse(err, LIBRARY " is not installed");
-        struct jpeg_api api;
+        struct jpeg_api api = {0};
         const struct {
                 const char *name;
                 void *to;
@@ -132,7 +132,9 @@ static int compress(const struct jpeg_api *api, struct job *job, const unsigned 
         job->c.comp_info[0].h_samp_factor = job->c.comp_info[0].v_samp_factor = 1;
         api->start_compress(&job->c, TRUE);
         while (job->c.next_scanline < job->c.image_height) {
-                JSAMPROW row = (JSAMPROW)(uintptr_t)(pixels + job->c.next_scanline * stride);
+                const unsigned char *line = pixels + job->c.next_scanline * stride;
+                JSAMPROW row;
+                memcpy(&row, &line, sizeof(row)); /* it is only read, which its type does not say */
                 api->write_scanlines(&job->c, &row, 1);
         }
         api->finish_compress(&job->c);
