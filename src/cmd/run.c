@@ -212,14 +212,27 @@ static void end_recording(const struct config *config, struct running *r)
         host_view_close(r->host);
 }
 
+/* Wrong usage is told before the command starts; what is missing here is no reason not to run it.
+ */
+static int check_options(const struct config *config, struct err *err)
+{
+        struct host_config host;
+        struct pipeline_config gpus;
+        char notice[SETUP_NOTICE_MAX];
+        int r = setup_host(config, &host, err);
+        if (r == 0)
+                r = setup_pipeline(config, config_text(config, OPT_SOURCE), false, 1, &gpus, notice,
+                                   err);
+        return r;
+}
+
 static int run(const struct config *config)
 {
         struct running r = {.quiet = config_flag(config, OPT_QUIET)};
         struct err err = {0};
-        struct host_config host;
         if (config->n_rest == 0 || config->n_args > 1)
                 return usage(config);
-        if (setup_host(config, &host, &err) < 0) {
+        if (check_options(config, &err) < 0) {
                 complain(&err);
                 return EXIT_OWN;
         }

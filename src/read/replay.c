@@ -34,6 +34,10 @@ static int open_file(const char *location, struct err *err)
                 return dup(STDIN_FILENO);
         int fd = open(location, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         struct stat st;
+        if (fd < 0 && errno == ENOENT) {
+                refuse(err, location, strerror(ENOENT));
+                return err_hint(err, "see that the name and its folder are spelled right");
+        }
         if (fd < 0)
                 return refuse(err, location, strerror(errno));
         if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {

@@ -264,3 +264,15 @@ def test_tasks_that_start_together_each_have_their_session(program, tmp_path):
     said = [task.communicate()[1] for task in tasks]
     assert [task.returncode for task in tasks] == [0] * 16 and not [s for s in said if "already" in s]
     assert len(list(tmp_path.glob("*.assay"))) == 16 and len(list(tmp_path.iterdir())) == 16
+
+
+@pytest.mark.parametrize("words", [["--interval", "0"], ["--weights", "1,2"], ["--gpus", "0-"]])
+def test_wrong_options_run_nothing(assay, tmp_path, words):
+    done = assay("run", *words, "-o", tmp_path / "x.assay", "--", "touch", tmp_path / "ran")
+    assert done.returncode == 125 and words[0] in done.stderr and list(tmp_path.iterdir()) == []
+
+
+def test_an_odd_environment_is_no_wrong_option(assay, tmp_path):
+    """A scheduler's variables are not the user's doing."""
+    env = {"CUDA_VISIBLE_DEVICES": "rubbish", "ROCR_VISIBLE_DEVICES": "%%", "SLURM_JOB_GPUS": "(null)"}
+    assert assay("run", "-q", "-o", tmp_path / "x.assay", "--", "sh", "-c", "exit 3", env=env).returncode == 3
