@@ -1,8 +1,8 @@
 /* assay columns: what export can write. */
-#include "present/columns.h"
+#include "present/stream/columns.h"
 #include "base/strbuf.h"
 #include "cmd/command.h"
-#include "present/json.h"
+#include "present/stream/json.h"
 
 static const char *set_name(enum column_set set)
 {

@@ -1,8 +1,8 @@
 /* A command: one file, one const entry. */
 #pragma once
 
+#include "app/setup.h"
 #include "config/config.h"
-#include "lib/setup.h"
 
 #include <stdio.h>
 

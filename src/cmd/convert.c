@@ -1,5 +1,5 @@
 /* assay convert: from any recording that can be read to any that can be written. */
-#include "lib/convert.h"
+#include "app/convert.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
 

@@ -1,7 +1,7 @@
 /* assay devices: who is there, and what can be told about each. */
 #include "base/strbuf.h"
 #include "cmd/command.h"
-#include "present/json.h"
+#include "present/stream/json.h"
 
 #include <string.h>
 

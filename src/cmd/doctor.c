@@ -3,7 +3,7 @@
 
 #include "base/strbuf.h"
 #include "cmd/command.h"
-#include "present/json.h"
+#include "present/stream/json.h"
 #include "translate/translate.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "base/strbuf.h"
 #include "cmd/host.h"
 #include "life/stop.h"
-#include "present/csv.h"
-#include "present/json.h"
+#include "present/stream/csv.h"
+#include "present/stream/json.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/strbuf.h"
 #include "cmd/command.h"
 #include "model/metric.h"
-#include "present/columns.h"
+#include "present/stream/columns.h"
 #include "present/tui/keys.h"
 
 #include <stdio.h>

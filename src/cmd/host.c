@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/strbuf.h"
+#include "engine/feed.h"
 #include "life/beat.h"
 #include "life/stop.h"
-#include "pipeline/feed.h"
-#include "present/host_csv.h"
-#include "present/host_json.h"
+#include "present/stream/host_csv.h"
+#include "present/stream/host_json.h"
 
 #include <errno.h>
 #include <poll.h>

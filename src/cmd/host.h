@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cmd/command.h"
-#include "pipeline/host.h"
+#include "engine/host.h"
 
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);

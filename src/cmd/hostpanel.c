@@ -1,7 +1,7 @@
 #include "cmd/hostpanel.h"
 
 #include "base/clock.h"
-#include "store/session.h"
+#include "session/session.h"
 
 #include <stdio.h>
 #include <string.h>

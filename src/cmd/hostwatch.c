@@ -1,8 +1,8 @@
 #include "cmd/hostwatch.h"
 
+#include "app/setup.h"
 #include "base/clock.h"
 #include "cmd/hostpanel.h"
-#include "lib/setup.h"
 #include "life/thread.h"
 
 #include <pthread.h>

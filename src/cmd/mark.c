@@ -3,8 +3,8 @@
 #include "base/num.h"
 #include "cmd/command.h"
 #include "cmd/run_child.h"
-#include "store/runlog.h"
-#include "store/session.h"
+#include "session/runlog.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/strbuf.h"
 #include "cmd/command.h"
 #include "model/metric.h"
-#include "present/json.h"
+#include "present/stream/json.h"
 
 static void write_json(struct strbuf *out)
 {

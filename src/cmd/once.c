@@ -2,12 +2,12 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "cmd/host.h"
-#include "present/csv.h"
-#include "present/host_csv.h"
-#include "present/host_json.h"
-#include "present/host_table.h"
-#include "present/json.h"
-#include "present/table.h"
+#include "present/stream/csv.h"
+#include "present/stream/host_csv.h"
+#include "present/stream/host_json.h"
+#include "present/stream/json.h"
+#include "present/text/host_table.h"
+#include "present/text/table.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* assay plot: a recorded run as a chart for a paper or a ticket. */
+#include "app/draw.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
-#include "lib/draw.h"
 
 #include <string.h>
 

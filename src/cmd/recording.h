@@ -1,9 +1,9 @@
 /* What `assay run` and `assay record` share: the session's name, its manifest, the end. */
 #pragma once
 
+#include "app/manifest.h"
 #include "cmd/command.h"
 #include "cmd/host.h"
-#include "lib/manifest.h"
 
 #define RECORDING_PATH_MAX 4096
 

@@ -1,7 +1,7 @@
 /* assay report: what happened in a run, and what held it back. */
+#include "app/summarise.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
-#include "lib/summarise.h"
 
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {

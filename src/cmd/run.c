@@ -1,10 +1,10 @@
 /* assay run: a command, untouched, and a recording of what happens meanwhile. */
+#include "app/summarise.h"
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
-#include "lib/summarise.h"
-#include "present/report.h"
-#include "store/runlog.h"
+#include "present/report/report.h"
+#include "session/runlog.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #include "cmd/hostpanel.h"
 #include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
-#include "pipeline/feed.h"
+#include "engine/feed.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
 

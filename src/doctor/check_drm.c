@@ -2,8 +2,8 @@
 #include "doctor/checks.h"
 
 #include "base/strbuf.h"
-#include "read/drm_gpu.h"
-#include "select/select.h"
+#include "entity/select.h"
+#include "read/drm/gpu.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What is around the GPUs: the environment, the job, the container, the terminal. */
 #include "doctor/checks.h"
 
-#include "select/select.h"
+#include "entity/select.h"
 
 #include <stdio.h>
 #include <string.h>

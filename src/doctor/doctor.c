@@ -1,7 +1,7 @@
 #include "doctor/doctor.h"
 
 #include "doctor/checks.h"
-#include "read/drm_gpu.h"
+#include "read/drm/gpu.h"
 
 #include <dirent.h>
 #include <fcntl.h>

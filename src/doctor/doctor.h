@@ -3,7 +3,7 @@
 
 #include "base/err.h"
 #include "doctor/probe_nvml.h"
-#include "read/dcgm_local.h"
+#include "read/dcgm/local.h"
 #include "read/source.h"
 
 enum outcome {

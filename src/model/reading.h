@@ -57,3 +57,13 @@ struct batch {
 };
 
 #define BATCH_PARTS_MAX 4
+
+/* What could not be read. Counted, told once at the end. */
+struct source_trouble {
+        uint64_t rows;       /* read well */
+        uint64_t skipped;    /* lines that could not be understood */
+        uint64_t cut;        /* rows that end in the middle */
+        uint64_t too_long;   /* lines longer than any source writes */
+        uint64_t first_line; /* where the first trouble was; 0 when not in a file */
+        char notice[320];    /* one more thing worth telling; empty for none */
+};

@@ -5,8 +5,8 @@
  * The capture is played tick by tick into a real pseudo-terminal that a child process empties.
  */
 #include "base/clock.h"
-#include "pipeline/history.h"
-#include "pipeline/pipeline.h"
+#include "engine/history.h"
+#include "engine/pipeline.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
 

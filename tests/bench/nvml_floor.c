@@ -4,7 +4,7 @@
  */
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/nvml_lib.h"
+#include "read/nvml/lib.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -120,7 +120,7 @@ static bool start(void)
         if (nvml_lib_load(&lib, getenv("ASSAY_NVML_LIB"), dlsym, NULL) < 0)
                 return false;
 #define NVML_SYMBOL(member, shape, name, older) all &= lib.member != NULL;
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
         return all && lib.init() == 0 && lib.handle_by_index(0, &dev) == 0 &&
                lib.gpm_alloc(&sample[0]) == 0 && lib.gpm_alloc(&sample[1]) == 0 &&

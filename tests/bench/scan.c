@@ -2,9 +2,9 @@
  * How long a scan for GPU clients takes: over a root made by a test, or over the real /proc with so
  * many more processes of 20 descriptors each. Usage: scan ROOT, or scan -PROCESSES.
  */
+#include "read/drm/scan.h"
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/drm_scan.h"
 
 #include <fcntl.h>
 #include <signal.h>

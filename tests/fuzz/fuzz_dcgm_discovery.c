@@ -1,7 +1,7 @@
 /* Whatever dcgmi's listings hold, the parsers stay within their tables. */
 #include "fuzz.h"
 
-#include "read/dcgm_discovery.h"
+#include "read/dcgm/discovery.h"
 
 #include <stdlib.h>
 #include <string.h>

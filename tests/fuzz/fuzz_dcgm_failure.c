@@ -2,7 +2,7 @@
  * status. */
 #include "fuzz.h"
 
-#include "read/dcgm_failure.h"
+#include "read/dcgm/failure.h"
 
 #include <stdlib.h>
 

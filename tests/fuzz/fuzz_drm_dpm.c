@@ -1,7 +1,7 @@
 /* amdgpu's lists of clock levels. */
 #include "fuzz.h"
 
-#include "read/drm_dpm.h"
+#include "read/drm/dpm.h"
 
 #include <stdlib.h>
 

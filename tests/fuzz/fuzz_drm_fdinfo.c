@@ -1,7 +1,7 @@
 /* What the kernel tells of a DRM client. */
 #include "fuzz.h"
 
-#include "read/drm_fdinfo.h"
+#include "read/drm/fdinfo.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* amdgpu's firmware table. */
 #include "fuzz.h"
 
-#include "read/drm_gpu_metrics.h"
+#include "read/drm/gpu_metrics.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Nodes of AMD's compute driver. */
 #include "fuzz.h"
 
-#include "read/drm_gpu.h"
+#include "read/drm/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Any text through the exposition parser, twice, so that what was learnt is used. */
 #include "fuzz.h"
 
-#include "read/exposition.h"
-#include "read/exposition_text.h"
+#include "formats/exposition/exposition.h"
+#include "formats/exposition/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 #include "fuzz.h"
 
 #include "compute/compute.h"
-#include "identity/registry.h"
-#include "present/columns.h"
-#include "present/json.h"
-#include "read/format.h"
+#include "entity/registry.h"
+#include "formats/format.h"
+#include "present/stream/columns.h"
+#include "present/stream/json.h"
 #include "translate/translate.h"
 
 #include <stdlib.h>

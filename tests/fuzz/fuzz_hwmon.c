@@ -1,7 +1,8 @@
 /* The CPU and dmon files of a hardware monitor's folder, divided by a NUL byte. */
 #include "fuzz.h"
 
-#include "store/facts.h"
+#include "formats/hwmon/hwmon.h"
+#include "session/facts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Marks as the spool holds them, and their lines in the run log. */
 #include "fuzz.h"
 
-#include "store/runlog.h"
+#include "session/runlog.h"
 
 #include <stdlib.h>
 #include <string.h>

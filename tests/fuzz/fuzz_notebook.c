@@ -1,7 +1,7 @@
 /* A notebook monitor's session: a zip when it starts like one, else files divided by NUL bytes. */
 #include "fuzz.h"
 
-#include "store/notebook.h"
+#include "formats/notebook/notebook.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* GPU lists. */
 #include "fuzz.h"
 
-#include "select/select.h"
+#include "entity/select.h"
 
 #include <stdlib.h>
 #include <string.h>

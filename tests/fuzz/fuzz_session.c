@@ -1,8 +1,8 @@
 /* A damaged session: read or refused, never more. */
 #include "fuzz.h"
 
-#include "store/phases.h"
-#include "store/session.h"
+#include "session/phases.h"
+#include "session/session.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@ ARCHITECTURE = ROOT / "docs" / "ARCHITECTURE.md"
 
 # Headers of libraries, and the files that may include them.
 ROOMS = {
-    "curses": r"present/tui/screen\.c", "ncurses": r"present/tui/screen\.c", "curl/": r"read/curl_api\.[ch]",
-    "sqlite3": r"store/", "cairo": r"present/chart/", "jpeglib": r"present/chart/jpeg\.c", "jansson": r"(read/jsonl\.c|store/)", "ini.h": r"config/config\.c",
-    "archive": r"store/",
+    "curses": r"present/tui/screen\.c", "ncurses": r"present/tui/screen\.c", "curl/": r"read/prometheus/curl_api\.[ch]",
+    "sqlite3": r"session/", "cairo": r"present/chart/", "jpeglib": r"present/chart/jpeg\.c", "jansson": r"(formats/|session/)", "ini.h": r"config/config\.c",
+    "archive": r"formats/",
 }
 
 

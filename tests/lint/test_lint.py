@@ -24,7 +24,7 @@ def test_layers():
 def test_layers_would_be_noticed(tmp_path, monkeypatch):
     """The check itself can fail."""
     (tmp_path / "src" / "base").mkdir(parents=True)
-    (tmp_path / "src" / "base" / "bad.c").write_text('#include "present/csv.h"\n#include <curses.h>\n')
+    (tmp_path / "src" / "base" / "bad.c").write_text('#include "present/stream/csv.h"\n#include <curses.h>\n')
     monkeypatch.setattr(layers, "ROOT", tmp_path)
     assert len(list(layers.complaints())) == 2
 

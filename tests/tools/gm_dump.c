@@ -1,7 +1,7 @@
 /* Prints what the program makes of a gpu_metrics file: "name[instance] value", or why it refuses.
  */
 #include "base/attr.h"
-#include "read/drm_gpu_metrics.h"
+#include "read/drm/gpu_metrics.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
  */
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/nvml_lib.h"
+#include "read/nvml/lib.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -233,7 +233,7 @@ static void put_device(FILE *f, nvml_device dev)
 #define NVML_SYMBOL(member, shape, name, older)                                                    \
         if (lib.member)                                                                            \
                 put_##shape(f, name, lib.member, dev);
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
 }
 
@@ -262,7 +262,7 @@ static void record(FILE *f, unsigned n)
 #define NVML_SYMBOL(member, shape, name, older)                                                    \
         if (!lib.member)                                                                           \
                 fprintf(f, "# this library has no %s\n", name);
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
         for (unsigned i = 0; i < n; i++) {
                 nvml_device dev;
@@ -312,7 +312,7 @@ static size_t time_round(FILE *sink, nvml_device dev, nvml_event_set set, int ro
         if (lib.member && strcmp(name, "nvmlDeviceGetFieldValues") != 0)                           \
                 put_##shape(sink, name, lib.member, dev);                                          \
         note(i++, t, c, round);
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
         struct nvml_field_value v = {.id = NVML_FI_MEMORY_TEMP};
         c = cpu_ns();
@@ -342,7 +342,7 @@ static void time_calls(nvml_device dev, int rounds, int ms)
 {
         static const char *const names[] = {
 #define NVML_SYMBOL(member, shape, name, older) name,
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
             "field 82", "nvmlGpmSampleGet", "nvmlGpmMetricsGet", "nvmlEventSetWait_v2 0 ms",
             "nvmlDeviceGetCount_v2"};

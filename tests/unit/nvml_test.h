@@ -6,7 +6,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "fakes/nvml/fake.h"
-#include "read/nvml_device.h"
+#include "read/nvml/device.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/attr.h"
-#include "store/cells.h"
+#include "formats/notebook/cells.h"
 
 #define CELL(index, source) "{\"cell_index\":" #index ",\"raw_cell\":\"" source "\"}"
 

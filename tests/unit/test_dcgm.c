@@ -2,10 +2,10 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/dcgm_child.h"
-#include "read/dcgm_command.h"
-#include "read/dcgm_failure.h"
-#include "read/dcgm_local.h"
+#include "read/dcgm/child.h"
+#include "read/dcgm/command.h"
+#include "read/dcgm/failure.h"
+#include "read/dcgm/local.h"
 
 #include <errno.h>
 #include <poll.h>

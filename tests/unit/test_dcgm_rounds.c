@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/dcgm_rounds.h"
+#include "read/dcgm/rounds.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,11 +3,11 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/drm_dpm.h"
-#include "read/drm_fdinfo.h"
-#include "read/drm_gpu.h"
-#include "read/drm_pciids.h"
-#include "read/drm_scan.h"
+#include "read/drm/dpm.h"
+#include "read/drm/fdinfo.h"
+#include "read/drm/gpu.h"
+#include "read/drm/pciids.h"
+#include "read/drm/scan.h"
 #include "read/source.h"
 #include "translate/translate.h"
 

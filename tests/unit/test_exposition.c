@@ -1,9 +1,9 @@
 #include "test.h"
 
 #include "base/attr.h"
-#include "read/address.h"
-#include "read/exposition.h"
-#include "read/exposition_text.h"
+#include "formats/exposition/exposition.h"
+#include "formats/exposition/text.h"
+#include "read/prometheus/address.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "pipeline/feed.h"
+#include "engine/feed.h"
 
 #include <errno.h>
 #include <poll.h>

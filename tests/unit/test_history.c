@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/attr.h"
-#include "pipeline/history.h"
+#include "engine/history.h"
 
 #include <string.h>
 

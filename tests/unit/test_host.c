@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "pipeline/host.h"
+#include "engine/host.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "pipeline/pipeline.h"
-#include "read/joined.h"
+#include "engine/pipeline.h"
+#include "read/join/joined.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -187,7 +187,7 @@ static void *resolve_all_but_one(void *handle, const char *name)
 {
         static const char *const names[][2] = {
 #define NVML_SYMBOL(member, shape, symbol, older) {symbol, older},
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
         };
         bool hide = strcmp(name, names[hidden][0]) == 0 || strcmp(name, names[hidden][1]) == 0;
@@ -213,7 +213,7 @@ static void every_function_is_optional(void **state UNUSED)
         enum {
                 SYMBOLS = 0
 #define NVML_SYMBOL(member, shape, name, older) +1
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
         };
         start("");

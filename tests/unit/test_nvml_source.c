@@ -1,7 +1,7 @@
 /* The whole nvml source, threads and all, with calls that are slow, hang, or come and go. */
 #include "nvml_test.h"
 
-#include "read/nvml.h"
+#include "read/nvml/source.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/clock.h"
-#include "store/runlog.h"
+#include "session/runlog.h"
 
 #include <fcntl.h>
 #include <stdio.h>

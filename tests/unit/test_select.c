@@ -1,7 +1,7 @@
 #include "test.h"
 
 #include "base/attr.h"
-#include "select/select.h"
+#include "entity/select.h"
 
 #include <stdio.h>
 #include <string.h>

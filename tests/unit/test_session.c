@@ -3,9 +3,9 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "store/block.h"
-#include "store/series.h"
-#include "store/session.h"
+#include "session/block.h"
+#include "session/series.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,8 +3,8 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "store/host_series.h"
-#include "store/session.h"
+#include "session/host_series.h"
+#include "session/session.h"
 
 #include <math.h>
 #include <stdio.h>

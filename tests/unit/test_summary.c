@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "compute/summary.h"
-#include "store/phases.h"
+#include "session/phases.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 
 #include "base/attr.h"
 #include "config/config.h"
+#include "formats/format.h"
 #include "model/metric.h"
-#include "present/columns.h"
-#include "read/format.h"
+#include "present/stream/columns.h"
 #include "read/source.h"
 #include "translate/map.h"
 

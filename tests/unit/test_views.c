@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "compute/compute.h"
-#include "pipeline/history.h"
-#include "pipeline/pipeline.h"
+#include "engine/history.h"
+#include "engine/pipeline.h"
 #include "present/tui/ui.h"
 
 #include <ctype.h>

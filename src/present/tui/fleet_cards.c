@@ -1,8 +1,8 @@
 /* The fleet's summary line and cards. */
 #include "base/clock.h"
-#include "present/columns.h"
-#include "present/explain.h"
 #include "present/format.h"
+#include "present/stream/columns.h"
+#include "present/text/explain.h"
 #include "present/tui/fleet.h"
 #include "present/tui/widgets.h"
 

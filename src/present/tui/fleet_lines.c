@@ -1,5 +1,5 @@
 /* The fleet as a table, one line a GPU. */
-#include "present/columns.h"
+#include "present/stream/columns.h"
 #include "present/tui/fleet.h"
 #include "present/tui/widgets.h"
 

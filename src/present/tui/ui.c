@@ -1,8 +1,8 @@
 #include "present/tui/ui.h"
 
 #include "base/clock.h"
-#include "present/columns.h"
-#include "present/explain.h"
+#include "present/stream/columns.h"
+#include "present/text/explain.h"
 #include "present/tui/widgets.h"
 
 #include <ctype.h>

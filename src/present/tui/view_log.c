@@ -1,5 +1,5 @@
 /* Log: what is wrong now, and what changed when. */
-#include "present/explain.h"
+#include "present/text/explain.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 

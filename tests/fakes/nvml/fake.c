@@ -1,5 +1,5 @@
 /* The library's functions, answered from the scenario. One function a shape, one row a symbol. */
-#include "read/nvml_lib.h"
+#include "read/nvml/lib.h"
 
 #include "fake.h"
 #include "scenario.h"
@@ -540,5 +540,5 @@ static int call_EVENT_WAIT(const char *name, nvml_event_set set, struct nvml_eve
         {                                                                                          \
                 return call_##shape(name PASS_##shape);                                            \
         }
-#include "read/nvml_symbols.def"
+#include "read/nvml/symbols.def"
 #undef NVML_SYMBOL

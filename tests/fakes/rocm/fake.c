@@ -1,6 +1,6 @@
 /* Stands in for librocm_smi64; README.md says what it answers. */
 #include "base/clock.h"
-#include "read/rocm_abi.h"
+#include "read/drm/rocm_abi.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,0 +1,371 @@
+#include "api/parts.h"
+
+#include "assay/assay.h"
+#include "base/attr.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+struct stock {
+        pthread_mutex_t lock;
+        pid_t pid;   /* after a fork the child leaves the stock alone */
+        size_t out;  /* parts that are in use */
+        bool closed; /* nobody takes parts any more */
+        struct assay_frame *frames;
+        struct around *arounds;
+};
+
+struct stock *stock_new(void)
+{
+        struct stock *s = calloc(1, sizeof(*s));
+        if (!s)
+                return NULL;
+        s->pid = getpid();
+        pthread_mutex_init(&s->lock, NULL);
+        return s;
+}
+
+static void free_frame(struct assay_frame *f)
+{
+        free(f->rows);
+        free(f);
+}
+
+static void free_around(struct around *a)
+{
+        free(a->cores);
+        free(a->labels);
+        free(a->gpus);
+        free(a);
+}
+
+static void free_stock(struct stock *s)
+{
+        for (struct assay_frame *f; (f = s->frames);) {
+                s->frames = f->next;
+                free_frame(f);
+        }
+        for (struct around *a; (a = s->arounds);) {
+                s->arounds = a->next;
+                free_around(a);
+        }
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+}
+
+void stock_close(struct stock *s)
+{
+        if (!s)
+                return;
+        pthread_mutex_lock(&s->lock);
+        s->closed = true;
+        bool last = s->out == 0;
+        pthread_mutex_unlock(&s->lock);
+        if (last)
+                free_stock(s);
+}
+
+/* ---- names ---- */
+
+void names_unref(struct names *n)
+{
+        if (n && atomic_fetch_sub(&n->users, 1) == 1)
+                free(n);
+}
+
+static bool same_entity(const struct entity *a, const struct entity *b)
+{
+        return a->slot == b->slot && a->kind == b->kind && a->index == b->index && a->gi == b->gi &&
+               a->ci == b->ci && a->flat == b->flat &&
+               memcmp(a->label, b->label, sizeof(a->label)) == 0 &&
+               memcmp(a->text, b->text, sizeof(a->text)) == 0;
+}
+
+static bool same_names(const struct names *n, const struct frame *f)
+{
+        if (!n || n->n != f->n)
+                return false;
+        for (size_t i = 0; i < f->n; i++) {
+                if (!same_entity(&n->list[i], f->rows[i].sample.who))
+                        return false;
+        }
+        return true;
+}
+
+/* Makes *names those of the frame. False when memory is short. */
+static bool keep_names(struct names **names, const struct frame *f)
+{
+        if (LIKELY(same_names(*names, f)))
+                return true;
+        struct names *n = malloc(sizeof(*n) + f->n * sizeof(n->list[0]));
+        if (!n)
+                return false;
+        atomic_init(&n->users, 1);
+        n->n = f->n;
+        for (size_t i = 0; i < f->n; i++)
+                memcpy(&n->list[i], f->rows[i].sample.who, sizeof(n->list[i]));
+        names_unref(*names);
+        *names = n;
+        return true;
+}
+
+/* ---- frames ---- */
+
+static struct assay_frame *take_frame(struct stock *s)
+{
+        pthread_mutex_lock(&s->lock);
+        struct assay_frame *f = s->frames;
+        if (f)
+                s->frames = f->next;
+        s->out++;
+        pthread_mutex_unlock(&s->lock);
+        if (!f)
+                f = calloc(1, sizeof(*f));
+        if (f) {
+                f->stock = s;
+                atomic_store(&f->users, 1);
+                return f;
+        }
+        pthread_mutex_lock(&s->lock);
+        s->out--;
+        pthread_mutex_unlock(&s->lock);
+        return NULL;
+}
+
+static bool reserve_rows(struct assay_frame *f, size_t n)
+{
+        if (n <= f->cap)
+                return true;
+        struct row *rows = realloc(f->rows, n * sizeof(*rows));
+        if (!rows)
+                return false;
+        f->rows = rows;
+        f->cap = n;
+        return true;
+}
+
+struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct names **names,
+                               struct around *around)
+{
+        struct assay_frame *f = take_frame(s);
+        if (!f)
+                return NULL;
+        f->n = 0;
+        f->names = NULL;
+        f->around = NULL;
+        if (!reserve_rows(f, from->n) || (from->n > 0 && !keep_names(names, from))) {
+                assay_frame_unref(f);
+                return NULL;
+        }
+        f->wall_ns = from->wall_ns;
+        f->mono_ns = from->mono_ns;
+        f->window_ns = from->window_ns;
+        f->stale = from->stale;
+        snprintf(f->provenance, sizeof(f->provenance), "%s",
+                 from->provenance ? from->provenance : "");
+        f->n = from->n;
+        if (f->n > 0) {
+                f->names = *names;
+                atomic_fetch_add(&f->names->users, 1);
+                memcpy(f->rows, from->rows, f->n * sizeof(*f->rows));
+        }
+        for (size_t i = 0; i < f->n; i++)
+                f->rows[i].sample.who = &f->names->list[i];
+        f->around = around_ref(around);
+        return f;
+}
+
+assay_frame *assay_frame_ref(assay_frame *f)
+{
+        if (f)
+                atomic_fetch_add(&f->users, 1);
+        return f;
+}
+
+void words_free(struct words *w, size_t n)
+{
+        for (size_t i = 0; w && i < n; i++) {
+                free(w[i].evidence);
+                free(w[i].why);
+        }
+        free(w);
+}
+
+/* Lock held. Whether the stock itself has to go. */
+static bool came_back(struct stock *s)
+{
+        return --s->out == 0 && s->closed;
+}
+
+void assay_frame_unref(assay_frame *f)
+{
+        if (!f || atomic_fetch_sub(&f->users, 1) != 1)
+                return;
+        struct stock *s = f->stock;
+        /* In a child the lock may be held by a thread that does not exist there. */
+        if (s->pid != getpid())
+                return;
+        words_free(atomic_exchange(&f->words, NULL), f->n);
+        names_unref(f->names);
+        around_unref(f->around);
+        pthread_mutex_lock(&s->lock);
+        f->next = s->frames;
+        s->frames = f;
+        bool last = came_back(s);
+        pthread_mutex_unlock(&s->lock);
+        if (last)
+                free_stock(s);
+}
+
+void frame_view(const struct assay_frame *f, struct frame *ret)
+{
+        *ret = (struct frame){.tick = f->tick,
+                              .wall_ns = f->wall_ns,
+                              .mono_ns = f->mono_ns,
+                              .window_ns = f->window_ns,
+                              .stale = f->stale,
+                              .provenance = f->provenance,
+                              .n = f->n,
+                              .rows = f->rows};
+}
+
+/* ---- the host ---- */
+
+static struct around *take_around(struct stock *s)
+{
+        pthread_mutex_lock(&s->lock);
+        struct around *a = s->arounds;
+        if (a)
+                s->arounds = a->next;
+        s->out++;
+        pthread_mutex_unlock(&s->lock);
+        if (!a)
+                a = calloc(1, sizeof(*a));
+        if (a) {
+                a->stock = s;
+                atomic_store(&a->users, 1);
+                return a;
+        }
+        pthread_mutex_lock(&s->lock);
+        s->out--;
+        pthread_mutex_unlock(&s->lock);
+        return NULL;
+}
+
+struct around *around_ref(struct around *a)
+{
+        if (a)
+                atomic_fetch_add(&a->users, 1);
+        return a;
+}
+
+void around_unref(struct around *a)
+{
+        if (!a || atomic_fetch_sub(&a->users, 1) != 1)
+                return;
+        struct stock *s = a->stock;
+        if (s->pid != getpid())
+                return;
+        pthread_mutex_lock(&s->lock);
+        a->next = s->arounds;
+        s->arounds = a;
+        bool last = came_back(s);
+        pthread_mutex_unlock(&s->lock);
+        if (last)
+                free_stock(s);
+}
+
+static bool reserve_around(struct around *a, const struct host *h)
+{
+        if (h->n_cores > a->cap_cores) {
+                struct value *cores = realloc(a->cores, h->n_cores * sizeof(*cores));
+                if (!cores)
+                        return false;
+                a->cores = cores;
+                a->cap_cores = h->n_cores;
+        }
+        if (h->n_gpus == 0)
+                return true;
+        if (!a->labels)
+                a->labels = malloc(HOST_GPUS_MAX * sizeof(*a->labels));
+        if (!a->gpus)
+                a->gpus = malloc((size_t)LEVEL_COUNT * HOST_GPUS_MAX * sizeof(*a->gpus));
+        return a->labels && a->gpus;
+}
+
+static void copy_level(struct around *a, const struct host *h, enum level l)
+{
+        const struct level_state *from = &h->levels[l];
+        struct around_level *to = &a->levels[l];
+        to->asked = from->asked;
+        to->present = from->present;
+        memcpy(to->why, from->why, sizeof(to->why));
+        memcpy(to->name, from->name, sizeof(to->name));
+        memcpy(to->f, from->f, sizeof(to->f));
+        for (size_t i = 0; i < h->n_gpus; i++)
+                a->gpus[(size_t)l * HOST_GPUS_MAX + i] = from->gpus[i];
+}
+
+struct around *around_make(struct stock *s, const struct host *h)
+{
+        struct around *a = take_around(s);
+        if (!a)
+                return NULL;
+        if (!reserve_around(a, h)) {
+                around_unref(a);
+                return NULL;
+        }
+        a->tick = h->tick;
+        a->asked = h->asked;
+        a->taken = h->taken;
+        a->late = h->late;
+        a->missed = h->missed;
+        a->wall_ns = h->wall_ns;
+        a->mono_ns = h->mono_ns;
+        a->interval_ns = h->interval_ns;
+        memcpy(a->system, h->system, sizeof(a->system));
+        a->n_cores = h->n_cores;
+        for (size_t i = 0; i < h->n_cores; i++)
+                a->cores[i] = h->cores[i].util;
+        a->n_gpus = h->n_gpus;
+        for (size_t i = 0; i < h->n_gpus; i++)
+                memcpy(a->labels[i], h->gpus[i], sizeof(a->labels[i]));
+        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                copy_level(a, h, l);
+        return a;
+}
+
+struct host *around_host(const struct around *a)
+{
+        struct host *h = a ? calloc(1, sizeof(*h)) : NULL;
+        if (!h)
+                return NULL;
+        h->tick = a->tick;
+        h->asked = a->asked;
+        h->taken = a->taken;
+        h->late = a->late;
+        h->missed = a->missed;
+        h->wall_ns = a->wall_ns;
+        h->mono_ns = a->mono_ns;
+        h->interval_ns = a->interval_ns;
+        memcpy(h->system, a->system, sizeof(h->system));
+        h->n_cores = a->n_cores;
+        for (size_t i = 0; i < a->n_cores; i++)
+                h->cores[i].util = a->cores[i];
+        h->n_gpus = a->n_gpus;
+        for (size_t i = 0; i < a->n_gpus; i++)
+                memcpy(h->gpus[i], a->labels[i], sizeof(h->gpus[i]));
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                const struct around_level *from = &a->levels[l];
+                struct level_state *to = &h->levels[l];
+                to->asked = from->asked;
+                to->present = from->present;
+                memcpy(to->why, from->why, sizeof(to->why));
+                memcpy(to->name, from->name, sizeof(to->name));
+                memcpy(to->f, from->f, sizeof(to->f));
+                for (size_t i = 0; i < a->n_gpus; i++)
+                        to->gpus[i] = a->gpus[(size_t)l * HOST_GPUS_MAX + i];
+        }
+        return h;
+}

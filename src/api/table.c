@@ -1,0 +1,210 @@
+#include "api/table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHUNK 65536
+#define FIRST_ROWS 256
+
+struct text_chunk {
+        struct text_chunk *next;
+        size_t used, size;
+        char s[];
+};
+
+size_t table_add_column(struct assay_table *t, const char *name, bool is_text)
+{
+        struct table_column *more = realloc(t->columns, (t->n + 1) * sizeof(*more));
+        if (!more) {
+                t->failed = true;
+                return t->n;
+        }
+        t->columns = more;
+        t->columns[t->n] = (struct table_column){.is_text = is_text};
+        snprintf(t->columns[t->n].name, TABLE_NAME_MAX, "%s", name);
+        return t->n++;
+}
+
+static bool grow_column(struct table_column *c, size_t cap)
+{
+        if (c->is_text) {
+                const char **texts = realloc((void *)c->texts, cap * sizeof(*texts));
+                if (texts)
+                        c->texts = texts;
+                return texts != NULL;
+        }
+        if (!c->numbers)
+                return true;
+        double *numbers = realloc(c->numbers, cap * sizeof(*numbers));
+        if (numbers)
+                c->numbers = numbers;
+        return numbers != NULL;
+}
+
+static bool reserve(struct assay_table *t)
+{
+        if (t->rows < t->cap)
+                return true;
+        size_t cap = t->cap ? t->cap * 2 : FIRST_ROWS;
+        for (size_t i = 0; i < t->n; i++) {
+                if (!grow_column(&t->columns[i], cap))
+                        return false;
+        }
+        t->cap = cap;
+        return true;
+}
+
+void table_add_row(struct assay_table *t)
+{
+        if (t->failed || !reserve(t)) {
+                t->failed = true;
+                return;
+        }
+        for (size_t i = 0; i < t->n; i++) {
+                struct table_column *c = &t->columns[i];
+                if (c->is_text)
+                        c->texts[t->rows] = NULL;
+                else if (c->numbers)
+                        c->numbers[t->rows] = NAN;
+        }
+        t->rows++;
+}
+
+static bool begin_numbers(struct assay_table *t, struct table_column *c)
+{
+        c->numbers = malloc(t->cap * sizeof(*c->numbers));
+        for (size_t i = 0; c->numbers && i < t->rows; i++)
+                c->numbers[i] = NAN;
+        return c->numbers != NULL;
+}
+
+void table_put(struct assay_table *t, size_t column, double v)
+{
+        if (t->failed || column >= t->n || isnan(v))
+                return;
+        struct table_column *c = &t->columns[column];
+        if (!c->numbers && !begin_numbers(t, c)) {
+                t->failed = true;
+                return;
+        }
+        c->numbers[t->rows - 1] = v;
+}
+
+void table_put_value(struct assay_table *t, size_t column, struct value v)
+{
+        if (value_there(v))
+                table_put(t, column, v.v);
+}
+
+static const char *keep_text(struct assay_table *t, const char *s)
+{
+        size_t len = strlen(s) + 1;
+        struct text_chunk *c = t->chunks;
+        if (!c || c->size - c->used < len) {
+                size_t size = MAX(len, (size_t)CHUNK);
+                c = malloc(sizeof(*c) + size);
+                if (!c)
+                        return NULL;
+                *c = (struct text_chunk){.next = t->chunks, .size = size};
+                t->chunks = c;
+        }
+        char *to = c->s + c->used;
+        memcpy(to, s, len);
+        c->used += len;
+        return to;
+}
+
+/* Rows of several GPUs take turns, so a few rows back is looked as well. */
+#define LOOK_BACK 16
+
+void table_put_text(struct assay_table *t, size_t column, const char *s)
+{
+        if (t->failed || column >= t->n)
+                return;
+        const char **texts = t->columns[column].texts;
+        size_t row = t->rows - 1;
+        for (size_t i = 1; i <= LOOK_BACK && i <= row; i++) {
+                const char *before = texts[row - i];
+                if (before && strcmp(before, s) == 0) {
+                        texts[row] = before;
+                        return;
+                }
+        }
+        texts[row] = keep_text(t, s);
+        t->failed |= !texts[row];
+}
+
+int table_end(struct assay_table *t)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < t->n; i++) {
+                struct table_column *c = &t->columns[i];
+                /* A table without rows keeps its columns: it is empty, not shapeless. */
+                if (t->rows > 0 && !c->is_text && !c->numbers)
+                        continue;
+                t->columns[kept++] = *c;
+        }
+        t->n = kept;
+        return t->failed ? -ENOMEM : 0;
+}
+
+bool table_wants(const struct table_job *job, int64_t wall_ns)
+{
+        if (wall_ns < job->from_ns || wall_ns > job->to_ns)
+                return false;
+        if (!config_is_set(job->config, OPT_PHASE))
+                return true;
+        for (size_t i = 0; i < job->in.n_phases; i++) {
+                const struct phase *p = &job->in.phases[i];
+                if (p->begin_ns <= wall_ns && wall_ns <= p->end_ns)
+                        return true;
+        }
+        return false;
+}
+
+/* ---- the interface ---- */
+
+size_t assay_table_rows(const assay_table *t)
+{
+        return t ? t->rows : 0;
+}
+
+size_t assay_table_columns(const assay_table *t)
+{
+        return t ? t->n : 0;
+}
+
+const char *assay_table_name(const assay_table *t, size_t column)
+{
+        return t && column < t->n ? t->columns[column].name : NULL;
+}
+
+const double *assay_table_numbers(const assay_table *t, size_t column)
+{
+        return t && column < t->n ? t->columns[column].numbers : NULL;
+}
+
+const char *assay_table_text(const assay_table *t, size_t column, size_t row)
+{
+        if (!t || column >= t->n || row >= t->rows || !t->columns[column].is_text)
+                return NULL;
+        return t->columns[column].texts[row];
+}
+
+void assay_table_free(assay_table *t)
+{
+        if (!t)
+                return;
+        for (size_t i = 0; i < t->n; i++) {
+                free(t->columns[i].numbers);
+                free((void *)t->columns[i].texts);
+        }
+        for (struct text_chunk *c; (c = t->chunks);) {
+                t->chunks = c->next;
+                free(c);
+        }
+        free(t->columns);
+        free(t);
+}

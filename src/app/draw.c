@@ -1,0 +1,252 @@
+#include "app/draw.h"
+
+#include "app/input.h"
+#include "app/setup.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH_DEFAULT 760
+#define WIDTH_LEAST 300
+#define SIZE_MOST 8000
+
+struct plotting {
+        struct input in;
+        struct plot plot;
+        struct user_names user;
+        struct plot_event *events;
+        size_t n_events;
+        struct strbuf *notices;
+        struct draw_watch watch;
+};
+
+/* ---- what is asked for ---- */
+
+static bool ends_in(const char *s, const char *ending)
+{
+        size_t n = strlen(s), k = strlen(ending);
+        return n > k && strcasecmp(s + n - k, ending) == 0;
+}
+
+int draw_format(const char *path, enum plot_format *ret, struct err *err)
+{
+        static const struct {
+                const char *ending;
+                enum plot_format format;
+        } formats[] = {{".svg", PLOT_SVG},
+                       {".png", PLOT_PNG},
+                       {".pdf", PLOT_PDF},
+                       {".jpg", PLOT_JPEG},
+                       {".jpeg", PLOT_JPEG}};
+        for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+                if (ends_in(path, formats[i].ending)) {
+                        *ret = formats[i].format;
+                        return 0;
+                }
+        }
+        err_set(err, ERR_USAGE, "cannot write '%s': the name does not say which format", path);
+        return err_hint(err, "end the name in .svg, .png or .pdf (or .jpg, which blurs letters); - "
+                             "is SVG to the standard output");
+}
+
+static int choose_size(const struct config *config, struct plot_options *o, struct err *err)
+{
+        o->width = config_number(config, OPT_WIDTH);
+        o->height = config_number(config, OPT_HEIGHT);
+        o->width = o->width > 0 ? o->width : WIDTH_DEFAULT;
+        if (o->width >= WIDTH_LEAST && o->width <= SIZE_MOST && o->height <= SIZE_MOST)
+                return 0;
+        err_set(err, ERR_USAGE, "a plot cannot be %.0f wide and %.0f high", o->width, o->height);
+        return err_hint(err, "units are 1/96 inch: widths from %d to %d, heights up to %d",
+                        WIDTH_LEAST, SIZE_MOST, SIZE_MOST);
+}
+
+/* LEVEL_COUNT when it is left to the plot. */
+static int choose_level(const struct config *config, struct input *in, enum level *ret,
+                        struct err *err)
+{
+        const char *name = config_text(config, OPT_LEVEL);
+        unsigned there = input_levels(in), asked = 0;
+        *ret = LEVEL_COUNT;
+        if (!config_is_set(config, OPT_LEVEL))
+                return 0;
+        levels_parse(name, &asked);
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (there & asked & LEVEL_BIT(l))
+                        *ret = l;
+        }
+        if (*ret < LEVEL_COUNT)
+                return 0;
+        err_set(err, ERR_USAGE, "the level '%s' was not recorded", name);
+        return err_hint(err, there ? "leave --level out for one that was"
+                                   : "this file tells nothing of the host; leave --level out");
+}
+
+/*
+ * With --phase only those are drawn, from the first one's beginning to the last one's end; with
+ * --last what is newest.
+ */
+static int choose_time(const struct config *config, struct plotting *w, struct plot_options *o,
+                       struct err *err)
+{
+        const char *range = config_text(config, OPT_PHASE);
+        o->from_ns = INT64_MIN;
+        o->to_ns = INT64_MAX;
+        double last = config_number(config, OPT_LAST);
+        int64_t newest = input_last_ns(&w->in);
+        if (last > 0 && newest != 0)
+                o->from_ns = newest - clock_from_seconds(last);
+        if (!range)
+                return 0;
+        int n = phases_choose(w->in.phases, w->in.n_phases, range, err);
+        if (n < 0)
+                return n;
+        w->in.n_phases = (size_t)n;
+        o->from_ns = MAX(o->from_ns, w->in.phases[0].begin_ns);
+        o->to_ns = INT64_MIN;
+        for (size_t i = 0; i < w->in.n_phases; i++)
+                o->to_ns = MAX(o->to_ns, w->in.phases[i].end_ns);
+        return 0;
+}
+
+static int prepare(const struct config *config, const char *path, struct plotting *w,
+                   struct err *err)
+{
+        struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
+                                 .level_gpus = config_is_set(config, OPT_LEVEL),
+                                 .title = config_text(config, OPT_TITLE)};
+        int r = choose_size(config, &o, err);
+        if (r == 0)
+                r = input_open(&w->in, path, err);
+        const struct run_facts *facts = &w->in.facts;
+        for (size_t i = 0; r == 0 && i < MIN(facts->n_metrics, (size_t)USER_NAMES_MAX); i++)
+                w->user.names[w->user.n++] = facts->metrics[i].name;
+        if (r == 0)
+                r = choices_parse(config_text(config, OPT_METRICS), &w->user, &o.choices, err);
+        if (r == 0)
+                r = choose_level(config, &w->in, &o.level, err);
+        if (r == 0)
+                r = choose_time(config, w, &o, err);
+        if (r == 0)
+                plot_init(&w->plot, &o, w->in.session ? session_start_ns(w->in.session) : 0);
+        return r;
+}
+
+/* ---- what was recorded ---- */
+
+static void tick(const struct plotting *w)
+{
+        if (w->watch.fn)
+                w->watch.fn(w->watch.arg);
+}
+
+static int add_frame(struct plotting *w, const struct frame *f)
+{
+        tick(w);
+        return plot_add_frame(&w->plot, f);
+}
+
+static int add_session(struct plotting *w, struct err *err)
+{
+        const struct frame *f;
+        int got = 0, r = 0;
+        while (r == 0 && (got = session_next(w->in.session, &f, err)) > 0)
+                r = add_frame(w, f);
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_host(struct plotting *w, struct err *err)
+{
+        const struct host *h;
+        int got = 0, r = 0;
+        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0) {
+                tick(w);
+                r = plot_add_host(&w->plot, h);
+        }
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_pipeline(const struct config *config, struct plotting *w, struct err *err)
+{
+        struct pipeline *p = NULL;
+        const struct frame *f;
+        char notice[SETUP_NOTICE_MAX];
+        int got = 0, r = setup_open(config, w->in.gpus, false, 0, &p, notice, err);
+        if (r < 0)
+                return r;
+        if (notice[0])
+                strbuf_putf(w->notices, "%s\n", notice);
+        while (r == 0 && (got = pipeline_next(p, &f, err)) > 0) {
+                if (!w->in.facts.source[0])
+                        snprintf(w->in.facts.source, sizeof(w->in.facts.source), "%s",
+                                 f->provenance);
+                r = add_frame(w, f);
+        }
+        if (r == 0 && got == 0)
+                setup_trouble(p, w->notices);
+        pipeline_close(p);
+        return r < 0 ? err_set(err, r, "out of memory") : got;
+}
+
+static int add_number(struct plotting *w, const struct mark *m)
+{
+        for (size_t i = 0; i < w->user.n; i++) {
+                if (strcmp(w->user.names[i], m->name) == 0)
+                        return plot_add_user(&w->plot, m->wall_ns, i, m->value);
+        }
+        return 0;
+}
+
+/* What the run said about itself: events, and numbers of its own. */
+static int add_marks(struct plotting *w, struct err *err)
+{
+        int r = 0;
+        w->events = calloc(w->in.n_marks + 1, sizeof(*w->events));
+        if (!w->events)
+                return err_set(err, -ENOMEM, "out of memory");
+        for (size_t i = 0; r == 0 && i < w->in.n_marks; i++) {
+                const struct mark *m = &w->in.marks[i];
+                if (m->type == MARK_EVENT)
+                        w->events[w->n_events++] = (struct plot_event){m->wall_ns, m->name};
+                if (m->type == MARK_METRIC)
+                        r = add_number(w, m);
+        }
+        return r < 0 ? err_set(err, r, "out of memory") : 0;
+}
+
+static int draw(const struct config *config, struct plotting *w, enum plot_format format,
+                struct strbuf *out, struct err *err)
+{
+        bool session = w->in.session && setup_as_recorded(config);
+        int r = session ? add_session(w, err) : add_pipeline(config, w, err);
+        if (r == 0)
+                r = add_host(w, err);
+        if (r == 0)
+                r = add_marks(w, err);
+        if (r < 0)
+                return r;
+        const struct plot_around around = {&w->in.facts, w->in.phases, w->in.n_phases, w->events,
+                                           w->n_events};
+        return plot_draw(&w->plot, &around, format, out, err);
+}
+
+int draw_file(const struct config *config, const char *path, enum plot_format format,
+              const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
+              struct err *err)
+{
+        struct plotting *w = calloc(1, sizeof(*w));
+        if (!w)
+                return err_set(err, -ENOMEM, "out of memory");
+        w->notices = notices;
+        w->watch = watch ? *watch : (struct draw_watch){0};
+        int r = prepare(config, path, w, err);
+        if (r == 0)
+                r = draw(config, w, format, out, err);
+        plot_finish(&w->plot);
+        input_finish(&w->in);
+        free(w->events);
+        free(w);
+        return r;
+}

@@ -1,0 +1,130 @@
+#include "app/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_folder(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int open_session(struct input *in, struct err *err)
+{
+        int r = session_open(in->path, &in->session, err);
+        if (r < 0)
+                return r;
+        facts_from_session(&in->facts, in->session);
+        return session_marks(in->session, &in->marks, &in->n_marks, err);
+}
+
+static int open_notebook(struct input *in, struct err *err)
+{
+        int r = notebook_open(in->path, &in->notebook, err);
+        return r < 0 ? r : notebook_marks(in->notebook, &in->marks, &in->n_marks, err);
+}
+
+static int open_folder(struct input *in, struct err *err)
+{
+        if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
+                int r = hwmon_cpu_open(in->path, &in->cpu, err);
+                return r < 0 ? r : hwmon_facts(&in->facts, in->path, err);
+        }
+        err_set(err, ERR_DATA, "'%s' is a folder without hw_metrics.csv or manifest.json",
+                in->path);
+        return err_hint(err, "give a session, a capture, or a monitor's folder");
+}
+
+static int open_any(struct input *in, struct err *err)
+{
+        if (strncmp(in->path, "http://", 7) == 0 || strncmp(in->path, "https://", 8) == 0) {
+                err_set(err, ERR_USAGE, "'%s' is an address and no recording", in->path);
+                return err_hint(err, "record it first: assay record --source URL -o run.assay");
+        }
+        if (!in->path[0]) {
+                err_set(err, -ENOENT, "there is no file ''");
+                return err_hint(err, "give the name of a session or of another recording");
+        }
+        if (session_is_one(in->path))
+                return open_session(in, err);
+        if (notebook_is_one(in->path))
+                return open_notebook(in, err);
+        return is_folder(in->path) ? open_folder(in, err) : 0;
+}
+
+int input_open(struct input *in, const char *path, struct err *err)
+{
+        *in = (struct input){.path = path};
+        snprintf(in->gpus, sizeof(in->gpus), "%s", path);
+        facts_init(&in->facts, path);
+        int r = open_any(in, err);
+        int64_t end = in->facts.stop_ns ? in->facts.stop_ns : INT64_MAX;
+        if (r == 0)
+                r = facts_from_marks(&in->facts, in->marks, in->n_marks);
+        if (r == 0 &&
+            phases_from_marks(in->marks, in->n_marks, end, &in->phases, &in->n_phases) < 0)
+                r = err_set(err, -ENOMEM, "out of memory");
+        return r;
+}
+
+/* A monitor that found no GPU leaves an empty file, which is none. */
+static bool has_something(const char *path)
+{
+        struct stat st;
+        return path && stat(path, &st) == 0 && st.st_size > 0;
+}
+
+int input_open_files(struct input *in, const char *gpu_csv, const char *cpu_csv,
+                     const char *dmon_csv, struct err *err)
+{
+        int r = 0;
+        *in = (struct input){.path = gpu_csv ? gpu_csv : ""};
+        facts_init(&in->facts, in->path);
+        if (has_something(gpu_csv))
+                snprintf(in->gpus, sizeof(in->gpus), "%s", gpu_csv);
+        else if (has_something(dmon_csv))
+                snprintf(in->gpus, sizeof(in->gpus), "%s", dmon_csv);
+        if (has_something(cpu_csv))
+                r = hwmon_cpu_open_file(cpu_csv, &in->cpu, err);
+        if (r == 0 && has_something(dmon_csv))
+                r = hwmon_dmon_facts(&in->facts, dmon_csv, err);
+        return r;
+}
+
+int64_t input_last_ns(struct input *in)
+{
+        return in->session ? session_last_ns(in->session) : in->facts.stop_ns;
+}
+
+void input_finish(struct input *in)
+{
+        facts_finish(&in->facts);
+        session_reader_close(in->session);
+        notebook_close(in->notebook);
+        hwmon_cpu_close(in->cpu);
+        for (size_t i = 0; i < in->n_marks; i++)
+                mark_finish(&in->marks[i]);
+        free(in->marks);
+        free(in->phases);
+}
+
+unsigned input_levels(struct input *in)
+{
+        if (in->session)
+                return session_levels(in->session);
+        if (in->notebook)
+                return notebook_levels(in->notebook);
+        return in->cpu && hwmon_cpu_samples(in->cpu) > 0 ? LEVEL_BIT((unsigned)LEVEL_SYSTEM) : 0;
+}
+
+int input_next_host(struct input *in, const struct host **ret, struct err *err)
+{
+        if (in->session)
+                return session_next_host(in->session, ret, err);
+        if (in->cpu)
+                return hwmon_cpu_next(in->cpu, ret);
+        int got = in->notebook ? notebook_next_host(in->notebook, ret) : 0;
+        return got < 0 ? err_set(err, got, "out of memory") : got;
+}

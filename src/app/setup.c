@@ -1,0 +1,250 @@
+#include "app/setup.h"
+
+#include "base/clock.h"
+#include "engine/session_source.h"
+#include "formats/hwmon/hwmon.h"
+#include "formats/notebook/notebook.h"
+#include "read/dcgm/local.h"
+#include "session/facts.h"
+#include "session/session.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const program_version = ASSAY_VERSION;
+
+const char *get_env(const char *name)
+{
+        return getenv(name);
+}
+
+static bool is_address(const char *location)
+{
+        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
+}
+
+/* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
+static const struct source_ops *choose_source(const struct config *config, const char *location)
+{
+        const char *backend = config_text(config, OPT_BACKEND);
+        if (location && strcmp(backend, "auto") == 0)
+                backend = is_address(location) ? "prometheus" : "replay";
+        /* A session is a capture like any other to the user, and a database to us. */
+        if (location && strcmp(backend, "replay") == 0 &&
+            (session_is_one(location) || notebook_is_one(location)))
+                return &source_session;
+        return source_find(backend);
+}
+
+#define DEFAULT_POLL_S 1.0
+
+static double poll_of(const struct config *config)
+{
+        return config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
+               : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
+                                                   : DEFAULT_POLL_S;
+}
+
+/* The name that the user gave it. */
+static const char *poll_name(const struct config *config)
+{
+        return config_is_set(config, OPT_INTERVAL) ? "interval" : "poll";
+}
+
+static int refuse_poll(const struct config *config, const char *limits, struct err *err)
+{
+        const char *name = poll_name(config);
+        err_set(err, ERR_USAGE, "--%s %g is not a time %s", name, poll_of(config), limits);
+        return err_hint(err, "write --%s 0.1 for a tenth of a second, --%s 2 for two", name, name);
+}
+
+static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
+                      char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        double poll = poll_of(config);
+        const char *name = poll_name(config);
+        if (!(poll > 0) || poll > 86400)
+                return refuse_poll(config, "above 0 and up to a day", err);
+        int64_t ns = clock_from_seconds(poll);
+        if (ns >= ops->poll_floor_ns) {
+                *ret = ns;
+                return 0;
+        }
+        double floor_s = clock_to_seconds(ops->poll_floor_ns);
+        if (ops->poll_floor_is_error) {
+                err_set(err, ERR_USAGE,
+                        "--%s %g is too short for %s: an exporter has nothing "
+                        "new more often than once a second",
+                        name, poll, ops->name);
+                return err_hint(err, "use --%s %g or more", name, floor_s);
+        }
+        snprintf(notice, SETUP_NOTICE_MAX,
+                 "--%s %g raised to %g: shorter windows of NVIDIA's counters hold no data", name,
+                 poll, floor_s);
+        *ret = ops->poll_floor_ns;
+        return 0;
+}
+
+static int choose_weights(const struct config *config, struct weights *ret, struct err *err)
+{
+        static const struct {
+                const char *name;
+                enum weights_preset preset;
+        } presets[] = {{"ai", WEIGHTS_AI}, {"hpc", WEIGHTS_HPC}, {"mem", WEIGHTS_MEM}};
+        const char *text = config_text(config, OPT_WEIGHTS);
+        for (size_t i = 0; i < ARRAY_LEN(presets); i++) {
+                if (strcmp(text, presets[i].name) == 0) {
+                        *ret = weights_preset(presets[i].preset);
+                        return 0;
+                }
+        }
+        return weights_parse(text, ret, err);
+}
+
+int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
+                   struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        notice[0] = '\0';
+        struct pipeline_config pc = {
+            .source = {.location = location,
+                       .speed = speed,
+                       .token_file = config_text(config, OPT_TOKEN_FILE),
+                       .dcgmi = config_text(config, OPT_DCGMI),
+                       .dcgm_host = config_text(config, OPT_DCGM_HOST),
+                       .nvml_lib = config_text(config, OPT_NVML_LIB),
+                       .rocm_lib = config_text(config, OPT_ROCM_LIB),
+                       .ze_composite = select_by_intel_cards(get_env),
+                       .root =
+                           config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
+            .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
+                        .margins = margins},
+        };
+        int r = choose_weights(config, &pc.compute.weights, err);
+        pc.ops = choose_source(config, location);
+        if (r == 0)
+                r = check_poll(config, pc.ops, &pc.source.poll_ns, notice, err);
+        if (r == 0)
+                r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
+                                  pc.ops->local && dcgm_host_is_here(pc.source.dcgm_host), get_env,
+                                  &pc.selection, err);
+        if (r == 0)
+                *ret = pc;
+        return r;
+}
+
+/* The folder of a hardware monitor stands for its file with the GPUs. */
+static const char *file_of(const char *location, char *buf, size_t size)
+{
+        return location && hwmon_is_one(location, buf, size) ? buf : location;
+}
+
+int setup_open(const struct config *config, const char *location, bool margins, double speed,
+               struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        char inside[4096];
+        struct pipeline_config pc;
+        location = file_of(location, inside, sizeof(inside));
+        int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
+        if (r == 0)
+                r = pipeline_open(&pc, ret, err);
+        if (r < 0)
+                notice[0] = '\0'; /* it was about a source that is not there */
+        return r;
+}
+
+#define OPEN_PATIENCE_NS (2 * NS_PER_S)
+
+int setup_open_soon(const struct config *config, const char *location, double speed,
+                    bool keep_trying, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
+                    struct err *err)
+{
+        char inside[4096];
+        struct pipeline_config pc;
+        location = file_of(location, inside, sizeof(inside));
+        int r = setup_pipeline(config, location, true, speed, &pc, notice, err);
+        if (r != 0)
+                return r;
+        pc.open_patience_ns = OPEN_PATIENCE_NS;
+        pc.keep_trying = keep_trying && !pc.ops->finite;
+        return pipeline_open(&pc, ret, err);
+}
+
+static int read_levels(const struct config *config, unsigned *ret, struct err *err)
+{
+        const char *text = config_text(config, OPT_LEVELS);
+        if (levels_parse(text, ret))
+                return 0;
+        err_set(err, ERR_USAGE, "--levels: '%s' is not a list of levels", text);
+        return err_hint(err, "choose among process,user,slurm,cgroup,system, or all");
+}
+
+int setup_host(const struct config *config, struct host_config *ret, struct err *err)
+{
+        struct host_config hc = {
+            .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "",
+            .pid = (int32_t)config_number(config, OPT_PID),
+            .user = config_text(config, OPT_USER),
+            .job = config_text(config, OPT_JOB),
+            .cgroup = config_text(config, OPT_CGROUP),
+            .pss = config_flag(config, OPT_PSS),
+        };
+        int r = read_levels(config, &hc.levels, err);
+        if (r < 0)
+                return r;
+        if (config_is_set(config, OPT_PID) && hc.pid == 0) {
+                err_set(err, ERR_USAGE, "--pid: 0 is no process");
+                return err_hint(err, "'ps -e' lists those that are there");
+        }
+        *ret = hc;
+        return 0;
+}
+
+#define HOST_POLL_MIN_S 0.01
+
+int setup_interval(const struct config *config, int64_t *ret, struct err *err)
+{
+        double poll = poll_of(config);
+        if (poll >= HOST_POLL_MIN_S && poll <= 86400)
+                return *ret = clock_from_seconds(poll), 0;
+        return refuse_poll(config, "from 0.01 s to a day", err);
+}
+
+bool setup_does_without(const struct config *config, int r)
+{
+        return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
+               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
+}
+
+bool setup_as_recorded(const struct config *config)
+{
+        return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
+               !config_is_set(config, OPT_GPUS);
+}
+
+static const char *plural(uint64_t n)
+{
+        return n == 1 ? "" : "s";
+}
+
+void setup_trouble(const struct pipeline *p, struct strbuf *out)
+{
+        struct source_trouble t;
+        char token[ENTITY_TEXT_MAX];
+        pipeline_trouble(p, &t);
+        if (t.skipped > 0)
+                strbuf_putf(
+                    out,
+                    "%llu line%s could not be understood, the first at line %llu; %llu rows read\n",
+                    (unsigned long long)t.skipped, plural(t.skipped),
+                    (unsigned long long)t.first_line, (unsigned long long)t.rows);
+        if (t.cut > 0)
+                strbuf_putf(out, "the last row was cut off: what it lost is missing\n");
+        if (t.too_long > 0)
+                strbuf_putf(out, "%llu line%s longer than any source writes, skipped\n",
+                            (unsigned long long)t.too_long, plural(t.too_long));
+        if (t.notice[0])
+                strbuf_putf(out, "%s\n", t.notice);
+        if (pipeline_unmatched(p, token, sizeof(token)))
+                strbuf_putf(out, "there is no GPU '%s', ignoring\n", token);
+}

@@ -1,0 +1,43 @@
+/*
+ * From options to what the layers take, for the program's commands and the library alike. Nothing
+ * is printed: what is worth telling is put into a notice, which is empty when there is nothing.
+ */
+#pragma once
+
+#include "base/strbuf.h"
+#include "config/config.h"
+#include "engine/host.h"
+#include "engine/pipeline.h"
+
+#define SETUP_NOTICE_MAX 256
+
+/* A pipeline's configuration, poll limits and selection included; a NULL location is the default.
+ */
+int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
+                   struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err);
+/* The same, and opens it. The folder of a hardware monitor stands for its file with the GPUs. */
+int setup_open(const struct config *config, const char *location, bool margins, double speed,
+               struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err);
+/*
+ * The same for a program that cannot wait: a driver that takes long is waited for by the frames.
+ * keep_trying: so is one that is not found when that took long.
+ */
+int setup_open_soon(const struct config *config, const char *location, double speed,
+                    bool keep_trying, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
+                    struct err *err);
+/* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
+int setup_host(const struct config *config, struct host_config *ret, struct err *err);
+/* Time between ticks of the host alone: interval, else poll, else a second. */
+int setup_interval(const struct config *config, int64_t *ret, struct err *err);
+/* Whether r says that there is no GPU source where none was asked for: then the host does alone. */
+bool setup_does_without(const struct config *config, int r);
+
+/* A session has its verdicts; they are decided anew only when other rules or GPUs are asked for. */
+bool setup_as_recorded(const struct config *config);
+/* What could not be read, and which GPU never came: a line each. */
+void setup_trouble(const struct pipeline *p, struct strbuf *out);
+
+/* getenv with the type our parameters have. */
+const char *get_env(const char *name);
+
+extern const char *const program_version;

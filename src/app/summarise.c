@@ -1,0 +1,188 @@
+#include "app/summarise.h"
+
+#include "app/setup.h"
+#include "app/thresholds.h"
+#include "present/report/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void run_summary_finish(struct run_summary *r)
+{
+        summary_finish(&r->summary);
+        traces_finish(&r->traces);
+        strbuf_finish(&r->notices);
+        input_finish(&r->in);
+}
+
+static void tick(const struct run_summary *r)
+{
+        if (r->on_tick)
+                r->on_tick(r->arg);
+}
+
+static int choose_phases(const struct config *config, struct run_summary *r, struct err *err)
+{
+        const char *range = config_text(config, OPT_PHASE);
+        if (!range)
+                return 0;
+        int code = phases_choose(r->in.phases, r->in.n_phases, range, err);
+        if (code < 0)
+                return code;
+        r->in.n_phases = (size_t)code;
+        return 0;
+}
+
+static int add(struct run_summary *r, const struct frame *f)
+{
+        tick(r);
+        int code = summary_add(&r->summary, f);
+        return code == 0 && r->curves ? traces_add(&r->traces, f) : code;
+}
+
+static int add_session(struct run_summary *r, struct err *err)
+{
+        const struct frame *f;
+        int got, code = 0;
+        while (code == 0 && (got = session_next(r->in.session, &f, err)) > 0)
+                code = add(r, f);
+        if (code < 0)
+                return err_set(err, code, "out of memory");
+        return got;
+}
+
+static int add_pipeline(const struct config *config, struct run_summary *r, struct err *err)
+{
+        struct pipeline *p = NULL;
+        const struct frame *f;
+        char notice[SETUP_NOTICE_MAX];
+        int code = setup_open(config, r->in.gpus, false, 0, &p, notice, err);
+        if (notice[0])
+                strbuf_putf(&r->notices, "%s\n", notice);
+        while (code == 0) {
+                int got = pipeline_next(p, &f, err);
+                if (got <= 0) {
+                        code = got;
+                        break;
+                }
+                if (!r->in.session)
+                        snprintf(r->in.facts.source, sizeof(r->in.facts.source), "%s",
+                                 f->provenance);
+                code = add(r, f);
+                if (code < 0)
+                        err_set(err, code, "out of memory");
+        }
+        if (code == 0)
+                setup_trouble(p, &r->notices);
+        pipeline_close(p);
+        return code;
+}
+
+/* The level that is told: the one asked for, or the first that there is of those people mean. */
+static int choose_level(const struct config *config, unsigned there, enum level *ret,
+                        struct err *err)
+{
+        static const enum level order[] = {LEVEL_PROCESS, LEVEL_SLURM, LEVEL_SYSTEM, LEVEL_CGROUP,
+                                           LEVEL_USER};
+        unsigned asked = 0;
+        bool chosen = config_is_set(config, OPT_LEVEL);
+        levels_parse(config_text(config, OPT_LEVEL), &asked);
+        for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+                *ret = order[i];
+                if (there & LEVEL_BIT(order[i]) & (chosen ? asked : LEVELS_ALL))
+                        return 0;
+        }
+        if (!chosen)
+                return 0;
+        char names[64] = "";
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                size_t len = strlen(names);
+                if (there & LEVEL_BIT(l))
+                        snprintf(names + len, sizeof(names) - len, " %s", level_name(l));
+        }
+        err_set(err, ERR_USAGE, "the level '%s' was not recorded", config_text(config, OPT_LEVEL));
+        return err_hint(err, "recorded:%s", there ? names : " nothing of the host");
+}
+
+static int add_hosts(const struct config *config, struct run_summary *r, struct err *err)
+{
+        const struct host *h;
+        enum level level;
+        int got, code = choose_level(config, input_levels(&r->in), &level, err);
+        if (code < 0)
+                return code;
+        while ((got = input_next_host(&r->in, &h, err)) > 0) {
+                tick(r);
+                summary_add_level(&r->summary, h, level);
+                if (r->curves)
+                        traces_add_level(&r->traces, h, level);
+        }
+        return got;
+}
+
+/* A phase that nobody ended ends with the last tick when the session does not say when it ended. */
+static void close_phases(struct run_summary *r)
+{
+        for (size_t i = 0; i < r->in.n_phases; i++) {
+                struct phase *p = &r->in.phases[i];
+                if (!p->open || p->end_ns != INT64_MAX)
+                        continue;
+                p->end_ns = MAX(r->summary.last_ns, p->begin_ns);
+        }
+}
+
+static int summarise(const struct config *config, const char *format, struct run_summary *r,
+                     struct err *err)
+{
+        const struct tag_thresholds thresholds = tag_thresholds(config);
+        bool only = config_is_set(config, OPT_PHASE);
+        r->curves = strcmp(format, "html") == 0;
+        int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
+        if (code < 0)
+                return err_set(err, code, "out of memory");
+        if (r->in.session && setup_as_recorded(config))
+                code = add_session(r, err);
+        else if (r->in.gpus[0])
+                code = add_pipeline(config, r, err);
+        if (code == 0)
+                code = add_hosts(config, r, err);
+        if (code < 0)
+                return code;
+        close_phases(r);
+        summary_time_phases(&r->summary);
+        summary_judge(&r->summary, &thresholds);
+        return 0;
+}
+
+int run_summary_take(struct run_summary *r, const struct config *config, const char *format,
+                     struct err *err)
+{
+        int code = choose_phases(config, r, err);
+        return code == 0 ? summarise(config, format, r, err) : code;
+}
+
+int run_summary_read(struct run_summary *r, const struct config *config, const char *path,
+                     const char *format, struct err *err)
+{
+        int code = input_open(&r->in, path, err);
+        return code == 0 ? run_summary_take(r, config, format, err) : code;
+}
+
+int run_summary_write(const struct run_summary *r, const char *format, struct strbuf *out,
+                      struct err *err)
+{
+        if (strcmp(format, "text") == 0) {
+                report_text(&r->in.facts, &r->summary, out);
+        } else if (strcmp(format, "json") == 0) {
+                report_json(&r->in.facts, &r->summary, program_version, out);
+        } else if (strcmp(format, "resource-summary") == 0) {
+                report_resource_summary(&r->in.facts, &r->summary, out);
+        } else if (strcmp(format, "html") == 0) {
+                report_html(&r->in.facts, &r->summary, &r->traces, out);
+        } else {
+                err_set(err, ERR_USAGE, "a report cannot be written as %s", format);
+                return err_hint(err, "choose text, json, html or resource-summary");
+        }
+        return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+}

@@ -1,0 +1,30 @@
+/* A recorded run in numbers, and as a report: the same for `assay report` and the library. */
+#pragma once
+
+#include "app/input.h"
+#include "base/strbuf.h"
+#include "compute/summary.h"
+#include "config/config.h"
+#include "model/trace.h"
+
+/* All zeros to begin with, but for the callback. */
+struct run_summary {
+        struct input in;
+        struct summary summary;
+        struct traces traces;
+        bool curves;                /* the format shows them */
+        struct strbuf notices;      /* what is worth telling, a line each */
+        void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
+        void *arg;
+};
+
+/* Reads and summarises the run at path. 0, or a negative code with err; finish it either way. */
+int run_summary_read(struct run_summary *r, const struct config *config, const char *path,
+                     const char *format, struct err *err);
+/* The same for an input that is open already; it becomes the summary's. */
+int run_summary_take(struct run_summary *r, const struct config *config, const char *format,
+                     struct err *err);
+/* format: text, json, html or resource-summary; the one it was read for. */
+int run_summary_write(const struct run_summary *r, const char *format, struct strbuf *out,
+                      struct err *err);
+void run_summary_finish(struct run_summary *r);

@@ -1,0 +1,170 @@
+#include "engine/history.h"
+
+#include "base/attr.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+/* One entity. The k-th sample is at k % samples in every ring. */
+struct past {
+        metric_set *there; /* which metrics had a value */
+        float *rings[METRIC_COUNT];
+};
+
+struct history {
+        pthread_mutex_t lock;
+        size_t samples;
+        uint64_t first, next; /* samples first to next - 1 are kept */
+        int64_t *times;
+        struct past *pasts; /* by slot */
+        size_t n;
+};
+
+struct history *history_open(size_t samples)
+{
+        struct history *h = calloc(1, sizeof(*h));
+        if (!h)
+                return NULL;
+        h->samples = MIN(MAX(samples, (size_t)2), (size_t)HISTORY_SAMPLES_MAX);
+        h->times = calloc(h->samples, sizeof(*h->times));
+        if (!h->times) {
+                free(h);
+                return NULL;
+        }
+        pthread_mutex_init(&h->lock, NULL);
+        return h;
+}
+
+void history_close(struct history *h)
+{
+        if (!h)
+                return;
+        for (size_t i = 0; i < h->n; i++) {
+                free(h->pasts[i].there);
+                for (size_t m = 0; m < METRIC_COUNT; m++)
+                        free(h->pasts[i].rings[m]);
+        }
+        free(h->pasts);
+        free(h->times);
+        pthread_mutex_destroy(&h->lock);
+        free(h);
+}
+
+static struct past *past_of(struct history *h, uint32_t slot)
+{
+        if (slot >= h->n) {
+                size_t n = MAX((size_t)slot + 1, h->n * 2);
+                struct past *pasts = realloc(h->pasts, n * sizeof(*pasts));
+                if (!pasts)
+                        return NULL;
+                memset(pasts + h->n, 0, (n - h->n) * sizeof(*pasts));
+                h->pasts = pasts;
+                h->n = n;
+        }
+        struct past *p = &h->pasts[slot];
+        if (!p->there)
+                p->there = calloc(h->samples, sizeof(*p->there));
+        return p->there ? p : NULL;
+}
+
+static int add_row(struct history *h, const struct row *row, size_t at)
+{
+        struct past *p = past_of(h, row->sample.who->slot);
+        if (!p)
+                return -ENOMEM;
+        metric_set there = 0;
+        for (size_t m = 0; m < METRIC_COUNT; m++) {
+                struct value v = row->sample.m[m];
+                /* An old value was in the past already. */
+                if (v.state != STATE_OK)
+                        continue;
+                if (!p->rings[m] && !(p->rings[m] = calloc(h->samples, sizeof(float))))
+                        return -ENOMEM;
+                p->rings[m][at] = (float)v.v;
+                there |= (metric_set)1 << m;
+        }
+        p->there[at] = there;
+        return 0;
+}
+
+static int64_t time_of(const struct history *h, uint64_t k)
+{
+        return h->times[k % h->samples];
+}
+
+int history_push(struct history *h, const struct frame *frame)
+{
+        int r = 0;
+        pthread_mutex_lock(&h->lock);
+        while (h->next > h->first && time_of(h, h->next - 1) >= frame->wall_ns)
+                h->next--;
+        size_t at = (size_t)(h->next % h->samples);
+        for (size_t i = 0; i < h->n; i++) {
+                if (h->pasts[i].there)
+                        h->pasts[i].there[at] = 0;
+        }
+        h->times[at] = frame->wall_ns;
+        for (size_t i = 0; r == 0 && i < frame->n; i++)
+                r = add_row(h, &frame->rows[i], at);
+        h->next++;
+        h->first = MAX(h->first, h->next > h->samples ? h->next - h->samples : 0);
+        pthread_mutex_unlock(&h->lock);
+        return r;
+}
+
+/* The first sample at or after a time. Times only grow, so halving finds it. */
+static uint64_t find(const struct history *h, int64_t wall_ns)
+{
+        uint64_t lo = h->first, hi = h->next;
+        while (lo < hi) {
+                uint64_t mid = lo + (hi - lo) / 2;
+                if (time_of(h, mid) < wall_ns)
+                        lo = mid + 1;
+                else
+                        hi = mid;
+        }
+        return lo;
+}
+
+size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_t from,
+                    int64_t until, struct point *ret, size_t max)
+{
+        size_t n = 0;
+        pthread_mutex_lock(&h->lock);
+        uint64_t lo = find(h, from), hi = find(h, until < INT64_MAX ? until + 1 : until);
+        if (hi - lo > max)
+                lo = hi - max;
+        if (slot < h->n && h->pasts[slot].rings[metric]) {
+                const struct past *p = &h->pasts[slot];
+                for (uint64_t k = lo; k < hi; k++) {
+                        size_t at = (size_t)(k % h->samples);
+                        ret[n++] = (struct point){h->times[at], p->rings[metric][at],
+                                                  p->there[at] >> metric & 1};
+                }
+        }
+        pthread_mutex_unlock(&h->lock);
+        return n;
+}
+
+bool history_before(struct history *h, int64_t wall_ns, int64_t *ret)
+{
+        pthread_mutex_lock(&h->lock);
+        uint64_t k = find(h, wall_ns);
+        bool there = k > h->first;
+        if (there)
+                *ret = time_of(h, k - 1);
+        pthread_mutex_unlock(&h->lock);
+        return there;
+}
+
+static size_t copy_of(void *arg, uint32_t slot, enum metric metric, int64_t from, int64_t until,
+                      struct point *ret, size_t max)
+{
+        return history_copy(arg, slot, metric, from, until, ret, max);
+}
+
+struct trends history_trends(struct history *h)
+{
+        return (struct trends){.arg = h, .copy = copy_of};
+}

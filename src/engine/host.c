@@ -1,0 +1,108 @@
+#include "engine/host.h"
+
+#include "compute/levels.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct host_view {
+        struct host_reader *reader;
+        struct host hosts[2]; /* this tick's and the one before */
+        unsigned now;
+        bool started;
+};
+
+int host_view_open(const struct host_config *config, struct host_view **ret, struct err *err)
+{
+        struct host_view *v = calloc(1, sizeof(*v));
+        if (!v)
+                return err_set(err, -ENOMEM, "out of memory");
+        int r = host_open(config, &v->reader, err);
+        if (r < 0) {
+                host_view_close(v);
+                return r;
+        }
+        *ret = v;
+        return 0;
+}
+
+void host_view_close(struct host_view *v)
+{
+        if (!v)
+                return;
+        host_close(v->reader);
+        free(v);
+}
+
+int host_view_tick(struct host_view *v, struct host **ret, struct err *err)
+{
+        const struct host *before = v->started ? &v->hosts[v->now] : NULL;
+        struct host *now = &v->hosts[!v->now];
+        int r = host_read(v->reader, now, err);
+        if (r < 0)
+                return r;
+        levels_compute(before, now);
+        v->now = !v->now;
+        v->started = true;
+        *ret = now;
+        return 0;
+}
+
+unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
+{
+        return host_levels_of(v->reader, pid);
+}
+
+static size_t find_gpu(const struct gpu_use *u, const char *label)
+{
+        size_t i = 0;
+        while (i < u->n && strcmp(u->labels[i], label) != 0)
+                i++;
+        return i;
+}
+
+static void take_gpus(struct gpu_use *u, const struct frame *frame)
+{
+        u->n = 0;
+        for (size_t i = 0; i < frame->n && u->n < HOST_GPUS_MAX; i++) {
+                const struct sample *s = &frame->rows[i].sample;
+                if (s->who->kind != ENTITY_GPU)
+                        continue;
+                memcpy(u->labels[u->n], s->who->label, sizeof(u->labels[0]));
+                u->devices[u->n++] = (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
+                                                        .band = s->m[METRIC_MEM_COPY_UTIL],
+                                                        .memory = s->m[METRIC_FB_USED]};
+        }
+}
+
+void gpu_use_take(struct gpu_use *u, const struct frame *frame)
+{
+        take_gpus(u, frame);
+        u->n_processes = 0;
+        for (size_t i = 0; i < frame->processes.n; i++) {
+                const struct process *p = &frame->processes.list[i];
+                size_t gpu = find_gpu(u, p->gpu);
+                if (gpu == u->n || u->n_processes == GPU_USE_PROCESSES_MAX)
+                        continue;
+                size_t at = u->n_processes++;
+                u->processes[at].pid = p->pid;
+                u->processes[at].gpu = (uint16_t)gpu;
+                u->processes[at].use = (struct level_gpu){
+                    .util = p->sm_util, .band = p->mem_util, .memory = p->gpu_memory};
+        }
+}
+
+void host_view_join(const struct host_view *v, struct host *h, const struct gpu_use *u)
+{
+        for (size_t i = 0; i < u->n; i++) {
+                size_t gpu = levels_add_gpu(h, u->labels[i]);
+                if (gpu < HOST_GPUS_MAX)
+                        levels_set_device(h, gpu, u->devices[i]);
+        }
+        for (size_t i = 0; i < u->n_processes; i++) {
+                /* What the whole device does stands for the system level already. */
+                unsigned levels = host_view_levels_of(v, u->processes[i].pid) &
+                                  ~LEVEL_BIT((unsigned)LEVEL_SYSTEM);
+                levels_add_process(h, levels, u->processes[i].gpu, u->processes[i].use);
+        }
+}

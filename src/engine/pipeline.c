@@ -1,0 +1,283 @@
+#include "engine/pipeline.h"
+
+#include "base/strbuf.h"
+#include "engine/processes.h"
+#include "read/join/late.h"
+#include "translate/translate.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pipeline {
+        struct pipeline_config config;
+        const struct source_ops *ops; /* the configuration's, or one that waits for it */
+        struct source *source;
+        struct registry registry;
+        struct binding bindings[BATCH_PARTS_MAX]; /* one a part of a tick */
+        struct compute compute;
+        struct process_join *join; /* made when processes are first asked for */
+        atomic_bool want_processes;
+        char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
+        struct frame frame;
+        size_t cap;   /* of frame.rows */
+        size_t known; /* entities whose selection is decided */
+        bool met;     /* there was a GPU, selected or not */
+        uint64_t ticks;
+};
+
+static int open_source(struct pipeline *p, struct err *err)
+{
+        const struct pipeline_config *c = &p->config;
+        const struct late_config late = {c->ops, c->open_patience_ns, c->keep_trying};
+        p->ops = late.patience_ns > 0 ? &source_late : c->ops;
+        return late.patience_ns > 0 ? late_open(&late, &c->source, &p->source, err)
+                                    : c->ops->open(&c->source, &p->source, err);
+}
+
+int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+{
+        struct pipeline *p = calloc(1, sizeof(*p));
+        if (!p)
+                return err_set(err, -ENOMEM, "out of memory");
+        p->config = *config;
+        p->config.source.wanted = translate_wants;
+        p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
+        compute_init(&p->compute, &config->compute);
+        int r = open_source(p, err);
+        if (r < 0) {
+                pipeline_close(p);
+                return r;
+        }
+        atomic_init(&p->want_processes, false);
+        *ret = p;
+        return 0;
+}
+
+void pipeline_close(struct pipeline *p)
+{
+        if (!p)
+                return;
+        if (p->source)
+                p->ops->close(p->source);
+        process_join_close(p->join);
+        registry_finish(&p->registry);
+        compute_finish(&p->compute);
+        free(p->frame.rows);
+        free(p);
+}
+
+static bool reserve_rows(struct pipeline *p, size_t n)
+{
+        if (LIKELY(n <= p->cap))
+                return true;
+        struct row *rows = realloc(p->frame.rows, n * sizeof(*rows));
+        if (!rows)
+                return false;
+        p->frame.rows = rows;
+        p->cap = n;
+        return true;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+        const struct row *x = a, *y = b;
+        return entity_compare(x->sample.who, y->sample.who);
+}
+
+/* Sources give entities in order nearly always, so looking comes before sorting. */
+static void sort_rows(struct frame *f)
+{
+        for (size_t i = 1; i < f->n; i++) {
+                if (compare_rows(&f->rows[i - 1], &f->rows[i]) > 0) {
+                        qsort(f->rows, f->n, sizeof(*f->rows), compare_rows);
+                        return;
+                }
+        }
+}
+
+/* A GPU that two sources show is the first one's. */
+static bool is_known_gpu(const struct pipeline *p, const struct entity *e)
+{
+        for (size_t i = 0; e->kind == ENTITY_GPU && i < e->slot; i++) {
+                if (p->registry.list[i]->kind == ENTITY_GPU &&
+                    entity_same_place(p->registry.list[i], e))
+                        return true;
+        }
+        return false;
+}
+
+static int add_row(struct pipeline *p, const struct reading *reading, size_t position,
+                   const struct batch *batch, const struct binding *binding)
+{
+        struct entity *e = registry_resolve(&p->registry, &reading->who, position);
+        if (!e)
+                return -ENOMEM;
+        translate_identity(binding, reading, e);
+        if (e->slot >= p->known) {
+                if (e->text[ENTITY_TEXT_HOST][0] == '\0')
+                        entity_set_text(e, ENTITY_TEXT_HOST, p->host, strlen(p->host));
+                bool again = binding != p->bindings && is_known_gpu(p, e);
+                e->shown = !again && select_includes(&p->config.selection, e);
+                p->known = e->slot + 1;
+        }
+        if (!e->shown)
+                return 0;
+        struct row *row = &p->frame.rows[p->frame.n++];
+        row->sample.who = e;
+        translate_reading(binding, reading, &row->sample);
+        return compute_row(&p->compute, batch->mono_ns, row);
+}
+
+/* Says which GPUs there are when the selection names none of them. */
+static int nothing_selected(const struct pipeline *p, struct err *err)
+{
+        const struct selection *s = &p->config.selection;
+        char token[ENTITY_TEXT_MAX] = "";
+        struct strbuf list = {0};
+        const char *unmatched = select_unmatched(s, token, sizeof(token));
+        for (size_t i = 0; i < p->registry.n && i < 16; i++)
+                strbuf_putf(&list, "%s%s", i ? ", " : "", p->registry.list[i]->label);
+        if (p->registry.n > 16)
+                strbuf_putf(&list, " and %zu more", p->registry.n - 16);
+        if (unmatched)
+                err_set(err, ERR_USAGE, "%s: there is no GPU '%s'", unmatched, token);
+        else
+                err_set(err, ERR_USAGE, "%s chooses no GPU", s->origin);
+        int r = err_hint(err, "there is: %s%s", strbuf_str(&list),
+                         strcmp(s->origin, "--gpus") == 0 ? "" : "; or use --show-all");
+        strbuf_finish(&list);
+        return r;
+}
+
+/* Where the host cannot be read they stay unknown. */
+static void add_processes(struct pipeline *p)
+{
+        const struct source_ops *ops = p->ops;
+        bool wanted = atomic_load(&p->want_processes);
+        p->frame.may_name_processes = ops->processes && !wanted;
+        p->frame.knows_processes = false;
+        p->frame.processes = (struct process_list){0};
+        if (!ops->processes || !wanted)
+                return;
+        if (!p->join && process_join_open(p->config.source.root, &p->join) < 0)
+                return;
+        process_join_fill(p->join, ops, p->source, &p->frame);
+}
+
+/* Each part keeps its binding, so that nothing is looked up again while the schemas stay. */
+static int add_part(struct pipeline *p, const struct batch *part, size_t nth, size_t position)
+{
+        struct binding *binding = &p->bindings[nth];
+        /* A source that has not started has no schema either. */
+        if (part->n > 0)
+                translate_bind(binding, part->schema);
+        for (size_t i = 0; i < part->n; i++) {
+                int r = add_row(p, &part->readings[i], position + i, part, binding);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int add_parts(struct pipeline *p, const struct batch *batch)
+{
+        struct frame *f = &p->frame;
+        size_t total = 0, nth = 0, position = 0;
+        for (const struct batch *part = batch; part; part = part->more)
+                total += part->n;
+        if (!reserve_rows(p, total))
+                return -ENOMEM;
+        f->n = 0;
+        /* Not all tell its name, and GPUs are sorted by it. */
+        if (batch->more && p->host[0] == '\0')
+                gethostname(p->host, sizeof(p->host) - 1);
+        for (const struct batch *part = batch; part && nth < BATCH_PARTS_MAX; part = part->more) {
+                int r = add_part(p, part, nth++, position);
+                if (r < 0)
+                        return r;
+                position += part->n;
+                f->stale = f->stale && part->stale;
+                f->window_ns = f->window_ns ? f->window_ns : part->window_ns;
+        }
+        sort_rows(f);
+        return 0;
+}
+
+static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)
+{
+        struct frame *f = &p->frame;
+        f->wall_ns = batch->wall_ns;
+        f->mono_ns = batch->mono_ns;
+        f->window_ns = batch->window_ns;
+        f->stale = batch->stale;
+        f->tick = p->ticks;
+        f->provenance = p->ops->provenance ? p->ops->provenance(p->source) : p->ops->name;
+        int r = add_parts(p, batch);
+        if (r < 0)
+                return err_set(err, r, "out of memory");
+        bool first = !p->met && p->registry.n > 0;
+        p->met = p->registry.n > 0;
+        if (first && f->n == 0 && p->config.selection.origin)
+                return nothing_selected(p, err);
+        add_processes(p);
+        p->ticks++;
+        return 0;
+}
+
+int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err)
+{
+        struct batch batch;
+        int r = p->ops->next(p->source, &batch, err);
+        if (r <= 0)
+                return r;
+        r = fill_frame(p, &batch, err);
+        if (r < 0)
+                return r;
+        *ret = &p->frame;
+        return 1;
+}
+
+void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
+{
+        *ret = (struct source_trouble){0};
+        if (p->ops->trouble)
+                p->ops->trouble(p->source, ret);
+}
+
+bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)
+{
+        return select_unmatched(&p->config.selection, buf, size);
+}
+
+void pipeline_want_processes(struct pipeline *p, bool want)
+{
+        atomic_store(&p->want_processes, want);
+}
+
+bool pipeline_is_live(const struct pipeline *p)
+{
+        return !p->config.ops->finite || p->config.source.speed > 0;
+}
+
+bool pipeline_is_capture(const struct pipeline *p)
+{
+        return p->config.ops->finite;
+}
+
+int64_t pipeline_interval_ns(const struct pipeline *p)
+{
+        return p->config.source.poll_ns;
+}
+
+const char *pipeline_source_name(const struct pipeline *p)
+{
+        return p->config.ops->name;
+}
+
+void pipeline_interrupt(struct pipeline *p)
+{
+        if (p->ops->interrupt)
+                p->ops->interrupt(p->source);
+}

@@ -1,0 +1,51 @@
+/* Joins the layers: read → translate → compute. Pull one frame after the other. */
+#pragma once
+
+#include "base/err.h"
+#include "compute/compute.h"
+#include "entity/registry.h"
+#include "entity/select.h"
+#include "model/frame.h"
+#include "read/source.h"
+
+struct pipeline_config {
+        const struct source_ops *ops;
+        struct source_config source;
+        struct compute_options compute;
+        struct selection selection;
+        /*
+         * Above 0: a source that has not opened by then is waited for by its frames, which are
+         * stale and have no GPUs meanwhile; one that finds nothing later on tries again if told to.
+         */
+        int64_t open_patience_ns;
+        bool keep_trying;
+};
+
+struct pipeline;
+
+/* Opens the source. 0, or a negative code with err. */
+int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
+void pipeline_close(struct pipeline *p);
+
+/*
+ * The next frame: 1 (valid until the next call), 0 at the end, or a negative code. A selection that
+ * names nothing that exists fails on the first frame with ERR_USAGE.
+ */
+int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err);
+
+/* What could not be read so far. */
+void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret);
+/* A GPU the user named that has not shown up; false when all have. */
+bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size);
+/* Whether frames come as time passes, rather than as fast as they are read. */
+bool pipeline_is_live(const struct pipeline *p);
+/* Whether it is a capture, whose times are of another day. */
+bool pipeline_is_capture(const struct pipeline *p);
+/* Time between frames of a live source. */
+int64_t pipeline_interval_ns(const struct pipeline *p);
+/* "replay", "nvml", …: the source's name. */
+const char *pipeline_source_name(const struct pipeline *p);
+/* Whether frames tell who uses the GPUs, from the next one on; safe from another thread. */
+void pipeline_want_processes(struct pipeline *p, bool want);
+/* Ends a waiting pipeline_next; safe from another thread. */
+void pipeline_interrupt(struct pipeline *p);

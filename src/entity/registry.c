@@ -1,0 +1,205 @@
+#include "entity/registry.h"
+
+#include "base/attr.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A key that owns its text. */
+struct registry_key {
+        struct entity_key key;
+        char text[2 * ENTITY_TEXT_MAX];
+};
+
+void registry_finish(struct registry *r)
+{
+        for (size_t i = 0; i < r->n; i++)
+                free(r->list[i]);
+        free(r->list);
+        free(r->keys);
+        free(r->table);
+        *r = (struct registry){0};
+}
+
+static uint64_t mix(uint64_t h, const char *s, size_t len)
+{
+        for (size_t i = 0; i < len; i++)
+                h = (h ^ (unsigned char)s[i]) * 0x100000001b3ULL;
+        return h;
+}
+
+static uint64_t mix_id(uint64_t h, int32_t id)
+{
+        return (h ^ (uint32_t)id) * 0x100000001b3ULL;
+}
+
+/* Texts that are not there are NULL with length 0. */
+static size_t text_len(size_t len)
+{
+        return MIN(len, (size_t)ENTITY_TEXT_MAX - 1);
+}
+
+/* A GPU that has a UUID is known by it; its number may differ from source to source. */
+static bool by_uuid(const struct entity_key *k)
+{
+        return k->kind == ENTITY_GPU && k->uuid_len > 0;
+}
+
+static uint64_t hash(const struct entity_key *k)
+{
+        uint64_t h = 0xcbf29ce484222325ULL;
+        h = mix(h, k->host, text_len(k->host_len));
+        if (by_uuid(k))
+                return mix(h, k->uuid, text_len(k->uuid_len));
+        h = mix_id(mix_id(h, (int32_t)k->kind), k->index);
+        h = mix_id(mix_id(mix_id(h, k->gi), k->ci), k->flat);
+        return k->index < 0 ? mix(h, k->uuid, text_len(k->uuid_len)) : h;
+}
+
+static bool text_equal(const char *a, size_t an, const char *b, size_t bn)
+{
+        an = text_len(an);
+        bn = text_len(bn);
+        return an == bn && (an == 0 || memcmp(a, b, an) == 0);
+}
+
+static bool key_equal(const struct entity_key *a, const struct entity_key *b)
+{
+        if (a->kind != b->kind || !text_equal(a->host, a->host_len, b->host, b->host_len))
+                return false;
+        if (by_uuid(a) != by_uuid(b))
+                return false;
+        if (by_uuid(a))
+                return text_equal(a->uuid, a->uuid_len, b->uuid, b->uuid_len);
+        return a->index == b->index && a->gi == b->gi && a->ci == b->ci && a->flat == b->flat &&
+               (a->index >= 0 || text_equal(a->uuid, a->uuid_len, b->uuid, b->uuid_len));
+}
+
+static void label_entity(struct entity *e, const struct entity_key *k)
+{
+        char *to = e->label;
+        size_t size = sizeof(e->label);
+        if (k->kind == ENTITY_GPU && k->index >= 0)
+                snprintf(to, size, "%d", k->index);
+        else if (k->kind == ENTITY_GPU)
+                snprintf(to, size, "%.12s", e->text[ENTITY_TEXT_UUID]);
+        else if (k->index < 0)
+                snprintf(to, size, "%s %d", k->kind == ENTITY_GPU_INSTANCE ? "GPU-I" : "GPU-CI",
+                         k->flat);
+        else if (k->ci < 0)
+                snprintf(to, size, "%d/%d", k->index, k->gi);
+        else
+                snprintf(to, size, "%d/%d/%d", k->index, k->gi, k->ci);
+        text_clean(to); /* a UUID may be cut inside a letter */
+}
+
+static struct entity *make_entity(const struct entity_key *k, uint32_t slot)
+{
+        struct entity *e = calloc(1, sizeof(*e));
+        if (!e)
+                return NULL;
+        e->slot = slot;
+        e->kind = k->kind;
+        e->index = k->index;
+        e->gi = k->gi;
+        e->ci = k->ci;
+        e->flat = k->flat;
+        e->vendor = k->vendor;
+        e->ordinal = k->ordinal;
+        e->ordinals = k->ordinals;
+        entity_set_text(e, ENTITY_TEXT_UUID, k->uuid, k->uuid_len);
+        entity_set_text(e, ENTITY_TEXT_HOST, k->host, k->host_len);
+        label_entity(e, k);
+        return e;
+}
+
+static void copy_key(struct registry_key *to, const struct entity_key *k)
+{
+        *to = (struct registry_key){.key = *k};
+        to->key.host_len = text_len(k->host_len);
+        to->key.uuid_len = text_len(k->uuid_len);
+        if (to->key.host_len > 0)
+                memcpy(to->text, k->host, to->key.host_len);
+        if (to->key.uuid_len > 0)
+                memcpy(to->text + ENTITY_TEXT_MAX, k->uuid, to->key.uuid_len);
+}
+
+/* The text moves with the array, so the pointers are made when the key is used. */
+static struct entity_key stored_key(const struct registry *r, size_t slot)
+{
+        struct entity_key k = r->keys[slot].key;
+        k.host = r->keys[slot].text;
+        k.uuid = r->keys[slot].text + ENTITY_TEXT_MAX;
+        return k;
+}
+
+static void insert(struct registry *r, uint32_t slot)
+{
+        struct entity_key k = stored_key(r, slot);
+        size_t at = hash(&k) & (r->table_size - 1);
+        while (r->table[at] != 0)
+                at = (at + 1) & (r->table_size - 1);
+        r->table[at] = slot + 1;
+}
+
+static bool grow(struct registry *r)
+{
+        size_t cap = r->cap ? r->cap * 2 : 16;
+        if (cap > REGISTRY_MAX)
+                return false;
+        struct entity **list = realloc(r->list, cap * sizeof(*list));
+        if (!list)
+                return false;
+        r->list = list;
+        struct registry_key *keys = realloc(r->keys, cap * sizeof(*keys));
+        if (!keys)
+                return false;
+        memset(keys + r->n, 0, (cap - r->n) * sizeof(*keys));
+        r->keys = keys;
+        uint32_t *table = calloc(cap * 4, sizeof(*table));
+        if (!table)
+                return false;
+        free(r->table);
+        r->table = table;
+        r->table_size = cap * 4;
+        r->cap = cap;
+        for (size_t i = 0; i < r->n; i++)
+                insert(r, (uint32_t)i);
+        return true;
+}
+
+static struct entity *lookup(const struct registry *r, const struct entity_key *key)
+{
+        if (r->table_size == 0)
+                return NULL;
+        size_t at = hash(key) & (r->table_size - 1);
+        for (; r->table[at] != 0; at = (at + 1) & (r->table_size - 1)) {
+                struct entity_key k = stored_key(r, r->table[at] - 1);
+                if (key_equal(key, &k))
+                        return r->list[r->table[at] - 1];
+        }
+        return NULL;
+}
+
+struct entity *registry_resolve(struct registry *r, const struct entity_key *key, size_t hint)
+{
+        if (LIKELY(hint < r->n)) {
+                struct entity_key k = stored_key(r, hint);
+                if (LIKELY(key_equal(key, &k)))
+                        return r->list[hint];
+        }
+        struct entity *e = lookup(r, key);
+        if (e)
+                return e;
+        if (r->n == r->cap && !grow(r))
+                return NULL;
+        e = make_entity(key, (uint32_t)r->n);
+        if (!e)
+                return NULL;
+        r->list[r->n] = e;
+        copy_key(&r->keys[r->n], key);
+        r->n++;
+        insert(r, e->slot);
+        return e;
+}

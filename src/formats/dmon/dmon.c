@@ -1,0 +1,302 @@
+/*
+ * `dcgmi dmon` text. Cells are read by the header's offsets, because texts hold blanks and a field
+ * an entity lacks is an empty cell. DCGM 3.3 does not pad missing values: a row that does not fit
+ * the offsets but has as many words as there are columns is read by words.
+ */
+#include "formats/dmon/dmon.h"
+
+#include "base/num.h"
+#include "formats/format.h"
+#include "formats/rows.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+static bool is_header(const char *s, size_t len)
+{
+        return (len >= 7 && memcmp(s, "#Entity", 7) == 0) ||
+               (len >= 8 && memcmp(s, "# Entity", 8) == 0);
+}
+
+static bool dmon_probe(const char *s, size_t len)
+{
+        for (const char *end = s + len; s < end;) {
+                const char *nl = memchr(s, '\n', (size_t)(end - s));
+                size_t n = nl ? (size_t)(nl - s) : (size_t)(end - s);
+                if (is_header(s, n))
+                        return true;
+                s += n + 1;
+        }
+        return false;
+}
+
+void dmon_finish(struct dmon *d)
+{
+        free(d->header);
+        *d = (struct dmon){0};
+}
+
+static bool read_header(struct dmon *d, struct batcher *b, const struct line *line)
+{
+        char *copy = malloc(line->len);
+        if (!copy)
+                return false;
+        memcpy(copy, line->s, line->len);
+        free(d->header);
+        d->header = copy;
+        d->header_len = d->width = line->len;
+        d->n = 0;
+        batcher_new_schema(b);
+        size_t i = line->s[1] == ' ' ? 8 : 7;
+        while (i < line->len) {
+                while (i < line->len && line->s[i] == ' ')
+                        i++;
+                size_t start = i;
+                while (i < line->len && line->s[i] != ' ')
+                        i++;
+                if (i == start)
+                        break;
+                if (start > UINT16_MAX || batcher_add_field(b, line->s + start, i - start) < 0)
+                        break;
+                d->at[d->n++] = (uint16_t)start;
+        }
+        d->at[d->n] = UINT16_MAX; /* the last column goes on to the end of the row */
+        return true;
+}
+
+/* "GPU 0", "GPU-I 7", "GPU-CI 9". Other entities (CPUs, links, switches) are ENTITY_OTHER. */
+static bool read_entity(const char *s, size_t len, struct entity_key *ret)
+{
+        *ret = (struct entity_key){.index = -1, .gi = -1, .ci = -1, .flat = -1};
+        while (len > 0 && s[len - 1] == ' ')
+                len--;
+        const char *blank = memchr(s, ' ', len);
+        if (!blank || !isupper((unsigned char)s[0]))
+                return false;
+        size_t name = (size_t)(blank - s), at = name;
+        while (at < len && s[at] == ' ')
+                at++;
+        uint64_t id;
+        ret->kind = ENTITY_OTHER;
+        if (!num_parse_u64(s + at, len - at, &id) || id > INT32_MAX)
+                return true; /* "CPU Core 71", "GPU 5 LINK 17" */
+        if (name == 3 && memcmp(s, "GPU", 3) == 0) {
+                ret->kind = ENTITY_GPU;
+                ret->index = (int32_t)id;
+        } else if (name == 5 && memcmp(s, "GPU-I", 5) == 0) {
+                ret->kind = ENTITY_GPU_INSTANCE;
+                ret->flat = (int32_t)id;
+        } else if (name == 6 && memcmp(s, "GPU-CI", 6) == 0) {
+                ret->kind = ENTITY_COMPUTE_INSTANCE;
+                ret->flat = (int32_t)id;
+        }
+        return true;
+}
+
+static bool all_blank(const char *s, size_t len)
+{
+        static const char blanks[] =
+            "                                                                ";
+        for (; len > sizeof(blanks) - 1; s += sizeof(blanks) - 1, len -= sizeof(blanks) - 1) {
+                if (memcmp(s, blanks, sizeof(blanks) - 1) != 0)
+                        return false;
+        }
+        return memcmp(s, blanks, len) == 0;
+}
+
+/*
+ * One cell: a number with nothing but blanks after it, or what the slow way makes of it. A number
+ * is followed by at least two blanks, a text that begins with one ("80 GB") by one.
+ */
+static void read_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
+{
+        double v;
+        size_t k = num_parse(s, len, &v);
+        bool ends = k == len || (s[k] == ' ' && (k + 1 == len || s[k + 1] == ' '));
+        if (LIKELY(k > 0 && ends)) {
+                ret->num = v;
+                ret->state = (uint8_t)batcher_number_state(v);
+                return;
+        }
+        while (len > 0 && s[len - 1] == ' ')
+                len--;
+        batcher_cell(b, s, len, ret);
+}
+
+/* Where a row that was cut off can be trusted: its last word may be half a number. */
+static size_t trusted_len(const struct line *line)
+{
+        size_t len = line->len;
+        while (len > 0 && line->s[len - 1] != ' ')
+                len--;
+        return len;
+}
+
+enum fit { FITS, FITS_CUT, DOES_NOT_FIT };
+
+/*
+ * Fills the cells, which are all missing before. A row fits when every column starts with a word
+ * after a blank, or is blank altogether; where it does not, some cells are filled all the same.
+ */
+static enum fit by_offsets(const struct dmon *d, struct batcher *b, const struct line *line,
+                           struct raw *cells)
+{
+        bool cut = line->cut && line->len < d->width;
+        size_t trusted = cut ? trusted_len(line) : line->len;
+        for (size_t i = 0; i < d->n; i++) {
+                size_t at = d->at[i], end = MIN((size_t)d->at[i + 1], trusted);
+                const char *cell = line->s + at;
+                if (UNLIKELY(at >= end))
+                        cells[i].state = cut ? STATE_ERROR : STATE_BLANK;
+                else if (UNLIKELY(cell[-1] != ' '))
+                        return DOES_NOT_FIT;
+                else if (LIKELY(cell[0] != ' '))
+                        read_cell(b, cell, end - at, &cells[i]);
+                else if (all_blank(cell, end - at))
+                        cells[i].state = STATE_BLANK;
+                else
+                        return DOES_NOT_FIT;
+        }
+        return cut ? FITS_CUT : FITS;
+}
+
+/* Splits a row at blanks. False when there are more or fewer words than columns. */
+static bool by_words(const struct dmon *d, const struct line *line, struct entity_key *key,
+                     struct words *words)
+{
+        rows_split_blanks(line, words);
+        if (words->n != d->n + 2)
+                return false;
+        size_t name_len = (size_t)(words->w[1].s + words->w[1].len - words->w[0].s);
+        return read_entity(words->w[0].s, name_len, key) && key->kind != ENTITY_OTHER;
+}
+
+static enum dmon_line add_row(const struct dmon *d, struct batcher *b, struct entity_key *key,
+                              struct raw **ret)
+{
+        if (d->rename && key->kind != ENTITY_OTHER)
+                d->rename(d->arg, key);
+        if (key->kind == ENTITY_OTHER)
+                return DMON_QUIET;
+        if (batcher_find(b, key))
+                return DMON_NEXT_ROUND;
+        *ret = batcher_add(b, key);
+        return *ret ? DMON_ROW : DMON_NO_MEMORY;
+}
+
+static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, const struct line *line)
+{
+        struct entity_key key;
+        struct raw *cells;
+        struct words words;
+        if (!by_words(d, line, &key, &words))
+                return DMON_UNKNOWN;
+        enum dmon_line row = add_row(d, b, &key, &cells);
+        for (size_t i = 0; row == DMON_ROW && i < d->n; i++)
+                batcher_cell(b, words.w[i + 2].s, words.w[i + 2].len, &cells[i]);
+        return row;
+}
+
+static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const struct line *line)
+{
+        struct entity_key key;
+        struct raw *cells;
+        if (d->n == 0)
+                return DMON_UNKNOWN;
+        if (line->len <= d->at[0] || line->s[d->at[0] - 1] != ' ' ||
+            !read_entity(line->s, d->at[0], &key))
+                return row_by_words(d, b, line);
+        enum dmon_line row = add_row(d, b, &key, &cells);
+        if (row != DMON_ROW)
+                return row;
+        switch (by_offsets(d, b, line, cells)) {
+        case FITS:
+                return DMON_ROW;
+        case FITS_CUT:
+                return DMON_CUT_ROW;
+        case DOES_NOT_FIT:
+                break;
+        }
+        batcher_drop(b);
+        return row_by_words(d, b, line);
+}
+
+static bool starts_with(const struct line *line, const char *prefix)
+{
+        size_t n = strlen(prefix);
+        return line->len >= n && memcmp(line->s, prefix, n) == 0;
+}
+
+/* The second header line, blank lines, and what dmon says when it is stopped. */
+static bool is_chatter(const struct line *line)
+{
+        return all_blank(line->s, line->len) || starts_with(line, "ID") ||
+               starts_with(line, "Id") || starts_with(line, "dmon was stopped");
+}
+
+static bool same_header(const struct dmon *d, const struct line *line)
+{
+        return line->len == d->header_len && memcmp(line->s, d->header, line->len) == 0;
+}
+
+enum dmon_line dmon_take(struct dmon *d, struct batcher *b, const struct line *line)
+{
+        if (UNLIKELY(is_header(line->s, line->len))) {
+                if (same_header(d, line))
+                        return DMON_QUIET;
+                if (b->n > 0)
+                        return DMON_NEXT_ROUND;
+                return read_header(d, b, line) ? DMON_HEADER : DMON_NO_MEMORY;
+        }
+        enum dmon_line row = read_row(d, b, line);
+        return row == DMON_UNKNOWN && is_chatter(line) ? DMON_QUIET : row;
+}
+
+static int capture_begin(struct capture *c)
+{
+        c->state = calloc(1, sizeof(struct dmon));
+        return c->state ? 0 : -ENOMEM;
+}
+
+static void capture_end(struct capture *c)
+{
+        if (c->state)
+                dmon_finish(c->state);
+        free(c->state);
+}
+
+static int capture_round(struct capture *c)
+{
+        struct line line;
+        int r;
+        while ((r = capture_line(c, &line)) > 0) {
+                switch (dmon_take(c->state, &c->batcher, &line)) {
+                case DMON_ROW:
+                case DMON_HEADER:
+                case DMON_QUIET:
+                        break;
+                case DMON_CUT_ROW:
+                        capture_cut_row(c);
+                        break;
+                case DMON_NEXT_ROUND:
+                        capture_hold(c, &line);
+                        return 1;
+                case DMON_UNKNOWN:
+                        capture_bad_line(c, &line);
+                        break;
+                case DMON_NO_MEMORY:
+                        return -ENOMEM;
+                }
+        }
+        return r < 0 ? r : c->batcher.n > 0;
+}
+
+const struct format_ops format_dmon = {
+    .name = "dcgmi dmon capture",
+    .dialect = DIALECT_DMON,
+    .probe = dmon_probe,
+    .begin = capture_begin,
+    .end = capture_end,
+    .round = capture_round,
+};

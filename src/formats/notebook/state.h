@@ -1,0 +1,37 @@
+/* A notebook monitor's session that is being read: what the files that read its parts share. */
+#pragma once
+
+#include "base/csvtext.h"
+#include "formats/notebook/notebook.h"
+
+#include <math.h>
+
+#define GIB 1073741824.0
+#define NOTEBOOK_GPUS_MAX 256
+
+struct notebook {
+        struct bundle files;
+        double start_time; /* on the clock of the columns */
+        double wall_start; /* the same moment since 1970 */
+        double gpu_gib;    /* memory of one GPU; 0 when not known */
+        char *text;        /* a copy of the perf file that is being read */
+        struct csvtext perf;
+        int time;
+        size_t n_gpus;
+        int util[NOTEBOOK_GPUS_MAX], band[NOTEBOOK_GPUS_MAX], mem[NOTEBOOK_GPUS_MAX];
+        struct entity *entities;
+        struct row *rows;
+        struct frame frame;
+        uint64_t ticks;
+        double memory_limits[LEVEL_COUNT]; /* GiB; 0 when not known */
+        double cpus, system_cpus;          /* likewise */
+        struct notebook_hosts *hosts;      /* NULL before the first host is asked for */
+};
+
+/* Whether seconds since the start of the monitor's clock can be a time of a row. */
+static inline bool notebook_is_time(const struct notebook *nb, double seconds)
+{
+        return fabs(seconds - nb->start_time) < 4e9;
+}
+
+void notebook_hosts_close(struct notebook_hosts *h);

@@ -1,0 +1,95 @@
+/* What the job around the GPUs did. */
+#include "base/attr.h"
+#include "base/text.h"
+#include "present/format.h"
+#include "present/report/report.h"
+
+#include <stdio.h>
+
+const char *const report_level_columns[REPORT_LEVEL_COLUMNS] = {
+    "cores", "max", "CPU", "memory", "of limit", "read B/s", "write B/s", "I/O wait"};
+
+void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUMNS][32])
+{
+        const struct level_summary *l = &scope->level;
+        struct value cores = spread_mean(&l->cpu), most = spread_max(&l->cpu);
+        struct value wait = spread_mean(&l->io_wait);
+        snprintf(cells[0], 32, value_there(cores) ? "%.2f" : "--", cores.v);
+        snprintf(cells[1], 32, value_there(most) ? "%.2f" : "--", most.v);
+        format_percent(cells[2], 32, spread_mean(&l->cpu_share));
+        format_binary(cells[3], 32, spread_max(&l->memory));
+        format_percent(cells[4], 32, spread_max(&l->memory_share));
+        format_si(cells[5], 32, spread_mean(&l->read));
+        format_si(cells[6], 32, spread_mean(&l->write));
+        snprintf(cells[7], 32, value_there(wait) ? "%.2f" : "--", wait.v);
+}
+
+void report_level_title(const struct summary *s, struct strbuf *out)
+{
+        const struct level_summary *l = &s->scopes[0].level;
+        char limit[FORMAT_MAX];
+        strbuf_puts(out, level_name(s->level));
+        if (s->level_name[0])
+                strbuf_putf(out, " %s", s->level_name);
+        if (value_there(l->cpus))
+                strbuf_putf(out, ": may use %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
+        if (value_there(l->memory_limit)) {
+                format_with_unit(limit, sizeof(limit), METRIC_FB_USED, l->memory_limit);
+                strbuf_putf(out, " and %s of memory", limit);
+        }
+}
+
+static bool has_level(const struct scope *scope)
+{
+        return scope->level.cpu.n > 0 || scope->level.memory.n > 0;
+}
+
+static void put_row(struct strbuf *out, const struct scope *scope)
+{
+        char cells[REPORT_LEVEL_COLUMNS][32];
+        report_level_cells(scope, cells);
+        strbuf_puts(out, "  ");
+        text_put_name(out, scope->name[0] ? scope->name : "the run", REPORT_NAME_COLUMNS);
+        for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
+                strbuf_putf(out, " %*s", i < 3 ? 6 : 9, cells[i]);
+        strbuf_putc(out, '\n');
+}
+
+void report_level(const struct summary *s, struct strbuf *out)
+{
+        const struct level_summary *l = &s->scopes[0].level;
+        char total[2][FORMAT_MAX];
+        if (!has_level(&s->scopes[0]))
+                return;
+        strbuf_putc(out, '\n');
+        report_level_title(s, out);
+        strbuf_putf(out, "\n%-29s", "");
+        for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
+                strbuf_putf(out, " %*s", i < 3 ? 6 : 9, report_level_columns[i]);
+        strbuf_putc(out, '\n');
+        for (size_t i = 0; i < s->n; i++) {
+                if (has_level(&s->scopes[i]))
+                        put_row(out, &s->scopes[i]);
+        }
+        format_with_unit(total[0], sizeof(total[0]), METRIC_FB_USED, value_ok(l->read_bytes));
+        format_with_unit(total[1], sizeof(total[1]), METRIC_FB_USED, value_ok(l->written_bytes));
+        strbuf_putf(out, "  in all    %.1f s of CPU time, %s read, %s written\n", l->cpu_s,
+                    total[0], total[1]);
+}
+
+void report_level_line(const struct summary *s, struct strbuf *out)
+{
+        const struct level_summary *l = &s->scopes[0].level;
+        struct value cores = spread_mean(&l->cpu), share = spread_max(&l->memory_share);
+        char peak[FORMAT_MAX], percent[FORMAT_MAX], cpu[FORMAT_MAX];
+        if (!value_there(cores))
+                return;
+        format_percent(cpu, sizeof(cpu), spread_mean(&l->cpu_share));
+        format_with_unit(peak, sizeof(peak), METRIC_FB_USED, spread_max(&l->memory));
+        strbuf_putf(out, "%.1f of %g core%s busy (%s), %s of memory at most", cores.v, l->cpus.v,
+                    l->cpus.v == 1 ? "" : "s", cpu, peak);
+        if (value_there(share)) {
+                format_percent(percent, sizeof(percent), share);
+                strbuf_putf(out, " (%s of its limit)", percent);
+        }
+}

@@ -1,0 +1,344 @@
+#include "present/report/report.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "present/format.h"
+#include "present/stream/columns.h"
+#include "present/text/explain.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static void put_moment(struct strbuf *out, int64_t ns)
+{
+        time_t t = (time_t)(ns / NS_PER_S);
+        struct tm tm;
+        char text[40];
+        localtime_r(&t, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+        strbuf_puts(out, text);
+}
+
+/* "1.2 s", "3 min 20 s", "5 h 12 min". */
+static void put_seconds(struct strbuf *out, double s)
+{
+        if (s < 99.95)
+                strbuf_putf(out, "%.1f s", s);
+        else if (s < 5400)
+                strbuf_putf(out, "%.0f min %.0f s", (double)(int64_t)(s / 60),
+                            s - 60 * (double)(int64_t)(s / 60));
+        else
+                strbuf_putf(out, "%.0f h %.0f min", (double)(int64_t)(s / 3600),
+                            (s - 3600 * (double)(int64_t)(s / 3600)) / 60);
+}
+
+static void put_ticks(struct strbuf *out, const struct run_facts *f, const struct summary *s)
+{
+        strbuf_putf(out, "  samples   %llu", (unsigned long long)(f->asked ? f->taken : s->ticks));
+        if (f->asked)
+                strbuf_putf(out, " of %llu, %llu late, %llu missed", (unsigned long long)f->asked,
+                            (unsigned long long)f->late, (unsigned long long)f->missed);
+        if (f->dropped)
+                strbuf_putf(out, ", %llu not stored", (unsigned long long)f->dropped);
+        if (f->source[0])
+                strbuf_putf(out, "; from %s", f->source);
+        strbuf_putc(out, '\n');
+}
+
+static void put_line(struct strbuf *out, const char *title, const char *text)
+{
+        strbuf_puts(out, title);
+        text_put(out, text, SIZE_MAX);
+        strbuf_putc(out, '\n');
+}
+
+static void put_command(struct strbuf *out, const struct run_facts *f)
+{
+        if (f->command[0])
+                put_line(out, "  command   ", f->command);
+        if (value_there(f->exit_status))
+                strbuf_putf(out, "  ended     with %.0f", f->exit_status.v);
+        else if (value_there(f->exit_signal))
+                strbuf_putf(out, "  ended     by signal %.0f", f->exit_signal.v);
+        if (value_there(f->command_s)) {
+                strbuf_puts(out, " after ");
+                put_seconds(out, f->command_s.v);
+        }
+        if (value_there(f->cpu_user_s)) {
+                char rss[FORMAT_MAX];
+                format_with_unit(rss, sizeof(rss), METRIC_FB_USED, f->max_rss);
+                strbuf_putf(out, "; CPU %.1f s user, %.1f s system; %s at most", f->cpu_user_s.v,
+                            f->cpu_system_s.v, rss);
+        }
+        if (value_there(f->exit_status) || value_there(f->exit_signal))
+                strbuf_putc(out, '\n');
+}
+
+/* Without a GPU the level is what there is to tell. */
+void report_finding_or_level(const struct summary *s, struct strbuf *out)
+{
+        if (s->has_finding) {
+                report_finding(s, &s->finding, out);
+                return;
+        }
+        strbuf_puts(out, "no GPU was recorded");
+        if (s->scopes[0].level.cpu.n == 0) {
+                strbuf_puts(out, ", so there is nothing to find");
+                return;
+        }
+        strbuf_puts(out, "; ");
+        report_level_line(s, out);
+}
+
+/* The last tick is not the end of the run, where that is known. */
+static int64_t length_ns(const struct run_facts *f, const struct summary *s)
+{
+        if (f->start_ns > 0 && f->stop_ns >= s->last_ns && f->start_ns <= s->first_ns)
+                return f->stop_ns - f->start_ns;
+        return s->last_ns - s->first_ns;
+}
+
+static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s)
+{
+        strbuf_putf(out, "%s\n", f->input);
+        put_command(out, f);
+        if (f->host[0])
+                strbuf_putf(out, "  where     %s%s%s\n", f->user, f->user[0] ? " on " : "",
+                            f->host);
+        if (s->ticks > 0 && s->first_ns > 86400 * NS_PER_S) {
+                strbuf_puts(out, "  when      ");
+                put_moment(out, s->first_ns);
+                strbuf_puts(out, ", for ");
+                put_seconds(out, clock_to_seconds(length_ns(f, s)));
+                strbuf_putc(out, '\n');
+        }
+        put_ticks(out, f, s);
+        strbuf_puts(out, "\nfinding\n  ");
+        report_finding_or_level(s, out);
+        strbuf_puts(out, "\n");
+}
+
+/* Metrics worth a line, in the order people ask for them. */
+static const enum metric shown[] = {METRIC_REAL_UTIL,    METRIC_GPU_UTIL,      METRIC_SM_ACTIVE,
+                                    METRIC_SM_OCCUPANCY, METRIC_TENSOR_ACTIVE, METRIC_FP64_ACTIVE,
+                                    METRIC_DRAM_ACTIVE,  METRIC_FB_USED,       METRIC_PCIE_RX,
+                                    METRIC_PCIE_TX,      METRIC_NVLINK_TOTAL,  METRIC_POWER,
+                                    METRIC_GPU_TEMP,     METRIC_MEM_TEMP,      METRIC_SM_CLOCK};
+
+static void put_spread(struct strbuf *out, enum metric metric, const struct spread *spread)
+{
+        const struct value v[] = {spread_mean(spread), spread_quantile(spread, 0.5),
+                                  spread_quantile(spread, 0.95), spread_max(spread)};
+        strbuf_putf(out, "  %-16s", metric_info(metric)->name);
+        for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+                char number[FORMAT_MAX];
+                format_with_unit(number, sizeof(number), metric, v[i]);
+                /* The degree sign is two bytes and one column. */
+                int wide = metric_info(metric)->unit == UNIT_CELSIUS ? 13 : 12;
+                strbuf_putf(out, " %*s", wide, number);
+        }
+        strbuf_putc(out, '\n');
+}
+
+static void put_times(struct strbuf *out, const struct gpu_summary *g)
+{
+        const char *gap = "";
+        if (g->seconds <= 0)
+                return; /* one tick has no length */
+        strbuf_puts(out, "  time in  ");
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                if (g->class_s[w] <= 0)
+                        continue;
+                strbuf_putf(out, "%s%s ", gap, workload_status(w));
+                put_seconds(out, g->class_s[w]);
+                strbuf_putf(out, " (%.0f %%)", 100 * g->class_s[w] / g->seconds);
+                gap = "; ";
+        }
+        strbuf_puts(out, "\n");
+}
+
+static void put_throttled(struct strbuf *out, const struct gpu_summary *g)
+{
+        strbuf_puts(out, "  throttled ");
+        put_seconds(out, g->throttle_s);
+        strbuf_puts(out, ": by power ");
+        put_seconds(out, g->throttle_power_s);
+        strbuf_puts(out, ", by heat ");
+        put_seconds(out, g->throttle_heat_s);
+        strbuf_putc(out, '\n');
+}
+
+static void put_energy(struct strbuf *out, const struct gpu_summary *g)
+{
+        if (g->has_energy)
+                strbuf_putf(out, "  energy    %.0f J (%.4f kWh)\n", g->energy_j,
+                            g->energy_j / 3.6e6);
+        if (g->m[METRIC_FB_USED].n > 0) {
+                char peak[FORMAT_MAX], all[FORMAT_MAX];
+                format_with_unit(peak, sizeof(peak), METRIC_FB_USED,
+                                 spread_max(&g->m[METRIC_FB_USED]));
+                format_with_unit(all, sizeof(all), METRIC_FB_TOTAL,
+                                 spread_max(&g->m[METRIC_FB_TOTAL]));
+                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated ", peak, all);
+                put_seconds(out, g->idle_allocated_s);
+                strbuf_putc(out, '\n');
+        }
+        if (g->has_throttle)
+                put_throttled(out, g);
+        for (enum finding i = 0; i < FINDING_COUNT; i++) {
+                if (g->findings & (1U << i))
+                        strbuf_putf(out, "  health    %s: %s\n", health_name(finding_state(i)),
+                                    finding_text(i));
+        }
+}
+
+static void put_gpu(struct strbuf *out, const struct gpu_summary *g)
+{
+        strbuf_putf(out, "\nGPU %s %s\n", g->who.label, g->who.text[ENTITY_TEXT_MODEL]);
+        strbuf_putf(out, "  %-16s %12s %12s %12s %12s\n", "", "mean", "p50", "p95", "max");
+        for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+                if (g->m[shown[i]].n > 0)
+                        put_spread(out, shown[i], &g->m[shown[i]]);
+        }
+        put_times(out, g);
+        put_energy(out, g);
+}
+
+static void put_mean(struct strbuf *out, const struct gpu_summary *g, enum metric metric)
+{
+        char number[FORMAT_MAX];
+        struct value v = spread_mean(&g->m[metric]);
+        if (metric == METRIC_REAL_UTIL)
+                snprintf(number, sizeof(number), value_there(v) ? "%.0f" : "--", v.v);
+        else if (metric == METRIC_POWER || metric == METRIC_PCIE_RX)
+                format_si(number, sizeof(number), v);
+        else
+                format_percent(number, sizeof(number), v);
+        strbuf_putf(out, " %6s", number);
+}
+
+static void put_tags(struct strbuf *out, const struct scope *scope)
+{
+        if (scope->n_tags == 0)
+                strbuf_puts(out, "--"); /* nothing was sampled in it */
+        for (size_t i = 0; i < scope->n_tags; i++)
+                strbuf_putf(out, "%s%s", i ? ", " : "", tag_name(scope->tags[i].tag));
+}
+
+static void put_name(struct strbuf *out, const char *name, double seconds)
+{
+        strbuf_puts(out, "  ");
+        text_put_name(out, name, REPORT_NAME_COLUMNS);
+        strbuf_putf(out, " %8.1f", seconds);
+}
+
+static void put_phase(struct strbuf *out, const struct scope *scope)
+{
+        static const enum metric columns[] = {
+            METRIC_REAL_UTIL,   METRIC_GPU_UTIL, METRIC_SM_ACTIVE, METRIC_TENSOR_ACTIVE,
+            METRIC_DRAM_ACTIVE, METRIC_PCIE_RX,  METRIC_POWER};
+        for (size_t i = 0; i < MAX(scope->n, (size_t)1); i++) {
+                const struct gpu_summary *g = i < scope->n ? scope->gpus[i] : NULL;
+                if (i == 0)
+                        put_name(out, scope->name, scope->seconds);
+                else
+                        strbuf_putf(out, "  %-27s %8s", "", "");
+                strbuf_putf(out, " %4s", g ? g->who.label : "--");
+                for (size_t k = 0; g && k < ARRAY_LEN(columns); k++)
+                        put_mean(out, g, columns[k]);
+                if (g && g->has_energy)
+                        strbuf_putf(out, " %8.0f", g->energy_j);
+                strbuf_putc(out, '\n');
+        }
+}
+
+static void put_holds(struct strbuf *out, const struct summary *s)
+{
+        const char *title = "\nwhat held them back\n";
+        for (size_t i = 1; i < s->n; i++) {
+                const struct scope *scope = &s->scopes[i];
+                for (size_t k = 0; k < scope->n; k++) {
+                        strbuf_putf(out, "%s  ", title);
+                        report_finding(s, &scope->gpus[k]->hold, out);
+                        strbuf_putc(out, '\n');
+                        title = "";
+                }
+        }
+}
+
+static void put_phases(struct strbuf *out, const struct summary *s)
+{
+        strbuf_putf(out, "\n%-29s %8s %4s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
+                    "GPU", "real", "util", "SM", "tensor", "DRAM", "PCIe", "W", "J");
+        for (size_t i = 1; i < s->n; i++)
+                put_phase(out, &s->scopes[i]);
+        put_holds(out, s);
+        strbuf_puts(out, "\ntags\n");
+        for (size_t i = 1; i < s->n; i++) {
+                strbuf_puts(out, "  ");
+                text_put_name(out, s->scopes[i].name, REPORT_NAME_COLUMNS);
+                strbuf_putc(out, ' ');
+                put_tags(out, &s->scopes[i]);
+                strbuf_puts(out, s->scopes[i].open ? " (never ended)\n" : "\n");
+        }
+}
+
+static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
+{
+        strbuf_putf(out, "\n%-27s %8s %12s %12s %12s %12s\n", "the run's own numbers", "times",
+                    "mean", "min", "max", "last");
+        for (size_t i = 0; i < f->n_metrics; i++) {
+                const struct user_metric *m = &f->metrics[i];
+                strbuf_puts(out, "  ");
+                text_put_name(out, m->name, REPORT_NAME_COLUMNS - 2);
+                strbuf_putf(out, " %8llu %12.6g %12.6g %12.6g %12.6g\n", (unsigned long long)m->n,
+                            m->sum / (double)m->n, m->min, m->max, m->last);
+        }
+}
+
+void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out)
+{
+        put_head(out, facts, s);
+        if (s->n == 1) {
+                strbuf_puts(out, "  tags      ");
+                put_tags(out, &s->scopes[0]);
+                strbuf_putc(out, '\n');
+        }
+        for (size_t i = 0; i < s->scopes[0].n; i++)
+                put_gpu(out, s->scopes[0].gpus[i]);
+        report_level(s, out);
+        if (s->n > 1)
+                put_phases(out, s);
+        if (facts->n_metrics > 0)
+                put_user_metrics(out, facts);
+}
+
+static bool host_matters(const struct summary *s)
+{
+        const struct scope *run = &s->scopes[0];
+        for (size_t i = 0; i < run->n_tags; i++) {
+                if (run->tags[i].tag == TAG_CPU_BOUND || run->tags[i].tag == TAG_MEMORY_BOUND)
+                        return true;
+        }
+        return !s->has_finding;
+}
+
+void report_short(const struct summary *s, struct strbuf *out)
+{
+        if (s->has_finding) {
+                report_finding(s, &s->finding, out);
+                strbuf_putc(out, '\n');
+        }
+        size_t start = out->len;
+        if (!host_matters(s))
+                return;
+        report_level_line(s, out);
+        if (out->len == start)
+                return;
+        for (size_t i = 0; i < s->scopes[0].n_tags; i++) {
+                enum tag tag = s->scopes[0].tags[i].tag;
+                if (tag == TAG_CPU_BOUND || tag == TAG_MEMORY_BOUND)
+                        strbuf_putf(out, ", %s", tag_name(tag));
+        }
+        strbuf_putc(out, '\n');
+}

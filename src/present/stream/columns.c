@@ -1,0 +1,196 @@
+#include "present/stream/columns.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/quote.h"
+#include "base/suggest.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct column table[] = {
+#define COLUMN(name, set, kind, what, decimals, help)                                              \
+        {name, COLUMN_SET_##set, COLUMN_##kind, what, decimals, help},
+#include "present/stream/columns.def"
+#undef COLUMN
+};
+_Static_assert(ARRAY_LEN(table) <= COLUMNS_MAX, "COLUMNS_MAX is too small");
+
+const struct column *column_at(size_t i)
+{
+        return i < ARRAY_LEN(table) ? &table[i] : NULL;
+}
+
+static const char *column_name(size_t i, const void *arg UNUSED)
+{
+        return i < ARRAY_LEN(table) ? table[i].name : NULL;
+}
+
+static int choose_set(enum column_set widest, const struct column *ret[COLUMNS_MAX])
+{
+        int n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+                if (table[i].set <= widest)
+                        ret[n++] = &table[i];
+        }
+        return n;
+}
+
+/* The default set has an order of its own: what people know first, then what we add. */
+static int choose_default(const struct column *ret[COLUMNS_MAX], struct err *err)
+{
+        return columns_choose("timestamp,gpu_id,model,gpu_util_pct,mem_used_mib,real_util_pct,"
+                              "sm_active_pct,tensor_active_pct,dram_active_pct",
+                              ret, err);
+}
+
+static const struct column *find(const char *s, size_t len)
+{
+        for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+                if (strlen(table[i].name) == len && memcmp(table[i].name, s, len) == 0)
+                        return &table[i];
+        }
+        return NULL;
+}
+
+static int unknown(const char *s, size_t len, struct err *err)
+{
+        char word[64];
+        snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), s);
+        err_set(err, ERR_USAGE, "there is no column '%s'", word);
+        const char *near = suggest_nearest(word, column_name, NULL);
+        if (near)
+                return err_hint(err, "did you mean '%s'? 'assay columns' lists them all", near);
+        return err_hint(err, "'assay columns' lists them all");
+}
+
+int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], struct err *err)
+{
+        if (strcmp(spec, "default") == 0)
+                return choose_default(ret, err);
+        if (strcmp(spec, "all") == 0)
+                return choose_set(COLUMN_SET_ALL, ret);
+        if (strcmp(spec, "full") == 0)
+                return choose_set(COLUMN_SET_FULL, ret);
+        int n = 0;
+        for (const char *s = spec;;) {
+                s += strspn(s, " ");
+                size_t len = strcspn(s, ","), word = len;
+                while (word > 0 && s[word - 1] == ' ')
+                        word--;
+                const struct column *c = word > 0 ? find(s, word) : NULL;
+                if (word > 0 && !c)
+                        return unknown(s, word, err);
+                if (word > 0 && n == COLUMNS_MAX)
+                        return err_set(err, ERR_USAGE, "more than %d columns", COLUMNS_MAX);
+                if (c)
+                        ret[n++] = c;
+                if (s[len] == '\0')
+                        break;
+                s += len + 1;
+        }
+        if (n == 0) {
+                err_set(err, ERR_USAGE, "no columns in '%s'", spec);
+                return err_hint(err,
+                                "give default, all, full, or names: 'assay columns' lists them");
+        }
+        return n;
+}
+
+/* Past the words that name the maker or the brand and not the GPU. */
+static const char *skip_brand(const char *s)
+{
+        static const char *const brands[] = {"NVIDIA ", "AMD ", "Intel ", "Instinct ", "Arc "};
+        for (size_t i = 0; i < ARRAY_LEN(brands); i++) {
+                if (strncmp(s, brands[i], strlen(brands[i])) == 0)
+                        s += strlen(brands[i]);
+                s += strspn(s, " ");
+        }
+        return strncmp(s, "Radeon RX", 9) == 0 ? s + 7 : s;
+}
+
+size_t model_short_name(const char *model, char *buf, size_t size)
+{
+        const char *s = skip_brand(model);
+        size_t series = strncmp(s, "RTX", 3) == 0 ? 3 : strncmp(s, "RX", 2) == 0 ? 2 : 0;
+        if (series > 0) {
+                const char *digits = s + series + strspn(s + series, " ");
+                size_t n = strspn(digits, "0123456789");
+                if (n > 0)
+                        return (size_t)snprintf(buf, size, "%.*s%.*s", (int)series, s,
+                                                (int)MIN(n, (size_t)8), digits);
+        }
+        size_t n = MIN(strcspn(s, " -"), size - 1);
+        return (size_t)(n > 0 ? snprintf(buf, size, "%.*s", (int)n, s)
+                              : snprintf(buf, size, "GPU"));
+}
+
+static void put_number(struct strbuf *out, double v, unsigned decimals)
+{
+        if (strbuf_reserve(out, NUM_FORMAT_MAX))
+                out->len += num_format(out->s + out->len, v, decimals);
+}
+
+static double clamp_percent(double v)
+{
+        return v > 100 ? 100 : v > 0 ? v : 0;
+}
+
+bool column_value(const struct column *column, const struct row *row, double *ret)
+{
+        struct value v = row->sample.m[column->what];
+        if (!value_there(v))
+                return false;
+        if (column->kind == COLUMN_PERCENT)
+                *ret = clamp_percent(v.v * 100.0);
+        else if (column->kind == COLUMN_RAW)
+                *ret = v.v;
+        else if (column->kind == COLUMN_MIB)
+                *ret = v.v / 1048576.0;
+        else
+                *ret = v.v / (column->kind == COLUMN_GIGA ? 1e9 : 1e6);
+        return true;
+}
+
+void column_write(const struct column *column, const struct frame *frame, const struct row *row,
+                  struct strbuf *out)
+{
+        const struct entity *who = row->sample.who;
+        char name[32];
+        double value;
+        switch (column->kind) {
+        case COLUMN_TIME:
+                put_number(out, clock_to_seconds(frame->wall_ns), column->decimals);
+                return;
+        case COLUMN_ID:
+                quote_csv(out, who->label);
+                return;
+        case COLUMN_MODEL:
+                model_short_name(who->text[ENTITY_TEXT_MODEL], name, sizeof(name));
+                quote_csv(out, name);
+                return;
+        case COLUMN_STATUS:
+                quote_csv(out, workload_status(row->verdict.workload));
+                return;
+        case COLUMN_HEALTH:
+                quote_csv(out, health_name(row->health.state));
+                return;
+        case COLUMN_PROVENANCE:
+                quote_csv(out, frame->provenance);
+                return;
+        case COLUMN_TEXT:
+                quote_csv(out, who->text[column->what]);
+                return;
+        case COLUMN_NONE:
+                return;
+        case COLUMN_PERCENT:
+        case COLUMN_MIB:
+        case COLUMN_GIGA:
+        case COLUMN_MEGA:
+        case COLUMN_RAW:
+                if (column_value(column, row, &value))
+                        put_number(out, value, column->decimals);
+                return;
+        }
+}

@@ -1,0 +1,114 @@
+#include "present/stream/host_csv.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+
+#define GIB (1024.0 * 1024.0 * 1024.0)
+
+/* Columns that are one figure each. The per-core ones stand between the two lists. */
+struct host_column {
+        const char *name;
+        enum figure figure;
+        unsigned decimals;
+        double scale;
+};
+
+static const struct host_column columns[] = {
+    {"memory", FIGURE_MEMORY, 6, 1 / GIB},
+    {"io_read", FIGURE_READ, 0, 1},
+    {"io_write", FIGURE_WRITE, 0, 1},
+    {"io_read_count", FIGURE_READ_COUNT, 2, 1},
+    {"io_write_count", FIGURE_WRITE_COUNT, 2, 1},
+    {"processes", FIGURE_PROCESSES, 0, 1},
+    {"threads", FIGURE_THREADS, 0, 1},
+    {"cpu_cores", FIGURE_CPU, 3, 1},
+    {"cpus", FIGURE_CPUS, 2, 1},
+    {"cpu_time", FIGURE_CPU_TIME, 3, 1},
+    {"memory_limit", FIGURE_MEMORY_LIMIT, 6, 1 / GIB},
+    {"memory_peak", FIGURE_MEMORY_PEAK, 6, 1 / GIB},
+    {"rss", FIGURE_RSS, 6, 1 / GIB},
+    {"pss", FIGURE_PSS, 6, 1 / GIB},
+    {"uss", FIGURE_USS, 6, 1 / GIB},
+    {"io_read_total", FIGURE_READ_TOTAL, 0, 1},
+    {"io_write_total", FIGURE_WRITE_TOTAL, 0, 1},
+    {"io_read_count_total", FIGURE_READ_COUNT_TOTAL, 0, 1},
+    {"io_write_count_total", FIGURE_WRITE_COUNT_TOTAL, 0, 1},
+    {"io_read_chars_total", FIGURE_READ_CHARS_TOTAL, 0, 1},
+    {"io_write_chars_total", FIGURE_WRITE_CHARS_TOTAL, 0, 1},
+};
+
+static const char *const gpu_columns[] = {"gpu_util", "gpu_band", "gpu_mem"};
+
+static void put_u64(struct strbuf *out, uint64_t v)
+{
+        char buf[20];
+        strbuf_put(out, buf, num_format_u64(buf, v));
+}
+
+static void put_field(struct strbuf *out, struct value v, double scale, unsigned decimals)
+{
+        char buf[NUM_FORMAT_MAX];
+        strbuf_putc(out, ',');
+        if (value_there(v))
+                strbuf_put(out, buf, num_format(buf, v.v * scale, decimals));
+}
+
+void host_csv_header(const struct host *h, const char *end, struct strbuf *out)
+{
+        strbuf_puts(out, "time,level,cpu_util_avg,cpu_util_min,cpu_util_max");
+        for (size_t i = 0; i < h->n_cores; i++)
+                strbuf_putf(out, ",cpu_util_%zu", i);
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+                strbuf_putf(out, ",%s", columns[i].name);
+        strbuf_puts(out, ",ticks_late,ticks_missed");
+        for (size_t k = 0; k < ARRAY_LEN(gpu_columns); k++) {
+                for (size_t i = 0; i < h->n_gpus; i++)
+                        strbuf_putf(out, ",%s_%s", gpu_columns[k], h->gpus[i]);
+        }
+        strbuf_puts(out, end);
+}
+
+/* Single cores are known for the whole machine only. */
+static void put_cores(const struct host *h, bool system, size_t n, struct strbuf *out)
+{
+        struct value none = value_missing(STATE_NONE);
+        put_field(out, system ? h->system[SYSTEM_CPU_MIN] : none, 100, 2);
+        put_field(out, system ? h->system[SYSTEM_CPU_MAX] : none, 100, 2);
+        for (size_t i = 0; i < n; i++)
+                put_field(out, system && i < h->n_cores ? h->cores[i].util : none, 100, 2);
+}
+
+static void put_row(const struct host *h, enum level level, size_t n_cores, size_t n_gpus,
+                    struct strbuf *out)
+{
+        char time[NUM_FORMAT_MAX];
+        const struct level_state *l = &h->levels[level];
+        strbuf_put(out, time, num_format(time, clock_to_seconds(h->wall_ns), 3));
+        strbuf_putc(out, ',');
+        strbuf_puts(out, level_name(level));
+        put_field(out, l->f[FIGURE_CPU_SHARE], 100, 2);
+        put_cores(h, level == LEVEL_SYSTEM, n_cores, out);
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+                put_field(out, l->f[columns[i].figure], columns[i].scale, columns[i].decimals);
+        strbuf_putc(out, ',');
+        put_u64(out, h->late);
+        strbuf_putc(out, ',');
+        put_u64(out, h->missed);
+        for (size_t i = 0; i < n_gpus; i++)
+                put_field(out, l->gpus[i].util, 100, 2);
+        for (size_t i = 0; i < n_gpus; i++)
+                put_field(out, l->gpus[i].band, 100, 2);
+        for (size_t i = 0; i < n_gpus; i++)
+                put_field(out, l->gpus[i].memory, 1 / GIB, 6);
+}
+
+void host_csv_rows(const struct host *h, size_t n_cores, size_t n_gpus, const char *end,
+                   struct strbuf *out)
+{
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (!h->levels[l].present)
+                        continue;
+                put_row(h, l, n_cores, n_gpus, out);
+                strbuf_puts(out, end);
+        }
+}

@@ -1,0 +1,137 @@
+#include "present/text/explain.h"
+
+#include "present/format.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void put_inputs(const struct row *row, struct strbuf *out)
+{
+        const char *gap = "";
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                char text[FORMAT_MAX];
+                if (!(row->verdict.inputs & ((metric_set)1 << m)))
+                        continue;
+                format_with_unit(text, sizeof(text), m, row->sample.m[m]);
+                strbuf_putf(out, "%s%s %s", gap, metric_info(m)->name, text);
+                gap = ", ";
+        }
+}
+
+static void put_missing(const struct row *row, struct strbuf *out)
+{
+        const char *gap = "";
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if (!(row->verdict.missing & ((metric_set)1 << m)))
+                        continue;
+                strbuf_putf(out, "%s%s", gap, metric_info(m)->name);
+                gap = ", ";
+        }
+}
+
+/* Only the kernel tells of sleep. A blank counter comes later or not at all; an absent one needs
+ * another source. */
+static void put_remedy(const struct row *row, struct strbuf *out)
+{
+        bool blank = false;
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if ((row->verdict.missing & ((metric_set)1 << m)) &&
+                    row->sample.m[m].state == STATE_BLANK)
+                        blank = true;
+        }
+        bool kernel = value_there(row->sample.m[METRIC_ASLEEP]);
+        if (kernel)
+                strbuf_puts(out, "; the kernel has no such counters for this GPU");
+        else if (blank)
+                strbuf_puts(out,
+                            "; the source left them blank here, as DCGM does in its first round");
+        else
+                strbuf_puts(out,
+                            "; SM and tensor counters need NVML GPM (Hopper or newer) or DCGM");
+}
+
+static void put_margin(const struct margin *m, struct strbuf *out)
+{
+        if (m->other == WORKLOAD_UNKNOWN)
+                return;
+        bool ratio = metric_info(m->metric)->unit == UNIT_RATIO;
+        char text[FORMAT_MAX];
+        if (ratio)
+                snprintf(text, sizeof(text), "%.1f points", fabs(m->change) * 100);
+        else
+                format_with_unit(text, sizeof(text), m->metric, value_ok(fabs(m->change)));
+        strbuf_putf(out, "; %s if %s %s by %s", workload_status(m->other),
+                    metric_info(m->metric)->name, m->change < 0 ? "falls" : "rises", text);
+}
+
+const char *explain_class(const struct row *row)
+{
+        bool asleep = row->verdict.inputs & METRIC_BIT(ASLEEP);
+        return asleep ? "asleep" : workload_status(row->verdict.workload);
+}
+
+void explain_verdict(const struct row *row, struct strbuf *out)
+{
+        const struct verdict *v = &row->verdict;
+        strbuf_puts(out, workload_status(v->workload));
+        if (v->workload == WORKLOAD_UNKNOWN) {
+                strbuf_puts(out, ": missing ");
+                put_missing(row, out);
+                put_remedy(row, out);
+                return;
+        }
+        if (v->inputs & METRIC_BIT(ASLEEP)) {
+                strbuf_puts(out, ": asleep, and not read further so that it stays so");
+                return;
+        }
+        if (v->without_counters)
+                strbuf_puts(out, ": nothing runs, no process, low power (");
+        else
+                strbuf_putf(out, ": %s (", workload_rule(v->workload));
+        put_inputs(row, out);
+        strbuf_putc(out, ')');
+        put_margin(&v->margin, out);
+}
+
+void explain_health(const struct row *row, struct strbuf *out)
+{
+        if (row->health.findings == 0)
+                return;
+        strbuf_putf(out, "%s: ", health_name(row->health.state));
+        const char *gap = "";
+        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+                if (!(row->health.findings & (1u << f)))
+                        continue;
+                strbuf_putf(out, "%s%s", gap, finding_text(f));
+                gap = "; ";
+        }
+}
+
+void explain_throttle(uint64_t bits, struct strbuf *out)
+{
+        static const struct {
+                uint64_t bit;
+                const char *text;
+        } reasons[] = {
+            {0x1, "idle"},
+            {0x2, "clocks set by an application"},
+            {0x4, "power limit"},
+            {0x8, "hardware slowdown"},
+            {0x10, "sync boost with other GPUs"},
+            {0x20, "heat (software)"},
+            {0x40, "heat (hardware)"},
+            {0x80, "power brake from outside"},
+            {0x100, "clocks set for the display"},
+        };
+        const char *gap = "";
+        for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+                if (!(bits & reasons[i].bit))
+                        continue;
+                strbuf_putf(out, "%s%s", gap, reasons[i].text);
+                gap = ", ";
+        }
+        if (bits == 0)
+                strbuf_puts(out, "none");
+        else if (*gap == '\0')
+                strbuf_putf(out, "0x%llx", (unsigned long long)bits);
+}

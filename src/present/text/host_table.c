@@ -1,0 +1,227 @@
+#include "present/text/host_table.h"
+
+#include "present/format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+        char s[FORMAT_MAX];
+};
+
+static struct text percent(struct value v)
+{
+        struct text t;
+        format_percent(t.s, sizeof(t.s), v);
+        return t;
+}
+
+static struct text binary(struct value v)
+{
+        struct text t;
+        format_binary(t.s, sizeof(t.s), v);
+        return t;
+}
+
+static struct text decimal(struct value v)
+{
+        struct text t;
+        format_si(t.s, sizeof(t.s), v);
+        return t;
+}
+
+static struct text number(struct value v, int decimals)
+{
+        struct text t;
+        if (value_there(v))
+                snprintf(t.s, sizeof(t.s), "%.*f", decimals, v.v);
+        else
+                snprintf(t.s, sizeof(t.s), "--");
+        return t;
+}
+
+static void write_cpus(const struct host *h, struct strbuf *out)
+{
+        const struct value *v = h->system;
+        strbuf_putf(out, "%s CPUs", number(v[SYSTEM_CPUS_ONLINE], 0).s);
+        if (value_there(v[SYSTEM_CPUS_AFFINITY]) &&
+            v[SYSTEM_CPUS_AFFINITY].v < v[SYSTEM_CPUS_ONLINE].v)
+                strbuf_putf(out, ", %s by affinity", number(v[SYSTEM_CPUS_AFFINITY], 0).s);
+        if (value_there(v[SYSTEM_CPUS_QUOTA]))
+                strbuf_putf(out, ", %s by quota", number(v[SYSTEM_CPUS_QUOTA], 1).s);
+}
+
+static void write_machine(const struct host *h, struct strbuf *out)
+{
+        const struct value *v = h->system, *f = h->levels[LEVEL_SYSTEM].f;
+        strbuf_putf(out, "host %s  ", h->levels[LEVEL_SYSTEM].name);
+        write_cpus(h, out);
+        strbuf_putf(out, "  load %s %s %s\n", number(v[SYSTEM_LOAD_1], 2).s,
+                    number(v[SYSTEM_LOAD_5], 2).s, number(v[SYSTEM_LOAD_15], 2).s);
+        strbuf_putf(out, "  cpu       user %s  system %s  iowait %s  steal %s  idle %s",
+                    percent(v[SYSTEM_USER]).s, percent(v[SYSTEM_KERNEL]).s,
+                    percent(v[SYSTEM_IOWAIT]).s, percent(v[SYSTEM_STEAL]).s,
+                    percent(v[SYSTEM_IDLE]).s);
+        strbuf_putf(out, "  busy cores %s, most %s\n", number(v[SYSTEM_BUSY_CORES], 0).s,
+                    percent(v[SYSTEM_CPU_MAX]).s);
+        strbuf_putf(out, "  memory    %s of %s  swap %s of %s\n", binary(v[SYSTEM_MEM_USED]).s,
+                    binary(v[SYSTEM_MEM_TOTAL]).s, binary(v[SYSTEM_SWAP_USED]).s,
+                    binary(v[SYSTEM_SWAP_TOTAL]).s);
+        strbuf_putf(out, "  pressure  cpu %s  memory %s  io %s\n", percent(v[SYSTEM_PSI_CPU]).s,
+                    percent(v[SYSTEM_PSI_MEMORY]).s, percent(v[SYSTEM_PSI_IO]).s);
+        strbuf_putf(out, "  disk      read %sB/s  write %sB/s", decimal(f[FIGURE_READ]).s,
+                    decimal(f[FIGURE_WRITE]).s);
+        strbuf_putf(out, "    network  in %sB/s  out %sB/s\n", decimal(v[SYSTEM_NET_RX]).s,
+                    decimal(v[SYSTEM_NET_TX]).s);
+}
+
+/* One column of the levels' table. */
+struct level_cell {
+        const char *heading;
+        int width;    /* negative: left-aligned */
+        uint8_t rank; /* the higher, the sooner it is left out */
+        void (*fill)(char *buf, size_t size, const struct level_state *l);
+};
+
+static void fill_name(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", l->name);
+}
+
+static void fill_cpu(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", number(l->f[FIGURE_CPU], 2).s);
+}
+
+static void fill_share(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", percent(l->f[FIGURE_CPU_SHARE]).s);
+}
+
+static void fill_memory(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s/%s", binary(l->f[FIGURE_MEMORY]).s,
+                 binary(l->f[FIGURE_MEMORY_LIMIT]).s);
+}
+
+static void fill_pss(char *buf, size_t size, const struct level_state *l)
+{
+        struct value v = l->f[FIGURE_PSS];
+        if (value_there(v) && v.age_ms >= 1000)
+                snprintf(buf, size, "%s (%us)", binary(v).s, v.age_ms / 1000);
+        else
+                snprintf(buf, size, "%s", binary(v).s);
+}
+
+static void fill_read(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", decimal(l->f[FIGURE_READ]).s);
+}
+
+static void fill_write(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", decimal(l->f[FIGURE_WRITE]).s);
+}
+
+static void fill_processes(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", number(l->f[FIGURE_PROCESSES], 0).s);
+}
+
+static void fill_threads(char *buf, size_t size, const struct level_state *l)
+{
+        snprintf(buf, size, "%s", number(l->f[FIGURE_THREADS], 0).s);
+}
+
+static const struct level_cell cells[] = {
+    {"Of", -24, 0, fill_name},       {"Cores", 6, 0, fill_cpu},
+    {"CPU", 5, 1, fill_share},       {"Memory/limit", 14, 0, fill_memory},
+    {"PSS (age)", 12, 4, fill_pss},  {"Read B/s", 8, 2, fill_read},
+    {"Write B/s", 9, 2, fill_write}, {"Procs", 6, 1, fill_processes},
+    {"Threads", 7, 3, fill_threads},
+};
+
+#define LEVEL_WIDTH 9
+
+static size_t total_width(const bool *shown)
+{
+        size_t total = LEVEL_WIDTH;
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+                total += shown[i] ? (size_t)abs(cells[i].width) + 1 : 0;
+        return total;
+}
+
+static void choose_cells(const struct host *h, unsigned width, bool *shown)
+{
+        bool pss = false;
+        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                pss |= h->levels[l].f[FIGURE_PSS].state != STATE_NONE;
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+                shown[i] = cells[i].fill != fill_pss || pss;
+        for (unsigned rank = 4; rank > 0 && total_width(shown) > width; rank--) {
+                for (size_t i = ARRAY_LEN(cells); i-- > 0 && total_width(shown) > width;) {
+                        if (cells[i].rank == rank)
+                                shown[i] = false;
+                }
+        }
+}
+
+/* A name too long keeps its end: the end of a path tells more. */
+static void put_cell(struct strbuf *out, int width, const char *s)
+{
+        size_t w = (size_t)abs(width), len = strlen(s);
+        const char *cut = len > w ? s + (len - w) : s;
+        strbuf_putc(out, ' ');
+        if (width > 0 && len < w)
+                strbuf_fill(out, ' ', w - len);
+        strbuf_puts(out, cut);
+        if (width < 0 && len < w)
+                strbuf_fill(out, ' ', w - len);
+}
+
+static void end_line(struct strbuf *out)
+{
+        while (out->len > 0 && out->s[out->len - 1] == ' ')
+                out->len--;
+        strbuf_putc(out, '\n');
+}
+
+static void write_levels(const struct host *h, unsigned width, struct strbuf *out)
+{
+        bool shown[ARRAY_LEN(cells)];
+        choose_cells(h, width, shown);
+        strbuf_putf(out, "%-*s", LEVEL_WIDTH, "Level");
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+                if (shown[i])
+                        put_cell(out, cells[i].width, cells[i].heading);
+        }
+        end_line(out);
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (!h->levels[l].present)
+                        continue;
+                strbuf_putf(out, "%-*s", LEVEL_WIDTH, level_name(l));
+                for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+                        char text[HOST_TEXT_MAX];
+                        if (!shown[i])
+                                continue;
+                        cells[i].fill(text, sizeof(text), &h->levels[l]);
+                        put_cell(out, cells[i].width, text);
+                }
+                end_line(out);
+        }
+}
+
+void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
+{
+        if (h->levels[LEVEL_SYSTEM].present) {
+                write_machine(h, out);
+                strbuf_putc(out, '\n');
+        }
+        write_levels(h, width, out);
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (!h->levels[l].present && h->levels[l].asked)
+                        strbuf_putf(out, "%-*s --  %s\n", LEVEL_WIDTH, level_name(l),
+                                    h->levels[l].why);
+        }
+}

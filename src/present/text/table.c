@@ -1,0 +1,340 @@
+#include "present/text/table.h"
+
+#include "base/clock.h"
+#include "present/format.h"
+#include "present/stream/columns.h"
+#include "present/text/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define CELL_MAX 40
+
+/* One column: a heading, a width that never changes, and how to fill a cell. */
+struct cell_def {
+        const char *heading;
+        int width;    /* negative: left-aligned */
+        uint8_t rank; /* the higher, the sooner it is left out */
+        void (*fill)(char *buf, size_t size, const struct row *row);
+};
+
+static void fill_id(char *buf, size_t size, const struct row *row)
+{
+        snprintf(buf, size, "%s", row->sample.who->label);
+}
+
+static void fill_host(char *buf, size_t size, const struct row *row)
+{
+        snprintf(buf, size, "%s", row->sample.who->text[ENTITY_TEXT_HOST]);
+}
+
+static void fill_model(char *buf, size_t size, const struct row *row)
+{
+        model_short_name(row->sample.who->text[ENTITY_TEXT_MODEL], buf, size);
+}
+
+static void fill_class(char *buf, size_t size, const struct row *row)
+{
+        snprintf(buf, size, "%s", explain_class(row));
+}
+
+static void fill_health(char *buf, size_t size, const struct row *row)
+{
+        snprintf(buf, size, "%s", health_name(row->health.state));
+}
+
+static void fill_real(char *buf, size_t size, const struct row *row)
+{
+        struct value v = row->sample.m[METRIC_REAL_UTIL];
+        if (value_there(v))
+                snprintf(buf, size, "%.0f", v.v);
+        else
+                snprintf(buf, size, "--");
+}
+
+#define FILL_PERCENT(name, id)                                                                     \
+        static void fill_##name(char *buf, size_t size, const struct row *row)                     \
+        {                                                                                          \
+                format_percent(buf, size, row->sample.m[METRIC_##id]);                             \
+        }
+FILL_PERCENT(util, GPU_UTIL)
+FILL_PERCENT(sm, SM_ACTIVE)
+FILL_PERCENT(tensor, TENSOR_ACTIVE)
+FILL_PERCENT(dram, DRAM_ACTIVE)
+FILL_PERCENT(copy, MEM_COPY_UTIL)
+FILL_PERCENT(occupancy, SM_OCCUPANCY)
+
+static void fill_pair(char *buf, size_t size, struct value a, struct value b,
+                      void (*format)(char *, size_t, struct value))
+{
+        char x[FORMAT_MAX], y[FORMAT_MAX];
+        format(x, sizeof(x), a);
+        format(y, sizeof(y), b);
+        if (value_there(a) || value_there(b))
+                snprintf(buf, size, "%s/%s", x, y);
+        else
+                snprintf(buf, size, "--");
+}
+
+static void whole(char *buf, size_t size, struct value v)
+{
+        if (value_there(v))
+                snprintf(buf, size, "%.0f", v.v);
+        else
+                snprintf(buf, size, "--");
+}
+
+static void fill_memory(char *buf, size_t size, const struct row *row)
+{
+        fill_pair(buf, size, row->sample.m[METRIC_FB_USED], row->sample.m[METRIC_FB_TOTAL],
+                  format_binary);
+}
+
+static void fill_power(char *buf, size_t size, const struct row *row)
+{
+        if (value_there(row->sample.m[METRIC_POWER_LIMIT]))
+                fill_pair(buf, size, row->sample.m[METRIC_POWER], row->sample.m[METRIC_POWER_LIMIT],
+                          whole);
+        else
+                whole(buf, size, row->sample.m[METRIC_POWER]);
+}
+
+static void fill_temp(char *buf, size_t size, const struct row *row)
+{
+        fill_pair(buf, size, row->sample.m[METRIC_GPU_TEMP], row->sample.m[METRIC_MEM_TEMP], whole);
+}
+
+static void fill_pcie(char *buf, size_t size, const struct row *row)
+{
+        fill_pair(buf, size, row->sample.m[METRIC_PCIE_RX], row->sample.m[METRIC_PCIE_TX],
+                  format_si);
+}
+
+static void fill_nvlink(char *buf, size_t size, const struct row *row)
+{
+        format_si(buf, size, row->sample.m[METRIC_NVLINK_TOTAL]);
+}
+
+static const struct cell_def cells[] = {
+    {"GPU", -6, 0, fill_id},       {"Host", -12, 6, fill_host},    {"Model", -8, 4, fill_model},
+    {"Real", 4, 0, fill_real},     {"Class", -20, 0, fill_class},  {"Util", 4, 0, fill_util},
+    {"SM", 4, 0, fill_sm},         {"Tensor", 6, 1, fill_tensor},  {"DRAM", 4, 1, fill_dram},
+    {"Occ", 4, 7, fill_occupancy}, {"Copy", 4, 7, fill_copy},      {"Memory", 13, 2, fill_memory},
+    {"Power W", 9, 3, fill_power}, {"Temp C", 7, 5, fill_temp},    {"PCIe rx/tx", 13, 5, fill_pcie},
+    {"NVLink", 6, 8, fill_nvlink}, {"Health", -7, 0, fill_health},
+};
+
+static bool has_hosts(const struct frame *f)
+{
+        for (size_t i = 1; i < f->n; i++) {
+                if (strcmp(f->rows[i].sample.who->text[ENTITY_TEXT_HOST],
+                           f->rows[0].sample.who->text[ENTITY_TEXT_HOST]) != 0)
+                        return true;
+        }
+        return false;
+}
+
+static size_t total_width(const bool *shown)
+{
+        size_t total = 0;
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+                if (shown[i])
+                        total += (size_t)abs(cells[i].width) + 1;
+        }
+        return total - 1;
+}
+
+/* Leaves out what matters least until the rest fits. */
+static void choose_cells(const struct frame *f, unsigned width, bool *shown)
+{
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+                shown[i] = cells[i].fill != fill_host || has_hosts(f);
+        for (unsigned rank = 9; rank > 0 && total_width(shown) > width; rank--) {
+                for (size_t i = ARRAY_LEN(cells); i-- > 0 && total_width(shown) > width;) {
+                        if (cells[i].rank == rank)
+                                shown[i] = false;
+                }
+        }
+}
+
+static void put_cell(struct strbuf *out, int width, const char *text, bool first)
+{
+        size_t w = (size_t)abs(width), len = MIN(strlen(text), w);
+        if (!first)
+                strbuf_putc(out, ' ');
+        if (width > 0)
+                strbuf_fill(out, ' ', w - len);
+        strbuf_put(out, text, len);
+        if (width < 0)
+                strbuf_fill(out, ' ', w - len);
+}
+
+static void end_line(struct strbuf *out)
+{
+        while (out->len > 0 && out->s[out->len - 1] == ' ')
+                out->len--;
+        strbuf_putc(out, '\n');
+}
+
+static void write_heading(const struct frame *f, const struct table_options *o, struct strbuf *out)
+{
+        time_t t = (time_t)(f->wall_ns / NS_PER_S);
+        size_t n = frame_gpus(f);
+        struct tm tm;
+        char when[40];
+        /* A capture without times counts from 0: that is no date. */
+        if (t < 86400 * 365)
+                snprintf(when, sizeof(when), "at %.1f s", clock_to_seconds(f->wall_ns));
+        else
+                strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", localtime_r(&t, &tm));
+        strbuf_putf(out, "assay %s  %s  %s  %zu GPU%s%s\n\n", o->version, f->provenance, when, n,
+                    n == 1 ? "" : "s", f->stale ? "  STALE" : "");
+}
+
+static void write_grid(const struct frame *f, const struct table_options *o, struct strbuf *out)
+{
+        bool shown[ARRAY_LEN(cells)];
+        choose_cells(f, o->width, shown);
+        bool first = true;
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+                if (!shown[i])
+                        continue;
+                put_cell(out, cells[i].width, cells[i].heading, first);
+                first = false;
+        }
+        end_line(out);
+        for (size_t r = 0; r < f->n; r++) {
+                first = true;
+                for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+                        char text[CELL_MAX];
+                        if (!shown[i])
+                                continue;
+                        cells[i].fill(text, sizeof(text), &f->rows[r]);
+                        put_cell(out, cells[i].width, text, first);
+                        first = false;
+                }
+                end_line(out);
+        }
+}
+
+/* Breaks text at blanks so that it fits, later lines indented. */
+static void write_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
+{
+        size_t column = indent;
+        while (*text) {
+                size_t word = strcspn(text, " ");
+                if (column > indent && column + 1 + word > width) {
+                        strbuf_putc(out, '\n');
+                        strbuf_fill(out, ' ', indent);
+                        column = indent;
+                } else if (column > indent) {
+                        strbuf_putc(out, ' ');
+                        column++;
+                }
+                strbuf_put(out, text, word);
+                column += word;
+                text += word + strspn(text + word, " ");
+        }
+        strbuf_putc(out, '\n');
+}
+
+/* The part of a label that counts: "7" of "7", "0/7" and "0/1/7". */
+static const char *last_number(const char *label)
+{
+        const char *slash = strrchr(label, '/');
+        return slash ? slash + 1 : label;
+}
+
+/* Whether one label can stand for both: whole GPUs, or parts of one. */
+static bool share_label(const char *a, const char *b)
+{
+        size_t before = (size_t)(last_number(a) - a);
+        return before == (size_t)(last_number(b) - b) && memcmp(a, b, before) == 0 &&
+               strlen(a) + 1 + strlen(last_number(b)) <= (size_t)abs(cells[0].width);
+}
+
+/* How many rows from the first on have the same to say and can share a label. */
+static size_t count_alike(const struct frame *f, size_t first)
+{
+        struct strbuf one = {0}, other = {0};
+        const char *label = f->rows[first].sample.who->label;
+        size_t n = 1;
+        explain_verdict(&f->rows[first], &one);
+        explain_health(&f->rows[first], &one);
+        for (; first + n < f->n; n++) {
+                const struct row *row = &f->rows[first + n];
+                strbuf_clear(&other);
+                explain_verdict(row, &other);
+                explain_health(row, &other);
+                if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
+                    !share_label(label, row->sample.who->label))
+                        break;
+        }
+        strbuf_finish(&one);
+        strbuf_finish(&other);
+        return n;
+}
+
+/* Neighbours that have the same to say say it once, as "0-7" or "0/0-7". */
+static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
+{
+        struct strbuf text = {0};
+        size_t indent = (size_t)abs(cells[0].width) + 1, alike;
+        for (size_t i = 0; i < f->n; i += alike) {
+                const struct row *row = &f->rows[i];
+                char label[2 * ENTITY_LABEL_MAX];
+                alike = count_alike(f, i);
+                snprintf(label, sizeof(label), "%s%s%s", row->sample.who->label,
+                         alike > 1 ? "-" : "",
+                         alike > 1 ? last_number(row[alike - 1].sample.who->label) : "");
+                strbuf_clear(&text);
+                explain_verdict(row, &text);
+                put_cell(out, cells[0].width, label, true);
+                strbuf_putc(out, ' ');
+                write_wrapped(out, strbuf_str(&text), indent, o->width);
+                strbuf_clear(&text);
+                explain_health(row, &text);
+                if (text.len > 0) {
+                        strbuf_fill(out, ' ', indent);
+                        write_wrapped(out, strbuf_str(&text), indent, o->width);
+                }
+        }
+        strbuf_finish(&text);
+}
+
+/* A source that knows nothing of a group, as the kernel of SMs, does not have its heading. */
+static void write_focus(const struct row *row, struct strbuf *out)
+{
+        for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
+                bool begun = false;
+                for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                        char text[FORMAT_MAX];
+                        struct value v = row->sample.m[m];
+                        if (metric_info(m)->group != g || v.state == STATE_NONE)
+                                continue;
+                        if (!begun)
+                                strbuf_putf(out, "\n%s\n", metric_group_name(g));
+                        begun = true;
+                        format_with_unit(text, sizeof(text), m, v);
+                        strbuf_putf(out, "  %-24s %12s", metric_info(m)->name, text);
+                        if (!value_there(v))
+                                strbuf_putf(out, "  %s", state_name((enum state)v.state));
+                        else if (v.age_ms > 0)
+                                strbuf_putf(out, "  %.1f s old", v.age_ms / 1000.0);
+                        strbuf_putc(out, '\n');
+                }
+        }
+}
+
+void table_write(const struct frame *frame, const struct table_options *options, struct strbuf *out)
+{
+        write_heading(frame, options, out);
+        write_grid(frame, options, out);
+        strbuf_putc(out, '\n');
+        write_reasons(frame, options, out);
+        for (size_t i = 0; options->focus && i < frame->n; i++) {
+                if (strcmp(frame->rows[i].sample.who->label, options->focus) == 0)
+                        write_focus(&frame->rows[i], out);
+        }
+}

@@ -1,0 +1,225 @@
+#include "read/dcgm/child.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+#define KIND_NS (100 * NS_PER_MS)
+#define KILL_NS (100 * NS_PER_MS)
+#define EXTRA_FOLDER "/usr/bin:/usr/local/bin:/opt/nvidia/dcgm/bin"
+
+static bool can_run(const char *path)
+{
+        return access(path, X_OK) == 0;
+}
+
+/* False when it does not fit. */
+static bool join(const char *folder, size_t len, const char *name, char *buf, size_t size)
+{
+        size_t n = strlen(name);
+        if (len + 1 + n >= size)
+                return false;
+        memcpy(buf, folder, len);
+        buf[len] = '/';
+        memcpy(buf + len + 1, name, n + 1);
+        return true;
+}
+
+static bool search(const char *name, const char *folders, char *buf, size_t size)
+{
+        for (const char *s = folders; s && *s;) {
+                size_t len = strcspn(s, ":");
+                if (len > 0 && join(s, len, name, buf, size) && can_run(buf))
+                        return true;
+                s += len + (s[len] == ':');
+        }
+        return false;
+}
+
+bool dcgm_child_find(const char *name, const char *path, char *buf, size_t size)
+{
+        if (strchr(name, '/')) {
+                int n = snprintf(buf, size, "%s", name);
+                return n > 0 && (size_t)n < size && can_run(buf);
+        }
+        return search(name, path, buf, size) || search(name, EXTRA_FOLDER, buf, size);
+}
+
+/* The environment without the variable that makes dcgmi print a warning among its rows. */
+static char **make_environment(void)
+{
+        static const char hidden[] = "CUDA_VISIBLE_DEVICES=";
+        size_t n = 0, kept = 0;
+        while (environ && environ[n])
+                n++;
+        char **copy = malloc((n + 1) * sizeof(*copy));
+        for (size_t i = 0; copy && i < n; i++) {
+                if (strncmp(environ[i], hidden, sizeof(hidden) - 1) != 0)
+                        copy[kept++] = environ[i];
+        }
+        if (copy)
+                copy[kept] = NULL;
+        return copy;
+}
+
+struct plumbing {
+        int out[2], err[2], why[2]; /* why carries errno when exec fails */
+        int null;
+};
+
+static void close_pipes(struct plumbing *p)
+{
+        int *all[] = {&p->out[0], &p->out[1], &p->err[0], &p->err[1],
+                      &p->why[0], &p->why[1], &p->null};
+        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+                closep(all[i]);
+                *all[i] = -1;
+        }
+}
+
+static int open_pipes(struct plumbing *p)
+{
+        *p = (struct plumbing){{-1, -1}, {-1, -1}, {-1, -1}, -1};
+        p->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (p->null >= 0 && pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0 &&
+            pipe2(p->why, O_CLOEXEC) == 0)
+                return 0;
+        int r = -errno;
+        close_pipes(p);
+        return r;
+}
+
+/* Between fork and exec: only calls that are safe there. */
+static _Noreturn void become(const struct plumbing *p, pid_t parent, const char *const argv[],
+                             char *const env[])
+{
+        sigset_t none;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+                _exit(127); /* it died before the line above */
+        setpgid(0, 0);
+        for (int sig = 1; sig < NSIG; sig++)
+                signal(sig, SIG_DFL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        if (dup2(p->null, STDIN_FILENO) >= 0 && dup2(p->out[1], STDOUT_FILENO) >= 0 &&
+            dup2(p->err[1], STDERR_FILENO) >= 0)
+                execve(argv[0], (char *const *)argv, env);
+        int why = errno;
+        ssize_t n = write(p->why[1], &why, sizeof(why));
+        _exit(n == sizeof(why) ? 127 : 126);
+}
+
+/* 0 once exec has worked, which closes the pipe; else the child's errno. */
+static int wait_for_exec(int fd)
+{
+        int why = 0;
+        ssize_t n;
+        do {
+                n = read(fd, &why, sizeof(why));
+        } while (n < 0 && errno == EINTR);
+        return n == sizeof(why) ? -why : 0;
+}
+
+static int start(struct dcgm_child *c, const char *const argv[], char *const env[])
+{
+        struct plumbing p;
+        int r = open_pipes(&p);
+        if (r < 0)
+                return r;
+        pid_t parent = getpid();
+        pid_t pid = fork();
+        if (pid == 0)
+                become(&p, parent, argv, env);
+        if (pid < 0) {
+                r = -errno;
+                close_pipes(&p);
+                return r;
+        }
+        closep(&p.why[1]);
+        p.why[1] = -1;
+        r = wait_for_exec(p.why[0]);
+        if (r < 0) {
+                waitpid(pid, NULL, 0);
+                close_pipes(&p);
+                return r;
+        }
+        fcntl(p.out[0], F_SETFL, O_NONBLOCK);
+        fcntl(p.err[0], F_SETFL, O_NONBLOCK);
+        *c = (struct dcgm_child){.pid = pid, .out_fd = p.out[0], .err_fd = p.err[0]};
+        p.out[0] = p.err[0] = -1;
+        close_pipes(&p);
+        return 0;
+}
+
+int dcgm_child_start(struct dcgm_child *c, const char *const argv[])
+{
+        char **env = make_environment();
+        if (!env)
+                return -ENOMEM;
+        int r = start(c, argv, env);
+        free(env);
+        return r;
+}
+
+bool dcgm_child_reap(struct dcgm_child *c)
+{
+        int status;
+        if (c->pid <= 0 || c->ended)
+                return true;
+        pid_t got = waitpid(c->pid, &status, WNOHANG);
+        if (got == 0 || (got < 0 && errno == EINTR))
+                return false;
+        c->ended = true;
+        if (got < 0)
+                c->status = 0; /* somebody else waited for it */
+        else
+                c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        return true;
+}
+
+static bool wait_for_end(struct dcgm_child *c, int64_t patience_ns)
+{
+        int64_t until = clock_mono_ns() + patience_ns;
+        struct timespec nap = {.tv_nsec = 500000};
+        while (!dcgm_child_reap(c)) {
+                if (clock_mono_ns() >= until)
+                        return false;
+                nanosleep(&nap, NULL);
+        }
+        return true;
+}
+
+int dcgm_child_finish(struct dcgm_child *c)
+{
+        if (!wait_for_end(c, KIND_NS)) {
+                kill(-c->pid, SIGKILL);
+                wait_for_end(c, KILL_NS);
+        }
+        return c->status;
+}
+
+void dcgm_child_stop(struct dcgm_child *c)
+{
+        if (c->pid > 0 && !dcgm_child_reap(c)) {
+                kill(-c->pid, SIGTERM);
+                if (!wait_for_end(c, KIND_NS)) {
+                        /* One that sleeps in the driver cannot be waited for: the kernel ends it
+                         * when it wakes. */
+                        kill(-c->pid, SIGKILL);
+                        wait_for_end(c, KILL_NS);
+                }
+        }
+        closep(&c->out_fd);
+        closep(&c->err_fd);
+        *c = DCGM_CHILD_NONE;
+}

@@ -1,0 +1,111 @@
+#include "read/dcgm/command.h"
+
+#include "base/attr.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Pipes and kinds of tensor work come from other counters than SM, tensor, memory and links. */
+static bool in_one_pass(unsigned id)
+{
+        return id < DCGM_ID_PROFILING || id <= 1005 || (id >= 1009 && id <= 1012);
+}
+
+static bool in_plan(unsigned id, enum dcgm_plan plan)
+{
+        switch (plan) {
+        case DCGM_PLAN_ALL:
+                return true;
+        case DCGM_PLAN_ONE_PASS:
+                return in_one_pass(id);
+        case DCGM_PLAN_DEVICE:
+                return id < DCGM_ID_PROFILING;
+        }
+        return false;
+}
+
+void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
+                     const struct dcgm_fields *known, struct dcgm_ids *ret)
+{
+        ret->n = 0;
+        for (size_t i = 0; i < n && ret->n < DCGM_IDS_MAX; i++) {
+                bool exists = !known || known->n == 0 || dcgm_knows_field(known, wanted[i]);
+                if (exists && in_plan(wanted[i], plan))
+                        ret->id[ret->n++] = wanted[i];
+        }
+}
+
+static void add_number(char *buf, size_t size, unsigned number)
+{
+        size_t len = strlen(buf);
+        snprintf(buf + len, size - len, "%s%u", len > 0 ? "," : "", number);
+}
+
+/* MIG slices come only when they are asked for. GPUs out of reach are not asked about. */
+static void choose_entities(const struct dcgm_inventory *inv, char *buf, size_t size)
+{
+        size_t reachable = 0;
+        buf[0] = '\0';
+        if (inv->n_slices > 0) {
+                snprintf(buf, size, "*,*/*,*/*/*");
+                return;
+        }
+        for (size_t i = 0; i < inv->n_gpus; i++)
+                reachable += inv->gpus[i].local >= 0;
+        for (size_t i = 0; reachable < inv->n_gpus && i < inv->n_gpus; i++) {
+                if (inv->gpus[i].local >= 0)
+                        add_number(buf, size, (unsigned)inv->gpus[i].id);
+        }
+}
+
+struct words_to {
+        struct dcgm_command *command;
+        size_t n;
+};
+
+static void add(struct words_to *w, const char *word)
+{
+        if (w->n + 1 < ARRAY_LEN(w->command->argv))
+                w->command->argv[w->n++] = word;
+}
+
+static void add_stream(struct words_to *w, const struct dcgm_ids *ids,
+                       const struct dcgm_inventory *inv, int64_t delay_ms)
+{
+        struct dcgm_command *c = w->command;
+        c->ids[0] = '\0';
+        for (size_t i = 0; i < ids->n; i++)
+                add_number(c->ids, sizeof(c->ids), ids->id[i]);
+        snprintf(c->delay, sizeof(c->delay), "%lld", (long long)delay_ms);
+        choose_entities(inv, c->entities, sizeof(c->entities));
+        add(w, "-c");
+        add(w, "0");
+        add(w, "-d");
+        add(w, c->delay);
+        add(w, "-e");
+        add(w, c->ids);
+        if (c->entities[0]) {
+                add(w, "-i");
+                add(w, c->entities);
+        }
+}
+
+void dcgm_build_command(enum dcgm_verb verb, const char *program, const char *host,
+                        const struct dcgm_ids *ids, const struct dcgm_inventory *inv,
+                        int64_t delay_ms, struct dcgm_command *ret)
+{
+        static const char *const flags[] = {
+            [DCGM_LIST_GPUS] = "-l", [DCGM_LIST_SLICES] = "-c", [DCGM_LIST_FIELDS] = "-l"};
+        struct words_to w = {ret, 0};
+        memset(ret->argv, 0, sizeof(ret->argv));
+        add(&w, program);
+        add(&w, verb == DCGM_LIST_GPUS || verb == DCGM_LIST_SLICES ? "discovery" : "dmon");
+        if (host) {
+                add(&w, "--host");
+                add(&w, host);
+        }
+        if (verb == DCGM_STREAM)
+                add_stream(&w, ids, inv, delay_ms);
+        else
+                add(&w, flags[verb]);
+}

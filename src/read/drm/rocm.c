@@ -1,0 +1,304 @@
+#include "read/drm/rocm.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "life/thread.h"
+#include "read/drm/rocm_abi.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define CLOSE_PATIENCE_NS (100 * NS_PER_MS)
+#define DEVICES_MAX 1024
+#define LINKS_MAX 6
+
+struct rocm_lib {
+#define RSMI(member, name, arguments) int(*member) arguments;
+        RSMI_FUNCTIONS(RSMI)
+#undef RSMI
+};
+
+/* The thread's view of a GPU. */
+struct target {
+        struct rocm_gpu gpu;
+        uint32_t device; /* the library's number */
+        bool found;
+        enum state counting; /* STATE_OK when there are counters, or why there are none */
+        size_t n_links;
+        rsmi_counter links[LINKS_MAX];
+};
+
+struct rocm {
+        pthread_t thread;
+        pthread_mutex_t lock;
+        pthread_cond_t news;
+        unsigned users; /* the owner and the thread; the last one frees */
+        bool stop, asked;
+        char *path;
+        struct rocm_lib lib;
+        size_t n;
+        struct target *targets;     /* the thread's */
+        struct rocm_values *values; /* under the lock */
+};
+
+static void leave(struct rocm *r)
+{
+        pthread_mutex_lock(&r->lock);
+        bool last = --r->users == 0;
+        pthread_cond_broadcast(&r->news);
+        pthread_mutex_unlock(&r->lock);
+        if (!last)
+                return;
+        pthread_mutex_destroy(&r->lock);
+        pthread_cond_destroy(&r->news);
+        free(r->path);
+        free(r->targets);
+        free(r->values);
+        free(r);
+}
+
+/* POSIX says that a void pointer from dlsym holds a function; ISO C has no cast for it. */
+static void find(void *handle, const char *name, void *member)
+{
+        void *f = dlsym(handle, name);
+        memcpy(member, &f, sizeof(f));
+}
+
+/* It stays loaded: other parts of ROCm may have come with it. */
+static bool load(struct rocm_lib *lib, const char *path)
+{
+        static const char *const usual[] = {"librocm_smi64.so.1", "librocm_smi64.so.7",
+                                            "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"};
+        void *handle = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+        for (size_t i = 0; !path && !handle && i < ARRAY_LEN(usual); i++)
+                handle = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL);
+        if (!handle)
+                return false;
+#define RSMI(member, name, arguments) find(handle, name, &lib->member);
+        RSMI_FUNCTIONS(RSMI)
+#undef RSMI
+        return lib->init && lib->shut_down && lib->count && lib->pci;
+}
+
+static enum state state_of(int status)
+{
+        switch (status) {
+        case RSMI_SUCCESS:
+                return STATE_OK;
+        case RSMI_NOT_SUPPORTED:
+        case RSMI_INVALID_ARGS:
+                return STATE_UNSUPPORTED;
+        case RSMI_PERMISSION:
+                return STATE_DENIED;
+        case RSMI_BUSY:
+                return STATE_BLANK;
+        default:
+                return STATE_ERROR;
+        }
+}
+
+static bool place_of(const char *pci, uint64_t *ret)
+{
+        unsigned domain, bus, device, function;
+        if (sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+                return false;
+        *ret = (uint64_t)domain << 32 | bus << 8 | device << 3 | function;
+        return true;
+}
+
+/* The library has a device a partition: the first one at the GPU's place is the GPU. */
+static void find_device(const struct rocm_lib *lib, struct target *t)
+{
+        uint32_t n = 0;
+        uint64_t own, place;
+        if (!place_of(t->gpu.pci, &own) || lib->count(&n) != RSMI_SUCCESS)
+                return;
+        for (uint32_t i = 0; !t->found && i < MIN(n, (uint32_t)DEVICES_MAX); i++) {
+                t->device = i;
+                t->found = lib->pci(i, &place) == RSMI_SUCCESS && (place & RSMI_PCI_MASK) == own;
+        }
+}
+
+static int add_link(const struct rocm_lib *lib, struct target *t, uint32_t event)
+{
+        rsmi_counter counter = 0;
+        int rc = lib->counter_create(t->device, event, &counter);
+        if (rc != RSMI_SUCCESS)
+                return rc;
+        rc = lib->counter_control(counter, RSMI_COUNTER_START, NULL);
+        if (rc == RSMI_SUCCESS)
+                t->links[t->n_links++] = counter;
+        else if (lib->counter_destroy)
+                lib->counter_destroy(counter);
+        return rc;
+}
+
+/* Newer GPUs count each of six links, Vega 20 two. A GPU may have fewer links than there are
+ * events. */
+static enum state start_links(const struct rocm_lib *lib, struct target *t)
+{
+        static const uint32_t two[] = {RSMI_XGMI_0_BEATS_TX, RSMI_XGMI_1_BEATS_TX};
+        if (!lib->counter_create || !lib->counter_control || !lib->counter_read ||
+            !lib->group_supported)
+                return STATE_UNSUPPORTED;
+        bool six = lib->group_supported(t->device, RSMI_GROUP_XGMI_DATA_OUT) == RSMI_SUCCESS;
+        if (!six && lib->group_supported(t->device, RSMI_GROUP_XGMI) != RSMI_SUCCESS)
+                return STATE_UNSUPPORTED;
+        int first = RSMI_SUCCESS;
+        for (uint32_t i = 0; i < (six ? LINKS_MAX : ARRAY_LEN(two)); i++) {
+                int rc = add_link(lib, t, six ? RSMI_XGMI_DATA_OUT_0 + i : two[i]);
+                first = i == 0 ? rc : first;
+        }
+        return t->n_links > 0 ? STATE_OK : state_of(first);
+}
+
+static struct value read_links(const struct rocm_lib *lib, const struct target *t)
+{
+        double beats = 0;
+        if (t->counting != STATE_OK)
+                return value_missing(t->counting);
+        for (size_t i = 0; i < t->n_links; i++) {
+                struct rsmi_counter_value v = {0};
+                int rc = lib->counter_read(t->links[i], &v);
+                if (rc != RSMI_SUCCESS)
+                        return value_missing(state_of(rc));
+                bool shared = v.time_running > 0 && v.time_running < v.time_enabled;
+                beats += (double)v.value *
+                         (shared ? (double)v.time_enabled / (double)v.time_running : 1);
+        }
+        return value_ok(beats * RSMI_BEAT_BYTES);
+}
+
+static void read_partition(int (*get)(uint32_t, char *, uint32_t), const struct target *t,
+                           char *ret)
+{
+        char text[ROCM_PARTITION_MAX] = "";
+        if (get && get(t->device, text, sizeof(text)) == RSMI_SUCCESS)
+                snprintf(ret, ROCM_PARTITION_MAX, "%.15s", text);
+}
+
+static void prepare(const struct rocm_lib *lib, struct target *t, struct rocm_values *ret)
+{
+        *ret = (struct rocm_values){0};
+        find_device(lib, t);
+        if (t->found && t->gpu.partitions) {
+                read_partition(lib->compute_partition, t, ret->compute);
+                read_partition(lib->memory_partition, t, ret->memory);
+        }
+        t->counting = t->found && t->gpu.links ? start_links(lib, t) : STATE_UNSUPPORTED;
+        ret->sent = value_missing(t->counting);
+}
+
+static bool wait_for_question(struct rocm *r)
+{
+        pthread_mutex_lock(&r->lock);
+        while (!r->stop && !r->asked)
+                pthread_cond_wait(&r->news, &r->lock);
+        r->asked = false;
+        bool go = !r->stop;
+        pthread_mutex_unlock(&r->lock);
+        return go;
+}
+
+static void publish(struct rocm *r, size_t i, const struct rocm_values *v)
+{
+        pthread_mutex_lock(&r->lock);
+        r->values[i] = *v;
+        pthread_mutex_unlock(&r->lock);
+}
+
+static void answer(struct rocm *r)
+{
+        struct rocm_values v;
+        for (size_t i = 0; i < r->n; i++) {
+                prepare(&r->lib, &r->targets[i], &v);
+                publish(r, i, &v);
+        }
+        while (wait_for_question(r)) {
+                for (size_t i = 0; i < r->n; i++) {
+                        const struct target *t = &r->targets[i];
+                        if (t->counting != STATE_OK)
+                                continue;
+                        rocm_get(r, i, &v);
+                        v.sent = read_links(&r->lib, t);
+                        v.mono_ns = clock_mono_ns();
+                        publish(r, i, &v);
+                }
+        }
+        for (size_t i = 0; i < r->n; i++) {
+                for (size_t k = 0; r->lib.counter_destroy && k < r->targets[i].n_links; k++)
+                        r->lib.counter_destroy(r->targets[i].links[k]);
+        }
+}
+
+static void *run(void *arg)
+{
+        struct rocm *r = arg;
+        if (load(&r->lib, r->path) && r->lib.init(0) == RSMI_SUCCESS) {
+                answer(r);
+                r->lib.shut_down();
+        }
+        leave(r);
+        return NULL;
+}
+
+struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n)
+{
+        struct rocm *r = calloc(1, sizeof(*r));
+        if (!r)
+                return NULL;
+        pthread_mutex_init(&r->lock, NULL);
+        life_init_wake(&r->news);
+        r->users = 1;
+        r->n = n;
+        r->path = path ? strdup(path) : NULL;
+        r->targets = calloc(n, sizeof(*r->targets));
+        r->values = calloc(n, sizeof(*r->values));
+        bool ready = (!path || r->path) && r->targets && r->values;
+        for (size_t i = 0; ready && i < n; i++)
+                r->targets[i].gpu = gpus[i];
+        r->users += ready;
+        if (ready && life_start_thread(run, r, &r->thread) == 0)
+                return r;
+        r->users = 1;
+        leave(r);
+        return NULL;
+}
+
+void rocm_close(struct rocm *r)
+{
+        if (!r)
+                return;
+        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        pthread_mutex_lock(&r->lock);
+        r->stop = true;
+        pthread_cond_broadcast(&r->news);
+        while (r->users > 1 && pthread_cond_timedwait(&r->news, &r->lock, &ts) == 0)
+                ;
+        bool through = r->users == 1;
+        pthread_mutex_unlock(&r->lock);
+        if (through)
+                pthread_join(r->thread, NULL);
+        else
+                pthread_detach(r->thread);
+        leave(r);
+}
+
+void rocm_ask(struct rocm *r)
+{
+        pthread_mutex_lock(&r->lock);
+        r->asked = true;
+        pthread_cond_broadcast(&r->news);
+        pthread_mutex_unlock(&r->lock);
+}
+
+void rocm_get(struct rocm *r, size_t i, struct rocm_values *ret)
+{
+        pthread_mutex_lock(&r->lock);
+        *ret = r->values[i];
+        pthread_mutex_unlock(&r->lock);
+}

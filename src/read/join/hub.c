@@ -1,0 +1,200 @@
+#include "read/join/hub.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "life/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define CLOSE_PATIENCE_NS (300 * NS_PER_MS)
+
+static void free_hub(struct joined_hub *hub)
+{
+        for (size_t i = 0; i < hub->n; i++) {
+                struct joined_worker *w = &hub->workers[i];
+                w->ops->close(w->source);
+                batch_copy_finish(&w->copies[0]);
+                batch_copy_finish(&w->copies[1]);
+                free(w->scratch);
+                free(w->processes);
+        }
+        source_free_texts(&hub->texts);
+        pthread_mutex_destroy(&hub->lock);
+        pthread_cond_destroy(&hub->news);
+        free(hub);
+}
+
+static void leave(struct joined_hub *hub)
+{
+        pthread_mutex_lock(&hub->lock);
+        bool last = --hub->users == 0;
+        pthread_cond_broadcast(&hub->news);
+        pthread_mutex_unlock(&hub->lock);
+        if (last)
+                free_hub(hub);
+}
+
+struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
+                                  const struct source_config *config)
+{
+        struct joined_hub *hub = calloc(1, sizeof(*hub));
+        if (!hub)
+                return NULL;
+        hub->config = *config;
+        hub->users = 1;
+        pthread_mutex_init(&hub->lock, NULL);
+        life_init_wake(&hub->news);
+        if (!source_keep_texts(&hub->config, &hub->texts)) {
+                leave(hub);
+                return NULL;
+        }
+        hub->n = MIN(n, (size_t)BATCH_PARTS_MAX);
+        for (size_t i = 0; i < hub->n; i++) {
+                struct joined_worker *w = &hub->workers[i];
+                w->hub = hub;
+                w->ops = parts[i].ops;
+                w->source = parts[i].source;
+                snprintf(w->provenance, sizeof(w->provenance), "%s", w->ops->name);
+        }
+        return hub;
+}
+
+/* Asked on the worker's thread, as the source is not made for two. */
+static size_t ask_processes(struct joined_worker *w)
+{
+        if (!atomic_load(&w->hub->want_processes) || !w->ops->processes)
+                return 0;
+        if (!w->scratch)
+                w->scratch = calloc(JOINED_PROCESSES_MAX, sizeof(*w->scratch));
+        if (!w->scratch)
+                return 0;
+        return w->ops->processes(w->source, w->scratch, JOINED_PROCESSES_MAX);
+}
+
+/* Lock held. */
+static int publish(struct joined_worker *w, const struct batch *batch, size_t n_processes)
+{
+        int r = batch_copy_take(&w->copies[w->front ^ 1], batch);
+        if (r < 0)
+                return r;
+        if (!w->processes && n_processes > 0)
+                w->processes = calloc(JOINED_PROCESSES_MAX, sizeof(*w->processes));
+        if (w->processes && w->scratch) {
+                struct process *old = w->processes;
+                w->processes = w->scratch;
+                w->scratch = old;
+                w->n_processes = n_processes;
+        }
+        if (w->ops->provenance)
+                snprintf(w->provenance, sizeof(w->provenance), "%s", w->ops->provenance(w->source));
+        if (w->ops->trouble)
+                w->ops->trouble(w->source, &w->trouble);
+        w->published_ns = clock_mono_ns();
+        if (!w->fresh)
+                w->fresh_ns = w->published_ns;
+        w->fresh = true;
+        w->late = false;
+        pthread_cond_broadcast(&w->hub->news);
+        return 0;
+}
+
+/* Publishes batch after batch. 0 when it was stopped, or a negative code with err. */
+static int work(struct joined_worker *w, struct err *err)
+{
+        struct joined_hub *hub = w->hub;
+        struct batch batch;
+        int r;
+        while ((r = w->ops->next(w->source, &batch, err)) > 0) {
+                size_t n_processes = ask_processes(w);
+                pthread_mutex_lock(&hub->lock);
+                bool stop = hub->stop;
+                if (!stop)
+                        r = publish(w, &batch, n_processes);
+                pthread_mutex_unlock(&hub->lock);
+                if (stop)
+                        return 0;
+                if (r < 0)
+                        return err_set(err, r, "out of memory");
+        }
+        return r;
+}
+
+/* Opened without the lock: nobody interrupts a source that is not there yet. */
+static int open_source(struct joined_worker *w, struct err *err)
+{
+        struct source *source = NULL;
+        int r = w->source ? 0 : w->ops->open(&w->hub->config, &source, err);
+        pthread_mutex_lock(&w->hub->lock);
+        if (source)
+                w->source = source;
+        pthread_cond_broadcast(&w->hub->news);
+        bool stop = w->hub->stop;
+        pthread_mutex_unlock(&w->hub->lock);
+        return stop ? 0 : r < 0 ? r : 1;
+}
+
+static void *run(void *arg)
+{
+        struct joined_worker *w = arg;
+        struct joined_hub *hub = w->hub;
+        struct err err = {0};
+        int r = open_source(w, &err);
+        if (r > 0)
+                work(w, &err);
+        pthread_mutex_lock(&hub->lock);
+        struct source *source = w->source;
+        w->source = NULL;
+        w->ended = true;
+        w->err = err;
+        pthread_cond_broadcast(&hub->news);
+        pthread_mutex_unlock(&hub->lock);
+        w->ops->close(source);
+        leave(hub);
+        return NULL;
+}
+
+int joined_hub_start(struct joined_hub *hub)
+{
+        for (size_t i = 0; i < hub->n; i++) {
+                struct joined_worker *w = &hub->workers[i];
+                pthread_mutex_lock(&hub->lock);
+                hub->users++;
+                w->published_ns = clock_mono_ns();
+                pthread_mutex_unlock(&hub->lock);
+                int r = life_start_thread(run, w, &w->thread);
+                if (r < 0) {
+                        leave(hub);
+                        return r;
+                }
+                w->started = true;
+        }
+        return 0;
+}
+
+void joined_hub_close(struct joined_hub *hub)
+{
+        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        pthread_mutex_lock(&hub->lock);
+        hub->stop = true;
+        for (size_t i = 0; i < hub->n; i++) {
+                const struct joined_worker *w = &hub->workers[i];
+                if (w->source && w->ops->interrupt)
+                        w->ops->interrupt(w->source);
+        }
+        while (hub->users > 1 && pthread_cond_timedwait(&hub->news, &hub->lock, &ts) == 0)
+                ;
+        bool all = hub->users == 1;
+        pthread_mutex_unlock(&hub->lock);
+        for (size_t i = 0; i < hub->n; i++) {
+                struct joined_worker *w = &hub->workers[i];
+                if (w->started && all)
+                        pthread_join(w->thread, NULL);
+                else if (w->started)
+                        pthread_detach(w->thread);
+        }
+        leave(hub);
+}

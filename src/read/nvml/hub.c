@@ -1,0 +1,448 @@
+#include "read/nvml/hub.h"
+
+#include "base/clock.h"
+#include "life/thread.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIRST_WINDOW_NS (250 * NS_PER_MS)
+#define FIRST_EVENTS_NS (50 * NS_PER_MS) /* in time for the first beat */
+#define EVENT_PERIOD_NS (500 * NS_PER_MS)
+#define COUNT_PERIOD_NS (5 * NS_PER_S)
+#define INIT_PATIENCE_NS (10 * NS_PER_S) /* drivers without persistence need seconds */
+#define ATTACH_PATIENCE_NS (2 * NS_PER_S)
+#define PARK_PATIENCE_NS (2 * NS_PER_S)
+#define CLOSE_PATIENCE_NS (100 * NS_PER_MS)
+
+static struct timespec as_timespec(int64_t ns)
+{
+        return (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
+}
+
+/* Lock held. Sleeps until then, or until NVML restarts; false when it is time to stop. */
+static bool sleep_until(struct nvml_hub *hub, int64_t ns)
+{
+        struct timespec ts = as_timespec(ns);
+        while (!hub->stop && !hub->park && clock_mono_ns() < ns)
+                pthread_cond_timedwait(&hub->sleep, &hub->lock, &ts);
+        return !hub->stop;
+}
+
+/* Lock held. Waits for news while there is none, up to a moment; false when it passed. */
+static bool wait_for_news(struct nvml_hub *hub, int64_t until_ns)
+{
+        struct timespec ts = as_timespec(until_ns);
+        return pthread_cond_timedwait(&hub->news, &hub->lock, &ts) != ETIMEDOUT;
+}
+
+static void free_hub(struct nvml_hub *hub)
+{
+        for (size_t i = 0; i < hub->n; i++) {
+                free(hub->slot[i]->process);
+                free(hub->slot[i]);
+        }
+        pthread_cond_destroy(&hub->news);
+        pthread_cond_destroy(&hub->sleep);
+        pthread_mutex_destroy(&hub->lock);
+        free(hub);
+}
+
+/* Lock held; gives it up. */
+static void leave(struct nvml_hub *hub)
+{
+        bool last = --hub->users == 0;
+        pthread_mutex_unlock(&hub->lock);
+        if (last)
+                free_hub(hub);
+}
+
+struct nvml_hub *nvml_hub_new(void)
+{
+        struct nvml_hub *hub = calloc(1, sizeof(*hub));
+        if (!hub)
+                return NULL;
+        pthread_mutex_init(&hub->lock, NULL);
+        life_init_wake(&hub->news);
+        life_init_wake(&hub->sleep);
+        hub->users = 1;
+        return hub;
+}
+
+int64_t nvml_hub_beat_ns(const struct nvml_hub *hub, uint64_t beat)
+{
+        return hub->start_ns + (int64_t)beat * hub->env.poll_ns;
+}
+
+bool nvml_hub_complete(const struct nvml_hub *hub, uint64_t beat)
+{
+        for (size_t i = 0; i < hub->n; i++) {
+                const struct nvml_slot *s = hub->slot[i];
+                if (!s->hidden && !s->late && s->seq <= beat)
+                        return false;
+        }
+        return true;
+}
+
+static void publish_processes(struct nvml_slot *s)
+{
+        if (!s->hub->watch_processes)
+                return;
+        if (!s->process)
+                s->process = calloc(NVML_PROCESSES_MAX, sizeof(*s->process));
+        if (!s->process)
+                return;
+        s->n_processes = s->device.lost ? 0 : s->device.processes.n;
+        if (s->n_processes > 0)
+                memcpy(s->process, s->device.processes.list, s->n_processes * sizeof(*s->process));
+}
+
+/* Lock held. */
+static void publish(struct nvml_slot *s, uint64_t beat)
+{
+        struct nvml_device *d = &s->device;
+        s->n = d->n;
+        memcpy(s->row, d->row, d->n * sizeof(*d->row));
+        s->at_ns = clock_mono_ns();
+        s->wall_ns = clock_wall_ns();
+        s->window_ns = nvml_device_window_ns(d);
+        s->has_gpm = d->has_gpm;
+        s->handle = d->lost ? NULL : d->handle;
+        s->seq = beat + 1;
+        publish_processes(s);
+        d->counts_processes_closely = s->hub->watch_processes;
+        if (nvml_hub_complete(s->hub, s->hub->awaited))
+                pthread_cond_signal(&s->hub->news);
+}
+
+/* Lock held. Whether this GPU can be used at all. */
+static bool settle(struct nvml_slot *s, int rc)
+{
+        s->device.lost = rc != 0;
+        s->hidden = rc != 0 && !nvml_is_lost(rc);
+        s->has_gpm = s->device.has_gpm;
+        s->handle = rc == 0 ? s->device.handle : NULL;
+        s->attached = true;
+        pthread_cond_broadcast(&s->hub->news);
+        return !s->hidden;
+}
+
+/* Values that are read between beats, as long as there is time; at least one, so that all get
+ * their turn. */
+static void read_between(struct nvml_device *d, int64_t until_ns)
+{
+        do {
+                if (!nvml_device_slow(d))
+                        return;
+        } while (clock_mono_ns() < until_ns);
+}
+
+/* The beat to wait for now. A thread that fell behind leaves out what it missed. */
+static uint64_t beat_after(const struct nvml_hub *hub, uint64_t beat)
+{
+        int64_t late = clock_mono_ns() - nvml_hub_beat_ns(hub, beat + 1);
+        return late > hub->env.poll_ns / 2 ? beat + 1 + (uint64_t)(late / hub->env.poll_ns + 1)
+                                           : beat + 1;
+}
+
+/* Lock held. Lets go of the GPU while NVML restarts; false when it is time to stop. */
+static bool rest(struct nvml_slot *s)
+{
+        struct nvml_hub *hub = s->hub;
+        pthread_mutex_unlock(&hub->lock);
+        nvml_device_detach(&s->device);
+        pthread_mutex_lock(&hub->lock);
+        hub->parked++;
+        s->handle = NULL;
+        pthread_cond_broadcast(&hub->news);
+        while (hub->park && !hub->stop)
+                pthread_cond_wait(&hub->sleep, &hub->lock);
+        if (hub->stop)
+                return false;
+        pthread_mutex_unlock(&hub->lock);
+        int rc = nvml_device_attach(&s->device, &hub->env, s->device.index);
+        pthread_mutex_lock(&hub->lock);
+        s->device.lost = rc != 0;
+        return true;
+}
+
+static void keep_beats(struct nvml_slot *s)
+{
+        struct nvml_hub *hub = s->hub;
+        struct nvml_device *d = &s->device;
+        read_between(d, INT64_MAX);
+        pthread_mutex_lock(&hub->lock);
+        for (uint64_t beat = 0;; beat = beat_after(hub, beat)) {
+                int64_t due = nvml_hub_beat_ns(hub, beat), ready = nvml_device_ready_ns(d);
+                if (!sleep_until(hub, ready > due ? ready : due) || (hub->park && !rest(s)))
+                        break;
+                pthread_mutex_unlock(&hub->lock);
+                nvml_device_tick(d);
+                pthread_mutex_lock(&hub->lock);
+                publish(s, beat);
+                pthread_mutex_unlock(&hub->lock);
+                read_between(d, nvml_hub_beat_ns(hub, beat + 1) - hub->env.poll_ns / 4);
+                pthread_mutex_lock(&hub->lock);
+        }
+        pthread_mutex_unlock(&hub->lock);
+}
+
+static void *watch_gpu(void *arg)
+{
+        struct nvml_slot *s = arg;
+        struct nvml_hub *hub = s->hub;
+        int rc = nvml_device_attach(&s->device, &hub->env, s->device.index);
+        pthread_mutex_lock(&hub->lock);
+        bool usable = settle(s, rc);
+        pthread_mutex_unlock(&hub->lock);
+        if (usable)
+                keep_beats(s);
+        nvml_device_finish(&s->device);
+        pthread_mutex_lock(&hub->lock);
+        if (--hub->workers == 0)
+                pthread_cond_broadcast(&hub->sleep);
+        pthread_mutex_unlock(&hub->lock);
+        return NULL;
+}
+
+static int start_thread(void *(*run)(void *arg), void *arg)
+{
+        pthread_t thread;
+        int r = life_start_thread(run, arg, &thread);
+        if (r == 0)
+                pthread_detach(thread);
+        return r;
+}
+
+/* Lock held. */
+static void add_gpus(struct nvml_hub *hub, unsigned count)
+{
+        while (hub->n < count && hub->n < NVML_GPUS_MAX) {
+                struct nvml_slot *s = calloc(1, sizeof(*s));
+                if (!s)
+                        return;
+                s->hub = hub;
+                s->device.index = (uint32_t)hub->n;
+                s->device.xids = &s->xids;
+                atomic_store(&s->xids.state, STATE_BLANK);
+                if (start_thread(watch_gpu, s) < 0) {
+                        free(s);
+                        return;
+                }
+                hub->workers++;
+                hub->slot[hub->n++] = s;
+        }
+}
+
+static int start_nvml(struct nvml_hub *hub, struct err *err)
+{
+        struct nvml_env *env = &hub->env;
+        unsigned count = 0;
+        int r = nvml_lib_load(&env->lib, hub->lib_path, dlsym, err);
+        if (r < 0)
+                return r;
+        int rc = env->lib.init ? env->lib.init() : NVML_FUNCTION_NOT_FOUND;
+        if (rc != 0)
+                return nvml_lib_refuse(rc, err);
+        rc = NVML_CALL(&env->lib, device_count, &count);
+        if (rc != 0 || count == 0) {
+                if (env->lib.shutdown)
+                        env->lib.shutdown();
+                return nvml_lib_refuse(rc ? rc : NVML_GPU_NOT_FOUND, err);
+        }
+        NVML_CALL(&env->lib, driver_version, env->driver, sizeof(env->driver));
+        pthread_mutex_lock(&hub->lock);
+        hub->start_ns = clock_mono_ns() +
+                        (env->poll_ns < FIRST_WINDOW_NS
+                             ? (env->poll_ns > NVML_GPM_FLOOR_NS ? env->poll_ns : NVML_GPM_FLOOR_NS)
+                             : FIRST_WINDOW_NS);
+        add_gpus(hub, count);
+        pthread_mutex_unlock(&hub->lock);
+        return 0;
+}
+
+/* How many GPUs the kernel's driver has. In a container these may be more than NVML gives. */
+static size_t kernel_gpus(const char *root)
+{
+        char path[300];
+        size_t n = 0;
+        snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
+        DIR *folder = opendir(path);
+        if (!folder)
+                return 0;
+        for (struct dirent *e; (e = readdir(folder));)
+                n += e->d_name[0] != '.';
+        closedir(folder);
+        return n;
+}
+
+/*
+ * NVML finds GPUs when it starts, so one that was added is seen after a restart only. It happens
+ * while no call is under way; where one hangs it does not happen.
+ */
+static void restart_nvml(struct nvml_hub *hub, struct nvml_events *events)
+{
+        struct nvml_lib *lib = &hub->env.lib;
+        int64_t until = clock_mono_ns() + PARK_PATIENCE_NS;
+        pthread_mutex_lock(&hub->lock);
+        hub->parked = 0;
+        hub->park = true;
+        pthread_cond_broadcast(&hub->sleep);
+        while (hub->parked < hub->workers && !hub->stop && wait_for_news(hub, until))
+                ;
+        bool quiet = hub->parked == hub->workers && !hub->stop && lib->shutdown;
+        pthread_mutex_unlock(&hub->lock);
+        if (quiet) {
+                nvml_events_close(events);
+                lib->shutdown();
+                lib->init();
+                nvml_events_open(events, lib);
+        }
+        pthread_mutex_lock(&hub->lock);
+        hub->park = false;
+        pthread_cond_broadcast(&hub->sleep);
+        pthread_mutex_unlock(&hub->lock);
+}
+
+/* Registers GPUs that are new or came back. Calls into the driver without the lock. */
+static void watch_events(struct nvml_hub *hub, struct nvml_events *events,
+                         nvml_device known[NVML_GPUS_MAX])
+{
+        for (size_t i = 0; i < NVML_GPUS_MAX; i++) {
+                pthread_mutex_lock(&hub->lock);
+                struct nvml_slot *s = i < hub->n ? hub->slot[i] : NULL;
+                nvml_device handle = s ? s->handle : NULL;
+                pthread_mutex_unlock(&hub->lock);
+                if (!s)
+                        return;
+                if (handle == known[i] || !handle)
+                        continue;
+                nvml_events_watch(events, handle, &s->xids);
+                known[i] = handle;
+        }
+}
+
+/* Whether GPUs were added, and how many NVML knows now. */
+static unsigned look_for_gpus(struct nvml_hub *hub, struct nvml_events *events, size_t *in_kernel,
+                              nvml_device known[NVML_GPUS_MAX])
+{
+        unsigned count = 0;
+        size_t now = kernel_gpus(hub->env.root);
+        if (now > *in_kernel) {
+                restart_nvml(hub, events);
+                memset(known, 0, NVML_GPUS_MAX * sizeof(*known));
+        }
+        *in_kernel = now;
+        return NVML_CALL(&hub->env.lib, device_count, &count) == 0 ? count : 0;
+}
+
+static void manage(struct nvml_hub *hub, struct nvml_events *events)
+{
+        nvml_device known[NVML_GPUS_MAX] = {0};
+        size_t in_kernel = kernel_gpus(hub->env.root);
+        int64_t counted_ns = clock_mono_ns(), period = FIRST_EVENTS_NS;
+        pthread_mutex_lock(&hub->lock);
+        for (; sleep_until(hub, clock_mono_ns() + period); period = EVENT_PERIOD_NS) {
+                unsigned count = 0;
+                pthread_mutex_unlock(&hub->lock);
+                watch_events(hub, events, known);
+                nvml_events_poll(events);
+                if (clock_mono_ns() - counted_ns >= COUNT_PERIOD_NS) {
+                        counted_ns = clock_mono_ns();
+                        count = look_for_gpus(hub, events, &in_kernel, known);
+                }
+                pthread_mutex_lock(&hub->lock);
+                if (count > hub->n && !hub->stop)
+                        add_gpus(hub, count);
+        }
+        while (hub->workers > 0)
+                pthread_cond_wait(&hub->sleep, &hub->lock);
+        pthread_mutex_unlock(&hub->lock);
+}
+
+static void *run_hub(void *arg)
+{
+        struct nvml_hub *hub = arg;
+        struct err err = {0};
+        struct nvml_events events;
+        int r = start_nvml(hub, &err);
+        pthread_mutex_lock(&hub->lock);
+        hub->err = err;
+        hub->started = true;
+        pthread_cond_broadcast(&hub->news);
+        pthread_mutex_unlock(&hub->lock);
+        if (r == 0) {
+                nvml_events_open(&events, &hub->env.lib);
+                manage(hub, &events);
+                nvml_events_close(&events);
+                if (hub->env.lib.shutdown)
+                        hub->env.lib.shutdown();
+        }
+        pthread_mutex_lock(&hub->lock);
+        hub->ended = true;
+        pthread_cond_broadcast(&hub->news);
+        leave(hub);
+        return NULL;
+}
+
+static bool all_attached(const struct nvml_hub *hub)
+{
+        for (size_t i = 0; i < hub->n; i++) {
+                if (!hub->slot[i]->attached)
+                        return false;
+        }
+        return true;
+}
+
+static size_t count_usable(const struct nvml_hub *hub)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < hub->n; i++)
+                n += hub->slot[i]->attached && !hub->slot[i]->hidden;
+        return n;
+}
+
+int nvml_hub_open(struct nvml_hub *hub, struct err *err)
+{
+        pthread_mutex_lock(&hub->lock);
+        hub->users++;
+        int r = start_thread(run_hub, hub);
+        if (r < 0) {
+                hub->users--;
+                pthread_mutex_unlock(&hub->lock);
+                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
+        }
+        int64_t until = clock_mono_ns() + INIT_PATIENCE_NS;
+        while (!hub->started && wait_for_news(hub, until))
+                ;
+        if (!hub->started) {
+                r = nvml_lib_refuse(NVML_TIMEOUT, err);
+        } else if (hub->err.code != 0) {
+                *err = hub->err;
+                r = err->code;
+        }
+        until = clock_mono_ns() + ATTACH_PATIENCE_NS;
+        while (r == 0 && !all_attached(hub) && wait_for_news(hub, until))
+                ;
+        /* One that answers is enough to go on; one that hangs at once is as good as none. */
+        if (r == 0 && all_attached(hub) && count_usable(hub) == 0)
+                r = nvml_lib_refuse(NVML_NO_PERMISSION, err);
+        else if (r == 0 && count_usable(hub) == 0)
+                r = nvml_lib_refuse(NVML_TIMEOUT, err);
+        pthread_mutex_unlock(&hub->lock);
+        return r;
+}
+
+void nvml_hub_close(struct nvml_hub *hub)
+{
+        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
+        pthread_mutex_lock(&hub->lock);
+        hub->stop = true;
+        pthread_cond_broadcast(&hub->sleep);
+        while (hub->users > 1 && !hub->ended && wait_for_news(hub, until))
+                ;
+        leave(hub);
+}

@@ -1,0 +1,308 @@
+#include "read/prometheus/fetch.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "read/prometheus/address.h"
+#include "read/prometheus/curl_api.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define TOKEN_MAX 16384
+#define READ_CHUNK 65536
+#define WAIT_MS 1000 /* between looks at a transfer that does not move */
+
+struct fetch {
+        struct address address;
+        struct fetch_config config;
+        struct curl_api api; /* the rest is used for URLs only */
+        CURL *easy;
+        CURLM *multi;
+        struct curl_slist *headers;
+        struct strbuf body;
+        bool too_big;
+        char token[TOKEN_MAX];
+        char why[CURL_ERROR_SIZE]; /* curl's own words */
+};
+
+static int fail(const struct fetch *f, struct err *err, const char *why)
+{
+        return err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", f->address.shown, why);
+}
+
+static size_t receive(char *data, size_t size, size_t n, void *arg)
+{
+        struct fetch *f = arg;
+        size_t len = size * n;
+        f->too_big = f->body.len + len > FETCH_BYTES_MAX;
+        if (f->too_big)
+                return 0;
+        strbuf_put(&f->body, data, len);
+        return f->body.failed ? 0 : len;
+}
+
+static void set_options(struct fetch *f)
+{
+        __typeof__(curl_easy_setopt) *set = f->api.easy_setopt;
+        long timeout_ms = (long)(MIN(f->config.timeout_ns, FETCH_TIMEOUT_MAX_NS) / NS_PER_MS);
+        set(f->easy, CURLOPT_URL, f->address.url);
+        set(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+        set(f->easy, CURLOPT_FOLLOWLOCATION, 0L);
+        set(f->easy, CURLOPT_NOSIGNAL, 1L);
+        set(f->easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
+        set(f->easy, CURLOPT_TIMEOUT_MS, timeout_ms);
+        set(f->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)FETCH_BYTES_MAX);
+        set(f->easy, CURLOPT_SSL_VERIFYPEER, 1L);
+        set(f->easy, CURLOPT_SSL_VERIFYHOST, 2L);
+        set(f->easy, CURLOPT_ACCEPT_ENCODING, "");
+        set(f->easy, CURLOPT_USERAGENT, "assay");
+        set(f->easy, CURLOPT_HTTPHEADER, f->headers);
+        set(f->easy, CURLOPT_WRITEFUNCTION, receive);
+        set(f->easy, CURLOPT_WRITEDATA, f);
+        set(f->easy, CURLOPT_ERRORBUFFER, f->why);
+        if (f->address.loopback)
+                set(f->easy, CURLOPT_NOPROXY, "*");
+        /* What OpenSSL's own tools and Go programs read; libcurl leaves it to its caller. */
+        const char *ca = getenv("SSL_CERT_FILE");
+        if (ca && ca[0])
+                set(f->easy, CURLOPT_CAINFO, ca);
+}
+
+static int prepare_curl(struct fetch *f, struct err *err)
+{
+        int r = curl_api_load(&f->api, err);
+        if (r < 0)
+                return r;
+        f->easy = f->api.easy_init();
+        f->multi = f->api.multi_init();
+        f->headers = f->api.slist_append(
+            NULL,
+            "Accept: text/plain;version=0.0.4, application/openmetrics-text;q=0.5, */*;q=0.1");
+        if (!f->easy || !f->multi || !f->headers)
+                return err_set(err, -ENOMEM, "out of memory");
+        set_options(f);
+        return 0;
+}
+
+void fetch_close(struct fetch *f)
+{
+        if (!f)
+                return;
+        if (f->easy)
+                f->api.easy_cleanup(f->easy);
+        if (f->multi)
+                f->api.multi_cleanup(f->multi);
+        if (f->headers)
+                f->api.slist_free_all(f->headers);
+        strbuf_finish(&f->body);
+        free(f);
+}
+
+int fetch_open(const struct fetch_config *config, struct fetch **ret, struct err *err)
+{
+        struct fetch *f = calloc(1, sizeof(*f));
+        if (!f)
+                return err_set(err, -ENOMEM, "out of memory");
+        f->config = *config;
+        int r = address_parse(config->location, &f->address, err);
+        if (r == 0 && f->address.is_url)
+                r = prepare_curl(f, err);
+        if (r < 0) {
+                fetch_close(f);
+                return r;
+        }
+        *ret = f;
+        return 0;
+}
+
+/* All of a file into f->body. 0 or a negative errno. */
+static int read_all(struct fetch *f, int fd)
+{
+        for (;;) {
+                if (f->body.len > FETCH_BYTES_MAX)
+                        return -EFBIG;
+                if (!strbuf_reserve(&f->body, READ_CHUNK))
+                        return -ENOMEM;
+                ssize_t n = read(fd, f->body.s + f->body.len, READ_CHUNK);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n < 0 ? -errno : 0;
+                f->body.len += (size_t)n;
+        }
+}
+
+static int get_file(struct fetch *f, struct err *err)
+{
+        const char *path = f->address.url;
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
+        if (fd < 0 && errno == ENOENT && strchr(path, ':') && !strchr(path, '/')) {
+                fail(f, err, "there is no such file");
+                return err_hint(err, "an exporter's address starts with http://, as in "
+                                     "http://localhost:9400/metrics");
+        }
+        int r = fd < 0 ? -errno : 0;
+        if (r == 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+                fail(f, err, "it is not a regular file");
+                return err_hint(err, "give a file that an exporter writes, or read this one once "
+                                     "with --backend replay");
+        }
+        if (r == 0)
+                r = read_all(f, fd);
+        if (r == 0)
+                return 1;
+        fail(f, err, strerror(-r));
+        return err_hint(err, "give the file that the exporter writes, or its address: "
+                             "http://HOST:9400/metrics");
+}
+
+/* Tokens change while programs run, so the file is read each time. */
+static int use_token(struct fetch *f, struct err *err)
+{
+        const char *path = f->config.token_file;
+        if (!path)
+                return 0;
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        ssize_t n = fd < 0 ? -1 : read(fd, f->token, sizeof(f->token) - 1);
+        size_t len = n > 0 ? (size_t)n : 0;
+        while (len > 0 && isspace((unsigned char)f->token[len - 1]))
+                len--;
+        f->token[len] = '\0';
+        bool sane = len > 0;
+        for (size_t i = 0; i < len; i++)
+                sane = sane && isgraph((unsigned char)f->token[i]);
+        if (!sane) {
+                err_set(err, ERR_NO_SOURCE, "cannot use the token in '%s': %s", path,
+                        n < 0      ? strerror(errno)
+                        : len == 0 ? "the file is empty"
+                                   : "it holds more than one word");
+                return err_hint(err, "--token-file wants a file with the token and nothing else");
+        }
+        f->api.easy_setopt(f->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        f->api.easy_setopt(f->easy, CURLOPT_XOAUTH2_BEARER, f->token);
+        return 0;
+}
+
+/* Runs the transfer. 1 when it came to an end, 0 when woken. */
+static int perform(struct fetch *f, CURLcode *ret)
+{
+        int running = 1, left, r = 1;
+        if (f->api.multi_add_handle(f->multi, f->easy) != CURLM_OK) {
+                *ret = CURLE_FAILED_INIT;
+                return 1;
+        }
+        *ret = CURLE_RECV_ERROR;
+        while (r > 0 && f->api.multi_perform(f->multi, &running) == CURLM_OK && running > 0) {
+                struct curl_waitfd wake = {.fd = f->config.wake, .events = CURL_WAIT_POLLIN};
+                if (f->api.multi_poll(f->multi, &wake, 1, WAIT_MS, NULL) != CURLM_OK)
+                        break;
+                if (wake.revents != 0)
+                        r = 0;
+        }
+        for (CURLMsg *m; (m = f->api.multi_info_read(f->multi, &left));) {
+                if (m->msg == CURLMSG_DONE)
+                        *ret = m->data.result;
+        }
+        f->api.multi_remove_handle(f->multi, f->easy);
+        return r;
+}
+
+/* Why no answer came, and what can be done about it. */
+static int explain_failure(const struct fetch *f, CURLcode code, struct err *err)
+{
+        double timeout_s = clock_to_seconds(MIN(f->config.timeout_ns, FETCH_TIMEOUT_MAX_NS));
+        char text[CURL_ERROR_SIZE + 32];
+        if (f->too_big || code == CURLE_FILESIZE_EXCEEDED) {
+                snprintf(text, sizeof(text), "it is larger than %d MiB", FETCH_BYTES_MAX >> 20);
+                fail(f, err, text);
+                return err_hint(err, "is this the address of an exporter?");
+        }
+        const char *words = f->why[0] ? f->why : f->api.easy_strerror(code);
+        if (code == CURLE_OPERATION_TIMEDOUT) {
+                snprintf(text, sizeof(text), "no answer within %g s", timeout_s);
+                fail(f, err, text);
+                return err_hint(err,
+                                "the exporter may be overloaded or behind a firewall; a longer "
+                                "--poll waits longer, up to 5 s");
+        }
+        fail(f, err, words);
+        if (code == CURLE_COULDNT_CONNECT)
+                return err_hint(err,
+                                "is dcgm-exporter running? it listens on port 9400 unless told "
+                                "otherwise; give its address with --source");
+        if (code == CURLE_COULDNT_RESOLVE_HOST)
+                return err_hint(err, "check the host's name in --source");
+        if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+                return err_hint(err, "the certificate is not trusted here: add its authority with "
+                                     "update-ca-certificates, or name it in SSL_CERT_FILE");
+        if (code == CURLE_SSL_CONNECT_ERROR)
+                return err_hint(err, "the port may speak http without TLS: try http://");
+        return err_hint(err, "look at the exporter's log; see what it says with curl");
+}
+
+static int explain_status(const struct fetch *f, long status, struct err *err)
+{
+        char text[64], *target = NULL;
+        snprintf(text, sizeof(text), "the server answers %ld", status);
+        fail(f, err, text);
+        if (status == 401 || status == 403)
+                return err_hint(err,
+                                "it wants to know who asks: give a token with --token-file, or "
+                                "http://user:password@HOST…");
+        if (status == 404)
+                return err_hint(err, "exporters answer under /metrics: http://HOST:9400/metrics");
+        if (status >= 300 && status < 400) {
+                f->api.easy_getinfo(f->easy, CURLINFO_REDIRECT_URL, &target);
+                struct address to;
+                bool known = target && address_parse(target, &to, NULL) == 0;
+                return err_hint(err,
+                                "redirects are not followed; it points to %s: give that with "
+                                "--source if you trust it",
+                                known ? to.shown : "another address");
+        }
+        return err_hint(err, "look at the exporter's log");
+}
+
+static int get_url(struct fetch *f, struct err *err)
+{
+        CURLcode code;
+        long status = 0;
+        int r = use_token(f, err);
+        if (r < 0)
+                return r;
+        f->too_big = false;
+        f->why[0] = '\0';
+        if (perform(f, &code) == 0)
+                return 0;
+        if (f->body.failed)
+                return err_set(err, -ENOMEM, "out of memory");
+        if (code != CURLE_OK)
+                return explain_failure(f, code, err);
+        f->api.easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
+        return status >= 200 && status < 300 ? 1 : explain_status(f, status, err);
+}
+
+int fetch_get(struct fetch *f, const char **ret, size_t *ret_len, struct err *err)
+{
+        strbuf_clear(&f->body);
+        int r = f->address.is_url ? get_url(f, err) : get_file(f, err);
+        if (r > 0) {
+                *ret = strbuf_str(&f->body);
+                *ret_len = f->body.len;
+        }
+        return r;
+}
+
+const char *fetch_shown(const struct fetch *f)
+{
+        return f->address.shown;
+}
+
+const char *fetch_origin(const struct fetch *f)
+{
+        return f->address.origin;
+}

@@ -1,0 +1,246 @@
+/*
+ * A new session: its file appears under its name at once with all tables, so that a recorder which
+ * is killed at any moment leaves either none or one that opens.
+ */
+#include "session/schema.h"
+#include "session/state.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+void session_free(struct session *s)
+{
+        db_close(&s->db);
+        closep(&s->spool);
+        frames_free(s);
+        host_free(s);
+        processes_free(s);
+        facts_free(s);
+        block_queue_free(&s->full);
+        for (size_t i = 0; i < ARRAY_LEN(s->now); i++) {
+                free(s->now[i].rows);
+                strbuf_finish(&s->now[i].bytes);
+        }
+        pthread_mutex_destroy(&s->writing);
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+}
+
+static int refuse(const char *path, int code, struct err *err)
+{
+        if (code == -EEXIST) {
+                err_set(err, code, "'%s' is there already", path);
+                return err_hint(err, "give another name, or move it away");
+        }
+        if (code == -ENOSPC || code == -EDQUOT) {
+                err_set(err, code, "cannot write '%s': the disk is full", path);
+                return err_hint(err, "make room, or give a name on another disk");
+        }
+        err_set(err, code, "cannot create '%s': %s", path, strerror(-code));
+        return err_hint(err, "give a name in a folder that exists and is yours to write");
+}
+
+/* ---- the folder of marks ---- */
+
+void session_spool_path(const struct session *s, char path[SESSION_SPOOL_MAX])
+{
+        snprintf(path, SESSION_SPOOL_MAX, "%s" SPOOL_SUFFIX, s->path);
+}
+
+/* Whether the open folder is still the one of that name. */
+static bool is_there(int fd, const char *path)
+{
+        struct stat mine, there;
+        return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino &&
+               mine.st_dev == there.st_dev;
+}
+
+static bool is_taken(const char *path)
+{
+        struct stat there;
+        return lstat(path, &there) == 0;
+}
+
+/*
+ * Makes the folder and locks it. -EAGAIN when somebody who took it for a dead one's cleans up, or
+ * makes a session of that name.
+ */
+static int lock_spool(struct session *s, const char *path, bool *made, struct err *err)
+{
+        if (mkdir(path, 0777) == 0)
+                *made = true;
+        else if (errno != EEXIST)
+                return refuse(s->path, -errno, err);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+                return -EAGAIN;
+        if (fd < 0)
+                return err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
+        /* A reader that can take this lock knows that the recorder is dead. */
+        bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        if ((locked || errno != EWOULDBLOCK) && is_there(fd, path))
+                return s->spool = fd, 0;
+        close(fd);
+        return -EAGAIN;
+}
+
+#define SPOOL_TRIES 500
+
+static int make_spool(struct session *s, const char *path, bool *made, struct err *err)
+{
+        int r = -EAGAIN;
+        for (int i = 0; i < SPOOL_TRIES && r == -EAGAIN; i++) {
+                struct timespec wait = {.tv_nsec = i > 0 ? NS_PER_MS : 0};
+                nanosleep(&wait, NULL);
+                if (is_taken(s->path))
+                        return refuse(s->path, -EEXIST, err);
+                r = lock_spool(s, path, made, err);
+        }
+        return r == -EAGAIN ? err_set(err, r, "somebody else holds '%s'", path) : r;
+}
+
+/* ---- the file ---- */
+
+static int write_all(int fd, const unsigned char *s, size_t len)
+{
+        while (len > 0) {
+                ssize_t n = write(fd, s, len);
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+                if (n > 0) {
+                        s += n;
+                        len -= (size_t)n;
+                }
+        }
+        return 0;
+}
+
+/* A file without a name, which then gets it. -EOPNOTSUPP and its kin where there are none such. */
+static int write_unnamed(const char *path, const unsigned char *s, size_t len)
+{
+        char folder[sizeof(((struct session *)0)->path)], link[64];
+        snprintf(folder, sizeof(folder), "%s", path);
+        CLEANUP(closep)
+        int fd = open(dirname(folder), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+        if (fd < 0)
+                return -errno;
+        int r = write_all(fd, s, len);
+        if (r < 0)
+                return r;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+}
+
+static int write_named(const char *path, const unsigned char *s, size_t len)
+{
+        CLEANUP(closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+        if (fd < 0)
+                return -errno;
+        int r = write_all(fd, s, len);
+        if (r < 0)
+                unlink(path);
+        return r;
+}
+
+/* NFS has no files without a name, and a jail may have no /proc: there it is written in place. */
+static int make_file(const char *path, const unsigned char *image, size_t len, struct err *err)
+{
+        int r = write_unnamed(path, image, len);
+        if (r < 0 && r != -EEXIST && r != -ENOSPC)
+                r = write_named(path, image, len);
+        return r < 0 ? refuse(path, r, err) : 0;
+}
+
+static void remove_file(struct session *s)
+{
+        static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+        char path[sizeof(s->path) + 16];
+        db_close(&s->db);
+        for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+                snprintf(path, sizeof(path), "%s%s", s->path, endings[i]);
+                unlink(path);
+        }
+}
+
+static int open_file(struct session *s, struct err *err)
+{
+        int r = db_open(&s->db, s->path, DB_WRITE, err);
+        /* This also syncs the file, and the folder that names it. */
+        if (r == 0)
+                r = db_exec(&s->db, "PRAGMA synchronous=FULL;PRAGMA journal_mode=WAL;", err);
+        /* Some cluster file systems have no locks, or no shared memory: better to know it now. */
+        if (r == 0)
+                r = db_exec(&s->db, "BEGIN IMMEDIATE;COMMIT;", err);
+        if (r < 0)
+                remove_file(s);
+        return r;
+}
+
+/* The spool is locked before there is a file: a reader would clean up after the dead. */
+static int make_parts(struct session *s, const unsigned char *image, size_t len, struct err *err)
+{
+        char spool[SESSION_SPOOL_MAX];
+        bool made = false;
+        session_spool_path(s, spool);
+        int r = make_spool(s, spool, &made, err);
+        if (r == 0)
+                r = make_file(s->path, image, len, err);
+        if (r == 0)
+                r = open_file(s, err);
+        /* Somebody else's stays: where folders cannot be locked, it may be in use. */
+        if (r < 0 && made)
+                rmdir(spool);
+        return r;
+}
+
+static int make_session(struct session *s, struct err *err)
+{
+        struct strbuf sql = {0};
+        unsigned char *image = NULL;
+        size_t len = 0;
+        session_schema(&sql);
+        int r = db_make_image(strbuf_str(&sql), &image, &len, err);
+        if (r == 0)
+                r = make_parts(s, image, len, err);
+        sqlite3_free(image);
+        strbuf_finish(&sql);
+        return r;
+}
+
+int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err)
+{
+        if (is_taken(path))
+                return refuse(path, -EEXIST, err);
+        struct session *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->spool = -1;
+        s->start_wall_ns = start_wall_ns;
+        s->start_mono_ns = INT64_MIN;
+        pthread_mutex_init(&s->writing, NULL);
+        pthread_mutex_init(&s->lock, NULL);
+        snprintf(s->path, sizeof(s->path), "%s", path);
+        int r = make_session(s, err);
+        if (r < 0) {
+                session_free(s);
+                return r;
+        }
+        session_set_number(s, "schema_version", SESSION_SCHEMA_VERSION);
+        *ret = s;
+        return 0;
+}
+
+int session_relax(struct session *s, struct err *err)
+{
+        pthread_mutex_lock(&s->writing);
+        int r = db_exec(&s->db, "PRAGMA synchronous=OFF", err);
+        pthread_mutex_unlock(&s->writing);
+        return r;
+}

@@ -1,0 +1,236 @@
+#include "session/db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Longer than any commit takes, also on a slow disk. */
+#define BUSY_MS 20000
+
+static int code_of(int sqlite_code)
+{
+        switch (sqlite_code & 0xff) {
+        case SQLITE_FULL:
+                return -ENOSPC;
+        case SQLITE_READONLY:
+                return -EROFS;
+        case SQLITE_PERM:
+        case SQLITE_CANTOPEN:
+                return -EACCES;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+                return -EBUSY;
+        case SQLITE_NOMEM:
+                return -ENOMEM;
+        case SQLITE_NOTADB:
+        case SQLITE_CORRUPT:
+                return ERR_DATA;
+        default:
+                return -EIO;
+        }
+}
+
+int db_error(struct db *db, int code, struct err *err)
+{
+        const char *why = db->h ? sqlite3_errmsg(db->h) : "out of memory";
+        int system = db->h ? sqlite3_system_errno(db->h) : 0;
+        if (code == -EACCES && system != 0) {
+                code = -system;
+                why = strerror(system);
+        }
+        /* Where its index cannot grow, SQLite speaks of a failed disk. */
+        if (code == -EIO && (system == ENOSPC || system == EDQUOT))
+                code = -ENOSPC;
+        if (code == ERR_DATA) {
+                err_set(err, code, "'%s' is not a session, or it is damaged: %s", db->path, why);
+                err_hint(err, "'sqlite3 FILE .recover' may save what is left");
+        } else if (code == -ENOSPC) {
+                err_set(err, code, "cannot write '%s': the disk is full", db->path);
+                err_hint(err, "make room there, or choose a place on another disk");
+        } else if (code == -EIO) {
+                err_set(err, code, "cannot use '%s': %s (%s)", db->path, why, strerror(system));
+                err_hint(err, "some network file systems lack what it needs, locks and shared "
+                              "memory: choose a place on another one");
+        } else {
+                err_set(err, code, "cannot use '%s': %s", db->path, why);
+                err_hint(err, "see that it and its folder exist and are yours to write");
+        }
+        return code;
+}
+
+int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
+{
+        static const int flags[] = {
+            [DB_READ] = SQLITE_OPEN_READONLY,
+            [DB_WRITE] = SQLITE_OPEN_READWRITE,
+        };
+        snprintf(db->path, sizeof(db->path), "%s", path);
+        /* A path that starts like an option of SQLite's own ("file:", ":memory:") is a file. */
+        char local[4100];
+        snprintf(local, sizeof(local), "%s%s", path[0] == '/' || path[0] == '.' ? "" : "./", path);
+        int r = sqlite3_open_v2(local, &db->h, flags[mode] | SQLITE_OPEN_NOMUTEX, NULL);
+        if (r != SQLITE_OK) {
+                r = db_error(db, code_of(r), err);
+                db_close(db);
+                return r;
+        }
+        sqlite3_extended_result_codes(db->h, 1);
+        sqlite3_busy_timeout(db->h, BUSY_MS);
+        return 0;
+}
+
+void db_close(struct db *db)
+{
+        for (size_t i = 0; i < DB_STATEMENTS; i++) {
+                sqlite3_finalize(db->prepared[i]);
+                db->prepared[i] = NULL;
+        }
+        sqlite3_close(db->h);
+        db->h = NULL;
+}
+
+int db_exec(struct db *db, const char *sql, struct err *err)
+{
+        int r = sqlite3_exec(db->h, sql, NULL, NULL, NULL);
+        return r == SQLITE_OK ? 0 : db_error(db, code_of(r), err);
+}
+
+int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err)
+{
+        struct db db = {.path = "memory"};
+        sqlite3_int64 len = 0;
+        int r =
+            sqlite3_open_v2(":memory:", &db.h, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        r = r == SQLITE_OK ? 0 : db_error(&db, code_of(r), err);
+        if (r == 0)
+                r = db_exec(&db, "PRAGMA page_size=4096", err);
+        if (r == 0)
+                r = db_exec(&db, sql, err);
+        unsigned char *image = r == 0 ? sqlite3_serialize(db.h, "main", &len, 0) : NULL;
+        if (r == 0 && !image)
+                r = err_set(err, -ENOMEM, "out of memory");
+        db_close(&db);
+        if (r < 0)
+                return r;
+        *ret = image;
+        *ret_len = (size_t)len;
+        return 0;
+}
+
+void db_rollback(struct db *db)
+{
+        if (!sqlite3_get_autocommit(db->h))
+                sqlite3_exec(db->h, "ROLLBACK", NULL, NULL, NULL);
+}
+
+struct statement db_prepare(struct db *db, enum db_statement which, const char *sql)
+{
+        struct statement q = {.db = db};
+        if (!db->prepared[which])
+                q.r = sqlite3_prepare_v3(db->h, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                         &db->prepared[which], NULL);
+        q.h = db->prepared[which];
+        return q;
+}
+
+static void note(struct statement *q, int r)
+{
+        if (q->r == SQLITE_OK)
+                q->r = r;
+}
+
+void db_bind_int(struct statement *q, int64_t v)
+{
+        note(q, sqlite3_bind_int64(q->h, ++q->at, v));
+}
+
+void db_bind_int_or_null(struct statement *q, int64_t v, bool there)
+{
+        if (there)
+                db_bind_int(q, v);
+        else
+                note(q, sqlite3_bind_null(q->h, ++q->at));
+}
+
+void db_bind_number(struct statement *q, double v)
+{
+        /* A whole number is shorter as one, and reads better. */
+        if (v == nearbyint(v) && fabs(v) < 9e15)
+                db_bind_int(q, (int64_t)v);
+        else
+                note(q, sqlite3_bind_double(q->h, ++q->at, v));
+}
+
+void db_bind_text(struct statement *q, const char *s)
+{
+        note(q, s ? sqlite3_bind_text(q->h, ++q->at, s, -1, SQLITE_STATIC)
+                  : sqlite3_bind_null(q->h, ++q->at));
+}
+
+void db_bind_blob(struct statement *q, const void *s, size_t len)
+{
+        note(q, s ? sqlite3_bind_blob64(q->h, ++q->at, s, len, SQLITE_STATIC)
+                  : sqlite3_bind_null(q->h, ++q->at));
+}
+
+void db_reset(struct statement *q)
+{
+        sqlite3_reset(q->h);
+}
+
+int db_step(struct statement *q)
+{
+        if (q->r == SQLITE_OK)
+                q->r = sqlite3_step(q->h);
+        int r = q->r;
+        if (r == SQLITE_ROW) {
+                q->r = SQLITE_OK;
+                return 1;
+        }
+        sqlite3_reset(q->h);
+        return r == SQLITE_DONE ? 0 : code_of(r);
+}
+
+int db_run(struct statement *q)
+{
+        return db_step(q);
+}
+
+int db_put_mark(struct db *db, const struct mark *m, const char *spool)
+{
+        struct statement q =
+            db_prepare(db, DB_PUT_MARK,
+                       "INSERT OR IGNORE INTO mark(wall_ns, mono_ns, host, pid, type, name,"
+                       " seconds, value, data, spool) VALUES(?,?,?,?,?,?,?,?,?,?)");
+        db_bind_int(&q, m->wall_ns);
+        db_bind_int(&q, m->mono_ns);
+        db_bind_text(&q, m->host);
+        db_bind_int(&q, m->pid);
+        db_bind_text(&q, mark_type_name(m->type));
+        db_bind_text(&q, m->name);
+        if (m->has_seconds)
+                note(&q, sqlite3_bind_double(q.h, ++q.at, m->seconds));
+        else
+                note(&q, sqlite3_bind_null(q.h, ++q.at));
+        if (m->type == MARK_METRIC)
+                note(&q, sqlite3_bind_double(q.h, ++q.at, m->value));
+        else
+                note(&q, sqlite3_bind_null(q.h, ++q.at));
+        db_bind_text(&q, m->data);
+        db_bind_text(&q, spool);
+        return db_run(&q);
+}
+
+int db_take_marks(struct db *db, int folder, const struct spool_list *list)
+{
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < list->n; i++) {
+                struct mark m;
+                if (spool_read(folder, list->names[i], &m) < 0)
+                        continue;
+                r = db_put_mark(db, &m, list->names[i]);
+                mark_finish(&m);
+        }
+        return r;
+}

@@ -1,0 +1,72 @@
+/* The little of SQLite that sessions use. Only this folder knows of it. */
+#pragma once
+
+#include "base/err.h"
+#include "session/mark.h"
+
+#include <sqlite3.h>
+
+enum db_mode { DB_READ, DB_WRITE };
+
+/* Statements that are prepared once. */
+enum db_statement {
+        DB_PUT_ENTITY,
+        DB_PUT_TICK,
+        DB_PUT_BLOCK,
+        DB_PUT_FACT,
+        DB_PUT_MARK,
+        DB_PUT_HOST_TICK,
+        DB_PUT_HOST_BLOCK,
+        DB_PUT_HOST_GPU,
+        DB_PUT_LEVEL,
+        DB_PUT_PROCESS,
+        DB_PUT_PROCESS_SAMPLE,
+        DB_GET_FACT,
+        DB_GET_BLOCK,
+        DB_GET_TICKS,
+        DB_GET_HOST_TICKS,
+        DB_GET_HOST_BLOCK,
+        DB_GET_LEVELS,
+        DB_GET_PROCESSES,
+        DB_STATEMENTS
+};
+
+struct db {
+        sqlite3 *h;
+        char path[4096];
+        sqlite3_stmt *prepared[DB_STATEMENTS];
+};
+
+/* A statement being filled: parameters are bound in order. Errors stick until it is run. */
+struct statement {
+        struct db *db;
+        sqlite3_stmt *h;
+        int at;
+        int r; /* an SQLite code */
+};
+
+int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err);
+void db_close(struct db *db);
+/* Turns the last failure into err; returns a negative errno. code is what the call returned. */
+int db_error(struct db *db, int code, struct err *err);
+int db_exec(struct db *db, const char *sql, struct err *err);
+/* The bytes of a database file that these statements make; to be freed with sqlite3_free. */
+int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err);
+void db_rollback(struct db *db);
+
+struct statement db_prepare(struct db *db, enum db_statement which, const char *sql);
+void db_bind_int(struct statement *q, int64_t v);
+void db_bind_int_or_null(struct statement *q, int64_t v, bool there);
+void db_bind_number(struct statement *q, double v);
+void db_bind_text(struct statement *q, const char *s);             /* NULL for none */
+void db_bind_blob(struct statement *q, const void *s, size_t len); /* NULL for none */
+/* Runs a statement that gives no rows. 0 or a negative errno. */
+int db_run(struct statement *q);
+/* 1 with a row, 0 at the end (the statement is then ready for another use), or a negative errno. */
+int db_step(struct statement *q);
+void db_reset(struct statement *q);
+
+/* spool is the name of the mark's file, which makes it unique; NULL for none. */
+int db_put_mark(struct db *db, const struct mark *m, const char *spool);
+/* Takes the marks named in the list from the folder. Files that are no marks are passed over. */
+int db_take_marks(struct db *db, int folder, const struct spool_list *list);

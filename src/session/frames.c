@@ -1,0 +1,150 @@
+/* Frames on their way into a session: scaled numbers in a block that is open. */
+#include "session/state.h"
+
+#include <errno.h>
+
+static void clear_track(struct track *t)
+{
+        for (size_t i = 0; i < SERIES_COUNT; i++) {
+                t->stored[i] = (struct coded){.empty = true};
+                for (size_t k = 0; k < BLOCK_TICKS; k++)
+                        t->cells[i][k] = CELL_MISSING(STATE_NONE);
+        }
+}
+
+static struct track *track_for(struct session *s, const struct entity *e)
+{
+        if (e->slot >= TRACKS_MAX)
+                return NULL;
+        if (e->slot >= s->n_tracks) {
+                struct track **more = realloc(s->tracks, (e->slot + 1) * sizeof(*more));
+                if (!more)
+                        return NULL;
+                memset(more + s->n_tracks, 0, (e->slot + 1 - s->n_tracks) * sizeof(*more));
+                s->tracks = more;
+                s->n_tracks = e->slot + 1;
+        }
+        struct track *t = s->tracks[e->slot];
+        if (!t) {
+                t = s->tracks[e->slot] = malloc(sizeof(*t));
+                if (!t)
+                        return NULL;
+                t->written = false;
+                clear_track(t);
+        }
+        /* Sources learn a model or a driver version after the first tick. */
+        if (!t->written || memcmp(t->who.text, e->text, sizeof(e->text)) != 0) {
+                t->who = *e;
+                t->written = false;
+        }
+        return t;
+}
+
+static void add_row(struct track *t, size_t place, const struct row *row)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                struct series_scale s = series_scale(i);
+                t->cells[i][place] = cell_from(row->sample.m[i], s.step, s.scale);
+        }
+        t->cells[SERIES_WORKLOAD][place] = (cell)row->verdict.workload;
+        t->cells[SERIES_RULE][place] = row->verdict.rule;
+        t->cells[SERIES_HEALTH][place] = (cell)row->health.state;
+        t->cells[SERIES_FINDINGS][place] = row->health.findings;
+}
+
+static void clear(struct session *s)
+{
+        for (size_t i = 0; i < s->n_tracks; i++) {
+                if (s->tracks[i])
+                        clear_track(s->tracks[i]);
+        }
+}
+
+int session_add(struct session *s, const struct frame *f, struct err *err)
+{
+        int failed = 0;
+        pthread_mutex_lock(&s->lock);
+        int waits = session_next_block(s, &frames_part, &s->open);
+        for (size_t i = 0; i < f->n; i++) {
+                struct track *t = track_for(s, f->rows[i].sample.who);
+                if (t)
+                        add_row(t, s->open.n, &f->rows[i]);
+                else
+                        failed = -ENOMEM;
+        }
+        processes_add(s, f, s->open.block * BLOCK_TICKS + s->open.n);
+        struct tick_row row = session_tick_row(s, f->wall_ns, f->mono_ns, f->window_ns);
+        row.stale = f->stale;
+        s->open.ticks[s->open.n++] = row;
+        pthread_mutex_unlock(&s->lock);
+        return failed < 0 ? err_set(err, failed, "out of memory") : waits;
+}
+
+/* ---- committing ---- */
+
+static int code_track(struct coded_block *to, struct track *t)
+{
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < SERIES_COUNT; i++)
+                r = block_add_row(to, t->cells[i],
+                                  (struct coded_row){.entity = t->who.slot + 1,
+                                                     .series = (uint16_t)i,
+                                                     .stored = &t->stored[i]});
+        return r;
+}
+
+static int code(struct session *s, struct coded_block *to)
+{
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < s->n_tracks; i++)
+                r = s->tracks[i] ? code_track(to, s->tracks[i]) : 0;
+        return r;
+}
+
+const struct block_part frames_part = {.host = false, .code = code, .clear = clear};
+
+static int write_entity(struct session *s, const struct entity *e)
+{
+        struct statement q = db_prepare(&s->db, DB_PUT_ENTITY,
+                                        "INSERT OR REPLACE INTO entity VALUES(?,?,?,?,?,?,?"
+#define ENTITY_TEXT(id, name) ",?"
+                                        ENTITY_TEXTS(ENTITY_TEXT)
+#undef ENTITY_TEXT
+                                            ")");
+        db_bind_int(&q, e->slot + 1);
+        db_bind_int(&q, (int64_t)e->kind);
+        db_bind_text(&q, e->label);
+        const int32_t ids[] = {e->index, e->gi, e->ci, e->flat};
+        for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+                db_bind_int(&q, ids[i]);
+        for (size_t i = 0; i < ENTITY_TEXT_COUNT; i++)
+                db_bind_text(&q, e->text[i][0] ? e->text[i] : NULL);
+        return db_run(&q);
+}
+
+int frames_write_entities(struct session *s)
+{
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < s->n_tracks; i++) {
+                if (!s->tracks[i] || s->tracks[i]->written)
+                        continue;
+                r = write_entity(s, &s->tracks[i]->who);
+                s->tracks[i]->written = true;
+        }
+        return r;
+}
+
+void frames_forget_written(struct session *s)
+{
+        for (size_t i = 0; i < s->n_tracks; i++) {
+                if (s->tracks[i])
+                        s->tracks[i]->written = false;
+        }
+}
+
+void frames_free(struct session *s)
+{
+        for (size_t i = 0; i < s->n_tracks; i++)
+                free(s->tracks[i]);
+        free(s->tracks);
+}

@@ -1,0 +1,525 @@
+/* The reading side: a session, also one that still grows or whose recorder died. */
+#include "base/clock.h"
+#include "session/reader.h"
+#include "session/schema.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define SQLITE_MAGIC "SQLite format 3"
+
+/* A broken file may say any number; these keep all sums and differences of times in range. */
+#define START_MAX_NS 4000000000000000000
+#define RUN_MAX_US 1000000000000000
+
+static int64_t bounded(int64_t v, int64_t most)
+{
+        return v > most ? most : v < -most ? -most : v;
+}
+
+/*
+ * Looks at the file through SQLite: a plain close() would drop the locks of a recorder that writes
+ * the same file from this process.
+ */
+bool session_is_one(const char *path)
+{
+        char head[sizeof(SQLITE_MAGIC)] = "";
+        struct stat st;
+        struct db db = {0};
+        sqlite3_file *file = NULL;
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(head) ||
+            db_open(&db, path, DB_READ, NULL) < 0)
+                return false;
+        bool same =
+            sqlite3_file_control(db.h, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
+            file->pMethods && file->pMethods->xRead(file, head, sizeof(head), 0) == SQLITE_OK &&
+            memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
+        db_close(&db);
+        return same;
+}
+
+void session_reader_close(struct session_reader *r)
+{
+        if (!r)
+                return;
+        db_close(&r->db);
+        free(r->fact);
+        free(r->entities);
+        free(r->rows);
+        free(r->present);
+        free(r->given);
+        host_cursor_close(r->host);
+        process_cursor_close(r->processes);
+        free(r);
+}
+
+/* Marks that a dead recorder did not live to take in. Without the right to write they stay. */
+static void recover(const char *path)
+{
+        char folder[4200];
+        struct db db = {0};
+        struct spool_list list = {0};
+        snprintf(folder, sizeof(folder), "%s" SPOOL_SUFFIX, path);
+        CLEANUP(closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return;
+        if (spool_list(fd, &list) == 0 && db_open(&db, path, DB_WRITE, NULL) == 0) {
+                int r = db_exec(&db, "BEGIN IMMEDIATE", NULL);
+                if (r == 0)
+                        r = db_take_marks(&db, fd, &list);
+                if (r == 0)
+                        r = db_exec(&db, "COMMIT", NULL);
+                for (size_t i = 0; r == 0 && i < list.n; i++)
+                        unlinkat(fd, list.names[i], 0);
+                rmdir(folder);
+                db_close(&db);
+        }
+        free(list.names);
+}
+
+static int check_kind(struct session_reader *r, struct err *err)
+{
+        struct statement q =
+            db_prepare(&r->db, DB_GET_FACT,
+                       "SELECT application_id, user_version FROM pragma_application_id,"
+                       " pragma_user_version");
+        int got = db_step(&q);
+        if (got < 0)
+                return db_error(&r->db, got, err);
+        int64_t id = got > 0 ? sqlite3_column_int64(q.h, 0) : 0;
+        int64_t version = got > 0 ? sqlite3_column_int64(q.h, 1) : 0;
+        sqlite3_finalize(q.h);
+        r->db.prepared[DB_GET_FACT] = NULL;
+        if (id != SESSION_APPLICATION_ID) {
+                err_set(err, ERR_DATA, "'%s' is a database, but not a session", r->db.path);
+                return err_hint(err, "point at a file that 'assay run' or 'assay record' wrote");
+        }
+        if (version > SESSION_SCHEMA_VERSION) {
+                err_set(err, ERR_DATA, "'%s' was written by a newer assay (schema %lld)",
+                        r->db.path, (long long)version);
+                return err_hint(err, "use that version of assay to read it");
+        }
+        return 0;
+}
+
+static int load_series(struct session_reader *r)
+{
+        struct statement q = {.db = &r->db};
+        for (size_t i = 0; i < SERIES_IDS_MAX; i++)
+                r->place[i] = SERIES_COUNT;
+        q.r =
+            sqlite3_prepare_v2(r->db.h, "SELECT id, name, step, scale FROM series", -1, &q.h, NULL);
+        int got;
+        while ((got = db_step(&q)) > 0) {
+                int64_t id = sqlite3_column_int64(q.h, 0);
+                const char *name = (const char *)sqlite3_column_text(q.h, 1);
+                struct series_scale scale = {sqlite3_column_double(q.h, 2),
+                                             sqlite3_column_double(q.h, 3)};
+                if (id < 0 || id >= SERIES_IDS_MAX || !name || !(scale.step > 0) ||
+                    !(scale.scale > 0))
+                        continue;
+                r->place[id] = (uint16_t)series_find(name);
+                r->scale[id] = scale;
+        }
+        sqlite3_finalize(q.h);
+        return got;
+}
+
+static int32_t small(sqlite3_stmt *h, int column)
+{
+        int64_t v = sqlite3_column_int64(h, column);
+        return v >= -1 && v <= UINT16_MAX ? (int32_t)v : -1;
+}
+
+static void take_entity(sqlite3_stmt *h, struct entity *e)
+{
+        *e = (struct entity){.slot = (uint32_t)sqlite3_column_int64(h, 0), .shown = true};
+        int64_t kind = sqlite3_column_int64(h, 1);
+        e->kind = kind >= 0 && kind < ENTITY_OTHER ? (enum entity_kind)kind : ENTITY_OTHER;
+        const char *label = (const char *)sqlite3_column_text(h, 2);
+        snprintf(e->label, sizeof(e->label), "%s", label ? label : "?");
+        e->index = small(h, 3);
+        e->gi = small(h, 4);
+        e->ci = small(h, 5);
+        e->flat = small(h, 6);
+        for (int i = 0; i < ENTITY_TEXT_COUNT; i++) {
+                const char *s = (const char *)sqlite3_column_text(h, 7 + i);
+                if (s)
+                        entity_set_text(e, (enum entity_text)i, s, strlen(s));
+        }
+}
+
+static int compare(const void *a, const void *b)
+{
+        return entity_compare(a, b);
+}
+
+#define ENTITIES_MAX 4096
+
+static int load_entities(struct session_reader *r)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h,
+                                 "SELECT id, kind, label, idx, gi, ci, flat"
+#define ENTITY_TEXT(id, name) ", " name
+                                 ENTITY_TEXTS(ENTITY_TEXT)
+#undef ENTITY_TEXT
+                                     " FROM entity",
+                                 -1, &q.h, NULL);
+        int got;
+        while ((got = db_step(&q)) > 0 && r->n < ENTITIES_MAX) {
+                struct entity *more = realloc(r->entities, (r->n + 1) * sizeof(*more));
+                if (!more) {
+                        got = -ENOMEM;
+                        break;
+                }
+                r->entities = more;
+                take_entity(q.h, &r->entities[r->n++]);
+        }
+        sqlite3_finalize(q.h);
+        if (r->n > 1)
+                qsort(r->entities, r->n, sizeof(*r->entities), compare);
+        r->rows = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->rows));
+        r->given = calloc(MAX(r->n, (size_t)1), sizeof(*r->given));
+        r->present = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->present));
+        return got < 0 ? got : r->rows && r->given && r->present ? 0 : -ENOMEM;
+}
+
+static int load(struct session_reader *r, struct err *err)
+{
+        int code = check_kind(r, err);
+        if (code < 0)
+                return code;
+        code = load_series(r);
+        if (code == 0)
+                code = load_entities(r);
+        if (code < 0)
+                return db_error(&r->db, code, err);
+        const char *start = session_text(r, "start_ns");
+        r->start_ns = start ? bounded(strtoll(start, NULL, 10), START_MAX_NS) : 0;
+        const char *backend = session_text(r, "provenance");
+        snprintf(r->provenance, sizeof(r->provenance), "%s", backend ? backend : "session");
+        return 0;
+}
+
+int session_open(const char *path, struct session_reader **ret, struct err *err)
+{
+        recover(path);
+        struct session_reader *r = calloc(1, sizeof(*r));
+        if (!r)
+                return err_set(err, -ENOMEM, "out of memory");
+        r->loaded = r->last = -1;
+        int code = db_open(&r->db, path, DB_READ, err);
+        if (code == 0)
+                code = load(r, err);
+        if (code < 0) {
+                session_reader_close(r);
+                return code;
+        }
+        *ret = r;
+        return 0;
+}
+
+const char *session_text(struct session_reader *r, const char *key)
+{
+        struct statement q =
+            db_prepare(&r->db, DB_GET_FACT, "SELECT value FROM manifest WHERE key = ?");
+        db_bind_text(&q, key);
+        free(r->fact);
+        r->fact = NULL;
+        if (db_step(&q) > 0) {
+                const char *s = (const char *)sqlite3_column_text(q.h, 0);
+                r->fact = s ? strdup(s) : NULL;
+                db_reset(&q);
+        }
+        return r->fact;
+}
+
+void session_each_fact(struct session_reader *r, const char *prefix,
+                       void (*take)(void *arg, const char *key, const char *value), void *arg)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h, "SELECT key, value FROM manifest", -1, &q.h, NULL);
+        while (db_step(&q) > 0) {
+                const char *key = (const char *)sqlite3_column_text(q.h, 0);
+                const char *value = (const char *)sqlite3_column_text(q.h, 1);
+                if (key && value && strncmp(key, prefix, strlen(prefix)) == 0)
+                        take(arg, key, value);
+        }
+        sqlite3_finalize(q.h);
+}
+
+double session_number(struct session_reader *r, const char *key, double fallback)
+{
+        const char *s = session_text(r, key);
+        return s ? strtod(s, NULL) : fallback;
+}
+
+int64_t session_start_ns(const struct session_reader *r)
+{
+        return r->start_ns;
+}
+
+/* Microseconds of the last row of a table of ticks; 0 when there is none, or no such table. */
+static int64_t last_wall_us(struct session_reader *r, const char *sql)
+{
+        struct statement q = {.db = &r->db};
+        int64_t wall = 0;
+        q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
+        if (q.r == SQLITE_OK && db_step(&q) > 0)
+                wall = sqlite3_column_int64(q.h, 0);
+        sqlite3_finalize(q.h);
+        return wall;
+}
+
+int64_t session_last_ns(struct session_reader *r)
+{
+        int64_t gpus = last_wall_us(r, "SELECT wall FROM tick ORDER BY id DESC LIMIT 1");
+        int64_t host = last_wall_us(r, "SELECT wall FROM host_tick ORDER BY id DESC LIMIT 1");
+        int64_t last = MAX(gpus, host);
+        return last == 0 ? 0 : (int64_t)((uint64_t)r->start_ns + (uint64_t)last * 1000);
+}
+
+void session_counts(struct session_reader *r, struct session_counts *ret)
+{
+        *ret = (struct session_counts){
+            .asked = (uint64_t)session_number(r, "ticks_asked", 0),
+            .taken = (uint64_t)session_number(r, "ticks_taken", 0),
+            .late = (uint64_t)session_number(r, "ticks_late", 0),
+            .missed = (uint64_t)session_number(r, "ticks_missed", 0),
+            .dropped = (uint64_t)session_number(r, "ticks_dropped", 0),
+        };
+}
+
+size_t session_entities(const struct session_reader *r)
+{
+        return r->n;
+}
+
+/* ---- ticks ---- */
+
+static void put_cell(struct row *row, bool *present, size_t series, cell c,
+                     struct series_scale scale)
+{
+        struct value v = cell_value(c, scale.step, scale.scale);
+        if (series < METRIC_COUNT) {
+                row->sample.m[series] = v;
+        } else if (series == SERIES_WORKLOAD) {
+                *present = value_there(v);
+                row->verdict.workload =
+                    v.v >= 0 && v.v < WORKLOAD_COUNT ? (enum workload)v.v : WORKLOAD_UNKNOWN;
+        } else if (series == SERIES_RULE) {
+                row->verdict.rule = (uint8_t)v.v;
+        } else if (series == SERIES_HEALTH) {
+                row->health.state =
+                    v.v >= 0 && v.v <= HEALTH_CRIT ? (enum health_state)v.v : HEALTH_UNKNOWN;
+        } else {
+                row->health.findings = (uint32_t)v.v;
+        }
+}
+
+/* Most series of most blocks are one value over and over. */
+static void fill_constant(struct session_reader *r, size_t entity, size_t metric, int64_t base,
+                          struct series_scale scale)
+{
+        struct value v = value_ok((double)base * scale.step / scale.scale);
+        for (size_t i = 0; i < BLOCK_TICKS; i++)
+                r->rows[i * r->n + entity].sample.m[metric] = v;
+}
+
+bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob)
+{
+        int64_t width = sqlite3_column_int64(h, first);
+        struct coded c = {.width = (uint8_t)MIN(MAX(width, 0), BLOCK_WIDTH_MAX),
+                          .has_base = sqlite3_column_type(h, first + 1) != SQLITE_NULL,
+                          .base = sqlite3_column_int64(h, first + 1),
+                          .state = (uint8_t)sqlite3_column_int64(h, first + 2),
+                          .len = (size_t)sqlite3_column_bytes(h, first + 3)};
+        const uint8_t *blob = sqlite3_column_blob(h, first + 3);
+        /* What a file can claim and no program of ours writes. */
+        if (llabs(c.base) > BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
+                return false;
+        *ret = c;
+        *ret_blob = blob;
+        return true;
+}
+
+void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
+                    int64_t *ret_wall_ns, int64_t *ret_mono_ns)
+{
+        int64_t wall = sqlite3_column_int64(h, first), skew = sqlite3_column_int64(h, first + 1);
+        *ret_wall_ns = r->start_ns + bounded(wall, RUN_MAX_US) * 1000;
+        *ret_mono_ns = *ret_wall_ns + bounded(skew, RUN_MAX_US) * 1000;
+}
+
+bool session_has_table(struct session_reader *r, const char *name)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h,
+                                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND"
+                                 " name = ?",
+                                 -1, &q.h, NULL);
+        db_bind_text(&q, name);
+        bool has = db_step(&q) > 0;
+        sqlite3_finalize(q.h);
+        return has;
+}
+
+static void take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
+{
+        int64_t id = sqlite3_column_int64(h, 1);
+        if (id < 0 || id >= SERIES_IDS_MAX || r->place[id] == SERIES_COUNT)
+                return;
+        struct coded c;
+        const uint8_t *blob;
+        if (!session_take_coded(h, 2, &c, &blob))
+                return;
+        if (r->place[id] < METRIC_COUNT && c.has_base && c.width == 0) {
+                fill_constant(r, entity, r->place[id], c.base, r->scale[id]);
+                return;
+        }
+        for (size_t i = 0; i < BLOCK_TICKS; i++) {
+                size_t at = i * r->n + entity;
+                put_cell(&r->rows[at], &r->present[at], r->place[id], block_decode(&c, blob, i),
+                         r->scale[id]);
+        }
+}
+
+static size_t place_of(const struct session_reader *r, int64_t id)
+{
+        size_t i = 0;
+        while (i < r->n && r->entities[i].slot != id)
+                i++;
+        return i;
+}
+
+static int load_block(struct session_reader *r, int64_t block)
+{
+        struct statement q = db_prepare(
+            &r->db, DB_GET_BLOCK,
+            "SELECT entity, series, width, base, state, data FROM block WHERE block = ?");
+        memset(r->rows, 0, r->n * BLOCK_TICKS * sizeof(*r->rows));
+        memset(r->present, 0, r->n * BLOCK_TICKS * sizeof(*r->present));
+        db_bind_int(&q, block);
+        int got;
+        while ((got = db_step(&q)) > 0) {
+                size_t entity = place_of(r, sqlite3_column_int64(q.h, 0));
+                if (entity < r->n)
+                        take_series(r, entity, q.h);
+        }
+        r->loaded = block;
+        return got;
+}
+
+static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
+{
+        struct frame *f = &r->frame;
+        *f = (struct frame){.tick = (uint64_t)tick,
+                            .window_ns = sqlite3_column_int64(h, 3) % 86400000 * NS_PER_MS,
+                            .stale = sqlite3_column_int64(h, 4) != 0,
+                            .provenance = r->provenance,
+                            .rows = r->given};
+        session_moment(r, h, 1, &f->wall_ns, &f->mono_ns);
+        size_t first = (size_t)(tick % BLOCK_TICKS) * r->n;
+        size_t there = 0;
+        for (size_t i = 0; i < r->n; i++) {
+                r->rows[first + i].sample.who = &r->entities[i];
+                there += r->present[first + i];
+        }
+        /* Nearly always all are there, and nothing has to be moved. */
+        if (there == r->n) {
+                f->rows = &r->rows[first];
+                f->n = there;
+                return;
+        }
+        for (size_t i = 0; i < r->n; i++) {
+                if (r->present[first + i])
+                        f->rows[f->n++] = r->rows[first + i];
+        }
+}
+
+int session_next(struct session_reader *r, const struct frame **ret, struct err *err)
+{
+        if (!r->reading) {
+                r->ticks = db_prepare(&r->db, DB_GET_TICKS,
+                                      "SELECT id, wall, skew, window, stale FROM tick"
+                                      " WHERE id >= 0 ORDER BY id");
+                r->reading = true;
+        }
+        int got = db_step(&r->ticks);
+        if (got <= 0)
+                return got < 0 ? db_error(&r->db, got, err) : 0;
+        int64_t tick = sqlite3_column_int64(r->ticks.h, 0);
+        if (tick / BLOCK_TICKS != r->loaded) {
+                got = load_block(r, tick / BLOCK_TICKS);
+                if (got < 0)
+                        return db_error(&r->db, got, err);
+        }
+        fill_frame(r, tick, r->ticks.h);
+        got = process_cursor_fill(r, tick, &r->frame);
+        if (got < 0)
+                return db_error(&r->db, got, err);
+        *ret = &r->frame;
+        return 1;
+}
+
+/* ---- marks ---- */
+
+static bool take_mark(sqlite3_stmt *h, struct mark *m)
+{
+        const char *host = (const char *)sqlite3_column_text(h, 2);
+        const char *type = (const char *)sqlite3_column_text(h, 4);
+        const char *name = (const char *)sqlite3_column_text(h, 5);
+        const char *data = (const char *)sqlite3_column_text(h, 8);
+        *m = (struct mark){.wall_ns = sqlite3_column_int64(h, 0),
+                           .mono_ns = sqlite3_column_int64(h, 1),
+                           .pid = sqlite3_column_int64(h, 3),
+                           .type = type ? mark_type_find(type) : MARK_COUNT,
+                           .has_seconds = sqlite3_column_type(h, 6) != SQLITE_NULL,
+                           .seconds = sqlite3_column_double(h, 6),
+                           .value = sqlite3_column_double(h, 7)};
+        snprintf(m->host, sizeof(m->host), "%s", host ? host : "");
+        snprintf(m->name, sizeof(m->name), "%s", name ? name : "");
+        m->data = data ? strdup(data) : NULL;
+        if (m->type != MARK_COUNT)
+                return true;
+        mark_finish(m);
+        return false;
+}
+
+int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err)
+{
+        struct statement q = {.db = &r->db};
+        struct mark *list = NULL;
+        size_t n = 0, cap = 0;
+        q.r = sqlite3_prepare_v2(r->db.h,
+                                 "SELECT wall_ns, mono_ns, host, pid, type, name, seconds, value,"
+                                 " data FROM mark ORDER BY wall_ns, mono_ns, id",
+                                 -1, &q.h, NULL);
+        int got;
+        while ((got = db_step(&q)) > 0) {
+                if (n == cap) {
+                        cap = cap ? cap * 2 : 64;
+                        struct mark *more = realloc(list, cap * sizeof(*more));
+                        if (!more) {
+                                got = -ENOMEM;
+                                break;
+                        }
+                        list = more;
+                }
+                n += take_mark(q.h, &list[n]);
+        }
+        sqlite3_finalize(q.h);
+        if (got < 0) {
+                for (size_t i = 0; i < n; i++)
+                        mark_finish(&list[i]);
+                free(list);
+                return db_error(&r->db, got, err);
+        }
+        *ret = list;
+        *ret_n = n;
+        return 0;
+}

@@ -1,0 +1,46 @@
+/* A session that is being read: what the files that read its parts share. */
+#pragma once
+
+#include "session/block.h"
+#include "session/db.h"
+#include "session/series.h"
+#include "session/session.h"
+
+#define SERIES_IDS_MAX 1024 /* a later program may know more series */
+
+struct session_reader {
+        struct db db;
+        int64_t start_ns;
+        char *fact;
+        struct entity *entities; /* sorted as entity_compare says */
+        size_t n;
+        uint16_t place[SERIES_IDS_MAX]; /* id in the file → our series, or SERIES_COUNT */
+        struct series_scale scale[SERIES_IDS_MAX];
+
+        struct row *rows; /* BLOCK_TICKS × n, of the block that is loaded */
+        bool *present;
+        int64_t loaded; /* block; -1 for none */
+        int64_t last;   /* tick given last; -1 before the first */
+        struct statement ticks;
+        bool reading;
+        struct row *given; /* n, packed: entities that were there */
+        struct frame frame;
+        char provenance[80];
+
+        struct host_cursor *host; /* NULL before the first host is asked for */
+        struct process_cursor *processes;
+};
+
+/* Whether the file has such a table: older ones do not have them all. */
+bool session_has_table(struct session_reader *r, const char *name);
+/* A row of block or host_block, whose columns from width on start at first. False: makes no sense.
+ */
+bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob);
+/* The moment that wall and skew of a tick's row tell. */
+void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
+                    int64_t *ret_wall_ns, int64_t *ret_mono_ns);
+
+void host_cursor_close(struct host_cursor *c);
+/* Gives the frame the processes of its tick. 0 or a negative code. */
+int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f);
+void process_cursor_close(struct process_cursor *c);

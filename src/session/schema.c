@@ -1,0 +1,258 @@
+#include "session/schema.h"
+
+#include "session/block.h"
+#include "session/host_series.h"
+#include "session/series.h"
+#include "session/session.h"
+
+#include <stdio.h>
+
+#define ENTITY_TEXT(id, name) "," name " TEXT"
+static const char tables[] =
+    "CREATE TABLE manifest(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE entity(id INTEGER PRIMARY KEY, kind INTEGER, label TEXT, idx INTEGER,"
+    " gi INTEGER, ci INTEGER, flat INTEGER" ENTITY_TEXTS(
+        ENTITY_TEXT) ");"
+                     "CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT UNIQUE, unit TEXT, "
+                     "step REAL, scale REAL);"
+                     "CREATE TABLE word(kind TEXT, id INTEGER, text TEXT, PRIMARY KEY(kind, id)) "
+                     "WITHOUT ROWID;"
+                     /* wall: microseconds since start_ns; skew: what the monotonic clock says
+                        beyond that. */
+                     "CREATE TABLE tick(id INTEGER PRIMARY KEY, wall INTEGER, skew INTEGER, window "
+                     "INTEGER,"
+                     " stale INTEGER);"
+                     "CREATE TABLE block(block INTEGER, entity INTEGER, series INTEGER, width "
+                     "INTEGER,"
+                     " base INTEGER, state INTEGER, data BLOB, PRIMARY KEY(block, entity, series)) "
+                     "WITHOUT ROWID;"
+                     "CREATE TABLE mark(id INTEGER PRIMARY KEY, wall_ns INTEGER, mono_ns INTEGER, "
+                     "host TEXT,"
+                     " pid INTEGER, type TEXT, name TEXT, seconds REAL, value REAL, data TEXT, "
+                     "spool TEXT UNIQUE);"
+                     "CREATE TABLE alphabet(bytes BLOB);";
+#undef ENTITY_TEXT
+
+static const char host_tables[] =
+    "CREATE TABLE host_series(id INTEGER PRIMARY KEY, scope TEXT, name TEXT, unit TEXT, step REAL,"
+    " scale REAL);"
+    "CREATE TABLE host_tick(id INTEGER PRIMARY KEY, wall INTEGER, skew INTEGER, window INTEGER,"
+    " cores INTEGER);"
+    "CREATE TABLE host_block(block INTEGER, item INTEGER, series INTEGER, width INTEGER,"
+    " base INTEGER, state INTEGER, data BLOB, PRIMARY KEY(block, item, series)) WITHOUT ROWID;"
+    "CREATE TABLE host_gpu(id INTEGER PRIMARY KEY, label TEXT);"
+    "CREATE TABLE level_note(tick INTEGER, level INTEGER, name TEXT, why TEXT,"
+    " PRIMARY KEY(tick, level)) WITHOUT ROWID;"
+    "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, start_ns INTEGER,"
+    " type INTEGER, gpu TEXT, user TEXT, grp TEXT, slurm_job TEXT, container TEXT, command TEXT);"
+    /* Figures are scaled; below zero they say why they are missing. */
+    "CREATE TABLE process_sample(tick INTEGER, process INTEGER, gone INTEGER, gpu_memory INTEGER,"
+    " gpu_util INTEGER, gpu_band INTEGER, gpu_encoder INTEGER, gpu_decoder INTEGER, cpu INTEGER,"
+    " memory INTEGER, PRIMARY KEY(tick, process)) WITHOUT ROWID;";
+
+static const char views[] =
+    "CREATE VIEW ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
+    " (t.wall + coalesce(t.skew, 0)) / 1e6 AS elapsed, t.window / 1e3 AS window,"
+    " t.stale AS stale FROM tick t, manifest m WHERE m.key = 'start_ns';"
+
+    "CREATE VIEW samples AS SELECT t.tick, t.time, t.elapsed, e.label AS gpu, s.name AS metric,"
+    " s.unit, c.stored * s.step / s.scale AS value, w.text AS missing"
+    " FROM ticks t JOIN cell c ON c.tick = t.tick JOIN entity e ON e.id = c.entity"
+    " JOIN series s ON s.id = c.series LEFT JOIN word w ON w.kind = 'state' AND w.id = c.state"
+    " WHERE s.unit <> '';"
+
+    "CREATE VIEW verdicts AS SELECT t.tick, t.time, t.elapsed, e.label AS gpu,"
+    " w.text AS workload, c.stored AS rule, h.text AS health"
+    " FROM ticks t JOIN entity e JOIN cell k ON k.tick = t.tick AND k.entity = e.id"
+    " AND k.series = (SELECT id FROM series WHERE name = 'workload')"
+    " JOIN word w ON w.kind = 'workload' AND w.id = k.stored"
+    " LEFT JOIN cell c ON c.tick = t.tick AND c.entity = e.id"
+    " AND c.series = (SELECT id FROM series WHERE name = 'rule')"
+    " LEFT JOIN cell d ON d.tick = t.tick AND d.entity = e.id"
+    " AND d.series = (SELECT id FROM series WHERE name = 'health')"
+    " LEFT JOIN word h ON h.kind = 'health' AND h.id = d.stored;"
+
+    "CREATE VIEW events AS SELECT wall_ns / 1e9 AS time, name AS event, data, host, pid FROM mark"
+    " WHERE type = 'event' ORDER BY wall_ns, mono_ns;"
+    "CREATE VIEW user_metrics AS SELECT wall_ns / 1e9 AS time, name, value, host, pid FROM mark"
+    " WHERE type = 'metric' ORDER BY wall_ns, mono_ns;";
+
+/*
+ * An end closes the last open phase of its name, of the same process where that marks both, else of
+ * the same host: how deep the phases of a name are nested says which. Window functions do it in one
+ * pass. A phase that nobody ended is ended by the last tick.
+ */
+static const char phase_view[] =
+    "CREATE VIEW phases AS WITH own AS (SELECT *, CASE WHEN min(type) OVER p <> max(type) OVER p"
+    " THEN pid END AS who FROM mark WHERE type IN ('begin', 'end')"
+    " WINDOW p AS (PARTITION BY host, name, pid)),"
+    " deep AS (SELECT *, sum(CASE type WHEN 'begin' THEN 1 ELSE -1 END)"
+    " OVER (PARTITION BY host, name, who ORDER BY wall_ns, mono_ns, id) + (type = 'end') AS depth"
+    " FROM own),"
+    " ended AS (SELECT *, lead(wall_ns) OVER n AS end_ns, lead(data) OVER n AS end_data FROM deep"
+    " WINDOW n AS (PARTITION BY host, name, who, depth ORDER BY wall_ns, mono_ns, id)),"
+    " both AS (SELECT name, wall_ns / 1e9 - max(seconds, 0) AS start_time, wall_ns / 1e9 AS"
+    " end_time, 0 AS open, data, host, pid FROM mark WHERE type = 'phase' UNION ALL"
+    " SELECT name, wall_ns / 1e9, coalesce(end_ns / 1e9,"
+    " max(wall_ns / 1e9, coalesce((SELECT max(time) FROM ticks), 0))), end_ns IS NULL,"
+    " coalesce(json_patch(data, end_data), data, end_data), host, pid FROM ended WHERE type = "
+    "'begin')"
+    " SELECT name, start_time, end_time, end_time - start_time AS seconds, open, data, host, pid"
+    " FROM both ORDER BY start_time;";
+
+static const char host_views[] =
+    "CREATE VIEW host_ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
+    " (t.wall + coalesce(t.skew, 0)) / 1e6 AS elapsed, t.window / 1e3 AS window, t.cores"
+    " FROM host_tick t, manifest m WHERE m.key = 'start_ns';"
+
+    "CREATE VIEW cores AS SELECT t.tick, t.time, t.elapsed, c.item AS core,"
+    " c.stored * s.step / s.scale AS util"
+    " FROM host_ticks t JOIN host_series s ON s.scope = 'core' AND s.name = 'util'"
+    " JOIN host_cell c ON c.tick = t.tick AND c.series = s.id WHERE c.item < t.cores;"
+
+    "CREATE VIEW processes AS SELECT t.tick, t.time, t.elapsed, p.pid, p.start_ns / 1e9 AS started,"
+    " p.user, p.command, p.gpu, s.gone,"
+    " CASE WHEN s.gpu_util >= 0 THEN s.gpu_util / 1e3 END AS gpu_util,"
+    " CASE WHEN s.gpu_band >= 0 THEN s.gpu_band / 1e3 END AS gpu_band,"
+    " CASE WHEN s.gpu_encoder >= 0 THEN s.gpu_encoder / 1e3 END AS gpu_encoder,"
+    " CASE WHEN s.gpu_decoder >= 0 THEN s.gpu_decoder / 1e3 END AS gpu_decoder,"
+    " CASE WHEN s.gpu_memory >= 0 THEN s.gpu_memory * 65536 END AS gpu_memory,"
+    " CASE WHEN s.cpu >= 0 THEN s.cpu / 1e3 END AS cpu,"
+    " CASE WHEN s.memory >= 0 THEN s.memory * 65536 END AS memory,"
+    " p.slurm_job, p.container"
+    " FROM process_sample s JOIN process p ON p.id = s.process JOIN ticks t ON t.tick = s.tick;";
+
+/* The value of the k-th byte of a tick's code. SQL has no other way to make a number of bytes. */
+static void put_byte(struct strbuf *out, unsigned k)
+{
+        strbuf_putf(out, "(instr(a.bytes,substr(b.data,(t.id&%d)*b.width+%u,1))-1)",
+                    BLOCK_TICKS - 1, k);
+}
+
+/* The view that undoes block_encode: one row a tick, entity (or item) and series. */
+static void put_cells(struct strbuf *out, const char *prefix, const char *entity)
+{
+        strbuf_putf(out,
+                    "CREATE VIEW %scell AS SELECT tick, %s, series,"
+                    " CASE WHEN width = 0 THEN base WHEN code > (1 << 8 * width) - 9 THEN NULL"
+                    " ELSE base + code END AS stored,"
+                    " CASE WHEN base IS NULL THEN state WHEN width > 0"
+                    " AND code > (1 << 8 * width) - 9"
+                    " THEN (1 << 8 * width) - 1 - code END AS state"
+                    " FROM (SELECT t.id AS tick, b.%s, b.series, b.width, b.base, b.state,"
+                    " CASE b.width",
+                    prefix, entity, entity);
+        for (unsigned width = 1; width <= BLOCK_WIDTH_MAX; width++) {
+                strbuf_putf(out, " WHEN %u THEN ", width);
+                for (unsigned k = 1; k <= width; k++) {
+                        put_byte(out, k);
+                        if (k < width)
+                                strbuf_putf(out, "*%llu+", 1ULL << (8 * (width - k)));
+                }
+        }
+        strbuf_putf(out,
+                    " ELSE 0 END AS code FROM %stick t JOIN %sblock b ON b.block = t.id >> %d"
+                    " JOIN alphabet a);",
+                    prefix, prefix, BLOCK_SHIFT);
+}
+
+/* Columns of one scope's series, for the item that an expression names. */
+static void put_host_columns(struct strbuf *out, enum host_scope scope, const char *item)
+{
+        for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
+                if (host_series_scope(i) != scope || !host_series_kept(i))
+                        continue;
+                struct series_scale s = host_series_scale(i);
+                strbuf_putf(out,
+                            ",(SELECT stored*%.1f FROM host_cell WHERE tick=t.tick AND item=%s AND"
+                            " series=%zu)/%.0f AS %s",
+                            s.step, item, i, s.scale, host_series_name(i));
+        }
+}
+
+/* A level is there from the note on that says so, until the next one. */
+#define LEVEL_JOIN                                                                                 \
+        " FROM host_ticks t JOIN word w ON w.kind = 'level' JOIN level_note n ON n.level = w.id"   \
+        " AND n.tick = (SELECT max(x.tick) FROM level_note x WHERE x.level = w.id"                 \
+        " AND x.tick <= t.tick)"
+
+static void put_host_wide(struct strbuf *out)
+{
+        strbuf_puts(out, "CREATE VIEW levels AS SELECT t.tick, t.time, t.elapsed, w.text AS level,"
+                         " n.name, n.why AS absent");
+        put_host_columns(out, HOST_SCOPE_LEVEL, "w.id");
+        strbuf_puts(out, LEVEL_JOIN ";CREATE VIEW level_gpus AS SELECT t.tick, t.time, t.elapsed,"
+                                    " w.text AS level, n.name, g.label AS gpu");
+        char item[64];
+        snprintf(item, sizeof(item), "w.id*%d+g.id", HOST_GPUS_MAX);
+        put_host_columns(out, HOST_SCOPE_GPU, item);
+        strbuf_puts(out, LEVEL_JOIN " JOIN host_gpu g;CREATE VIEW system AS SELECT t.tick, t.time,"
+                                    " t.elapsed");
+        put_host_columns(out, HOST_SCOPE_SYSTEM, "0");
+        strbuf_puts(out, " FROM host_ticks t;");
+}
+
+static void put_host_words(struct strbuf *out)
+{
+        for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
+                struct series_scale s = host_series_scale(i);
+                if (host_series_kept(i))
+                        strbuf_putf(out,
+                                    "INSERT INTO host_series VALUES(%zu,'%s','%s','%s',%.17g,"
+                                    "%.17g);",
+                                    i, host_scope_name(host_series_scope(i)), host_series_name(i),
+                                    host_series_unit(i), s.step, s.scale);
+        }
+        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                strbuf_putf(out, "INSERT INTO word VALUES('level',%d,'%s');", l, level_name(l));
+}
+
+/* One row a tick and GPU, one column a metric. A column that is not asked for costs nothing. */
+static void put_wide(struct strbuf *out)
+{
+        strbuf_puts(out, "CREATE VIEW gpus AS SELECT t.tick, t.time, t.elapsed, e.label AS gpu,"
+                         " e.model, e.uuid");
+        for (size_t i = 0; i < METRIC_COUNT; i++)
+                strbuf_putf(out,
+                            ",(SELECT stored*%.1f FROM cell WHERE tick=t.tick AND entity=e.id AND"
+                            " series=%zu)/%.0f AS %s",
+                            series_scale(i).step, i, series_scale(i).scale, series_name(i));
+        strbuf_puts(out, " FROM ticks t JOIN entity e;");
+}
+
+static void put_words(struct strbuf *out)
+{
+        for (size_t i = 0; i < SERIES_COUNT; i++)
+                strbuf_putf(out, "INSERT INTO series VALUES(%zu,'%s','%s',%.17g,%.17g);", i,
+                            series_name(i), i < METRIC_COUNT ? series_unit(i) : "",
+                            series_scale(i).step, series_scale(i).scale);
+        for (enum state i = 0; i < STATE_COUNT; i++)
+                strbuf_putf(out, "INSERT INTO word VALUES('state',%d,'%s');", i, state_name(i));
+        for (enum workload i = 0; i < WORKLOAD_COUNT; i++)
+                strbuf_putf(out, "INSERT INTO word VALUES('workload',%d,'%s');", i,
+                            workload_status(i));
+        for (enum health_state i = HEALTH_UNKNOWN; i <= HEALTH_CRIT; i++)
+                strbuf_putf(out, "INSERT INTO word VALUES('health',%d,'%s');", i, health_name(i));
+        strbuf_puts(out, "INSERT INTO alphabet VALUES(x'");
+        for (unsigned i = 0; i < 256; i++)
+                strbuf_putf(out, "%02x", i);
+        strbuf_puts(out, "');");
+}
+
+void session_schema(struct strbuf *out)
+{
+        strbuf_putf(out, "BEGIN;PRAGMA application_id=%d;PRAGMA user_version=%d;",
+                    SESSION_APPLICATION_ID, SESSION_SCHEMA_VERSION);
+        strbuf_puts(out, tables);
+        strbuf_puts(out, host_tables);
+        put_cells(out, "", "entity");
+        put_cells(out, "host_", "item");
+        strbuf_puts(out, views);
+        strbuf_puts(out, phase_view);
+        strbuf_puts(out, host_views);
+        put_wide(out);
+        put_host_wide(out);
+        put_words(out);
+        put_host_words(out);
+        strbuf_puts(out, "COMMIT;");
+}

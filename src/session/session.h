@@ -1,0 +1,115 @@
+/*
+ * A session: one SQLite file with everything known about a run. docs/SESSION.md describes the
+ * tables and the views; a file can be read by anything that reads SQLite, also while it grows.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "model/frame.h"
+#include "model/host.h"
+#include "session/mark.h"
+
+#define SESSION_SCHEMA_VERSION 1
+
+/* How many ticks were asked for, and what became of them. */
+struct session_counts {
+        uint64_t asked;
+        uint64_t taken;
+        uint64_t late;    /* more than half an interval behind */
+        uint64_t missed;  /* the source gave nothing in time */
+        uint64_t dropped; /* could not be stored: the disk was full for long */
+};
+
+/* ---- writing ---- */
+
+struct session;
+
+/* The session starts with its first frame: for captures, whose times are of another day. */
+#define SESSION_START_FIRST INT64_MIN
+
+/*
+ * Makes a new file; one that is there already is refused. start_wall_ns is the time that ticks are
+ * kept relative to. 0, or a negative code with err.
+ */
+int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
+
+/*
+ * Commits no longer wait for the disk: a program that dies loses no more than before, a machine
+ * that does may lose all. For sessions in a temporary folder.
+ */
+int session_relax(struct session *s, struct err *err);
+
+/* Facts about the run. They are written at the next commit. 0 or -ENOMEM. */
+int session_set_text(struct session *s, const char *key, const char *value);
+int session_set_number(struct session *s, const char *key, double value);
+int session_set_time(struct session *s, const char *key, int64_t ns);
+void session_set_counts(struct session *s, const struct session_counts *counts);
+
+/*
+ * Takes a frame into memory and never waits for the disk. 1 when so much was added that it is time
+ * to commit, for callers that no other thread does it for; 0, or a negative code with err.
+ */
+int session_add(struct session *s, const struct frame *frame, struct err *err);
+/*
+ * The same for the host: its levels, cores and GPUs. It has ticks of its own on the same clock, and
+ * may come from another thread than frames do. What is kept: docs/SESSION.md.
+ */
+int session_add_host(struct session *s, const struct host *host, struct err *err);
+/* The same for a mark made in this process. */
+int session_mark(struct session *s, const struct mark *m, struct err *err);
+
+/* How many ticks could not be kept: what waits for a disk is bounded. */
+uint64_t session_dropped(struct session *s);
+
+/* Puts marks that were made elsewhere into the file at once. */
+int session_import(struct session *s, const struct mark *marks, size_t n, struct err *err);
+
+/*
+ * Writes what was added and what waits in the spool, and syncs. Safe from another thread than the
+ * one that adds. On failure everything is kept for the next try while memory allows.
+ */
+int session_commit(struct session *s, struct err *err);
+
+/* Commits and leaves one plain file. NULL is fine. The session is gone also when this fails. */
+int session_close(struct session *s, struct err *err);
+
+/* Puts a mark into the session: by way of its recorder when there is one, else into the file. */
+int session_put_mark(const char *path, const struct mark *m, struct err *err);
+
+/* ---- reading ---- */
+
+struct session_reader;
+
+/* Whether a file starts as SQLite files do. */
+bool session_is_one(const char *path);
+/* Opens for reading. What a dead recorder left in its spool is taken in first where possible. */
+int session_open(const char *path, struct session_reader **ret, struct err *err);
+void session_reader_close(struct session_reader *r);
+
+/* A fact; NULL when there is none. Valid until the next call. */
+const char *session_text(struct session_reader *r, const char *key);
+/* Calls take with every fact whose key starts with prefix; both texts are valid meanwhile. */
+void session_each_fact(struct session_reader *r, const char *prefix,
+                       void (*take)(void *arg, const char *key, const char *value), void *arg);
+double session_number(struct session_reader *r, const char *key, double fallback);
+int64_t session_start_ns(const struct session_reader *r);
+/* When its last tick was, of the GPUs or the host; 0 when there is none. */
+int64_t session_last_ns(struct session_reader *r);
+void session_counts(struct session_reader *r, struct session_counts *ret);
+size_t session_entities(const struct session_reader *r);
+
+/* The next tick: 1 (valid until the next call), 0 at the end, or a negative code. */
+int session_next(struct session_reader *r, const struct frame **ret, struct err *err);
+
+/*
+ * The next tick of the host, with a cursor of its own: 1 (valid until the next call), 0 at the end
+ * and in sessions without a host, or a negative code. Counters are not kept, so they are missing;
+ * n_gpus and their order are the same at every tick.
+ */
+int session_next_host(struct session_reader *r, const struct host **ret, struct err *err);
+
+/* The levels that were there at some time: bits. */
+unsigned session_levels(struct session_reader *r);
+
+/* All marks in order of time. The caller frees each with mark_finish and the list with free. */
+int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err);

@@ -1,0 +1,219 @@
+/*
+ * A session that is being written. Its parts (frames, the host, processes, facts) each keep what
+ * came in since the last commit; session_write.c commits them together.
+ */
+#pragma once
+
+#include "session/block.h"
+#include "session/db.h"
+#include "session/host_series.h"
+#include "session/series.h"
+#include "session/session.h"
+
+#include <pthread.h>
+
+/* What is kept of an entity while its block is open. */
+struct track {
+        struct entity who;
+        bool written;                      /* the entity's own row is in the file */
+        struct coded stored[SERIES_COUNT]; /* what the file has of the open block */
+        cell cells[SERIES_COUNT][BLOCK_TICKS];
+};
+
+struct tick_row {
+        int64_t wall_us, skew_us, window_ms;
+        bool stale;
+        uint16_t cores; /* of the host's ticks: how many it had */
+};
+
+/* The block that ticks are added to. Frames have one and the host has one. */
+struct open_block {
+        struct tick_row ticks[BLOCK_TICKS];
+        size_t n;         /* ticks in it */
+        size_t committed; /* how many of them are in the file */
+        uint64_t block;
+        uint64_t dropped; /* ticks of earlier blocks that memory did not allow to keep */
+};
+
+/* A row of the table block or host_block that a commit is going to write. */
+struct coded_row {
+        uint32_t entity; /* or the item */
+        uint16_t series;
+        struct coded coded;
+        struct coded *stored; /* what remembers that it was written */
+        size_t at;            /* of its bytes in bytes */
+};
+
+/* What a commit writes of a block. A full one waits in a queue as this. */
+struct coded_block {
+        struct coded_block *next;
+        bool host;
+        uint64_t block;
+        size_t from, to; /* its ticks that the file may not have */
+        struct tick_row ticks[BLOCK_TICKS];
+        struct coded_row *rows;
+        size_t n_rows, cap_rows;
+        struct strbuf bytes;
+};
+
+/*
+ * Full blocks that the next commit writes, oldest first. They are the only ones who wait for a slow
+ * or a full disk: who adds ticks goes on, until so many bytes of them wait.
+ */
+#define WAITING_MAX ((size_t)32 << 20)
+
+struct block_queue {
+        struct coded_block *first, **end; /* end: where the next goes; NULL while empty */
+        size_t bytes;
+        struct coded_block *spare; /* for reuse, so that a steady run allocates nothing */
+        size_t n_spare;
+};
+
+/* One series of one item of the host while its block is open. */
+struct host_track {
+        uint16_t series, item;
+        struct coded stored;
+        cell cells[BLOCK_TICKS];
+};
+
+/* A level has another name, or another reason not to be there, from this tick on. */
+struct level_note {
+        uint64_t tick;
+        uint8_t level;
+        char name[HOST_TEXT_MAX], why[HOST_TEXT_MAX];
+};
+
+#define LEVEL_NOTES_MAX 64
+
+struct host_part {
+        struct open_block open;
+        struct host_track **tracks; /* by place; NULL before the first host */
+        char gpus[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
+        size_t n_gpus;
+        bool gpus_written;
+        struct level_note now[LEVEL_COUNT]; /* what was said last */
+        bool known[LEVEL_COUNT];
+        struct level_note notes[LEVEL_NOTES_MAX]; /* not in the file yet */
+        size_t n_notes, noted;                    /* noted: written by the commit under way */
+};
+
+#define PROCESS_FIGURES 7
+
+struct process_track {
+        int64_t id;
+        struct process who;
+        bool written, writing, there; /* writing: by the commit under way */
+        int64_t sampled_ns;           /* on the monotonic clock */
+        cell cells[PROCESS_FIGURES];
+};
+
+struct process_sample {
+        uint64_t tick;
+        int64_t process;
+        bool gone;
+        cell cells[PROCESS_FIGURES];
+};
+
+#define PROCESS_TRACKS_MAX 4096
+#define PROCESS_SAMPLES_MAX 65536
+
+struct process_part {
+        struct process_track *tracks;
+        size_t n_tracks, cap_tracks;
+        int64_t last_id;
+        struct process_sample *samples; /* not in the file yet */
+        size_t n_samples, cap_samples, sampled;
+};
+
+struct fact {
+        char key[64];
+        double number;
+        int64_t whole; /* when is_whole: times do not fit a double */
+        bool is_whole;
+        bool written;
+        char *text; /* NULL when it is a number */
+};
+
+#define TRACKS_MAX 4096
+#define FACTS_MAX 160
+
+struct session {
+        char path[4096];
+        struct db db;
+        pthread_mutex_t writing; /* held by a commit: the database and what is staged */
+        pthread_mutex_t lock;    /* what is added to */
+        int spool;               /* the folder; locked while we record */
+        int64_t start_wall_ns, start_mono_ns;
+        bool start_written;
+
+        struct open_block open;
+        struct track **tracks; /* by entity slot */
+        size_t n_tracks;
+        struct host_part host;
+        struct process_part processes;
+        struct session_counts counts;
+        struct fact facts[FACTS_MAX];
+        size_t n_facts;
+
+        struct block_queue full;
+        struct coded_block now[2]; /* the open blocks, as the commit under way writes them */
+};
+
+void session_free(struct session *s);
+
+#define SESSION_SPOOL_MAX (sizeof(((struct session *)0)->path) + sizeof(SPOOL_SUFFIX))
+/* The folder in which marks wait for their recorder. */
+void session_spool_path(const struct session *s, char path[SESSION_SPOOL_MAX]);
+
+/* When a tick was, on the session's clock. The first one may set that clock. */
+struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mono_ns,
+                                 int64_t window_ns);
+
+/* How frames, and the host, fill blocks. */
+struct block_part {
+        bool host;
+        /* Codes the series of the open block that the file does not have; all when it is full. */
+        int (*code)(struct session *s, struct coded_block *to);
+        void (*clear)(struct session *s);
+};
+extern const struct block_part frames_part, host_part;
+
+/* Puts an open block that is full into the queue and begins the next. With s->lock held. */
+int session_next_block(struct session *s, const struct block_part *part, struct open_block *open);
+
+/* The ticks of an open block, without its rows; then a row, unless the file has it so already. */
+void block_begin(struct coded_block *to, bool host, const struct open_block *open);
+int block_add_row(struct coded_block *to, const cell *cells, struct coded_row row);
+/* Writes ticks and rows. */
+int block_write(struct db *db, const struct coded_block *b);
+/* The file has it now; nothing to note when the block has become another since. */
+void block_note_written(const struct coded_block *b, struct open_block *open);
+/* Takes the n oldest out of the queue. */
+void block_queue_drop(struct block_queue *q, size_t n);
+void block_queue_free(struct block_queue *q);
+
+/* The parts of a commit. Those that write run inside its transaction, with s->lock held. */
+int frames_write_entities(struct session *s);
+void frames_forget_written(struct session *s);
+void frames_free(struct session *s);
+
+int host_write_notes(struct session *s);
+void host_note_written(struct session *s);
+void host_forget_written(struct session *s);
+void host_free(struct session *s);
+
+/* Takes the processes of the frame that is being added as the given tick. */
+void processes_add(struct session *s, const struct frame *f, uint64_t tick);
+int processes_write(struct session *s);
+void processes_note_written(struct session *s);
+void processes_forget_written(struct session *s);
+void processes_free(struct session *s);
+/* The figures of a process, in the order of the columns. */
+struct value process_figure(const struct process *p, size_t i);
+void process_set_figure(struct process *p, size_t i, struct value v);
+struct series_scale process_figure_scale(size_t i);
+extern const char *const process_figure_names[PROCESS_FIGURES];
+
+int facts_write(struct session *s);
+void facts_forget_written(struct session *s);
+void facts_free(struct session *s);
