@@ -16,6 +16,21 @@ static const struct figure_info system_figures[SYSTEM_COUNT] = {
 #undef SYSTEM
 };
 
+static const struct figure_info evidence[EVIDENCE_COUNT] = {
+#define EVIDENCE(id, name, kind, unit, of, help)                                                   \
+        [EVIDENCE_##id] = {name, FIGURE_KIND_##kind, UNIT_##unit, EVIDENCE_##of, help},
+#include "model/host.def"
+#undef EVIDENCE
+};
+
+static const struct {
+        const char *name, *mapped;
+} frameworks[FRAMEWORK_COUNT] = {
+#define FRAMEWORK(id, name, mapped) [FRAMEWORK_##id] = {name, mapped},
+#include "model/host.def"
+#undef FRAMEWORK
+};
+
 const struct figure_info *figure_info(enum figure figure)
 {
         return &figures[figure];
@@ -24,6 +39,36 @@ const struct figure_info *figure_info(enum figure figure)
 const struct figure_info *system_figure_info(enum system_figure figure)
 {
         return &system_figures[figure];
+}
+
+const struct figure_info *evidence_info(enum evidence of)
+{
+        return &evidence[of];
+}
+
+const char *framework_name(enum framework framework)
+{
+        return frameworks[framework].name;
+}
+
+const char *framework_mapped(enum framework framework)
+{
+        return frameworks[framework].mapped;
+}
+
+static size_t find_label(const struct host *h, const char *label, size_t len)
+{
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                if (strlen(h->gpus[i]) == len && memcmp(h->gpus[i], label, len) == 0)
+                        return i;
+        }
+        return HOST_GPUS_MAX;
+}
+
+size_t host_find_gpu(const struct host *h, const char *label)
+{
+        size_t at = find_label(h, label, strlen(label));
+        return at < HOST_GPUS_MAX ? at : find_label(h, label, strcspn(label, "/"));
 }
 
 static const char *const names[LEVEL_COUNT] = {

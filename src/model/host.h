@@ -45,11 +45,26 @@ enum system_figure {
         SYSTEM_NONE = SYSTEM_COUNT
 };
 
+enum evidence {
+#define EVIDENCE(id, name, kind, unit, of, help) EVIDENCE_##id,
+#include "model/host.def"
+#undef EVIDENCE
+        EVIDENCE_COUNT,
+        EVIDENCE_NONE = EVIDENCE_COUNT
+};
+
+enum framework {
+#define FRAMEWORK(id, name, mapped) FRAMEWORK_##id,
+#include "model/host.def"
+#undef FRAMEWORK
+        FRAMEWORK_COUNT
+};
+
 struct figure_info {
         const char *name;
         enum figure_kind kind;
         enum unit unit;
-        uint8_t of; /* the figure it comes from; FIGURE_NONE or SYSTEM_NONE for none */
+        uint8_t of; /* the figure it comes from; FIGURE_NONE, SYSTEM_NONE, EVIDENCE_NONE for none */
         const char *help;
 };
 
@@ -78,6 +93,11 @@ struct host_core {
         struct value util;      /* ratio over the tick */
 };
 
+/* What the host does for one GPU. A value that cannot be known is missing, with the reason. */
+struct host_evidence {
+        struct value e[EVIDENCE_COUNT];
+};
+
 struct host {
         uint64_t tick;
         int64_t wall_ns, mono_ns;
@@ -88,11 +108,22 @@ struct host {
         size_t n_cores;
         struct host_core cores[HOST_CORES_MAX];
         size_t n_gpus;
-        char gpus[HOST_GPUS_MAX][32]; /* labels */
+        char gpus[HOST_GPUS_MAX][32];                 /* labels */
+        struct host_evidence evidence[HOST_GPUS_MAX]; /* of each of them */
 };
 
 const struct figure_info *figure_info(enum figure figure);
 const struct figure_info *system_figure_info(enum system_figure figure);
+const struct figure_info *evidence_info(enum evidence evidence);
+/* "torch", "jax", …; "none" for a program that uses none of those that are known. */
+const char *framework_name(enum framework framework);
+/* Parts of paths that its programs have mapped, between blanks; "" for none. */
+const char *framework_mapped(enum framework framework);
+/*
+ * The place of a GPU in gpus, by its label; of a slice ("0/7"), that of its GPU where the slice
+ * has no place of its own. HOST_GPUS_MAX when there is none.
+ */
+size_t host_find_gpu(const struct host *h, const char *label);
 /* "process", "user", "slurm", "cgroup", "system". */
 const char *level_name(enum level level);
 /* "process,system" or "all". False when a word is no level. */

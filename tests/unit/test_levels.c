@@ -145,6 +145,37 @@ static void tables_are_whole(void **state UNUSED)
                 assert_true(f->name && f->help && strlen(f->help) > 2);
                 assert_true(!from || system_figure_info(f->of)->kind == FIGURE_KIND_COUNTER);
         }
+        for (size_t i = 0; i < EVIDENCE_COUNT; i++) {
+                const struct figure_info *f = evidence_info((enum evidence)i);
+                assert_true(f->name && f->help && strlen(f->help) > 3);
+                assert_true(f->kind != FIGURE_KIND_RATE ||
+                            evidence_info(f->of)->kind == FIGURE_KIND_COUNTER);
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(f->name, evidence_info((enum evidence)k)->name);
+        }
+        for (size_t i = 1; i < FRAMEWORK_COUNT; i++)
+                assert_true(strlen(framework_name(i)) > 2 && framework_mapped(i)[0] == '/');
+}
+
+static void a_gpu_is_found_by_its_label(void **state UNUSED)
+{
+        static const struct {
+                const char *label;
+                size_t place;
+                const char *why;
+        } rows[] = {
+            {"0", 0, "a GPU"},
+            {"1", 1, "the second"},
+            {"1/7", 2, "a slice that has a place of its own"},
+            {"0/3", 0, "a slice without one counts for its GPU"},
+            {"10", HOST_GPUS_MAX, "not GPU 1"},
+            {"", HOST_GPUS_MAX, "no label"},
+        };
+        static struct host h = {.n_gpus = 3, .gpus = {"0", "1", "1/7"}};
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                if (host_find_gpu(&h, rows[i].label) != rows[i].place)
+                        fail_msg("%s", rows[i].why);
+        }
 }
 
 int main(void)
@@ -158,6 +189,7 @@ int main(void)
             cmocka_unit_test_setup(gpus_add_up_by_level, begin),
             cmocka_unit_test(names_are_read),
             cmocka_unit_test(tables_are_whole),
+            cmocka_unit_test(a_gpu_is_found_by_its_label),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
