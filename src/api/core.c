@@ -187,6 +187,10 @@ static int open_session(struct core *c, struct err *err)
                 c->session_path[0] = '\0';
                 return r;
         }
+        const struct err *trouble = session_trouble(c->session);
+        if (trouble && !c->notice[0])
+                snprintf(c->notice, sizeof(c->notice), "%.*s", (int)sizeof(c->notice) - 1,
+                         trouble->msg);
         int32_t pid = (int32_t)config_number(&c->options.config, OPT_PID);
         note_manifest(c, pid ? pid : getpid());
         return c->options.careless ? session_relax(c->session, err) : 0;

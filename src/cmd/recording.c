@@ -60,9 +60,13 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
         } else {
                 r = create_named("", start_ns, path, ret, err);
         }
-        if (r == 0 || !fall_back || create_elsewhere(start_ns, r == -EEXIST, path, ret) < 0)
+        if (r < 0 && (!fall_back || create_elsewhere(start_ns, r == -EEXIST, path, ret) < 0))
                 return r;
-        notice("%s; recording to '%s' instead", err->msg, path);
+        if (r < 0)
+                notice("%s; recording to '%s' instead", err->msg, path);
+        const struct err *trouble = session_trouble(*ret);
+        if (trouble)
+                notice("%s; recording without marks", trouble->msg);
         return 0;
 }
 

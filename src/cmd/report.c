@@ -2,6 +2,17 @@
 #include "app/summarise.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
+#include "session/session.h"
+
+/* Reading changes nothing; this is asked for. */
+static int recover(const char *path, struct err *err)
+{
+        size_t n;
+        int r = session_recover(path, &n, err);
+        if (r == 0)
+                notice("%zu marks taken into '%s'", n, path);
+        return r;
+}
 
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
@@ -33,6 +44,8 @@ static int run(const struct config *config)
                 code = err_set(&err, ERR_USAGE, "a report is about one file");
                 err_hint(&err, "write 'assay report run.assay'");
         }
+        if (code == 0 && config_flag(config, OPT_RECOVER))
+                code = recover(config->args[1], &err);
         if (code == 0)
                 code = report(config, r, &err);
         run_summary_finish(r);

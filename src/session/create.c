@@ -49,51 +49,16 @@ static int refuse(const char *path, int code, struct err *err)
 
 /* ---- the folder of marks ---- */
 
-void session_spool_path(const struct session *s, char path[SESSION_SPOOL_MAX])
-{
-        snprintf(path, SESSION_SPOOL_MAX, "%s" SPOOL_SUFFIX, s->path);
-}
-
-/* Whether the open folder is still the one of that name. */
-static bool is_there(int fd, const char *path)
-{
-        struct stat mine, there;
-        return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino &&
-               mine.st_dev == there.st_dev;
-}
-
 static bool is_taken(const char *path)
 {
         struct stat there;
         return lstat(path, &there) == 0;
 }
 
-/*
- * Makes the folder and locks it. -EAGAIN when somebody who took it for a dead one's cleans up, or
- * makes a session of that name.
- */
-static int lock_spool(struct session *s, const char *path, bool *made, struct err *err)
-{
-        if (mkdir(path, 0777) == 0)
-                *made = true;
-        else if (errno != EEXIST)
-                return refuse(s->path, -errno, err);
-        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 && errno == ENOENT)
-                return -EAGAIN;
-        if (fd < 0)
-                return err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
-        /* A reader that can take this lock knows that the recorder is dead. */
-        bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-        if ((locked || errno != EWOULDBLOCK) && is_there(fd, path))
-                return s->spool = fd, 0;
-        close(fd);
-        return -EAGAIN;
-}
-
 #define SPOOL_TRIES 500
 
-static int make_spool(struct session *s, const char *path, bool *made, struct err *err)
+/* A folder that another user put there, or a link, means a recording without marks. */
+static int make_spool(struct session *s, bool *made, struct err *err)
 {
         int r = -EAGAIN;
         for (int i = 0; i < SPOOL_TRIES && r == -EAGAIN; i++) {
@@ -101,9 +66,14 @@ static int make_spool(struct session *s, const char *path, bool *made, struct er
                 nanosleep(&wait, NULL);
                 if (is_taken(s->path))
                         return refuse(s->path, -EEXIST, err);
-                r = lock_spool(s, path, made, err);
+                r = spool_make(s->path, made, &s->spool_trouble);
         }
-        return r == -EAGAIN ? err_set(err, r, "somebody else holds '%s'", path) : r;
+        if (r == -EAGAIN)
+                return err_set(err, r, "somebody else holds '%s" SPOOL_SUFFIX "'", s->path);
+        if (r < 0 && r != -EPERM)
+                return refuse(s->path, r, err);
+        s->spool = MAX(r, -1);
+        return 0;
 }
 
 /* ---- the file ---- */
@@ -128,7 +98,7 @@ static int write_unnamed(const char *path, const unsigned char *s, size_t len)
         char folder[sizeof(((struct session *)0)->path)], link[64];
         snprintf(folder, sizeof(folder), "%s", path);
         CLEANUP(closep)
-        int fd = open(dirname(folder), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+        int fd = open(dirname(folder), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -errno;
         int r = write_all(fd, s, len);
@@ -140,7 +110,7 @@ static int write_unnamed(const char *path, const unsigned char *s, size_t len)
 
 static int write_named(const char *path, const unsigned char *s, size_t len)
 {
-        CLEANUP(closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+        CLEANUP(closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
         if (fd < 0)
                 return -errno;
         int r = write_all(fd, s, len);
@@ -158,26 +128,45 @@ static int make_file(const char *path, const unsigned char *image, size_t len, s
         return r < 0 ? refuse(path, r, err) : 0;
 }
 
+/* Closing removes what SQLite made beside it. */
 static void remove_file(struct session *s)
 {
-        static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
-        char path[sizeof(s->path) + 16];
         db_close(&s->db);
+        unlink(s->path);
+}
+
+/*
+ * SQLite writes beside the file. Where others may write too, one of them could have put a file of
+ * that name there first, and would own what is recorded.
+ */
+static int check_companions(struct session *s, struct err *err)
+{
+        static const char *const endings[] = {"-wal", "-shm", "-journal"};
+        char path[sizeof(s->path) + 16];
+        struct stat st;
         for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
                 snprintf(path, sizeof(path), "%s%s", s->path, endings[i]);
-                unlink(path);
+                if (lstat(path, &st) < 0 || (S_ISREG(st.st_mode) && st.st_uid == geteuid()))
+                        continue;
+                err_set(err, -EPERM, "'%s' is in the way, and is not yours", path);
+                return err_hint(err, "give another name, or record in a folder of your own");
         }
+        return 0;
 }
 
 static int open_file(struct session *s, struct err *err)
 {
-        int r = db_open(&s->db, s->path, DB_WRITE, err);
+        int r = check_companions(s, err);
+        if (r == 0)
+                r = db_open(&s->db, s->path, DB_WRITE, err);
         /* This also syncs the file, and the folder that names it. */
         if (r == 0)
                 r = db_exec(&s->db, "PRAGMA synchronous=FULL;PRAGMA journal_mode=WAL;", err);
         /* Some cluster file systems have no locks, or no shared memory: better to know it now. */
         if (r == 0)
                 r = db_exec(&s->db, "BEGIN IMMEDIATE;COMMIT;", err);
+        if (r == 0)
+                r = check_companions(s, err);
         if (r < 0)
                 remove_file(s);
         return r;
@@ -186,17 +175,15 @@ static int open_file(struct session *s, struct err *err)
 /* The spool is locked before there is a file: a reader would clean up after the dead. */
 static int make_parts(struct session *s, const unsigned char *image, size_t len, struct err *err)
 {
-        char spool[SESSION_SPOOL_MAX];
         bool made = false;
-        session_spool_path(s, spool);
-        int r = make_spool(s, spool, &made, err);
+        int r = make_spool(s, &made, err);
         if (r == 0)
                 r = make_file(s->path, image, len, err);
         if (r == 0)
                 r = open_file(s, err);
         /* Somebody else's stays: where folders cannot be locked, it may be in use. */
         if (r < 0 && made)
-                rmdir(spool);
+                spool_remove(s->path, s->spool);
         return r;
 }
 
@@ -235,6 +222,11 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
         session_set_number(s, "schema_version", SESSION_SCHEMA_VERSION);
         *ret = s;
         return 0;
+}
+
+const struct err *session_trouble(const struct session *s)
+{
+        return s->spool_trouble.code != 0 && s->spool < 0 ? &s->spool_trouble : NULL;
 }
 
 int session_relax(struct session *s, struct err *err)

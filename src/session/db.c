@@ -222,12 +222,15 @@ int db_put_mark(struct db *db, const struct mark *m, const char *spool)
         return db_run(&q);
 }
 
-int db_take_marks(struct db *db, int folder, const struct spool_list *list)
+int db_take_marks(struct db *db, int folder, struct spool_list *list)
 {
         int r = 0;
         for (size_t i = 0; r == 0 && i < list->n; i++) {
                 struct mark m;
-                if (spool_read(folder, list->names[i], &m) < 0)
+                int got = spool_read(folder, list->names[i], &m);
+                if (got < 0 && got != ERR_DATA)
+                        list->names[i][0] = '\0';
+                if (got < 0)
                         continue;
                 r = db_put_mark(db, &m, list->names[i]);
                 mark_finish(&m);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "session/mark.h"
+#include "session/spool.h"
 
 #include <sqlite3.h>
 
@@ -68,5 +68,8 @@ void db_reset(struct statement *q);
 
 /* spool is the name of the mark's file, which makes it unique; NULL for none. */
 int db_put_mark(struct db *db, const struct mark *m, const char *spool);
-/* Takes the marks named in the list from the folder. Files that are no marks are passed over. */
-int db_take_marks(struct db *db, int folder, const struct spool_list *list);
+/*
+ * Takes the marks named in the list from the folder. Files that are no marks are passed over; the
+ * names of those that cannot be read now are emptied, so that they stay for the next time.
+ */
+int db_take_marks(struct db *db, int folder, struct spool_list *list);

@@ -48,26 +48,3 @@ void mark_finish(struct mark *m);
 int mark_write(const struct mark *m, struct strbuf *out);
 /* 0, or ERR_DATA when it is not one. */
 int mark_parse(const char *s, size_t len, struct mark *ret);
-
-/*
- * The spool: a folder beside the session in which each mark is a file. Marks of many processes and
- * nodes never wait for each other or for the recorder, on any file system; the recorder takes them
- * into the session every second and removes the folder at the end.
- */
-#define SPOOL_SUFFIX "-marks"
-#define SPOOL_NAME_MAX 160
-/* The data may be quotes and backslashes, which take two bytes each. */
-#define SPOOL_FILE_MAX (2 * MARK_DATA_MAX + 2048)
-
-/* Puts the mark into the spool. -ENOENT when the session has none: nobody records it any more. */
-int spool_put(const char *session, const struct mark *m, struct err *err);
-
-struct spool_list {
-        char (*names)[SPOOL_NAME_MAX];
-        size_t n;
-};
-
-/* The marks that wait, oldest first, at most SPOOL_BATCH of them. */
-#define SPOOL_BATCH 20000
-int spool_list(int dir, struct spool_list *ret);
-int spool_read(int dir, const char *name, struct mark *ret);

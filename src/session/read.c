@@ -4,9 +4,7 @@
 #include "session/schema.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #define SQLITE_MAGIC "SQLite format 3"
@@ -54,30 +52,6 @@ void session_reader_close(struct session_reader *r)
         host_cursor_close(r->host);
         process_cursor_close(r->processes);
         free(r);
-}
-
-/* Marks that a dead recorder did not live to take in. Without the right to write they stay. */
-static void recover(const char *path)
-{
-        char folder[4200];
-        struct db db = {0};
-        struct spool_list list = {0};
-        snprintf(folder, sizeof(folder), "%s" SPOOL_SUFFIX, path);
-        CLEANUP(closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return;
-        if (spool_list(fd, &list) == 0 && db_open(&db, path, DB_WRITE, NULL) == 0) {
-                int r = db_exec(&db, "BEGIN IMMEDIATE", NULL);
-                if (r == 0)
-                        r = db_take_marks(&db, fd, &list);
-                if (r == 0)
-                        r = db_exec(&db, "COMMIT", NULL);
-                for (size_t i = 0; r == 0 && i < list.n; i++)
-                        unlinkat(fd, list.names[i], 0);
-                rmdir(folder);
-                db_close(&db);
-        }
-        free(list.names);
 }
 
 static int check_kind(struct session_reader *r, struct err *err)
@@ -207,7 +181,6 @@ static int load(struct session_reader *r, struct err *err)
 
 int session_open(const char *path, struct session_reader **ret, struct err *err)
 {
-        recover(path);
         struct session_reader *r = calloc(1, sizeof(*r));
         if (!r)
                 return err_set(err, -ENOMEM, "out of memory");
@@ -464,62 +437,4 @@ int session_next(struct session_reader *r, const struct frame **ret, struct err 
                 return db_error(&r->db, got, err);
         *ret = &r->frame;
         return 1;
-}
-
-/* ---- marks ---- */
-
-static bool take_mark(sqlite3_stmt *h, struct mark *m)
-{
-        const char *host = (const char *)sqlite3_column_text(h, 2);
-        const char *type = (const char *)sqlite3_column_text(h, 4);
-        const char *name = (const char *)sqlite3_column_text(h, 5);
-        const char *data = (const char *)sqlite3_column_text(h, 8);
-        *m = (struct mark){.wall_ns = sqlite3_column_int64(h, 0),
-                           .mono_ns = sqlite3_column_int64(h, 1),
-                           .pid = sqlite3_column_int64(h, 3),
-                           .type = type ? mark_type_find(type) : MARK_COUNT,
-                           .has_seconds = sqlite3_column_type(h, 6) != SQLITE_NULL,
-                           .seconds = sqlite3_column_double(h, 6),
-                           .value = sqlite3_column_double(h, 7)};
-        snprintf(m->host, sizeof(m->host), "%s", host ? host : "");
-        snprintf(m->name, sizeof(m->name), "%s", name ? name : "");
-        m->data = data ? strdup(data) : NULL;
-        if (m->type != MARK_COUNT)
-                return true;
-        mark_finish(m);
-        return false;
-}
-
-int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err)
-{
-        struct statement q = {.db = &r->db};
-        struct mark *list = NULL;
-        size_t n = 0, cap = 0;
-        q.r = sqlite3_prepare_v2(r->db.h,
-                                 "SELECT wall_ns, mono_ns, host, pid, type, name, seconds, value,"
-                                 " data FROM mark ORDER BY wall_ns, mono_ns, id",
-                                 -1, &q.h, NULL);
-        int got;
-        while ((got = db_step(&q)) > 0) {
-                if (n == cap) {
-                        cap = cap ? cap * 2 : 64;
-                        struct mark *more = realloc(list, cap * sizeof(*more));
-                        if (!more) {
-                                got = -ENOMEM;
-                                break;
-                        }
-                        list = more;
-                }
-                n += take_mark(q.h, &list[n]);
-        }
-        sqlite3_finalize(q.h);
-        if (got < 0) {
-                for (size_t i = 0; i < n; i++)
-                        mark_finish(&list[i]);
-                free(list);
-                return db_error(&r->db, got, err);
-        }
-        *ret = list;
-        *ret_n = n;
-        return 0;
 }

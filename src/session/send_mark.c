@@ -25,6 +25,7 @@ int session_put_mark(const char *path, const struct mark *m, struct err *err)
                 err_set(err, -EINVAL, "cannot mark '%s': the name is not UTF-8", path);
                 return err_hint(err, "names and values must be UTF-8");
         }
-        int r = spool_put(path, m, err);
+        CLEANUP(closep) int dir = spool_open(path, err);
+        int r = dir < 0 ? dir : spool_put(dir, path, m, err);
         return r == -ENOENT ? put_into_file(path, m, err) : r;
 }

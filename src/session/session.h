@@ -34,6 +34,12 @@ struct session;
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
 /*
+ * Why the session takes no marks of other processes: the folder for them is not this user's own.
+ * NULL when it does. Marks of this process go into the file all the same.
+ */
+const struct err *session_trouble(const struct session *s);
+
+/*
  * Commits no longer wait for the disk: a program that dies loses no more than before, a machine
  * that does may lose all. For sessions in a temporary folder.
  */
@@ -82,7 +88,7 @@ struct session_reader;
 
 /* Whether a file starts as SQLite files do. */
 bool session_is_one(const char *path);
-/* Opens for reading. What a dead recorder left in its spool is taken in first where possible. */
+/* Opens for reading, and changes nothing. */
 int session_open(const char *path, struct session_reader **ret, struct err *err);
 void session_reader_close(struct session_reader *r);
 
@@ -111,5 +117,14 @@ int session_next_host(struct session_reader *r, const struct host **ret, struct 
 /* The levels that were there at some time: bits. */
 unsigned session_levels(struct session_reader *r);
 
-/* All marks in order of time. The caller frees each with mark_finish and the list with free. */
+/*
+ * Takes what a dead recorder left in its spool into the file, and removes the spool. Gives how many
+ * marks there were. -EBUSY when the recorder lives; where locks do not reach (another node, some
+ * network file systems) only the caller knows.
+ */
+int session_recover(const char *path, size_t *ret_n, struct err *err);
+
+/*
+ * All marks in order of time; those that still wait in a spool of this user's too, which stay
+ * there. The caller frees each with mark_finish and the list with free. */
 int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err);

@@ -140,9 +140,10 @@ struct fact {
 struct session {
         char path[4096];
         struct db db;
-        pthread_mutex_t writing; /* held by a commit: the database and what is staged */
-        pthread_mutex_t lock;    /* what is added to */
-        int spool;               /* the folder; locked while we record */
+        pthread_mutex_t writing;  /* held by a commit: the database and what is staged */
+        pthread_mutex_t lock;     /* what is added to */
+        int spool;                /* the folder, locked while we record; -1 when it is another's */
+        struct err spool_trouble; /* why there is none; code 0 when there is */
         int64_t start_wall_ns, start_mono_ns;
         bool start_written;
 
@@ -160,10 +161,6 @@ struct session {
 };
 
 void session_free(struct session *s);
-
-#define SESSION_SPOOL_MAX (sizeof(((struct session *)0)->path) + sizeof(SPOOL_SUFFIX))
-/* The folder in which marks wait for their recorder. */
-void session_spool_path(const struct session *s, char path[SESSION_SPOOL_MAX]);
 
 /* When a tick was, on the session's clock. The first one may set that clock. */
 struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mono_ns,

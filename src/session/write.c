@@ -114,7 +114,7 @@ static void note_failed(struct session *s)
         pthread_mutex_unlock(&s->lock);
 }
 
-static int commit_with(struct session *s, const struct spool_list *waiting, struct err *err)
+static int commit_with(struct session *s, struct spool_list *waiting, struct err *err)
 {
         struct reach reach = {0};
         int r = db_exec(&s->db, "BEGIN IMMEDIATE", err);
@@ -140,11 +140,12 @@ int session_commit(struct session *s, struct err *err)
 {
         struct spool_list waiting = {0};
         pthread_mutex_lock(&s->writing);
-        spool_list(s->spool, &waiting);
+        if (s->spool >= 0)
+                spool_list(s->spool, &waiting);
         int r = commit_with(s, &waiting, err);
         /* Each mark's file name is unique in the file, so dying here loses and doubles nothing. */
-        for (size_t i = 0; r == 0 && i < waiting.n; i++)
-                unlinkat(s->spool, waiting.names[i], 0);
+        if (r == 0)
+                spool_clean(s->spool, &waiting);
         free(waiting.names);
         pthread_mutex_unlock(&s->writing);
         return r;
@@ -158,11 +159,9 @@ int session_commit(struct session *s, struct err *err)
 /* Marks keep coming until the folder is gone; from then on they go into the file itself. */
 static int remove_spool(struct session *s, struct err *err)
 {
-        char path[SESSION_SPOOL_MAX];
-        session_spool_path(s, path);
         for (int i = 0; i < CLOSE_TRIES; i++) {
                 int r = session_commit(s, err);
-                if (r < 0 || rmdir(path) == 0)
+                if (r < 0 || s->spool < 0 || spool_remove(s->path, s->spool))
                         return r;
                 struct timespec wait = {.tv_nsec = CLOSE_WAIT_NS};
                 nanosleep(&wait, NULL);
@@ -201,5 +200,5 @@ int session_import(struct session *s, const struct mark *marks, size_t n, struct
 
 int session_mark(struct session *s, const struct mark *m, struct err *err)
 {
-        return spool_put(s->path, m, err);
+        return s->spool >= 0 ? spool_put(s->spool, s->path, m, err) : session_import(s, m, 1, err);
 }

@@ -56,7 +56,7 @@ def test_a_phase_that_nobody_ends_is_ended_by_the_session(assay, live):
     time.sleep(0.8)
     p.kill()
     p.wait()
-    assert assay("export", "--source", path).returncode == 0  # takes in what the dead recorder left
+    assert assay("report", "--recover", path).returncode == 0  # takes in what the dead recorder left
     name, seconds, is_open = ask(path, "select name, seconds, open from phases")[0]
     assert (name, is_open) == ("open", 1) and 0.1 < seconds < 2
 
@@ -67,7 +67,7 @@ def test_marks_after_the_recorder_died_or_ended(assay, live, tmp_path):
     p.kill()
     p.wait()
     assert assay("mark", "event", "after", "--session", path).returncode == 0
-    assay("export", "--source", path)
+    assay("report", "--recover", path)
     assert [e[0] for e in ask(path, "select event from events")] == ["before", "after"]
     assert assay("mark", "event", "later", "--session", path).returncode == 0
     assert [e[0] for e in ask(path, "select event from events")] == ["before", "after", "later"]

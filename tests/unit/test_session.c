@@ -6,6 +6,7 @@
 #include "session/block.h"
 #include "session/series.h"
 #include "session/session.h"
+#include "session/spool.h"
 
 #include <errno.h>
 #include <pthread.h>

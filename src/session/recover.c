@@ -1,0 +1,62 @@
+/* What a recorder that was killed did not live to take into its session. */
+#include "session/db.h"
+#include "session/session.h"
+
+#include <errno.h>
+
+static int take_in(struct db *db, int dir, struct spool_list *list, struct err *err)
+{
+        int r = db_exec(db, "BEGIN IMMEDIATE", err);
+        if (r < 0)
+                return r;
+        r = db_take_marks(db, dir, list);
+        if (r < 0)
+                r = db_error(db, r, err);
+        if (r == 0)
+                r = db_exec(db, "COMMIT", err);
+        if (r < 0)
+                db_rollback(db);
+        return r;
+}
+
+/* A folder with more than a batch of marks takes several rounds. */
+static int take_all(const char *path, struct db *db, int dir, size_t *ret_n, struct err *err)
+{
+        struct spool_list list = {0};
+        int r = 0;
+        do {
+                free(list.names);
+                list = (struct spool_list){0};
+                r = spool_list(dir, &list);
+                if (r == 0)
+                        r = take_in(db, dir, &list, err);
+                if (r == 0) {
+                        spool_clean(dir, &list);
+                        *ret_n += list.n;
+                }
+        } while (r == 0 && list.n == SPOOL_BATCH);
+        free(list.names);
+        if (r == 0)
+                spool_remove(path, dir);
+        return r;
+}
+
+int session_recover(const char *path, size_t *ret_n, struct err *err)
+{
+        struct db db = {0};
+        *ret_n = 0;
+        CLEANUP(closep) int dir = spool_open(path, err);
+        if (dir == -ENOENT)
+                return 0;
+        if (dir < 0)
+                return dir;
+        if (!spool_lock(dir)) {
+                err_set(err, -EBUSY, "'%s' is still being recorded", path);
+                return err_hint(err, "its recorder takes the marks in; leave out --recover");
+        }
+        int r = db_open(&db, path, DB_WRITE, err);
+        if (r == 0)
+                r = take_all(path, &db, dir, ret_n, err);
+        db_close(&db);
+        return r;
+}

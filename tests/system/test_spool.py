@@ -1,0 +1,238 @@
+"""The folder of marks beside a session: another user's, a link, files of others; reading removes nothing."""
+import os
+import shutil
+import socket
+import sqlite3
+import stat
+import subprocess
+import time
+
+import pytest
+
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes two users")
+NAME = "00000000000000aa-00000000000000bb-7-host"
+MARK = '{"wall_ns":1700000000000000000,"mono_ns":5,"pid":7,"type":"metric","host":"h","name":"planted","value":1}\n'
+
+
+def events(path):
+    db = sqlite3.connect(path)
+    try:
+        return [row[0] for row in db.execute("select name from mark order by wall_ns")]
+    finally:
+        db.close()
+
+
+def put_mark(folder):
+    (folder / NAME).write_text(MARK)
+
+
+@pytest.fixture
+def session(assay, tmp_path):
+    """A finished session."""
+    path = tmp_path / "run.assay"
+    assert assay("record", "-q", "--duration", "0.2", "--interval", "0.1", "-o", path).returncode == 0
+    return path
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """A folder in which anybody may write, and a user who does."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    for parent in [*tmp_path.parents][:-1]:
+        parent.chmod(parent.stat().st_mode | 0o011) if parent.stat().st_uid == os.geteuid() and parent != parent.parent else None
+    tmp_path.chmod(0o755)
+    folder.chmod(0o777)
+    return folder
+
+
+READERS = [["report"], ["report", "--format", "json"], ["plot", "-o", "{out}"], ["export", "--source"], ["once", "--source"]]
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+def test_reading_removes_nothing_through_a_link(assay, session, tmp_path, words):
+    documents = tmp_path / "documents"
+    documents.mkdir(mode=0o700)
+    (documents / "thesis").write_text("years of work")
+    put_mark(documents)
+    os.symlink(documents, f"{session}-marks")
+    before = session.read_bytes()
+    done = assay(*[w.format(out=tmp_path / "out.svg") for w in words], session)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(documents)) == [NAME, "thesis"] and session.read_bytes() == before
+    assert "planted" not in done.stdout
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+def test_reading_shows_marks_that_wait_and_leaves_them(assay, session, tmp_path, words):
+    spool = tmp_path / "run.assay-marks"
+    spool.mkdir(mode=0o700)
+    put_mark(spool)
+    before = session.read_bytes()
+    done = assay(*[w.format(out=tmp_path / "out.svg") for w in words], session)
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(spool) == [NAME] and session.read_bytes() == before
+    if "json" in words:
+        assert '"planted"' in done.stdout
+
+
+def test_recover_takes_them_in_when_asked(assay, session, tmp_path):
+    spool = tmp_path / "run.assay-marks"
+    spool.mkdir(mode=0o700)
+    put_mark(spool)
+    done = assay("report", "--recover", session)
+    assert done.returncode == 0 and "1 marks taken into" in done.stderr
+    assert events(session) == ["planted"] and not spool.exists()
+    done = assay("report", "--recover", session)
+    assert done.returncode == 0 and events(session) == ["planted"]
+
+
+def test_recover_takes_only_files_of_ours_with_names_of_ours(assay, session, tmp_path):
+    spool, other = tmp_path / "run.assay-marks", tmp_path / "other"
+    spool.mkdir(mode=0o700)
+    other.write_text(MARK)
+    (spool / "notes.txt").write_text(MARK)
+    (spool / "00000000000000aa-bb-7-host").write_text(MARK)
+    os.symlink(other, spool / NAME)
+    os.link(other, spool / NAME.replace("aa", "ab"))
+    os.mkfifo(spool / NAME.replace("aa", "ac"))
+    (spool / NAME.replace("aa", "ad")).mkdir()
+    put_mark_as = spool / NAME.replace("aa", "ae")
+    put_mark_as.write_text(MARK)
+    left = sorted(n for n in os.listdir(spool) if n != put_mark_as.name)
+    done = assay("report", "--recover", session)
+    assert done.returncode == 0 and events(session) == ["planted"]
+    assert sorted(os.listdir(spool)) == left and other.read_text() == MARK
+
+
+def test_recover_does_not_take_from_a_recorder_that_lives(program, assay, tmp_path):
+    path = tmp_path / "live.assay"
+    with subprocess.Popen([program, "record", "-q", "--interval", "0.1", "-o", path], stderr=subprocess.DEVNULL) as p:
+        while not path.exists():
+            time.sleep(0.01)
+        done = assay("report", "--recover", path)
+        assert done.returncode == 1 and "still being recorded" in done.stderr
+        assert (tmp_path / "live.assay-marks").is_dir()
+        p.terminate()
+        assert p.wait(20) == 0
+
+
+def plant_link(path, folder):
+    folder.mkdir(mode=0o700)
+    os.symlink(folder, path)
+
+
+def plant_open(path, folder):
+    path.mkdir()
+    path.chmod(0o777)
+    folder.mkdir(mode=0o700)
+
+
+def plant_fifo(path, folder):
+    os.mkfifo(path)
+    folder.mkdir(mode=0o700)
+
+
+def plant_file(path, folder):
+    path.write_text("mine")
+    folder.mkdir(mode=0o700)
+
+
+def plant_socket(path, folder):
+    folder.mkdir(mode=0o700)
+    here = os.getcwd()
+    os.chdir(path.parent)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path.name)
+    os.chdir(here)
+
+
+@pytest.mark.parametrize("plant, why", [
+    (plant_link, "it is a link or a file"),
+    (plant_open, "its mode is not 0700"),
+    (plant_fifo, "it is a link or a file"),
+    (plant_file, "it is a link or a file"),
+    (plant_socket, "it is a link or a file"),
+], ids=["link", "open", "fifo", "file", "socket"])
+def test_what_cannot_be_trusted_is_refused_and_recording_goes_on(program, assay, tmp_path, plant, why):
+    path, spool, folder = tmp_path / "x.assay", tmp_path / "x.assay-marks", tmp_path / "documents"
+    plant(spool, folder)
+    (folder / NAME).write_text(MARK)
+    (folder / "thesis").write_text("years of work")
+    if plant is plant_open:
+        put_mark(spool)
+    done = assay("run", "--interval", "0.1", "-o", path, "--", "sh", "-c", f"sleep 0.3; {program} mark event mine")
+    assert done.returncode == 1, done.stderr  # what mark itself says
+    assert why in done.stderr and "recording without marks" in done.stderr
+    assert os.path.lexists(spool) and sorted(os.listdir(folder)) == [NAME, "thesis"]
+    assert events(path) == []
+    assert assay("report", path).returncode == 0
+    assert os.path.lexists(spool) and sorted(os.listdir(folder)) == [NAME, "thesis"]
+
+
+@as_root
+def test_another_users_folder_is_not_our_spool(program, assay, shared):
+    """Made first by another user, private to them: root could read and empty it."""
+    path, spool = shared / "x.assay", shared / "x.assay-marks"
+    spool.mkdir(mode=0o700)
+    put_mark(spool)
+    os.chown(spool, NOBODY, NOBODY)
+    os.chown(spool / NAME, NOBODY, NOBODY)
+    done = assay("record", "--duration", "0.3", "--interval", "0.1", "-o", path)
+    assert done.returncode == 0 and "it belongs to another user; recording without marks" in done.stderr
+    assert events(path) == [] and os.listdir(spool) == [NAME]
+    done = assay("mark", "event", "x", "--session", path)
+    assert done.returncode == 1 and "belongs to another user" in done.stderr
+    for words in (["report"], ["report", "--recover"]):
+        assay(*words, path)
+        assert events(path) == [] and os.listdir(spool) == [NAME]
+
+
+@as_root
+def test_as_another_user(program, tmp_path, shared):
+    """What root made is refused to nobody, and a spool of nobody's own is private."""
+    copy = tmp_path / "assay"
+    shutil.copy(program, copy)
+    copy.chmod(0o755)
+    env = {"PATH": os.environ["PATH"], "HOME": str(shared)}
+
+    def run(*words):
+        return subprocess.run(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", copy, *words], env=env, capture_output=True, text=True, timeout=30,
+                              check=False)
+
+    theirs = shared / "r.assay-marks"
+    theirs.mkdir(mode=0o700)
+    done = run("record", "--duration", "0.3", "--interval", "0.1", "-o", shared / "r.assay")
+    assert done.returncode == 0 and "it belongs to another user" in done.stderr and theirs.is_dir()
+    script = f"umask 0; stat -c '%a %U' {shared}/n.assay {shared}/n.assay-marks; {copy} mark event mine"
+    done = run("run", "-q", "--interval", "0.1", "-o", shared / "n.assay", "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["600", "nobody", "700", "nobody"]
+    assert events(shared / "n.assay") == ["mine"]
+
+
+@as_root
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_files_of_others_beside_the_session_are_not_written(assay, shared, ending):
+    """SQLite would take over a file that another user put there."""
+    path, planted = shared / "x.assay", shared / f"x.assay{ending}"
+    planted.write_text("")
+    os.chown(planted, NOBODY, NOBODY)
+    done = assay("record", "--duration", "0.2", "-o", path)
+    assert done.returncode == 1 and "is in the way" in done.stderr
+    assert planted.read_text() == "" and not path.exists()
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_links_beside_the_session_are_not_followed(assay, tmp_path, ending):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    os.symlink(victim, tmp_path / f"x.assay{ending}")
+    done = assay("record", "--duration", "0.2", "-o", tmp_path / "x.assay")
+    assert done.returncode == 1 and "is in the way" in done.stderr
+    assert victim.read_text() == "precious"
+
+
+def test_new_files_are_private(assay, session, tmp_path):
+    assert stat.S_IMODE(session.stat().st_mode) == 0o600
