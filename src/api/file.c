@@ -4,6 +4,7 @@
 #include "api/table.h"
 #include "app/convert.h"
 #include "app/draw.h"
+#include "app/output.h"
 #include "app/setup.h"
 #include "app/summarise.h"
 #include "base/clock.h"
@@ -108,9 +109,12 @@ int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char 
 /* ---- plots and conversions ---- */
 
 /* Under a name of this thread's own first, so that nobody ever sees half a picture. */
-static int write_file(const char *path, struct strbuf *out, struct err *err)
+static int write_file(const char *path, const char *input, struct strbuf *out, struct err *err)
 {
         char part[4200];
+        int checked = output_check(path, input, false, err);
+        if (checked < 0)
+                return checked;
         snprintf(part, sizeof(part), "%s.%d.part", path, (int)gettid());
         int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
         int r = fd < 0 ? -errno : strbuf_flush(out, fd);
@@ -138,7 +142,7 @@ int assay_file_plot(const char *path, const char *out, const assay_options *opti
         if (r == 0)
                 r = draw_file(api_config(options), path, format, NULL, &text, &notices, &err);
         if (r == 0)
-                r = write_file(out, &text, &err);
+                r = write_file(out, path, &text, &err);
         strbuf_finish(&text);
         strbuf_finish(&notices);
         return r < 0 ? file_error(path, &err, error) : 0;

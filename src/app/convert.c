@@ -1,6 +1,7 @@
 #include "app/convert.h"
 
 #include "app/input.h"
+#include "app/output.h"
 #include "app/setup.h"
 #include "base/clock.h"
 #include "formats/dmon/write.h"
@@ -343,7 +344,11 @@ int convert_file(const struct convert_job *job, struct err *err)
         c->config = job->config;
         c->out = job->out;
         c->fd = -1;
-        int r = input_open(&c->in, job->in, err);
+        bool standard = job->standard >= 0 && strcmp(job->out, "-") == 0;
+        int r = standard ? output_check_fd(job->standard, "the standard output", job->in, err)
+                         : output_check(job->out, job->in, true, err);
+        if (r == 0)
+                r = input_open(&c->in, job->in, err);
         if (r == 0)
                 r = convert(c, target, err);
         finish(c);

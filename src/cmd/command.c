@@ -1,10 +1,10 @@
 #include "cmd/command.h"
 
+#include "app/output.h"
 #include "base/clock.h"
 #include "base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -59,17 +59,23 @@ int complain(const struct err *err)
         }
 }
 
-int write_out(const char *path, struct strbuf *out, struct err *err)
+int check_out(const struct config *config, const char *input, struct err *err)
 {
-        int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
-                      : STDOUT_FILENO;
-        if (fd < 0) {
-                err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-                return err_hint(err, "give a name in a folder that is yours to write");
-        }
-        int r = strbuf_flush(out, fd);
-        if (path && close(fd) < 0 && r == 0)
-                r = -errno;
+        const char *path = config_text(config, OPT_OUTPUT);
+        bool named = path && strcmp(path, "-") != 0;
+        return named ? output_check(path, input, config_flag(config, OPT_FORCE), err)
+                     : output_check_fd(STDOUT_FILENO, "the standard output", input, err);
+}
+
+int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err)
+{
+        const char *path = config_text(config, OPT_OUTPUT);
+        if (path && strcmp(path, "-") != 0)
+                return output_write(path, input, config_flag(config, OPT_FORCE), out, err);
+        int r = output_check_fd(STDOUT_FILENO, "the standard output", input, err);
+        if (r < 0)
+                return r;
+        r = strbuf_flush(out, STDOUT_FILENO);
         if (r < 0 && r != -EPIPE)
                 return err_set(err, r, "cannot write: %s", strerror(-r));
         return 0;

@@ -34,9 +34,12 @@ const struct command *command_find(const char *name);
 int complain(const struct err *err);
 /* A line that is not an error. */
 void notice(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* Writes everything to a file, or to the standard output without a path. A reader that has gone is
- * no failure. 0 or a negative code with err. */
-int write_out(const char *path, struct strbuf *out, struct err *err);
+/* Whether -o FILE, or the standard output, may be written: it is not the input, nor another
+ * recording unless --force. Asked before the work is done. */
+int check_out(const struct config *config, const char *input, struct err *err);
+/* Checks that, and writes everything to -o FILE, or to the standard output. A reader that has gone
+ * is no failure. 0 or a negative code with err. */
+int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err);
 
 /* Turns the options into a pipeline's configuration, poll limits and selection included. */
 int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,

@@ -1,4 +1,5 @@
 /* assay export: every tick as CSV or JSON lines. */
+#include "app/output.h"
 #include "base/strbuf.h"
 #include "cmd/host.h"
 #include "life/stop.h"
@@ -89,6 +90,9 @@ static int run(const struct config *config)
         struct pipeline *p = NULL;
         struct life_watch *watch = NULL;
         int r = prepare(config, &e, &err);
+        if (r == 0)
+                r = output_check_fd(STDOUT_FILENO, "the standard output",
+                                    config_text(config, OPT_SOURCE), &err);
         if (r == 0)
                 r = open_pipeline(config, e.json, &p, &err);
         if (r == 0) {

@@ -29,11 +29,13 @@ static int plot(const struct config *config, struct err *err)
         enum plot_format format = PLOT_SVG;
         int r = choose_format(config, &path, &format, err);
         if (r == 0)
+                r = check_out(config, config->args[1], err);
+        if (r == 0)
                 r = draw_file(config, config->args[1], format, &watch, &out, &notices, err);
         progress_end(&progress);
         tell_notices(&notices);
         if (r == 0)
-                r = write_out(path, &out, err);
+                r = write_out(config, config->args[1], &out, err);
         strbuf_finish(&out);
         strbuf_finish(&notices);
         return r;

@@ -1,5 +1,6 @@
 #include "cmd/recording.h"
 
+#include "app/output.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -54,6 +55,8 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
 {
         const char *output = config_text(config, OPT_OUTPUT);
         int r;
+        if (output && output_check(output, config_text(config, OPT_SOURCE), true, err) < 0)
+                return err->code;
         if (output) {
                 snprintf(path, RECORDING_PATH_MAX, "%s", output);
                 r = session_create(path, start_ns, ret, err);

@@ -28,7 +28,7 @@ static int report(const struct config *config, struct run_summary *r, struct err
         if (code == 0)
                 code = run_summary_write(r, format, &out, err);
         if (code == 0)
-                code = write_out(config_text(config, OPT_OUTPUT), &out, err);
+                code = write_out(config, config->args[1], &out, err);
         strbuf_finish(&out);
         return code;
 }
@@ -44,6 +44,8 @@ static int run(const struct config *config)
                 code = err_set(&err, ERR_USAGE, "a report is about one file");
                 err_hint(&err, "write 'assay report run.assay'");
         }
+        if (code == 0)
+                code = check_out(config, config->args[1], &err);
         if (code == 0 && config_flag(config, OPT_RECOVER))
                 code = recover(config->args[1], &err);
         if (code == 0)

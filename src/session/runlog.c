@@ -175,6 +175,15 @@ static int64_t find_beginning(int fd, const char *name)
         return found ? s.began_ns : 0;
 }
 
+/* Lines of a log would destroy it. */
+static bool is_session(int fd)
+{
+        static const char magic[] = "SQLite format 3";
+        char head[sizeof(magic)];
+        return pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+               memcmp(head, magic, sizeof(head)) == 0;
+}
+
 int runlog_append(const char *path, const struct mark *m, struct err *err)
 {
         struct strbuf line = {0};
@@ -185,6 +194,11 @@ int runlog_append(const char *path, const struct mark *m, struct err *err)
         int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
         if (fd < 0) {
                 err_set(err, -errno, "cannot write the log '%s': %s", path, strerror(errno));
+                return err_hint(err, "give another file with --log FILE");
+        }
+        if (is_session(fd)) {
+                close(fd);
+                err_set(err, ERR_USAGE, "'%s' is a session, and no log", path);
                 return err_hint(err, "give another file with --log FILE");
         }
         int r = runlog_line(m, m->type == MARK_END ? find_beginning(fd, m->name) : 0, &line);

@@ -1,0 +1,136 @@
+"""No result is written over what it was made from, nor over another recording unless asked."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def session(assay, tmp_path):
+    path = tmp_path / "s.assay"
+    assert assay("record", "-q", "--duration", "0.2", "--interval", "0.1", "-o", path).returncode == 0
+    return path
+
+
+@pytest.fixture
+def capture(tmp_path):
+    path = tmp_path / "capture.txt"
+    path.write_text("# Entity  GPUTL  MCUTL\n     ID\n  GPU 0  50  10\n  GPU 0  51  11\n")
+    return path
+
+
+def same(path):
+    return path
+
+
+def through_link(path):
+    os.symlink(path, path.parent / "link")
+    return path.parent / "link"
+
+
+def through_hard_link(path):
+    os.link(path, path.parent / "hard")
+    return path.parent / "hard"
+
+
+def through_folder(path):
+    os.symlink(path.parent, path.parent / "folder")
+    return path.parent / "folder" / ".." / path.parent.name / path.name
+
+
+WAYS = pytest.mark.parametrize("way", [same, through_link, through_hard_link, through_folder], ids=lambda w: w.__name__)
+
+
+@WAYS
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=["plain", "force"])
+@pytest.mark.parametrize("words", [["report"], ["report", "--format", "json"], ["report", "--format", "html"], ["plot"]], ids=" ".join)
+def test_never_over_the_input(assay, session, way, force, words):
+    if words == ["plot"]:
+        session = session.rename(session.with_suffix(".svg"))
+    before, out = session.read_bytes(), way(session)
+    if words == ["plot"] and out.suffix != ".svg":
+        out = out.rename(out.with_suffix(".svg").with_stem(out.stem + "2"))
+    done = assay(*words, session, "-o", out, *force)
+    assert done.returncode == 2 and "is what is being read" in done.stderr, done.stderr
+    assert session.read_bytes() == before
+
+
+@WAYS
+def test_convert_record_and_run_too(assay, session, way, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before, out = session.read_bytes(), way(session)
+    assert assay("convert", session, out, "--to", "csv").returncode == 2
+    assert assay("convert", session, out, "--to", "session").returncode == 2
+    assert assay("record", "--source", session, "-o", out).returncode == 2
+    assert assay("run", "-o", out, "--", "true").returncode == 0  # recorded under another name
+    assert session.read_bytes() == before
+
+
+def test_what_sqlite_keeps_beside_it(assay, session, tmp_path):
+    wal = tmp_path / "s.assay-wal"
+    wal.write_text("")
+    assert assay("report", session, "-o", wal).returncode == 2 and wal.read_text() == ""
+
+
+def test_a_part_of_the_input_folder(assay, tmp_path):
+    folder = tmp_path / "monitor"
+    folder.mkdir()
+    (folder / "hw_metrics.csv").write_text("timestamp, index, utilization.gpu [%]\n2026/01/01 00:00:00.000, 0, 5 %\n")
+    (folder / "notes.txt").write_text("x")
+    for name in ("hw_metrics.csv", "notes.txt"):
+        before = (folder / name).read_bytes()
+        done = assay("report", folder, "-o", folder / name)
+        assert done.returncode == 2 and "is what is being read" in done.stderr
+        assert (folder / name).read_bytes() == before
+    assert assay("report", folder, "-o", folder / "report.txt").returncode == 0
+
+
+def test_other_recordings_need_force(assay, session, capture, tmp_path):
+    other = tmp_path / "other.assay"
+    shutil.copy(session, other)
+    zipped = tmp_path / "notebook.zip"
+    zipped.write_bytes(b"PK\3\4 and so on")
+    for victim in (other, capture, zipped):
+        before = victim.read_bytes()
+        done = assay("report", session, "-o", victim)
+        assert done.returncode == 2 and "is a recording" in done.stderr and "--force" in done.stderr
+        assert victim.read_bytes() == before
+        assert assay("report", session, "-o", victim, "--force").returncode == 0
+        assert victim.read_bytes() != before
+
+
+def test_an_older_report_is_replaced_whole(assay, session, tmp_path):
+    out = tmp_path / "report.txt"
+    assert assay("report", session, "-o", out).returncode == 0
+    first = out.read_text()
+    out.write_text(first + "x" * 100000)
+    assert assay("report", session, "-o", out).returncode == 0 and out.read_text() == first
+    for form in ("json", "html", "resource-summary"):
+        for _ in range(2):
+            done = assay("report", session, "--format", form, "-o", tmp_path / f"r.{form}")
+            assert done.returncode == 0, done.stderr
+    for _ in range(2):
+        assert assay("plot", session, "-o", tmp_path / "p.svg").returncode == 0
+
+
+def test_standard_output_that_is_the_input(program, session, capture):
+    """As cat refuses: the file would grow while it is read."""
+    for path, words in ((session, ["report"]), (session, ["plot"]), (capture, ["export", "--source"]), (capture, ["convert"])):
+        before = path.read_bytes()
+        with open(path, "ab") as out:
+            more = ["-", "--to", "csv"] if words == ["convert"] else []
+            done = subprocess.run([program, *words, path, *more], stdout=out, stderr=subprocess.PIPE, timeout=30, check=False)
+        assert done.returncode == 2 and path.read_bytes() == before, words
+
+
+def test_places_that_are_no_files(assay, session):
+    assert assay("report", session, "-o", "/dev/null").returncode == 0
+    assert assay("report", session, "-o", "/dev/stdout").stdout
+
+
+def test_a_log_is_no_session(assay, session):
+    before = session.read_bytes()
+    done = assay("mark", "event", "x", "--log", session)
+    assert done.returncode == 2 and "is a session, and no log" in done.stderr
+    assert session.read_bytes() == before
