@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -14,30 +16,20 @@ from .session import PathLike
 MIB = 2.0**20
 
 
-class FileName(str):
-    """The name of a file: a text, as JSON and logs want it, that also answers what a Path does."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(Path(self), name)
-
-    def __truediv__(self, other: PathLike) -> Path:
-        return Path(self) / other
-
-
 class HWFiles(NamedTuple):
     """The files of a hardware monitor; None for what could not be measured."""
 
-    gpu_csv: Optional[FileName]
-    cpu_csv: Optional[FileName]
-    dmon_csv: Optional[FileName]
+    gpu_csv: Optional[Path]
+    cpu_csv: Optional[Path]
+    dmon_csv: Optional[Path]
 
 
 # In the order of HWFiles.
 NAMES = ("hw_metrics.csv", "cpu_metrics.csv", "hw_dmon.csv")
 
 
-def _filled(path: Path) -> Optional[FileName]:
-    return FileName(path) if path.exists() and path.stat().st_size > 0 else None
+def _filled(path: Path) -> Optional[Path]:
+    return path if path.exists() and path.stat().st_size > 0 else None
 
 
 class HWMonitor:
@@ -48,7 +40,7 @@ class HWMonitor:
         self._monitor: Optional[Monitor] = None
         self._folder: Optional[Path] = None
 
-    def start(self, output_dir: PathLike, interval_sec: float = 1.0) -> None:
+    def start(self, output_dir: PathLike, interval_sec: float = 2.0) -> None:
         """Starts; the folder is made when it is not there. Starting one that runs does nothing."""
         if self._monitor:
             return
@@ -77,39 +69,51 @@ class HWMonitor:
 
 @dataclasses.dataclass
 class ResourceSummary:
-    """What a run used. None is what was not measured."""
+    """What a run used. NaN is what was not measured: it formats, compares and is never taken for 0."""
 
-    peak_vram_mb: Optional[float] = None
-    gpu_util_mean_pct: Optional[float] = None
-    gpu_util_max_pct: Optional[float] = None
-    mem_util_mean_pct: Optional[float] = None
-    mem_util_max_pct: Optional[float] = None
-    power_watts_mean: Optional[float] = None
-    power_watts_max: Optional[float] = None
-    cpu_usr_mean_pct: Optional[float] = None
-    cpu_idle_mean_pct: Optional[float] = None
-    jax_peak_bytes_mb: Optional[float] = None
+    peak_vram_mb: float = math.nan
+    gpu_util_mean_pct: float = math.nan
+    gpu_util_max_pct: float = math.nan
+    mem_util_mean_pct: float = math.nan
+    mem_util_max_pct: float = math.nan
+    power_watts_mean: float = math.nan
+    power_watts_max: float = math.nan
+    cpu_usr_mean_pct: float = math.nan
+    cpu_idle_mean_pct: float = math.nan
+    jax_peak_bytes_mb: float = math.nan
 
-    def to_dict(self) -> Dict[str, float]:
-        """What was measured, one decimal; JAX's peak when it is above 0."""
-        values = {k: round(v, 1) for k, v in dataclasses.asdict(self).items() if v is not None}
-        if not values.get("jax_peak_bytes_mb"):
-            values.pop("jax_peak_bytes_mb", None)
-        return values
+    def to_dict(self) -> Dict[str, Optional[float]]:
+        """One decimal, None for what was not measured. The memory controller's keys are there when it was measured,
+        JAX's when it is above 0."""
+        values = {f.name: _tenths(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        if not values["jax_peak_bytes_mb"]:
+            values["jax_peak_bytes_mb"] = None
+        return {k: v for k, v in values.items() if v is not None or k not in WHEN_THERE}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())
+
+
+# Keys that are left out, not null, when there is nothing to say.
+WHEN_THERE = ("mem_util_mean_pct", "mem_util_max_pct", "jax_peak_bytes_mb")
+
+
+def _tenths(value: Optional[float]) -> Optional[float]:
+    return None if value is None or math.isnan(value) else round(value, 1)
 
 
 def _there(path: Optional[PathLike]) -> Optional[bytes]:
     return encode(path) if path and os.path.exists(path) else None
 
 
-def build_resource_summary(gpu_csv: Optional[PathLike] = None, cpu_csv: Optional[PathLike] = None,
-                           dmon_csv: Optional[PathLike] = None,
+def build_resource_summary(gpu_csv_path: Optional[PathLike] = None, cpu_csv_path: Optional[PathLike] = None,
+                           dmon_csv_path: Optional[PathLike] = None,
                            jax_peak_bytes_mb: Optional[float] = None) -> ResourceSummary:
-    """The summary of the three files. One that is None or not there is left out."""
-    files = [_there(p) for p in (gpu_csv, cpu_csv, dmon_csv)]
+    """The summary of the three files. One that is None, not there, or without a usable row is left out."""
+    files = [_there(p) for p in (gpu_csv_path, cpu_csv_path, dmon_csv_path)]
     found = json_of(lib().assay_resource_summary, *files) if any(files) else {}
     known = {f.name for f in dataclasses.fields(ResourceSummary)}
-    summary = ResourceSummary(**{k: v for k, v in found.items() if k in known})
+    summary = ResourceSummary(**{k: v for k, v in found.items() if k in known and v is not None})
     if jax_peak_bytes_mb is not None:
         summary.jax_peak_bytes_mb = jax_peak_bytes_mb
     return summary

@@ -123,9 +123,9 @@ class RunLog:
         """A phase that is over and took so long."""
         self._put(lib().assay_log_phase, _name(name), float(seconds), _json(extra) if extra else None)
 
-    def log_event(self, type: str, data: Any = None) -> None:
+    def log_event(self, event_type: str, data: Any = None) -> None:
         """Something that happened."""
-        self._put(lib().assay_log_event, _name(type), None if data is None else _json(data))
+        self._put(lib().assay_log_event, _name(event_type), None if data is None else _json(data))
 
     def log_metric(self, name: str, value: float) -> None:
         """A number of the program's own: a loss, a rate. One that is not finite is left out."""

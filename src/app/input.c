@@ -29,6 +29,10 @@ static int open_notebook(struct input *in, struct err *err)
 static int open_folder(struct input *in, struct err *err)
 {
         if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
+                in->lenient = true;
+                if (!hwmon_dmon(in->path, in->gpus_else, sizeof(in->gpus_else)) ||
+                    strcmp(in->gpus, in->gpus_else) == 0)
+                        in->gpus_else[0] = '\0';
                 int r = hwmon_cpu_open(in->path, &in->cpu, err);
                 return r < 0 ? r : hwmon_facts(&in->facts, in->path, err);
         }
@@ -82,10 +86,11 @@ int input_open_files(struct input *in, const char *gpu_csv, const char *cpu_csv,
         int r = 0;
         *in = (struct input){.path = gpu_csv ? gpu_csv : ""};
         facts_init(&in->facts, in->path);
+        in->lenient = true;
         if (has_something(gpu_csv))
                 snprintf(in->gpus, sizeof(in->gpus), "%s", gpu_csv);
-        else if (has_something(dmon_csv))
-                snprintf(in->gpus, sizeof(in->gpus), "%s", dmon_csv);
+        if (has_something(dmon_csv))
+                snprintf(in->gpus[0] ? in->gpus_else : in->gpus, sizeof(in->gpus), "%s", dmon_csv);
         if (has_something(cpu_csv))
                 r = hwmon_cpu_open_file(cpu_csv, &in->cpu, err);
         if (r == 0 && has_something(dmon_csv))

@@ -79,6 +79,21 @@ static int add_pipeline(const struct config *config, struct run_summary *r, stru
         return code;
 }
 
+/* A monitor's files of GPUs may hold nothing but what nvidia-smi had to complain about. */
+static int add_files(const struct config *config, struct run_summary *r, struct err *err)
+{
+        int code = add_pipeline(config, r, err);
+        if (!r->in.lenient || (code != ERR_NO_SOURCE && code != ERR_DATA))
+                return code;
+        strbuf_putf(&r->notices, "%s, skipping\n", err->msg);
+        *err = (struct err){0};
+        if (!r->in.gpus_else[0])
+                return 0;
+        memcpy(r->in.gpus, r->in.gpus_else, sizeof(r->in.gpus));
+        r->in.gpus_else[0] = '\0';
+        return add_files(config, r, err);
+}
+
 /* The level that is told: the one asked for, or the first that there is of those people mean. */
 static int choose_level(const struct config *config, unsigned there, enum level *ret,
                         struct err *err)
@@ -144,7 +159,7 @@ static int summarise(const struct config *config, const char *format, struct run
         if (r->in.session && setup_as_recorded(config))
                 code = add_session(r, err);
         else if (r->in.gpus[0])
-                code = add_pipeline(config, r, err);
+                code = add_files(config, r, err);
         if (code == 0)
                 code = add_hosts(config, r, err);
         if (code < 0)

@@ -1,10 +1,10 @@
 """The hardware-monitor module: three files while it runs, and their summary."""
-import copy
 import csv
+import datetime
+import inspect
 import json
-import os
 import pathlib
-import pickle
+import subprocess
 import sys
 import time
 import types
@@ -13,9 +13,19 @@ import pytest
 
 import assay
 
-from .conftest import ROOT
+from .conftest import BUILD, ROOT
 
 SMI = ROOT / "tests/fixtures/nvidia-smi"
+NOTHING = dict.fromkeys(("peak_vram_mb", "gpu_util_mean_pct", "gpu_util_max_pct", "power_watts_mean", "power_watts_max",
+                         "cpu_usr_mean_pct", "cpu_idle_mean_pct"))
+QUERY = "2026/01/02 03:04:05.678, 50, 20, 1000, 80000, 300.00, 40, 1500, 2000\n"
+DMON = "# gpu     fb   bar1     sm    mem\n# Idx     MB     MB      %      %\n    0   1000      1     50     20\n"
+CPU = "timestamp,usr_pct,idle_pct\n2026-01-02T03:04:05.678+00:00,30.0,60.0\n"
+
+
+@pytest.fixture
+def assay_program():
+    return lambda *args: subprocess.run([BUILD / "assay", *args], capture_output=True, text=True, check=True)
 
 
 def test_files_and_summary(gpu, tmp_path):
@@ -45,8 +55,9 @@ def test_without_a_gpu(tmp_path, scratch):
     monitor.start(str(tmp_path / "other"), interval_sec=0.1)  # does nothing: it runs
     time.sleep(0.6)
     files = monitor.stop()
-    assert files.gpu_csv is None and files.dmon_csv is None and files.cpu_csv == str(tmp_path / "hw/cpu_metrics.csv")
-    assert set(assay.build_resource_summary(*files).to_dict()) == {"cpu_usr_mean_pct", "cpu_idle_mean_pct"}
+    assert files.gpu_csv is None and files.dmon_csv is None and files.cpu_csv == tmp_path / "hw/cpu_metrics.csv"
+    told = assay.build_resource_summary(*files).to_dict()
+    assert {k for k, v in told.items() if v is not None} == {"cpu_usr_mean_pct", "cpu_idle_mean_pct"}
     assert monitor.stop() == files, "stopping again tells the same"
     assert not list(scratch.iterdir()) and not (tmp_path / "other").exists()
 
@@ -62,20 +73,12 @@ def test_files_of_a_run_before(tmp_path):
     assert files.gpu_csv is None and files.dmon_csv is None and "old" not in files.cpu_csv.read_text()
 
 
-def test_names_are_texts_and_paths(tmp_path):
-    """Sweeps put the names into JSON and log lines, or use them as paths."""
+def test_names_are_paths(tmp_path):
     (tmp_path / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n")
     monitor = assay.HWMonitor()
     monitor._folder = tmp_path
-    name = monitor.stop().cpu_csv
-    expected = str(tmp_path / "cpu_metrics.csv")
-    assert json.loads(json.dumps({"cpu": name})) == {"cpu": expected}
-    assert f"{name}" == str(name) == os.fspath(name) == expected and os.path.exists(name)
-    assert name.exists() and name.parent == tmp_path and name.suffix == ".csv" and pathlib.Path(name) == pathlib.Path(expected)
-    assert name.parent / "x" == tmp_path / "x"
-    assert pickle.loads(pickle.dumps(name)) == copy.deepcopy(name) == name
-    with pytest.raises(AttributeError):
-        name.nothing_of_the_kind
+    files = monitor.stop()
+    assert files == (None, tmp_path / "cpu_metrics.csv", None) and isinstance(files.cpu_csv, pathlib.Path)
 
 
 def test_a_program_that_goes_elsewhere(tmp_path, monkeypatch):
@@ -86,12 +89,12 @@ def test_a_program_that_goes_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "other")
     time.sleep(0.4)
     cpu_csv = monitor.stop().cpu_csv
-    assert cpu_csv == str(tmp_path / "hw/cpu_metrics.csv") and assay.build_resource_summary(None, cpu_csv).to_dict()
+    assert cpu_csv == tmp_path / "hw/cpu_metrics.csv" and assay.build_resource_summary(None, cpu_csv).to_dict()
 
 
 def test_never_started():
     assert assay.HWMonitor().stop() == (None, None, None)
-    assert assay.build_resource_summary(None, None, None).to_dict() == {}
+    assert assay.build_resource_summary(None, None, None).to_dict() == NOTHING
 
 
 def test_what_nvidia_smi_wrote(tmp_path):
@@ -108,7 +111,54 @@ def test_what_nvidia_smi_wrote(tmp_path):
 
 
 def test_files_that_are_not_there(tmp_path):
-    assert assay.build_resource_summary(tmp_path / "a", str(tmp_path / "b"), None).to_dict() == {}
+    assert assay.build_resource_summary(tmp_path / "a", str(tmp_path / "b"), None).to_dict() == NOTHING
+
+
+@pytest.mark.parametrize("query, dmon, expected, why", [
+    ("No devices were found\n", DMON, {"gpu_util_mean_pct": 50.0, "mem_util_mean_pct": 20.0}, "the other file has them"),
+    ("No devices were found\n", None, {}, "no GPU"),
+    ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is "
+     "installed and running.\n\n", "NVIDIA-SMI has failed because it\n", {}, "no driver"),
+    ("Failed to initialize NVML: Driver/library version mismatch\n", "", {}, "a driver that was replaced"),
+    ("Failed to initialize NVML: Driver/library version mismatch\n" + QUERY, None, {"peak_vram_mb": 1000.0}, "it came back"),
+    ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure.\n" + QUERY, None,
+     {"power_watts_max": 300.0}, "likewise"),
+    ("timestamp, utilization.gpu [%], utilization.memory [%]\n", None, {}, "only a header"),
+    ("2026/01/02 03:04:05.678, 50, 20\n", None, {}, "columns that nobody names"),
+    ("2026/01/02 03:04:05.678, 50, 20\n", "# gpu sm\n# Idx %\n", {}, "and a dmon file of only a header"),
+    ("what is this\n", "nor\nthis\n", {}, "neither"),
+    (QUERY + "No devices were found\n" + QUERY.replace("05.678", "06.678"), None, {"gpu_util_max_pct": 50.0}, "in the middle"),
+])
+def test_files_that_tell_nothing(tmp_path, assay_program, query, dmon, expected, why):
+    """The summary is of the rest, in the library and on the command line."""
+    for name, text in (("hw_metrics.csv", query), ("hw_dmon.csv", dmon), ("cpu_metrics.csv", CPU)):
+        if text is not None:
+            (tmp_path / name).write_text(text)
+    told = assay.build_resource_summary(gpu_csv_path=tmp_path / "hw_metrics.csv", cpu_csv_path=tmp_path / "cpu_metrics.csv",
+                                        dmon_csv_path=tmp_path / "hw_dmon.csv").to_dict()
+    assert told["cpu_usr_mean_pct"] == 30.0 and told["cpu_idle_mean_pct"] == 60.0, why
+    assert expected.items() <= told.items(), why
+    if not expected:
+        assert {k for k, v in told.items() if v is not None} == {"cpu_usr_mean_pct", "cpu_idle_mean_pct"}, why
+    assert json.loads(assay_program("report", tmp_path, "--format", "resource-summary").stdout) == told, why
+
+
+def test_what_was_not_measured_is_nan():
+    summary = assay.build_resource_summary()
+    assert f"{summary.peak_vram_mb:.1f} MiB" == "nan MiB" and not summary.gpu_util_mean_pct > 5
+    assert json.loads(summary.to_json()) == NOTHING
+
+
+def test_times_are_iso_8601(tmp_path):
+    monitor = assay.HWMonitor()
+    began = datetime.datetime.now(datetime.timezone.utc)
+    monitor.start(tmp_path, 0.1)
+    while len((tmp_path / "cpu_metrics.csv").read_text().splitlines() if (tmp_path / "cpu_metrics.csv").exists() else []) < 3:
+        time.sleep(0.05)
+    rows = list(csv.DictReader(monitor.stop().cpu_csv.open()))
+    times = [datetime.datetime.fromisoformat(r["timestamp"]) for r in rows]
+    assert began - datetime.timedelta(seconds=1) <= times[0] < times[1] and times[-1] - began < datetime.timedelta(minutes=2)
+    assert inspect.signature(monitor.start).parameters["interval_sec"].default == 2.0
 
 
 def device(platform, peak):
@@ -136,5 +186,5 @@ def test_jax(monkeypatch, devices, expected, why):
 
 
 def test_jax_in_the_summary():
-    assert assay.build_resource_summary(jax_peak_bytes_mb=12.34).to_dict() == {"jax_peak_bytes_mb": 12.3}
-    assert assay.build_resource_summary(jax_peak_bytes_mb=0.0).to_dict() == {}
+    assert assay.build_resource_summary(jax_peak_bytes_mb=12.34).to_dict() == {**NOTHING, "jax_peak_bytes_mb": 12.3}
+    assert assay.build_resource_summary(jax_peak_bytes_mb=0.0).to_dict() == NOTHING

@@ -139,7 +139,8 @@ def test_a_run_without_gpus(assay, tmp_path):
     assay("run", "-q", "-o", path, "--", "sh", "-c", "exit 2")
     done = assay("report", path)
     assert done.returncode == 0 and "with 2" in done.stdout and "no GPU was recorded" in done.stdout
-    assert json.loads(assay("report", path, "--format", "resource-summary").stdout) == {}
+    told = json.loads(assay("report", path, "--format", "resource-summary").stdout)
+    assert len(told) == 7 and set(told.values()) == {None}, "null, not 0 and not left out"
 
 
 def test_output_file(assay, marked, tmp_path):

@@ -31,8 +31,12 @@ static bool exists(const char *folder, const char *name, char *path, size_t size
 
 bool hwmon_is_one(const char *folder, char *path, size_t size)
 {
-        return exists(folder, "hw_metrics.csv", path, size) ||
-               exists(folder, "hw_dmon.csv", path, size);
+        return exists(folder, "hw_metrics.csv", path, size) || hwmon_dmon(folder, path, size);
+}
+
+bool hwmon_dmon(const char *folder, char *path, size_t size)
+{
+        return exists(folder, "hw_dmon.csv", path, size);
 }
 
 /* Splits at blanks, or at a comma when there is one given; blanks around fields are dropped. */
@@ -89,23 +93,39 @@ static int each_line(const char *path, void (*take)(void *state, const struct li
         return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-/* "2026-01-02 03:04:05.678" with any separators, local time, or seconds since 1970. */
+/* The zone after a time, "Z" or "+01:30": its offset in seconds. */
+static bool parse_zone(const char *s, int *ret_offset)
+{
+        char sign[2];
+        int hours, minutes = 0;
+        if (strcmp(s, "Z") == 0)
+                return *ret_offset = 0, true;
+        if (sscanf(s, "%1[+-]%2d:%2d", sign, &hours, &minutes) < 2)
+                return false;
+        *ret_offset = (hours * 60 + minutes) * (sign[0] == '-' ? -60 : 60);
+        return true;
+}
+
+/* "2026-01-02 03:04:05.678" with any separators, local time unless it ends in a zone, or seconds
+ * since 1970. */
 static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
 {
         double seconds;
-        char text[40];
+        char text[48];
         struct tm tm = {.tm_isdst = -1};
         double rest = 0;
+        int offset, end = 0;
         if (num_parse_all(s, len, &seconds))
                 return *ret_ns = clock_from_seconds(seconds), fabs(seconds) < SECONDS_MAX;
         snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), s);
-        if (sscanf(text, "%4d%*1[-/]%2d%*1[-/]%2d%*1[T ]%2d:%2d:%lf", &tm.tm_year, &tm.tm_mon,
-                   &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &rest) != 6 ||
+        if (sscanf(text, "%4d%*1[-/]%2d%*1[-/]%2d%*1[T ]%2d:%2d:%lf%n", &tm.tm_year, &tm.tm_mon,
+                   &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &rest, &end) != 6 ||
             !(rest >= 0 && rest < 61))
                 return false;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;
-        seconds = (double)mktime(&tm) + rest;
+        bool zoned = parse_zone(text + end, &offset);
+        seconds = (zoned ? (double)timegm(&tm) - offset : (double)mktime(&tm)) + rest;
         *ret_ns = clock_from_seconds(seconds);
         return fabs(seconds) < SECONDS_MAX;
 }

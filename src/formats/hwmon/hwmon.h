@@ -7,6 +7,8 @@
 
 /* Whether it is the folder of a hardware monitor; puts the file with the GPUs into path. */
 bool hwmon_is_one(const char *folder, char *path, size_t size);
+/* Puts its dmon file, which has the GPUs too, into path; false when there is none. */
+bool hwmon_dmon(const char *folder, char *path, size_t size);
 /* The memory controller's utilization from its dmon file. 0 or an error. */
 int hwmon_facts(struct run_facts *f, const char *folder, struct err *err);
 /* The same from the file itself. */

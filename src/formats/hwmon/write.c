@@ -18,6 +18,24 @@ static void put_time(struct strbuf *out, int64_t ns)
         strbuf_putf(out, "%s.%03d", text, (int)(ms % 1000));
 }
 
+/* ISO 8601, UTC, milliseconds: as in the run log. */
+static void put_iso(struct strbuf *out, int64_t ns)
+{
+        int64_t ms = ns / NS_PER_MS;
+        time_t t = (time_t)(ms / 1000);
+        struct tm tm;
+        char text[40];
+        gmtime_r(&t, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+        strbuf_putf(out, "%s.%03d+00:00", text, (int)(ms % 1000));
+}
+
+static void put_cpu(struct strbuf *out, int64_t ns, double usr_pct, double idle_pct)
+{
+        put_iso(out, ns);
+        strbuf_putf(out, ",%.1f,%.1f\n", usr_pct, idle_pct);
+}
+
 struct smi_field {
         double scale;
         enum metric metric;
@@ -112,8 +130,7 @@ int hwmon_write_host(struct bundle *files, const struct host *h)
                 return -ENOMEM;
         if (value_there(h->system[SYSTEM_NICE]))
                 usr.v += h->system[SYSTEM_NICE].v;
-        strbuf_putf(out, "%.3f,%.1f,%.1f\n", clock_to_seconds(h->wall_ns), usr.v * 100,
-                    idle.v * 100);
+        put_cpu(out, h->wall_ns, usr.v * 100, idle.v * 100);
         return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
 }
 
@@ -132,8 +149,7 @@ int hwmon_write_cpu(struct bundle *files, const struct mark *marks, size_t n)
                         struct strbuf *out = file_for(files, "cpu_metrics.csv", CPU_HEADER);
                         if (!out)
                                 return -ENOMEM;
-                        strbuf_putf(out, "%.3f,%.1f,%.1f\n", clock_to_seconds(m->wall_ns), usr,
-                                    m->value);
+                        put_cpu(out, m->wall_ns, usr, m->value);
                         has_usr = false;
                 }
         }

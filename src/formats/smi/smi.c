@@ -7,6 +7,35 @@
 #include <errno.h>
 #include <string.h>
 
+/* What nvidia-smi writes where rows should be; rows may follow when the driver is back. */
+static bool is_complaint(const char *s, size_t len)
+{
+        static const char *const starts[] = {"No devices were found", "NVIDIA-SMI has failed",
+                                             "Failed to initialize NVML", "Unable to determine"};
+        for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+                size_t n = strlen(starts[i]);
+                if (len >= n && memcmp(s, starts[i], n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* The first line of a text that is neither empty nor a complaint; empty when all are. */
+static struct line first_line(const char *s, size_t len)
+{
+        struct line line = {0};
+        for (const char *end = s + len; s < end; s = line.s + line.len + 1) {
+                const char *nl = memchr(s, '\n', (size_t)(end - s));
+                line = (struct line){.s = s, .len = (size_t)((nl ? nl : end) - s)};
+                struct line plain = line;
+                while (plain.len > 0 && strchr("\r \t", plain.s[plain.len - 1]))
+                        plain.len--;
+                if (plain.len > 0 && !is_complaint(plain.s, plain.len))
+                        return plain;
+        }
+        return (struct line){.s = s};
+}
+
 /* Whether a line of the text starts with the words "# gpu" and has, or has not, the word pid. */
 static bool has_gpu_header(const char *s, size_t len, bool with_pid)
 {
@@ -362,6 +391,10 @@ static int smi_query_round(struct capture *c)
         while ((r = capture_line(c, &line)) > 0) {
                 if (line.len == 0)
                         continue;
+                if (is_complaint(line.s, line.len)) {
+                        capture_bad_line(c, &line);
+                        continue;
+                }
                 rows_split_commas(&line, &row);
                 int64_t wall;
                 bool starts_with_time = rows_parse_time(row.w[0].s, row.w[0].len, &wall);
@@ -382,12 +415,9 @@ static int smi_query_round(struct capture *c)
 
 static bool smi_query_probe(const char *s, size_t len)
 {
-        const char *nl = memchr(s, '\n', len);
-        struct line line = {.s = s, .len = nl ? (size_t)(nl - s) : len};
+        struct line line = first_line(s, len);
         struct words row;
         int64_t wall;
-        if (line.len > 0 && line.s[line.len - 1] == '\r')
-                line.len--;
         rows_split_commas(&line, &row);
         if (row.n == ARRAY_LEN(nine_columns) && rows_parse_time(row.w[0].s, row.w[0].len, &wall))
                 return true;

@@ -292,19 +292,23 @@ static void put_tenth(struct strbuf *out, const char *name, double v, bool *firs
         char text[NUM_FORMAT_MAX];
         strbuf_putf(out, "%s\n  \"%s\": ", *first ? "" : ",", name);
         *first = false;
+        if (isnan(v)) {
+                strbuf_puts(out, "null");
+                return;
+        }
         /* Sums of ratios are off by some 1e-16, which must not decide how 99.75 is rounded. */
         v = nearbyint(v * 1e9) / 1e9;
         strbuf_put(out, text, num_format(text, v, 1));
 }
 
-/* A mean, a maximum, or both; names may be NULL. Nothing when nothing was measured. */
+/* A mean, a maximum, or both; names may be NULL. null when nothing was measured. */
 static void put_pool(struct strbuf *out, const char *mean, const char *max, struct pool p,
                      double scale, bool *first)
 {
-        if (p.n > 0 && mean)
-                put_tenth(out, mean, p.sum / (double)p.n * scale, first);
-        if (p.n > 0 && max)
-                put_tenth(out, max, p.max * scale, first);
+        if (mean)
+                put_tenth(out, mean, p.n > 0 ? p.sum / (double)p.n * scale : NAN, first);
+        if (max)
+                put_tenth(out, max, p.n > 0 ? p.max * scale : NAN, first);
 }
 
 void report_resource_summary(const struct run_facts *f, const struct summary *s, struct strbuf *out)
@@ -316,7 +320,9 @@ void report_resource_summary(const struct run_facts *f, const struct summary *s,
         put_pool(out, NULL, "peak_vram_mb", pool_of(s, METRIC_FB_USED), 1 / 1048576.0, &first);
         put_pool(out, "gpu_util_mean_pct", "gpu_util_max_pct", pool_of(s, METRIC_GPU_UTIL), 100,
                  &first);
-        put_pool(out, "mem_util_mean_pct", "mem_util_max_pct", mem, 100, &first);
+        /* Sweeps ask whether these keys are there; the others they expect. */
+        if (mem.n > 0)
+                put_pool(out, "mem_util_mean_pct", "mem_util_max_pct", mem, 100, &first);
         put_pool(out, "power_watts_mean", "power_watts_max", pool_of(s, METRIC_POWER), 1, &first);
         const struct level_summary *l = &s->scopes[0].level;
         put_pool(out, "cpu_usr_mean_pct", NULL, pool_spread(l->usr.n > 0 ? &l->usr : &f->cpu_usr),
@@ -328,5 +334,5 @@ void report_resource_summary(const struct run_facts *f, const struct summary *s,
                 if (strcmp(m->name, "jax_peak_bytes_mb") == 0 && m->max > 0)
                         put_tenth(out, m->name, m->max, &first);
         }
-        strbuf_puts(out, first ? "}\n" : "\n}\n");
+        strbuf_puts(out, "\n}\n");
 }

@@ -15,7 +15,8 @@ void report_json(const struct run_facts *facts, const struct summary *s, const c
 /* One self-contained file with curves; the phases are the summary's. */
 void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
                  struct strbuf *out);
-/* The keys that existing sweeps read, one decimal. */
+/* The keys that existing sweeps read, one decimal; null for what was not measured, but no mem_util
+ * and no jax_peak then. */
 void report_resource_summary(const struct run_facts *facts, const struct summary *s,
                              struct strbuf *out);
 
