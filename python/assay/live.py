@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import html
 import tempfile
 import threading
 from pathlib import Path
@@ -41,7 +42,7 @@ class Live:
             except AssayError as error:
                 # Before the first samples there is nothing to draw.
                 if not running or self._monitor.counts.taken > 2:
-                    self._handle.update(HTML(f"<i>assay: {error}</i>"))
+                    self._handle.update(HTML(f"<i>assay: {html.escape(str(error))}</i>"))
                     return
             if not running:
                 return

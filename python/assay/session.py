@@ -223,9 +223,9 @@ class Session(Recording):
         return {"time": max([row["time"] for row in gpus] + [self.start_time + row["time"] for row in known.values()]),
                 "gpus": gpus, "levels": known}
 
-    def start(self) -> None:
-        raise AssayError(E_STOPPED, f"'{self.path}' is a recording, which cannot be started",
-                         "make a Monitor to measure")
+    def start(self) -> "Session":
+        """Does nothing: a recording does not run."""
+        return self
 
     def stop(self) -> None:
         """Does nothing: a recording does not run."""

@@ -103,6 +103,8 @@ int describe_file(const char *path, struct strbuf *out, struct err *err)
                 add_facts(d, &in.facts);
                 if (in.session)
                         add_manifest(d, in.session);
+                if (in.notebook)
+                        d->handles = notebook_handles(in.notebook);
                 r = add_host(d, &in, err);
         }
         if (r == 0)

@@ -165,8 +165,9 @@ static int frame_notebook(struct conversion *c, const struct frame *f, struct er
 
 static int end_notebook(struct conversion *c, struct err *err)
 {
-        if (c->in.notebook)
-                return bundle_write(c->out, notebook_files(c->in.notebook), err);
+        struct bundle *files = c->in.notebook ? notebook_files(c->in.notebook) : NULL;
+        if (files)
+                return bundle_write(c->out, files, err);
         if (bundle_find(&c->files, "manifest.json"))
                 return bundle_write(c->out, &c->files, err);
         close_phases(c, c->last_ns);
@@ -186,6 +187,25 @@ static void take_fact(void *arg, const char *key, const char *value)
                 session_set_text(arg, key, value);
 }
 
+/* What a notebook monitor's manifest told. */
+static void keep_facts(struct session *s, const struct run_facts *f)
+{
+        const struct {
+                const char *key;
+                struct value v;
+        } facts[] = {{"interval_s", f->interval_s},
+                     {"cpus_usable", f->cpus},
+                     {"cpus_online", f->system_cpus},
+                     {"target_pid", f->pid},
+                     {"uid", f->uid}};
+        for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+                if (value_there(facts[i].v))
+                        session_set_number(s, facts[i].key, facts[i].v.v);
+        }
+        if (f->slurm_job[0])
+                session_set_text(s, "slurm_job", f->slurm_job);
+}
+
 static int begin_session(struct conversion *c, struct err *err)
 {
         int64_t start = c->in.session ? session_start_ns(c->in.session) : SESSION_START_FIRST;
@@ -194,6 +214,8 @@ static int begin_session(struct conversion *c, struct err *err)
                 return r;
         if (c->in.session)
                 session_each_fact(c->in.session, "", take_fact, c->session);
+        if (c->in.notebook)
+                keep_facts(c->session, &c->in.facts);
         struct bundle *files = c->in.notebook ? notebook_files(c->in.notebook) : NULL;
         for (size_t i = 0; files && i < files->n; i++) {
                 char key[160];
@@ -234,10 +256,14 @@ static int host_session(struct conversion *c, const struct host *h, struct err *
 static int end_session(struct conversion *c, struct err *err)
 {
         struct session_counts counts = {.asked = c->ticks, .taken = c->ticks};
+        const struct run_facts *f = &c->in.facts;
         if (c->in.session)
                 session_counts(c->in.session, &counts);
         else
-                session_set_time(c->session, "stop_ns", c->last_ns);
+                session_set_time(c->session, "stop_ns", MAX(c->last_ns, f->stop_ns));
+        if (c->in.notebook)
+                counts = (struct session_counts){
+                    .asked = f->asked, .taken = f->taken, .late = f->late, .missed = f->missed};
         session_set_counts(c->session, &counts);
         int r = session_close(c->session, err);
         c->session = NULL;

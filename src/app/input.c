@@ -23,6 +23,8 @@ static int open_session(struct input *in, struct err *err)
 static int open_notebook(struct input *in, struct err *err)
 {
         int r = notebook_open(in->path, &in->notebook, err);
+        if (r == 0)
+                r = notebook_facts(in->notebook, &in->facts, err);
         return r < 0 ? r : notebook_marks(in->notebook, &in->marks, &in->n_marks, err);
 }
 

@@ -36,9 +36,51 @@ static struct value over_gpus(const struct scope *scope, enum metric metric, boo
         return value_ok(largest ? most : sum / (double)n);
 }
 
-static size_t tags_of(const struct scope *scope, const struct tag_thresholds *thresholds,
-                      struct tag_score ret[TAG_COUNT])
+/* The GPUs' side of the tags. */
+struct gpu_load {
+        struct value util, memory; /* ratios: mean over GPUs, the fullest GPU */
+        double unused;             /* share of the samples of the GPU that has most */
+};
+
+static struct gpu_load device_load(const struct scope *scope)
 {
+        return (struct gpu_load){.util = over_gpus(scope, METRIC_GPU_UTIL, false),
+                                 .memory = over_gpus(scope, METRIC_FB_USED_RATIO, true),
+                                 .unused = unused_share(scope)};
+}
+
+/* Where the level has processes, a sample without any is one without use. */
+static struct gpu_load level_load(const struct scope *scope)
+{
+        const struct level_summary *l = &scope->level;
+        const double samples = (double)MAX(l->samples, (uint64_t)1);
+        const struct value total = over_gpus(scope, METRIC_FB_TOTAL, true);
+        struct gpu_load load = {.util = value_missing(STATE_NONE),
+                                .memory = value_missing(STATE_NONE)};
+        double util = 0, memory = 0;
+        size_t n = 0, n_memory = 0;
+        for (size_t i = 0; i < l->n_gpus; i++) {
+                const struct level_gpu_summary *g = &l->gpus[i];
+                util += g->util / samples;
+                n += g->n_util > 0;
+                memory = MAX(memory, g->memory / samples);
+                n_memory += g->n_memory > 0;
+                if (g->both > 0)
+                        load.unused = MAX(load.unused, (double)g->allocated_unused / samples);
+        }
+        if (n > 0)
+                load.util = value_ok(util / (double)n);
+        if (n_memory > 0 && value_there(total) && total.v > 0)
+                load.memory = value_ok(memory / total.v);
+        return load;
+}
+
+static size_t tags_of(const struct scope *scope, enum level level,
+                      const struct tag_thresholds *thresholds, struct tag_score ret[TAG_COUNT])
+{
+        /* Others' work is no property of the level. */
+        bool devices = level == LEVEL_SYSTEM || scope->level.n_gpus == 0;
+        const struct gpu_load gpu = devices ? device_load(scope) : level_load(scope);
         const struct {
                 enum tag tag;
                 struct value v;
@@ -47,14 +89,12 @@ static size_t tags_of(const struct scope *scope, const struct tag_thresholds *th
             {TAG_CPU_BOUND, spread_mean(&scope->level.cpu_share), thresholds->cpu},
             /* Memory that nearly ran out once is what ends jobs. */
             {TAG_MEMORY_BOUND, spread_max(&scope->level.memory_share), thresholds->memory},
-            {TAG_GPU_UTIL_BOUND, over_gpus(scope, METRIC_GPU_UTIL, false), thresholds->gpu_util},
-            {TAG_GPU_MEMORY_BOUND, over_gpus(scope, METRIC_FB_USED_RATIO, true),
-             thresholds->gpu_memory},
+            {TAG_GPU_UTIL_BOUND, gpu.util, thresholds->gpu_util},
+            {TAG_GPU_MEMORY_BOUND, gpu.memory, thresholds->gpu_memory},
         };
         size_t n = 0, first = 0;
-        double unused = unused_share(scope);
-        if (unused >= UNUSED_SHARE)
-                ret[n++] = (struct tag_score){TAG_ALLOCATED_UNUSED, unused};
+        if (gpu.unused >= UNUSED_SHARE)
+                ret[n++] = (struct tag_score){TAG_ALLOCATED_UNUSED, gpu.unused};
         first = n;
         for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
                 if (!value_there(rules[i].v) || rules[i].v.v < rules[i].threshold)
@@ -218,7 +258,7 @@ static void judge_scope(struct summary *s, size_t at, const struct tag_threshold
 {
         struct scope *scope = &s->scopes[at];
         bool counts = at > 0 || s->n == 1; /* the whole run only when there are no phases */
-        scope->n_tags = tags_of(scope, thresholds, scope->tags);
+        scope->n_tags = tags_of(scope, s->level, thresholds, scope->tags);
         for (size_t i = 0; i < scope->n; i++) {
                 struct hold_back h = hold_of(s, at, i);
                 scope->gpus[i]->hold = h;

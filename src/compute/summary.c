@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALLOCATED_BYTES 1e8 /* more than this much device memory is in use */
-#define UNUSED_UTIL 0.05    /* at most this much utilization is none */
-#define GAP_FACTOR 10       /* a longer pause than so many ticks is not counted as the tick's */
+#define GAP_FACTOR 10 /* a longer pause than so many ticks is not counted as the tick's */
 
 /* NVML's clock event reasons. */
 #define THROTTLE_POWER 0x84 /* software power cap, hardware power brake */
@@ -171,13 +169,13 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
 static void add_allocation(struct gpu_summary *g, const struct row *row, double seconds)
 {
         struct value used = row->sample.m[METRIC_FB_USED], util = row->sample.m[METRIC_GPU_UTIL];
-        bool allocated = value_there(used) && used.v > ALLOCATED_BYTES;
+        bool allocated = value_there(used) && used.v > SUMMARY_ALLOCATED;
         if (allocated && row->verdict.workload == WORKLOAD_IDLE)
                 g->idle_allocated_s += seconds;
         if (!value_there(used) || !value_there(util))
                 return;
         g->allocated_unused_of++;
-        g->allocated_unused += allocated && util.v <= UNUSED_UTIL;
+        g->allocated_unused += allocated && util.v <= SUMMARY_UNUSED;
 }
 
 /* A run that starts or has ended is idle too, but nobody waits. */

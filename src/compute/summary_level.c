@@ -45,6 +45,18 @@ static void add_figures(struct level_summary *l, const struct value *f)
         add(&l->write, f[FIGURE_WRITE]);
 }
 
+static void add_gpu(struct level_gpu_summary *g, const struct level_gpu *use)
+{
+        bool util = value_there(use->util), memory = value_there(use->memory);
+        g->util += util ? use->util.v : 0;
+        g->n_util += util;
+        g->memory += memory ? use->memory.v : 0;
+        g->n_memory += memory;
+        g->both += util && memory;
+        g->allocated_unused +=
+            util && memory && use->memory.v > SUMMARY_ALLOCATED && use->util.v <= SUMMARY_UNUSED;
+}
+
 void level_summary_add(struct level_summary *l, const struct host *host, enum level level)
 {
         const struct level_state *now = &host->levels[level];
@@ -56,6 +68,9 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
         l->samples++;
         add(&l->processes, f[FIGURE_PROCESSES]);
         add_figures(l, f);
+        l->n_gpus = MAX(l->n_gpus, host->n_gpus);
+        for (size_t i = 0; i < host->n_gpus; i++)
+                add_gpu(&l->gpus[i], &now->gpus[i]);
         keep(&l->cpus, f[FIGURE_CPUS]);
         keep(&l->memory_limit, f[FIGURE_MEMORY_LIMIT]);
         l->cpu_s += over(f[FIGURE_CPU], seconds);

@@ -179,13 +179,22 @@ static int read_zip_file(const char *path, bool (*wanted)(const char *name), str
 
 /* ---- folders ---- */
 
-static int read_one(int dir, const char *name, struct bundle *b, struct err *err)
+static int read_one(int dir, const char *path, const char *name, struct bundle *b, struct err *err)
 {
         struct strbuf *to = bundle_add(b, name);
-        int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         int r = fd < 0 ? -errno : to ? slurp(fd, to, BUNDLE_FILE_MAX) : -ENOMEM;
         closep(&fd);
-        return r < 0 ? err_set(err, r, "cannot read '%s': %s", name, strerror(-r)) : 0;
+        return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+}
+
+int bundle_read_file(const char *path, const char *name, struct bundle *ret, struct err *err)
+{
+        *ret = (struct bundle){0};
+        int r = read_one(AT_FDCWD, path, name, ret, err);
+        if (r < 0)
+                bundle_finish(ret);
+        return r;
 }
 
 /* The names a bundle can have are few and known, so they are tried rather than listed. */
@@ -204,7 +213,7 @@ int bundle_read(const char *path, bool (*wanted)(const char *name), struct bundl
                 return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(known); i++) {
                 if (wanted(known[i]) && faccessat(dir, known[i], R_OK, 0) == 0)
-                        r = read_one(dir, known[i], ret, err);
+                        r = read_one(dir, known[i], known[i], ret, err);
         }
         close(dir);
         if (r < 0)

@@ -149,6 +149,13 @@ struct gpu_summary {
         uint64_t allocated_unused_of; /* samples in which both were known */
 };
 
+/* What a level's processes did on one GPU, as the driver tells. */
+struct level_gpu_summary {
+        double util, memory;             /* sums of ratios and bytes */
+        uint64_t n_util, n_memory;       /* samples that have one */
+        uint64_t allocated_unused, both; /* samples with memory and no work; that know both */
+};
+
 /* What the chosen level did in one scope, and the machine around it. */
 struct level_summary {
         uint64_t samples;
@@ -160,6 +167,8 @@ struct level_summary {
         struct spread io_wait;                   /* cores of the machine that wait for I/O */
         struct value cpus, memory_limit;         /* as of the last sample */
         double cpu_s, read_bytes, written_bytes; /* rates × time */
+        size_t n_gpus;
+        struct level_gpu_summary gpus[HOST_GPUS_MAX];
 };
 
 /* The whole run, or all phases of one name. */

@@ -1,4 +1,5 @@
-/* A notebook monitor's session: a zip when it starts like one, else files divided by NUL bytes. */
+/* A notebook monitor's session: a zip when it starts like one, a perf file alone when there is no
+ * NUL byte, else files divided by them. */
 #include "fuzz.h"
 
 #include "formats/notebook/notebook.h"
@@ -17,6 +18,9 @@ static void walk(struct notebook *nb)
                                 abort();
                 }
         }
+        struct run_facts facts = {0};
+        if (notebook_facts(nb, &facts, NULL) < 0 || facts.taken > facts.asked)
+                abort();
         const struct host *h;
         for (int i = 0; i < 1000 && notebook_next_host(nb, &h) > 0; i++) {
                 if (h->n_gpus > HOST_GPUS_MAX || h->n_cores > HOST_CORES_MAX || h->interval_ns < 0)
@@ -49,12 +53,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct bundle *files = calloc(1, sizeof(*files));
         struct notebook *nb = NULL;
+        bool zip = size > 2 && memcmp(data, "PK", 2) == 0;
+        bool alone = !zip && size > 0 && !memchr(data, 0, size);
         int r = 0;
-        if (size > 2 && memcmp(data, "PK", 2) == 0)
+        if (zip)
                 r = bundle_read_zip(data, size, notebook_wants, files, NULL);
+        else if (alone)
+                strbuf_put(bundle_add(files, "perf_process.csv"), (const char *)data, size);
         else
                 fill(files, (const char *)data, size);
-        if (r == 0 && notebook_parse(files, &nb, NULL) == 0)
+        if (r == 0)
+                r = alone ? notebook_parse_alone(files, &nb, NULL)
+                          : notebook_parse(files, &nb, NULL);
+        if (r == 0)
                 walk(nb);
         notebook_close(nb);
         free(files);

@@ -74,7 +74,7 @@ def test_cpu_figures_come_along(assay, tmp_path):
     (place / "cpu_metrics.csv").write_text("timestamp,usr_pct,idle_pct\n2026/11/15 07:26:18.010,12.5,80.0\n2026-11-15T07:26:19.5,14.5,79.0\n")
     assert assay("convert", place, tmp_path / "x.assay").returncode == 0
     assert assay("convert", tmp_path / "x.assay", tmp_path / "out", "--to", "hardware-monitor").returncode == 0
-    assert (tmp_path / "out" / "cpu_metrics.csv").read_text().splitlines()[1:] == ["1794727578.010,12.5,80.0", "1794727579.500,14.5,79.0"]
+    assert (tmp_path / "out" / "cpu_metrics.csv").read_text().splitlines()[1:] == ["2026-11-15T07:26:18.010+00:00,12.5,80.0", "2026-11-15T07:26:19.500+00:00,14.5,79.0"]
     one, two, three = (json.loads(assay("report", p, "--format", "resource-summary").stdout) for p in (place, tmp_path / "x.assay", tmp_path / "out"))
     assert one == two == three and one["cpu_usr_mean_pct"] == 13.5
 

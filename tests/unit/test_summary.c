@@ -334,6 +334,55 @@ static void the_level_has_tags_too(void **state UNUSED)
         summary_finish(&s);
 }
 
+/* A busy device tags those whose processes keep it busy. */
+static void gpu_tags_are_the_levels(void **state UNUSED)
+{
+        const struct {
+                enum level level;
+                struct level_gpu use; /* of the process */
+                enum tag tag;
+                const char *reason;
+        } cases[] = {
+            {LEVEL_PROCESS,
+             {.util = value_missing(STATE_NONE)},
+             TAG_NORMAL,
+             "others keep the GPU busy"},
+            {LEVEL_PROCESS,
+             {.util = value_ok(0.9), .memory = value_ok(5e8)},
+             TAG_GPU_UTIL_BOUND,
+             "the process does"},
+            {LEVEL_PROCESS,
+             {.util = value_ok(0), .memory = value_ok(5e8)},
+             TAG_ALLOCATED_UNUSED,
+             "it has memory, others work"},
+            {LEVEL_SYSTEM,
+             {.util = value_missing(STATE_NONE)},
+             TAG_GPU_UTIL_BOUND,
+             "of the machine all is"},
+        };
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        const struct tick busy = {.sm = 0.9, .gr = 0.9, .used_gb = 7, .workload = WORKLOAD_TENSOR};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct summary s;
+                static struct host h;
+                assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+                for (int k = 0; k < 5; k++) {
+                        h = (struct host){.wall_ns = (1000 + k) * NS_PER_S, .n_gpus = 1};
+                        for (enum level l = 0; l < LEVEL_COUNT; l++)
+                                h.levels[l].asked = h.levels[l].present = true;
+                        h.levels[LEVEL_PROCESS].gpus[0] = cases[i].use;
+                        h.levels[LEVEL_SYSTEM].gpus[0] =
+                            (struct level_gpu){.util = value_ok(0.9), .memory = value_ok(7e9)};
+                        summary_add_level(&s, &h, cases[i].level);
+                        add(&s, k, &busy);
+                }
+                summary_judge(&s, &thresholds);
+                if (s.scopes[0].tags[0].tag != cases[i].tag)
+                        fail_msg("%s: %s", cases[i].reason, tag_name(s.scopes[0].tags[0].tag));
+                summary_finish(&s);
+        }
+}
+
 /* The host's samples go to the phases that their middle lies in. */
 static void the_level_has_phases(void **state UNUSED)
 {
@@ -595,6 +644,7 @@ int main(void)
             cmocka_unit_test(phases_nest_and_come_again),
             cmocka_unit_test(more_phases_than_scopes),
             cmocka_unit_test(tags_and_findings),
+            cmocka_unit_test(gpu_tags_are_the_levels),
             cmocka_unit_test(the_level_has_tags_too),
             cmocka_unit_test(the_level_has_phases),
             cmocka_unit_test(what_a_gpu_waits_for),

@@ -113,6 +113,24 @@ static struct value *gpu_place(const struct notebook_layout *l, struct value *ro
         return row + first_gpu_column(l) + GROUPS * KINDS + group * l->n_gpus + gpu;
 }
 
+/* The monitor's column is USS, and has been measured here when that was asked for. Of the machine
+ * it is what is used. */
+static struct value memory_of(const struct level_state *l, enum level level)
+{
+        bool uss = level != LEVEL_SYSTEM && l->f[FIGURE_USS].state != STATE_NONE;
+        return l->f[uss ? FIGURE_USS : FIGURE_MEMORY];
+}
+
+static struct value figure_of(const struct host *h, enum level level, size_t i)
+{
+        const struct level_state *l = &h->levels[level];
+        if (figures[i].figure == FIGURE_MEMORY)
+                return memory_of(l, level);
+        if (figures[i].figure != FIGURE_NONE)
+                return l->f[figures[i].figure];
+        return level == LEVEL_SYSTEM ? h->system[figures[i].system] : value_missing(STATE_NONE);
+}
+
 /* Single cores are known for the whole machine only. */
 void notebook_host_row(const struct notebook_layout *l, const struct host *h, enum level level,
                        struct value *ret)
@@ -120,12 +138,8 @@ void notebook_host_row(const struct notebook_layout *l, const struct host *h, en
         const struct value none = value_missing(STATE_NONE);
         const struct level_state *state = &h->levels[level];
         bool system = level == LEVEL_SYSTEM;
-        for (size_t i = 0; i < FIGURES; i++) {
-                struct value v = figures[i].figure != FIGURE_NONE ? state->f[figures[i].figure]
-                                 : system                         ? h->system[figures[i].system]
-                                                                  : none;
-                ret[i] = scaled(v, figures[i].scale);
-        }
+        for (size_t i = 0; i < FIGURES; i++)
+                ret[i] = scaled(figure_of(h, level, i), figures[i].scale);
         for (size_t i = 0; i < l->n_cores; i++)
                 ret[FIGURES + i] = system && i < h->n_cores ? scaled(h->cores[i].util, 100) : none;
         for (size_t i = 0; i < l->n_gpus; i++) {

@@ -13,16 +13,20 @@
 #include "model/summary.h"
 #include "session/mark.h"
 
+#include <sched.h>
+
 struct notebook;
 
-/* Whether it is a zip, or a folder with a manifest. */
+/* Whether it is a zip, a folder with a manifest, or one of its perf files alone. */
 bool notebook_is_one(const char *path);
 int notebook_open(const char *path, struct notebook **ret, struct err *err);
 /* Takes over the files of a bundle. */
 int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err);
+/* The same for one perf file without a manifest; its times count from its first row. */
+int notebook_parse_alone(struct bundle *files, struct notebook **ret, struct err *err);
 void notebook_close(struct notebook *nb);
 size_t notebook_gpus(const struct notebook *nb);
-/* The files as they were, for writing them again without loss. */
+/* The files as they were, for writing them again without loss; NULL when one stands alone. */
 struct bundle *notebook_files(struct notebook *nb);
 /* Tells whether a name is one of the monitor's files. */
 bool notebook_wants(const char *name);
@@ -34,6 +38,11 @@ unsigned notebook_levels(const struct notebook *nb);
 /* The next tick of its levels, joined by their time: 1 (valid until the next call), 0 at the end,
  * or a negative code. */
 int notebook_next_host(struct notebook *nb, const struct host **ret);
+/* Interval, start and stop, CPUs, process, user and job; ticks taken, and missed by the gaps
+ * between rows. 0 or -ENOMEM. */
+int notebook_facts(struct notebook *nb, struct run_facts *f, struct err *err);
+/* The CPUs that the monitor's process could use; NULL when not known. */
+const cpu_set_t *notebook_handles(const struct notebook *nb);
 /* The cells as marks. The caller frees each with mark_finish and the list with free. */
 int notebook_marks(struct notebook *nb, struct mark **ret, size_t *ret_n, struct err *err);
 

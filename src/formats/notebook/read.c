@@ -3,9 +3,11 @@
 #include "formats/notebook/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 bool notebook_wants(const char *name)
 {
@@ -14,9 +16,25 @@ bool notebook_wants(const char *name)
                 strcmp(name + strlen(name) - 4, ".csv") == 0);
 }
 
+/* The columns that every one of its files has. */
+#define PERF_HEADER "time,memory,io_read_count,io_write_count,io_read,io_write,cpu_util_avg,"
+
+/* One perf file alone, as its users export it. A pipe is not looked into. */
+static bool is_alone(const char *path)
+{
+        char head[sizeof(PERF_HEADER) - 1];
+        struct stat st;
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+                return false;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : 0;
+        closep(&fd);
+        return n == sizeof(head) && memcmp(head, PERF_HEADER, sizeof(head)) == 0;
+}
+
 bool notebook_is_one(const char *path)
 {
-        return bundle_is_zip(path) || bundle_has(path, "manifest.json");
+        return bundle_is_zip(path) || bundle_has(path, "manifest.json") || is_alone(path);
 }
 
 void notebook_close(struct notebook *nb)
@@ -34,7 +52,7 @@ void notebook_close(struct notebook *nb)
 
 struct bundle *notebook_files(struct notebook *nb)
 {
-        return &nb->files;
+        return bundle_find(&nb->files, "manifest.json") ? &nb->files : NULL;
 }
 
 size_t notebook_gpus(const struct notebook *nb)
@@ -55,7 +73,8 @@ static void take_manifest(struct notebook *nb, const json_t *o, char *name, size
         nb->start_time = json_number_value(json_object_get(m, "start_time"));
         nb->wall_start = json_number_value(json_object_get(m, "wallclock_start_time"));
         nb->gpu_gib = json_number_value(json_object_get(m, "gpu_memory"));
-        if (!isfinite(nb->wall_start) || nb->wall_start < 0 || nb->wall_start > 4e9)
+        if (!isfinite(nb->wall_start) || nb->wall_start < 0 ||
+            nb->wall_start > NOTEBOOK_SECONDS_MAX)
                 nb->wall_start = 0;
         snprintf(name, size, "%s", gpu ? gpu : "");
         const json_t *limits = json_object_get(m, "memory_limits");
@@ -63,6 +82,18 @@ static void take_manifest(struct notebook *nb, const json_t *o, char *name, size
                 nb->memory_limits[l] = json_number_value(json_object_get(limits, level_name(l)));
         nb->cpus = json_number_value(json_object_get(m, "num_cpus"));
         nb->system_cpus = json_number_value(json_object_get(m, "num_system_cpus"));
+        notebook_take_run(&nb->run, m);
+}
+
+static struct value value_at(const struct notebook *nb, int at, double scale)
+{
+        double v;
+        if (at < 0)
+                return value_missing(STATE_NONE);
+        const char *s = (size_t)at < nb->perf.n ? nb->perf.fields[at] : "";
+        if (!num_parse_all(s, strlen(s), &v))
+                return value_missing(STATE_BLANK);
+        return value_ok(v * scale);
 }
 
 /* "gpu_util_3" → its place, or -1. */
@@ -131,7 +162,18 @@ static int make_entities(struct notebook *nb, const char *model)
         return 0;
 }
 
-int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err)
+/* Without a manifest, times count from the first row. */
+static void start_at_first(struct notebook *nb)
+{
+        struct value time = {0};
+        while (!value_there(time) && csvtext_next(&nb->perf))
+                time = value_at(nb, nb->time, 1);
+        if (value_there(time) && fabs(time.v) < NOTEBOOK_SECONDS_MAX)
+                nb->start_time = time.v;
+        choose_level(nb);
+}
+
+static int parse(struct bundle *files, bool alone, struct notebook **ret, struct err *err)
 {
         struct notebook *nb = calloc(1, sizeof(*nb));
         char model[ENTITY_TEXT_MAX] = "";
@@ -144,13 +186,15 @@ int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err)
         struct strbuf *text = bundle_find(&nb->files, "manifest.json");
         json_t *manifest = text && text->len > 0 ? json_loadb(text->s, text->len, 0, NULL) : NULL;
         int r = 0;
-        if (!json_is_object(manifest))
+        if (!json_is_object(manifest) && !alone)
                 r = not_one(err, "its manifest is missing or no JSON");
         else
                 take_manifest(nb, manifest, model, sizeof(model));
         json_decref(manifest);
         if (r == 0 && !choose_level(nb))
                 r = not_one(err, "no perf_<level>.csv has a column 'time'");
+        if (r == 0 && alone)
+                start_at_first(nb);
         if (r == 0 && make_entities(nb, model) < 0)
                 r = err_set(err, -ENOMEM, "out of memory");
         if (r < 0) {
@@ -161,27 +205,40 @@ int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err)
         return 0;
 }
 
+int notebook_parse(struct bundle *files, struct notebook **ret, struct err *err)
+{
+        return parse(files, false, ret, err);
+}
+
+int notebook_parse_alone(struct bundle *files, struct notebook **ret, struct err *err)
+{
+        return parse(files, true, ret, err);
+}
+
+/* Its name says which level it is, or it is the one that is exported unasked. */
+static const char *level_file(const char *path)
+{
+        static const char *const names[] = {"perf_user.csv", "perf_system.csv", "perf_slurm.csv"};
+        const char *slash = strrchr(path, '/');
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                if (strcmp(slash ? slash + 1 : path, names[i]) == 0)
+                        return names[i];
+        }
+        return "perf_process.csv";
+}
+
 int notebook_open(const char *path, struct notebook **ret, struct err *err)
 {
         struct bundle *files = calloc(1, sizeof(*files));
         if (!files)
                 return err_set(err, -ENOMEM, "out of memory");
-        int r = bundle_read(path, notebook_wants, files, err);
+        bool alone = is_alone(path);
+        int r = alone ? bundle_read_file(path, level_file(path), files, err)
+                      : bundle_read(path, notebook_wants, files, err);
         if (r == 0)
-                r = notebook_parse(files, ret, err);
+                r = parse(files, alone, ret, err);
         free(files);
         return r;
-}
-
-static struct value value_at(const struct notebook *nb, int at, double scale)
-{
-        double v;
-        if (at < 0)
-                return value_missing(STATE_NONE);
-        const char *s = (size_t)at < nb->perf.n ? nb->perf.fields[at] : "";
-        if (!num_parse_all(s, strlen(s), &v))
-                return value_missing(STATE_BLANK);
-        return value_ok(v * scale);
 }
 
 int notebook_next(struct notebook *nb, const struct frame **ret)

@@ -4,10 +4,20 @@
 #include "base/csvtext.h"
 #include "formats/notebook/notebook.h"
 
+#include <jansson.h>
 #include <math.h>
+#include <sched.h>
 
+#define NOTEBOOK_SECONDS_MAX 4e9 /* of a time that makes sense: the year 2096 */
 #define GIB 1073741824.0
 #define NOTEBOOK_GPUS_MAX 256
+
+/* What the manifest tells about the run itself. */
+struct notebook_run {
+        struct value interval, stop_time, wall_stop, pid, uid; /* seconds */
+        char slurm_job[64];
+        cpu_set_t handles;
+};
 
 struct notebook {
         struct bundle files;
@@ -25,13 +35,16 @@ struct notebook {
         uint64_t ticks;
         double memory_limits[LEVEL_COUNT]; /* GiB; 0 when not known */
         double cpus, system_cpus;          /* likewise */
-        struct notebook_hosts *hosts;      /* NULL before the first host is asked for */
+        struct notebook_run run;
+        struct notebook_hosts *hosts; /* NULL before the first host is asked for */
 };
 
 /* Whether seconds since the start of the monitor's clock can be a time of a row. */
 static inline bool notebook_is_time(const struct notebook *nb, double seconds)
 {
-        return fabs(seconds - nb->start_time) < 4e9;
+        return fabs(seconds - nb->start_time) < NOTEBOOK_SECONDS_MAX;
 }
 
 void notebook_hosts_close(struct notebook_hosts *h);
+/* The members of the manifest's "monitor"; NULL has none. */
+void notebook_take_run(struct notebook_run *run, const json_t *monitor);
