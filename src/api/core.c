@@ -129,8 +129,8 @@ static int open_source(struct core *c, bool levels, struct err *err)
         const struct config *config = &c->options.config;
         double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
         char notice[SETUP_NOTICE_MAX];
-        int r = setup_open_soon(config, config_text(config, OPT_SOURCE), speed, levels,
-                                &c->pipeline, notice, err);
+        int r = setup_open_soon(config, config_text(config, OPT_SOURCE), speed, SETUP_PATIENCE_NS,
+                                levels, &c->pipeline, notice, err);
         snprintf(c->notice, sizeof(c->notice), "%s", notice);
         if (r == 0) {
                 c->interval_ns = pipeline_interval_ns(c->pipeline);

@@ -153,11 +153,9 @@ int setup_open(const struct config *config, const char *location, bool margins, 
         return r;
 }
 
-#define OPEN_PATIENCE_NS (2 * NS_PER_S)
-
 int setup_open_soon(const struct config *config, const char *location, double speed,
-                    bool keep_trying, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
-                    struct err *err)
+                    int64_t patience_ns, bool keep_trying, struct pipeline **ret,
+                    char notice[SETUP_NOTICE_MAX], struct err *err)
 {
         char inside[4096];
         struct pipeline_config pc;
@@ -165,7 +163,9 @@ int setup_open_soon(const struct config *config, const char *location, double sp
         int r = setup_pipeline(config, location, true, speed, &pc, notice, err);
         if (r != 0)
                 return r;
-        pc.open_patience_ns = OPEN_PATIENCE_NS;
+        /* A capture is there or is not. */
+        if (patience_ns > 0 || !pc.ops->finite)
+                pc.open_patience_ns = MAX(patience_ns, (int64_t)1);
         pc.keep_trying = keep_trying && !pc.ops->finite;
         return pipeline_open(&pc, ret, err);
 }

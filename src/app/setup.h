@@ -19,12 +19,13 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
 int setup_open(const struct config *config, const char *location, bool margins, double speed,
                struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err);
 /*
- * The same for a program that cannot wait: a driver that takes long is waited for by the frames.
- * keep_trying: so is one that is not found when that took long.
+ * The same for a program that cannot wait: a driver that takes longer than patience_ns is waited
+ * for by the frames. keep_trying: so is one that is not found when that took long.
  */
+#define SETUP_PATIENCE_NS 2000000000LL
 int setup_open_soon(const struct config *config, const char *location, double speed,
-                    bool keep_trying, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
-                    struct err *err);
+                    int64_t patience_ns, bool keep_trying, struct pipeline **ret,
+                    char notice[SETUP_NOTICE_MAX], struct err *err);
 /* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
 int setup_host(const struct config *config, struct host_config *ret, struct err *err);
 /* Time between ticks of the host alone: interval, else poll, else a second. */

@@ -156,7 +156,7 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        if (r->in.session && setup_as_recorded(config))
+        if (r->in.session && (r->as_recorded || setup_as_recorded(config)))
                 code = add_session(r, err);
         else if (r->in.gpus[0])
                 code = add_files(config, r, err);
@@ -182,6 +182,16 @@ int run_summary_read(struct run_summary *r, const struct config *config, const c
 {
         int code = input_open(&r->in, path, err);
         return code == 0 ? run_summary_take(r, config, format, err) : code;
+}
+
+int run_summary_recorded(struct run_summary *r, const struct config *config, const char *path,
+                         struct err *err)
+{
+        int code = input_open(&r->in, path, err);
+        if (code == 0 && !r->in.session)
+                code = err_set(err, ERR_DATA, "'%s' is no session", path);
+        r->as_recorded = true;
+        return code == 0 ? summarise(config, "text", r, err) : code;
 }
 
 int run_summary_write(const struct run_summary *r, const char *format, struct strbuf *out,

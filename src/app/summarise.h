@@ -13,6 +13,7 @@ struct run_summary {
         struct summary summary;
         struct traces traces;
         bool curves;                /* the format shows them */
+        bool as_recorded;           /* nothing but the session is read, whatever options say */
         struct strbuf notices;      /* what is worth telling, a line each */
         void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
         void *arg;
@@ -21,6 +22,9 @@ struct run_summary {
 /* Reads and summarises the run at path. 0, or a negative code with err; finish it either way. */
 int run_summary_read(struct run_summary *r, const struct config *config, const char *path,
                      const char *format, struct err *err);
+/* The same for a session, as text: as it was recorded, from the file alone. */
+int run_summary_recorded(struct run_summary *r, const struct config *config, const char *path,
+                         struct err *err);
 /* The same for an input that is open already; it becomes the summary's. */
 int run_summary_take(struct run_summary *r, const struct config *config, const char *format,
                      struct err *err);

@@ -15,8 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Descriptors kept open save most of the cost of a tick: take as many as the system grants. */
-static void raise_descriptor_limit(void)
+void raise_descriptor_limit(void)
 {
         struct rlimit limit;
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= limit.rlim_max)

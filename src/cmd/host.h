@@ -4,6 +4,8 @@
 #include "cmd/command.h"
 #include "engine/host.h"
 
+/* Descriptors kept open save most of the cost of a tick: takes as many as the system grants. */
+void raise_descriptor_limit(void);
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
 /* The same for a target that the options do not name; it is among the levels in any case. */

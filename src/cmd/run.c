@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "cmd/recording.h"
 #include "cmd/run_child.h"
+#include "life/worker.h"
 #include "present/report/report.h"
 #include "session/runlog.h"
 
@@ -12,13 +13,24 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+/* Longest that beginning the recording may go on when the command has ended already. */
+#define BEGIN_PATIENCE_NS NS_PER_S
+
+/*
+ * The recording is begun by a worker: the command gets its signals while a driver starts. Where a
+ * driver or a disk hangs, all of this is left behind.
+ */
 struct running {
+        struct crew crew; /* the worker that begins the recording */
+        const struct config *config;
         struct session *session; /* NULL: the command runs unrecorded */
         struct pipeline *pipeline;
         struct host_view *host;
         struct manifest_limits limits;
-        struct recorder *recorder;
+        bool has_target;           /* the host is open, or cannot be; under the lock */
+        struct recorder *recorder; /* NULL until the worker has ended, or when it failed */
         struct child child;
         char path[RECORDING_PATH_MAX];
         bool quiet;
@@ -37,10 +49,30 @@ static int usage(const struct config *config)
         return EXIT_OWN;
 }
 
+/* Files, sockets and descriptors of /proc that a recording cannot do without. */
+#define DESCRIPTORS_MIN 16
+
+/* Whether so many descriptors can be had. They are had for a moment. */
+static bool has_descriptors(void)
+{
+        int fds[DESCRIPTORS_MIN], n = 0;
+        while (n < DESCRIPTORS_MIN && (fds[n] = dup(STDERR_FILENO)) >= 0)
+                n++;
+        bool enough = n == DESCRIPTORS_MIN || errno == EBADF;
+        while (n > 0)
+                close(fds[--n]);
+        return enough;
+}
+
 /* A recording that cannot be made is no reason not to run the command. */
 static void make_session(const struct config *config, struct running *r)
 {
         struct err err = {0};
+        raise_descriptor_limit();
+        if (!has_descriptors()) {
+                notice("too few open files are allowed (ulimit -n); running without a recording");
+                return;
+        }
         int code = recording_create(config, clock_wall_ns(), true, r->path, &r->session, &err);
         if (code < 0)
                 notice("%s; running without a recording", err.msg);
@@ -85,16 +117,30 @@ static void end_log(const struct config *config, const struct child *c)
         runlog_append(log, &m, NULL);
 }
 
-static void open_source(const struct config *config, struct running *r)
+/* On the sampling thread: the source cannot be opened, or has ended early. */
+static void tell_source_end(void *arg, const struct err *source)
+{
+        struct running *r = arg;
+        /* A machine without GPUs is nothing to complain about. */
+        if (source->code == 0 ||
+            (source->code == ERR_NO_SOURCE && !config_text(r->config, OPT_SOURCE)))
+                return;
+        notice("%s; recording without GPUs", source->msg);
+}
+
+/* A source of this machine is opened while its first frames are waited for; a capture at once. */
+static void open_source(struct running *r)
 {
         struct err err = {0};
+        char text[SETUP_NOTICE_MAX];
+        const struct config *config = r->config;
         double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
-        int code = open_pipeline_at(config, config_text(config, OPT_SOURCE), false, speed,
-                                    &r->pipeline, &err);
-        if (code == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE))
-                return; /* a machine without GPUs is nothing to complain about */
+        int code = setup_open_soon(config, config_text(config, OPT_SOURCE), speed, 0, false,
+                                   &r->pipeline, text, &err);
+        if (text[0])
+                notice("%s", text);
         if (code < 0)
-                notice("%s; recording without GPUs", err.msg);
+                tell_source_end(r, &err);
 }
 
 /* On the host's thread. */
@@ -105,32 +151,53 @@ static void note_host(void *arg, const struct host *host)
 }
 
 /* The command is the target of the levels. Without the host the GPUs are recorded all the same. */
-static void open_target(const struct config *config, struct running *r)
+static void open_target(struct running *r)
 {
         struct err err = {0};
-        if (open_host_of(config, r->child.pid, &r->host, &err) < 0)
+        int code = open_host_of(r->config, r->child.pid, &r->host, &err);
+        crew_lock(&r->crew);
+        r->has_target = true;
+        crew_tell(&r->crew);
+        crew_unlock(&r->crew);
+        if (code < 0)
                 notice("%s; recording without the host", err.msg);
 }
 
-static void start_recorder(const struct config *config, struct running *r)
+/* A command that ends at once is still there when the host is opened. */
+static void wait_for_target(void *arg)
 {
+        struct running *r = arg;
+        int64_t until = clock_mono_ns() + BEGIN_PATIENCE_NS;
+        crew_lock(&r->crew);
+        while (!r->has_target && r->crew.workers > 0 && crew_wait(&r->crew, until))
+                ;
+        crew_unlock(&r->crew);
+}
+
+/* The worker's. */
+static void start_recorder(void *arg)
+{
+        struct running *r = arg;
+        struct recorder *recorder = NULL;
         struct err err = {0};
-        if (!r->session)
-                return;
-        open_target(config, r);
-        open_source(config, r);
-        manifest_describe(r->session, config, config->rest, r->pipeline);
+        open_target(r);
+        open_source(r);
+        manifest_describe(r->session, r->config, r->config->rest, r->pipeline);
         struct recorder_config rc = {.session = r->session,
                                      .pipeline = r->pipeline,
                                      .host = r->host,
                                      .interval_ns = r->pipeline ? pipeline_interval_ns(r->pipeline)
-                                                                : manifest_interval_ns(config),
+                                                                : manifest_interval_ns(r->config),
                                      .restamp = true,
                                      .until_stopped = true,
                                      .on_host = note_host,
+                                     .on_source_end = tell_source_end,
                                      .arg = r};
-        if (recorder_start(&rc, &r->recorder, &err) < 0)
+        if (recorder_start(&rc, &recorder, &err) < 0)
                 notice("%s; running without a recording", err.msg);
+        crew_lock(&r->crew);
+        r->recorder = recorder;
+        crew_unlock(&r->crew);
 }
 
 static void note_end(struct running *r)
@@ -156,9 +223,13 @@ static void note_end(struct running *r)
         session_set_number(s, "switches_involuntary", (double)u->ru_nivcsw);
 }
 
+/* A terminal or pipe that takes nothing now must not keep us from signals. */
 static void say_left(const struct child *c UNUSED)
 {
-        notice("the command has ended, what it started has not: recording on; Ctrl-C ends that");
+        struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+        if (poll(&fd, 1, 0) > 0)
+                notice("the command has ended, what it started has not: recording on; Ctrl-C ends "
+                       "that");
 }
 
 /* What the report says first, from the file, since phases come from anybody. */
@@ -168,7 +239,7 @@ static void say_finding(const struct config *config, const char *path)
         struct strbuf finding = {0};
         if (!s)
                 return;
-        if (run_summary_read(s, config, path, "text", NULL) == 0)
+        if (run_summary_recorded(s, config, path, NULL) == 0)
                 report_short(&s->summary, &finding);
         tell_notices(&finding);
         strbuf_finish(&finding);
@@ -179,6 +250,7 @@ static void say_finding(const struct config *config, const char *path)
 static void say_summary(const struct config *config, struct running *r)
 {
         const struct rusage *u = &r->child.usage;
+        struct stat st;
         char how[64];
         if (WIFEXITED(r->child.status))
                 snprintf(how, sizeof(how), "ended with %d", WEXITSTATUS(r->child.status));
@@ -189,27 +261,36 @@ static void say_summary(const struct config *config, struct running *r)
                (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6,
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6,
                (double)u->ru_maxrss / 1024);
-        say_finding(config, r->path);
+        if (stat(r->path, &st) < 0) {
+                notice("the recording is lost: '%s' was removed meanwhile", r->path);
+                return;
+        }
         notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
+        say_finding(config, r->path);
 }
 
-static void end_recording(const struct config *config, struct running *r)
+/* Whether everything has ended that uses what a running has. */
+static bool end_recording(struct running *r)
 {
         struct recorder_result result = {.stop_wall_ns = clock_wall_ns()};
         if (!r->session)
-                return;
+                return true;
+        if (!crew_ended(&r->crew, BEGIN_PATIENCE_NS))
+                return false;
         if (r->recorder) {
                 recorder_stop(r->recorder);
                 recorder_finish(r->recorder, &result);
         }
+        result.source.code = 0; /* it was told when it happened */
         note_end(r);
         int code = recording_end(r->session, r->path, &result, r->quiet);
         if (code == EXIT_FINE && !r->quiet)
-                say_summary(config, r);
+                say_summary(r->config, r);
         if (result.hung)
-                return;
+                return false;
         pipeline_close(r->pipeline);
         host_view_close(r->host);
+        return true;
 }
 
 /* Wrong usage is told before the command starts; what is missing here is no reason not to run it.
@@ -226,9 +307,50 @@ static int check_options(const struct config *config, struct err *err)
         return r;
 }
 
+static void free_running(struct crew *crew)
+{
+        free(crew);
+}
+
+/* The command could not be started: nothing is left of the recording. */
+static int give_up(struct running *r, int code, const struct err *err)
+{
+        session_close(r->session, NULL);
+        if (r->session)
+                unlink(r->path);
+        crew_leave(&r->crew, 0);
+        complain(err);
+        return code == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static int run_command(const struct config *config, struct running *r)
+{
+        struct err err = {0};
+        child_init(&r->child, false);
+        make_session(config, r);
+        export_session(r);
+        start_log(config);
+        r->started_ns = clock_mono_ns();
+        int code = child_start(&r->child, config->rest, &err);
+        if (code < 0)
+                return give_up(r, code, &err);
+        if (r->session && crew_start(&r->crew, start_recorder, r) < 0)
+                notice("no thread can be started; running without a recording");
+        r->child.on_end = wait_for_target;
+        r->child.on_end_arg = r;
+        if (r->session && !r->quiet)
+                r->child.on_left = say_left;
+        child_wait(&r->child);
+        end_log(config, &r->child);
+        /* What hangs is left behind, and so is what it uses. */
+        const struct child child = r->child;
+        if (child_limit_end(&child) && end_recording(r))
+                crew_leave(&r->crew, 0);
+        return child_exit(&child);
+}
+
 static int run(const struct config *config)
 {
-        struct running r = {.quiet = config_flag(config, OPT_QUIET)};
         struct err err = {0};
         if (config->n_rest == 0 || config->n_args > 1)
                 return usage(config);
@@ -236,26 +358,16 @@ static int run(const struct config *config)
                 complain(&err);
                 return EXIT_OWN;
         }
-        child_init(&r.child, false);
-        make_session(config, &r);
-        export_session(&r);
-        start_log(config);
-        r.started_ns = clock_mono_ns();
-        int code = child_start(&r.child, config->rest, &err);
-        if (code < 0) {
-                session_close(r.session, NULL);
-                if (r.session)
-                        unlink(r.path);
+        struct running *r = calloc(1, sizeof(*r));
+        if (!r) {
+                err_set(&err, -ENOMEM, "out of memory");
                 complain(&err);
-                return code == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+                return EXIT_OWN;
         }
-        start_recorder(config, &r);
-        if (r.recorder && !r.quiet)
-                r.child.on_left = say_left;
-        child_wait(&r.child);
-        end_recording(config, &r);
-        end_log(config, &r.child);
-        return child_exit(&r.child);
+        crew_init(&r->crew, free_running);
+        r->config = config;
+        r->quiet = config_flag(config, OPT_QUIET);
+        return run_command(config, r);
 }
 
 const struct command command_run = {

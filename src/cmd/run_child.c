@@ -1,13 +1,13 @@
 #include "cmd/run_child.h"
 
 #include "base/clock.h"
+#include "life/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
+#include <time.h>
 
 /* Signals that are the command's business, and SIGCHLD, which is ours: all but faults of our own,
  * what stops and continues us with the command, and what somebody told us to ignore. */
@@ -32,19 +32,26 @@ void child_init(struct child *c, bool alone)
         *c = (struct child){.alone = alone};
         sigaction(SIGCHLD, &usual, &c->old_chld);
         sigaction(SIGXFSZ, &ignored, &c->old_xfsz);
+        getrlimit(RLIMIT_NOFILE, &c->old_files);
 }
 
-/* In the child: nothing but what execvp needs. The reason of a failure goes through the pipe. */
+/*
+ * In the child: nothing but what execvp needs. The reason of a failure goes through the pipe, or to
+ * the standard error where there was no room for a pipe.
+ */
 static void exec_command(const struct child *c, char *const *argv, int report)
 {
+        static const char alone[] = "assay: the command cannot be run\n";
+        setrlimit(RLIMIT_NOFILE, &c->old_files);
         sigaction(SIGCHLD, &c->old_chld, NULL);
         sigaction(SIGXFSZ, &c->old_xfsz, NULL);
         pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
         execvp(argv[0], argv);
         int why = errno;
-        ssize_t n = write(report, &why, sizeof(why));
+        ssize_t n = report >= 0 ? write(report, &why, sizeof(why))
+                                : write(STDERR_FILENO, alone, sizeof(alone) - 1);
         (void)n;
-        _exit(127);
+        _exit(why == ENOENT ? 127 : 126);
 }
 
 static int cannot_run(struct err *err, const char *name, int why)
@@ -55,28 +62,38 @@ static int cannot_run(struct err *err, const char *name, int why)
         return err_hint(err, "see that it is a program and yours to run");
 }
 
+/* The error of exec, or 0. */
+static int start_failure(struct child *c, int report)
+{
+        int why = 0;
+        ssize_t n = report >= 0 ? read(report, &why, sizeof(why)) : 0;
+        if (n > 0)
+                waitpid(c->pid, NULL, 0);
+        return why;
+}
+
 int child_start(struct child *c, char *const *argv, struct err *err)
 {
-        int report[2];
-        sigset_t set;
-        fill_set(&set);
+        int report[2] = {-1, -1};
+        fill_set(&c->set);
         /* Descendants whose parents end come to us, so that we know when the last has ended. */
         if (!c->alone)
                 prctl(PR_SET_CHILD_SUBREAPER, 1);
+        /* Without room for one the command runs all the same. */
         if (pipe2(report, O_CLOEXEC) < 0)
-                return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
-        pthread_sigmask(SIG_BLOCK, &set, &c->old_mask);
-        c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+                report[0] = report[1] = -1;
+        pthread_sigmask(SIG_BLOCK, &c->set, &c->old_mask);
+        witness_start(&c->witness);
         c->pid = fork();
         if (c->pid == 0)
                 exec_command(c, argv, report[1]);
         int why = c->pid < 0 ? errno : 0;
-        close(report[1]);
-        ssize_t n = c->pid > 0 ? read(report[0], &why, sizeof(why)) : 0;
-        close(report[0]);
-        if (n > 0)
-                waitpid(c->pid, NULL, 0);
+        closep(&report[1]);
+        if (c->pid > 0)
+                why = start_failure(c, report[0]);
+        closep(&report[0]);
         if (why != 0) {
+                witness_stop(&c->witness);
                 pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
                 return cannot_run(err, argv[0], why);
         }
@@ -103,13 +120,26 @@ static void stop_with(pid_t pid)
         closep(&terminal);
 }
 
-/* False when there is nobody left to wait for. */
+/* Notes that the command has ended, before it is waited for. */
+static void look_for_end(struct child *c)
+{
+        siginfo_t info = {0};
+        if (c->ended_ns != 0 ||
+            waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+                return;
+        c->ended_ns = clock_mono_ns();
+        if (c->on_end)
+                c->on_end(c->on_end_arg);
+}
+
+/* False when there is nobody left to wait for. What other threads have started is theirs. */
 static bool reap(struct child *c)
 {
         for (;;) {
                 int status;
                 struct rusage usage;
-                pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage);
+                look_for_end(c);
+                pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED | __WNOTHREAD, &usage);
                 if (pid < 0 && errno == EINTR)
                         continue;
                 if (pid <= 0)
@@ -123,57 +153,89 @@ static bool reap(struct child *c)
                         c->over = true;
                         c->status = status;
                         c->usage = usage;
-                        c->ended_ns = clock_mono_ns();
                         if (c->alone)
                                 return false;
                 }
         }
 }
 
-/* Whether somebody wants us to end, when only descendants are left. */
+/* Whether a signal ends us when nobody is left to get it: all that end a program by default. */
 static bool ends_us(int sig)
 {
-        return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+        return sig != SIGCHLD && sig != SIGWINCH && sig != SIGURG;
 }
 
-/* The terminal sends its signals to the command as well; others may have sent them to us alone. */
-static bool pass_on(const struct child *c, const struct signalfd_siginfo *info)
+/*
+ * Sends it to the command, unless it was sent to the whole group, the command included: by the
+ * terminal, which the kernel tells, or by somebody, which the witness tells.
+ */
+static void send_on(struct child *c, const siginfo_t *info)
 {
-        int sig = (int)info->ssi_signo;
-        if (c->over)
-                return !ends_us(sig);
-        if (sig != SIGCHLD && info->ssi_code != SI_KERNEL)
+        int sig = info->si_signo;
+        if (info->si_code == SI_KERNEL || witness_saw(&c->witness, sig))
+                return;
+        if (info->si_code == SI_QUEUE)
+                sigqueue(c->pid, sig, info->si_value);
+        else
                 kill(c->pid, sig);
-        return true;
 }
 
 /* Most descendants end with the command, and that is not worth a word. */
-#define LEFT_AFTER_MS 1000
+#define LEFT_AFTER_S 1
 
-/* Waits for a signal, or until it is time to tell of descendants. False when that is impossible. */
-static bool wait_signal(struct child *c)
+/* Takes a signal, or tells of descendants when it is time. False when we are to end. */
+static bool take_signal(struct child *c)
 {
-        struct pollfd fd = {.fd = c->signals, .events = POLLIN};
+        const struct timespec patience = {.tv_sec = LEFT_AFTER_S};
+        siginfo_t info;
         bool tell = c->over && c->on_left;
-        int n = poll(&fd, 1, tell ? LEFT_AFTER_MS : -1);
-        if (n == 0 && tell) {
+        int sig = tell ? sigtimedwait(&c->set, &info, &patience) : sigwaitinfo(&c->set, &info);
+        if (sig < 0 && errno == EAGAIN && tell) {
                 c->on_left(c);
                 c->on_left = NULL;
         }
-        return n >= 0 || errno == EINTR;
+        if (sig <= 0 || sig == SIGCHLD)
+                return true;
+        if (c->over)
+                return !ends_us(sig);
+        send_on(c, &info);
+        return true;
 }
 
 void child_wait(struct child *c)
 {
-        bool going = reap(c);
-        while (going) {
-                struct signalfd_siginfo info;
-                if (!wait_signal(c))
-                        return;
-                while (going && read(c->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-                        going = pass_on(c, &info);
-                going = going && reap(c);
+        while (reap(c) && take_signal(c))
+                ;
+        witness_stop(&c->witness);
+}
+
+/* Takes the signals that nobody else waits for any more. */
+static void *end_in_time(void *arg)
+{
+        const struct child *c = arg; /* the thread's own */
+        int64_t until = clock_mono_ns() + CHILD_END_NS;
+        for (int64_t left; (left = until - clock_mono_ns()) > 0;) {
+                struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
+                int sig = sigtimedwait(&c->set, NULL, &ts);
+                if (sig > 0 && ends_us(sig))
+                        break;
         }
+        _exit(child_exit(c));
+}
+
+bool child_limit_end(const struct child *c)
+{
+        pthread_t thread;
+        struct child *copy = malloc(sizeof(*copy));
+        if (!copy)
+                return false;
+        *copy = *c;
+        if (life_start_thread(end_in_time, copy, &thread) < 0) {
+                free(copy);
+                return false;
+        }
+        pthread_detach(thread);
+        return true;
 }
 
 int child_exit(const struct child *c)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "cmd/witness.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -16,9 +17,15 @@ struct child {
         int status; /* as wait gives it */
         struct rusage usage;
         int64_t ended_ns; /* on the monotonic clock */
-        int signals;      /* a signalfd */
+        sigset_t set;     /* signals that are taken for it */
+        struct witness witness;
+        struct rlimit old_files; /* as the command finds it */
         sigset_t old_mask;
-        struct sigaction old_chld, old_xfsz;    /* as the command finds them */
+        struct sigaction old_chld, old_xfsz; /* as the command finds them */
+        /* The command has ended, and can still be looked at in /proc until this returns; may be
+         * NULL. */
+        void (*on_end)(void *arg);
+        void *on_end_arg;
         void (*on_left)(const struct child *c); /* descendants outlive the command; may be NULL */
 };
 
@@ -31,6 +38,13 @@ void child_init(struct child *c, bool alone);
 int child_start(struct child *c, char *const *argv, struct err *err);
 /* Waits until it and all its descendants have ended, passing signals on meanwhile. */
 void child_wait(struct child *c);
+/* The longest that the program may still take when the command has ended. */
+#define CHILD_END_NS (2000 * 1000000LL)
+/*
+ * After child_wait: from here on a signal, or CHILD_END_NS, ends this process with the command's
+ * status, whatever it waits for. False when that cannot be promised.
+ */
+bool child_limit_end(const struct child *c);
 /* The exit status to give; a command that died of a signal takes this process with it the same way.
  */
 int child_exit(const struct child *c);

@@ -203,7 +203,7 @@ static void end_with_target(void *arg)
 }
 
 /* After a stop samplers have this long to finish their tick; a hanging driver is not waited for. */
-#define PATIENCE_NS (2 * NS_PER_S)
+#define PATIENCE_NS NS_PER_S
 
 static void wait_for_samplers(struct recorder *r)
 {

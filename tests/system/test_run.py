@@ -144,10 +144,10 @@ def test_it_waits_for_descendants(program, tmp_path):
     """A daemon that the command leaves behind is recorded to its end; the status is the command's."""
     path = tmp_path / "x.assay"
     started = time.monotonic()
-    with start(program, path, "sh", "-c", "setsid sh -c 'sleep 0.9' >/dev/null 2>&1 </dev/null & exit 4") as p:
+    with start(program, path, "sh", "-c", "setsid sh -c 'sleep 0.5' >/dev/null 2>&1 </dev/null & exit 4") as p:
         assert p.wait(10) == 4
         assert b"what it started has not" not in p.stderr.read()
-    assert time.monotonic() - started >= 0.8
+    assert time.monotonic() - started >= 0.4
     assert facts(path)["command_seconds"] < 0.7
 
 

@@ -27,7 +27,7 @@ struct source {
         struct source *inner; /* NULL until it is open; then the owner's */
         struct err err;       /* why the last attempt failed */
         bool over;            /* there is no other attempt */
-        bool stop;
+        bool stop, closing;
 };
 
 static void leave(struct source *s)
@@ -71,6 +71,10 @@ static bool try_once(struct source *s)
         return last;
 }
 
+/*
+ * The source's helper processes end with the thread that started them (see dcgm_child_start), so
+ * it stays as long as the source does.
+ */
 static void *run(void *arg)
 {
         struct source *s = arg;
@@ -81,6 +85,10 @@ static void *run(void *arg)
                         ;
                 pthread_mutex_unlock(&s->lock);
         }
+        pthread_mutex_lock(&s->lock);
+        while (s->inner && !s->closing)
+                pthread_cond_wait(&s->news, &s->lock);
+        pthread_mutex_unlock(&s->lock);
         leave(s);
         return NULL;
 }
@@ -93,12 +101,15 @@ static void late_close(struct source *s)
         pthread_mutex_lock(&s->lock);
         s->stop = true;
         struct source *inner = s->inner;
+        pthread_mutex_unlock(&s->lock);
+        s->late.ops->close(inner);
+        pthread_mutex_lock(&s->lock);
         s->inner = NULL;
+        s->closing = true;
         pthread_cond_broadcast(&s->news);
         while (s->users > 1 && wait_until(s, until))
                 ;
         pthread_mutex_unlock(&s->lock);
-        s->late.ops->close(inner);
         leave(s);
 }
 
@@ -142,7 +153,7 @@ int late_open(const struct late_config *late, const struct source_config *config
                 r = err->code;
         }
         pthread_mutex_unlock(&s->lock);
-        s->due_ns = clock_mono_ns();
+        s->due_ns = MAX(clock_mono_ns(), s->began_ns + config->poll_ns);
         if (r < 0)
                 late_close(s);
         else

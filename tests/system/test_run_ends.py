@@ -1,0 +1,170 @@
+"""Whatever state assay is in, `assay run` gives the command its signals and ends when it has ended."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import FIXTURES, ROOT, clean_env
+
+DCGMI = ROOT / "tests" / "fakes" / "dcgmi"
+LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
+RECORDED = (FIXTURES / "nvml" / "h200-bf16.scn").read_text()
+SOON = 8  # seconds: what hung before hung for 18 s or for ever; a loaded machine needs its time
+
+
+@pytest.fixture
+def start(program, tmp_path):
+    """Starts `assay run`; what is still there at the end is killed."""
+    begun = []
+
+    def run(*words, options=(), env=None, scenario=None, **more):
+        extra = {}
+        if scenario is not None:
+            (tmp_path / "scenario").write_text(scenario)
+            extra = {"FAKE_NVML": str(tmp_path / "scenario"), "ASSAY_NVML_LIB": str(LIBRARY)}
+        begun.append(subprocess.Popen([program, "run", "-o", str(tmp_path / "x.assay"), *map(str, options), "--", *words],
+                                      env={**clean_env(tmp_path), **extra, **(env or {})}, cwd=tmp_path,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more))
+        return begun[-1]
+
+    yield run
+    for p in begun:
+        p.kill()
+        p.communicate()
+
+
+@pytest.mark.parametrize("backend", ["dcgm", "auto"])
+def test_its_own_dcgmi_is_no_descendant_of_the_command(start, tmp_path, backend):
+    """With auto where NVML has no counters and dcgmi is on the PATH."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "dcgmi").symlink_to(DCGMI)
+    log = tmp_path / "calls"
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "FAKE_DCGMI": json.dumps({"log": str(log)}),
+           "ASSAY_NVML_LIB": "/nonexistent"}
+    p = start("sh", "-c", f"until grep -q dmon {log}; do sleep 0.05; done; sleep 0.7; exit 4", options=("--backend", backend, "--interval", "0.2"), env=env)
+    _, said = p.communicate(timeout=SOON)
+    assert p.returncode == 4, said
+    assert b"Real Utilization" in said or b"GPU" in said, said
+
+
+@pytest.mark.parametrize("where", ["flag", "variable", "config"])
+@pytest.mark.parametrize("option", [("--gpus", "0"), ("--weights", "hpc"), ("--missing", "zero")])
+def test_the_closing_summary_opens_no_source(start, tmp_path, where, option):
+    options, env = list(option), {}
+    if where == "flag":
+        options += ["--backend", "nvml"]
+    elif where == "variable":
+        env = {"ASSAY_BACKEND": "nvml"}
+    else:
+        (tmp_path / ".config" / "assay").mkdir(parents=True)
+        (tmp_path / ".config" / "assay" / "config").write_text("backend = nvml\n")
+    p = start("sh", "-c", "sleep 0.6; exit 5", options=(*options, "--interval", "0.1"), env=env, scenario=RECORDED)
+    _, said = p.communicate(timeout=SOON)
+    assert p.returncode == 5 and b"recorded in" in said, said
+
+
+def test_a_session_that_was_removed_is_told_and_not_waited_for(start, tmp_path):
+    p = start("sh", "-c", "sleep 0.3; rm -r x.assay*", options=("--backend", "nvml"), scenario=RECORDED)
+    _, said = p.communicate(timeout=SOON)
+    assert p.returncode == 0
+    assert b"was removed" in said and b"recorded in" not in said, said
+
+
+@pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"])
+def test_a_driver_that_hangs_at_once_delays_nothing(start, call):
+    began = time.monotonic()
+    p = start("sh", "-c", "exit 6", options=("--backend", "nvml"), scenario=f"{RECORDED}\n{call} = hang\n")
+    p.communicate(timeout=SOON)
+    assert p.returncode == 6 and time.monotonic() - began < SOON
+
+
+def test_signals_reach_the_command_while_the_driver_hangs(start):
+    script = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: exit(9)); print('ready', flush=True); time.sleep(60)"
+    p = start(sys.executable, "-c", script, options=("--backend", "nvml"), scenario=f"{RECORDED}\nnvmlInit_v2 = hang\n")
+    assert p.stdout.readline() == b"ready\n"
+    p.send_signal(signal.SIGUSR1)
+    assert p.wait(SOON) == 9
+
+
+def full_pipe():
+    """The writing end of a pipe that takes nothing more, and the reading one."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while True:
+            os.write(write, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(write, True)
+        return read, write
+
+
+@pytest.mark.parametrize("script", ["exit 3", "kill -TERM $$"])
+def test_nobody_reads_what_it_says(program, tmp_path, script):
+    """The end of the recording blocks, for 2 s and no longer; the status is the command's all the same."""
+    read, write = full_pipe()
+    p = subprocess.Popen([program, "run", "-o", str(tmp_path / "x.assay"), "--", "sh", "-c", script], stderr=write,
+                         env=clean_env(tmp_path))
+    try:
+        assert p.wait(SOON) == (3 if "exit" in script else -signal.SIGTERM)
+    finally:
+        p.kill()
+        p.wait()
+        os.close(read)
+        os.close(write)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGALRM, signal.SIGRTMIN])
+def test_every_signal_ends_what_only_waits_for_a_daemon(start, tmp_path, sig):
+    p = start("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 </dev/null & echo $!; exit 4", start_new_session=True)
+    daemon = int(p.stdout.readline())
+    try:
+        assert b"what it started has not" in p.stderr.readline()
+        p.send_signal(sig)
+        assert p.wait(SOON) == 4
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+
+
+COUNT = """
+import os, signal, sys, time
+got = []
+signal.signal(signal.SIGUSR1, lambda *_: got.append(1))
+signal.signal(signal.SIGUSR2, lambda *_: (print(len(got), flush=True), os._exit(0)))
+print('ready', flush=True)
+while True:
+    time.sleep(10)
+"""
+
+
+@pytest.mark.parametrize("to_group", [True, False])
+def test_a_signal_arrives_as_often_as_it_was_sent(start, to_group):
+    """A signal for the whole group reaches the command without us; one for us alone is passed on."""
+    p = start(sys.executable, "-c", COUNT, options=("-q",), start_new_session=True)
+    assert p.stdout.readline() == b"ready\n"
+    send = os.killpg if to_group else os.kill
+    for _ in range(3):
+        send(p.pid, signal.SIGUSR1)
+        time.sleep(0.3)  # signals that come together are one
+    send(p.pid, signal.SIGUSR2)
+    assert p.stdout.readline() == b"3\n"
+    assert p.wait(SOON) == 0
+
+
+@pytest.mark.parametrize("files", [4, 5, 8, 12])
+def test_few_descriptors_cost_the_recording_and_not_the_command(program, tmp_path, files):
+    done = subprocess.run(["sh", "-c", f"ulimit -n {files}; exec {program} run -o x.assay -- sh -c 'ulimit -n; exit 7'"], cwd=tmp_path,
+                          env=clean_env(tmp_path), capture_output=True, text=True, timeout=SOON)
+    assert done.returncode == 7 and done.stdout == f"{files}\n", done.stderr
+    assert "running without a recording" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_low_soft_limit_stays_the_commands(program, tmp_path):
+    done = subprocess.run(["sh", "-c", f"ulimit -S -n 10; exec {program} run -q -o x.assay -- sh -c 'ulimit -S -n'"], cwd=tmp_path,
+                          env=clean_env(tmp_path), capture_output=True, text=True, timeout=SOON)
+    assert done.stdout == "10\n" and done.stderr == "" and (tmp_path / "x.assay").exists()
