@@ -73,24 +73,16 @@ static void derive_nvlink(struct sample *s, bool as_older_tools)
                 s->m[METRIC_NVLINK_TOTAL] = both;
 }
 
-/* A counter that fell was reset: no rate for that tick. */
-static struct value rate(struct value before, struct value now, int64_t elapsed_ns)
-{
-        if (before.state != STATE_OK || now.state != STATE_OK || elapsed_ns <= 0)
-                return value_missing(STATE_NONE);
-        if (now.v < before.v)
-                return value_missing(STATE_BLANK);
-        return value_ok((now.v - before.v) / clock_to_seconds(elapsed_ns));
-}
-
 /* Our own CSV carries the rate and not the counter. */
 static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sample *s)
 {
         struct value replay = s->m[METRIC_PCIE_REPLAY];
         struct value ecc = s->m[METRIC_ECC_DBE_VOLATILE];
+        double seconds = clock_to_seconds(mono_ns - memory->mono_ns);
         if (memory->seen && replay.state != STATE_NONE)
-                s->m[METRIC_PCIE_REPLAY_RATE] =
-                    rate(memory->replay, replay, mono_ns - memory->mono_ns);
+                s->m[METRIC_PCIE_REPLAY_RATE] = value_there(replay) && seconds > 0
+                                                    ? value_rate(replay, memory->replay, seconds)
+                                                    : value_missing(STATE_NONE);
         if (memory->seen && ecc.state == STATE_OK && memory->ecc_dbe.state == STATE_OK)
                 memory->ecc_rose |= ecc.v > memory->ecc_dbe.v;
         memory->seen = true;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "engine/host_recorder.h"
+#include "life/beat.h"
 #include "life/thread.h"
 
 #include <errno.h>
@@ -63,9 +64,9 @@ static void count_tick(struct recorder *r, bool stale)
         int64_t now = clock_mono_ns(), gap = now - r->last_ns, beat = r->config.interval_ns;
         uint64_t skipped = 0;
         pthread_mutex_lock(&r->lock);
-        if (is_live(r) && c->asked > 0 && gap > beat + beat / 2) {
-                skipped = (uint64_t)((gap + beat / 2) / beat) - 1;
-                c->late += skipped == 0;
+        if (is_live(r) && c->asked > 0 && gap > beat) {
+                skipped = (uint64_t)((gap - beat) / beat);
+                c->late += beat_is_late(gap - beat - (int64_t)skipped * beat, beat);
         }
         c->asked += 1 + skipped;
         c->missed += skipped + stale;

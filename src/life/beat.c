@@ -25,6 +25,11 @@ int64_t beat_remaining(const struct beat *b, int64_t now_ns)
         return left > 0 ? left : 0;
 }
 
+bool beat_is_late(int64_t behind_ns, int64_t interval_ns)
+{
+        return behind_ns > interval_ns / 2;
+}
+
 uint64_t beat_take(struct beat *b, int64_t now_ns)
 {
         int64_t behind = now_ns - due(b);
@@ -34,8 +39,7 @@ uint64_t beat_take(struct beat *b, int64_t now_ns)
         b->taken++;
         b->asked = b->taken + b->missed;
         b->next = number + 1;
-        if (behind - (int64_t)skipped * b->interval_ns > b->interval_ns / 10)
-                b->late++;
+        b->late += beat_is_late(behind - (int64_t)skipped * b->interval_ns, b->interval_ns);
         return number;
 }
 

@@ -22,3 +22,14 @@ const char *state_name(enum state state)
         }
         return "?";
 }
+
+struct value value_rate(struct value now, struct value before, double seconds)
+{
+        if (!value_there(now))
+                return value_missing((enum state)now.state);
+        if (now.state == STATE_STALE || !value_there(before) || !(seconds > 0))
+                return value_missing(STATE_BLANK);
+        if (now.v < before.v)
+                return value_missing(STATE_ERROR);
+        return value_ok((now.v - before.v) / seconds);
+}

@@ -39,3 +39,10 @@ static inline bool value_there(struct value v)
 
 /* One word for a state, as JSON and the focus view write it. */
 const char *state_name(enum state state);
+
+/*
+ * What a counter grew by a second, between two readings that lie so many seconds apart. One rule
+ * for all counters: one that fell was reset or lies, so the rate is an error for that tick, never 0
+ * and never negative; without a reading before, or without news since, it is blank.
+ */
+struct value value_rate(struct value now, struct value before, double seconds);

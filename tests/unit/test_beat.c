@@ -19,11 +19,12 @@ static void keeps_time(void **state UNUSED)
             {1000, 0, 0, 0, 0, "the first is due at once"},
             {1100, 0, 1, 0, 0, "in time"},
             {1205, 0, 2, 0, 0, "a little late is in time"},
-            {1350, 0, 3, 1, 0, "half an interval is late"},
-            {1399, 1, 4, 1, 0, "the next keeps its own time, and is not pushed back"},
-            {1760, 0, 7, 2, 2, "two and a half intervals: two are skipped, one is late"},
-            {1800, 0, 8, 2, 2, "no bunching afterwards"},
-            {2801, 0, 18, 2, 11, "a long pause"},
+            {1350, 0, 3, 0, 0, "half an interval is in time"},
+            {1451, 0, 4, 1, 0, "more than half an interval is late"},
+            {1499, 1, 5, 1, 0, "the next keeps its own time, and is not pushed back"},
+            {1860, 0, 8, 2, 2, "more than two and a half intervals: two are skipped, one is late"},
+            {1900, 0, 9, 2, 2, "no bunching afterwards"},
+            {2801, 0, 18, 2, 10, "a long pause"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 int64_t now = cases[i].at_ms * MS;

@@ -141,10 +141,8 @@ static void set_counters(struct procinfo_reader *r, struct kept *k, const struct
         struct procinfo *p = &k->info;
         double now = (double)st->own / r->clock_ticks;
         double seconds = clock_to_seconds(mono_ns - k->looked_ns);
-        if (k->looked_ns == 0)
-                p->cpu = value_missing(STATE_BLANK);
-        else if (seconds > 0)
-                p->cpu = value_ok(MAX(now - p->cpu_time.v, 0) / seconds);
+        if (k->looked_ns == 0 || seconds > 0)
+                p->cpu = value_rate(value_ok(now), p->cpu_time, seconds);
         p->cpu_time = value_ok(now);
         p->rss = value_ok((double)st->rss_pages * r->page_size);
         p->threads = value_ok((double)st->threads);

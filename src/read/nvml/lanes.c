@@ -174,18 +174,20 @@ static void read_pcie(struct nvml_device *d, size_t i UNUSED)
         put_kind(d, NVML_FIELD_PCIE_TX, d->env->lib.pcie_throughput, NVML_PCIE_TX);
 }
 
-/* KiB since some moment become KiB a second. A counter that fell was reset. */
+/* KiB since some moment become KiB a second. */
 static void put_rate(struct nvml_device *d, enum nvml_field field, struct nvml_counter *before,
                      uint32_t id)
 {
         struct nvml_field_value v = {.id = id, .scope = UINT32_MAX};
         int rc = NVML_CALL(&d->env->lib, field_values, d->handle, 1, &v);
         int64_t now_ns = d->env->mono_ns();
-        double now = nvml_field_number(&v), seconds = clock_to_seconds(now_ns - before->ns);
+        double now = nvml_field_number(&v);
         if (rc == 0)
                 rc = v.rc;
-        bool whole = before->ns > 0 && seconds > 0 && now >= before->v;
-        put(d, 0, field, rc == 0 && !whole ? NVML_NO_DATA : rc, (now - before->v) / seconds);
+        struct value rate = value_rate(
+            value_ok(now), before->ns > 0 ? value_ok(before->v) : value_missing(STATE_BLANK),
+            clock_to_seconds(now_ns - before->ns));
+        put(d, 0, field, rc == 0 && !value_there(rate) ? NVML_NO_DATA : rc, rate.v);
         *before = rc == 0 ? (struct nvml_counter){now, now_ns} : (struct nvml_counter){0};
 }
 
