@@ -85,20 +85,21 @@ static bool is_over(const struct host_exporter *e, const struct host *h)
         return e->follows_target && l->present && l->f[FIGURE_PROCESSES].v == 0;
 }
 
-/* The GPUs' newest values beside the host's. */
-static void add_gpus(struct host_exporter *e, struct host *h)
+/* The GPUs' newest values, and who holds them. */
+static void see_gpus(struct host_exporter *e)
 {
         const struct frame *frame = e->gpus ? feed_take(e->gpus) : NULL;
         if (!frame)
                 return;
         gpu_use_take(&e->use, frame);
-        host_view_join(e->view, h, &e->use);
+        host_view_see(e->view, &e->use);
 }
 
 static int write_tick(struct host_exporter *e, bool *ret_over, struct err *err)
 {
         struct host *h;
         beat_take(&e->beat, clock_mono_ns());
+        see_gpus(e);
         int r = host_view_tick(e->view, &h, err);
         if (r < 0)
                 return r;
@@ -107,7 +108,7 @@ static int write_tick(struct host_exporter *e, bool *ret_over, struct err *err)
         h->late = e->beat.late;
         h->missed = e->beat.missed;
         *ret_over = is_over(e, h);
-        add_gpus(e, h);
+        host_view_join(e->view, h, &e->use);
         write_host(e, h);
         r = strbuf_flush(&e->out, STDOUT_FILENO);
         return r < 0 && r != -EPIPE ? err_set(err, r, "cannot write: %s", strerror(-r)) : r;
@@ -119,6 +120,7 @@ static int stream_host(struct host_exporter *e, int64_t interval_ns, struct err 
         struct host *h;
         bool over = false;
         beat_start(&e->beat, clock_mono_ns() + interval_ns, interval_ns);
+        see_gpus(e);
         int r = host_view_tick(e->view, &h, err);
         while (r == 0 && !over && beat_sleep(&e->beat, -1, life_stopping)) {
                 r = write_tick(e, &over, err);

@@ -8,15 +8,6 @@
 
 /* ---- a sample ---- */
 
-static struct value busy(const struct host *h)
-{
-        struct value idle = h->system[SYSTEM_IDLE], wait = h->system[SYSTEM_IOWAIT];
-        if (!value_there(idle))
-                return idle;
-        idle.v = 1 - idle.v - (value_there(wait) ? wait.v : 0);
-        return idle;
-}
-
 static void fill_level(const struct host *h, enum level level, struct host_panel *p)
 {
         const struct level_state *l = &h->levels[level];
@@ -40,7 +31,7 @@ static void fill_level(const struct host *h, enum level level, struct host_panel
 void host_panel_fill(const struct host *h, struct host_panel *p)
 {
         const struct value *s = h->system;
-        p->cpu = busy(h);
+        p->cpu = host_cpu_busy(h);
         p->load1 = s[SYSTEM_LOAD_1];
         p->load5 = s[SYSTEM_LOAD_5];
         p->load15 = s[SYSTEM_LOAD_15];

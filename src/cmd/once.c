@@ -90,17 +90,24 @@ static int add_host(const struct config *config, struct host_view *view, int64_t
                     const struct frame *frame, struct strbuf *out, struct err *err)
 {
         struct host *h;
+        struct gpu_use use = {0};
+        int r = 0;
+        if (frame)
+                gpu_use_take(&use, frame);
+        host_view_see(view, &use);
+        /* What the holders do is counted from here. */
+        if (use.n_processes > 0) {
+                first_ns = clock_mono_ns();
+                r = host_view_tick(view, &h, err);
+        }
         int64_t left = first_ns + HOST_WINDOW_NS - clock_mono_ns();
         if (left > 0)
                 usleep((unsigned)(left / 1000));
-        int r = host_view_tick(view, &h, err);
+        if (r == 0)
+                r = host_view_tick(view, &h, err);
         if (r < 0)
                 return r;
-        if (frame) {
-                struct gpu_use use;
-                gpu_use_take(&use, frame);
-                host_view_join(view, h, &use);
-        }
+        host_view_join(view, h, &use);
         write_host(config, h, frame == NULL, out);
         return 0;
 }

@@ -7,18 +7,6 @@
 
 #define BUSY_CORE 0.05
 
-/* A counter that fell was reset, or lies: no rate can be told from it. */
-static struct value rate(struct value now, struct value before, double seconds)
-{
-        if (!value_there(now))
-                return value_missing((enum state)now.state);
-        if (!value_there(before) || !(seconds > 0))
-                return value_missing(STATE_BLANK);
-        if (now.v < before.v)
-                return value_missing(STATE_ERROR);
-        return value_ok((now.v - before.v) / seconds);
-}
-
 static struct value ratio(struct value part, struct value whole)
 {
         if (!value_there(part))
@@ -43,9 +31,9 @@ static void compute_level(const struct level_state *before, struct level_state *
         for (enum figure i = 0; i < FIGURE_COUNT; i++) {
                 const struct figure_info *info = figure_info(i);
                 if (info->kind == FIGURE_KIND_RATE)
-                        now->f[i] = rate(now->f[info->of],
-                                         before && before->present ? before->f[info->of] : nothing,
-                                         seconds);
+                        now->f[i] = value_rate(
+                            now->f[info->of],
+                            before && before->present ? before->f[info->of] : nothing, seconds);
         }
         now->f[FIGURE_CPU_SHARE] = ratio(now->f[FIGURE_CPU], now->f[FIGURE_CPUS]);
         now->f[FIGURE_MEMORY_SHARE] = ratio(now->f[FIGURE_MEMORY], now->f[FIGURE_MEMORY_LIMIT]);
@@ -57,7 +45,7 @@ static void compute_shares(const struct host *before, struct host *now)
         double all = 0;
         for (enum system_figure i = SYSTEM_USER_TIME; i <= SYSTEM_STEAL_TIME; i++) {
                 struct value d =
-                    before ? rate(now->system[i], before->system[i], 1) : now->system[i];
+                    before ? value_rate(now->system[i], before->system[i], 1) : now->system[i];
                 /* iowait may fall by the kernel's own admission (proc(5)): it then did not grow. */
                 all += before && value_there(d) ? d.v : 0;
         }
@@ -65,8 +53,9 @@ static void compute_shares(const struct host *before, struct host *now)
                 const struct figure_info *info = system_figure_info(i);
                 if (info->kind != FIGURE_KIND_SHARE)
                         continue;
-                struct value d = before ? rate(now->system[info->of], before->system[info->of], 1)
-                                        : value_missing(STATE_BLANK);
+                struct value d =
+                    before ? value_rate(now->system[info->of], before->system[info->of], 1)
+                           : value_missing(STATE_BLANK);
                 if (d.state == STATE_ERROR && value_there(now->system[info->of]))
                         d = value_ok(0);
                 now->system[i] = value_there(d) && !(all > 0) ? value_missing(STATE_BLANK)
@@ -79,18 +68,31 @@ static void compute_shares(const struct host *before, struct host *now)
  * kernel counts in. */
 static void compute_system_cpu(struct host *now)
 {
-        static const enum system_figure busy[] = {SYSTEM_USER, SYSTEM_NICE, SYSTEM_KERNEL,
-                                                  SYSTEM_IRQ, SYSTEM_SOFTIRQ};
         struct value *f = now->levels[LEVEL_SYSTEM].f;
-        double share = 0;
-        for (size_t i = 0; i < ARRAY_LEN(busy); i++) {
-                if (!value_there(now->system[busy[i]]))
-                        return;
-                share += now->system[busy[i]].v;
-        }
-        f[FIGURE_CPU_SHARE] = value_ok(share);
+        struct value share = host_cpu_busy(now);
+        if (!value_there(share))
+                return;
+        f[FIGURE_CPU_SHARE] = share;
         if (value_there(f[FIGURE_CPUS]))
-                f[FIGURE_CPU] = value_ok(share * f[FIGURE_CPUS].v);
+                f[FIGURE_CPU] = value_ok(share.v * f[FIGURE_CPUS].v);
+}
+
+/* Of every GPU, also of those that the host does not name yet. */
+static void compute_evidence(const struct host *before, struct host *now, double seconds)
+{
+        for (size_t gpu = 0; gpu < HOST_GPUS_MAX; gpu++) {
+                struct value *e = now->evidence[gpu].e;
+                for (enum evidence i = 0; i < EVIDENCE_COUNT; i++) {
+                        const struct figure_info *info = evidence_info(i);
+                        if (info->kind == FIGURE_KIND_RATE)
+                                e[i] = value_rate(e[info->of],
+                                                  before ? before->evidence[gpu].e[info->of]
+                                                         : value_missing(STATE_BLANK),
+                                                  seconds);
+                }
+                e[EVIDENCE_NET_RX] = now->system[SYSTEM_NET_RX];
+                e[EVIDENCE_NET_TX] = now->system[SYSTEM_NET_TX];
+        }
 }
 
 static void compute_cores(const struct host *before, struct host *now)
@@ -126,14 +128,16 @@ void levels_compute(const struct host *before, struct host *now)
         for (enum system_figure i = 0; i < SYSTEM_COUNT; i++) {
                 const struct figure_info *info = system_figure_info(i);
                 if (info->kind == FIGURE_KIND_RATE)
-                        v[i] = rate(v[info->of],
-                                    before ? before->system[info->of] : value_missing(STATE_BLANK),
-                                    seconds);
+                        v[i] = value_rate(v[info->of],
+                                          before ? before->system[info->of]
+                                                 : value_missing(STATE_BLANK),
+                                          seconds);
                 /* Stall times are counted to the microsecond, ticks are not. */
                 if (info->kind == FIGURE_KIND_RATE && info->unit == UNIT_RATIO && v[i].v > 1)
                         v[i].v = 1;
         }
         compute_shares(before, now);
+        compute_evidence(before, now, seconds);
         compute_cores(before, now);
         v[SYSTEM_MEM_USED] = less(v[SYSTEM_MEM_TOTAL], v[SYSTEM_MEM_AVAILABLE]);
         v[SYSTEM_SWAP_USED] = less(v[SYSTEM_SWAP_TOTAL], v[SYSTEM_SWAP_FREE]);

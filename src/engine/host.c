@@ -1,6 +1,7 @@
 #include "engine/host.h"
 
 #include "compute/levels.h"
+#include "engine/evidence.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,6 +11,7 @@ struct host_view {
         struct host hosts[2]; /* this tick's and the one before */
         unsigned now;
         bool started;
+        struct evidence_join places;
 };
 
 int host_view_open(const struct host_config *config, struct host_view **ret, struct err *err)
@@ -53,12 +55,18 @@ unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
         return host_levels_of(v->reader, pid);
 }
 
-static size_t find_gpu(const struct gpu_use *u, const char *label)
+static size_t find_gpu(const struct gpu_use *u, const char *label, size_t len)
 {
         size_t i = 0;
-        while (i < u->n && strcmp(u->labels[i], label) != 0)
+        while (i < u->n && (strlen(u->labels[i]) != len || memcmp(u->labels[i], label, len) != 0))
                 i++;
         return i;
+}
+
+/* The GPU that a slice ("0/7") is of. */
+static size_t find_gpu_of_slice(const struct gpu_use *u, const char *label)
+{
+        return find_gpu(u, label, strcspn(label, "/"));
 }
 
 static void take_gpus(struct gpu_use *u, const struct frame *frame)
@@ -78,31 +86,46 @@ static void take_gpus(struct gpu_use *u, const struct frame *frame)
 void gpu_use_take(struct gpu_use *u, const struct frame *frame)
 {
         take_gpus(u, frame);
+        u->knows_processes = frame->knows_processes;
         u->n_processes = 0;
         for (size_t i = 0; i < frame->processes.n; i++) {
                 const struct process *p = &frame->processes.list[i];
-                size_t gpu = find_gpu(u, p->gpu);
-                if (gpu == u->n || u->n_processes == GPU_USE_PROCESSES_MAX)
+                size_t gpu = find_gpu_of_slice(u, p->gpu);
+                if (p->child || gpu == u->n || u->n_processes == GPU_USE_PROCESSES_MAX)
                         continue;
                 size_t at = u->n_processes++;
                 u->processes[at].pid = p->pid;
                 u->processes[at].gpu = (uint16_t)gpu;
-                u->processes[at].use = (struct level_gpu){
-                    .util = p->sm_util, .band = p->mem_util, .memory = p->gpu_memory};
+                u->processes[at].use = (struct level_gpu){0};
+                /* What is told of a slice is not a share of the GPU. */
+                if (!strchr(p->gpu, '/'))
+                        u->processes[at].use = (struct level_gpu){
+                            .util = p->sm_util, .band = p->mem_util, .memory = p->gpu_memory};
         }
 }
 
-void host_view_join(const struct host_view *v, struct host *h, const struct gpu_use *u)
+void host_view_see(struct host_view *v, const struct gpu_use *u)
 {
+        evidence_tell(&v->places, u, v->reader);
+}
+
+void host_view_join(struct host_view *v, struct host *h, const struct gpu_use *u)
+{
+        size_t place[HOST_GPUS_MAX];
+        for (size_t i = 0; i < u->n; i++)
+                place[i] = evidence_place(&v->places, u->labels[i]);
+        for (size_t i = 0; i < v->places.n; i++)
+                levels_add_gpu(h, v->places.gpus[i]);
         for (size_t i = 0; i < u->n; i++) {
-                size_t gpu = levels_add_gpu(h, u->labels[i]);
-                if (gpu < HOST_GPUS_MAX)
-                        levels_set_device(h, gpu, u->devices[i]);
+                if (place[i] < HOST_GPUS_MAX)
+                        levels_set_device(h, place[i], u->devices[i]);
         }
         for (size_t i = 0; i < u->n_processes; i++) {
+                size_t gpu = place[u->processes[i].gpu];
                 /* What the whole device does stands for the system level already. */
                 unsigned levels = host_view_levels_of(v, u->processes[i].pid) &
                                   ~LEVEL_BIT((unsigned)LEVEL_SYSTEM);
-                levels_add_process(h, levels, u->processes[i].gpu, u->processes[i].use);
+                if (gpu < HOST_GPUS_MAX)
+                        levels_add_process(h, levels, gpu, u->processes[i].use);
         }
 }

@@ -14,14 +14,16 @@ int host_view_tick(struct host_view *v, struct host **ret, struct err *err);
 /* As host_levels_of. */
 unsigned host_view_levels_of(const struct host_view *v, int32_t pid);
 
+/* What GPUs and the processes on them do, as far as the host needs it: small enough to be copied.
+ */
 #define GPU_USE_PROCESSES_MAX 1024
 
-/* What GPUs and the processes on them do, as far as levels need it: small enough to be copied. */
 struct gpu_use {
         size_t n;
         char labels[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
         struct level_gpu devices[HOST_GPUS_MAX];
-        size_t n_processes;
+        bool knows_processes; /* the source tells which there are */
+        size_t n_processes;   /* that hold a GPU */
         struct {
                 int32_t pid;
                 uint16_t gpu; /* its place above */
@@ -30,8 +32,10 @@ struct gpu_use {
 };
 
 void gpu_use_take(struct gpu_use *u, const struct frame *frame);
+/* Who holds the GPUs, for the evidence of the ticks to come. */
+void host_view_see(struct host_view *v, const struct gpu_use *u);
 /*
  * Adds the GPUs to the host: what each device does is what the system level does there; what each
  * process does there is added to the levels that it belongs to.
  */
-void host_view_join(const struct host_view *v, struct host *h, const struct gpu_use *u);
+void host_view_join(struct host_view *v, struct host *h, const struct gpu_use *u);

@@ -36,12 +36,13 @@ static bool tick(struct host_recorder *h)
         struct host *host;
         struct err err = {0};
         beat_take(&h->result.beat, clock_mono_ns());
-        if (host_view_tick(h->config.view, &host, &h->result.source) < 0)
-                return false;
-        h->last_ns = host->mono_ns;
         pthread_mutex_lock(&h->lock);
         h->use = h->seen;
         pthread_mutex_unlock(&h->lock);
+        host_view_see(h->config.view, &h->use);
+        if (host_view_tick(h->config.view, &host, &h->result.source) < 0)
+                return false;
+        h->last_ns = host->mono_ns;
         host_view_join(h->config.view, host, &h->use);
         host->asked = h->result.beat.asked;
         host->taken = h->result.beat.taken;

@@ -71,6 +71,20 @@ size_t host_find_gpu(const struct host *h, const char *label)
         return at < HOST_GPUS_MAX ? at : find_label(h, label, strcspn(label, "/"));
 }
 
+struct value host_cpu_busy(const struct host *h)
+{
+        static const enum system_figure busy[] = {SYSTEM_USER, SYSTEM_NICE, SYSTEM_KERNEL,
+                                                  SYSTEM_IRQ, SYSTEM_SOFTIRQ};
+        double share = 0;
+        for (size_t i = 0; i < sizeof(busy) / sizeof(busy[0]); i++) {
+                struct value v = h->system[busy[i]];
+                if (!value_there(v))
+                        return value_missing((enum state)v.state);
+                share += v.v;
+        }
+        return value_ok(share);
+}
+
 static const char *const names[LEVEL_COUNT] = {
     [LEVEL_PROCESS] = "process", [LEVEL_USER] = "user",     [LEVEL_SLURM] = "slurm",
     [LEVEL_CGROUP] = "cgroup",   [LEVEL_SYSTEM] = "system",

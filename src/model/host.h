@@ -124,6 +124,12 @@ const char *framework_mapped(enum framework framework);
  * has no place of its own. HOST_GPUS_MAX when there is none.
  */
 size_t host_find_gpu(const struct host *h, const char *label);
+/*
+ * The share of all CPU time in which this machine's CPUs worked for it. Time that the hypervisor
+ * gave to others is not busy with our work and is shown apart (SYSTEM_STEAL); waiting for I/O is
+ * idling. Missing when a share it needs is.
+ */
+struct value host_cpu_busy(const struct host *h);
 /* "process", "user", "slurm", "cgroup", "system". */
 const char *level_name(enum level level);
 /* "process,system" or "all". False when a word is no level. */

@@ -1,4 +1,7 @@
-/* A process that holds a GPU, as far as it is known. What is not known is missing or empty. */
+/*
+ * A process that holds a GPU, or a descendant of one that holds none, as far as it is known. What
+ * is not known is missing or empty.
+ */
 #pragma once
 
 #include "model/entity.h"
@@ -16,10 +19,12 @@ struct process {
         int32_t pid, ppid; /* ppid is 0 when not known */
         int64_t start_ns;  /* with the pid, who it is: a reused pid is another process */
         uint8_t type;      /* a set of enum process_type; 0 when not known */
+        bool child;        /* holds no GPU: a descendant of one that holds gpu */
+        uint8_t framework; /* enum framework; FRAMEWORK_NONE also when not known */
         char user[PROCESS_NAME_MAX];
         char group[PROCESS_NAME_MAX];
-        char gpu[ENTITY_LABEL_MAX];                         /* the entity's label */
-        struct value gpu_memory;                            /* bytes */
+        char gpu[ENTITY_LABEL_MAX]; /* the entity's label; a child's is that of its holder */
+        struct value gpu_memory;    /* bytes */
         struct value sm_util, mem_util, enc_util, dec_util; /* ratios of the GPU */
         struct value cpu;                                   /* ratio of one core; may exceed 1 */
         struct value rss;                                   /* bytes */

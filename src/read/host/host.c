@@ -26,6 +26,7 @@ struct host_reader {
         struct scanner *scanner;
         struct system_reader *system;
         struct pss *pss;
+        struct evidence_reader *evidence;
         uint64_t ticks;
         int64_t looked_ns;
         struct target_limits limits;
@@ -48,11 +49,13 @@ static int open_parts(struct host_reader *h, struct err *err)
                                  .levels = h->config.levels,
                                  .target = h->target.scan,
                                  .hear_forks = real,
-                                 .fd_budget = fd_budget()};
+                                 .fd_budget = fd_budget() - fd_budget() / 4};
         int r = scanner_open(&sc, &h->scanner, err);
         if (r < 0)
                 return r;
         r = system_open(h->root, &h->system);
+        if (r == 0)
+                r = evidence_open(h->root, &h->target.mounts, fd_budget() / 4, &h->evidence);
         if (r == 0 && h->config.pss)
                 r = pss_open(h->root, &h->pss);
         return r < 0 ? err_set(err, r, "cannot start reading the host: %s", strerror(-r)) : 0;
@@ -88,6 +91,7 @@ void host_close(struct host_reader *h)
         if (!h)
                 return;
         pss_close(h->pss);
+        evidence_close(h->evidence);
         scanner_close(h->scanner);
         system_close(h->system);
         closep(&h->root);
@@ -243,7 +247,14 @@ int host_read(struct host_reader *h, struct host *ret, struct err *err)
         ret->system[SYSTEM_CPUS_QUOTA] = h->limits.quota;
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 set_level(h, l, ret);
+        evidence_fill(h->evidence, h->scanner, h->target.scan.pid > 0, ret);
         return 0;
+}
+
+void host_hold(struct host_reader *h, size_t n_gpus, bool known, const struct host_holder *list,
+               size_t n)
+{
+        evidence_hold(h->evidence, h->scanner, n_gpus, known, list, n);
 }
 
 unsigned host_levels_of(const struct host_reader *h, int32_t pid)

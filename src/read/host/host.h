@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "model/host.h"
+#include "read/host/evidence.h"
 
 /* Text is borrowed while opening only; NULL is not given. */
 struct host_config {
@@ -25,5 +26,11 @@ void host_close(struct host_reader *h);
  * compute/. 0 or a negative code with err.
  */
 int host_read(struct host_reader *h, struct host *ret, struct err *err);
+/*
+ * Who holds which GPU, for the evidence of the ticks to come. n_gpus places of the host are GPUs;
+ * known is false when the source cannot tell: then the list is not looked at.
+ */
+void host_hold(struct host_reader *h, size_t n_gpus, bool known, const struct host_holder *list,
+               size_t n);
 /* Which levels a process belongs to, as of the last tick: bits, 0 when it is not known. */
 unsigned host_levels_of(const struct host_reader *h, int32_t pid);

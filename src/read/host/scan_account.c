@@ -23,6 +23,9 @@
  *
  * A process that was there long before it joins a level (by setuid, or by moving to its cgroup)
  * brings nothing along: it counts from then on.
+ *
+ * Around a GPU the same growths are divided otherwise: the holders' own is the main processes', the
+ * rest, and all that is waited for, is their children's.
  */
 #include "read/host/scanner_table.h"
 
@@ -42,6 +45,10 @@ void account_begin(struct scanner *s)
                 sum->io_read = sum->io_unread = 0;
                 sum->pss = sum->uss = sum->pss_missing = 0;
                 sum->pss_oldest_ns = 0;
+        }
+        for (size_t i = 0; i < SCAN_GROUPS; i++) {
+                struct scan_group *g = &s->groups[i];
+                g->holders = g->children = g->blocked = g->io_denied = 0;
         }
 }
 
@@ -102,20 +109,29 @@ static uint64_t waited_growth(struct scan_process *p, uint64_t *ret_twice)
         return p->surplus;
 }
 
-static uint64_t cpu_growth(const struct scanner *s, struct scan_process *p, uint64_t *ret_twice)
+/* CPU time since the tick before, and what it says too much. */
+struct cpu_growth {
+        uint64_t own, waited, twice;
+};
+
+static struct cpu_growth cpu_growth(const struct scanner *s, struct scan_process *p)
 {
-        *ret_twice = 0;
+        struct cpu_growth g = {0};
         if (p->fresh)
-                return started_since_last_tick(s, p) ? p->own + p->waited : 0;
-        return growth(p->own, p->own_before) + waited_growth(p, ret_twice);
+                return started_since_last_tick(s, p)
+                           ? (struct cpu_growth){.own = p->own, .waited = p->waited}
+                           : g;
+        g.own = growth(p->own, p->own_before);
+        g.waited = waited_growth(p, &g.twice);
+        return g;
 }
 
-static void add_cpu(struct scan_sum *sum, uint64_t grown, uint64_t twice)
+static void add_cpu(uint64_t *cpu, uint64_t *debt, uint64_t grown, uint64_t twice)
 {
-        sum->cpu_debt += twice;
-        uint64_t paid = MIN(grown, sum->cpu_debt);
-        sum->cpu_debt -= paid;
-        sum->cpu += grown - paid;
+        *debt += twice;
+        uint64_t paid = MIN(grown, *debt);
+        *debt -= paid;
+        *cpu += grown - paid;
 }
 
 static uint64_t io_growth(const struct scanner *s, const struct scan_process *p, size_t i)
@@ -159,10 +175,35 @@ static void add_presence(const struct scanner *s, struct scan_sum *sum,
         add_pss(sum, p);
 }
 
+static void account_group(const struct scanner *s, struct scan_group *to,
+                          const struct scan_process *p, bool holds, struct cpu_growth cpu)
+{
+        to->cpu_main += holds ? cpu.own : 0;
+        add_cpu(&to->cpu_children, &to->cpu_debt, cpu.waited + (holds ? 0 : cpu.own), cpu.twice);
+        for (size_t i = 0; i < PROC_IO_COUNT; i++)
+                to->io[i] += io_growth(s, p, i);
+}
+
+static void account_groups(struct scanner *s, const struct scan_process *p, struct cpu_growth cpu)
+{
+        bool there = p->state != 'Z' && p->state != 'X';
+        for (uint64_t left = p->holds | p->serves; left; left &= left - 1) {
+                uint64_t bit = left & -left;
+                struct scan_group *g = &s->groups[__builtin_ctzll(left)];
+                bool holds = p->holds & bit;
+                g->holders += there && holds;
+                g->children += there && !holds;
+                g->blocked += p->state == 'D';
+                g->io_denied += holds && p->io_state != STATE_OK;
+                if (p->fresh || (p->groups_before & bit))
+                        account_group(s, g, p, holds, cpu);
+        }
+}
+
 void account_process(struct scanner *s, struct scan_process *p)
 {
         unsigned joined = p->levels & ~p->levels_before;
-        uint64_t twice, grown = cpu_growth(s, p, &twice);
+        struct cpu_growth cpu = cpu_growth(s, p);
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 struct scan_sum *sum = &s->sums[l];
                 if (!(p->levels & LEVEL_BIT(l)))
@@ -172,8 +213,9 @@ void account_process(struct scanner *s, struct scan_process *p)
                         sum->ever++;
                 if ((joined & LEVEL_BIT(l)) && !p->fresh)
                         continue;
-                add_cpu(sum, grown, twice);
+                add_cpu(&sum->cpu, &sum->cpu_debt, cpu.own + cpu.waited, cpu.twice);
                 for (size_t i = 0; i < PROC_IO_COUNT; i++)
                         sum->io[i] += io_growth(s, p, i);
         }
+        account_groups(s, p, cpu);
 }

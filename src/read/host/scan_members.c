@@ -58,13 +58,6 @@ static bool is_target(const struct scanner *s, const struct scan_process *p)
         return p->pid == s->config.target.pid && p->start == s->target_start;
 }
 
-/* The parent, also one that vanished in this tick; not a later process with its number. */
-static struct scan_process *parent_of(struct scanner *s, const struct scan_process *p)
-{
-        struct scan_process *q = p->ppid > 0 ? table_find(s, p->ppid) : NULL;
-        return q && q->start <= p->start ? q : NULL;
-}
-
 static struct scan_fork *fork_slot(struct scanner *s, int32_t pid)
 {
         return &s->forks[(uint32_t)pid & (FORKS_MAX - 1)];
@@ -108,7 +101,7 @@ static bool descends(struct scanner *s, const struct scan_process *p)
                         return false;
                 if (was_forked_by_us(s, q->pid) || led_by_us(s, q))
                         return true;
-                q = parent_of(s, q);
+                q = table_parent(s, q);
         }
         return false;
 }
@@ -181,7 +174,7 @@ static bool belongs_to_job(struct scanner *s, const struct scan_process *p,
         if (v != NOT_TOLD)
                 return v == OURS;
         /* A step that cleared its environment is still the job's child. */
-        struct scan_process *q = parent_of(s, p);
+        struct scan_process *q = table_parent(s, p);
         if (q && q->seen == s->tick && s->depth < DEPTH_MAX) {
                 s->depth++;
                 members_decide(s, q);
@@ -262,6 +255,6 @@ void members_decide(struct scanner *s, struct scan_process *p)
         /* Who joins is counted from here, so here its counters must be known. */
         if ((levels & ~p->levels_before) && p->read_at != s->tick && scan_read_stat(s, p) < 0)
                 p->seen = s->tick - 1;
-        const struct scan_process *q = levels ? NULL : parent_of(s, p);
+        const struct scan_process *q = levels ? NULL : table_parent(s, p);
         p->beside = q && q->levels;
 }

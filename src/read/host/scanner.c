@@ -58,6 +58,12 @@ struct scan_process *table_add(struct scanner *s, int32_t pid)
         return &s->procs[i];
 }
 
+struct scan_process *table_parent(struct scanner *s, const struct scan_process *p)
+{
+        struct scan_process *q = p->ppid > 0 ? table_find(s, p->ppid) : NULL;
+        return q && q->start <= p->start ? q : NULL;
+}
+
 void table_close_fds(struct scanner *s, struct scan_process *p)
 {
         int *const fds[] = {&p->stat_fd, &p->io_fd};
@@ -147,7 +153,8 @@ static bool may_sleep_on(const struct scanner *s, const struct scan_process *p)
 /* Only the levels' own processes, and what helps to account for them, is read each tick. */
 static bool is_watched(const struct scanner *s, const struct scan_process *p)
 {
-        return !p->denied && (p->levels || p->beside || s->config.all || p->born == s->tick);
+        return !p->denied && (p->levels || p->holds || p->serves || p->beside || s->config.all ||
+                              p->born == s->tick);
 }
 
 /* A pid that changed hands: the old process is gone, the new one is fresh. */
@@ -161,6 +168,7 @@ static void change_hands(struct scanner *s, struct scan_process *p, uint64_t sta
         p->fresh = true;
         p->born = s->tick;
         p->levels = p->levels_before = 0;
+        p->holds = p->serves = p->groups_before = 0;
         p->beside = p->in_job = false;
         p->pss_at_ns = 0;
         p->gone_carry = p->surplus = 0;
@@ -183,31 +191,25 @@ static void read_process(struct scanner *s, struct scan_process *p)
         }
 }
 
-static bool alive(const struct scanner *s, const struct scan_process *p)
-{
-        return p->pid > 0 && p->seen == s->tick;
-}
-
 static bool vanished(const struct scanner *s, const struct scan_process *p)
 {
         return p->pid > 0 && p->seen != s->tick;
 }
 
-/* One pass over the table: the order of these passes is what makes the sums right. */
-#define FOR_EACH(s, p) for (struct scan_process *p = (s)->procs; p && p < (s)->procs + (s)->n; p++)
-
+/* The order of the passes over the table is what makes the sums right. */
 static void read_all(struct scanner *s)
 {
-        FOR_EACH(s, p)
+        SCAN_EACH(s, p)
         {
                 if (vanished(s, p))
                         account_vanished(s, p);
         }
-        FOR_EACH(s, p)
+        SCAN_EACH(s, p)
         {
                 p->own_before = p->own;
                 p->waited_before = p->waited;
-                if (alive(s, p) && is_watched(s, p) && (p->born == s->tick || !may_sleep_on(s, p)))
+                if (scan_alive(s, p) && is_watched(s, p) &&
+                    (p->born == s->tick || !may_sleep_on(s, p)))
                         read_process(s, p);
         }
 }
@@ -233,19 +235,20 @@ int scanner_tick(struct scanner *s, int64_t boot_ns)
                 return r;
         members_hear_forks(s);
         read_all(s);
-        FOR_EACH(s, p)
+        SCAN_EACH(s, p)
         {
-                if (alive(s, p))
+                if (scan_alive(s, p))
                         members_decide(s, p);
         }
-        FOR_EACH(s, p)
+        groups_decide(s);
+        SCAN_EACH(s, p)
         {
-                if (alive(s, p) && p->levels)
+                if (scan_alive(s, p) && (p->levels || p->holds || p->serves))
                         scan_read_io(s, p);
         }
-        FOR_EACH(s, p)
+        SCAN_EACH(s, p)
         {
-                if (alive(s, p) && p->levels)
+                if (scan_alive(s, p) && (p->levels || p->holds || p->serves))
                         account_process(s, p);
                 clean_up(s, p);
         }
@@ -328,6 +331,18 @@ void scanner_close(struct scanner *s)
 const struct scan_sum *scanner_sum(const struct scanner *s, enum level level)
 {
         return &s->sums[level];
+}
+
+void scanner_set_holders(struct scanner *s, const struct scan_holder *holders, size_t n)
+{
+        s->n_holders = MIN(n, (size_t)SCAN_HOLDERS_MAX);
+        memcpy(s->holders, holders, s->n_holders * sizeof(*holders));
+        s->follows = s->follows || n > 0;
+}
+
+const struct scan_group *scanner_group(const struct scanner *s, size_t group)
+{
+        return &s->groups[group];
 }
 
 uint64_t scanner_listed(const struct scanner *s)

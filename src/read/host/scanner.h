@@ -33,6 +33,30 @@ struct scan_config {
         int64_t page_size;    /* 0 asks the system */
 };
 
+/*
+ * Groups of processes around a GPU: those that hold it, and their descendants that hold none, which
+ * serve it. One more group is the watched command's: its main process stands for a holder.
+ */
+#define SCAN_COMMAND HOST_GPUS_MAX
+#define SCAN_GROUPS (HOST_GPUS_MAX + 1)
+#define SCAN_GROUP_BIT(group) (1ULL << (group))
+#define SCAN_HOLDERS_MAX 1024
+
+struct scan_holder {
+        int32_t pid;
+        uint64_t groups; /* SCAN_GROUP_BIT of each GPU it holds */
+};
+
+/* What a group used and does. */
+struct scan_group {
+        uint64_t cpu_main; /* clock ticks of the holders; only grows */
+        uint64_t cpu_children, cpu_debt;
+        uint64_t io[PROC_IO_COUNT]; /* of both; only grow */
+        uint64_t holders, children; /* processes, now */
+        uint64_t blocked;           /* of both, whose main thread is in uninterruptible sleep */
+        uint64_t io_denied;         /* holders whose I/O counters may not be read */
+};
+
 /* One process, as of the last tick. Text and numbers are /proc's. */
 struct scan_process {
         int32_t pid, ppid, pgrp, session;
@@ -44,7 +68,8 @@ struct scan_process {
         uint64_t threads, rss_pages;
         struct proc_io io;
         enum state io_state;
-        uint8_t levels; /* LEVEL_BIT of each it belongs to */
+        uint8_t levels;         /* LEVEL_BIT of each it belongs to */
+        uint64_t holds, serves; /* groups */
 
         /* For PSS: the last measurement, and what it cost. */
         int64_t pss_at_ns; /* 0 when never measured */
@@ -60,6 +85,8 @@ struct scan_process {
         int stat_fd, io_fd;  /* -1 when not open */
         bool fresh, denied, beside, in_job;
         uint8_t levels_before;
+        uint64_t groups_before, holds_before;
+        int32_t first_ppid; /* its parent when it was found */
         uint64_t own_before, waited_before;
         struct proc_io io_before;
         bool io_known_before;
@@ -95,6 +122,10 @@ void scanner_close(struct scanner *s);
  */
 int scanner_tick(struct scanner *s, int64_t boot_ns);
 const struct scan_sum *scanner_sum(const struct scanner *s, enum level level);
+/* Who holds which GPUs from the next tick on; at most SCAN_HOLDERS_MAX are kept. */
+void scanner_set_holders(struct scanner *s, const struct scan_holder *holders, size_t n);
+/* A GPU's, or SCAN_COMMAND's. */
+const struct scan_group *scanner_group(const struct scanner *s, size_t group);
 /* Processes that /proc listed at the last tick. */
 uint64_t scanner_listed(const struct scanner *s);
 uint64_t scanner_clock_ticks(const struct scanner *s);

@@ -44,6 +44,10 @@ struct scanner {
         struct cgroup_paths job_groups;
         bool job_placed;
         struct scan_sum sums[LEVEL_COUNT];
+        struct scan_holder holders[SCAN_HOLDERS_MAX];
+        size_t n_holders;
+        uint64_t held; /* groups that had a living holder at the last tick */
+        struct scan_group groups[SCAN_GROUPS];
         char *dents; /* buffer of the listing */
         char *text;  /* buffer of larger files */
 };
@@ -51,10 +55,20 @@ struct scanner {
 #define SCAN_DENTS (64 * 1024)
 #define SCAN_TEXT (128 * 1024)
 
+/* One pass over the table. */
+#define SCAN_EACH(s, p) for (struct scan_process *p = (s)->procs; p && p < (s)->procs + (s)->n; p++)
+
+static inline bool scan_alive(const struct scanner *s, const struct scan_process *p)
+{
+        return p->pid > 0 && p->seen == s->tick;
+}
+
 /* table */
 struct scan_process *table_find(struct scanner *s, int32_t pid);
 /* NULL when memory is short or there are too many. */
 struct scan_process *table_add(struct scanner *s, int32_t pid);
+/* The parent, also one that vanished in this tick; not a later process with its number. */
+struct scan_process *table_parent(struct scanner *s, const struct scan_process *p);
 void table_remove(struct scanner *s, struct scan_process *p);
 void table_close_fds(struct scanner *s, struct scan_process *p);
 
@@ -68,6 +82,10 @@ void scan_read_io(struct scanner *s, struct scan_process *p);
 void members_hear_forks(struct scanner *s);
 void members_decide(struct scanner *s, struct scan_process *p);
 bool members_need_identity(const struct scanner *s);
+
+/* groups */
+/* Decides who holds and who serves which GPU; after the levels, before I/O is read. */
+void groups_decide(struct scanner *s);
 
 /* accounting */
 void account_begin(struct scanner *s);

@@ -1,0 +1,251 @@
+#include "read/host/holders.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "read/host/files.h"
+#include "read/host/framework.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOLDERS_MAX 128
+#define CPUS_EVERY_NS (10 * NS_PER_S)
+#define TEXT_MAX 8192
+
+/* Threads looked at every half second, all holders together: about 2 µs each. */
+#define LOOKS 512
+#define LOOKS_MIN 16
+
+/* A program maps its framework while it starts: when none is found, it is looked for again. */
+#define FIRST_LOOK_NS (2 * NS_PER_S)
+#define FRAMEWORK_LOOKS 6
+
+struct holder {
+        int32_t pid; /* 0: free */
+        uint64_t start, groups, seen;
+        struct threads threads;
+        struct value cpus;
+        int64_t cpus_ns;
+        struct value framework;
+        unsigned looks;
+        int64_t look_ns; /* not before */
+};
+
+struct holders {
+        int root, proc;
+        const struct cgroup_mounts *mounts;
+        struct fd_budget fds;
+        uint64_t tick;
+        size_t n; /* in use at the last tick */
+        struct holder list[HOLDERS_MAX];
+        struct framework_look look;
+        struct holder *looked_at; /* by look */
+        char text[TEXT_MAX];
+};
+
+int holders_open(int root, const struct cgroup_mounts *mounts, size_t fd_budget,
+                 struct holders **ret)
+{
+        struct holders *h = calloc(1, sizeof(*h));
+        if (!h)
+                return -ENOMEM;
+        h->root = root;
+        h->mounts = mounts;
+        h->fds.left = fd_budget;
+        h->proc = files_open(root, "/proc");
+        framework_init(&h->look);
+        if (h->proc < 0) {
+                int r = h->proc;
+                free(h);
+                return r;
+        }
+        *ret = h;
+        return 0;
+}
+
+static void drop_holder(struct holders *h, struct holder *p)
+{
+        threads_finish(&p->threads, &h->fds);
+        if (h->looked_at == p) {
+                framework_finish(&h->look);
+                h->looked_at = NULL;
+        }
+        *p = (struct holder){0};
+}
+
+void holders_close(struct holders *h)
+{
+        if (!h)
+                return;
+        for (size_t i = 0; i < HOLDERS_MAX; i++) {
+                if (h->list[i].pid)
+                        drop_holder(h, &h->list[i]);
+        }
+        close(h->proc);
+        free(h);
+}
+
+static struct holder *find_holder(struct holders *h, int32_t pid)
+{
+        for (size_t i = 0; i < HOLDERS_MAX; i++) {
+                if (h->list[i].pid == pid)
+                        return &h->list[i];
+        }
+        return NULL;
+}
+
+static void note_holder(struct holders *h, const struct scan_process *q)
+{
+        struct holder *p = find_holder(h, q->pid);
+        if (p && p->start != q->start) {
+                drop_holder(h, p);
+                p = NULL;
+        }
+        if (!p && !(p = find_holder(h, 0)))
+                return;
+        if (p->pid == 0) {
+                *p = (struct holder){.pid = q->pid,
+                                     .start = q->start,
+                                     .cpus = value_missing(STATE_BLANK),
+                                     .framework = value_missing(STATE_BLANK)};
+                threads_init(&p->threads);
+        }
+        /* Who begins to hold a GPU has loaded by now what it computes with. */
+        if (q->holds & ~p->groups) {
+                p->looks = 0;
+                p->look_ns = 0;
+        }
+        p->groups = q->holds;
+        p->seen = h->tick;
+        h->n++;
+}
+
+static ssize_t read_of(struct holders *h, const struct holder *p, const char *name)
+{
+        char path[32];
+        snprintf(path, sizeof(path), "%d/%s", p->pid, name);
+        return files_read(h->proc, path, h->text, sizeof(h->text));
+}
+
+/* The affinity, and less where a control group has less. */
+static struct value read_cpus(struct holders *h, const struct holder *p)
+{
+        struct proc_status st;
+        struct cgroup_paths paths;
+        struct cgroup_counters c;
+        ssize_t n = read_of(h, p, "status");
+        if (n < 0)
+                return files_missing(n);
+        if (procfs_status(h->text, (size_t)n, &st) < 0 || st.cpus == 0)
+                return value_missing(STATE_ERROR);
+        struct value cpus = value_ok(st.cpus);
+        n = read_of(h, p, "cgroup");
+        if (n > 0 && cgroup_parse_paths(h->text, (size_t)n, &paths) == 0) {
+                cgroup_read(h->root, h->mounts, &paths, &c);
+                if (value_there(c.quota) && c.quota.v < cpus.v)
+                        cpus = c.quota;
+        }
+        return cpus;
+}
+
+static bool wants_look(const struct holder *p, int64_t mono_ns)
+{
+        return p->pid && p->looks < FRAMEWORK_LOOKS && mono_ns >= p->look_ns;
+}
+
+static void end_look(struct holder *p, struct value v, int64_t mono_ns)
+{
+        bool known = value_there(v) && v.v != FRAMEWORK_NONE;
+        p->framework = v;
+        p->looks = known || !value_there(v) ? FRAMEWORK_LOOKS : p->looks + 1;
+        p->look_ns = mono_ns + (FIRST_LOOK_NS << MIN(p->looks, (unsigned)FRAMEWORK_LOOKS));
+}
+
+/* One process at a time. */
+static void look_for_framework(struct holders *h, int64_t mono_ns)
+{
+        struct value found;
+        for (size_t i = 0; !h->looked_at && i < HOLDERS_MAX; i++) {
+                struct holder *p = &h->list[i];
+                if (!wants_look(p, mono_ns))
+                        continue;
+                int r = framework_begin(&h->look, h->proc, p->pid);
+                if (r < 0)
+                        end_look(p, files_missing(r), mono_ns);
+                else
+                        h->looked_at = p;
+        }
+        if (h->looked_at && framework_go_on(&h->look, &found)) {
+                end_look(h->looked_at, found, mono_ns);
+                h->looked_at = NULL;
+        }
+}
+
+static void look_at_holder(struct holders *h, struct scanner *scanner, struct holder *p,
+                           int64_t mono_ns)
+{
+        const struct scan_process *q = scanner_find(scanner, p->pid);
+        struct threads_ask ask = {.proc = h->proc,
+                                  .pid = p->pid,
+                                  .n = q ? q->threads : 0,
+                                  .most = MAX(LOOKS / MAX(h->n, (size_t)1), (size_t)LOOKS_MIN),
+                                  .clock_ticks = (double)scanner_clock_ticks(scanner),
+                                  .now_ns = mono_ns};
+        threads_look(&p->threads, &ask, &h->fds);
+        if (p->cpus_ns == 0 || mono_ns - p->cpus_ns >= CPUS_EVERY_NS) {
+                p->cpus_ns = mono_ns;
+                p->cpus = read_cpus(h, p);
+        }
+}
+
+void holders_tick(struct holders *h, struct scanner *scanner, int64_t mono_ns)
+{
+        size_t place = 0;
+        h->tick++;
+        h->n = 0;
+        for (const struct scan_process *q; (q = scanner_each(scanner, &place));) {
+                if (q->holds)
+                        note_holder(h, q);
+        }
+        for (size_t i = 0; i < HOLDERS_MAX; i++) {
+                struct holder *p = &h->list[i];
+                if (p->pid && p->seen != h->tick)
+                        drop_holder(h, p);
+                else if (p->pid)
+                        look_at_holder(h, scanner, p, mono_ns);
+        }
+        look_for_framework(h, mono_ns);
+}
+
+/* The larger of two; a missing one loses. */
+static void take_larger(struct value *to, struct value v)
+{
+        if (value_there(v) ? !value_there(*to) || v.v > to->v : to->state == STATE_NONE)
+                *to = v;
+}
+
+void holders_sum(const struct holders *h, size_t group, int64_t mono_ns, struct holders_sum *ret)
+{
+        *ret = (struct holders_sum){0};
+        for (size_t i = 0; i < HOLDERS_MAX; i++) {
+                const struct holder *p = &h->list[i];
+                struct value busiest = p->threads.busiest;
+                if (!p->pid || !(p->groups & SCAN_GROUP_BIT(group)))
+                        continue;
+                busiest.age_ms = (uint32_t)((mono_ns - p->threads.read_ns) / NS_PER_MS);
+                take_larger(&ret->busiest, busiest);
+                take_larger(&ret->cpus, p->cpus);
+                take_larger(&ret->framework, p->framework);
+                ret->blocked += p->threads.blocked;
+        }
+}
+
+struct value holders_framework(const struct holders *h, int32_t pid)
+{
+        for (size_t i = 0; i < HOLDERS_MAX; i++) {
+                if (h->list[i].pid == pid)
+                        return h->list[i].framework;
+        }
+        return value_missing(STATE_NONE);
+}

@@ -1,0 +1,216 @@
+#include "read/host/threads.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "read/host/files.h"
+#include "read/host/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STAT_MAX 1024
+#define DENTS_MAX (16 * 1024)
+#define LIST_AGAIN_NS (5 * NS_PER_S)
+#define FAVOURITES 32 /* the busiest, looked at each time */
+
+void threads_init(struct threads *t)
+{
+        *t = (struct threads){.folder = -1, .busiest = value_missing(STATE_BLANK)};
+}
+
+static void close_thread(struct thread_state *x, struct fd_budget *fds)
+{
+        if (x->fd < 0)
+                return;
+        close(x->fd);
+        x->fd = -1;
+        fds->left++;
+}
+
+void threads_finish(struct threads *t, struct fd_budget *fds)
+{
+        for (size_t i = 0; i < t->n; i++)
+                close_thread(&t->list[i], fds);
+        if (t->folder >= 0) {
+                close(t->folder);
+                fds->left++;
+        }
+        free(t->list);
+        threads_init(t);
+}
+
+static bool open_folder(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds)
+{
+        char path[32];
+        if (t->folder >= 0)
+                return true;
+        snprintf(path, sizeof(path), "%d/task", ask->pid);
+        int fd = fds->left > 0 ? openat(ask->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (fd < 0) {
+                t->busiest = fds->left > 0 ? files_missing(-errno) : value_missing(STATE_BLANK);
+                return false;
+        }
+        fds->left--;
+        t->folder = fd;
+        return true;
+}
+
+static bool is_known(const struct threads *t, int32_t tid, size_t *hint)
+{
+        for (size_t i = 0; i < t->n; i++) {
+                size_t at = (*hint + i) % t->n;
+                if (t->list[at].tid == tid) {
+                        *hint = at + 1;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static void add_thread(struct threads *t, int32_t tid)
+{
+        if (t->n == THREADS_MAX)
+                return;
+        if (t->n == t->cap) {
+                size_t cap = t->cap ? 2 * t->cap : 64;
+                struct thread_state *list = realloc(t->list, cap * sizeof(*list));
+                if (!list)
+                        return;
+                t->list = list;
+                t->cap = cap;
+        }
+        t->list[t->n++] = (struct thread_state){.tid = tid, .fd = -1};
+}
+
+/* Threads that came; those that ended show it when they are read. */
+static void list_threads(struct threads *t, const struct threads_ask *ask)
+{
+        char dents[DENTS_MAX];
+        size_t hint = 0;
+        ssize_t n;
+        if (t->listed_ns && t->told == ask->n && ask->now_ns - t->listed_ns < LIST_AGAIN_NS)
+                return;
+        t->listed_ns = ask->now_ns;
+        t->told = ask->n;
+        if (lseek(t->folder, 0, SEEK_SET) < 0)
+                return;
+        while ((n = getdents64(t->folder, dents, sizeof(dents))) > 0) {
+                for (ssize_t at = 0; at < n;) {
+                        const struct dirent64 *d = (const void *)(dents + at);
+                        long tid = strtol(d->d_name, NULL, 10);
+                        if (tid > 0 && tid <= INT32_MAX && !is_known(t, (int32_t)tid, &hint))
+                                add_thread(t, (int32_t)tid);
+                        at += d->d_reclen;
+                }
+        }
+}
+
+static ssize_t read_stat(const struct threads *t, struct thread_state *x, char *buf,
+                         struct fd_budget *fds)
+{
+        char path[32];
+        if (x->fd >= 0)
+                return files_reread_record(x->fd, buf, STAT_MAX);
+        snprintf(path, sizeof(path), "%d/stat", x->tid);
+        int fd = files_open(t->folder, path);
+        if (fd < 0)
+                return fd;
+        ssize_t n = files_reread_record(fd, buf, STAT_MAX);
+        if (n > 0 && fds->left > 0) {
+                fds->left--;
+                x->fd = fd;
+        } else {
+                close(fd);
+        }
+        return n;
+}
+
+/* False when it has ended, or may not be read. */
+static bool look(const struct threads *t, struct thread_state *x, const struct threads_ask *ask,
+                 struct fd_budget *fds)
+{
+        char buf[STAT_MAX];
+        struct proc_stat st;
+        ssize_t n = read_stat(t, x, buf, fds);
+        if (n <= 0 || procfs_stat(buf, (size_t)n, &st) < 0)
+                return false;
+        double seconds = clock_to_seconds(ask->now_ns - x->read_ns);
+        x->busy = x->read_ns && st.own >= x->cpu && seconds > 0
+                      ? (double)(st.own - x->cpu) / ask->clock_ticks / seconds
+                      : -1;
+        x->read_ns = ask->now_ns;
+        x->cpu = st.own;
+        x->state = st.state;
+        return true;
+}
+
+static void drop_thread(struct threads *t, size_t i, struct fd_budget *fds)
+{
+        close_thread(&t->list[i], fds);
+        t->list[i] = t->list[--t->n];
+}
+
+/* Looks at the threads from first on, most of them at most; gives the place after the last. */
+static size_t look_at(struct threads *t, size_t first, size_t most, const struct threads_ask *ask,
+                      struct fd_budget *fds)
+{
+        size_t i = first;
+        for (size_t looked = 0; i < t->n && looked < most; looked++) {
+                if (look(t, &t->list[i], ask, fds))
+                        i++;
+                else
+                        drop_thread(t, i, fds);
+        }
+        return i;
+}
+
+/* The busiest come first, so that they are found again. */
+static void favour_busiest(struct threads *t)
+{
+        for (size_t i = 0; i < FAVOURITES && i < t->n; i++) {
+                size_t best = i;
+                for (size_t k = i + 1; k < t->n; k++) {
+                        if (t->list[k].busy > t->list[best].busy)
+                                best = k;
+                }
+                struct thread_state x = t->list[i];
+                t->list[i] = t->list[best];
+                t->list[best] = x;
+        }
+}
+
+static void sum_up(struct threads *t, const struct threads_ask *ask)
+{
+        double most = -1;
+        t->blocked = 0;
+        for (size_t i = 0; i < t->n; i++) {
+                const struct thread_state *x = &t->list[i];
+                if (x->read_ns == ask->now_ns)
+                        most = MAX(most, x->busy);
+                t->blocked += x->state == 'D' && x->tid != ask->pid;
+        }
+        /* Clock ticks are not in step with ours: one more may fall into the time between. */
+        t->busiest = most < 0 ? value_missing(STATE_BLANK) : value_ok(MIN(most, 1.0));
+}
+
+void threads_look(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds)
+{
+        if (t->read_ns && ask->now_ns - t->read_ns < THREADS_EVERY_NS)
+                return;
+        if (!open_folder(t, ask, fds))
+                return;
+        list_threads(t, ask);
+        t->read_ns = ask->now_ns;
+        if (t->n <= ask->most) {
+                look_at(t, 0, t->n, ask, fds);
+        } else {
+                size_t first = look_at(t, 0, FAVOURITES, ask, fds);
+                t->turn = t->turn < first || t->turn >= t->n ? first : t->turn;
+                t->turn = look_at(t, t->turn, ask->most - MIN(first, ask->most), ask, fds);
+                favour_busiest(t);
+        }
+        sum_up(t, ask);
+}
