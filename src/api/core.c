@@ -102,14 +102,7 @@ static void on_return(void *arg)
 static int make_ring(struct core *c, uint64_t after, struct err *err)
 {
         const struct config *config = &c->options.config;
-        double n = config_is_set(config, OPT_HISTORY) ? config_number(config, OPT_HISTORY)
-                                                      : CORE_HISTORY_DEFAULT;
-        if (n < 1 || n > CORE_HISTORY_MAX) {
-                err_set(err, ERR_USAGE, "history: %g is not from 1 to %d", n, CORE_HISTORY_MAX);
-                return err_hint(err,
-                                "it is how many ticks are kept in memory; a session keeps all");
-        }
-        c->size = (size_t)n;
+        c->size = (size_t)config_number(config, OPT_HISTORY);
         c->first = c->last = after;
         c->ring = calloc(c->size, sizeof(*c->ring));
         c->stock = stock_new();
@@ -127,7 +120,7 @@ static bool wants_levels(const struct config *config)
 static int open_source(struct core *c, bool levels, struct err *err)
 {
         const struct config *config = &c->options.config;
-        double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
+        double speed = config_number(config, OPT_SPEED);
         char notice[SETUP_NOTICE_MAX];
         int r = setup_open_soon(config, config_text(config, OPT_SOURCE), speed, SETUP_PATIENCE_NS,
                                 levels, &c->pipeline, notice, err);

@@ -11,8 +11,6 @@
 
 #include <pthread.h>
 
-#define CORE_HISTORY_DEFAULT 600
-#define CORE_HISTORY_MAX 100000
 #define CORE_PATH_MAX 4096
 
 struct core {

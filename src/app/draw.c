@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WIDTH_DEFAULT 760
 #define WIDTH_LEAST 300
 #define SIZE_MOST 8000
 
@@ -55,7 +54,6 @@ static int choose_size(const struct config *config, struct plot_options *o, stru
 {
         o->width = config_number(config, OPT_WIDTH);
         o->height = config_number(config, OPT_HEIGHT);
-        o->width = o->width > 0 ? o->width : WIDTH_DEFAULT;
         if (o->width >= WIDTH_LEAST && o->width <= SIZE_MOST && o->height <= SIZE_MOST)
                 return 0;
         err_set(err, ERR_USAGE, "a plot cannot be %.0f wide and %.0f high", o->width, o->height);

@@ -1,9 +1,19 @@
 #include "app/input.h"
 
+#include "read/prometheus/address.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* A file of that name wins over HOST:PORT. */
+bool input_is_address(const char *location)
+{
+        return strstr(location, "://") ? address_has_scheme(location)
+                                       : address_is_bare(location) && access(location, F_OK) < 0;
+}
 
 static bool is_folder(const char *path)
 {
@@ -45,13 +55,13 @@ static int open_folder(struct input *in, struct err *err)
 
 static int open_any(struct input *in, struct err *err)
 {
-        if (strncmp(in->path, "http://", 7) == 0 || strncmp(in->path, "https://", 8) == 0) {
-                err_set(err, ERR_USAGE, "'%s' is an address and no recording", in->path);
-                return err_hint(err, "record it first: assay record --source URL -o run.assay");
+        if (input_is_address(in->path)) {
+                err_set(err, ERR_USAGE, "'%s' is an address, not a recording", in->path);
+                return err_hint(err, "record it first: assay record %s -o run.assay", in->path);
         }
         if (!in->path[0]) {
-                err_set(err, -ENOENT, "there is no file ''");
-                return err_hint(err, "give the name of a session or of another recording");
+                err_set(err, -ENOENT, "no such file: ''");
+                return err_hint(err, "give the name of a session or of a capture");
         }
         if (session_is_one(in->path))
                 return open_session(in, err);

@@ -21,6 +21,8 @@ struct input {
         size_t n_phases;
 };
 
+/* Whether a source is an exporter: http://…, https://… or HOST:PORT, with or without a path. */
+bool input_is_address(const char *location);
 /* 0, or a negative code with err; call input_finish either way. */
 int input_open(struct input *in, const char *path, struct err *err);
 /* The files of a hardware monitor, each on its own; one that is NULL or not there is none. */

@@ -145,10 +145,7 @@ void manifest_describe(struct session *s, const struct config *config, char *con
 
 int64_t manifest_interval_ns(const struct config *config)
 {
-        double s = config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
-                   : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
-                                                       : 1;
-        return clock_from_seconds(MAX(s, INTERVAL_MIN_S));
+        return clock_from_seconds(MAX(config_number(config, OPT_POLL), INTERVAL_MIN_S));
 }
 
 static void note_limit(struct session *s, const char *what, enum level level, struct value v,

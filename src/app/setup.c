@@ -1,5 +1,6 @@
 #include "app/setup.h"
 
+#include "app/input.h"
 #include "base/clock.h"
 #include "engine/session_source.h"
 #include "formats/hwmon/hwmon.h"
@@ -19,17 +20,12 @@ const char *get_env(const char *name)
         return getenv(name);
 }
 
-static bool is_address(const char *location)
-{
-        return strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0;
-}
-
 /* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
 static const struct source_ops *choose_source(const struct config *config, const char *location)
 {
         const char *backend = config_text(config, OPT_BACKEND);
         if (location && strcmp(backend, "auto") == 0)
-                backend = is_address(location) ? "prometheus" : "replay";
+                backend = input_is_address(location) ? "prometheus" : "replay";
         /* A session is a capture like any other to the user, and a database to us. */
         if (location && strcmp(backend, "replay") == 0 &&
             (session_is_one(location) || notebook_is_one(location)))
@@ -37,35 +33,11 @@ static const struct source_ops *choose_source(const struct config *config, const
         return source_find(backend);
 }
 
-#define DEFAULT_POLL_S 1.0
-
-static double poll_of(const struct config *config)
-{
-        return config_is_set(config, OPT_INTERVAL) ? config_number(config, OPT_INTERVAL)
-               : config_is_set(config, OPT_POLL)   ? config_number(config, OPT_POLL)
-                                                   : DEFAULT_POLL_S;
-}
-
-/* The name that the user gave it. */
-static const char *poll_name(const struct config *config)
-{
-        return config_is_set(config, OPT_INTERVAL) ? "interval" : "poll";
-}
-
-static int refuse_poll(const struct config *config, const char *limits, struct err *err)
-{
-        const char *name = poll_name(config);
-        err_set(err, ERR_USAGE, "--%s %g is not a time %s", name, poll_of(config), limits);
-        return err_hint(err, "write --%s 0.1 for a tenth of a second, --%s 2 for two", name, name);
-}
-
 static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
                       char notice[SETUP_NOTICE_MAX], struct err *err)
 {
-        double poll = poll_of(config);
-        const char *name = poll_name(config);
-        if (!(poll > 0) || poll > 86400)
-                return refuse_poll(config, "above 0 and up to a day", err);
+        double poll = config_number(config, OPT_POLL);
+        const char *name = config_name(config, OPT_POLL);
         int64_t ns = clock_from_seconds(poll);
         if (ns >= ops->poll_floor_ns) {
                 *ret = ns;
@@ -204,10 +176,12 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
 
 int setup_interval(const struct config *config, int64_t *ret, struct err *err)
 {
-        double poll = poll_of(config);
-        if (poll >= HOST_POLL_MIN_S && poll <= 86400)
+        double poll = config_number(config, OPT_POLL);
+        if (poll >= HOST_POLL_MIN_S)
                 return *ret = clock_from_seconds(poll), 0;
-        return refuse_poll(config, "from 0.01 s to a day", err);
+        err_set(err, ERR_USAGE, "--%s %g is too short for the host", config_name(config, OPT_POLL),
+                poll);
+        return err_hint(err, "use --%s %g or more", config_name(config, OPT_POLL), HOST_POLL_MIN_S);
 }
 
 bool setup_does_without(const struct config *config, int r)

@@ -102,7 +102,8 @@ static int choose_level(const struct config *config, unsigned there, enum level 
                                            LEVEL_USER};
         unsigned asked = 0;
         bool chosen = config_is_set(config, OPT_LEVEL);
-        levels_parse(config_text(config, OPT_LEVEL), &asked);
+        if (chosen)
+                levels_parse(config_text(config, OPT_LEVEL), &asked);
         for (size_t i = 0; i < ARRAY_LEN(order); i++) {
                 *ret = order[i];
                 if (there & LEVEL_BIT(order[i]) & (chosen ? asked : LEVELS_ALL))

@@ -62,7 +62,7 @@ static void run_check(struct checkup *c, const struct check *check)
         pthread_mutex_unlock(&c->lock);
 }
 
-static void *run(void *arg)
+static void *checkup_run(void *arg)
 {
         struct checkup *c = arg;
         const struct check *check;
@@ -99,7 +99,7 @@ struct checkup *checkup_start(const struct config *config)
         c->users = 2;
         pthread_mutex_init(&c->lock, NULL);
         pthread_t thread;
-        if (pthread_create(&thread, NULL, run, c) != 0) {
+        if (pthread_create(&thread, NULL, checkup_run, c) != 0) {
                 c->users = 1;
                 release(c);
                 return NULL;

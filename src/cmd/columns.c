@@ -30,7 +30,7 @@ static void write_json(struct strbuf *out)
         strbuf_puts(out, "\n]\n");
 }
 
-static int run(const struct config *config)
+static int columns_run(const struct config *config)
 {
         struct strbuf out = {0};
         const struct column *c;
@@ -46,6 +46,10 @@ static int run(const struct config *config)
 const struct command command_columns = {
     .name = "columns",
     .args = "",
-    .summary = "list the columns that export writes: default, all, full",
-    .run = run,
+    .summary = "list the columns that export writes",
+    .words = WORDS_NONE,
+    .examples = {{"assay columns", "all, with the set each is in"},
+                 {"assay columns --json", "for a program"},
+                 {"assay columns | grep power", "find one"}},
+    .run = columns_run,
 };

@@ -2,6 +2,7 @@
 
 #include "app/output.h"
 #include "base/clock.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -31,6 +32,17 @@ const struct command *command_find(const char *name)
                         return table[i];
         }
         return NULL;
+}
+
+static const char *name_at(size_t i, const void *arg UNUSED)
+{
+        return table[i] ? table[i]->name : NULL;
+}
+
+const struct command *command_near(const char *word)
+{
+        const char *near = suggest_nearest(word, name_at, NULL);
+        return near ? command_find(near) : NULL;
 }
 
 /* Names of files and phases are other people's: they do nothing to the terminal. */

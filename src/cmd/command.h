@@ -6,11 +6,25 @@
 
 #include <stdio.h>
 
+/* What may stand after a command's name besides options. */
+enum command_words {
+        WORDS_NONE,
+        WORDS_SOURCE,  /* one file or address, which becomes --source */
+        WORDS_OWN,     /* the command looks at config->args itself */
+        WORDS_COMMAND, /* a command line of another program, in config->rest */
+};
+
+#define EXAMPLES 3
+
 struct command {
         const char *name;
-        const char *args;    /* for the usage line: "[default|all|full|COLUMN,…]" */
+        const char *args;    /* for the usage line: "[FILE|URL]" */
         const char *summary; /* one line, lower case */
-        const char *group;   /* of options it takes, as options.def has it; NULL for none */
+        enum command_words words;
+        /* What people type first, and what it does: both short enough for one line of help. */
+        struct example {
+                const char *line, *what;
+        } examples[EXAMPLES];
         /* Words after the command's name are in config->args from 1 on. Returns the exit status. */
         int (*run)(const struct config *config);
 };
@@ -29,6 +43,13 @@ enum exit_status {
 /* The table. NULL at the end. */
 const struct command *command_at(size_t i);
 const struct command *command_find(const char *name);
+/* The command whose name is nearest to a misspelt word, or NULL when none is near. */
+const struct command *command_near(const char *word);
+
+/* Help of one command, or with NULL of all. */
+void help_write(const struct command *c, struct strbuf *out);
+/* The options that help of a command leaves out, and the commands that take them. */
+void help_write_options(struct strbuf *out);
 
 /* Writes "assay: …" and the hint to stderr; returns the exit status that fits the code. */
 int complain(const struct err *err);

@@ -21,7 +21,7 @@ static int convert(const struct config *config, struct err *err)
         return r;
 }
 
-static int run(const struct config *config)
+static int convert_run(const struct config *config)
 {
         struct err err = {0};
         int r = 0;
@@ -37,7 +37,10 @@ static int run(const struct config *config)
 const struct command command_convert = {
     .name = "convert",
     .args = "IN OUT",
-    .summary = "turn a recording of one kind into another",
-    .group = "file",
-    .run = run,
+    .summary = "turn a recording of one format into another",
+    .words = WORDS_OWN,
+    .examples = {{"assay convert run.assay run.csv", "a session to CSV"},
+                 {"assay convert dmon.txt run.assay", "a capture to a session"},
+                 {"assay convert run.assay nb --to notebook", "for a notebook"}},
+    .run = convert_run,
 };

@@ -213,7 +213,7 @@ static int compare(const void *a, const void *b)
         return entity_compare(&x->who, &y->who);
 }
 
-static int run(const struct config *config)
+static int devices_run(const struct config *config)
 {
         struct err err = {0};
         struct pipeline *p = NULL;
@@ -240,8 +240,11 @@ static int run(const struct config *config)
 
 const struct command command_devices = {
     .name = "devices",
-    .args = "",
-    .summary = "list GPUs and MIG slices, who they are and what they can tell",
-    .group = "*",
-    .run = run,
+    .args = "[FILE|URL]",
+    .summary = "list GPUs and MIG slices, and what can be measured of each",
+    .words = WORDS_SOURCE,
+    .examples = {{"assay devices", "the GPUs of this machine"},
+                 {"assay devices run.assay", "those of a recording"},
+                 {"assay devices --json", "for a program"}},
+    .run = devices_run,
 };

@@ -149,7 +149,7 @@ static void write_json(const struct report *r, struct strbuf *out)
         strbuf_puts(out, "}\n");
 }
 
-static int run(const struct config *config)
+static int doctor_run(const struct config *config)
 {
         static struct doctor d;
         static struct report r;
@@ -168,8 +168,11 @@ static int run(const struct config *config)
 
 const struct command command_doctor = {
     .name = "doctor",
-    .args = "",
+    .args = "[URL]",
     .summary = "check driver, permissions and sources, and say what to do",
-    .group = "*",
-    .run = run,
+    .words = WORDS_SOURCE,
+    .examples = {{"assay doctor", "why a counter is missing"},
+                 {"assay doctor node7:9400", "test an exporter"},
+                 {"assay doctor --json", "for a program"}},
+    .run = doctor_run,
 };

@@ -1,4 +1,5 @@
 /* assay export: every tick as CSV or JSON lines. */
+#include "app/input.h"
 #include "app/output.h"
 #include "base/strbuf.h"
 #include "cmd/host.h"
@@ -24,25 +25,44 @@ static void on_stop(void *arg)
         pipeline_interrupt(arg);
 }
 
-static int prepare(const struct config *config, struct exporter *e, struct err *err)
+static int take_source(struct config *config, const char *word, struct err *err)
 {
-        const char *spec = config->n_args > 1 ? config->args[1] : config_text(config, OPT_EXPORT);
-        if (config->n_args > 2) {
-                err_set(err, ERR_USAGE, "'%s' is one word too many", config->args[2]);
+        if (config->settings[OPT_SOURCE].text &&
+            config->settings[OPT_SOURCE].origin == ORIGIN_FLAG) {
+                err_set(err, ERR_USAGE, "two sources: '%s' and '%s'",
+                        config_text(config, OPT_SOURCE), word);
                 return err_hint(err, "separate columns by commas, without blanks");
         }
-        int n = columns_choose(spec, e->csv.columns, err);
+        return config_put(config, OPT_SOURCE, word, err);
+}
+
+/* A word of two: columns when it names some, else a source; the second is a source. */
+static int take_words(const struct config *given, struct config *config, struct err *err)
+{
+        const struct column *columns[COLUMNS_MAX];
+        int r = config_copy(given, config);
+        for (size_t i = 1; r == 0 && i < given->n_args; i++) {
+                const char *word = given->args[i];
+                bool file = strpbrk(word, "/.") || strcmp(word, "-") == 0 ||
+                            input_is_address(word) || access(word, F_OK) == 0;
+                if (i == 1 && columns_choose(word, columns, file ? NULL : err) >= 0)
+                        r = config_put(config, OPT_EXPORT, word, err);
+                else if (file || i > 1)
+                        r = take_source(config, word, err);
+                else
+                        r = err->code;
+        }
+        return r;
+}
+
+static int prepare(const struct config *config, struct exporter *e, struct err *err)
+{
+        int n = columns_choose(config_text(config, OPT_EXPORT), e->csv.columns, err);
         if (n < 0)
                 return n;
         e->csv.n = (size_t)n;
         e->csv.end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n";
-        const char *format =
-            config_is_set(config, OPT_FORMAT) ? config_text(config, OPT_FORMAT) : "csv";
-        e->json = strcmp(format, "jsonl") == 0;
-        if (!e->json && strcmp(format, "csv") != 0) {
-                err_set(err, ERR_USAGE, "export cannot write %s", format);
-                return err_hint(err, "choose csv or jsonl");
-        }
+        e->json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0;
         /* --export --once is how the dashboard before us wrote one moment. */
         e->ticks_left =
             config_flag(config, OPT_ONCE) ? 1 : (uint64_t)config_number(config, OPT_COUNT);
@@ -81,40 +101,53 @@ static int stream(const struct config *config, struct exporter *e, struct pipeli
         return r;
 }
 
-static int run(const struct config *config)
+static int export_gpus(const struct config *config, struct err *err)
 {
-        struct err err = {0};
         struct exporter e = {0};
-        if (config_flag(config, OPT_HOST))
-                return export_host(config);
         struct pipeline *p = NULL;
         struct life_watch *watch = NULL;
-        int r = prepare(config, &e, &err);
+        int r = prepare(config, &e, err);
         if (r == 0)
                 r = output_check_fd(STDOUT_FILENO, "the standard output",
-                                    config_text(config, OPT_SOURCE), &err);
+                                    config_text(config, OPT_SOURCE), err);
         if (r == 0)
-                r = open_pipeline(config, e.json, &p, &err);
+                r = open_pipeline(config, e.json, &p, err);
         if (r == 0) {
                 life_watch_signals(on_stop, p, &watch);
                 e.live = pipeline_is_live(p);
-                r = stream(config, &e, p, &err);
+                r = stream(config, &e, p, err);
                 int flushed = r == -EPIPE ? 0 : strbuf_flush(&e.out, STDOUT_FILENO);
                 if (r == 0 && flushed < 0)
-                        r = err_set(&err, flushed, "cannot write: %s", strerror(-flushed));
+                        r = err_set(err, flushed, "cannot write: %s", strerror(-flushed));
                 if (r != -EPIPE)
                         report_trouble(p);
         }
         life_unwatch(watch);
         pipeline_close(p);
         strbuf_finish(&e.out);
-        return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;
+        return r == -EPIPE ? 0 : r;
+}
+
+static int export_run(const struct config *given)
+{
+        struct err err = {0};
+        struct config config = {0};
+        int r = take_words(given, &config, &err), status = EXIT_FINE;
+        if (r == 0 && config_flag(&config, OPT_HOST))
+                status = export_host(&config);
+        else if (r == 0)
+                r = export_gpus(&config, &err);
+        config_finish(&config);
+        return r < 0 ? complain(&err) : status;
 }
 
 const struct command command_export = {
     .name = "export",
-    .args = "[default|all|full|COLUMN,...]",
-    .summary = "stream every tick as CSV or JSON lines",
-    .group = "*",
-    .run = run,
+    .args = "[default|all|full|COLUMN,...] [FILE|URL]",
+    .summary = "stream every sample as CSV or JSON lines",
+    .words = WORDS_OWN,
+    .examples = {{"assay export", "CSV, one row a GPU and second"},
+                 {"assay export all run.assay", "all columns of a recording"},
+                 {"assay export --format jsonl --poll 0.1", "JSON, ten samples a second"}},
+    .run = export_run,
 };

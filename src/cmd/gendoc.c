@@ -173,7 +173,10 @@ static void put_troff(struct strbuf *out, const char *s)
 
 static void man_option(struct strbuf *out, const struct option_info *o)
 {
-        strbuf_puts(out, ".TP\n\\fB\\-\\-");
+        strbuf_puts(out, ".TP\n");
+        if (o->letter[0])
+                strbuf_putf(out, "\\fB\\-%s\\fR, ", o->letter);
+        strbuf_puts(out, "\\fB\\-\\-");
         put_troff(out, o->name);
         strbuf_puts(out, "\\fR");
         if (has_value(o)) {
@@ -191,13 +194,14 @@ static void man_option(struct strbuf *out, const struct option_info *o)
         strbuf_puts(out, ".\n");
 }
 
-static void man_options(struct strbuf *out, const char *command, const char *group)
+static void man_options(struct strbuf *out, const char *command)
 {
         const struct alias_info *a;
         for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                if (!option_applies(i, command, group))
+                const struct option_info o = option_for(i, command);
+                if (!option_applies(i, command))
                         continue;
-                man_option(out, option_info(i));
+                man_option(out, &o);
                 for (size_t k = 0; (a = alias_at(k)); k++) {
                         if (a->option != i)
                                 continue;
@@ -267,13 +271,12 @@ static void man_metrics(struct strbuf *out)
 /* Copies the page, replacing lines that are a marker. */
 static void man(const char *name, struct strbuf *out)
 {
-        const struct command *c = command_find(name);
         char line[4096];
         while (fgets(line, sizeof(line), stdin)) {
                 if (strcmp(line, "@OPTIONS@\n") == 0)
-                        man_options(out, name, c ? c->group : "*");
+                        man_options(out, name);
                 else if (strcmp(line, "@PROGRAM_OPTIONS@\n") == 0)
-                        man_options(out, "-", NULL);
+                        man_options(out, "-");
                 else if (strcmp(line, "@COMMANDS@\n") == 0)
                         man_commands(out);
                 else if (strcmp(line, "@COLUMNS@\n") == 0)

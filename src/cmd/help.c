@@ -1,97 +1,195 @@
 /* assay help: written from the tables, so it is never out of date. */
 #include "base/strbuf.h"
-#include "base/suggest.h"
 #include "cmd/command.h"
 
 #include <string.h>
 
-static void put_option(struct strbuf *out, const char *name, const struct option_info *o)
+#define WIDTH 80
+#define INDENT 26
+
+/* Text from column at on, broken at blanks before the 80th column. */
+static void put_wrapped(struct strbuf *out, size_t at, const char *text)
 {
-        char left[80];
-        if (o->type == OPTION_FLAG)
-                snprintf(left, sizeof(left), "--%s", name);
-        else if (o->type == OPTION_MAYBE)
-                snprintf(left, sizeof(left), "--%s [%s]", name, o->metavar);
-        else
-                snprintf(left, sizeof(left), "--%s %s", name, o->metavar);
-        strbuf_putf(out, strlen(left) > 28 ? "  %s\n%31s" : "  %-28s %s", left, "");
-        if (strlen(left) <= 28)
-                out->len--;
-        strbuf_putf(out, "%s%s", strlen(left) > 28 ? "" : " ", o->help);
-        if (o->fallback[0] && o->type != OPTION_FLAG && strcmp(o->fallback, "0") != 0)
-                strbuf_putf(out, " (%s)", o->fallback);
+        for (const char *s = text; *s;) {
+                size_t len = strcspn(s, " ");
+                if (at > INDENT && at + 1 + len > WIDTH) {
+                        strbuf_putc(out, '\n');
+                        strbuf_fill(out, ' ', INDENT);
+                        at = INDENT;
+                } else if (at > INDENT) {
+                        strbuf_putc(out, ' ');
+                        at++;
+                }
+                strbuf_put(out, s, len);
+                at += len;
+                s += len + strspn(s + len, " ");
+        }
         strbuf_putc(out, '\n');
 }
 
-/* Options of a command's own, or with a group those of all commands in it. */
-static void put_options(struct strbuf *out, const char *command, const char *group)
+/* "  -o, --output FILE" and what it does, beside it or below. */
+static void put_row(struct strbuf *out, const char *left, const char *text)
 {
-        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                bool own = option_applies(i, command, NULL);
-                if (group ? own || !option_applies(i, command, group) : !own)
+        strbuf_puts(out, left);
+        size_t at = strlen(left);
+        if (at + 2 > INDENT) {
+                strbuf_putc(out, '\n');
+                at = 0;
+        }
+        strbuf_fill(out, ' ', INDENT - at);
+        put_wrapped(out, INDENT, text);
+}
+
+static void put_option(struct strbuf *out, const struct option_info *o, const char *also)
+{
+        char left[WIDTH], text[512];
+        int n = o->letter[0] ? snprintf(left, sizeof(left), "  -%s, --%s", o->letter, o->name)
+                             : snprintf(left, sizeof(left), "  --%s", o->name);
+        bool long_choice = o->type == OPTION_CHOICE && strlen(o->metavar) > 20;
+        const char *metavar = long_choice ? "CHOICE" : o->metavar;
+        if (o->type != OPTION_FLAG)
+                snprintf(left + n, sizeof(left) - (size_t)n,
+                         o->type == OPTION_MAYBE ? " [%s]" : " %s", metavar);
+        n = snprintf(text, sizeof(text), "%s", o->help);
+        if (long_choice)
+                n += snprintf(text + n, sizeof(text) - (size_t)n, ": %s", o->metavar);
+        if (o->fallback[0] && o->type != OPTION_FLAG && strcmp(o->fallback, "0") != 0)
+                n += snprintf(text + n, sizeof(text) - (size_t)n, " (%s)", o->fallback);
+        if (also[0])
+                snprintf(text + n, sizeof(text) - (size_t)n, " [%s]", also);
+        put_row(out, left, text);
+}
+
+static void put_aliases(struct strbuf *out, enum option option)
+{
+        const struct alias_info *a;
+        char left[WIDTH];
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                if (a->option != option)
                         continue;
-                put_option(out, option_info(i)->name, option_info(i));
-                const struct alias_info *a;
-                for (size_t k = 0; (a = alias_at(k)); k++) {
-                        if (a->option == i)
-                                strbuf_putf(out, "  --%-26s %s\n", a->name, a->help);
-                }
+                snprintf(left, sizeof(left), "  --%s", a->name);
+                put_row(out, left, a->help);
         }
 }
 
-static void overview(struct strbuf *out)
+/* Those that a command takes; false when it takes none. */
+static bool put_options(struct strbuf *out, const char *command, bool deep)
 {
-        strbuf_puts(out, "assay tells what your GPUs are really doing.\n\n"
-                         "usage: assay COMMAND [options]\n\ncommands\n");
+        size_t before = out->len;
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info o = option_for(i, command);
+                if (option_applies(i, command) && o.deep == deep)
+                        put_option(out, &o, "");
+        }
+        return out->len > before;
+}
+
+static bool takes_deep(const char *command)
+{
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                if (option_applies(i, command) && option_info(i)->deep)
+                        return true;
+        }
+        return false;
+}
+
+static void write_overview(struct strbuf *out)
+{
         const struct command *c;
+        strbuf_puts(out, "assay shows what your GPUs are really doing and what limits them.\n\n"
+                         "  assay                         watch this machine\n"
+                         "  assay run python3 train.py    record a run\n"
+                         "  assay report run.assay        what happened, and what to change\n\n"
+                         "usage: assay [COMMAND] [options]\n\ncommands\n");
         for (size_t i = 0; (c = command_at(i)); i++)
                 strbuf_putf(out, "  %-10s %s\n", c->name, c->summary);
-        strbuf_puts(out, "\nwhere the values come from, and which\n");
-        put_options(out, "", "*");
-        strbuf_puts(out, "\nthe program itself\n");
-        put_options(out, "-", NULL);
-        strbuf_puts(out,
-                    "\n'assay help COMMAND' tells the rest. Any option can stand in the config "
-                    "file\n(poll = 0.5) or in the environment (ASSAY_POLL=0.5); flags win.\n");
+        strbuf_puts(out, "\noptions of the program\n");
+        put_options(out, "-", false);
+        strbuf_puts(out, "\n'assay help COMMAND' shows a command's options, 'assay help options' "
+                         "the rarer\nones. Options can also stand in the config file (poll = 0.5) "
+                         "or in the\nenvironment (ASSAY_POLL=0.5); flags win.\n");
 }
 
-static const char *command_name(size_t i, const void *arg UNUSED)
+static void write_examples(const struct command *c, struct strbuf *out)
 {
-        return command_at(i) ? command_at(i)->name : NULL;
+        size_t width = 0;
+        for (size_t i = 0; i < EXAMPLES && c->examples[i].line; i++)
+                width = MAX(width, strlen(c->examples[i].line));
+        for (size_t i = 0; i < EXAMPLES && c->examples[i].line; i++)
+                strbuf_putf(out, "  %-*s   %s\n", (int)width, c->examples[i].line,
+                            c->examples[i].what);
 }
 
-static int no_such_command(const char *name)
+void help_write(const struct command *c, struct strbuf *out)
+{
+        if (!c) {
+                write_overview(out);
+                return;
+        }
+        strbuf_putf(out, "assay %s: %s\n\n", c->name, c->summary);
+        write_examples(c, out);
+        struct strbuf options = {0};
+        bool any = put_options(&options, c->name, false);
+        strbuf_putf(out, "\nusage: assay %s%s%s%s\n", c->name, any ? " [options]" : "",
+                    c->args[0] ? " " : "", c->args);
+        if (any)
+                strbuf_putf(out, "\n%s", strbuf_str(&options));
+        if (takes_deep(c->name))
+                strbuf_puts(out, "\n'assay help options' lists rarer options.\n");
+        strbuf_finish(&options);
+}
+
+void help_write_options(struct strbuf *out)
+{
+        strbuf_puts(out, "Options that few people need, and the commands that take them.\n\n");
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info *o = option_info(i);
+                if (!o->deep)
+                        continue;
+                char commands[128];
+                snprintf(commands, sizeof(commands), "%s", o->commands);
+                char *library = strstr(commands, " library");
+                if (library)
+                        *library = '\0';
+                put_option(out, o, commands);
+        }
+        strbuf_puts(out, "\nOther names, and short forms.\n\n");
+        for (enum option i = 0; i < OPT_COUNT_OF; i++)
+                put_aliases(out, i);
+        strbuf_puts(out,
+                    "\nA variable ASSAY_NAME or a line 'name = value' in the config file does what "
+                    "--name\ndoes, for the commands that take it; a section [COMMAND] in the file "
+                    "is for that\ncommand alone. Flags win over variables, variables over the "
+                    "file.\n");
+}
+
+static int no_such_topic(const char *word)
 {
         struct err err;
-        err_set(&err, ERR_USAGE, "there is no command '%s'", name);
-        const char *near = suggest_nearest(name, command_name, NULL);
+        const struct command *near = command_near(word);
+        err_set(&err, ERR_USAGE, "no help on '%s': it is not a command", word);
         if (near)
-                err_hint(&err, "did you mean '%s'? 'assay help' lists them", near);
+                err_hint(&err, "did you mean 'assay help %s'?", near->name);
         else
-                err_hint(&err, "'assay help' lists them");
+                err_hint(&err, "'assay help' lists the commands");
         return complain(&err);
 }
 
-static int run(const struct config *config)
+/* 'assay help once', 'assay once --help' and 'assay once run.assay --help' are the same. */
+static int help_run(const struct config *config)
 {
         struct strbuf out = {0};
-        const char *name = config->n_args > 0 ? config->args[config->n_args - 1] : "help";
-        const struct command *c = command_find(name);
-        if (!c)
-                return no_such_command(name);
-        if (strcmp(name, "help") == 0) {
-                overview(&out);
-        } else {
-                strbuf_putf(&out, "%s: %s\n\nusage: assay %s [options]%s%s\n\n", c->name,
-                            c->summary, c->name, c->args[0] ? " " : "", c->args);
-                put_options(&out, c->name, NULL);
-                if (c->group) {
-                        strbuf_puts(&out, strcmp(c->group, "file") == 0
-                                              ? "\nwhich values, and what they mean\n"
-                                              : "\nwhere the values come from, and which\n");
-                        put_options(&out, c->name, c->group);
-                }
-        }
+        size_t n = config->n_args;
+        const char *topic = n == 0                                          ? "help"
+                            : strcmp(config->args[0], "help") == 0 && n > 1 ? config->args[1]
+                                                                            : config->args[0];
+        const struct command *c = command_find(topic);
+        if (strcmp(topic, "options") == 0)
+                help_write_options(&out);
+        else if (!c)
+                return no_such_topic(topic);
+        else
+                help_write(strcmp(topic, "help") == 0 ? NULL : c, &out);
         strbuf_flush(&out, STDOUT_FILENO);
         strbuf_finish(&out);
         return EXIT_FINE;
@@ -99,7 +197,11 @@ static int run(const struct config *config)
 
 const struct command command_help = {
     .name = "help",
-    .args = "[COMMAND]",
-    .summary = "show this, or all about one command",
-    .run = run,
+    .args = "[COMMAND|options]",
+    .summary = "show help, of everything or of one command",
+    .words = WORDS_OWN,
+    .examples = {{"assay help", "all commands"},
+                 {"assay help run", "one command: examples and options"},
+                 {"assay help options", "options that few people need"}},
+    .run = help_run,
 };

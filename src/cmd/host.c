@@ -157,8 +157,7 @@ int export_host(const struct config *config)
         struct err err = {0};
         struct host_exporter e = {
             .end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n",
-            .json = config_is_set(config, OPT_FORMAT) &&
-                    strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0,
+            .json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0,
             .follows_target = config_is_set(config, OPT_PID),
             .ticks_left = (uint64_t)config_number(config, OPT_COUNT),
         };

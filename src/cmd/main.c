@@ -1,46 +1,146 @@
+/* From a command line to a command. */
+#include "app/input.h"
 #include "cmd/command.h"
 
 #include <string.h>
 
-/* The command to run: a word, or the flags --export and --once of the dashboard before us. */
-static const char *command_name(const struct config *config)
+static bool takes_command(const char *first)
 {
-        if (config_flag(config, OPT_HELP))
-                return "help";
-        if (config->n_args > 0)
-                return config->args[0];
-        if (config_is_set(config, OPT_EXPORT))
-                return "export";
-        return isatty(STDOUT_FILENO) && !config_flag(config, OPT_ONCE) ? "top" : "once";
+        const struct command *c = command_find(first);
+        return c && c->words == WORDS_COMMAND;
 }
 
-/* Flags are read first, because they say which file to read, and again last, because they win. */
-static int read_config(struct config *config, int argc, char **argv, struct err *err)
+/* Without a command: the dashboard where there is a screen, else a table. */
+static const struct command *default_command(const struct config *config)
+{
+        if (config_is_set(config, OPT_EXPORT))
+                return command_find("export");
+        bool once = config_is_set(config, OPT_ONCE) || !isatty(STDOUT_FILENO);
+        return command_find(once ? "once" : "top");
+}
+
+static int no_such_command(const char *word)
+{
+        struct err err;
+        const struct command *near = command_near(word);
+        err_set(&err, ERR_USAGE, "unknown command '%s'", word);
+        if (near)
+                err_hint(&err, "did you mean 'assay %s'?", near->name);
+        else
+                err_hint(&err, "'assay help' lists the commands");
+        return complain(&err);
+}
+
+/* A word that can only be meant as a file: it is there, or it looks like a path or a name with an
+ * ending. */
+static bool looks_like_source(const char *word)
+{
+        return strcmp(word, "-") == 0 || input_is_address(word) || strpbrk(word, "/.") ||
+               access(word, F_OK) == 0;
+}
+
+/* The command, or NULL when the first word is none. A file or an address alone is shown. */
+static const struct command *choose_command(struct config *config)
+{
+        if (config->n_args == 0)
+                return default_command(config);
+        const struct command *c = command_find(config->args[0]);
+        if (c || !looks_like_source(config->args[0]) || config->n_args == CONFIG_ARGS_MAX)
+                return c;
+        c = default_command(config);
+        memmove(config->args + 1, config->args, config->n_args * sizeof(config->args[0]));
+        config->args[0] = c->name;
+        config->n_args++;
+        return c;
+}
+
+static bool is_option(const char *word)
+{
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                if (strcmp(option_info(i)->name, word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static int too_many(const struct command *c, const char *word, struct err *err)
+{
+        err_set(err, ERR_USAGE, "unexpected argument '%s'", word);
+        if (is_option(word) && !strpbrk(word, "/."))
+                return err_hint(err, "did you mean --%s?", word);
+        return err_hint(err, "usage: assay %s [options]%s%s", c->name, c->args[0] ? " " : "",
+                        c->args);
+}
+
+/* A file or an address that stands alone is the source. */
+static int take_source(struct config *config, const struct command *c, struct err *err)
+{
+        const char *word = config->n_args > 1 ? config->args[1] : NULL;
+        if (config->n_args > 2)
+                return too_many(c, config->args[2], err);
+        if (!word)
+                return 0;
+        if (config->settings[OPT_SOURCE].text) {
+                err_set(err, ERR_USAGE, "two sources: '%s' and '%s'",
+                        config_text(config, OPT_SOURCE), word);
+                return err_hint(err, "give one of them");
+        }
+        if (is_option(word) && access(word, F_OK) < 0)
+                return too_many(c, word, err);
+        config->n_args = 1;
+        return config_put(config, OPT_SOURCE, word, err);
+}
+
+static int take_words(struct config *config, const struct command *c, struct err *err)
+{
+        if (config->n_rest > 0 && c->words != WORDS_COMMAND && c->words != WORDS_OWN)
+                return too_many(c, config->rest[0], err);
+        switch (c->words) {
+        case WORDS_NONE:
+                return config->n_args > 1 ? too_many(c, config->args[1], err) : 0;
+        case WORDS_SOURCE:
+                return take_source(config, c, err);
+        case WORDS_OWN:
+        case WORDS_COMMAND:
+                return 0;
+        }
+        return 0;
+}
+
+static int read_files(struct config *config, struct err *err)
 {
         char path[4096];
-        struct config flags = {0};
-        int r = config_read_args(&flags, argc, argv, err);
-        const char *file = r == 0 ? config_text(&flags, OPT_CONFIG) : NULL;
-        if (r == 0 && file)
+        const char *file = config_text(config, OPT_CONFIG);
+        int r = 0;
+        if (file)
                 r = config_read_file(config, file, true, err);
-        else if (r == 0 && config_default_path(get_env, path, sizeof(path)))
+        else if (config_default_path(get_env, path, sizeof(path)))
                 r = config_read_file(config, path, false, err);
-        config_finish(&flags);
-        if (r == 0)
-                r = config_read_environment(config, get_env, err);
-        if (r == 0)
-                r = config_read_args(config, argc, argv, err);
-        return r;
+        return r == 0 ? config_read_environment(config, get_env, err) : r;
 }
 
-static int run(struct config *config)
+/* Wrong usage of 'assay run' must not look like the status of the command it runs. */
+static int refuse(const struct command *c, const struct err *err)
 {
-        const struct command *c = command_find(command_name(config));
+        int status = complain(err);
+        return c && c->words == WORDS_COMMAND ? EXIT_OWN : status;
+}
+
+static int run_command(struct config *config, const struct command *c)
+{
         struct err err = {0};
-        if (c && c->group && strcmp(c->group, "file") == 0 &&
-            config_confine(config, c->name, c->group, &err) < 0)
-                return complain(&err);
-        return (c ? c : command_find("help"))->run(config);
+        int r = config_bind(config, c->name, &err);
+        if (r == 0)
+                r = take_words(config, c, &err);
+        if (r == 0)
+                r = read_files(config, &err);
+        return r < 0 ? refuse(c, &err) : c->run(config);
+}
+
+/* Help wins over everything that is wrong beside it. */
+static int show_help(struct config *config)
+{
+        return command_find("help")->run(config);
 }
 
 int main(int argc, char **argv)
@@ -48,13 +148,17 @@ int main(int argc, char **argv)
         struct config config = {0};
         struct err err = {0};
         int status;
-        if (read_config(&config, argc, argv, &err) < 0) {
-                status = complain(&err);
-        } else if (config_flag(&config, OPT_VERSION)) {
+        int r = config_read_args(&config, argc, argv, takes_command, &err);
+        const struct command *c = choose_command(&config);
+        if (config_is_set(&config, OPT_HELP)) {
+                status = show_help(&config);
+        } else if (config_is_set(&config, OPT_VERSION)) {
                 printf("assay %s\n", program_version);
                 status = EXIT_FINE;
+        } else if (!c) {
+                status = no_such_command(config.args[0]);
         } else {
-                status = run(&config);
+                status = r < 0 ? refuse(c, &err) : run_command(&config, c);
         }
         config_finish(&config);
         return status;

@@ -151,7 +151,7 @@ static int mark_words(const struct config *config, struct err *err)
         return r;
 }
 
-static int run(const struct config *config)
+static int mark_run(const struct config *config)
 {
         struct err err = {0};
         if (config->n_rest > 0)
@@ -162,6 +162,10 @@ static int run(const struct config *config)
 const struct command command_mark = {
     .name = "mark",
     .args = "phase NAME [KEY=VALUE...] | event NAME | metric NAME=VALUE... | -- COMMAND",
-    .summary = "mark a phase, an event or a number in the run that is being recorded",
-    .run = run,
+    .summary = "mark a phase, an event or a number in the current recording",
+    .words = WORDS_OWN,
+    .examples = {{"assay mark phase train --begin", "from a script under assay run"},
+                 {"assay mark metric loss=0.25", "a number of your own"},
+                 {"assay mark -- ./step.sh", "a command as one phase"}},
+    .run = mark_run,
 };

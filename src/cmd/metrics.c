@@ -33,7 +33,7 @@ static void write_text(struct strbuf *out)
         }
 }
 
-static int run(const struct config *config)
+static int metrics_run(const struct config *config)
 {
         struct strbuf out = {0};
         if (config_flag(config, OPT_JSON))
@@ -49,5 +49,9 @@ const struct command command_metrics = {
     .name = "metrics",
     .args = "",
     .summary = "list the metrics, their units and meanings",
-    .run = run,
+    .words = WORDS_NONE,
+    .examples = {{"assay metrics", "all, by group"},
+                 {"assay metrics --json", "for a program"},
+                 {"assay metrics | grep sm", "find one"}},
+    .run = metrics_run,
 };

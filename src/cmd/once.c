@@ -131,7 +131,7 @@ static int write_all(const struct config *config, struct host_view *view, struct
         return r;
 }
 
-static int run(const struct config *config)
+static int once_run(const struct config *config)
 {
         struct err err = {0};
         struct host_view *view = NULL;
@@ -159,8 +159,11 @@ static int run(const struct config *config)
 
 const struct command command_once = {
     .name = "once",
-    .args = "",
-    .summary = "show one moment as a table: the GPUs, why each is what it is, and the host",
-    .group = "*",
-    .run = run,
+    .args = "[FILE|URL]",
+    .summary = "print one moment: the GPUs, why each is what it is, and the host",
+    .words = WORDS_SOURCE,
+    .examples = {{"assay once", "this machine now, to paste into a ticket"},
+                 {"assay once run.assay --at 60", "a minute into a recording"},
+                 {"assay once --json", "the same for a program"}},
+    .run = once_run,
 };

@@ -41,7 +41,7 @@ static int plot(const struct config *config, struct err *err)
         return r;
 }
 
-static int run(const struct config *config)
+static int plot_run(const struct config *config)
 {
         struct err err = {0};
         int r = 0;
@@ -56,8 +56,11 @@ static int run(const struct config *config)
 
 const struct command command_plot = {
     .name = "plot",
-    .args = "FILE -o OUT.svg|png|pdf",
+    .args = "FILE -o OUT.png|svg|pdf|jpg",
     .summary = "draw a recorded run: metrics over time, phases as bands",
-    .group = "file",
-    .run = run,
+    .words = WORDS_OWN,
+    .examples = {{"assay plot run.assay -o run.png", "the usual panels"},
+                 {"assay plot run.assay -o p.svg --metrics power,sm", "chosen metrics"},
+                 {"assay plot run.assay -o p.png --phase train", "one phase"}},
+    .run = plot_run,
 };

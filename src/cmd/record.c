@@ -110,16 +110,13 @@ static int begin(const struct config *config, struct recording *rec, struct err 
         return r;
 }
 
-static int run(const struct config *config)
+static int record_run(const struct config *config)
 {
         struct err err = {0};
         struct recording rec = {.signals = -1};
-        if (config->n_args > 1) {
-                err_set(&err, ERR_USAGE, "'%s' is one word too many", config->args[1]);
-                err_hint(&err, "name the file with -o FILE; a command is recorded by 'assay run'");
-                return complain(&err);
-        }
-        int r = begin(config, &rec, &err);
+        int r = recording_check(config, &err);
+        if (r == 0)
+                r = begin(config, &rec, &err);
         if (r == 0)
                 r = record(config, &rec, &err);
         session_close(rec.session, NULL);
@@ -131,9 +128,11 @@ static int run(const struct config *config)
 
 const struct command command_record = {
     .name = "record",
-    .args = "",
-    .summary =
-        "record a session until Ctrl-C, for a time, while a process lives, or to a capture's end",
-    .group = "*",
-    .run = run,
+    .args = "[FILE|URL]",
+    .summary = "record until Ctrl-C, for a time, or while a process lives",
+    .words = WORDS_SOURCE,
+    .examples = {{"assay record -o run.assay", "this machine, until Ctrl-C"},
+                 {"assay record --duration 10m", "for ten minutes"},
+                 {"assay record --pid 4242", "while process 4242 lives"}},
+    .run = record_run,
 };

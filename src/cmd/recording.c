@@ -50,6 +50,23 @@ static int create_elsewhere(int64_t start_ns, bool here, char path[RECORDING_PAT
         return create_named(folder, start_ns, path, ret, NULL);
 }
 
+int recording_check(const struct config *config, struct err *err)
+{
+        const char *output = config_text(config, OPT_OUTPUT);
+        const char *slash = output ? strrchr(output, '/') : NULL;
+        char folder[RECORDING_PATH_MAX];
+        struct stat st;
+        if (!slash || slash == output)
+                return 0;
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - output), output);
+        if (stat(folder, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
+                return 0; /* it may be there all the same: writing tells */
+        if (stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+                return 0;
+        err_set(err, ERR_USAGE, "no such folder: '%s'", folder);
+        return err_hint(err, "make it first: mkdir -p '%s'", folder);
+}
+
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,
                      char path[RECORDING_PATH_MAX], struct session **ret, struct err *err)
 {

@@ -7,6 +7,8 @@
 
 #define RECORDING_PATH_MAX 4096
 
+/* Whether -o names a file in a folder that exists: 0, or ERR_USAGE with err. */
+int recording_check(const struct config *config, struct err *err);
 /*
  * Makes the session: at -o, or under a name made of the time. When fall_back is set and the place
  * cannot be written, the folder for temporary files is used instead, and that is said.

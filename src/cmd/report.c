@@ -16,8 +16,7 @@ static int recover(const char *path, struct err *err)
 
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
-        const char *format =
-            config_is_set(config, OPT_FORMAT) ? config_text(config, OPT_FORMAT) : "text";
+        const char *format = config_text(config, OPT_FORMAT);
         struct progress progress = {0};
         struct strbuf out = {0};
         r->on_tick = progress_tick;
@@ -33,7 +32,7 @@ static int report(const struct config *config, struct run_summary *r, struct err
         return code;
 }
 
-static int run(const struct config *config)
+static int report_run(const struct config *config)
 {
         struct err err = {0};
         struct run_summary *r = calloc(1, sizeof(*r));
@@ -58,7 +57,10 @@ static int run(const struct config *config)
 const struct command command_report = {
     .name = "report",
     .args = "FILE",
-    .summary = "tell what happened in a run, per GPU and phase, and what held it back",
-    .group = "file",
-    .run = run,
+    .summary = "what happened in a run, per GPU and phase, and what to change",
+    .words = WORDS_OWN,
+    .examples = {{"assay report run.assay", "findings and tables as text"},
+                 {"assay report run.assay --format html -o run.html", "as a web page"},
+                 {"assay report run.assay --phase train", "one phase only"}},
+    .run = report_run,
 };

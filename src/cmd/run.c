@@ -37,14 +37,11 @@ struct running {
         int64_t started_ns;
 };
 
-static int usage(const struct config *config)
+static int usage(void)
 {
         struct err err = {0};
-        if (config->n_args > 1)
-                err_set(&err, ERR_USAGE, "'%s' stands before the \"--\"", config->args[1]);
-        else
-                err_set(&err, ERR_USAGE, "there is no command to run");
-        err_hint(&err, "write: assay run [options] -- COMMAND [ARGUMENT...]");
+        err_set(&err, ERR_USAGE, "no command to run");
+        err_hint(&err, "write for example: assay run python3 train.py");
         complain(&err);
         return EXIT_OWN;
 }
@@ -134,9 +131,9 @@ static void open_source(struct running *r)
         struct err err = {0};
         char text[SETUP_NOTICE_MAX];
         const struct config *config = r->config;
-        double speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1;
-        int code = setup_open_soon(config, config_text(config, OPT_SOURCE), speed, 0, false,
-                                   &r->pipeline, text, &err);
+        int code =
+            setup_open_soon(config, config_text(config, OPT_SOURCE),
+                            config_number(config, OPT_SPEED), 0, false, &r->pipeline, text, &err);
         if (text[0])
                 notice("%s", text);
         if (code < 0)
@@ -300,7 +297,9 @@ static int check_options(const struct config *config, struct err *err)
         struct host_config host;
         struct pipeline_config gpus;
         char notice[SETUP_NOTICE_MAX];
-        int r = setup_host(config, &host, err);
+        int r = recording_check(config, err);
+        if (r == 0)
+                r = setup_host(config, &host, err);
         if (r == 0)
                 r = setup_pipeline(config, config_text(config, OPT_SOURCE), false, 1, &gpus, notice,
                                    err);
@@ -349,11 +348,11 @@ static int run_command(const struct config *config, struct running *r)
         return child_exit(&child);
 }
 
-static int run(const struct config *config)
+static int run_run(const struct config *config)
 {
         struct err err = {0};
-        if (config->n_rest == 0 || config->n_args > 1)
-                return usage(config);
+        if (config->n_rest == 0)
+                return usage();
         if (check_options(config, &err) < 0) {
                 complain(&err);
                 return EXIT_OWN;
@@ -372,8 +371,11 @@ static int run(const struct config *config)
 
 const struct command command_run = {
     .name = "run",
-    .args = "-- COMMAND [ARGUMENT...]",
-    .summary = "run a command and record what it and the GPUs do meanwhile",
-    .group = "*",
-    .run = run,
+    .args = "COMMAND [ARGUMENT...]",
+    .summary = "run a command and record it and the GPUs",
+    .words = WORDS_COMMAND,
+    .examples = {{"assay run python3 train.py", "record this command"},
+                 {"assay run -o run.assay ./job.sh", "into a file of this name"},
+                 {"srun assay run python3 train.py", "each task of a Slurm job"}},
+    .run = run_run,
 };

@@ -21,7 +21,6 @@
 /* At most ten frames a second. */
 #define FRAME_NS (100 * NS_PER_MS)
 #define FIRST_PATIENCE_MS 300
-#define HISTORY_DEFAULT 1200
 #define HOST_INTERVAL_NS NS_PER_S
 #define LATE_MIN_NS (2 * NS_PER_S)
 
@@ -366,11 +365,9 @@ static int open_feed(struct top *t, struct err *err)
 {
         const struct config *config = t->config;
         struct feed_config fc = {
-            .speed = config_is_set(config, OPT_SPEED) ? config_number(config, OPT_SPEED) : 1,
+            .speed = config_number(config, OPT_SPEED),
             .start_ns = clock_from_seconds(config_number(config, OPT_AT)),
-            .history = config_is_set(config, OPT_HISTORY)
-                           ? (size_t)config_number(config, OPT_HISTORY)
-                           : HISTORY_DEFAULT,
+            .history = (size_t)config_number(config, OPT_HISTORY),
         };
         int r = prepare_pipeline(config, true, &fc.pipeline, err);
         if (r == 0)
@@ -452,7 +449,7 @@ static void close_all(struct top *t)
                 closep(&t->tty);
 }
 
-static int run(const struct config *config)
+static int top_run(const struct config *config)
 {
         struct err err = {0};
         struct top t = {.config = config, .signals = -1, .tty = -1};
@@ -486,8 +483,11 @@ static int run(const struct config *config)
 
 const struct command command_top = {
     .name = "top",
-    .args = "",
-    .summary = "watch the GPUs live: fleet, focus, plot, job and host views",
-    .group = "*",
-    .run = run,
+    .args = "[FILE|URL]",
+    .summary = "watch the GPUs live, or play a recording",
+    .words = WORDS_SOURCE,
+    .examples = {{"assay top", "watch this machine"},
+                 {"assay top run.assay", "play a session back"},
+                 {"assay top node7:9400/metrics", "watch an exporter"}},
+    .run = top_run,
 };

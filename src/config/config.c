@@ -6,49 +6,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static const struct option_info options[OPT_COUNT_OF] = {
-#define OPTION(id, name, type, metavar, fallback, commands, help)                                  \
-        [OPT_##id] = {name, OPTION_##type, metavar, fallback, commands, help},
-#include "config/options.def"
-#undef OPTION
-};
-
-static const struct alias_info aliases[] = {
-#define ALIAS(name, option, value, help) {name, OPT_##option, value, help},
-#include "config/aliases.def"
-#undef ALIAS
-};
-
-const struct option_info *option_info(enum option option)
-{
-        return &options[option];
-}
-
-const struct alias_info *alias_at(size_t i)
-{
-        return i < ARRAY_LEN(aliases) ? &aliases[i] : NULL;
-}
-
-static bool has_word(const char *list, const char *word)
-{
-        size_t n = strlen(word);
-        for (const char *s = list; *s; s += strspn(s, " ")) {
-                size_t len = strcspn(s, " ");
-                if (len == n && memcmp(s, word, n) == 0)
-                        return true;
-                s += len;
-        }
-        return false;
-}
-
-bool option_applies(enum option option, const char *command, const char *group)
-{
-        const char *commands = options[option].commands;
-        return (group && has_word(commands, group)) || has_word(commands, command);
-}
 
 void config_finish(struct config *c)
 {
@@ -57,34 +17,32 @@ void config_finish(struct config *c)
         *c = (struct config){0};
 }
 
-int config_confine(struct config *c, const char *command, const char *group, struct err *err)
+#define CHOICES_MAX 16
+
+/* The words of a|b|c. */
+struct split {
+        char text[128];
+        const char *words[CHOICES_MAX];
+        size_t n;
+};
+
+static void split_choices(const char *choices, struct split *ret)
 {
-        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                struct setting *s = &c->settings[i];
-                if (!s->text || option_applies(i, command, group) || option_applies(i, "-", NULL))
-                        continue;
-                if (s->origin == ORIGIN_FLAG) {
-                        err_set(err, ERR_USAGE, "'assay %s' has no option '--%s'", command,
-                                options[i].name);
-                        return err_hint(err, "'assay help %s' lists those it has", command);
-                }
-                free(s->text);
-                *s = (struct setting){0};
-        }
-        return 0;
+        ret->n = 0;
+        snprintf(ret->text, sizeof(ret->text), "%s", choices);
+        for (char *rest = ret->text, *word; ret->n < CHOICES_MAX && (word = strsep(&rest, "|"));)
+                ret->words[ret->n++] = word;
 }
 
 static bool is_choice(const char *choices, const char *value)
 {
-        size_t n = strlen(value);
-        for (const char *s = choices;; s++) {
-                size_t len = strcspn(s, "|");
-                if (len == n && memcmp(s, value, n) == 0)
+        struct split s;
+        split_choices(choices, &s);
+        for (size_t i = 0; i < s.n; i++) {
+                if (strcmp(s.words[i], value) == 0)
                         return true;
-                s += len;
-                if (*s == '\0')
-                        return false;
         }
+        return false;
 }
 
 /* "1.5", "100ms", "2s", "1m", "1h": seconds. */
@@ -105,13 +63,49 @@ static bool parse_seconds(const char *s, double *ret)
         return false;
 }
 
-static int bad_value(const char *where, const struct option_info *o, const char *value,
-                     const char *wanted, struct err *err)
+/* An option as the command has it, and how to speak of it. */
+struct naming {
+        const char *where; /* what stands before the name in a message */
+        const char *name;  /* as it was given */
+        const char *command;
+        struct option_info o;
+};
+
+static const char *choice_name(size_t i, const void *arg)
 {
-        err_set(err, ERR_USAGE, "%s%s: '%s' is not %s", where, o->name, value, wanted);
-        if (o->type == OPTION_CHOICE)
-                return err_hint(err, "choose one of %s", o->metavar);
-        return err_hint(err, "'assay help' shows what %s takes", o->name);
+        const struct split *s = arg;
+        return i < s->n ? s->words[i] : NULL;
+}
+
+static int bad_choice(const struct naming *n, const char *value, struct err *err)
+{
+        struct split s;
+        split_choices(n->o.metavar, &s);
+        const char *near = suggest_nearest(value, choice_name, &s);
+        err_set(err, ERR_USAGE, "%s%s: unknown value '%s'", n->where, n->name, value);
+        if (near)
+                return err_hint(err, "did you mean '%s'? choose one of %s", near, n->o.metavar);
+        return err_hint(err, "choose one of %s", n->o.metavar);
+}
+
+static int bad_value(const struct naming *n, const char *value, const char *wanted, struct err *err)
+{
+        err_set(err, ERR_USAGE, "%s%s: '%s' is not %s", n->where, n->name, value, wanted);
+        return err_hint(err, "'assay help %s' shows what %s takes",
+                        n->command ? n->command : "options", n->name);
+}
+
+static int out_of_range(const struct naming *n, const char *value, struct err *err)
+{
+        char limits[64] = "0 or more";
+        const struct option_info *o = &n->o;
+        const char *unit = o->type == OPTION_SECONDS ? " s" : "";
+        if (o->most < 1e9)
+                snprintf(limits, sizeof(limits), "from %.9g%s to %.9g%s", o->least, unit, o->most,
+                         unit);
+        err_set(err, ERR_USAGE, "%s%s: '%s' is out of range", n->where, n->name, value);
+        return err_hint(err, "%s takes %s %s", n->name,
+                        o->type == OPTION_SECONDS ? "a time" : "a number", limits);
 }
 
 static bool truthy(const char *value, bool *ret)
@@ -129,36 +123,31 @@ static bool truthy(const char *value, bool *ret)
         return false;
 }
 
-/* Checks the value by the option's type. where is what stands before the name in a message. */
-static int check(enum option option, const char *where, const char *value, double *ret_number,
-                 struct err *err)
+/* The number of a value by the option's type; 0 for texts. */
+static int parse(const struct naming *n, const char *value, double *ret, struct err *err)
 {
-        const struct option_info *o = &options[option];
         bool flag;
-        *ret_number = 0;
-        switch (o->type) {
+        *ret = 0;
+        switch (n->o.type) {
         case OPTION_FLAG:
                 if (!truthy(value, &flag))
-                        return bad_value(where, o, value, "yes or no", err);
-                *ret_number = flag;
+                        return bad_value(n, value, "yes or no", err);
+                *ret = flag;
                 return 0;
         case OPTION_SECONDS:
-                if (!parse_seconds(value, ret_number))
-                        return bad_value(where, o, value, "a time such as 0.5, 100ms or 2s", err);
+                if (!parse_seconds(value, ret))
+                        return bad_value(n, value, "a time such as 0.5, 100ms or 2s", err);
                 return 0;
         case OPTION_NUMBER:
-                if (!num_parse_all(value, strlen(value), ret_number) || *ret_number < 0)
-                        return bad_value(where, o, value, "a number of 0 or more", err);
+                if (!num_parse_all(value, strlen(value), ret))
+                        return bad_value(n, value, "a number", err);
                 return 0;
         case OPTION_COUNT:
-                if (!num_parse_all(value, strlen(value), ret_number) || *ret_number < 0 ||
-                    *ret_number > 1e9 || *ret_number != (double)(long)*ret_number)
-                        return bad_value(where, o, value, "a whole number of 0 or more", err);
+                if (!num_parse_all(value, strlen(value), ret) || *ret != nearbyint(*ret))
+                        return bad_value(n, value, "a whole number", err);
                 return 0;
         case OPTION_CHOICE:
-                if (!is_choice(o->metavar, value))
-                        return bad_value(where, o, value, "a choice it has", err);
-                return 0;
+                return is_choice(n->o.metavar, value) ? 0 : bad_choice(n, value, err);
         case OPTION_TEXT:
         case OPTION_PATH:
         case OPTION_MAYBE:
@@ -167,81 +156,146 @@ static int check(enum option option, const char *where, const char *value, doubl
         return 0;
 }
 
-static int set(struct config *c, enum option option, const char *where, const char *value,
-               enum origin origin, struct err *err)
+static bool is_number(enum option_type type)
 {
-        struct setting *s = &c->settings[option];
-        double number;
-        int r = check(option, where, value, &number, err);
-        if (r < 0)
-                return r;
+        return type == OPTION_SECONDS || type == OPTION_NUMBER || type == OPTION_COUNT;
+}
+
+/* Checks a value as the configuration's command takes it. */
+static int check(const struct config *c, enum option option, const char *where, const char *name,
+                 const char *value, double *ret, struct err *err)
+{
+        const struct naming n = {where, name, c->command, option_for(option, c->command)};
+        int r = parse(&n, value, ret, err);
+        if (r == 0 && is_number(n.o.type) && !(*ret >= n.o.least && *ret <= n.o.most))
+                r = out_of_range(&n, value, err);
+        return r;
+}
+
+static int keep(struct setting *s, const char *name, const char *value, enum origin origin,
+                struct err *err)
+{
         char *text = strdup(value);
         if (!text)
                 return err_set(err, -ENOMEM, "out of memory");
         free(s->text);
-        *s = (struct setting){.text = text, .number = number, .origin = origin};
+        *s = (struct setting){.text = text, .name = name, .origin = origin};
         return 0;
 }
 
-static const char *known_name(size_t i, const void *arg UNUSED)
+/* Checks and keeps a value, unless one is there that wins. */
+static int set(struct config *c, enum option option, const char *where, const char *name,
+               const char *value, enum origin origin, struct err *err)
 {
+        struct setting *s = &c->settings[option];
+        double number;
+        if (s->text && s->origin > origin)
+                return 0;
+        int r = check(c, option, where, name, value, &number, err);
+        if (r == 0)
+                r = keep(s, name, value, origin, err);
+        if (r == 0)
+                s->number = number;
+        return r;
+}
+
+int config_put(struct config *c, enum option option, const char *value, struct err *err)
+{
+        return set(c, option, "--", option_info(option)->name, value, ORIGIN_FLAG, err);
+}
+
+static int not_taken(const struct config *c, const char *name, struct err *err)
+{
+        err_set(err, ERR_USAGE, "assay %s does not take --%s", c->command, name);
+        return err_hint(err, "see 'assay %s --help'", c->command);
+}
+
+int config_bind(struct config *c, const char *command, struct err *err)
+{
+        int r = 0;
+        c->command = command;
+        for (enum option i = 0; r == 0 && i < OPT_COUNT_OF; i++) {
+                struct setting *s = &c->settings[i];
+                if (!s->text)
+                        continue;
+                if (!option_applies(i, command) && !option_applies(i, "-"))
+                        r = not_taken(c, s->name, err);
+                else
+                        r = check(c, i, "--", s->name, s->text, &s->number, err);
+        }
+        return r;
+}
+
+/* What a name stands for: an option, and the value that an alias sets. */
+struct found {
+        int option; /* -1: nothing */
+        const char *name;
+        const char *value; /* NULL: it is given with the name */
+};
+
+static struct found find_name(const char *name, size_t len)
+{
+        const struct alias_info *a;
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const char *own = option_info(i)->name;
+                if (strlen(own) == len && memcmp(own, name, len) == 0)
+                        return (struct found){(int)i, own, NULL};
+        }
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                if (strlen(a->name) == len && memcmp(a->name, name, len) == 0)
+                        return (struct found){(int)a->option, a->name, a->value};
+        }
+        return (struct found){-1, NULL, NULL};
+}
+
+/* Those of the library when arg is set: "" stands for one that it does not have. */
+static const char *known_name(size_t i, const void *arg)
+{
+        const bool *library = arg;
         if (i < OPT_COUNT_OF)
-                return options[i].name;
-        i -= OPT_COUNT_OF;
-        return i < ARRAY_LEN(aliases) ? aliases[i].name : NULL;
-}
-
-static int find_option(const char *name, size_t len)
-{
-        for (size_t i = 0; i < OPT_COUNT_OF; i++) {
-                if (strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0)
-                        return (int)i;
-        }
-        return -1;
-}
-
-static const struct alias_info *find_alias(const char *name, size_t len)
-{
-        for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
-                if (strlen(aliases[i].name) == len && memcmp(aliases[i].name, name, len) == 0)
-                        return &aliases[i];
-        }
-        return NULL;
+                return *library && !option_applies((enum option)i, NULL)
+                           ? ""
+                           : option_info((enum option)i)->name;
+        const struct alias_info *a = alias_at(i - OPT_COUNT_OF);
+        return a ? a->name : NULL;
 }
 
 static int unknown_option(const char *where, const char *name, size_t len, struct err *err)
 {
+        bool library = where[0] == '\0' && name[0] != '-';
         char word[64];
         snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), name);
-        err_set(err, ERR_USAGE, "there is no option '%s%s'", where, word);
-        const char *near = suggest_nearest(word, known_name, NULL);
+        err_set(err, ERR_USAGE, "unknown option '%s%s'", where, word);
+        const char *near = suggest_nearest(word, known_name, &library);
         if (near)
-                return err_hint(err, "did you mean '%s%s'? 'assay help' lists them", where, near);
-        return err_hint(err, "'assay help' lists them");
+                return err_hint(err, "did you mean '%s%s'?", where, near);
+        return err_hint(err, "'assay help' and 'assay help options' list them all");
+}
+
+static bool is_own_flag(int option)
+{
+        return option >= 0 && option_applies((enum option)option, "-");
 }
 
 int config_set(struct config *c, const char *name, const char *value, struct err *err)
 {
-        size_t len = strlen(name);
-        const struct alias_info *alias = find_alias(name, len);
-        if (alias)
-                return set(c, alias->option, "", alias->value, ORIGIN_FLAG, err);
-        int option = find_option(name, len);
-        if (option < 0 || strcmp(options[option].commands, "-") == 0)
-                return unknown_option("", name, len, err);
+        struct found f = find_name(name, strlen(name));
+        if (f.option < 0 || !option_applies((enum option)f.option, c->command))
+                return unknown_option("", name, strlen(name), err);
         if (value && strlen(value) > CONFIG_VALUE_MAX)
                 return err_set(err, ERR_USAGE, "%s: a value has at most %d bytes", name,
                                CONFIG_VALUE_MAX);
-        if (value)
-                return set(c, (enum option)option, "", value, ORIGIN_FLAG, err);
-        free(c->settings[option].text);
-        c->settings[option] = (struct setting){0};
+        if (f.value || value)
+                return set(c, (enum option)f.option, "", f.name, f.value ? f.value : value,
+                           ORIGIN_FLAG, err);
+        free(c->settings[f.option].text);
+        c->settings[f.option] = (struct setting){0};
         return 0;
 }
 
 int config_copy(const struct config *c, struct config *ret)
 {
-        *ret = (struct config){0};
+        *ret = (struct config){.command = c->command};
         for (size_t i = 0; i < OPT_COUNT_OF; i++) {
                 if (!c->settings[i].text)
                         continue;
@@ -260,17 +314,37 @@ struct file_state {
         int result;
 };
 
+static bool is_command(const char *word)
+{
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                if (option_applies(i, word))
+                        return true;
+        }
+        return false;
+}
+
+static int unknown_section(const struct file_state *f, const char *section)
+{
+        err_set(f->err, ERR_USAGE, "%s: unknown section '[%s]'", f->path, section);
+        return err_hint(f->err, "a section is named after a command: [top], [report]");
+}
+
 /* inih's callback: 0 stops. */
-static int file_entry(void *user, const char *section UNUSED, const char *name, const char *value)
+static int file_entry(void *user, const char *section, const char *name, const char *value)
 {
         struct file_state *f = user;
         char where[300];
         snprintf(where, sizeof(where), "%s: ", f->path);
-        int option = find_option(name, strlen(name));
-        if (option < 0 || strcmp(options[option].commands, "-") == 0)
+        struct found found = find_name(name, strlen(name));
+        const char *command = f->config->command;
+        if (section[0] && !is_command(section))
+                f->result = unknown_section(f, section);
+        else if (found.option < 0 || found.value || is_own_flag(found.option))
                 f->result = unknown_option(where, name, strlen(name), f->err);
-        else
-                f->result = set(f->config, (enum option)option, where, value, ORIGIN_FILE, f->err);
+        else if (option_applies((enum option)found.option, command) &&
+                 (!section[0] || (command && strcmp(section, command) == 0)))
+                f->result = set(f->config, (enum option)found.option, where, found.name, value,
+                                ORIGIN_FILE, f->err);
         return f->result == 0;
 }
 
@@ -305,98 +379,123 @@ static void variable_name(const char *option, char *buf, size_t size)
                 buf[i] = buf[i] == '-' ? '_' : (char)toupper((unsigned char)buf[i]);
 }
 
+static int read_variable(struct config *c, enum option option, const char *name,
+                         const char *(*get_env)(const char *name), struct err *err)
+{
+        char variable[64];
+        variable_name(name, variable, sizeof(variable));
+        const char *value = option_applies(option, c->command) ? get_env(variable) : NULL;
+        if (!value || !*value)
+                return 0;
+        return set(c, option, "the environment's ", name, value, ORIGIN_ENVIRONMENT, err);
+}
+
 int config_read_environment(struct config *c, const char *(*get_env)(const char *name),
                             struct err *err)
 {
-        for (size_t i = 0; i < OPT_COUNT_OF; i++) {
-                char name[64];
-                variable_name(options[i].name, name, sizeof(name));
-                const char *value = strcmp(options[i].commands, "-") != 0 ? get_env(name) : NULL;
-                if (!value || !*value)
+        const struct alias_info *a;
+        int r = 0;
+        for (enum option i = 0; r == 0 && i < OPT_COUNT_OF; i++)
+                r = read_variable(c, i, option_info(i)->name, get_env, err);
+        for (size_t i = 0; r == 0 && (a = alias_at(i)); i++) {
+                if (!a->value)
+                        r = read_variable(c, a->option, a->name, get_env, err);
+        }
+        return r;
+}
+
+/* The words of a command line, and how far it was read. */
+struct reader {
+        int argc, at;
+        char **argv;
+        struct err *err;
+};
+
+static int needs_value(const char *flag, const struct option_info *o, struct err *err)
+{
+        err_set(err, ERR_USAGE, "%s needs a value", flag);
+        return err_hint(err, "write %s %s", flag, o->metavar);
+}
+
+/* A single letter; its value, when it takes one, is the rest of the word or the next word. */
+static int read_short(struct config *c, struct reader *in)
+{
+        const char *word = in->argv[in->at];
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info o = option_for(i, NULL);
+                if (!o.letter[0] || word[1] != o.letter[0])
                         continue;
-                int r =
-                    set(c, (enum option)i, "the environment's ", value, ORIGIN_ENVIRONMENT, err);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static const struct {
-        const char *name;
-        enum option option;
-} shorts[] = {{"-h", OPT_HELP}, {"-V", OPT_VERSION}, {"-o", OPT_OUTPUT}, {"-q", OPT_QUIET}};
-
-/* A single letter; its value, when it takes one, is the next word. */
-static int read_short(struct config *c, int argc, char **argv, int *i, struct err *err)
-{
-        for (size_t k = 0; k < ARRAY_LEN(shorts); k++) {
-                enum option option = shorts[k].option;
-                if (strcmp(argv[*i], shorts[k].name) != 0)
-                        continue;
-                if (options[option].type == OPTION_FLAG)
-                        return set(c, option, "", "", ORIGIN_FLAG, err);
-                if (*i + 1 < argc && strcmp(argv[*i + 1], "--") != 0)
-                        return set(c, option, "--", argv[++*i], ORIGIN_FLAG, err);
-                err_set(err, ERR_USAGE, "%s needs a value", shorts[k].name);
-                return err_hint(err, "write %s %s", shorts[k].name, options[option].metavar);
-        }
-        return unknown_option("", argv[*i], strlen(argv[*i]), err);
-}
-
-/* Handles argv[*i], a word that starts with "--"; moves *i over a value it takes. */
-static int read_flag(struct config *c, int argc, char **argv, int *i, struct err *err)
-{
-        const char *name = argv[*i] + 2;
-        const char *equals = strchr(name, '=');
-        size_t len = equals ? (size_t)(equals - name) : strlen(name);
-        const struct alias_info *alias = find_alias(name, len);
-        if (alias)
-                return set(c, alias->option, "--", alias->value, ORIGIN_FLAG, err);
-        int option = find_option(name, len);
-        if (option < 0)
-                return unknown_option("--", name, len, err);
-        const struct option_info *o = &options[option];
-        const char *value = equals ? equals + 1 : NULL;
-        if (!value && o->type == OPTION_FLAG)
-                value = "";
-        if (!value && *i + 1 < argc) {
-                /* A value may look like a flag ("-1", "-"), unless it can be left out. */
-                bool word = argv[*i + 1][0] != '-';
-                if (word || (o->type != OPTION_MAYBE && strncmp(argv[*i + 1], "--", 2) != 0))
-                        value = argv[++*i];
-        }
-        if (!value && o->type == OPTION_MAYBE)
-                value = o->fallback;
-        if (!value) {
-                err_set(err, ERR_USAGE, "--%s needs a value", o->name);
-                return err_hint(err, "write --%s %s", o->name, o->metavar);
-        }
-        return set(c, (enum option)option, "--", value, ORIGIN_FLAG, err);
-}
-
-int config_read_args(struct config *c, int argc, char **argv, struct err *err)
-{
-        for (int i = 1; i < argc; i++) {
-                int r = 0;
-                if (strcmp(argv[i], "--") == 0) {
-                        c->rest = &argv[i + 1];
-                        c->n_rest = (size_t)(argc - i - 1);
+                if (o.type == OPTION_FLAG && word[2] == '\0')
+                        return keep(&c->settings[i], o.name, "", ORIGIN_FLAG, in->err);
+                if (o.type == OPTION_FLAG)
                         break;
-                }
-                if (strncmp(argv[i], "--", 2) == 0) {
-                        r = read_flag(c, argc, argv, &i, err);
-                } else if (argv[i][0] == '-' && argv[i][1] != '\0') {
-                        r = read_short(c, argc, argv, &i, err);
-                } else if (c->n_args == CONFIG_ARGS_MAX) {
-                        r = err_set(err, ERR_USAGE, "more than %d words", CONFIG_ARGS_MAX);
-                } else {
-                        c->args[c->n_args++] = argv[i];
-                }
-                if (r < 0)
-                        return r;
+                if (word[2] != '\0')
+                        return keep(&c->settings[i], o.name, word + 2, ORIGIN_FLAG, in->err);
+                if (in->at + 1 < in->argc && strcmp(in->argv[in->at + 1], "--") != 0)
+                        return keep(&c->settings[i], o.name, in->argv[++in->at], ORIGIN_FLAG,
+                                    in->err);
+                return needs_value(word, &o, in->err);
         }
+        return unknown_option("", word, strlen(word), in->err);
+}
+
+/* The value after a flag, or NULL. It may look like a flag ("-1", "-"), unless it can be left out.
+ */
+static const char *next_value(struct reader *in, const struct option_info *o)
+{
+        const char *next = in->at + 1 < in->argc ? in->argv[in->at + 1] : "--";
+        if (next[0] == '-' && (o->type == OPTION_MAYBE || strncmp(next, "--", 2) == 0))
+                return o->type == OPTION_MAYBE ? o->fallback : NULL;
+        return in->argv[++in->at];
+}
+
+/* A word that starts with "--". */
+static int read_flag(struct config *c, struct reader *in)
+{
+        const char *name = in->argv[in->at] + 2, *equals = strchr(name, '=');
+        size_t len = equals ? (size_t)(equals - name) : strlen(name);
+        struct found f = find_name(name, len);
+        if (f.option < 0)
+                return unknown_option("--", name, len, in->err);
+        const struct option_info *o = option_info((enum option)f.option);
+        const char *value = f.value ? f.value : equals ? equals + 1 : NULL;
+        if (!value)
+                value = o->type == OPTION_FLAG ? "" : next_value(in, o);
+        if (!value)
+                return needs_value(in->argv[in->at], o, in->err);
+        return keep(&c->settings[f.option], f.name, value, ORIGIN_FLAG, in->err);
+}
+
+static int read_word(struct config *c, struct reader *in)
+{
+        const char *word = in->argv[in->at];
+        if (strncmp(word, "--", 2) == 0)
+                return read_flag(c, in);
+        if (word[0] == '-' && word[1] != '\0')
+                return read_short(c, in);
+        if (c->n_args == CONFIG_ARGS_MAX)
+                return err_set(in->err, ERR_USAGE, "more than %d words", CONFIG_ARGS_MAX);
+        c->args[c->n_args++] = word;
         return 0;
+}
+
+int config_read_args(struct config *c, int argc, char **argv,
+                     bool (*takes_command)(const char *first), struct err *err)
+{
+        struct reader in = {argc, 1, argv, err};
+        int r = 0;
+        for (; r == 0 && in.at < argc; in.at++) {
+                bool ends = strcmp(argv[in.at], "--") == 0;
+                bool begins = argv[in.at][0] != '-' && c->n_args == 1 && takes_command &&
+                              takes_command(c->args[0]);
+                if (ends || begins) {
+                        c->rest = &argv[in.at + ends];
+                        c->n_rest = (size_t)(argc - in.at - ends);
+                        return 0;
+                }
+                r = read_word(c, &in);
+        }
+        return r;
 }
 
 bool config_is_set(const struct config *c, enum option option)
@@ -413,7 +512,8 @@ const char *config_text(const struct config *c, enum option option)
 {
         if (c->settings[option].text)
                 return c->settings[option].text;
-        return options[option].fallback[0] ? options[option].fallback : NULL;
+        const struct option_info o = option_for(option, c->command);
+        return o.fallback[0] ? o.fallback : NULL;
 }
 
 double config_number(const struct config *c, enum option option)
@@ -421,8 +521,14 @@ double config_number(const struct config *c, enum option option)
         double v = 0;
         if (c->settings[option].text)
                 return c->settings[option].number;
-        num_parse_all(options[option].fallback, strlen(options[option].fallback), &v);
+        const struct option_info o = option_for(option, c->command);
+        num_parse_all(o.fallback, strlen(o.fallback), &v);
         return v;
+}
+
+const char *config_name(const struct config *c, enum option option)
+{
+        return c->settings[option].text ? c->settings[option].name : option_info(option)->name;
 }
 
 bool config_default_path(const char *(*get_env)(const char *name), char *buf, size_t size)

@@ -6,9 +6,12 @@
 #include <stdbool.h>
 
 enum option {
-#define OPTION(id, name, type, metavar, default, commands, help) OPT_##id,
+#define OPTION(id, ...) OPT_##id,
+#define DEEP(id, ...) OPT_##id,
+#define FOR(...)
+#define RANGE(...)
+#define LETTER(...)
 #include "config/options.def"
-#undef OPTION
         OPT_COUNT_OF
 };
 
@@ -26,16 +29,19 @@ enum option_type {
 struct option_info {
         const char *name;
         enum option_type type;
-        const char *metavar;
+        const char *metavar;  /* of a choice: a|b|c */
         const char *fallback; /* the default, "" for none */
-        const char *commands;
+        const char *commands; /* that take it, with blanks between */
         const char *help;
+        const char *letter; /* of the short form, "" for none */
+        double least, most; /* of a number */
+        bool deep;          /* shown by 'assay help options' only */
 };
 
 struct alias_info {
         const char *name;
         enum option option;
-        const char *value;
+        const char *value; /* NULL: another name for the option */
         const char *help;
 };
 
@@ -43,7 +49,8 @@ struct alias_info {
 enum origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_FLAG };
 
 struct setting {
-        char *text; /* owned; NULL while the default holds */
+        char *text;       /* owned; NULL while the default holds */
+        const char *name; /* that it was given by: the option's or an alias's */
         double number;
         enum origin origin;
 };
@@ -51,43 +58,60 @@ struct setting {
 #define CONFIG_ARGS_MAX 64
 
 struct config {
+        const char *command; /* whose options these are; NULL: the library's */
         struct setting settings[OPT_COUNT_OF];
         const char *args[CONFIG_ARGS_MAX]; /* words that are not options, borrowed from argv */
         size_t n_args;
-        char *const *rest; /* what stands after "--", ended by NULL; NULL when there is no "--" */
+        char *const *rest; /* the command line of another program, ended by NULL; NULL for none */
         size_t n_rest;
 };
 
+/* The option as its row has it. */
 const struct option_info *option_info(enum option option);
+/* The option as a command has it: its default, its choices, its words. NULL is the library. */
+struct option_info option_for(enum option option, const char *command);
 /* The table of aliases. NULL at the end. */
 const struct alias_info *alias_at(size_t i);
-/* Whether a command takes an option, by its name or by its group, which may be NULL. */
-bool option_applies(enum option option, const char *command, const char *group);
+/* Whether a command takes an option; NULL is the library, "-" the program itself. */
+bool option_applies(enum option option, const char *command);
 
 void config_finish(struct config *c);
-/* Leaves out what a command does not take: a flag is an error, and what the file or the environment
- * says is meant for other commands. */
-int config_confine(struct config *c, const char *command, const char *group, struct err *err);
-/* The file may be missing unless must_exist. Keys outside a section count for all commands. */
+/*
+ * Flags and words, in any order; argv[0] is passed over. Values are not checked yet: config_bind
+ * does, when the command is known. takes_command tells of the first word whether the word after it
+ * and everything that follows is a command line of its own; NULL for none.
+ */
+int config_read_args(struct config *c, int argc, char **argv,
+                     bool (*takes_command)(const char *first), struct err *err);
+/* Makes it the configuration of a command: what it does not take and values that make no sense are
+ * errors. */
+int config_bind(struct config *c, const char *command, struct err *err);
+/*
+ * The file may be missing unless must_exist. Keys before the first section count for all commands,
+ * those in a section for the command of that name. What the command does not take is for others,
+ * and flags win.
+ */
 int config_read_file(struct config *c, const char *path, bool must_exist, struct err *err);
-/* ASSAY_POLL and so on. */
+/* ASSAY_POLL and so on: the same, and it wins over the file. */
 int config_read_environment(struct config *c, const char *(*get_env)(const char *name),
                             struct err *err);
-/* Flags and words, in any order; argv[0] is passed over. */
-int config_read_args(struct config *c, int argc, char **argv, struct err *err);
 
 /* The longest value that config_set takes. */
 #define CONFIG_VALUE_MAX 4096
-/* One option by its name, or by an alias's; a NULL value takes the default back. */
+/* One option of the library by its name, or by an alias's; a NULL value takes the default back. */
 int config_set(struct config *c, const char *name, const char *value, struct err *err);
+/* One option, as if its flag had been given. 0 or a negative code with err. */
+int config_put(struct config *c, enum option option, const char *value, struct err *err);
 /* The same settings, without words. 0 or -ENOMEM; call config_finish(ret) either way. */
 int config_copy(const struct config *c, struct config *ret);
 
 /* Set means: by file, environment or flag. */
 bool config_is_set(const struct config *c, enum option option);
 bool config_flag(const struct config *c, enum option option);
-/* The value, or the default; NULL when there is neither. */
+/* The value, or the command's default; NULL when there is neither. */
 const char *config_text(const struct config *c, enum option option);
 double config_number(const struct config *c, enum option option);
+/* The name that the user gave it, or its own. */
+const char *config_name(const struct config *c, enum option option);
 /* Puts $XDG_CONFIG_HOME/assay/config, or ~/.config/…, into buf; false when neither is known. */
 bool config_default_path(const char *(*get_env)(const char *name), char *buf, size_t size);

@@ -9,6 +9,13 @@
 
 #define WORDS_MAX 70
 
+static const char *const commands[] = {"top", "once", "export", "run", "report", "mark", "nobody"};
+
+static bool takes_command(const char *first)
+{
+        return strcmp(first, "run") == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         char program[] = "assay", *argv[WORDS_MAX + 1] = {program};
@@ -24,8 +31,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         weights_parse(text, &weights, &err);
         for (char *rest = text, *word; argc < WORDS_MAX && (word = strsep(&rest, "\n"));)
                 argv[argc++] = word;
-        if (config_read_args(&config, argc, argv, &err) < 0 && err.msg[0] == '\0')
+        if (config_read_args(&config, argc, argv, takes_command, &err) < 0 && err.msg[0] == '\0')
                 abort();
+        for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+                err = (struct err){0};
+                if (config_bind(&config, commands[i], &err) < 0 && err.msg[0] == '\0')
+                        abort();
+        }
         for (enum option o = 0; o < OPT_COUNT_OF; o++) {
                 config_text(&config, o);
                 config_number(&config, o);

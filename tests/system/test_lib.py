@@ -138,7 +138,7 @@ def test_example_without_a_gpu(monitor):
 
 
 @pytest.mark.parametrize("word, says, hint", [
-    ("intervall=1", "there is no option 'intervall'", "did you mean 'interval'?"),
+    ("intervall=1", "unknown option 'intervall'", "did you mean 'interval'?"),
     ("interval=never", "is not a time", ""),
     ("backend=nvml", "cannot be loaded", "install the NVIDIA driver"),
     ("pid=999999999", "999999999", ""),

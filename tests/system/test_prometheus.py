@@ -364,7 +364,7 @@ def test_a_bad_start_is_an_error_with_a_remedy(assay, answer, says, remedy):
     pytest.param("http://localhost:{port}/metrics", "", "is dcgm-exporter running?", id="refused"),
     pytest.param("http://no-such-host.invalid/metrics", "resolve", "name", id="no such host"),
     pytest.param("/no/such/file", "No such file", "http://", id="no such file"),
-    pytest.param("localhost:9400", "no such file", "starts with http://", id="address without http"),
+    pytest.param("localhost:{port}", "cannot read 'http://localhost:", "is dcgm-exporter running?", id="address without http"),
     pytest.param("/tmp", "not a regular file", "replay", id="directory"),
 ])
 def test_nothing_there(assay, source, says, remedy):

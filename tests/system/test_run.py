@@ -219,7 +219,7 @@ def test_a_name_that_is_taken_costs_no_recording(assay, tmp_path, monkeypatch):
 
 def test_help_puts_options_before_the_command(assay):
     said = assay("run", "--help").stdout
-    assert "usage: assay run [options] -- COMMAND" in said
+    assert "usage: assay run [options] COMMAND" in said
     assert said.index("--levels") < said.index("--backend"), "what is the command's own comes first"
 
 

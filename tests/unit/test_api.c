@@ -55,9 +55,12 @@ static void options(void **state UNUSED)
             {"intervall", "1", "did you mean 'interval'?", "a slip is put right"},
             {"interval", "soon", "help", "a time is a number"},
             {"backend", "cuda", "nvml", "the choices are named"},
-            {"help", "", "lists", "flags of the program are no options"},
+            {"help", "", "list", "flags of the program are no options"},
             {"durable", "perhaps", "no", "an option of the library's own"},
             {"history", "-1", "history", "counts are not negative"},
+            {"history", "0", "from 1 to 100000", "a ring has a place"},
+            {"interval", "0", "from 0.001 s", "time passes between ticks"},
+            {"theme", "dark", "list", "options of the screen are none of the library's"},
         };
         static const struct {
                 const char *name, *value;
@@ -135,8 +138,6 @@ static void a_monitor_that_cannot_work(void **state UNUSED)
                 const char *says;
         } cases[] = {
             {"source", "/nonexistent/capture", ASSAY_E_NO_SOURCE, "/nonexistent/capture"},
-            {"interval", "0", ASSAY_E_USAGE, "0"},
-            {"history", "0", ASSAY_E_USAGE, "history"},
             {"levels", "galaxy", ASSAY_E_USAGE, "galaxy"},
             {"pid", "999999999", ASSAY_E_USAGE, "999999999"},
             {"output", "/nonexistent/folder/x.assay", -2, "/nonexistent/folder"},

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/attr.h"
+#include "cmd/command.h"
 #include "config/config.h"
 #include "formats/format.h"
 #include "model/metric.h"
@@ -73,12 +74,84 @@ static void columns(void **state UNUSED)
         }
 }
 
+/* A word in the list that is no command would bind nothing. */
+static void commands_are_known(const char *list)
+{
+        static const char *const others[] = {"-", "library"};
+        char copy[256], *rest = copy, *word;
+        snprintf(copy, sizeof(copy), "%s", list);
+        while ((word = strsep(&rest, " "))) {
+                bool known = word[0] == '\0' || command_find(word) != NULL;
+                for (size_t i = 0; i < ARRAY_LEN(others); i++)
+                        known |= strcmp(word, others[i]) == 0;
+                if (!known)
+                        fail_msg("'%s' is no command", word);
+        }
+}
+
+/* What a command shows as its default is a value that it takes. */
+static void defaults_are_valid(void **state UNUSED)
+{
+        for (size_t k = 0; command_at(k); k++) {
+                for (enum option a = 0; a < OPT_COUNT_OF; a++) {
+                        const char *command = command_at(k)->name;
+                        const struct option_info o = option_for(a, command);
+                        struct config c = {.command = command};
+                        struct err err = {0};
+                        if (!option_applies(a, command) || !o.fallback[0])
+                                continue;
+                        if (config_put(&c, a, o.fallback, &err) < 0)
+                                fail_msg("%s --%s: %s", command, o.name, err.msg);
+                        config_finish(&c);
+                }
+        }
+}
+
+/* One truth: what help shows is what the program gets. */
+static void defaults_differ_by_command(void **state UNUSED)
+{
+        static const struct {
+                const char *command;
+                enum option option;
+                const char *want, *why;
+        } rows[] = {
+            {"top", OPT_HISTORY, "1200", "the dashboard keeps twenty minutes"},
+            {NULL, OPT_HISTORY, "600", "the library keeps ten"},
+            {"top", OPT_SPEED, "1", "a person watches in real time"},
+            {"export", OPT_SPEED, "0", "a program reads as fast as it can"},
+            {NULL, OPT_SPEED, "1", "a monitor is live"},
+            {"export", OPT_FORMAT, "csv", "one name, two lists of choices"},
+            {"report", OPT_FORMAT, "text", "the other list"},
+            {"plot", OPT_WIDTH, "760", "units"},
+            {"once", OPT_WIDTH, "0", "columns, of the terminal"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct config c = {.command = rows[i].command};
+                assert_string_equal(config_text(&c, rows[i].option), rows[i].want);
+                assert_string_equal(option_for(rows[i].option, rows[i].command).fallback,
+                                    rows[i].want);
+        }
+}
+
+static void commands(void **state UNUSED)
+{
+        for (size_t i = 0; command_at(i); i++) {
+                const struct command *c = command_at(i);
+                assert_ptr_equal(command_find(c->name), c);
+                assert_true(strlen(c->summary) <= 80 - 13 && c->run);
+                for (size_t k = 0; k < EXAMPLES; k++)
+                        assert_true(c->examples[k].line && c->examples[k].what);
+        }
+}
+
 static void options(void **state UNUSED)
 {
         for (enum option a = 0; a < OPT_COUNT_OF; a++) {
                 const struct option_info *i = option_info(a);
                 assert_true(i->name[0] && i->help[0] && i->commands[0]);
                 assert_true(i->type == OPTION_FLAG || i->metavar[0]);
+                assert_true(i->help[strlen(i->help) - 1] != '.');
+                commands_are_known(i->commands);
                 for (enum option b = a + 1; b < OPT_COUNT_OF; b++)
                         assert_string_not_equal(i->name, option_info(b)->name);
                 const struct alias_info *alias;
@@ -108,6 +181,9 @@ int main(void)
             cmocka_unit_test(maps_have_unique_names),
             cmocka_unit_test(columns),
             cmocka_unit_test(options),
+            cmocka_unit_test(defaults_are_valid),
+            cmocka_unit_test(defaults_differ_by_command),
+            cmocka_unit_test(commands),
             cmocka_unit_test(sources_and_formats),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static bool is_loopback(const char *host, size_t len)
 {
@@ -21,12 +22,36 @@ static int refuse(struct err *err, const char *why)
         return err_hint(err, "write http://HOST:9400/metrics, https://…, or the path of a file");
 }
 
+bool address_has_scheme(const char *text)
+{
+        return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
+}
+
+bool address_is_bare(const char *text)
+{
+        static const char letters[] =
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+        size_t host = strspn(text, letters);
+        if (text[0] == '[') /* IPv6 */
+                host = strcspn(text, "]") + 1;
+        if (host < 1 || host > strlen(text) || text[host] != ':')
+                return false;
+        size_t port = strspn(text + host + 1, "0123456789");
+        char end = text[host + 1 + port];
+        return port >= 1 && port <= 5 && (end == '\0' || end == '/');
+}
+
 int address_parse(const char *text, struct address *ret, struct err *err)
 {
         struct address a = {0};
         const char *mark = strstr(text, "://");
-        if (strlen(text) + sizeof("/metrics") > ADDRESS_MAX)
+        if (strlen(text) + sizeof("http:///metrics") > ADDRESS_MAX)
                 return refuse(err, "the address is too long");
+        if (address_is_bare(text) && access(text, F_OK) < 0) {
+                char full[ADDRESS_MAX];
+                snprintf(full, sizeof(full), "http://%s", text);
+                return address_parse(full, ret, err);
+        }
         if (!mark) {
                 snprintf(a.url, sizeof(a.url), "%s", text);
                 snprintf(a.shown, sizeof(a.shown), "%s", text);

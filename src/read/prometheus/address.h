@@ -15,5 +15,10 @@ struct address {
         char origin[ADDRESS_MAX]; /* scheme, host and port, or the path */
 };
 
-/* An address without a path gets /metrics. 0, or ERR_USAGE with a remedy in err. */
+/* "http://…" or "https://…". */
+bool address_has_scheme(const char *text);
+/* "HOST:PORT" or "HOST:PORT/PATH". */
+bool address_is_bare(const char *text);
+/* One without a scheme is http; one without a path gets /metrics. 0, or ERR_USAGE with a remedy in
+ * err. */
 int address_parse(const char *text, struct address *ret, struct err *err);
