@@ -11,9 +11,9 @@ static void write_json(struct strbuf *out)
                 const struct metric_info *i = metric_info(m);
                 strbuf_putf(out,
                             "%s\n{\"name\":\"%s\",\"kind\":\"%s\",\"unit\":\"%s\",\"group\":\"%s\","
-                            "\"help\":",
+                            "\"scope\":\"%s\",\"most\":%g,\"help\":",
                             m ? "," : "", i->name, metric_kind_name(i->kind), unit_name(i->unit),
-                            metric_group_name(i->group));
+                            metric_group_name(i->group), metric_scope_name(i->scope), i->most);
                 json_put_string(out, i->help);
                 strbuf_puts(out, "}");
         }

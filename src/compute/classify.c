@@ -43,7 +43,16 @@ static enum metric engine_metric(const struct sample *s)
         return value_there(s->m[METRIC_GR_ACTIVE]) ? METRIC_GR_ACTIVE : METRIC_GPU_UTIL;
 }
 
-static struct inputs gather(const struct sample *s, const struct compute_options *o)
+/* A slice moves no more data than its GPU, of which it has no share of its own to tell. */
+static void bound(struct range *r, double scale, enum metric metric, const struct sample *whole,
+                  metric_set missing)
+{
+        if ((missing >> metric & 1) && value_there(whole->m[metric]))
+                r->hi = MIN(r->hi, whole->m[metric].v * scale);
+}
+
+static struct inputs gather(const struct sample *s, const struct sample *whole,
+                            const struct compute_options *o)
 {
         struct inputs in = {.gr_from = engine_metric(s)};
         bool zero = o->missing_is_zero;
@@ -57,6 +66,11 @@ static struct inputs gather(const struct sample *s, const struct compute_options
         in.gr = range_of(s->m[in.gr_from], 100.0, 100.0, METRIC_GR_ACTIVE, zero, &in.missing);
         in.pcie_rx = range_of(s->m[METRIC_PCIE_RX], 1, INFINITY, METRIC_PCIE_RX, zero, &in.missing);
         in.pcie_tx = range_of(s->m[METRIC_PCIE_TX], 1, INFINITY, METRIC_PCIE_TX, zero, &in.missing);
+        if (whole) {
+                bound(&in.copy, 100, METRIC_MEM_COPY_UTIL, whole, in.missing);
+                bound(&in.pcie_rx, 1, METRIC_PCIE_RX, whole, in.missing);
+                bound(&in.pcie_tx, 1, METRIC_PCIE_TX, whole, in.missing);
+        }
         in.real.lo = weighted(&o->weights, in.sm.lo, in.tensor.lo, in.dram.lo, in.gr.lo);
         in.real.hi = weighted(&o->weights, in.sm.hi, in.tensor.hi, in.dram.hi, in.gr.hi);
         return in;
@@ -76,7 +90,7 @@ static struct value score(const struct inputs *in, const struct compute_options 
 
 struct value real_util(const struct sample *s, const struct compute_options *o)
 {
-        struct inputs in = gather(s, o);
+        struct inputs in = gather(s, NULL, o);
         return score(&in, o);
 }
 
@@ -313,14 +327,14 @@ static struct verdict decide(const struct sample *s, const struct inputs *in,
 
 struct verdict classify(const struct sample *s, const struct compute_options *o)
 {
-        struct inputs in = gather(s, o);
+        struct inputs in = gather(s, NULL, o);
         return decide(s, &in, o);
 }
 
-struct verdict assess(const struct sample *s, const struct compute_options *o,
-                      struct value *ret_real_util)
+struct verdict assess(const struct sample *s, const struct sample *whole,
+                      const struct compute_options *o, struct value *ret_real_util)
 {
-        struct inputs in = gather(s, o);
+        struct inputs in = gather(s, whole, o);
         *ret_real_util = score(&in, o);
         return decide(s, &in, o);
 }

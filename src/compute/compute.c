@@ -91,7 +91,7 @@ static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sampl
         memory->ecc_dbe = ecc;
 }
 
-int compute_row(struct compute *c, int64_t mono_ns, struct row *row)
+int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, struct row *row)
 {
         struct sample *s = &row->sample;
         struct memory_of *memory = remember(c, s->who->slot);
@@ -101,7 +101,7 @@ int compute_row(struct compute *c, int64_t mono_ns, struct row *row)
         derive_memory(s, as_older_tools);
         derive_nvlink(s, as_older_tools);
         derive_rates(memory, mono_ns, s);
-        row->verdict = assess(s, &c->options, &s->m[METRIC_REAL_UTIL]);
+        row->verdict = assess(s, whole, &c->options, &s->m[METRIC_REAL_UTIL]);
         row->health = health_of(s, memory->ecc_rose, &c->options);
         return 0;
 }

@@ -37,15 +37,18 @@ struct compute {
 
 void compute_init(struct compute *c, const struct compute_options *options);
 void compute_finish(struct compute *c);
-/* Fills the derived metrics, verdict and health of a row whose sample is translated. 0 or -ENOMEM.
+/*
+ * Fills the derived metrics, verdict and health of a row whose sample is translated. whole is what
+ * is known of the GPU that a slice is a part of, and may be NULL: a slice moves no more data than
+ * its GPU. 0 or -ENOMEM.
  */
-int compute_row(struct compute *c, int64_t mono_ns, struct row *row);
+int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, struct row *row);
 
 /* The parts, for tests and for other callers. */
 struct value real_util(const struct sample *s, const struct compute_options *options);
 struct verdict classify(const struct sample *s, const struct compute_options *options);
 /* Both at once. */
-struct verdict assess(const struct sample *s, const struct compute_options *options,
-                      struct value *ret_real_util);
+struct verdict assess(const struct sample *s, const struct sample *whole,
+                      const struct compute_options *options, struct value *ret_real_util);
 struct health health_of(const struct sample *s, bool ecc_rose,
                         const struct compute_options *options);

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "engine/processes.h"
+#include "engine/slices.h"
 #include "read/join/late.h"
 #include "translate/translate.h"
 
@@ -21,9 +22,10 @@ struct pipeline {
         atomic_bool want_processes;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
-        size_t cap;   /* of frame.rows */
-        size_t known; /* entities whose selection is decided */
-        bool met;     /* there was a GPU, selected or not */
+        struct sample whole; /* scratch: the GPU of a group of slices */
+        size_t cap;          /* of frame.rows */
+        size_t known;        /* entities whose selection is decided */
+        bool met;            /* there was a GPU, selected or not */
         uint64_t ticks;
 };
 
@@ -108,26 +110,111 @@ static bool is_known_gpu(const struct pipeline *p, const struct entity *e)
         return false;
 }
 
+/* Decides once an entity whether it is shown. */
+static bool is_shown(struct pipeline *p, struct entity *e, bool first_part)
+{
+        if (e->slot >= p->known) {
+                if (e->text[ENTITY_TEXT_HOST][0] == '\0')
+                        entity_set_text(e, ENTITY_TEXT_HOST, p->host, strlen(p->host));
+                bool again = !first_part && is_known_gpu(p, e);
+                e->shown = !again && select_includes(&p->config.selection, e);
+                p->known = e->slot + 1;
+        }
+        return e->shown;
+}
+
 static int add_row(struct pipeline *p, const struct reading *reading, size_t position,
-                   const struct batch *batch, const struct binding *binding)
+                   const struct binding *binding)
 {
         struct entity *e = registry_resolve(&p->registry, &reading->who, position);
         if (!e)
                 return -ENOMEM;
         translate_identity(binding, reading, e);
-        if (e->slot >= p->known) {
-                if (e->text[ENTITY_TEXT_HOST][0] == '\0')
-                        entity_set_text(e, ENTITY_TEXT_HOST, p->host, strlen(p->host));
-                bool again = binding != p->bindings && is_known_gpu(p, e);
-                e->shown = !again && select_includes(&p->config.selection, e);
-                p->known = e->slot + 1;
-        }
-        if (!e->shown)
+        if (!is_shown(p, e, binding == p->bindings))
                 return 0;
         struct row *row = &p->frame.rows[p->frame.n++];
         row->sample.who = e;
         translate_reading(binding, reading, &row->sample);
-        return compute_row(&p->compute, batch->mono_ns, row);
+        return 0;
+}
+
+/* The GPU whose slices alone are listed, as exporters do; NULL when it is not to be shown or
+ * nothing is known of it. */
+static struct entity *unlisted_gpu(struct pipeline *p, size_t begin, size_t end)
+{
+        struct frame *f = &p->frame;
+        const struct entity *first = f->rows[begin].sample.who;
+        if (first->kind == ENTITY_GPU || first->index < 0)
+                return NULL;
+        slices_gather(f, begin, end, &p->whole);
+        bool any = false;
+        for (enum metric m = 0; m < METRIC_COUNT && !any; m++)
+                any = value_there(p->whole.m[m]);
+        struct entity *e =
+            any ? slices_find_whole(&p->registry, p->registry.list[first->slot]) : NULL;
+        return e && is_shown(p, e, true) ? e : NULL;
+}
+
+static size_t group_begin(const struct frame *f, size_t end)
+{
+        size_t begin = end - 1;
+        while (begin > 0 &&
+               entity_same_gpu(f->rows[begin - 1].sample.who, f->rows[end - 1].sample.who))
+                begin--;
+        return begin;
+}
+
+/* Gives slices that stand alone their GPU, a row before them: from the last to the first, so that
+ * each row moves once. */
+static int add_unlisted(struct pipeline *p)
+{
+        struct frame *f = &p->frame;
+        size_t missing = 0;
+        for (size_t i = 0, end; i < f->n; i = end) {
+                end = frame_group_end(f, i);
+                missing += unlisted_gpu(p, i, end) != NULL;
+        }
+        if (missing == 0)
+                return 0;
+        if (!reserve_rows(p, f->n + missing))
+                return -ENOMEM;
+        size_t to = f->n + missing;
+        for (size_t begin, end = f->n; end > 0; end = begin) {
+                begin = group_begin(f, end);
+                struct entity *whole = unlisted_gpu(p, begin, end);
+                to -= end - begin;
+                memmove(&f->rows[to], &f->rows[begin], (end - begin) * sizeof(*f->rows));
+                if (whole) {
+                        f->rows[--to].sample = p->whole;
+                        f->rows[to].sample.who = whole;
+                }
+        }
+        f->n += missing;
+        return 0;
+}
+
+/* What belongs to a whole GPU is the GPU's alone; then what can be derived. */
+static int compute_groups(struct pipeline *p, int64_t mono_ns)
+{
+        struct frame *f = &p->frame;
+        for (size_t i = 0; i < f->n;) {
+                size_t end = frame_group_end(f, i);
+                const struct sample *whole = NULL;
+                if (end > i + 1 || f->rows[i].sample.who->kind != ENTITY_GPU) {
+                        slices_gather(f, i, end, &p->whole);
+                        slices_disown(f, i, end);
+                        whole = &p->whole;
+                }
+                const struct row *head = &f->rows[i];
+                for (; i < end; i++) {
+                        int r = compute_row(&p->compute, mono_ns, whole, &f->rows[i]);
+                        if (r < 0)
+                                return r;
+                        if (head->sample.who->kind == ENTITY_GPU)
+                                health_join(&f->rows[i].health, &head->health);
+                }
+        }
+        return 0;
 }
 
 /* Says which GPUs there are when the selection names none of them. */
@@ -174,7 +261,7 @@ static int add_part(struct pipeline *p, const struct batch *part, size_t nth, si
         if (part->n > 0)
                 translate_bind(binding, part->schema);
         for (size_t i = 0; i < part->n; i++) {
-                int r = add_row(p, &part->readings[i], position + i, part, binding);
+                int r = add_row(p, &part->readings[i], position + i, binding);
                 if (r < 0)
                         return r;
         }
@@ -202,7 +289,8 @@ static int add_parts(struct pipeline *p, const struct batch *batch)
                 f->window_ns = f->window_ns ? f->window_ns : part->window_ns;
         }
         sort_rows(f);
-        return 0;
+        int r = add_unlisted(p);
+        return r < 0 ? r : compute_groups(p, batch->mono_ns);
 }
 
 static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)

@@ -69,6 +69,18 @@ static bool read_pci(const char *s, size_t n, struct select_token *t)
         return true;
 }
 
+/* "GPU-I 7" or "GPU-CI 7", as captures of dcgmi have them */
+static bool read_flat(const char *s, size_t n, struct select_token *t)
+{
+        struct entity_key key;
+        if (!entity_read_flat(s, n, &key))
+                return false;
+        t->kind = SELECT_FLAT;
+        t->lo = t->hi = key.flat;
+        t->ci = key.kind == ENTITY_COMPUTE_INSTANCE ? 0 : -1;
+        return true;
+}
+
 static bool read_uuid(const char *s, size_t n, struct select_token *t)
 {
         bool uuid = (n > 4 && (strncmp(s, "GPU-", 4) == 0 || strncmp(s, "MIG-", 4) == 0));
@@ -108,8 +120,8 @@ static bool read_part(const char *s, size_t n, struct select_token *t)
 static bool read_token(const char *s, size_t n, enum vendor vendor, struct select_token *t)
 {
         *t = (struct select_token){.gi = -1, .ci = -1};
-        return read_span(s, n, t) || read_slice(s, n, t) || read_uuid(s, n, t) ||
-               read_pci(s, n, t) || read_named(s, n, t) ||
+        return read_span(s, n, t) || read_slice(s, n, t) || read_flat(s, n, t) ||
+               read_uuid(s, n, t) || read_pci(s, n, t) || read_named(s, n, t) ||
                (vendor == VENDOR_INTEL && read_part(s, n, t));
 }
 
@@ -154,7 +166,7 @@ static int refuse(const char *origin, const char *token, size_t n, struct err *e
 {
         err_set(err, ERR_USAGE, "%s: '%.*s' is not a GPU", origin, (int)MIN(n, (size_t)60), token);
         return err_hint(err, "give numbers and ranges (0,2 or 0-3), UUIDs (GPU-8f2e…, MIG-…), "
-                             "slices (1/7) or PCI bus ids, separated by commas; or all");
+                             "slices (1/7, GPU-I 7) or PCI bus ids, separated by commas; or all");
 }
 
 static int parse(const char *list, const char *origin, enum vendor vendor, struct selection *ret,
@@ -335,6 +347,9 @@ static bool token_matches(const struct select_token *t, const struct entity *e)
                 return index_matches(t, e);
         case SELECT_SLICE:
                 return index_matches(t, e) && e->gi == t->gi && (t->ci < 0 || e->ci == t->ci);
+        case SELECT_FLAT:
+                return e->index < 0 && e->flat == t->lo &&
+                       e->kind == (t->ci < 0 ? ENTITY_GPU_INSTANCE : ENTITY_COMPUTE_INSTANCE);
         case SELECT_UUID:
                 return strncasecmp(e->text[ENTITY_TEXT_UUID], t->text, strlen(t->text)) == 0;
         case SELECT_PCI:
@@ -362,6 +377,8 @@ const char *select_unmatched(const struct selection *s, char *buf, size_t size)
                         continue;
                 if (t->kind == SELECT_UUID || t->kind == SELECT_PCI)
                         snprintf(buf, size, "%s", t->text);
+                else if (t->kind == SELECT_FLAT)
+                        snprintf(buf, size, "GPU-%sI %d", t->ci < 0 ? "" : "C", t->lo);
                 else if (t->kind == SELECT_SLICE)
                         snprintf(buf, size, "%d/%d", t->lo, t->gi);
                 else if (t->lo == t->hi)

@@ -9,6 +9,7 @@
 enum select_kind {
         SELECT_INDEX, /* lo to hi */
         SELECT_SLICE, /* GPU lo, GPU instance gi, and compute instance ci unless it is -1 */
+        SELECT_FLAT,  /* dcgmi's number lo of a slice: "GPU-I 7"; ci is 0 for "GPU-CI 7" */
         SELECT_UUID,  /* text is the start of a GPU's or MIG device's UUID */
         SELECT_PCI,   /* text is a bus id */
 };

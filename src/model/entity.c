@@ -1,6 +1,7 @@
 #include "model/entity.h"
 
 #include "base/attr.h"
+#include "base/num.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -36,12 +37,29 @@ void entity_set_text(struct entity *e, enum entity_text text, const char *s, siz
         text_clean(e->text[text]);
 }
 
+/* A recording keeps the driver's name. */
+static bool is_partition(const struct entity *e)
+{
+        return e->kind != ENTITY_GPU &&
+               (e->vendor == VENDOR_AMD || strncmp(e->text[ENTITY_TEXT_DRIVER], "amdgpu", 6) == 0);
+}
+
 const char *entity_noun(const struct entity *e)
 {
-        if (e->kind == ENTITY_GPU)
-                return "GPU";
-        /* A recording keeps the driver's name. */
-        return strncmp(e->text[ENTITY_TEXT_DRIVER], "amdgpu", 6) == 0 ? "part" : "MIG";
+        return e->kind == ENTITY_GPU ? "GPU" : is_partition(e) ? "part" : "MIG";
+}
+
+bool entity_owns(const struct entity *e, enum metric_scope scope)
+{
+        switch (scope) {
+        case METRIC_SCOPE_INSTANCE:
+                return true;
+        case METRIC_SCOPE_PARTITION:
+                return e->kind == ENTITY_GPU || is_partition(e);
+        case METRIC_SCOPE_GPU:
+                break;
+        }
+        return e->kind == ENTITY_GPU;
 }
 
 bool entity_same_gpu(const struct entity *a, const struct entity *b)
@@ -57,6 +75,28 @@ bool entity_same_place(const struct entity *a, const struct entity *b)
         return domain == strtoul(b->text[ENTITY_TEXT_PCI], &y, 16) && *x == ':' &&
                strcasecmp(x, y) == 0 &&
                strcmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]) == 0;
+}
+
+bool entity_read_flat(const char *s, size_t len, struct entity_key *ret)
+{
+        static const struct {
+                const char *name;
+                enum entity_kind kind;
+        } kinds[] = {{"GPU-I", ENTITY_GPU_INSTANCE}, {"GPU-CI", ENTITY_COMPUTE_INSTANCE}};
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+                size_t n = strlen(kinds[i].name), at = n;
+                uint64_t id;
+                if (len <= n || strncasecmp(s, kinds[i].name, n) != 0 || s[n] != ' ')
+                        continue;
+                while (at < len && s[at] == ' ')
+                        at++;
+                if (!num_parse_u64(s + at, len - at, &id) || id > INT32_MAX)
+                        return false;
+                ret->kind = kinds[i].kind;
+                ret->flat = (int32_t)id;
+                return true;
+        }
+        return false;
 }
 
 static int compare_int(int32_t a, int32_t b)

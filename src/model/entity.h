@@ -2,6 +2,8 @@
  */
 #pragma once
 
+#include "model/metric.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,6 +66,7 @@ struct entity {
         int32_t index, gi, ci, flat;
         enum vendor vendor;
         int32_t ordinal, ordinals;    /* as in the key */
+        uint32_t whole;               /* of a slice: slot + 1 of its GPU; 0 when not known */
         char label[ENTITY_LABEL_MAX]; /* what people call it: "0", "1/7", "GPU-I 7" */
         bool shown;                   /* the selection includes it */
         char text[ENTITY_TEXT_COUNT][ENTITY_TEXT_MAX];
@@ -76,9 +79,13 @@ enum entity_text entity_text_find(const char *name, size_t len);
 void entity_set_text(struct entity *e, enum entity_text text, const char *s, size_t len);
 /* What people call its kind: "GPU", "MIG", and "part" for a partition of an AMD GPU. */
 const char *entity_noun(const struct entity *e);
+/* Whether it has a value of its own of a metric of that scope; a slice may show its GPU's. */
+bool entity_owns(const struct entity *e, enum metric_scope scope);
 /* Whether two are a GPU and its slice, or slices of one. */
 bool entity_same_gpu(const struct entity *a, const struct entity *b);
 /* Whether two have the same PCI address; domains are written with four digits or eight. */
 bool entity_same_place(const struct entity *a, const struct entity *b);
+/* dcgmi's names of slices, "GPU-I 7" and "GPU-CI 7": fills kind and flat. False when it is none. */
+bool entity_read_flat(const char *s, size_t len, struct entity_key *ret);
 /* Order on screen and in files: host, GPU, GPU instance, compute instance. */
 int entity_compare(const struct entity *a, const struct entity *b);

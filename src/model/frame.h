@@ -34,11 +34,11 @@ struct frame {
         struct process_list processes; /* those on the GPUs shown; empty unless asked for */
 };
 
-/* How many GPUs there are: slices of one follow each other, and count once. */
-static inline size_t frame_gpus(const struct frame *f)
-{
-        size_t n = 0;
-        for (size_t i = 0; i < f->n; i++)
-                n += i == 0 || !entity_same_gpu(f->rows[i - 1].sample.who, f->rows[i].sample.who);
-        return n;
-}
+/* Rows of one GPU follow each other, the GPU first, its slices after it. Where the group that
+ * begins at a row ends. A slice of which nobody knows the GPU is a group of its own. */
+size_t frame_group_end(const struct frame *f, size_t begin);
+/* How many GPUs there are: a GPU and its slices count once. */
+size_t frame_gpus(const struct frame *f);
+/* Whether a row counts when a metric is added up over all GPUs: not where the GPU or the instance
+ * that it is a part of has the value too. */
+bool frame_counts(const struct frame *f, size_t at, enum metric metric);

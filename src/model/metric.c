@@ -3,8 +3,9 @@
 #include <string.h>
 
 static const struct metric_info table[METRIC_COUNT] = {
-#define METRIC(id, name, kind, unit, group, help)                                                  \
-        [METRIC_##id] = {name, METRIC_KIND_##kind, UNIT_##unit, METRIC_GROUP_##group, help},
+#define METRIC(id, name, kind, unit, most, scope, group, help)                                     \
+        [METRIC_##id] = {name, METRIC_KIND_##kind,  UNIT_##unit, METRIC_GROUP_##group, help,       \
+                         most, METRIC_SCOPE_##scope},
 #include "model/metrics.def"
 #undef METRIC
 };
@@ -23,6 +24,11 @@ enum metric metric_find(const char *name, size_t len)
         return METRIC_COUNT;
 }
 
+double metric_least(enum metric metric)
+{
+        return table[metric].unit == UNIT_CELSIUS ? METRIC_CELSIUS_LEAST : 0;
+}
+
 const char *metric_kind_name(enum metric_kind kind)
 {
         switch (kind) {
@@ -34,6 +40,19 @@ const char *metric_kind_name(enum metric_kind kind)
                 return "last";
         case METRIC_KIND_DERIVED:
                 return "derived";
+        }
+        return "?";
+}
+
+const char *metric_scope_name(enum metric_scope scope)
+{
+        switch (scope) {
+        case METRIC_SCOPE_INSTANCE:
+                return "instance";
+        case METRIC_SCOPE_PARTITION:
+                return "partition";
+        case METRIC_SCOPE_GPU:
+                return "gpu";
         }
         return "?";
 }

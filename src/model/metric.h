@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 enum metric {
-#define METRIC(id, name, kind, unit, group, help) METRIC_##id,
+#define METRIC(id, name, kind, unit, most, scope, group, help) METRIC_##id,
 #include "model/metrics.def"
 #undef METRIC
         METRIC_COUNT
@@ -31,17 +31,32 @@ enum metric_group {
         METRIC_GROUP_COUNT
 };
 
+/* Who has a value of its own. */
+enum metric_scope {
+        METRIC_SCOPE_INSTANCE,  /* a GPU, a partition, a MIG slice */
+        METRIC_SCOPE_PARTITION, /* a GPU, a partition of an AMD GPU */
+        METRIC_SCOPE_GPU,       /* a whole GPU */
+};
+
+#define METRIC_CELSIUS_LEAST (-100)
+
 struct metric_info {
         const char *name;
         enum metric_kind kind;
         enum unit unit;
         enum metric_group group;
         const char *help;
+        double most; /* no GPU has more, in the unit */
+        enum metric_scope scope;
 };
 
 const struct metric_info *metric_info(enum metric metric);
 /* METRIC_COUNT when there is no such metric. */
 enum metric metric_find(const char *name, size_t len);
+/* No GPU has less, in the unit. */
+double metric_least(enum metric metric);
+/* "instance", "partition", "gpu". */
+const char *metric_scope_name(enum metric_scope scope);
 /* "gauge", "counter", "last", "derived". */
 const char *metric_kind_name(enum metric_kind kind);
 /* "utilization", "sm", … as headings. */

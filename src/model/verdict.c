@@ -84,6 +84,13 @@ const char *health_name(enum health_state state)
         return "?";
 }
 
+void health_join(struct health *slice, const struct health *gpu)
+{
+        slice->findings |= gpu->findings;
+        if (gpu->state > slice->state)
+                slice->state = gpu->state;
+}
+
 const char *finding_text(enum finding finding)
 {
         return findings[finding].text;

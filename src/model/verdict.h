@@ -98,6 +98,8 @@ struct health {
         uint32_t findings; /* one bit an enum finding */
 };
 
+/* A slice is no healthier than its GPU: findings of both, the worse state. */
+void health_join(struct health *slice, const struct health *gpu);
 const char *health_name(enum health_state state);
 const char *finding_text(enum finding finding);
 enum health_state finding_state(enum finding finding);

@@ -21,7 +21,11 @@ struct map {
         }
 #define MAP_TEXT(name, text)                                                                       \
         {                                                                                          \
-                name, true, ENTITY_TEXT_##text, 0                                                  \
+                name, true, ENTITY_TEXT_##text, TEXT_PLAIN                                         \
+        }
+#define MAP_NAME(name)                                                                             \
+        {                                                                                          \
+                name, true, ENTITY_TEXT_MODEL, TEXT_NAME_OR_PROFILE                                \
         }
 
 /* The map of a dialect; rows with an empty name are never matched. */

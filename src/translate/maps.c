@@ -4,20 +4,27 @@
 #include "base/attr.h"
 
 #define DCGM_TEXT(id, old_name, new_name, column, text) MAP_TEXT(column, text),
+#define DCGM_NAME(id, old_name, new_name, column) MAP_NAME(column),
 #define DCGM(id, old_name, new_name, column, metric, conversion)                                   \
         MAP_METRIC(column, metric, conversion),
 static const struct map_row dmon[] = {
 #include "translate/dcgm.def"
+    /* What the dcgm source adds from discovery. */
+    MAP_TEXT("(model)", MODEL),
     /* Spellings found in captures made by others. */
-    MAP_METRIC("MTMP", MEM_TEMP, CELSIUS),       MAP_METRIC("GTMP", GPU_TEMP, CELSIUS),
-    MAP_METRIC("PCIRP", PCIE_REPLAY, COUNT),     MAP_METRIC("DRACT", DRAM_ACTIVE, RATIO),
+    MAP_METRIC("MTMP", MEM_TEMP, CELSIUS),
+    MAP_METRIC("GTMP", GPU_TEMP, CELSIUS),
+    MAP_METRIC("PCIRP", PCIE_REPLAY, COUNT),
+    MAP_METRIC("DRACT", DRAM_ACTIVE, RATIO),
     MAP_METRIC("NVLBW", NVLINK_TOTAL, MB_PER_S),
 };
 #undef DCGM
+#undef DCGM_NAME
 #undef DCGM_TEXT
 
 #define DCGM_TEXT(id, old_name, new_name, column, text)                                            \
         MAP_TEXT(old_name, text), MAP_TEXT(new_name, text),
+#define DCGM_NAME(id, old_name, new_name, column) MAP_NAME(old_name), MAP_NAME(new_name),
 #define DCGM(id, old_name, new_name, column, metric, conversion)                                   \
         MAP_METRIC(old_name, metric, conversion), MAP_METRIC(new_name, metric, conversion),
 static const struct map_row dcgm[] = {
@@ -52,6 +59,7 @@ static const struct map_row dcgm[] = {
     MAP_TEXT("hpc_job", JOB),
 };
 #undef DCGM
+#undef DCGM_NAME
 #undef DCGM_TEXT
 
 static const struct map_row smi_dmon[] = {
@@ -182,7 +190,7 @@ static const struct map_row drm[] = {
 #undef DRM
 #undef DRM_TEXT
 
-#define METRIC(id, name, kind, unit, group, help) MAP_METRIC(name, id, unit),
+#define METRIC(id, name, kind, unit, most, scope, group, help) MAP_METRIC(name, id, unit),
 static const struct map_row canon[] = {
 #include "model/metrics.def"
 #define ENTITY_TEXT(id, name) MAP_TEXT(name, id),
@@ -211,11 +219,13 @@ static const struct map maps[DIALECT_COUNT] = {
 };
 
 #define DCGM_TEXT(id, old_name, new_name, column, text)
+#define DCGM_NAME(id, old_name, new_name, column)
 #define DCGM(id, old_name, new_name, column, metric, conversion) id,
 static const unsigned dcgm_ids[] = {
 #include "translate/dcgm.def"
 };
 #undef DCGM
+#undef DCGM_NAME
 #undef DCGM_TEXT
 
 const unsigned *translate_dcgm_ids(size_t *ret_n)

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "translate/map.h"
 
-#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #define MIB 1048576.0
@@ -45,11 +45,6 @@ void translate_bind(struct binding *b, const struct schema *schema)
         }
 }
 
-static double clamp_ratio(double v)
-{
-        return v < 0 ? 0 : v > 1 ? 1 : v;
-}
-
 /* Groups of reasons as the bits that NVIDIA's driver has for the same. */
 static double drm_throttle(double v)
 {
@@ -69,10 +64,8 @@ static double drm_throttle(double v)
 static double convert(enum conversion conversion, double v)
 {
         switch (conversion) {
-        case CONVERT_RATIO:
-                return clamp_ratio(v);
         case CONVERT_PERCENT:
-                return clamp_ratio(v / 100.0);
+                return v / 100.0;
         case CONVERT_MIB:
         case CONVERT_MIB_PER_S:
                 return v * MIB;
@@ -97,6 +90,7 @@ static double convert(enum conversion conversion, double v)
                 return drm_throttle(v);
         case CONVERT_FLAG:
                 return v > 0 ? 1 : 0;
+        case CONVERT_RATIO:
         case CONVERT_SCORE:
         case CONVERT_BYTES:
         case CONVERT_BYTES_PER_S:
@@ -113,27 +107,47 @@ static double convert(enum conversion conversion, double v)
         return v;
 }
 
-/* Below zero only a temperature makes sense; a ratio just below is clamped. */
-static bool sensible(enum conversion conversion, double v)
+/* Ratios are estimates: counters of two clocks are divided, and a little more than all of it
+ * happens. What is further off makes no sense. */
+#define RATIO_MOST 2
+#define RATIO_LEAST (-0.01)
+
+static bool to_ratio(double *v)
 {
-        if (LIKELY(v >= 0))
-                return v <= DBL_MAX;
-        return v >= -DBL_MAX &&
-               (conversion == CONVERT_CELSIUS || conversion == CONVERT_MILLICELSIUS ||
-                conversion == CONVERT_RATIO || conversion == CONVERT_PERCENT);
+        if (!(*v >= RATIO_LEAST && *v <= RATIO_MOST))
+                return false;
+        *v = *v > 1 ? 1 : *v > 0 ? *v : 0;
+        return true;
 }
 
-static void set_value(struct value *to, const struct raw *raw, enum conversion conversion)
+/*
+ * Whether a number, in the metric's unit, can be true. Below zero only a temperature can; "-0.000"
+ * is a small negative number that was rounded.
+ */
+static bool sensible(enum metric metric, double *v)
+{
+        const struct metric_info *info = metric_info(metric);
+        double least = metric_least(metric);
+        if (info->unit == UNIT_RATIO)
+                return to_ratio(v);
+        return *v <= info->most && *v >= least && (least < 0 || !signbit(*v));
+}
+
+static void set_value(struct value *to, const struct raw *raw, struct target t)
 {
         if (raw->state != STATE_OK && raw->state != STATE_STALE) {
                 to->state = raw->state;
-        } else if (UNLIKELY(raw->text || !sensible(conversion, raw->num))) {
-                to->state = STATE_ERROR;
-        } else {
-                to->v = convert(conversion, raw->num);
-                to->age_ms = raw->age_ms;
-                to->state = raw->state;
+                return;
         }
+        double v = raw->text ? 0 : convert((enum conversion)t.conversion, raw->num);
+        bool flag_below = t.conversion == CONVERT_FLAG && raw->num < 0;
+        if (UNLIKELY(raw->text || flag_below || !sensible((enum metric)t.to, &v))) {
+                to->state = STATE_ERROR;
+                return;
+        }
+        to->v = v;
+        to->age_ms = raw->age_ms;
+        to->state = raw->state;
 }
 
 void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret)
@@ -144,7 +158,7 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
                 struct value *to = &ret->m[t.to];
                 /* A field the source does not have is no reason; another field's may be. */
                 if (LIKELY(!value_there(*to)) && reading->values[t.field].state != STATE_NONE)
-                        set_value(to, &reading->values[t.field], t.conversion);
+                        set_value(to, &reading->values[t.field], t);
         }
 }
 
@@ -165,6 +179,9 @@ void translate_identity(const struct binding *b, const struct reading *reading, 
                                 ret->text[t.to][0] = '\0';
                         continue;
                 }
+                /* dcgmi has the profile where a GPU has its name. */
+                if (t.conversion == TEXT_NAME_OR_PROFILE && reading->who.kind != ENTITY_GPU)
+                        t.to = ENTITY_TEXT_MIG_PROFILE;
                 char number[NUM_FORMAT_MAX]; /* a serial number reads as a number */
                 bool is_text = raw->text != NULL;
                 size_t len = is_text ? raw->len : num_format(number, raw->num, 0);

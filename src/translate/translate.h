@@ -6,8 +6,8 @@
 
 /* How a source's number becomes SI. */
 enum conversion {
-        CONVERT_RATIO,   /* 0 to 1, clamped */
-        CONVERT_PERCENT, /* 0 to 100, clamped */
+        CONVERT_RATIO,   /* 0 to 1 */
+        CONVERT_PERCENT, /* 0 to 100 */
         CONVERT_SCORE,   /* 0 to 100, stays so */
         CONVERT_BYTES,
         CONVERT_MIB,
@@ -35,11 +35,17 @@ enum conversion {
         CONVERT_DRM_THROTTLE, /* the drm source's groups of reasons */
 };
 
+/* How a text is taken. */
+enum text_kind {
+        TEXT_PLAIN,
+        TEXT_NAME_OR_PROFILE, /* a GPU's model; on the row of a slice its MIG profile */
+};
+
 /* Where one field of a schema goes. */
 struct target {
         uint16_t field;
         uint8_t to;         /* enum metric, or enum entity_text */
-        uint8_t conversion; /* enum conversion; not used for text */
+        uint8_t conversion; /* enum conversion; enum text_kind for a text */
 };
 
 /* A schema's fields matched with the vocabulary, once for many readings. */

@@ -41,7 +41,7 @@ static void present(const struct batch *batch, struct binding *binding, struct r
                 row.sample.who = e;
                 translate_identity(binding, &batch->readings[i], e);
                 translate_reading(binding, &batch->readings[i], &row.sample);
-                if (compute_row(compute, 0, &row) < 0)
+                if (compute_row(compute, 0, NULL, &row) < 0)
                         abort();
                 strbuf_clear(out);
                 for (size_t c = 0; column_at(c); c++)

@@ -100,6 +100,59 @@ def test_mig_rows_are_known_by_gpu_and_instance(dcgm):
     assert word_after(calls[2]["args"], "-i") == "*,*/*,*/*/*"
 
 
+SLICES = {"list": {"out": "discovery-l-mig.txt"}, "slices": {"out": "discovery-c-mig.txt"},
+          "streams": [{"synth": True, "entities": ["GPU 0", "GPU 1", "GPU-I 7", "GPU-CI 7", "GPU-I 8",
+                                                   "GPU-CI 8", "GPU-CI 9"]}]}
+
+
+def test_what_belongs_to_the_gpu_is_not_a_slices(dcgm):
+    done, calls = dcgm("export --format jsonl", SLICES, "--poll", "0.1", "--count", "1")
+    assert word_after(calls[2]["args"], "-e").startswith("50,54,"), "profile and UUID are asked for"
+    rows = {r["gpu"]: r for r in lines(done)}
+    assert list(rows) == ["0", "1", "1/1", "1/1/0", "1/2", "1/2/0", "1/2/1"]
+    assert [r["metrics"]["power"] for r in rows.values()] == [300, 300] + 5 * [None]
+    assert [r["metrics"]["gpu_util"] for r in rows.values()] == [0.1, 0.11] + 5 * [None]
+    assert all(r["metrics"]["fb_used"] and r["metrics"]["sm_active"] for r in rows.values())
+    assert rows["1/1"]["missing"]["power"] == "unsupported"
+    assert rows["1/1"]["health"]["state"] == rows["1"]["health"]["state"] == "OK"
+    assert rows["1/1"]["identity"]["mig_profile"] == "2g.20gb"
+    assert rows["1/1"]["identity"]["uuid"].startswith("MIG-00000002")
+    assert rows["1/1"]["identity"]["model"] == "NVIDIA H100 80GB HBM3", "its GPU's"
+    assert "mig_profile" not in rows["1"]["identity"]
+
+
+def test_a_slice_is_chosen_by_its_uuid(dcgm):
+    env = {"CUDA_VISIBLE_DEVICES": "MIG-00000004-1111-2222-3333-444444440004"}
+    done, _ = dcgm("once --csv", SLICES, "--poll", "0.1", env=env)
+    assert [r["gpu_id"] for r in table(done)] == ["1/2"], done.stderr
+
+
+def test_the_report_gives_energy_to_the_gpu_alone(dcgm, assay, tmp_path):
+    file = tmp_path / "mig.assay"
+    done, _ = dcgm("record", SLICES, "-o", file, "--poll", "0.1", "--duration", "1")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(assay("report", "--format", "json", file).stdout)
+    energy = {g["gpu"]: g.get("energy_j") for g in report["run"]["gpus"]}
+    assert energy["0"] and energy["1"] and not any(energy[g] for g in energy if "/" in g)
+
+
+@pytest.mark.parametrize("gpus,expected", [("GPU-I 9", ["GPU-I 9"]), ("GPU-CI 10", ["GPU-CI 10"]),
+                                           ("1,GPU-I 7", ["1", "GPU-I 7"])])
+def test_flat_numbers_of_a_capture_can_be_chosen(assay, gpus, expected):
+    capture = FAKE.parent.parent / "fixtures" / "dcgm" / "dmon-mig-device-fields.txt"
+    done = assay("once", "--csv", "--source", capture, "--gpus", gpus)
+    assert [r["gpu_id"] for r in table(done)] == expected
+    shown = assay("once", "--source", capture, "--gpus", gpus).stdout
+    assert all(f"\n{name} " in shown for name in expected), "the table has the whole name"
+
+
+def test_a_capture_of_slices_counts_power_once(assay):
+    capture = FAKE.parent.parent / "fixtures" / "dcgm" / "dmon-mig-device-fields.txt"
+    done = assay("once", "--json", "--source", capture)
+    power = [r["metrics"]["power"] for r in json.loads(done.stdout)["gpus"]]
+    assert [p for p in power if p is not None] == [68.512, 623.635]
+
+
 def fake_root(tmp_path, gpus, denied=()):
     """A machine whose driver lists these (pci, uuid); device files are plain files."""
     for minor, (pci, uuid) in enumerate(gpus):

@@ -179,15 +179,16 @@ static void builds_commands(void **state UNUSED)
         struct dcgm_ids ids;
         struct dcgm_command c;
         read_mig(NULL);
-        dcgm_choose_ids(wanted, ARRAY_LEN(wanted), DCGM_PLAN_ONE_PASS, NULL, &ids);
+        dcgm_choose_ids(wanted, ARRAY_LEN(wanted), DCGM_PLAN_ONE_PASS, true, NULL, &ids);
         dcgm_build_command(DCGM_STREAM, "dcgmi", "node:1", &ids, &inventory, 250, &c);
         static const char *const words[] = {
-            "dcgmi", "dmon", "--host", "node:1",       "-c", "0",
-            "-d",    "250",  "-e",     "203,1002,155", "-i", "*,*/*,*/*/*"};
+            "dcgmi", "dmon",       "--host", "node:1", "-c",
+            "0",     "-d",         "250",    "-e",     "50,54,203,1002,155",
+            "-i",    "*,*/*,*/*/*"};
         for (size_t i = 0; i < ARRAY_LEN(words); i++)
                 assert_string_equal(c.argv[i], words[i]);
         assert_null(c.argv[ARRAY_LEN(words)]);
-        dcgm_choose_ids(wanted, ARRAY_LEN(wanted), DCGM_PLAN_DEVICE, NULL, &ids);
+        dcgm_choose_ids(wanted, ARRAY_LEN(wanted), DCGM_PLAN_DEVICE, false, NULL, &ids);
         inventory.n_slices = 0;
         inventory.gpus[0].local = -1;
         dcgm_build_command(DCGM_STREAM, "dcgmi", NULL, &ids, &inventory, 100, &c);

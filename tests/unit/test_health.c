@@ -113,7 +113,7 @@ static void over_time(void **state UNUSED)
                 struct row row = {.sample = {.who = &e}};
                 row.sample.m[METRIC_PCIE_REPLAY] = value_ok(ticks[i].replay);
                 row.sample.m[METRIC_ECC_DBE_VOLATILE] = value_ok(ticks[i].dbe);
-                assert_int_equal(compute_row(&c, (int64_t)i * 500000000, &row), 0);
+                assert_int_equal(compute_row(&c, (int64_t)i * 500000000, NULL, &row), 0);
                 struct value rate = row.sample.m[METRIC_PCIE_REPLAY_RATE];
                 if (value_there(rate) != ticks[i].rate_there || rate.v != ticks[i].rate ||
                     row.health.state != ticks[i].health)

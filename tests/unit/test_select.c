@@ -26,6 +26,24 @@ static size_t machine(struct entity *e)
         return n;
 }
 
+static void flat_numbers(void **state UNUSED)
+{
+        struct entity e[] = {
+            {.kind = ENTITY_GPU, .index = 9, .gi = -1, .ci = -1, .flat = -1},
+            {.kind = ENTITY_GPU_INSTANCE, .index = -1, .gi = -1, .ci = -1, .flat = 9},
+            {.kind = ENTITY_COMPUTE_INSTANCE, .index = -1, .gi = -1, .ci = -1, .flat = 9}};
+        static const char *const lists[] = {"9", "GPU-I 9", "GPU-CI 9"};
+        for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+                struct selection s;
+                char buf[32];
+                assert_int_equal(select_parse(lists[i], "test", &s, NULL), 0);
+                assert_string_equal(select_unmatched(&s, buf, sizeof(buf)), "test");
+                assert_string_equal(buf, lists[i]);
+                for (size_t k = 0; k < ARRAY_LEN(e); k++)
+                        assert_int_equal(select_includes(&s, &e[k]), i == k);
+        }
+}
+
 /* Which of the six are chosen, as a string of 0 and 1; "!" for an error. */
 static const char *chosen(const char *list, char buf[8])
 {
@@ -238,9 +256,9 @@ static void too_many(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(lists),    cmocka_unit_test(environment),
-            cmocka_unit_test(vendors),  cmocka_unit_test(absent_vendor),
-            cmocka_unit_test(too_many),
+            cmocka_unit_test(lists),         cmocka_unit_test(flat_numbers),
+            cmocka_unit_test(environment),   cmocka_unit_test(vendors),
+            cmocka_unit_test(absent_vendor), cmocka_unit_test(too_many),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "read/source.h"
 #include "translate/map.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void metrics(void **state UNUSED)
@@ -21,6 +22,41 @@ static void metrics(void **state UNUSED)
                 assert_true(i->help[strlen(i->help) - 1] != '.');
         }
         assert_int_equal(metric_find("no_such", 7), METRIC_COUNT);
+}
+
+/* The level of each field, as DCGM itself has it: 1 the GPU, 4 and 5 a slice. */
+static void scopes_are_those_of_dcgm(void **state UNUSED)
+{
+        static const struct {
+                int id;
+                enum metric metric;
+        } fields[] = {
+#define DCGM_TEXT(id, old_name, new_name, column, text)
+#define DCGM_NAME(id, old_name, new_name, column)
+#define DCGM(id, old_name, new_name, column, metric, conversion) {id, METRIC_##metric},
+#include "translate/dcgm.def"
+        };
+        char path[4096], line[512];
+        int id, level, width, cell;
+        size_t found = 0;
+        snprintf(path, sizeof(path), "%s/dcgm/ALL-FIELDS.tsv", getenv("FIXTURES"));
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        while (fgets(line, sizeof(line), f)) {
+                if (sscanf(line, "%d\t%*[^\t]\t%*[^\t]\t%d\t%d\t%*c\t%d", &id, &width, &cell,
+                           &level) != 4)
+                        continue;
+                for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+                        if (fields[i].id != id)
+                                continue;
+                        bool own = metric_info(fields[i].metric)->scope == METRIC_SCOPE_INSTANCE;
+                        if (own != (level >= 4))
+                                fail_msg("field %d is of level %d", id, level);
+                        found++;
+                }
+        }
+        fclose(f);
+        assert_int_equal(found, ARRAY_LEN(fields));
 }
 
 static void every_metric_has_a_producer(void **state UNUSED)
@@ -177,6 +213,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(metrics),
+            cmocka_unit_test(scopes_are_those_of_dcgm),
             cmocka_unit_test(every_metric_has_a_producer),
             cmocka_unit_test(maps_have_unique_names),
             cmocka_unit_test(columns),

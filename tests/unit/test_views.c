@@ -12,6 +12,7 @@
 #include "compute/compute.h"
 #include "engine/history.h"
 #include "engine/pipeline.h"
+#include "engine/slices.h"
 #include "present/tui/ui.h"
 
 #include <ctype.h>
@@ -120,6 +121,7 @@ static void make_mig(struct scene *s)
                 snprintf(e->label, sizeof(e->label), "0/%zu", i);
                 entity_set_text(e, ENTITY_TEXT_MIG_PROFILE, "1g.18gb", 7);
         }
+        slices_disown(&s->frame, 0, s->frame.n);
 }
 
 /* Two of NVIDIA's, a divided one of AMD's, one for a desktop, and Intel's in the processor. */
@@ -161,7 +163,7 @@ static void make_mixed(struct scene *s)
 static void compute_rows(struct scene *s)
 {
         for (size_t i = 0; i < s->frame.n; i++)
-                assert_int_equal(compute_row(&s->compute, s->frame.mono_ns, &s->rows[i]), 0);
+                assert_int_equal(compute_row(&s->compute, s->frame.mono_ns, NULL, &s->rows[i]), 0);
 }
 
 /* Sixty ticks of a made-up fleet, then the change. */

@@ -69,7 +69,9 @@ static struct entity_key key_of(const struct csv *csv, const struct words *row)
                 *parts[n] = (int32_t)id;
                 i = end + 1;
         }
-        if (key.index < 0) {
+        if (key.index < 0 && entity_read_flat(w.s, w.len, &key)) {
+                n = 0;
+        } else if (key.index < 0) {
                 key.uuid = w.s;
                 key.uuid_len = w.len;
         } else if (n > 1) {

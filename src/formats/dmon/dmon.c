@@ -84,12 +84,8 @@ static bool read_entity(const char *s, size_t len, struct entity_key *ret)
         if (name == 3 && memcmp(s, "GPU", 3) == 0) {
                 ret->kind = ENTITY_GPU;
                 ret->index = (int32_t)id;
-        } else if (name == 5 && memcmp(s, "GPU-I", 5) == 0) {
-                ret->kind = ENTITY_GPU_INSTANCE;
-                ret->flat = (int32_t)id;
-        } else if (name == 6 && memcmp(s, "GPU-CI", 6) == 0) {
-                ret->kind = ENTITY_COMPUTE_INSTANCE;
-                ret->flat = (int32_t)id;
+        } else {
+                entity_read_flat(s, len, ret);
         }
         return true;
 }

@@ -232,9 +232,18 @@ static void put_name(struct strbuf *out, const char *name, double seconds)
         strbuf_putf(out, " %8.1f", seconds);
 }
 
-static void put_phase(struct strbuf *out, const struct scope *scope)
+/* "GPU-CI 10" is longer than a number. */
+static int label_columns(const struct scope *run)
 {
-        static const enum metric columns[] = {
+        size_t most = 4;
+        for (size_t i = 0; i < run->n; i++)
+                most = MAX(most, strlen(run->gpus[i]->who.label));
+        return (int)most;
+}
+
+static void put_phase(struct strbuf *out, const struct scope *scope, int columns)
+{
+        static const enum metric means[] = {
             METRIC_REAL_UTIL,   METRIC_GPU_UTIL, METRIC_SM_ACTIVE, METRIC_TENSOR_ACTIVE,
             METRIC_DRAM_ACTIVE, METRIC_PCIE_RX,  METRIC_POWER};
         for (size_t i = 0; i < MAX(scope->n, (size_t)1); i++) {
@@ -243,9 +252,9 @@ static void put_phase(struct strbuf *out, const struct scope *scope)
                         put_name(out, scope->name, scope->seconds);
                 else
                         strbuf_putf(out, "  %-27s %8s", "", "");
-                strbuf_putf(out, " %4s", g ? g->who.label : "--");
-                for (size_t k = 0; g && k < ARRAY_LEN(columns); k++)
-                        put_mean(out, g, columns[k]);
+                strbuf_putf(out, " %*s", columns, g ? g->who.label : "--");
+                for (size_t k = 0; g && k < ARRAY_LEN(means); k++)
+                        put_mean(out, g, means[k]);
                 if (g && g->has_energy)
                         strbuf_putf(out, " %8.0f", g->energy_j);
                 strbuf_putc(out, '\n');
@@ -268,10 +277,11 @@ static void put_holds(struct strbuf *out, const struct summary *s)
 
 static void put_phases(struct strbuf *out, const struct summary *s)
 {
-        strbuf_putf(out, "\n%-29s %8s %4s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
-                    "GPU", "real", "util", "SM", "tensor", "DRAM", "PCIe", "W", "J");
+        strbuf_putf(out, "\n%-29s %8s %*s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
+                    label_columns(&s->scopes[0]), "GPU", "real", "util", "SM", "tensor", "DRAM",
+                    "PCIe", "W", "J");
         for (size_t i = 1; i < s->n; i++)
-                put_phase(out, &s->scopes[i]);
+                put_phase(out, &s->scopes[i], label_columns(&s->scopes[0]));
         put_holds(out, s);
         strbuf_puts(out, "\ntags\n");
         for (size_t i = 1; i < s->n; i++) {

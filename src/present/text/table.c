@@ -135,25 +135,35 @@ static bool has_hosts(const struct frame *f)
         return false;
 }
 
-static size_t total_width(const bool *shown)
+#define LABEL_COLUMNS_MAX 12
+
+/* The first column is as wide as the longest label, within reason. */
+static int label_columns(const struct frame *f)
+{
+        size_t most = (size_t)abs(cells[0].width);
+        for (size_t i = 0; i < f->n; i++)
+                most = MAX(most, strlen(f->rows[i].sample.who->label));
+        return (int)MIN(most, (size_t)LABEL_COLUMNS_MAX);
+}
+
+static size_t total_width(const int *widths)
 {
         size_t total = 0;
-        for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-                if (shown[i])
-                        total += (size_t)abs(cells[i].width) + 1;
-        }
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+                total += widths[i] ? (size_t)abs(widths[i]) + 1 : 0;
         return total - 1;
 }
 
-/* Leaves out what matters least until the rest fits. */
-static void choose_cells(const struct frame *f, unsigned width, bool *shown)
+/* Leaves out what matters least until the rest fits. Width 0 is left out. */
+static void choose_cells(const struct frame *f, unsigned width, int *widths)
 {
         for (size_t i = 0; i < ARRAY_LEN(cells); i++)
-                shown[i] = cells[i].fill != fill_host || has_hosts(f);
-        for (unsigned rank = 9; rank > 0 && total_width(shown) > width; rank--) {
-                for (size_t i = ARRAY_LEN(cells); i-- > 0 && total_width(shown) > width;) {
+                widths[i] = cells[i].fill != fill_host || has_hosts(f) ? cells[i].width : 0;
+        widths[0] = -label_columns(f);
+        for (unsigned rank = 9; rank > 0 && total_width(widths) > width; rank--) {
+                for (size_t i = ARRAY_LEN(cells); i-- > 0 && total_width(widths) > width;) {
                         if (cells[i].rank == rank)
-                                shown[i] = false;
+                                widths[i] = 0;
                 }
         }
 }
@@ -194,13 +204,13 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
 
 static void write_grid(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
-        bool shown[ARRAY_LEN(cells)];
-        choose_cells(f, o->width, shown);
+        int widths[ARRAY_LEN(cells)];
+        choose_cells(f, o->width, widths);
         bool first = true;
         for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-                if (!shown[i])
+                if (widths[i] == 0)
                         continue;
-                put_cell(out, cells[i].width, cells[i].heading, first);
+                put_cell(out, widths[i], cells[i].heading, first);
                 first = false;
         }
         end_line(out);
@@ -208,10 +218,10 @@ static void write_grid(const struct frame *f, const struct table_options *o, str
                 first = true;
                 for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
                         char text[CELL_MAX];
-                        if (!shown[i])
+                        if (widths[i] == 0)
                                 continue;
                         cells[i].fill(text, sizeof(text), &f->rows[r]);
-                        put_cell(out, cells[i].width, text, first);
+                        put_cell(out, widths[i], text, first);
                         first = false;
                 }
                 end_line(out);
@@ -239,23 +249,23 @@ static void write_wrapped(struct strbuf *out, const char *text, size_t indent, s
         strbuf_putc(out, '\n');
 }
 
-/* The part of a label that counts: "7" of "7", "0/7" and "0/1/7". */
+/* The part of a label that counts: "7" of "7", "0/7", "0/1/7" and "GPU-I 7". */
 static const char *last_number(const char *label)
 {
-        const char *slash = strrchr(label, '/');
-        return slash ? slash + 1 : label;
+        const char *cut = strrchr(label, strchr(label, '/') ? '/' : ' ');
+        return cut ? cut + 1 : label;
 }
 
 /* Whether one label can stand for both: whole GPUs, or parts of one. */
-static bool share_label(const char *a, const char *b)
+static bool share_label(const char *a, const char *b, size_t columns)
 {
         size_t before = (size_t)(last_number(a) - a);
         return before == (size_t)(last_number(b) - b) && memcmp(a, b, before) == 0 &&
-               strlen(a) + 1 + strlen(last_number(b)) <= (size_t)abs(cells[0].width);
+               strlen(a) + 1 + strlen(last_number(b)) <= columns;
 }
 
 /* How many rows from the first on have the same to say and can share a label. */
-static size_t count_alike(const struct frame *f, size_t first)
+static size_t count_alike(const struct frame *f, size_t first, size_t columns)
 {
         struct strbuf one = {0}, other = {0};
         const char *label = f->rows[first].sample.who->label;
@@ -268,7 +278,7 @@ static size_t count_alike(const struct frame *f, size_t first)
                 explain_verdict(row, &other);
                 explain_health(row, &other);
                 if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
-                    !share_label(label, row->sample.who->label))
+                    !share_label(label, row->sample.who->label, columns))
                         break;
         }
         strbuf_finish(&one);
@@ -280,17 +290,17 @@ static size_t count_alike(const struct frame *f, size_t first)
 static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         struct strbuf text = {0};
-        size_t indent = (size_t)abs(cells[0].width) + 1, alike;
+        size_t columns = (size_t)label_columns(f), indent = columns + 1, alike;
         for (size_t i = 0; i < f->n; i += alike) {
                 const struct row *row = &f->rows[i];
                 char label[2 * ENTITY_LABEL_MAX];
-                alike = count_alike(f, i);
+                alike = count_alike(f, i, columns);
                 snprintf(label, sizeof(label), "%s%s%s", row->sample.who->label,
                          alike > 1 ? "-" : "",
                          alike > 1 ? last_number(row[alike - 1].sample.who->label) : "");
                 strbuf_clear(&text);
                 explain_verdict(row, &text);
-                put_cell(out, cells[0].width, label, true);
+                put_cell(out, -(int)columns, label, true);
                 strbuf_putc(out, ' ');
                 write_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);

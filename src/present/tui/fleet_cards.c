@@ -45,24 +45,38 @@ static bool is_active(const struct row *row)
         return b == BOTTLENECK_UNKNOWN ? value_there(util) && util.v > 0 : b != BOTTLENECK_IDLE;
 }
 
+/* A GPU is active when one of its slices is, and as healthy as the worst of them. */
+static void add_group(struct totals *t, const struct frame *f, size_t begin, size_t end)
+{
+        enum health_state worst = HEALTH_UNKNOWN;
+        bool active = false;
+        for (size_t i = begin; i < end; i++) {
+                worst = MAX(worst, f->rows[i].health.state);
+                active |= is_active(&f->rows[i]);
+        }
+        t->health[worst]++;
+        t->active += active;
+}
+
 static struct totals add_up(const struct frame *f)
 {
         struct totals t = {.n = frame_gpus(f)};
-        const struct entity *counted = NULL; /* a GPU is active when one of its slices is */
+        for (size_t i = 0, end; i < f->n; i = end) {
+                end = frame_group_end(f, i);
+                /* Slices of which nobody knows the GPU are no GPUs where there are any. */
+                if (f->rows[i].sample.who->index >= 0 || end - i == f->n)
+                        add_group(&t, f, i, end);
+        }
         for (size_t i = 0; i < f->n; i++) {
-                const struct row *row = &f->rows[i];
-                const struct value *m = row->sample.m;
-                if (is_active(row) && !(counted && entity_same_gpu(counted, row->sample.who))) {
-                        counted = row->sample.who;
-                        t.active++;
-                }
-                t.health[row->health.state]++;
-                if (value_there(m[METRIC_REAL_UTIL])) {
+                const struct value *m = f->rows[i].sample.m;
+                if (frame_counts(f, i, METRIC_REAL_UTIL)) {
                         t.real += m[METRIC_REAL_UTIL].v;
                         t.n_real++;
                 }
-                add(&t.power, &t.power_limit, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
-                add(&t.memory, &t.memory_total, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
+                if (frame_counts(f, i, METRIC_POWER))
+                        add(&t.power, &t.power_limit, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
+                if (frame_counts(f, i, METRIC_FB_USED))
+                        add(&t.memory, &t.memory_total, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
         }
         return t;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define TREND_MAX 60
+#define LABEL_COLUMNS_MAX 9 /* "GPU-CI 10" */
 
 struct line_context {
         const struct ui_data *d;
@@ -133,6 +134,15 @@ static const struct line_column table[] = {
     {"Trend", 10, 4, true, 0, 0, draw_trend},
 };
 
+/* Names do not change from tick to tick. */
+static int label_columns(const struct frame *f)
+{
+        size_t most = (size_t)table[0].width;
+        for (size_t i = 0; i < f->n; i++)
+                most = MAX(most, strlen(f->rows[i].sample.who->label));
+        return (int)MIN(most, (size_t)LABEL_COLUMNS_MAX);
+}
+
 static bool several_hosts(const struct frame *f)
 {
         return f->n > 1 && strcmp(f->rows[0].sample.who->text[ENTITY_TEXT_HOST],
@@ -153,7 +163,9 @@ static void choose(const struct frame *f, int width, int *widths)
                 bool shown = (table[i].draw != draw_host || several_hosts(f)) &&
                              (table[i].draw != draw_model || knows_models(f));
                 widths[i] = shown ? table[i].width : 0;
-                total += shown ? table[i].width + 1 : 0;
+                if (i == 0)
+                        widths[i] = label_columns(f);
+                total += shown ? widths[i] + 1 : 0;
         }
         for (int rank = 15; rank > 0; rank--) {
                 for (size_t i = ARRAY_LEN(table); i-- > 0 && total > width;) {

@@ -24,15 +24,24 @@ static bool in_plan(unsigned id, enum dcgm_plan plan)
         return false;
 }
 
-void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
-                     const struct dcgm_fields *known, struct dcgm_ids *ret)
+static void add_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
+                    const struct dcgm_fields *known, struct dcgm_ids *ret)
 {
-        ret->n = 0;
         for (size_t i = 0; i < n && ret->n < DCGM_IDS_MAX; i++) {
                 bool exists = !known || known->n == 0 || dcgm_knows_field(known, wanted[i]);
                 if (exists && in_plan(wanted[i], plan))
                         ret->id[ret->n++] = wanted[i];
         }
+}
+
+void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan, bool slices,
+                     const struct dcgm_fields *known, struct dcgm_ids *ret)
+{
+        static const unsigned identity[] = {DCGM_ID_NAME, DCGM_ID_UUID};
+        ret->n = 0;
+        if (slices)
+                add_ids(identity, ARRAY_LEN(identity), plan, known, ret);
+        add_ids(wanted, n, plan, known, ret);
 }
 
 static void add_number(char *buf, size_t size, unsigned number)

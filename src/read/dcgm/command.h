@@ -12,14 +12,17 @@ enum dcgm_plan {
 
 #define DCGM_IDS_MAX 128 /* what DCGM takes in one group */
 #define DCGM_ID_PROFILING 1001
+#define DCGM_ID_NAME 50 /* of a slice: its profile */
+#define DCGM_ID_UUID 54
 
 struct dcgm_ids {
         size_t n;
         unsigned id[DCGM_IDS_MAX];
 };
 
-/* The ids of the plan among those wanted; known may be NULL, or empty when nothing was learnt. */
-void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan,
+/* The ids of the plan among those wanted, and with slices what tells them apart; known may be NULL,
+ * or empty when nothing was learnt. */
+void dcgm_choose_ids(const unsigned *wanted, size_t n, enum dcgm_plan plan, bool slices,
                      const struct dcgm_fields *known, struct dcgm_ids *ret);
 
 struct dcgm_command {

@@ -107,7 +107,7 @@ enum dcgm_taken dcgm_rounds_take(struct dcgm_rounds *r, const struct line *line)
         struct batcher *b = gathered(r);
         switch (dmon_take(&r->dmon, b, line)) {
         case DMON_HEADER:
-                r->name_field = batcher_add_field(b, "DVNAM", 5);
+                r->name_field = batcher_add_field(b, "(model)", 7);
                 r->pci_field = batcher_add_field(b, "PCBID", 5);
                 return DCGM_TAKEN;
         case DMON_ROW:

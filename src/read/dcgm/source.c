@@ -139,7 +139,8 @@ static int begin(struct source *s, enum stage stage, struct err *err)
                 s->inventory = (struct dcgm_inventory){0};
         if (stage == STAGE_STREAM)
                 dcgm_choose_ids(s->config.dcgm_ids, s->config.n_dcgm_ids, s->plan,
-                                s->fields_asked ? &s->fields : NULL, &s->ids);
+                                s->inventory.n_slices > 0, s->fields_asked ? &s->fields : NULL,
+                                &s->ids);
         dcgm_rounds_restart(&s->rounds);
         dcgm_build_command(verbs[stage], s->program, s->config.dcgm_host, &s->ids, &s->inventory,
                            s->config.poll_ns / NS_PER_MS, &command);
