@@ -93,6 +93,18 @@ int write_out(const struct config *config, const char *input, struct strbuf *out
         return 0;
 }
 
+int one_file(const struct config *config, const char *example, struct err *err)
+{
+        if (config->n_args == 2)
+                return 0;
+        if (config->n_args < 2)
+                err_set(err, ERR_USAGE, "no file given");
+        else
+                err_set(err, ERR_USAGE, "unexpected argument '%s': one file at a time",
+                        config->args[2]);
+        return err_hint(err, "write for example: %s", example);
+}
+
 void notice(const char *fmt, ...)
 {
         char text[4096];

@@ -55,6 +55,8 @@ void help_write_options(struct strbuf *out);
 int complain(const struct err *err);
 /* A line that is not an error. */
 void notice(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/* Whether there is exactly one word, a file; else an error with an example. */
+int one_file(const struct config *config, const char *example, struct err *err);
 /* Whether -o FILE, or the standard output, may be written: it is not the input, nor another
  * recording unless --force. Asked before the work is done. */
 int check_out(const struct config *config, const char *input, struct err *err);

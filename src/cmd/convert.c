@@ -26,8 +26,9 @@ static int convert_run(const struct config *config)
         struct err err = {0};
         int r = 0;
         if (config->n_args != 3) {
-                r = err_set(&err, ERR_USAGE, "a conversion needs two names");
-                err_hint(&err, "write 'assay convert IN OUT', for example run.assay run.csv");
+                r = err_set(&err, ERR_USAGE,
+                            "convert needs two files: what to read and what to write");
+                err_hint(&err, "write for example: assay convert run.assay run.csv");
         }
         if (r == 0)
                 r = convert(config, &err);

@@ -156,11 +156,11 @@ void help_write_options(struct strbuf *out)
         strbuf_puts(out, "\nOther names, and short forms.\n\n");
         for (enum option i = 0; i < OPT_COUNT_OF; i++)
                 put_aliases(out, i);
-        strbuf_puts(out,
-                    "\nA variable ASSAY_NAME or a line 'name = value' in the config file does what "
-                    "--name\ndoes, for the commands that take it; a section [COMMAND] in the file "
-                    "is for that\ncommand alone. Flags win over variables, variables over the "
-                    "file.\n");
+        strbuf_puts(
+            out, "\nA variable ASSAY_NAME or a line 'name = value' in the config file does what\n"
+                 "--name does, for the commands that take it. A section [COMMAND] in the file\n"
+                 "is for that command alone. Flags win over variables, variables over the\n"
+                 "file.\n");
 }
 
 static int no_such_topic(const char *word)

@@ -2,6 +2,7 @@
 #include "app/input.h"
 #include "cmd/command.h"
 
+#include <errno.h>
 #include <string.h>
 
 static bool takes_command(const char *first)
@@ -72,6 +73,16 @@ static int too_many(const struct command *c, const char *word, struct err *err)
                         c->args);
 }
 
+static int no_such_file(const struct config *config, const struct command *c, const char *word,
+                        struct err *err)
+{
+        err_set(err, ERR_NO_SOURCE, "no such file: '%s'", word);
+        if (option_applies(OPT_OUTPUT, c->name) && !config_is_set(config, OPT_OUTPUT))
+                return err_hint(err, "to write to a file of that name: assay %s -o %s", c->name,
+                                word);
+        return err_hint(err, "give a session, a capture, or the address of an exporter");
+}
+
 /* A file or an address that stands alone is the source. */
 static int take_source(struct config *config, const struct command *c, struct err *err)
 {
@@ -87,6 +98,9 @@ static int take_source(struct config *config, const struct command *c, struct er
         }
         if (is_option(word) && access(word, F_OK) < 0)
                 return too_many(c, word, err);
+        if (strcmp(word, "-") != 0 && !input_is_address(word) && access(word, F_OK) < 0 &&
+            errno == ENOENT)
+                return no_such_file(config, c, word, err);
         config->n_args = 1;
         return config_put(config, OPT_SOURCE, word, err);
 }

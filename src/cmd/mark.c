@@ -13,7 +13,7 @@ static int put(const struct config *config, const struct mark *m, struct err *er
 {
         const char *session = config_text(config, OPT_SESSION), *log = config_text(config, OPT_LOG);
         if (!session && !log) {
-                err_set(err, ERR_USAGE, "there is no session to mark");
+                err_set(err, ERR_USAGE, "no session to mark");
                 return err_hint(err, "run under 'assay run', or give --session FILE or --log FILE");
         }
         int r = session ? session_put_mark(session, m, err) : 0;
@@ -131,7 +131,7 @@ static int mark_command(const struct config *config, struct err *err)
 
 static int usage(struct err *err)
 {
-        err_set(err, ERR_USAGE, "there is nothing to mark");
+        err_set(err, ERR_USAGE, "nothing to mark");
         return err_hint(err, "write 'assay mark phase NAME --begin', 'assay mark event NAME', "
                              "'assay mark metric NAME=VALUE' or 'assay mark -- COMMAND'");
 }
@@ -161,7 +161,7 @@ static int mark_run(const struct config *config)
 
 const struct command command_mark = {
     .name = "mark",
-    .args = "phase NAME [KEY=VALUE...] | event NAME | metric NAME=VALUE... | -- COMMAND",
+    .args = "phase|event NAME | metric NAME=VALUE | -- COMMAND",
     .summary = "mark a phase, an event or a number in the current recording",
     .words = WORDS_OWN,
     .examples = {{"assay mark phase train --begin", "from a script under assay run"},

@@ -44,11 +44,7 @@ static int plot(const struct config *config, struct err *err)
 static int plot_run(const struct config *config)
 {
         struct err err = {0};
-        int r = 0;
-        if (config->n_args != 2) {
-                r = err_set(&err, ERR_USAGE, "a plot is of one file");
-                err_hint(&err, "write 'assay plot run.assay -o run.png'");
-        }
+        int r = one_file(config, "assay plot run.assay -o run.png", &err);
         if (r == 0)
                 r = plot(config, &err);
         return r < 0 ? complain(&err) : EXIT_FINE;

@@ -36,13 +36,10 @@ static int report_run(const struct config *config)
 {
         struct err err = {0};
         struct run_summary *r = calloc(1, sizeof(*r));
-        int code = 0;
+        int code;
         if (!r)
                 return EXIT_FAILED;
-        if (config->n_args != 2) {
-                code = err_set(&err, ERR_USAGE, "a report is about one file");
-                err_hint(&err, "write 'assay report run.assay'");
-        }
+        code = one_file(config, "assay report run.assay", &err);
         if (code == 0)
                 code = check_out(config, config->args[1], &err);
         if (code == 0 && config_flag(config, OPT_RECOVER))

@@ -210,14 +210,26 @@ static int not_taken(const struct config *c, const char *name, struct err *err)
         return err_hint(err, "see 'assay %s --help'", c->command);
 }
 
+/* The next setting of the command line after a place, or OPT_COUNT_OF. */
+static enum option next_given(const struct config *c, int after)
+{
+        enum option best = OPT_COUNT_OF;
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct setting *s = &c->settings[i];
+                if (s->text && s->place > after &&
+                    (best == OPT_COUNT_OF || s->place < c->settings[best].place))
+                        best = i;
+        }
+        return best;
+}
+
 int config_bind(struct config *c, const char *command, struct err *err)
 {
         int r = 0;
         c->command = command;
-        for (enum option i = 0; r == 0 && i < OPT_COUNT_OF; i++) {
+        for (enum option i = next_given(c, 0); r == 0 && i < OPT_COUNT_OF;
+             i = next_given(c, c->settings[i].place)) {
                 struct setting *s = &c->settings[i];
-                if (!s->text)
-                        continue;
                 if (!option_applies(i, command) && !option_applies(i, "-"))
                         r = not_taken(c, s->name, err);
                 else
@@ -260,15 +272,16 @@ static const char *known_name(size_t i, const void *arg)
         return a ? a->name : NULL;
 }
 
+/* where: what stands before the name, in the message and in the suggestion. */
 static int unknown_option(const char *where, const char *name, size_t len, struct err *err)
 {
-        bool library = where[0] == '\0' && name[0] != '-';
+        bool library = where[0] == '\0';
         char word[64];
         snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), name);
         err_set(err, ERR_USAGE, "unknown option '%s%s'", where, word);
         const char *near = suggest_nearest(word, known_name, &library);
         if (near)
-                return err_hint(err, "did you mean '%s%s'?", where, near);
+                return err_hint(err, "did you mean '%s%s'?", where[0] == '-' ? "--" : where, near);
         return err_hint(err, "'assay help' and 'assay help options' list them all");
 }
 
@@ -411,6 +424,16 @@ struct reader {
         struct err *err;
 };
 
+/* Kept as it is given: config_bind checks it. */
+static int keep_given(struct config *c, struct reader *in, enum option option, const char *name,
+                      const char *value)
+{
+        int r = keep(&c->settings[option], name, value, ORIGIN_FLAG, in->err);
+        if (r == 0)
+                c->settings[option].place = in->at;
+        return r;
+}
+
 static int needs_value(const char *flag, const struct option_info *o, struct err *err)
 {
         err_set(err, ERR_USAGE, "%s needs a value", flag);
@@ -426,17 +449,16 @@ static int read_short(struct config *c, struct reader *in)
                 if (!o.letter[0] || word[1] != o.letter[0])
                         continue;
                 if (o.type == OPTION_FLAG && word[2] == '\0')
-                        return keep(&c->settings[i], o.name, "", ORIGIN_FLAG, in->err);
+                        return keep_given(c, in, i, o.name, "");
                 if (o.type == OPTION_FLAG)
                         break;
                 if (word[2] != '\0')
-                        return keep(&c->settings[i], o.name, word + 2, ORIGIN_FLAG, in->err);
+                        return keep_given(c, in, i, o.name, word + 2);
                 if (in->at + 1 < in->argc && strcmp(in->argv[in->at + 1], "--") != 0)
-                        return keep(&c->settings[i], o.name, in->argv[++in->at], ORIGIN_FLAG,
-                                    in->err);
+                        return keep_given(c, in, i, o.name, in->argv[++in->at]);
                 return needs_value(word, &o, in->err);
         }
-        return unknown_option("", word, strlen(word), in->err);
+        return unknown_option("-", word + 1, strlen(word + 1), in->err);
 }
 
 /* The value after a flag, or NULL. It may look like a flag ("-1", "-"), unless it can be left out.
@@ -463,7 +485,7 @@ static int read_flag(struct config *c, struct reader *in)
                 value = o->type == OPTION_FLAG ? "" : next_value(in, o);
         if (!value)
                 return needs_value(in->argv[in->at], o, in->err);
-        return keep(&c->settings[f.option], f.name, value, ORIGIN_FLAG, in->err);
+        return keep_given(c, in, (enum option)f.option, f.name, value);
 }
 
 static int read_word(struct config *c, struct reader *in)

@@ -53,6 +53,7 @@ struct setting {
         const char *name; /* that it was given by: the option's or an alias's */
         double number;
         enum origin origin;
+        int place; /* on the command line, from 1; 0 elsewhere */
 };
 
 #define CONFIG_ARGS_MAX 64

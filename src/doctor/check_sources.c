@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "doctor/checks.h"
 #include "doctor/probe_http.h"
+#include "read/prometheus/address.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -84,9 +85,10 @@ static void exporter_address(const struct doctor *d, char *host, char *port, siz
         const char *s = d->source.location;
         snprintf(host, size, "%s", EXPORTER_HOST);
         snprintf(port, size, "%s", EXPORTER_PORT);
-        if (!s || strncmp(s, "http://", 7) != 0)
+        if (s && strncmp(s, "http://", 7) == 0)
+                s += 7;
+        else if (!s || !address_is_bare(s))
                 return;
-        s += 7;
         size_t len = strcspn(s, "/:");
         snprintf(host, size, "%.*s", (int)MIN(len, size - 1), s);
         if (s[len] == ':')

@@ -27,10 +27,10 @@ def rows(text):
 
 @pytest.mark.parametrize("data, message", [
     ("", "it is empty"),
-    ("\n\n", "no known format"),
+    ("\n\n", "unknown format"),
     (os.urandom(5000) + b"\0", "it is not text"),
-    ("x" * 2000000, "no known format"),
-    ("hello\nworld\n", "no known format"),
+    ("x" * 2000000, "unknown format"),
+    ("hello\nworld\n", "unknown format"),
     ("{}\n{}\n", "no rows"),
     ("timestamp,gpu_id\n", "no rows"),
 ])
@@ -42,9 +42,9 @@ def test_nothing_readable(assay, tmp_path, data, message):
 
 def test_directory_and_missing_file(assay, tmp_path):
     done = assay("once", "--source", tmp_path)
-    assert done.returncode == 3 and "it is a directory" in done.stderr
+    assert done.returncode == 3 and "it is a folder" in done.stderr
     done = assay("once", "--source", tmp_path / "nowhere")
-    assert done.returncode == 3 and "No such file" in done.stderr
+    assert done.returncode == 3 and "no such file" in done.stderr
 
 
 def test_long_line_is_passed_over(assay, tmp_path):

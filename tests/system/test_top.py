@@ -442,7 +442,7 @@ def test_bad_source_is_told_on_the_shells_screen(terminal):
     t = terminal()
     t.type(f"{t.program} top --source /nowhere; echo rc=$?")
     screen = t.wait("rc=3")
-    assert "cannot replay '/nowhere'" in screen
+    assert "no such file: '/nowhere'" in screen
 
 
 def start_on_pty(program, folder, *args):

@@ -24,7 +24,8 @@ static int refuse(struct err *err, const char *why)
 
 bool address_has_scheme(const char *text)
 {
-        return strncasecmp(text, "http://", 7) == 0 || strncasecmp(text, "https://", 8) == 0;
+        size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        return n > 0 && strncmp(text + n, "://", 3) == 0;
 }
 
 bool address_is_bare(const char *text)

@@ -15,7 +15,7 @@ struct address {
         char origin[ADDRESS_MAX]; /* scheme, host and port, or the path */
 };
 
-/* "http://…" or "https://…". */
+/* "http://…", "https://…", or a scheme that nobody speaks here. */
 bool address_has_scheme(const char *text);
 /* "HOST:PORT" or "HOST:PORT/PATH". */
 bool address_is_bare(const char *text);

@@ -22,10 +22,20 @@ struct source {
 
 static int refuse(struct err *err, const char *location, const char *why)
 {
-        err_set(err, ERR_NO_SOURCE, "cannot replay '%s': %s", location, why);
-        return err_hint(err,
-                        "give a file that 'dcgmi dmon', nvidia-smi, dcgm-exporter or assay wrote: "
-                        "--source FILE, or the FILE of report and convert");
+        err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", location, why);
+        return err_hint(err, "give a capture of 'dcgmi dmon', nvidia-smi or dcgm-exporter, or a "
+                             "file that assay wrote");
+}
+
+/* Who may read it, for a file that this user may not. */
+static int denied(struct err *err, const char *location)
+{
+        struct stat st;
+        err_set(err, ERR_NO_SOURCE, "cannot read '%s': permission denied", location);
+        if (stat(location, &st) < 0)
+                return err_hint(err, "its folder may not be searched by uid %d", (int)geteuid());
+        return err_hint(err, "it belongs to uid %d, mode %04o; this is uid %d", (int)st.st_uid,
+                        (unsigned)st.st_mode & 07777, (int)geteuid());
 }
 
 static int open_file(const char *location, struct err *err)
@@ -35,14 +45,16 @@ static int open_file(const char *location, struct err *err)
         int fd = open(location, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         struct stat st;
         if (fd < 0 && errno == ENOENT) {
-                refuse(err, location, strerror(ENOENT));
-                return err_hint(err, "see that the name and its folder are spelled right");
+                err_set(err, ERR_NO_SOURCE, "no such file: '%s'", location);
+                return err_hint(err, "check the name and the folder");
         }
+        if (fd < 0 && (errno == EACCES || errno == EPERM))
+                return denied(err, location);
         if (fd < 0)
                 return refuse(err, location, strerror(errno));
         if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
                 close(fd);
-                return refuse(err, location, "it is a directory");
+                return refuse(err, location, "it is a folder");
         }
         return fd;
 }
@@ -74,7 +86,7 @@ static int recognise(struct source *s, struct err *err)
         char why[120];
         const char *end = memchr(text, '\n', len);
         size_t shown = MIN(end ? (size_t)(end - text) : len, (size_t)60);
-        snprintf(why, sizeof(why), "no known format starts like \"%.*s\"", (int)shown, text);
+        snprintf(why, sizeof(why), "unknown format; it begins \"%.*s\"", (int)shown, text);
         return refuse(err, s->location, why);
 }
 
