@@ -349,14 +349,14 @@ static void loop(struct top *t)
 
 /* --- start --------------------------------------------------------------------------------- */
 
-static int open_signals(void)
+static int open_signals(sigset_t *ret_before)
 {
         static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
         sigset_t set;
         sigemptyset(&set);
         for (size_t i = 0; i < ARRAY_LEN(watched); i++)
                 sigaddset(&set, watched[i]);
-        pthread_sigmask(SIG_BLOCK, &set, NULL);
+        pthread_sigmask(SIG_BLOCK, &set, ret_before);
         signal(SIGPIPE, SIG_IGN);
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -455,7 +455,8 @@ static int top_run(const struct config *config)
         struct top t = {.config = config, .signals = -1, .tty = -1};
         prepare_ui(&t);
         int r = open_terminal(&t, &err);
-        t.signals = open_signals();
+        sigset_t before;
+        t.signals = open_signals(&before);
         if (r == 0)
                 r = open_feed(&t, &err);
         if (r == 0)
@@ -478,6 +479,8 @@ static int top_run(const struct config *config)
                 }
         }
         close_all(&t);
+        /* A terminal that does not read may hold up the last words: signals end that too. */
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }
 

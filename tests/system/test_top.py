@@ -516,3 +516,65 @@ def first_frame_ms(program, folder):
 def test_first_frame_is_quick(program, tmp_path):
     """The best of five, because other tests run beside this one."""
     assert min(first_frame_ms(program, tmp_path) for _ in range(5)) < 50
+
+
+def wait_for_status(pid, seconds):
+    """The exit status of a child as the shell has it; None when it does not end in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None
+
+
+def takes_signals_itself(pid):
+    """Whether it has begun to take signals in its own time."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        blocked = next(int(line.split()[1], 16) for line in f if line.startswith("SigBlk"))
+    return blocked >> (signal.SIGTERM - 1) & 1
+
+
+def stall_before(pid, fd):
+    """Nothing is ever read; the terminal was full already."""
+    while not takes_signals_itself(pid):
+        time.sleep(0.01)
+
+
+def stall_between_frames(pid, fd):
+    """The reader goes away, and screen after screen is drawn anew until the terminal takes no more."""
+    read_until(fd, b"Real")
+    for n in range(300):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40 + n % 2, 200, 0, 0))
+        os.kill(pid, signal.SIGWINCH)
+        time.sleep(0.005)
+
+
+def fill_terminal():
+    """In the child: until the terminal takes nothing more."""
+    os.set_blocking(1, False)
+    try:
+        while True:
+            os.write(1, b"x" * 1000)
+    except BlockingIOError:
+        os.set_blocking(1, True)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("stall", [stall_before, stall_between_frames])
+def test_a_terminal_that_does_not_read_keeps_nobody(program, tmp_path, sig, stall):
+    """A stalled ssh. The shell's modes are given back all the same."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm-256color", LANG="C.UTF-8", HOME=str(tmp_path))
+        if stall is stall_before:
+            fill_terminal()
+        os.execv(program, [program, "top", "--source", str(TOUR), "--poll", "0.1", "--speed", "100"])
+    stall(pid, fd)
+    os.kill(pid, sig)
+    assert wait_for_status(pid, 5) == 0
+    assert termios.tcgetattr(fd)[3] & termios.ICANON and termios.tcgetattr(fd)[3] & termios.ECHO
+    os.close(fd)

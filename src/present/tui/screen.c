@@ -7,6 +7,7 @@
 #include <term.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 #define INPUT_MAX 512
 /* So many unchanged cells in between are cheaper written than jumped over. */
 #define GAP_MAX 4
+/* Longest that giving the terminal back may wait for one that does not read. */
+#define RESTORE_PATIENCE_MS 200
 #define COLOUR_MAX 24
 
 struct key_text {
@@ -31,7 +34,8 @@ struct screen {
         bool active;
         bool known; /* shown is what the terminal shows */
         struct canvas shown;
-        struct strbuf out;
+        struct strbuf out; /* what is composed, and not written up to sent */
+        size_t sent;
         struct screen_counts counts;
         char fg[INK_COUNT][COLOUR_MAX], bg[INK_COUNT][COLOUR_MAX];
         uint8_t mono_fg[INK_COUNT], mono_bg[INK_COUNT];
@@ -48,7 +52,8 @@ struct screen {
 /* What a crash needs, where a signal handler can reach it. */
 static struct {
         volatile sig_atomic_t active;
-        int fd;
+        int fd;   /* the terminal for writing; it does not block */
+        bool own; /* it was opened for that, so that the shell's descriptor keeps its mode */
         struct termios before;
         char restore[160];
         size_t len;
@@ -56,11 +61,39 @@ static struct {
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 
+/* Writes to a descriptor that does not block, as long as there is patience. How much was written.
+ * Signal handlers use it. */
+static size_t write_within(int fd, const char *text, size_t len, int patience_ms)
+{
+        struct pollfd p = {.fd = fd, .events = POLLOUT};
+        size_t done = 0;
+        while (done < len) {
+                ssize_t n = write(fd, text + done, len - done);
+                if (n > 0)
+                        done += (size_t)n;
+                else if (n < 0 && errno == EINTR)
+                        continue;
+                else if (n < 0 && errno != EAGAIN)
+                        return len; /* it is gone */
+                else if (patience_ms <= 0 || poll(&p, 1, patience_ms) <= 0)
+                        return done;
+        }
+        return done;
+}
+
+static void set_blocking(int fd, bool block)
+{
+        int flags = fcntl(fd, F_GETFL);
+        if (flags >= 0)
+                fcntl(fd, F_SETFL, block ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+}
+
 static void give_back_now(void)
 {
-        ssize_t n = write(rescue.fd, rescue.restore, rescue.len);
-        (void)n;
+        write_within(rescue.fd, rescue.restore, rescue.len, RESTORE_PATIENCE_MS);
         tcsetattr(rescue.fd, TCSANOW, &rescue.before);
+        if (!rescue.own)
+                set_blocking(rescue.fd, true);
 }
 
 static void on_crash(int sig)
@@ -169,10 +202,19 @@ static void learn_keys(struct screen *s)
 
 /* --- taking and giving the terminal -------------------------------------------------------- */
 
-static void write_all(struct screen *s)
+/* Writes what the terminal takes within so many milliseconds; true when nothing is left. */
+static bool write_some(struct screen *s, int patience_ms)
 {
-        s->counts.bytes += s->out.len;
-        strbuf_flush(&s->out, s->config.out);
+        if (s->out.len == 0)
+                return true;
+        size_t n = write_within(rescue.fd, strbuf_str(&s->out) + s->sent, s->out.len - s->sent,
+                                patience_ms);
+        s->counts.bytes += n;
+        s->sent += n;
+        if (s->sent < s->out.len)
+                return false;
+        s->out.len = s->sent = 0;
+        return true;
 }
 
 void screen_enter(struct screen *s)
@@ -187,13 +229,15 @@ void screen_enter(struct screen *s)
         raw.c_cc[VTIME] = 0;
         rescue.active = 1;
         s->active = true;
-        tcsetattr(s->config.in, TCSADRAIN, &raw);
+        tcsetattr(s->config.in, TCSANOW, &raw);
+        if (!rescue.own)
+                set_blocking(rescue.fd, false);
         put_capability(&s->out, capability("smcup"));
         put_capability(&s->out, capability("smkx"));
         put_capability(&s->out, capability("civis"));
         if (s->config.mouse)
                 strbuf_puts(&s->out, "\033[?1000h\033[?1006h");
-        write_all(s);
+        write_some(s, 0);
         screen_forget(s);
 }
 
@@ -202,8 +246,28 @@ void screen_leave(struct screen *s)
         if (!s->active)
                 return;
         s->active = false;
+        /* A sequence that was begun is completed, where the terminal takes it. */
+        if (!write_some(s, RESTORE_PATIENCE_MS))
+                s->out.len = s->sent = 0;
         give_back_now();
         rescue.active = 0;
+}
+
+/* The terminal once more, not blocking: flags of a descriptor are shared with the shell's. */
+static void open_output(const struct screen_config *config)
+{
+        char path[40];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", config->out);
+        int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        rescue.own = fd >= 0;
+        rescue.fd = fd >= 0 ? fd : config->out;
+}
+
+static void close_output(void)
+{
+        if (rescue.own)
+                close(rescue.fd);
+        rescue.own = false;
 }
 
 static void prepare_rescue(struct screen *s)
@@ -219,7 +283,6 @@ static void prepare_rescue(struct screen *s)
         put_capability(&b, capability("rmcup"));
         rescue.len = MIN(b.len, sizeof(rescue.restore));
         memcpy(rescue.restore, strbuf_str(&b), rescue.len);
-        rescue.fd = s->config.out;
         strbuf_finish(&b);
         struct sigaction action = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
         for (size_t i = 0; i < ARRAY_LEN(crashes); i++)
@@ -251,6 +314,7 @@ int screen_open(const struct screen_config *config, struct screen **ret, struct 
         learn_capabilities(s);
         screen_set_theme(s, config->theme);
         learn_keys(s);
+        open_output(config);
         prepare_rescue(s);
         screen_enter(s);
         *ret = s;
@@ -264,6 +328,7 @@ void screen_close(struct screen *s)
         screen_leave(s);
         for (size_t i = 0; i < ARRAY_LEN(crashes); i++)
                 signal(crashes[i], SIG_DFL);
+        close_output();
         canvas_finish(&s->shown);
         strbuf_finish(&s->out);
         del_curterm(cur_term);
@@ -389,15 +454,10 @@ static void flush_row(struct screen *s, const struct canvas *c, int y)
         memcpy(shown, row, (size_t)c->w * sizeof(*row));
 }
 
-static bool takes_output(const struct screen *s)
-{
-        struct pollfd p = {.fd = s->config.out, .events = POLLOUT};
-        return poll(&p, 1, 0) > 0;
-}
-
 bool screen_flush(struct screen *s, const struct canvas *c)
 {
-        if (!s->active || !takes_output(s))
+        /* While the terminal has not taken one frame, others are left out. */
+        if (!s->active || !write_some(s, 0))
                 return false;
         if (!s->known || s->shown.w != c->w || s->shown.h != c->h) {
                 if (canvas_resize(&s->shown, c->w, c->h) < 0)
@@ -410,7 +470,7 @@ bool screen_flush(struct screen *s, const struct canvas *c)
         for (int y = 0; y < c->h; y++)
                 flush_row(s, c, y);
         s->counts.frames += s->out.len > 0;
-        write_all(s);
+        write_some(s, 0);
         return true;
 }
 

@@ -27,7 +27,7 @@ struct screen_counts {
 
 /* Takes over the terminal. On a crash it is given back before the program dies. */
 int screen_open(const struct screen_config *config, struct screen **ret, struct err *err);
-/* Gives the terminal back. NULL is fine. */
+/* Gives the terminal back; one that does not read is waited for only a little. NULL is fine. */
 void screen_close(struct screen *s);
 /* Gives the terminal back for a while (Ctrl-Z), and takes it again. */
 void screen_leave(struct screen *s);
@@ -36,7 +36,8 @@ void screen_size(const struct screen *s, int *ret_w, int *ret_h);
 void screen_set_theme(struct screen *s, enum theme theme);
 /* Nothing is known of what the terminal shows: the next flush writes everything. */
 void screen_forget(struct screen *s);
-/* Writes what changed. False when the terminal takes nothing now; then nothing was written. */
+/* Writes what changed, without ever waiting. False when the terminal has not taken the frame before
+ * yet; then this one is left out. */
 bool screen_flush(struct screen *s, const struct canvas *c);
 /* The next key, INPUT_NONE when there is none. Never waits, except 25 ms after a lone escape.
  * -EIO when the terminal is gone. */
