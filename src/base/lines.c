@@ -11,7 +11,7 @@ int lines_init(struct lines *l, int fd)
         char *buf = malloc(LINES_BUFFER);
         if (!buf)
                 return -ENOMEM;
-        *l = (struct lines){.fd = fd, .buf = buf};
+        *l = (struct lines){.fd = fd, .buf = buf, .allowance = SIZE_MAX};
         return 0;
 }
 
@@ -30,11 +30,16 @@ static int fill(struct lines *l)
                 l->start = 0;
         }
         ssize_t n;
+        if (l->allowance == 0)
+                return -EAGAIN;
         do {
-                n = read(l->fd, l->buf + l->end, LINES_BUFFER - l->end);
+                n = read(l->fd, l->buf + l->end, MIN(LINES_BUFFER - l->end, l->allowance));
         } while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;
+        l->bytes += (uint64_t)n;
+        if (l->allowance != SIZE_MAX)
+                l->allowance -= (size_t)n;
         l->eof = n == 0;
         l->end += (size_t)n;
         return 0;

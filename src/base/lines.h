@@ -16,6 +16,9 @@ struct lines {
         bool skipping;     /* inside a line that was too long */
         uint64_t number;   /* of the line given last, from 1 */
         uint64_t too_long; /* lines passed over */
+        uint64_t bytes;    /* read so far */
+        size_t allowance;  /* bytes to read before lines_next gives -EAGAIN; at first SIZE_MAX,
+                              which is no limit */
 };
 
 /* A line without its end of line. Valid until the next call. */

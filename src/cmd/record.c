@@ -8,13 +8,19 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-static int watch_signals(void)
+static sigset_t ending_signals(void)
 {
         sigset_t set;
         sigemptyset(&set);
         sigaddset(&set, SIGINT);
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGHUP);
+        return set;
+}
+
+static int watch_signals(void)
+{
+        sigset_t set = ending_signals();
         pthread_sigmask(SIG_BLOCK, &set, NULL);
         return signalfd(-1, &set, SFD_CLOEXEC);
 }
@@ -23,9 +29,15 @@ static void wait_for_end(struct recorder *r, int signals)
 {
         struct pollfd fds[] = {{.fd = recorder_done_fd(r), .events = POLLIN},
                                {.fd = signals, .events = POLLIN}};
+        struct signalfd_siginfo first;
+        sigset_t set = ending_signals();
         while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
                 ;
         recorder_stop(r);
+        /* A second one ends a disk, a driver or a terminal that hangs. */
+        if (fds[1].revents && read(signals, &first, sizeof(first)) < 0)
+                return;
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 struct recording {

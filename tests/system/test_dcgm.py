@@ -373,6 +373,21 @@ def test_dcgmi_that_never_answers(dcgm):
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize("stage,text,fd", [
+    ("list", "| GPU | nonsense |\n", 1),
+    ("list", "no end of line ", 1),
+    ("slices", "| GPU | nonsense |\n", 1),
+    pytest.param("list", "complaint\n", 2, marks=pytest.mark.slow),
+    pytest.param("streams", "nonsense\n", 1, marks=pytest.mark.slow)])
+def test_dcgmi_that_prints_without_end(dcgm, stage, text, fd):
+    """At discovery it is refused within its 10 s; as a stream it has no rows. Memory and time are bounded."""
+    endless = {"endless": text, "fd": fd}
+    done, _ = dcgm("once", {stage: [endless] if stage == "streams" else endless}, timeout=60)
+    assert done.returncode == 3 and "dcgmi" in done.stderr, done.stderr
+    if fd == 1 and stage == "list":
+        assert "without end" in done.stderr
+
+
 def read_until(process, wanted, seconds=10):
     """Lines of JSON up to the first for which wanted(row) holds."""
     until, rows = time.monotonic() + seconds, []

@@ -168,3 +168,25 @@ def test_a_low_soft_limit_stays_the_commands(program, tmp_path):
     done = subprocess.run(["sh", "-c", f"ulimit -S -n 10; exec {program} run -q -o x.assay -- sh -c 'ulimit -S -n'"], cwd=tmp_path,
                           env=clean_env(tmp_path), capture_output=True, text=True, timeout=SOON)
     assert done.stdout == "10\n" and done.stderr == "" and (tmp_path / "x.assay").exists()
+
+
+def test_a_second_signal_ends_a_recording_that_nobody_reads(program, tmp_path):
+    """The first completes the file; what it says then waits for a reader."""
+    read, write = full_pipe()
+    p = subprocess.Popen([program, "record", "-o", str(tmp_path / "x.assay"), "--source", str(ROOT / "data" / "h200-tour.csv"), "--speed", "1"],
+                         stderr=write, env=clean_env(tmp_path))
+    try:
+        while not (tmp_path / "x.assay").exists():
+            time.sleep(0.01)
+        p.terminate()
+        for _ in range(SOON * 10):
+            if p.poll() is not None:
+                break
+            p.terminate()
+            time.sleep(0.1)
+        assert p.returncode == -signal.SIGTERM
+    finally:
+        p.kill()
+        p.wait()
+        os.close(read)
+        os.close(write)

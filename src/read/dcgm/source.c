@@ -27,6 +27,8 @@
 #define BACK_OFF_FIRST_S 1
 #define BACK_OFF_LAST_S 30
 #define SAID_MAX 4096
+#define ANSWER_MAX (4 << 20)    /* bytes of an answer that is no stream; all fields are 100 kB */
+#define AT_ONCE_MAX (256 << 10) /* bytes taken before time and signals are looked at again */
 
 enum stage { STAGE_GPUS, STAGE_SLICES, STAGE_FIELDS, STAGE_STREAM, STAGE_PAUSE };
 
@@ -36,7 +38,8 @@ struct source {
         enum stage stage;
         struct dcgm_child child;
         struct lines lines; /* the child's standard output */
-        int64_t heard_ns;   /* when the child was started or last said something */
+        int64_t begun_ns;   /* when the child was started */
+        int64_t heard_ns;   /* when it last said something, or was started */
         int64_t start_ns;   /* when to start again, in STAGE_PAUSE */
         unsigned back_off_s;
 
@@ -134,7 +137,7 @@ static int begin(struct source *s, enum stage stage, struct err *err)
         drop_child(s);
         s->stage = stage;
         s->said_len = 0;
-        s->heard_ns = clock_mono_ns();
+        s->begun_ns = s->heard_ns = clock_mono_ns();
         if (stage == STAGE_GPUS)
                 s->inventory = (struct dcgm_inventory){0};
         if (stage == STAGE_STREAM)
@@ -162,10 +165,11 @@ static void read_stderr(struct source *s)
 {
         char buf[1024];
         ssize_t n;
+        size_t taken = 0;
         while (s->child.err_fd >= 0 && (n = read(s->child.err_fd, buf, sizeof(buf))) != 0) {
                 if (n < 0 && errno == EINTR)
                         continue;
-                if (n < 0)
+                if (n < 0 || (taken += (size_t)n) > AT_ONCE_MAX)
                         return;
                 keep_said(s, buf, (size_t)n);
         }
@@ -268,10 +272,35 @@ static int64_t patience(const struct source *s)
         return ANSWER_NS + (s->stage == STAGE_STREAM ? 3 * s->config.poll_ns : 0);
 }
 
+/* An answer is complete some time after the start, whatever was said meanwhile. */
+static int64_t silent_since(const struct source *s)
+{
+        return s->stage == STAGE_STREAM ? s->heard_ns : s->begun_ns;
+}
+
+/*
+ * 1 when a round is complete, 0 when the child has closed its output, -EAGAIN when there is nothing
+ * more now, or another negative errno. Only rows show that a stream works.
+ */
+static int take_lines(struct source *s, int64_t now)
+{
+        struct line line;
+        int r;
+        s->lines.allowance = AT_ONCE_MAX;
+        while ((r = lines_next(&s->lines, &line)) > 0) {
+                uint64_t rows = s->rounds.rows;
+                r = take_line(s, &line);
+                if (s->rounds.rows > rows)
+                        s->heard_ns = now;
+                if (r != 0)
+                        return r;
+        }
+        return r;
+}
+
 /* Takes what is there. 1 when a round is complete, 0 when not, or a negative code with err. */
 static int advance(struct source *s, struct err *err)
 {
-        struct line line;
         int64_t now = clock_mono_ns();
         if (s->stage == STAGE_PAUSE) {
                 if (now < s->start_ns)
@@ -282,20 +311,18 @@ static int advance(struct source *s, struct err *err)
                 return begin(s, STAGE_GPUS, err);
         }
         read_stderr(s);
-        int r;
-        while ((r = lines_next(&s->lines, &line)) > 0) {
-                s->heard_ns = now;
-                r = take_line(s, &line);
-                if (r < 0)
-                        return err_set(err, r, "out of memory");
-                if (r > 0)
-                        return 1;
-        }
+        int r = take_lines(s, now);
+        if (r == -ENOMEM)
+                return err_set(err, r, "out of memory");
+        if (r > 0)
+                return 1;
         if (r != -EAGAIN)
                 return stage_ended(s, err);
+        if (s->stage != STAGE_STREAM && s->lines.bytes > ANSWER_MAX)
+                return fail(s, DCGM_ENDLESS, 0, err);
         if (dcgm_rounds_waiting(&s->rounds) && now - s->heard_ns >= PAUSE_NS)
                 return dcgm_rounds_complete(&s->rounds) ? round_complete(s) : 0;
-        if (now - s->heard_ns >= patience(s))
+        if (now - silent_since(s) >= patience(s))
                 return fail(s, DCGM_NO_ANSWER, 0, err);
         return 0;
 }
@@ -306,7 +333,7 @@ static bool wait_for_input(struct source *s, int64_t until_ns)
         if (s->stage == STAGE_PAUSE)
                 until_ns = MIN(until_ns, s->start_ns);
         else
-                until_ns = MIN(until_ns, s->heard_ns + patience(s));
+                until_ns = MIN(until_ns, silent_since(s) + patience(s));
         if (dcgm_rounds_waiting(&s->rounds))
                 until_ns = MIN(until_ns, s->heard_ns + PAUSE_NS);
         int64_t left = MAX(until_ns - clock_mono_ns(), (int64_t)0);
@@ -367,7 +394,7 @@ static int reach_first_row(struct source *s, struct err *err)
 {
         int r = begin(s, STAGE_GPUS, err);
         while (r == 0 && s->rounds.rows == 0) {
-                int64_t until = s->heard_ns + OPEN_NS;
+                int64_t until = s->begun_ns + OPEN_NS;
                 if (s->stage == STAGE_STREAM && clock_mono_ns() >= until)
                         break;
                 wait_for_input(s, s->stage == STAGE_STREAM ? until : INT64_MAX);
