@@ -66,7 +66,7 @@ struct assay_value {
         uint32_t state; /* enum assay_state */
 };
 
-/* One word: "ok", "stale", "unsupported", … */
+/* One word: "absent", "ok", "stale", "blank", "unsupported", "denied", "error". */
 ASSAY_API const char *assay_state_name(int state);
 
 /* The metrics of a GPU: numbers from 0 on. They may differ from version to version; names do not.
@@ -188,7 +188,7 @@ ASSAY_API uint64_t assay_frame_tick(const assay_frame *frame);   /* from 1 */
 ASSAY_API int64_t assay_frame_wall_ns(const assay_frame *frame); /* since 1970 */
 ASSAY_API int64_t assay_frame_mono_ns(const assay_frame *frame); /* CLOCK_MONOTONIC */
 ASSAY_API int assay_frame_stale(const assay_frame *frame);       /* 1: the GPUs gave nothing new */
-/* Which source: "nvml with GPM", …; "" without GPUs. */
+/* Which source: "nvml+gpm", "nvml", "dcgm", …; "" without GPUs. */
 ASSAY_API const char *assay_frame_provenance(const assay_frame *frame);
 
 ASSAY_API size_t assay_frame_gpus(const assay_frame *frame);
@@ -199,11 +199,11 @@ ASSAY_API struct assay_value assay_frame_gpu(const assay_frame *frame, size_t gp
 /* What a GPU does, and the evidence. Texts live as long as the frame. */
 struct assay_verdict {
         const char *workload;   /* one of twelve classes, or "unknown" */
-        const char *bottleneck; /* "compute", "memory", "I/O", … */
+        const char *bottleneck; /* "compute", "memory", "io", "mixed", "idle", "unknown" */
         int rule;               /* 1 to 12; the one that could not be decided when unknown */
         const char *rule_text;  /* "tensor >= 50 and sm >= 60" */
         const char *evidence;   /* the values that decided, or what is missing */
-        const char *health;     /* "ok", "hot", "warn", "crit", "unknown" */
+        const char *health;     /* "OK", "HOT", "WARN", "CRIT", "unknown" */
         const char *health_why; /* worst first; "" when ok */
 };
 /* 0, or ASSAY_E_USAGE when there is no such GPU. */

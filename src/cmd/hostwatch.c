@@ -81,7 +81,7 @@ static bool watch(struct hostwatch *h, unsigned levels)
         return go;
 }
 
-static void *run(void *arg)
+static void *hostwatch_run(void *arg)
 {
         struct hostwatch *h = arg;
         while (watch(h, levels_wanted(h)))
@@ -120,7 +120,7 @@ struct hostwatch *hostwatch_start(const struct config *config, int64_t interval_
         pthread_mutex_init(&h->lock, NULL);
         life_init_wake(&h->wake);
         pthread_t thread;
-        if (!keep_options(h, config) || pthread_create(&thread, NULL, run, h) != 0) {
+        if (!keep_options(h, config) || pthread_create(&thread, NULL, hostwatch_run, h) != 0) {
                 h->users = 1;
                 release(h);
                 return NULL;

@@ -65,9 +65,9 @@ void check_dcgm(const struct doctor *d, struct result *ret)
                 return;
         }
         ops->trouble(source, &trouble);
-        if (trouble.notice[0] == '\0') {
+        ret->counters = !trouble.no_counters;
+        if (ret->counters) {
                 result_say(ret, OUTCOME_OK, "the host engine answers, with counters");
-                ret->counters = true;
         } else {
                 const char *remedy = strstr(trouble.notice, "; ");
                 size_t len = remedy ? (size_t)(remedy - trouble.notice) : strlen(trouble.notice);

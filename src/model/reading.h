@@ -65,5 +65,6 @@ struct source_trouble {
         uint64_t cut;        /* rows that end in the middle */
         uint64_t too_long;   /* lines longer than any source writes */
         uint64_t first_line; /* where the first trouble was; 0 when not in a file */
+        bool no_counters;    /* it opened, without SM, tensor and DRAM counters */
         char notice[320];    /* one more thing worth telling; empty for none */
 };

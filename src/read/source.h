@@ -54,7 +54,7 @@ struct source_ops {
          * code. Live sources wait for their beat in here. The batch may be stale.
          */
         int (*next)(struct source *source, struct batch *ret, struct err *err);
-        /* "dmon capture", "nvml with GPM": where the values come from. May be NULL. */
+        /* "dcgmi dmon capture", "nvml+gpm": where the values come from. May be NULL. */
         const char *(*provenance)(const struct source *source);
         /* May be NULL when nothing can go wrong line by line. */
         void (*trouble)(const struct source *source, struct source_trouble *ret);

@@ -1,4 +1,5 @@
 """A folder includes only what the map in docs/ARCHITECTURE.md allows; third-party headers stay in their room."""
+import os
 import pathlib
 import re
 import sys
@@ -8,41 +9,90 @@ ARCHITECTURE = ROOT / "docs" / "ARCHITECTURE.md"
 
 # Headers of libraries, and the files that may include them.
 ROOMS = {
-    "curses": r"present/tui/screen\.c", "ncurses": r"present/tui/screen\.c", "curl/": r"read/prometheus/curl_api\.[ch]",
-    "sqlite3": r"session/", "cairo": r"present/chart/", "jpeglib": r"present/chart/jpeg\.c", "jansson": r"(formats/|session/)", "ini.h": r"config/config\.c",
-    "archive": r"formats/",
+    "curses.h": r"present/tui/screen\.c", "term.h": r"present/tui/screen\.c", "curl/curl.h": r"read/prometheus/curl_api\.h",
+    "sqlite3.h": r"session/", "cairo.h": r"present/chart/", "cairo-pdf.h": r"present/chart/", "jpeglib.h": r"present/chart/jpeg\.c",
+    "jansson.h": r"(formats/|session/)", "ini.h": r"config/config\.c", "archive.h": r"formats/", "archive_entry.h": r"formats/",
 }
+# The C library, POSIX and Linux.
+SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dirent|dlfcn|endian|errno|fcntl|float|fnmatch|getopt|"
+                    r"glob|grp|inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|"
+                    r"signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|termios|"
+                    r"threads|time|unistd|wchar|wctype)\.h")
+# Made by the build, and the public header.
+ELSEWHERE = {"version.h", "assay/assay.h"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.M)
 
 
 def allowed():
-    """The table under 'What a folder may include', as {folder: set of folders}."""
+    """The tables under 'What a folder may include', as {folder or subfolder: set of folders}."""
     rows = {}
     for line in ARCHITECTURE.read_text().splitlines():
-        match = re.match(r"\| `(\w+)` \| (.*) \|$", line)
+        match = re.match(r"\| `([\w/]+)` \| (.*) \|$", line)
         if match:
-            names = set(re.findall(r"`(\w+)`", match.group(2)))
-            rows[match.group(1)] = {"*"} if "everything" in match.group(2) else names
+            rows[match.group(1)] = set(re.findall(r"`([\w/]+)`", match.group(2)))
     return rows
 
 
+def resolve(src, path, name):
+    """The file that "name" means in path, from src on; None when there is none."""
+    for base in (path.parent, src):
+        place = pathlib.Path(os.path.normpath(base / name))
+        if place.is_file():
+            return place.relative_to(src) if place.is_relative_to(src) else place
+    return None
+
+
+def room(inside):
+    """folder, and folder/subfolder when it is in one."""
+    return inside.parts[0], "/".join(inside.parts[:2]) if len(inside.parts) > 2 else inside.parts[0]
+
+
+def library_complaint(inside, name):
+    if name in ROOMS:
+        return None if re.match(ROOMS[name], str(inside)) else f"{inside}: <{name}> belongs into {ROOMS[name]}"
+    return None if SYSTEM.fullmatch(name) else f"{inside}: <{name}> is of no library that ROOMS in tests/lint/layers.py lists"
+
+
+def file_complaint(table, used, inside, to):
+    """A folder needs a permission for another folder; a subfolder for another one beside it."""
+    (folder, sub), (to_folder, to_sub) = room(inside), room(to)
+    if folder != to_folder:
+        asks, wants = folder, to_folder
+    elif sub == to_sub or to_sub == folder:
+        return None
+    else:
+        asks, wants = sub, to_sub
+    used.add((asks, wants))
+    if wants in table.get(asks, set()):
+        return None
+    return f"{inside}: includes {to}, but '{asks}' may not include '{wants}'"
+
+
 def complaints():
-    table = allowed()
-    for path in sorted((ROOT / "src").rglob("*.[ch]")):
-        inside = path.relative_to(ROOT / "src")
-        folder = inside.parts[0]
-        if folder not in table:
-            yield f"{inside}: the folder '{folder}' is not in the table of docs/ARCHITECTURE.md"
+    table, used, src = allowed(), set(), ROOT / "src"
+    for path in sorted(p for p in src.rglob("*") if p.suffix in (".c", ".h", ".def")):
+        inside = path.relative_to(src)
+        if room(inside)[0] not in table:
+            yield f"{inside}: the folder '{room(inside)[0]}' is not in the table of docs/ARCHITECTURE.md"
             continue
-        for name in re.findall(r'^#include ["<]([^">]+)[">]', path.read_text(), re.M):
-            for header, room in ROOMS.items():
-                if name.startswith(header) and not re.match(room, str(inside)):
-                    yield f"{inside}: <{name}> belongs into {room}"
-            to = name.split("/")[0]
-            if to in table and to != folder and not table[folder] & {to, "*"}:
-                yield f"{inside}: includes {name}, but '{folder}' may not include '{to}'"
+        for quote, name in INCLUDE.findall(path.read_text()):
+            if quote == "<":
+                found = library_complaint(inside, name)
+            elif name in ELSEWHERE:
+                found = None
+            else:
+                to = resolve(src, path, name)
+                found = (f"{inside}: there is no '{name}'" if to is None else
+                         f"{inside}: '{name}' is outside src" if to.is_absolute() else file_complaint(table, used, inside, to))
+            if found:
+                yield found
+    for asks, names in table.items():
+        for name in sorted(names):
+            if (asks, name) not in used:
+                yield f"docs/ARCHITECTURE.md: '{asks}' may include '{name}' and does not"
 
 
 if __name__ == "__main__":
-    found = list(complaints())
-    print("\n".join(found) or "layers: fine")
-    sys.exit(1 if found else 0)
+    complained = list(complaints())
+    print("\n".join(complained) or "layers: fine")
+    sys.exit(1 if complained else 0)

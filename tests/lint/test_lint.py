@@ -21,12 +21,44 @@ def test_layers():
     assert list(layers.complaints()) == []
 
 
-def test_layers_would_be_noticed(tmp_path, monkeypatch):
-    """The check itself can fail."""
-    (tmp_path / "src" / "base").mkdir(parents=True)
-    (tmp_path / "src" / "base" / "bad.c").write_text('#include "present/stream/csv.h"\n#include <curses.h>\n')
+# What a file may say, and the complaint; the table lets base include nothing, life and present include base.
+BAD_INCLUDES = [
+    ("base/bad.c", '#include "present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", '#  include "present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", '#include "../present/stream/csv.h"', "may not include 'present'"),
+    ("base/table.def", '#include "../present/stream/csv.h"', "may not include 'present'"),
+    ("present/text/bad.c", '#include "../stream/csv.h"', "'present/text' may not include 'present/stream'"),
+    ("present/text/bad.c", '#include "present/stream/csv.h"', "'present/text' may not include 'present/stream'"),
+    ("base/bad.c", "#include <curses.h>", "belongs into"),
+    ("base/bad.c", "#include <zlib.h>", "is of no library"),
+    ("base/bad.c", '#include "no/such.h"', "there is no 'no/such.h'"),
+    ("base/bad.c", '#include "../../tests/x.h"', "is outside src"),
+    ("newroom/bad.c", "", "is not in the table"),
+    ("base/bad.c", "", "'life' may include 'base' and does not"),
+]
+
+
+@pytest.mark.parametrize("name, line, complaint", BAD_INCLUDES, ids=[f"{b[0]} {b[1]}" for b in BAD_INCLUDES])
+def test_layers_would_be_noticed(tmp_path, monkeypatch, name, line, complaint):
+    """The check itself can fail: on each of these, and on nothing else."""
+    (tmp_path / "map.md").write_text("| `base` | nothing |\n| `life` | `base` |\n| `present` | `base` |\n")
+    good = {"src/base/err.h": "#include <stdio.h>\n", "src/life/stop.c": '#include "base/err.h"\n', "tests/x.h": "",
+            "src/present/format.h": "", "src/present/stream/csv.h": '#include "base/err.h"\n#include "present/format.h"\n'}
+    if complaint.startswith("'life'"):
+        good["src/life/stop.c"] = ""
+    for path, text in {**good, f"src/{name}": line + "\n"}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
     monkeypatch.setattr(layers, "ROOT", tmp_path)
-    assert len(list(layers.complaints())) == 2
+    monkeypatch.setattr(layers, "ARCHITECTURE", tmp_path / "map.md")
+    found = list(layers.complaints())
+    assert len(found) == 1 and complaint in found[0], found
+
+
+def test_static_names_of_commands_differ():
+    """A debugger can tell them apart: one_run and the like, never a second 'run'."""
+    for path in tracked("src/cmd/*.c"):
+        assert not re.search(r"^static [\w *]+\b(run|main|init|start)\(", path.read_text(), re.M), path
 
 
 def test_format():

@@ -255,6 +255,14 @@ def test_holding_counters_recommends_other_sources(dcgm):
     assert "--backend prometheus" in done.stderr and "--backend nvml" in done.stderr
 
 
+def test_a_notice_is_no_reason_to_leave_a_source(assay, tmp_path):
+    """Some counters, and a word about the others, are better than none."""
+    scenario = {"log": str(tmp_path / "calls"), "streams": [{"synth": True, "refuse": -38}, {"synth": True}]}
+    done = assay("once", "--json", "--dcgmi", FAKE, "--nvml-lib", "/nonexistent",
+                 env={"FAKE_DCGMI": json.dumps(scenario)})
+    assert done.returncode == 0 and json.loads(done.stdout)["source"] == "dcgm, some counters", done.stderr
+
+
 def test_counters_that_need_several_passes_are_halved_first(dcgm):
     scenario = {"streams": [{"synth": True, "refuse": -38}, {"synth": True}]}
     done, calls = dcgm("export all", scenario, "--poll", "0.1", "--count", "1")

@@ -5,7 +5,9 @@
 #include "cmd/command.h"
 #include "config/config.h"
 #include "formats/format.h"
+#include "model/entity.h"
 #include "model/metric.h"
+#include "model/verdict.h"
 #include "present/stream/columns.h"
 #include "read/source.h"
 #include "translate/map.h"
@@ -196,6 +198,97 @@ static void options(void **state UNUSED)
         }
 }
 
+/* The text of include/assay/assay.h. */
+static char *read_header(void)
+{
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/../../include/assay/assay.h", getenv("FIXTURES"));
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        char *text = calloc(1, 100001);
+        assert_true(fread(text, 1, 100000, file) > 0);
+        fclose(file);
+        return text;
+}
+
+static bool is_bottleneck(const char *word)
+{
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                if (strcmp(bottleneck_name(workload_bottleneck(w)), word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_rule(const char *word)
+{
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                if (strcmp(workload_rule(w), word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_health(const char *word)
+{
+        for (enum health_state h = HEALTH_UNKNOWN; h <= HEALTH_CRIT; h++) {
+                if (strcmp(health_name(h), word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_state(const char *word)
+{
+        for (enum state s = 0; s < STATE_COUNT; s++) {
+                if (strcmp(state_name(s), word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_gpu_text(const char *word)
+{
+        for (enum entity_text t = 0; t < ENTITY_TEXT_COUNT; t++) {
+                if (strcmp(entity_text_name(t), word) == 0)
+                        return true;
+        }
+        return strcmp(word, "label") == 0 || word[0] == '\0';
+}
+
+/* Each string that stands in quotes in the comment is one that the code gives. */
+static void the_header_keeps_its_promises(void **state UNUSED)
+{
+        static const struct {
+                const char *where; /* the comment holds this, or follows it on the line */
+                bool (*is_given)(const char *word);
+                int least; /* strings there are */
+        } promises[] = {
+            {"const char *bottleneck;", is_bottleneck, 6},
+            {"const char *rule_text;", is_rule, 1},
+            {"const char *health; ", is_health, 5},
+            {"/* One word: ", is_state, STATE_COUNT},
+            {"/* \"label\", ", is_gpu_text, 4},
+        };
+        char *text = read_header();
+        for (size_t i = 0; i < ARRAY_LEN(promises); i++) {
+                const char *s = strstr(text, promises[i].where);
+                const char *end = s ? strstr(s, "*/") : NULL;
+                int n = 0;
+                assert_non_null(end);
+                for (s = strchr(s, '"'); s && s < end; s = strchr(s, '"'), n++) {
+                        char word[80];
+                        size_t len = strcspn(s + 1, "\"");
+                        snprintf(word, sizeof(word), "%.*s", (int)len, s + 1);
+                        if (!promises[i].is_given(word))
+                                fail_msg("%s: nothing gives '%s'", promises[i].where, word);
+                        s += len + 2;
+                }
+                assert_true(n >= promises[i].least);
+        }
+        free(text);
+}
+
 static void sources_and_formats(void **state UNUSED)
 {
         for (size_t i = 0; source_at(i); i++) {
@@ -221,6 +314,7 @@ int main(void)
             cmocka_unit_test(defaults_are_valid),
             cmocka_unit_test(defaults_differ_by_command),
             cmocka_unit_test(commands),
+            cmocka_unit_test(the_header_keeps_its_promises),
             cmocka_unit_test(sources_and_formats),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -453,7 +453,9 @@ static const char *dcgm_provenance(const struct source *s)
 
 static void dcgm_trouble(const struct source *s, struct source_trouble *ret)
 {
-        *ret = (struct source_trouble){.rows = s->rounds.rows, .too_long = s->lines.too_long};
+        *ret = (struct source_trouble){.rows = s->rounds.rows,
+                                       .too_long = s->lines.too_long,
+                                       .no_counters = s->plan == DCGM_PLAN_DEVICE};
         if (s->refused != DCGM_FINE)
                 snprintf(ret->notice, sizeof(ret->notice), "%s, because %s; %s",
                          s->plan == DCGM_PLAN_DEVICE ? "device fields only" : "fewer counters",

@@ -32,13 +32,12 @@ struct source {
         const char *why;
 };
 
-/* A source that opened without counters says so in its notice. */
 static bool lacks_counters(const struct source_ops *ops, const struct source *inner)
 {
         struct source_trouble trouble = {0};
         if (ops->trouble)
                 ops->trouble(inner, &trouble);
-        return trouble.notice[0] != '\0';
+        return trouble.no_counters;
 }
 
 static int try_one(const struct candidate *c, const struct source_config *config, struct source *s,
@@ -94,10 +93,10 @@ static int auto_open(const struct source_config *config, struct source **ret, st
                 *err = one;
                 return r;
         }
-        err_set(err, ERR_NO_SOURCE, "no GPU source is at hand: %s", first.msg);
+        err_set(err, ERR_NO_SOURCE, "no GPU found: %s", first.msg);
         err_hint(err,
-                 "'assay doctor' tells why; or give a capture with --source FILE, or an exporter "
-                 "with --source http://localhost:9400/metrics");
+                 "'assay doctor' tells why; or show a capture (assay FILE) or an exporter (assay "
+                 "HOST:9400)");
         return ERR_NO_SOURCE;
 }
 
