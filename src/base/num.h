@@ -26,4 +26,10 @@ bool num_parse_u64(const char *s, size_t n, uint64_t *ret);
  */
 size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals);
 
+/* The whole number in v: 0 below 0 and for no number, the largest above what fits. */
+static inline uint64_t num_whole(double v)
+{
+        return !(v > 0) ? 0 : v < 0x1p64 ? (uint64_t)v : UINT64_MAX;
+}
+
 size_t num_format_u64(char buf[20], uint64_t v);

@@ -1,5 +1,9 @@
 #include "base/quote.h"
 
+#include "base/text.h"
+
+#include <stdio.h>
+
 void quote_csv(struct strbuf *out, const char *s)
 {
         if (!strpbrk(s, ",\"\r\n")) {
@@ -15,9 +19,24 @@ void quote_csv(struct strbuf *out, const char *s)
         strbuf_putc(out, '"');
 }
 
+/* Names are short: of one that is longer the rest is left out. */
+#define NAME_MAX_BYTES 1024
+
+void quote_csv_name(struct strbuf *out, const char *s)
+{
+        char clean[NAME_MAX_BYTES];
+        bool formula = s[0] && memchr("=+-@", s[0], 4);
+        snprintf(clean, sizeof(clean), "%s%s", formula ? "'" : "", s);
+        text_clean(clean);
+        quote_csv(out, clean);
+}
+
 void quote_markup(struct strbuf *out, const char *s)
 {
-        for (; *s; s++) {
+        size_t len;
+        for (; *s; s += len) {
+                uint32_t code;
+                len = text_decode(s, &code);
                 if (*s == '<')
                         strbuf_puts(out, "&lt;");
                 else if (*s == '>')
@@ -28,7 +47,9 @@ void quote_markup(struct strbuf *out, const char *s)
                         strbuf_puts(out, "&quot;");
                 else if ((unsigned char)*s < ' ' && !strchr("\t\n\r", *s))
                         strbuf_putc(out, ' '); /* XML does not allow it */
+                else if (code == 0)
+                        strbuf_putc(out, '?'); /* not UTF-8 */
                 else
-                        strbuf_putc(out, *s);
+                        strbuf_put(out, s, len);
         }
 }

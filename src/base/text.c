@@ -60,6 +60,30 @@ void text_clean(char *s)
         *to = '\0';
 }
 
+void text_clean_lines(struct strbuf *text, size_t from)
+{
+        size_t to = from, len;
+        /* Terminated, so that a letter which is cut off at the end is not read beyond. */
+        if (strbuf_str(text)[0] == '\0' || text->failed)
+                return;
+        for (size_t i = from; i < text->len; i += len) {
+                uint32_t code;
+                len = 1;
+                if (text->s[i] == '\0' || text->s[i] == '\n') {
+                        text->s[to++] = text->s[i] ? '\n' : '?';
+                        continue;
+                }
+                len = text_decode(text->s + i, &code);
+                if (is_plain(code)) {
+                        memmove(text->s + to, text->s + i, len);
+                        to += len;
+                } else {
+                        text->s[to++] = '?';
+                }
+        }
+        text->len = to;
+}
+
 /* Marks that join the letter before them take none; letters of East Asia and pictures two. */
 static size_t columns_of(uint32_t code)
 {

@@ -12,6 +12,9 @@ bool text_is_utf8(const char *s);
 /* Makes a text of somebody else's fit to be shown and written, in its place: what is not UTF-8, or
  * would do something to a terminal, becomes '?'. It never gets longer. */
 void text_clean(char *s);
+/* The same for a whole text of many lines, from a place on: line ends stay. What is written for
+ * people goes through here once, whatever names are in it. */
+void text_clean_lines(struct strbuf *text, size_t from);
 /*
  * At most so many columns of a text of somebody else's. What cannot be shown, or would do something
  * to a terminal, is '?'. Returns the columns taken.

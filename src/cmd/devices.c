@@ -1,5 +1,6 @@
 /* assay devices: who is there, and what can be told about each. */
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "cmd/command.h"
 #include "present/stream/json.h"
 
@@ -229,6 +230,8 @@ static int devices_run(const struct config *config)
                         write_json(&d, &out);
                 else
                         write_text(&d, pipeline_is_live(p), &out);
+                if (!config_flag(config, OPT_JSON))
+                        text_clean_lines(&out, 0);
                 strbuf_flush(&out, STDOUT_FILENO);
                 report_trouble(p);
         }

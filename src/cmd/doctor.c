@@ -2,6 +2,7 @@
 #include "doctor/doctor.h"
 
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "cmd/command.h"
 #include "present/stream/json.h"
 #include "translate/translate.h"
@@ -161,6 +162,8 @@ static int doctor_run(const struct config *config)
                 write_json(&r, &out);
         else
                 write_text(&r, width, &out);
+        if (!config_flag(config, OPT_JSON))
+                text_clean_lines(&out, 0);
         strbuf_flush(&out, STDOUT_FILENO);
         strbuf_finish(&out);
         return r.counters || r.kernel ? EXIT_FINE : EXIT_NO_SOURCE;

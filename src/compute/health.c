@@ -1,5 +1,7 @@
 #include "compute/compute.h"
 
+#include "base/num.h"
+
 #include <string.h>
 
 /* Warning temperatures in °C, where the device does not give its own. First match wins. */
@@ -99,7 +101,7 @@ static void look_at_heat(struct look *l, bool table_only)
         if (get(l, METRIC_MEM_TEMP, &v) && v >= warning)
                 found(l, FINDING_MEMORY_HOT);
         if (!table_only && get(l, METRIC_THROTTLE_REASONS, &v) &&
-            ((uint64_t)v & (THROTTLE_SW_THERMAL | THROTTLE_HW_THERMAL)))
+            (num_whole(v) & (THROTTLE_SW_THERMAL | THROTTLE_HW_THERMAL)))
                 found(l, FINDING_THERMAL_SLOWDOWN);
 }
 

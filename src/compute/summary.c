@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/num.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,14 +43,46 @@ static int scope_for(struct summary *s, const char *name)
         return (int)s->n++;
 }
 
+struct ending {
+        int64_t end_ns;
+        size_t phase;
+};
+
+static int compare_ends(const void *a, const void *b)
+{
+        const struct ending *x = a, *y = b;
+        return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+/* A phase that ends before it begins, as a clock that was set back may tell, never holds. */
+static int64_t end_of(const struct phase *p)
+{
+        return MAX(p->end_ns, p->begin_ns);
+}
+
+static size_t *sorted_by_end(const struct phase *phases, size_t n)
+{
+        CLEANUP(freep) struct ending *list = calloc(n + 1, sizeof(*list));
+        size_t *ret = calloc(n + 1, sizeof(*ret));
+        if (!list || !ret) {
+                free(ret);
+                return NULL;
+        }
+        for (size_t i = 0; i < n; i++)
+                list[i] = (struct ending){end_of(&phases[i]), i};
+        qsort(list, n, sizeof(*list), compare_ends);
+        for (size_t i = 0; i < n; i++)
+                ret[i] = list[i].phase;
+        return ret;
+}
+
 int summary_init(struct summary *s, const struct phase *phases, size_t n, bool only_phases)
 {
         *s = (struct summary){.phases = phases, .n_phases = n, .only_phases = only_phases};
         s->scopes = calloc(1, sizeof(*s->scopes));
         s->scope_of = calloc(n + 1, sizeof(*s->scope_of));
-        s->frames.active = calloc(n + 1, sizeof(*s->frames.active));
-        s->hosts.active = calloc(n + 1, sizeof(*s->hosts.active));
-        if (!s->scopes || !s->scope_of || !s->frames.active || !s->hosts.active)
+        s->by_end = sorted_by_end(phases, n);
+        if (!s->scopes || !s->scope_of || !s->by_end)
                 return -ENOMEM;
         s->n = 1;
         for (size_t i = 0; i < n; i++) {
@@ -93,8 +126,7 @@ void summary_finish(struct summary *s)
         }
         free(s->scopes);
         free(s->scope_of);
-        free(s->frames.active);
-        free(s->hosts.active);
+        free(s->by_end);
         free(s->before);
         *s = (struct summary){0};
 }
@@ -125,12 +157,13 @@ static struct before *before_for(struct summary *s, uint32_t slot)
 {
         if (LIKELY(slot < s->n_before))
                 return &s->before[slot];
-        struct before *more = realloc(s->before, (slot + 1) * sizeof(*more));
+        size_t n = MAX((size_t)slot + 1, 2 * s->n_before);
+        struct before *more = realloc(s->before, n * sizeof(*more));
         if (!more)
                 return NULL;
-        memset(more + s->n_before, 0, (slot + 1 - s->n_before) * sizeof(*more));
+        memset(more + s->n_before, 0, (n - s->n_before) * sizeof(*more));
         s->before = more;
-        s->n_before = slot + 1;
+        s->n_before = n;
         return &s->before[slot];
 }
 
@@ -159,7 +192,7 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
                               .counted = value_there(b->energy),
                               .has_power = value_there(b->power),
                               .has_throttle = value_there(bits),
-                              .throttle = value_there(bits) ? (uint64_t)bits.v : 0};
+                              .throttle = value_there(bits) ? num_whole(bits.v) : 0};
         b->seen = true;
         b->mono_ns = f->mono_ns;
         b->pending_j += share.counted ? share.work_j : 0;
@@ -253,18 +286,18 @@ void summary_settle_energy(struct summary *s)
                 settle(s, (uint32_t)slot, unconfirmed(&s->before[slot]));
 }
 
-/* Which phases hold at a moment. Moments come in order. */
+/* How many phases of each scope hold at a moment. Moments come in order, so each phase is looked at
+ * twice, however many there are and however they are nested. */
 static void sweep(const struct summary *s, struct phase_cursor *c, int64_t wall_ns)
 {
-        size_t kept = 0;
-        for (size_t i = 0; i < c->n_active; i++) {
-                if (s->phases[c->active[i]].end_ns >= wall_ns)
-                        c->active[kept++] = c->active[i];
-        }
-        c->n_active = kept;
         for (; c->next < s->n_phases && s->phases[c->next].begin_ns < wall_ns; c->next++) {
-                if (s->phases[c->next].end_ns >= wall_ns)
-                        c->active[c->n_active++] = c->next;
+                c->active[s->scope_of[c->next]]++;
+                c->n_active++;
+        }
+        for (; c->ended < s->n_phases && end_of(&s->phases[s->by_end[c->ended]]) < wall_ns;
+             c->ended++) {
+                c->active[s->scope_of[s->by_end[c->ended]]]--;
+                c->n_active--;
         }
 }
 
@@ -274,15 +307,11 @@ static size_t scopes_at(const struct summary *s, struct phase_cursor *c, int64_t
 {
         size_t n = 0;
         sweep(s, c, wall_ns);
-        c->ticks++;
         if (!s->only_phases || c->n_active > 0)
                 ret[n++] = &s->scopes[0];
-        for (size_t i = 0; i < c->n_active; i++) {
-                size_t scope = s->scope_of[c->active[i]];
-                if (c->last[scope] == c->ticks)
-                        continue;
-                c->last[scope] = c->ticks;
-                ret[n++] = &s->scopes[scope];
+        for (size_t i = 1; i < s->n; i++) {
+                if (c->active[i] > 0)
+                        ret[n++] = &s->scopes[i];
         }
         return n;
 }

@@ -190,11 +190,9 @@ struct scope {
 
 /* The phases that a moment lies in, as time passes. */
 struct phase_cursor {
-        size_t next;
-        size_t *active; /* phases at this moment */
-        size_t n_active;
-        uint64_t ticks;
-        uint64_t last[SCOPES_MAX]; /* by scope: the tick that was counted last, + 1 */
+        size_t next, ended;        /* so many phases have begun, and ended */
+        size_t n_active;           /* phases at this moment */
+        size_t active[SCOPES_MAX]; /* of them, by scope */
 };
 
 /* Frames and hosts may be added on two threads: they share nothing that changes. */
@@ -203,6 +201,7 @@ struct summary {
         size_t n;
         const struct phase *phases;
         uint8_t *scope_of; /* by phase */
+        size_t *by_end;    /* the phases in the order of their ends */
         size_t n_phases;
         struct phase_cursor frames, hosts;
         enum level level; /* whose figures the scopes have */

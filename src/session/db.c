@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Longer than any commit takes, also on a slow disk. */
 #define BUSY_MS 20000
@@ -42,6 +43,11 @@ int db_error(struct db *db, int code, struct err *err)
         /* Where its index cannot grow, SQLite speaks of a failed disk. */
         if (code == -EIO && (system == ENOSPC || system == EDQUOT))
                 code = -ENOSPC;
+        if (db->endless) {
+                err_set(err, ERR_DATA, "'%s' takes longer to read than a session of its size can",
+                        db->path);
+                return err_hint(err, "it is damaged, or made to harm; do not trust its source");
+        }
         if (code == ERR_DATA) {
                 err_set(err, code, "'%s' is not a session, or it is damaged: %s", db->path, why);
                 err_hint(err, "'sqlite3 FILE .recover' may save what is left");
@@ -57,6 +63,36 @@ int db_error(struct db *db, int code, struct err *err)
                 err_hint(err, "see that it and its folder exist and are yours to write");
         }
         return code;
+}
+
+/*
+ * What reading a file may cost: so many steps of SQLite's machine to begin with, and so many a
+ * byte. A session takes about one step a byte; one that is made to take for ever is given up.
+ */
+#define STEPS_FREE 500000000
+#define STEPS_A_BYTE 100
+#define STEPS_A_LOOK 1000000
+
+static int look(void *arg)
+{
+        struct db *db = arg;
+        struct stat st;
+        db->steps += STEPS_A_LOOK;
+        if (db->steps < STEPS_FREE || stat(db->path, &st) < 0)
+                return db->steps >= STEPS_FREE;
+        db->endless = db->steps - STEPS_FREE > (int64_t)st.st_size * STEPS_A_BYTE;
+        return db->endless;
+}
+
+/* A file from a stranger runs nothing of its own: no views, triggers or functions. */
+static void distrust(struct db *db)
+{
+        sqlite3_db_config(db->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(db->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(db->h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        sqlite3_db_config(db->h, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+        sqlite3_limit(db->h, SQLITE_LIMIT_LENGTH, DB_LENGTH_MAX);
+        sqlite3_limit(db->h, SQLITE_LIMIT_ATTACHED, 0);
 }
 
 int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
@@ -77,6 +113,10 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
         }
         sqlite3_extended_result_codes(db->h, 1);
         sqlite3_busy_timeout(db->h, BUSY_MS);
+        distrust(db);
+        /* A recorder may write for months. */
+        if (mode == DB_READ)
+                sqlite3_progress_handler(db->h, STEPS_A_LOOK, look, db);
         return 0;
 }
 

@@ -31,8 +31,13 @@ enum db_statement {
         DB_STATEMENTS
 };
 
+/* The longest text or blob: a file of a notebook monitor is kept as one. */
+#define DB_LENGTH_MAX (300 << 20)
+
 struct db {
         sqlite3 *h;
+        int64_t steps; /* that SQLite took */
+        bool endless;  /* they were too many */
         char path[4096];
         sqlite3_stmt *prepared[DB_STATEMENTS];
 };

@@ -1,9 +1,11 @@
 #include "session/facts.h"
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 
 void facts_init(struct run_facts *f, const char *input)
@@ -29,8 +31,8 @@ static void take_text(struct session_reader *r, const char *key, char *buf, size
 
 static struct value take_number(struct session_reader *r, const char *key)
 {
-        const char *s = session_text(r, key);
-        return s ? value_ok(strtod(s, NULL)) : value_missing(STATE_NONE);
+        double v = session_number(r, key, NAN);
+        return isnan(v) ? value_missing(STATE_NONE) : value_ok(v);
 }
 
 /* A word as a shell would want it. */
@@ -74,7 +76,7 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         take_text(r, "provenance", f->source, sizeof(f->source));
         f->start_ns = session_start_ns(r);
         const char *stop = session_text(r, "stop_ns");
-        f->stop_ns = stop ? strtoll(stop, NULL, 10) : 0;
+        f->stop_ns = stop ? clock_bounded(strtoll(stop, NULL, 10)) : 0;
         f->interval_s = take_number(r, "interval_s");
         f->exit_status = take_number(r, "exit_status");
         f->exit_signal = take_number(r, "exit_signal");

@@ -57,8 +57,7 @@ static int load_series(struct session_reader *r, struct host_cursor *c)
                 const char *name = (const char *)sqlite3_column_text(q.h, 2);
                 struct series_scale scale = {sqlite3_column_double(q.h, 3),
                                              sqlite3_column_double(q.h, 4)};
-                if (id < 0 || id >= SERIES_IDS_MAX || !scope || !name || !(scale.step > 0) ||
-                    !(scale.scale > 0))
+                if (id < 0 || id >= SERIES_IDS_MAX || !scope || !name || !series_scale_fits(scale))
                         continue;
                 c->place[id] = (uint16_t)host_series_find(scope, name);
                 c->scale[id] = scale;

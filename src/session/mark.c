@@ -76,8 +76,8 @@ static bool take_fields(const json_t *o, struct mark *m)
             !take_text(o, "host", m->host, sizeof(m->host)))
                 return false;
         m->type = mark_type_find(type);
-        m->wall_ns = json_integer_value(json_object_get(o, "wall_ns"));
-        m->mono_ns = json_integer_value(json_object_get(o, "mono_ns"));
+        m->wall_ns = clock_bounded(json_integer_value(json_object_get(o, "wall_ns")));
+        m->mono_ns = clock_bounded(json_integer_value(json_object_get(o, "mono_ns")));
         m->pid = json_integer_value(json_object_get(o, "pid"));
         m->has_seconds = json_is_number(json_object_get(o, "seconds"));
         m->seconds = json_number_value(json_object_get(o, "seconds"));

@@ -1,7 +1,9 @@
 /* Marks of a session: those in the file, and those that wait in its spool. */
+#include "base/clock.h"
 #include "session/reader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +13,8 @@ static bool take_mark(sqlite3_stmt *h, struct mark *m)
         const char *type = (const char *)sqlite3_column_text(h, 4);
         const char *name = (const char *)sqlite3_column_text(h, 5);
         const char *data = (const char *)sqlite3_column_text(h, 8);
-        *m = (struct mark){.wall_ns = sqlite3_column_int64(h, 0),
-                           .mono_ns = sqlite3_column_int64(h, 1),
+        *m = (struct mark){.wall_ns = clock_bounded(sqlite3_column_int64(h, 0)),
+                           .mono_ns = clock_bounded(sqlite3_column_int64(h, 1)),
                            .pid = sqlite3_column_int64(h, 3),
                            .type = type ? mark_type_find(type) : MARK_COUNT,
                            .has_seconds = sqlite3_column_type(h, 6) != SQLITE_NULL,
@@ -21,7 +23,8 @@ static bool take_mark(sqlite3_stmt *h, struct mark *m)
         snprintf(m->host, sizeof(m->host), "%s", host ? host : "");
         snprintf(m->name, sizeof(m->name), "%s", name ? name : "");
         m->data = data ? strdup(data) : NULL;
-        if (m->type != MARK_COUNT)
+        /* What is infinite, or no number, is not a metric. */
+        if (m->type != MARK_COUNT && isfinite(m->value))
                 return true;
         mark_finish(m);
         return false;

@@ -7,33 +7,86 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A phase that has begun. */
+#define NONE SIZE_MAX
+
+/* A phase that has begun. What began before it under the same name is found through it. */
 struct opening {
         struct mark *mark;
         size_t phase;
+        size_t before_host, before_pid; /* the one before of the same host, and process; or NONE */
+        bool closed;
+};
+
+/* The last opening of a name and host, or of a name, host and process; hashed, open addressing. */
+struct heads {
+        size_t *at;  /* NONE where there is none */
+        size_t size; /* a power of two */
+        bool by_pid;
 };
 
 struct openings {
         struct opening *list; /* in order of time */
         size_t n;
+        struct heads hosts, pids;
 };
+
+static uint64_t hash_text(uint64_t h, const char *s)
+{
+        for (; *s; s++)
+                h = (h ^ (uint8_t)*s) * 1099511628211u;
+        return (h ^ 0xff) * 1099511628211u;
+}
+
+static bool is_same(const struct mark *a, const struct mark *b, bool by_pid)
+{
+        return (!by_pid || a->pid == b->pid) && strcmp(a->name, b->name) == 0 &&
+               strcmp(a->host, b->host) == 0;
+}
+
+/* The head of a mark's chain, or the empty place for it. */
+static size_t *head_of(struct openings *open, struct heads *heads, const struct mark *m)
+{
+        uint64_t h = hash_text(hash_text(14695981039346656037u, m->name), m->host);
+        if (heads->by_pid)
+                h = (h ^ (uint64_t)m->pid) * 1099511628211u;
+        size_t i = (size_t)(h ^ h >> 32) & (heads->size - 1);
+        while (heads->at[i] != NONE && !is_same(open->list[heads->at[i]].mark, m, heads->by_pid))
+                i = (i + 1) & (heads->size - 1);
+        return &heads->at[i];
+}
+
+/* The head stays where the last of a chain is closed: it holds the place of its name. */
+static size_t last_open(struct openings *open, struct heads *heads, const struct mark *m)
+{
+        size_t *head = head_of(open, heads, m);
+        if (*head == NONE)
+                return NONE;
+        for (;;) {
+                const struct opening *o = &open->list[*head];
+                size_t before = heads->by_pid ? o->before_pid : o->before_host;
+                if (!o->closed)
+                        return *head;
+                if (before == NONE)
+                        return NONE;
+                *head = before;
+        }
+}
 
 /*
  * The last open phase of the name: one that the same process began, or else one of the same host,
  * since each mark of a shell is a process of its own. Nodes and ranks do not end one another's.
  */
-static size_t find_open(const struct openings *open, const struct mark *end)
+static size_t find_open(struct openings *open, const struct mark *end)
 {
-        size_t found = open->n;
-        for (size_t i = open->n; i-- > 0;) {
-                const struct mark *m = open->list[i].mark;
-                if (strcmp(m->name, end->name) != 0 || strcmp(m->host, end->host) != 0)
-                        continue;
-                if (m->pid == end->pid)
-                        return i;
-                found = found < open->n ? found : i;
-        }
-        return found;
+        size_t found = last_open(open, &open->pids, end);
+        return found != NONE ? found : last_open(open, &open->hosts, end);
+}
+
+static void open_phase(struct openings *open, struct mark *m, size_t phase)
+{
+        size_t *host = head_of(open, &open->hosts, m), *pid = head_of(open, &open->pids, m);
+        open->list[open->n] = (struct opening){m, phase, *host, *pid, false};
+        *host = *pid = open->n++;
 }
 
 /* What the end tells is kept with what the beginning told; where both do, the end knows better. */
@@ -53,19 +106,18 @@ static char *joined(const char *begin, const char *end)
 static void close_phase(struct phase *phases, struct openings *open, const struct mark *end)
 {
         size_t i = find_open(open, end);
-        if (i == open->n)
+        if (i == NONE)
                 return;
         struct phase *p = &phases[open->list[i].phase];
         p->open = false;
-        p->end_ns = end->wall_ns;
+        p->end_ns = clock_bounded(end->wall_ns);
         struct mark *begin = open->list[i].mark;
         char *data = end->data ? joined(begin->data, end->data) : NULL;
         if (data) {
                 free(begin->data);
                 p->data = begin->data = data;
         }
-        open->n--;
-        memmove(&open->list[i], &open->list[i + 1], (open->n - i) * sizeof(*open->list));
+        open->list[i].closed = true;
 }
 
 static int compare(const void *a, const void *b)
@@ -81,22 +133,22 @@ static struct phase phase_of(const struct mark *m, int64_t run_end_ns)
 {
         struct phase p = {.open = m->type == MARK_BEGIN, .data = m->data};
         snprintf(p.name, sizeof(p.name), "%s", m->name);
-        p.begin_ns = m->wall_ns - (p.open ? 0 : clock_from_seconds(MAX(m->seconds, 0.0)));
-        p.end_ns = p.open ? MAX(run_end_ns, m->wall_ns) : m->wall_ns;
+        int64_t took = p.open ? 0 : clock_bounded(clock_from_seconds(MAX(m->seconds, 0.0)));
+        p.begin_ns = clock_bounded(clock_bounded(m->wall_ns) - took);
+        p.end_ns = clock_bounded(p.open ? MAX(run_end_ns, m->wall_ns) : m->wall_ns);
         return p;
 }
 
 /* Gives how many phases there are. Both lists have room for n. */
 static size_t fill(struct mark *marks, size_t n, int64_t run_end_ns, struct phase *list,
-                   struct opening *openings)
+                   struct openings *open)
 {
-        struct openings open = {.list = openings};
         size_t count = 0;
         for (size_t i = 0; i < n; i++) {
                 if (marks[i].type == MARK_END)
-                        close_phase(list, &open, &marks[i]);
+                        close_phase(list, open, &marks[i]);
                 if (marks[i].type == MARK_BEGIN)
-                        open.list[open.n++] = (struct opening){&marks[i], count};
+                        open_phase(open, &marks[i], count);
                 if (marks[i].type == MARK_BEGIN || marks[i].type == MARK_PHASE)
                         list[count++] = phase_of(&marks[i], run_end_ns);
         }
@@ -104,20 +156,34 @@ static size_t fill(struct mark *marks, size_t n, int64_t run_end_ns, struct phas
         return count;
 }
 
+static bool make_heads(struct heads *h, size_t n, bool by_pid)
+{
+        *h = (struct heads){.size = 16, .by_pid = by_pid};
+        while (h->size < 2 * n)
+                h->size *= 2;
+        h->at = malloc(h->size * sizeof(*h->at));
+        for (size_t i = 0; h->at && i < h->size; i++)
+                h->at[i] = NONE;
+        return h->at != NULL;
+}
+
 int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
                       size_t *ret_n)
 {
         struct phase *list = calloc(n + 1, sizeof(*list));
-        struct opening *openings = calloc(n + 1, sizeof(*openings));
-        if (!list || !openings) {
+        struct openings open = {.list = calloc(n + 1, sizeof(*open.list))};
+        bool fine = make_heads(&open.hosts, n, false);
+        fine = make_heads(&open.pids, n, true) && fine && list && open.list;
+        if (fine) {
+                *ret_n = fill(marks, n, clock_bounded(run_end_ns), list, &open);
+                *ret = list;
+        } else {
                 free(list);
-                free(openings);
-                return -ENOMEM;
         }
-        *ret_n = fill(marks, n, run_end_ns, list, openings);
-        *ret = list;
-        free(openings);
-        return 0;
+        free(open.list);
+        free(open.hosts.at);
+        free(open.pids.at);
+        return fine ? 0 : -ENOMEM;
 }
 
 /* "-3" → n - 3; clamped to 0..n. False when it is no number. */

@@ -4,18 +4,27 @@
 #include "session/schema.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #define SQLITE_MAGIC "SQLite format 3"
 
-/* A broken file may say any number; these keep all sums and differences of times in range. */
-#define START_MAX_NS 4000000000000000000
-#define RUN_MAX_US 1000000000000000
-
+/* A broken file may say any number. */
 static int64_t bounded(int64_t v, int64_t most)
 {
         return v > most ? most : v < -most ? -most : v;
+}
+
+static int64_t us_to_ns(int64_t us)
+{
+        return bounded(us, CLOCK_FILE_MAX_NS / 1000) * 1000;
+}
+
+/* A whole number from 0 to most; what is beyond, or no number at all, is 0. */
+static uint64_t whole(double v, double most)
+{
+        return v >= 0 && v <= most ? (uint64_t)v : 0;
 }
 
 /*
@@ -46,6 +55,7 @@ void session_reader_close(struct session_reader *r)
         db_close(&r->db);
         free(r->fact);
         free(r->entities);
+        free(r->ids);
         free(r->rows);
         free(r->present);
         free(r->given);
@@ -79,6 +89,38 @@ static int check_kind(struct session_reader *r, struct err *err)
         return 0;
 }
 
+/* The tables that are read. Other programs' names in the file are left alone. */
+#define TABLES                                                                                     \
+        "'manifest', 'series', 'entity', 'tick', 'block', 'mark', 'host_series', 'host_gpu',"      \
+        " 'host_tick', 'host_block', 'level_note', 'process', 'process_sample'"
+
+/*
+ * Each is a plain table. A view could go on for ever, a virtual table run other code, and a column
+ * that is computed take as long as its maker likes.
+ */
+static int check_tables(struct session_reader *r, struct err *err)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(
+            r->db.h,
+            "SELECT name FROM sqlite_master WHERE name COLLATE NOCASE IN (" TABLES ") AND"
+            " (type <> 'table' OR rootpage = 0 OR sql LIKE 'create virtual%')"
+            " UNION ALL SELECT m.name FROM sqlite_master m, pragma_table_xinfo(m.name) x"
+            " WHERE m.type = 'table' AND m.name COLLATE NOCASE IN (" TABLES ") AND x.hidden <> 0"
+            " LIMIT 1",
+            -1, &q.h, NULL);
+        int got = db_step(&q);
+        if (got > 0) {
+                const char *name = (const char *)sqlite3_column_text(q.h, 0);
+                err_set(err, ERR_DATA, "'%s' is not a session: its '%s' is not a plain table",
+                        r->db.path, name ? name : "?");
+                err_hint(err, "it is damaged, or made to harm; do not trust its source");
+        }
+        int code = got < 0 ? db_error(&r->db, got, err) : got > 0 ? ERR_DATA : 0;
+        sqlite3_finalize(q.h);
+        return code;
+}
+
 static int load_series(struct session_reader *r)
 {
         struct statement q = {.db = &r->db};
@@ -92,8 +134,7 @@ static int load_series(struct session_reader *r)
                 const char *name = (const char *)sqlite3_column_text(q.h, 1);
                 struct series_scale scale = {sqlite3_column_double(q.h, 2),
                                              sqlite3_column_double(q.h, 3)};
-                if (id < 0 || id >= SERIES_IDS_MAX || !name || !(scale.step > 0) ||
-                    !(scale.scale > 0))
+                if (id < 0 || id >= SERIES_IDS_MAX || !name || !series_scale_fits(scale))
                         continue;
                 r->place[id] = (uint16_t)series_find(name);
                 r->scale[id] = scale;
@@ -110,7 +151,7 @@ static int32_t small(sqlite3_stmt *h, int column)
 
 static void take_entity(sqlite3_stmt *h, struct entity *e)
 {
-        *e = (struct entity){.slot = (uint32_t)sqlite3_column_int64(h, 0), .shown = true};
+        *e = (struct entity){.shown = true};
         int64_t kind = sqlite3_column_int64(h, 1);
         e->kind = kind >= 0 && kind < ENTITY_OTHER ? (enum entity_kind)kind : ENTITY_OTHER;
         const char *label = (const char *)sqlite3_column_text(h, 2);
@@ -131,6 +172,42 @@ static int compare(const void *a, const void *b)
         return entity_compare(a, b);
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+        const struct entity_id *x = a, *y = b;
+        return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The slot is the place in the list; the file's id may be any number. */
+static void sort_entities(struct session_reader *r)
+{
+        if (r->n > 1)
+                qsort(r->entities, r->n, sizeof(*r->entities), compare);
+        for (size_t i = 0; i < r->n; i++) {
+                r->ids[r->entities[i].slot].place = i;
+                r->entities[i].slot = (uint32_t)i;
+        }
+        if (r->n > 1)
+                qsort(r->ids, r->n, sizeof(*r->ids), compare_ids);
+}
+
+static bool add_entity(struct session_reader *r, sqlite3_stmt *h)
+{
+        struct entity *more = realloc(r->entities, (r->n + 1) * sizeof(*more));
+        if (!more)
+                return false;
+        r->entities = more;
+        struct entity_id *ids = realloc(r->ids, (r->n + 1) * sizeof(*ids));
+        if (!ids)
+                return false;
+        r->ids = ids;
+        take_entity(h, &r->entities[r->n]);
+        r->entities[r->n].slot = (uint32_t)r->n;
+        r->ids[r->n].id = sqlite3_column_int64(h, 0);
+        r->n++;
+        return true;
+}
+
 #define ENTITIES_MAX 4096
 
 static int load_entities(struct session_reader *r)
@@ -145,17 +222,13 @@ static int load_entities(struct session_reader *r)
                                  -1, &q.h, NULL);
         int got;
         while ((got = db_step(&q)) > 0 && r->n < ENTITIES_MAX) {
-                struct entity *more = realloc(r->entities, (r->n + 1) * sizeof(*more));
-                if (!more) {
+                if (!add_entity(r, q.h)) {
                         got = -ENOMEM;
                         break;
                 }
-                r->entities = more;
-                take_entity(q.h, &r->entities[r->n++]);
         }
         sqlite3_finalize(q.h);
-        if (r->n > 1)
-                qsort(r->entities, r->n, sizeof(*r->entities), compare);
+        sort_entities(r);
         r->rows = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->rows));
         r->given = calloc(MAX(r->n, (size_t)1), sizeof(*r->given));
         r->present = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->present));
@@ -165,6 +238,8 @@ static int load_entities(struct session_reader *r)
 static int load(struct session_reader *r, struct err *err)
 {
         int code = check_kind(r, err);
+        if (code == 0)
+                code = check_tables(r, err);
         if (code < 0)
                 return code;
         code = load_series(r);
@@ -173,7 +248,7 @@ static int load(struct session_reader *r, struct err *err)
         if (code < 0)
                 return db_error(&r->db, code, err);
         const char *start = session_text(r, "start_ns");
-        r->start_ns = start ? bounded(strtoll(start, NULL, 10), START_MAX_NS) : 0;
+        r->start_ns = start ? clock_bounded(strtoll(start, NULL, 10)) : 0;
         const char *backend = session_text(r, "provenance");
         snprintf(r->provenance, sizeof(r->provenance), "%s", backend ? backend : "session");
         return 0;
@@ -225,10 +300,14 @@ void session_each_fact(struct session_reader *r, const char *prefix,
         sqlite3_finalize(q.h);
 }
 
+/* Beyond any time, size or count of a run; infinite and no number are beyond it too. */
+#define FACT_MAX 1e18
+
 double session_number(struct session_reader *r, const char *key, double fallback)
 {
         const char *s = session_text(r, key);
-        return s ? strtod(s, NULL) : fallback;
+        double v = s ? strtod(s, NULL) : fallback;
+        return fabs(v) <= FACT_MAX ? v : fallback;
 }
 
 int64_t session_start_ns(const struct session_reader *r)
@@ -253,17 +332,19 @@ int64_t session_last_ns(struct session_reader *r)
         int64_t gpus = last_wall_us(r, "SELECT wall FROM tick ORDER BY id DESC LIMIT 1");
         int64_t host = last_wall_us(r, "SELECT wall FROM host_tick ORDER BY id DESC LIMIT 1");
         int64_t last = MAX(gpus, host);
-        return last == 0 ? 0 : (int64_t)((uint64_t)r->start_ns + (uint64_t)last * 1000);
+        return last == 0 ? 0 : clock_bounded(r->start_ns + us_to_ns(last));
 }
+
+#define COUNT_MAX 1e15
 
 void session_counts(struct session_reader *r, struct session_counts *ret)
 {
         *ret = (struct session_counts){
-            .asked = (uint64_t)session_number(r, "ticks_asked", 0),
-            .taken = (uint64_t)session_number(r, "ticks_taken", 0),
-            .late = (uint64_t)session_number(r, "ticks_late", 0),
-            .missed = (uint64_t)session_number(r, "ticks_missed", 0),
-            .dropped = (uint64_t)session_number(r, "ticks_dropped", 0),
+            .asked = whole(session_number(r, "ticks_asked", 0), COUNT_MAX),
+            .taken = whole(session_number(r, "ticks_taken", 0), COUNT_MAX),
+            .late = whole(session_number(r, "ticks_late", 0), COUNT_MAX),
+            .missed = whole(session_number(r, "ticks_missed", 0), COUNT_MAX),
+            .dropped = whole(session_number(r, "ticks_dropped", 0), COUNT_MAX),
         };
 }
 
@@ -285,12 +366,12 @@ static void put_cell(struct row *row, bool *present, size_t series, cell c,
                 row->verdict.workload =
                     v.v >= 0 && v.v < WORKLOAD_COUNT ? (enum workload)v.v : WORKLOAD_UNKNOWN;
         } else if (series == SERIES_RULE) {
-                row->verdict.rule = (uint8_t)v.v;
+                row->verdict.rule = (uint8_t)whole(v.v, UINT8_MAX);
         } else if (series == SERIES_HEALTH) {
                 row->health.state =
                     v.v >= 0 && v.v <= HEALTH_CRIT ? (enum health_state)v.v : HEALTH_UNKNOWN;
         } else {
-                row->health.findings = (uint32_t)v.v;
+                row->health.findings = (uint32_t)whole(v.v, UINT32_MAX);
         }
 }
 
@@ -313,7 +394,7 @@ bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uin
                           .len = (size_t)sqlite3_column_bytes(h, first + 3)};
         const uint8_t *blob = sqlite3_column_blob(h, first + 3);
         /* What a file can claim and no program of ours writes. */
-        if (llabs(c.base) > BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
+        if (c.base > BLOCK_LIMIT || c.base < -BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
                 return false;
         *ret = c;
         *ret_blob = blob;
@@ -324,8 +405,8 @@ void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
                     int64_t *ret_wall_ns, int64_t *ret_mono_ns)
 {
         int64_t wall = sqlite3_column_int64(h, first), skew = sqlite3_column_int64(h, first + 1);
-        *ret_wall_ns = r->start_ns + bounded(wall, RUN_MAX_US) * 1000;
-        *ret_mono_ns = *ret_wall_ns + bounded(skew, RUN_MAX_US) * 1000;
+        *ret_wall_ns = clock_bounded(r->start_ns + us_to_ns(wall));
+        *ret_mono_ns = clock_bounded(*ret_wall_ns + us_to_ns(skew));
 }
 
 bool session_has_table(struct session_reader *r, const char *name)
@@ -363,10 +444,10 @@ static void take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h
 
 static size_t place_of(const struct session_reader *r, int64_t id)
 {
-        size_t i = 0;
-        while (i < r->n && r->entities[i].slot != id)
-                i++;
-        return i;
+        const struct entity_id key = {.id = id};
+        const struct entity_id *found =
+            r->n > 0 ? bsearch(&key, r->ids, r->n, sizeof(key), compare_ids) : NULL;
+        return found ? found->place : r->n;
 }
 
 static int load_block(struct session_reader *r, int64_t block)
@@ -391,7 +472,7 @@ static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
 {
         struct frame *f = &r->frame;
         *f = (struct frame){.tick = (uint64_t)tick,
-                            .window_ns = sqlite3_column_int64(h, 3) % 86400000 * NS_PER_MS,
+                            .window_ns = MAX(sqlite3_column_int64(h, 3), 0) % 86400000 * NS_PER_MS,
                             .stale = sqlite3_column_int64(h, 4) != 0,
                             .provenance = r->provenance,
                             .rows = r->given};

@@ -8,11 +8,18 @@
 
 #define SERIES_IDS_MAX 1024 /* a later program may know more series */
 
+/* Which of the entities an id in the file means. */
+struct entity_id {
+        int64_t id;
+        size_t place;
+};
+
 struct session_reader {
         struct db db;
         int64_t start_ns;
         char *fact;
         struct entity *entities; /* sorted as entity_compare says */
+        struct entity_id *ids;   /* by id */
         size_t n;
         uint16_t place[SERIES_IDS_MAX]; /* id in the file → our series, or SERIES_COUNT */
         struct series_scale scale[SERIES_IDS_MAX];

@@ -58,3 +58,8 @@ size_t series_find(const char *name)
                 i++;
         return i;
 }
+
+bool series_scale_fits(struct series_scale s)
+{
+        return s.step >= 1e-12 && s.step <= 1e12 && s.scale >= 1e-12 && s.scale <= 1e12;
+}

@@ -18,5 +18,7 @@ struct series_scale {
         double step, scale;
 };
 struct series_scale series_scale(size_t series);
+/* Whether a file's scale can be one: positive, and no value becomes infinite by it. */
+bool series_scale_fits(struct series_scale s);
 /* SERIES_COUNT when there is none of that name. */
 size_t series_find(const char *name);

@@ -97,6 +97,7 @@ const char *session_text(struct session_reader *r, const char *key);
 /* Calls take with every fact whose key starts with prefix; both texts are valid meanwhile. */
 void session_each_fact(struct session_reader *r, const char *prefix,
                        void (*take)(void *arg, const char *key, const char *value), void *arg);
+/* A fact that is a number; the fallback when there is none, or none that makes sense. */
 double session_number(struct session_reader *r, const char *key, double fallback);
 int64_t session_start_ns(const struct session_reader *r);
 /* When its last tick was, of the GPUs or the host; 0 when there is none. */

@@ -1,6 +1,7 @@
 /* Our own CSV, which is also the dashboard's: a header of names, one row a GPU and tick. */
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/quote.h"
 #include "formats/format.h"
 #include "formats/rows.h"
 
@@ -116,6 +117,16 @@ static int read_row(struct capture *c, const struct line *line, const struct wor
         return 1;
 }
 
+/* What writing puts before names that a spreadsheet would take for formulas. */
+static void take_guards_off(struct words *row)
+{
+        for (size_t i = 0; i < row->n; i++) {
+                size_t guard = quote_is_guarded(row->w[i].s, row->w[i].len);
+                row->w[i].s += guard;
+                row->w[i].len -= guard;
+        }
+}
+
 static int columns_round(struct capture *c)
 {
         struct csv *csv = c->state;
@@ -126,6 +137,7 @@ static int columns_round(struct capture *c)
                 if (line.len == 0)
                         continue;
                 rows_split_commas(&line, &row);
+                take_guards_off(&row);
                 if (rows_find(&row, "gpu_id") >= 0) { /* two exports in one file */
                         if (c->batcher.n > 0)
                                 return capture_hold(c, &line), 1;

@@ -6,6 +6,7 @@
 #include "present/stream/columns.h"
 #include "present/text/explain.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -25,11 +26,10 @@ static void put_seconds(struct strbuf *out, double s)
         if (s < 99.95)
                 strbuf_putf(out, "%.1f s", s);
         else if (s < 5400)
-                strbuf_putf(out, "%.0f min %.0f s", (double)(int64_t)(s / 60),
-                            s - 60 * (double)(int64_t)(s / 60));
+                strbuf_putf(out, "%.0f min %.0f s", floor(s / 60), s - 60 * floor(s / 60));
         else
-                strbuf_putf(out, "%.0f h %.0f min", (double)(int64_t)(s / 3600),
-                            (s - 3600 * (double)(int64_t)(s / 3600)) / 60);
+                strbuf_putf(out, "%.0f h %.0f min", floor(s / 3600),
+                            (s - 3600 * floor(s / 3600)) / 60);
 }
 
 static void put_ticks(struct strbuf *out, const struct run_facts *f, const struct summary *s)
@@ -308,6 +308,7 @@ static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
 
 void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out)
 {
+        size_t start = out->len;
         put_head(out, facts, s);
         if (s->n == 1) {
                 strbuf_puts(out, "  tags      ");
@@ -321,6 +322,7 @@ void report_text(const struct run_facts *facts, const struct summary *s, struct 
                 put_phases(out, s);
         if (facts->n_metrics > 0)
                 put_user_metrics(out, facts);
+        text_clean_lines(out, start);
 }
 
 static bool host_matters(const struct summary *s)

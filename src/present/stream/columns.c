@@ -164,11 +164,11 @@ void column_write(const struct column *column, const struct frame *frame, const 
                 put_number(out, clock_to_seconds(frame->wall_ns), column->decimals);
                 return;
         case COLUMN_ID:
-                quote_csv(out, who->label);
+                quote_csv_name(out, who->label);
                 return;
         case COLUMN_MODEL:
                 model_short_name(who->text[ENTITY_TEXT_MODEL], name, sizeof(name));
-                quote_csv(out, name);
+                quote_csv_name(out, name);
                 return;
         case COLUMN_STATUS:
                 quote_csv(out, workload_status(row->verdict.workload));
@@ -177,10 +177,10 @@ void column_write(const struct column *column, const struct frame *frame, const 
                 quote_csv(out, health_name(row->health.state));
                 return;
         case COLUMN_PROVENANCE:
-                quote_csv(out, frame->provenance);
+                quote_csv_name(out, frame->provenance);
                 return;
         case COLUMN_TEXT:
-                quote_csv(out, who->text[column->what]);
+                quote_csv_name(out, who->text[column->what]);
                 return;
         case COLUMN_NONE:
                 return;

@@ -2,21 +2,26 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 
 void json_put_string(struct strbuf *out, const char *s)
 {
+        size_t len;
         strbuf_putc(out, '"');
-        for (; *s; s++) {
-                unsigned char c = (unsigned char)*s;
+        for (; *s; s += len) {
+                uint32_t c;
+                len = text_decode(s, &c);
                 if (c == '"' || c == '\\')
-                        strbuf_putf(out, "\\%c", c);
-                else if (c < 0x20)
+                        strbuf_putf(out, "\\%c", (char)c);
+                else if (c == 0)
+                        strbuf_puts(out, "\\ufffd"); /* not UTF-8, which JSON must be */
+                else if (c < 0x20 || (c >= 0x7f && c < 0xa0))
                         strbuf_putf(out, "\\u%04x", c);
                 else
-                        strbuf_putc(out, (char)c);
+                        strbuf_put(out, s, len);
         }
         strbuf_putc(out, '"');
 }
@@ -24,6 +29,10 @@ void json_put_string(struct strbuf *out, const char *s)
 void json_put_number(struct strbuf *out, double v)
 {
         char buf[NUM_FORMAT_MAX];
+        if (!isfinite(v)) {
+                strbuf_puts(out, "null");
+                return;
+        }
         if (v == floor(v) && fabs(v) < 0x1p53) {
                 strbuf_put(out, buf, num_format(buf, v + 0.0, 0));
                 return;

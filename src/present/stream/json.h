@@ -12,5 +12,5 @@ void json_write_row(const struct frame *frame, const struct row *row, struct str
 /* One object for a whole frame. */
 void json_write_frame(const struct frame *frame, const char *version, struct strbuf *out);
 void json_put_string(struct strbuf *out, const char *s);
-/* The shortest text that reads back as the same double. */
+/* The shortest text that reads back as the same double; null when it is infinite or no number. */
 void json_put_number(struct strbuf *out, double v);

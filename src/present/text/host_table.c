@@ -1,5 +1,6 @@
 #include "present/text/host_table.h"
 
+#include "base/text.h"
 #include "present/format.h"
 
 #include <stdio.h>
@@ -214,6 +215,7 @@ static void write_levels(const struct host *h, unsigned width, struct strbuf *ou
 
 void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
 {
+        size_t start = out->len;
         if (h->levels[LEVEL_SYSTEM].present) {
                 write_machine(h, out);
                 strbuf_putc(out, '\n');
@@ -224,4 +226,5 @@ void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
                         strbuf_putf(out, "%-*s --  %s\n", LEVEL_WIDTH, level_name(l),
                                     h->levels[l].why);
         }
+        text_clean_lines(out, start);
 }

@@ -1,6 +1,7 @@
 #include "present/text/table.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "present/format.h"
 #include "present/stream/columns.h"
 #include "present/text/explain.h"
@@ -339,6 +340,7 @@ static void write_focus(const struct row *row, struct strbuf *out)
 
 void table_write(const struct frame *frame, const struct table_options *options, struct strbuf *out)
 {
+        size_t start = out->len;
         write_heading(frame, options, out);
         write_grid(frame, options, out);
         strbuf_putc(out, '\n');
@@ -347,4 +349,5 @@ void table_write(const struct frame *frame, const struct table_options *options,
                 if (strcmp(frame->rows[i].sample.who->label, options->focus) == 0)
                         write_focus(&frame->rows[i], out);
         }
+        text_clean_lines(out, start);
 }

@@ -152,13 +152,11 @@ static void sort_jobs(const struct ui *ui, struct job_list *l)
 static void add_children(const struct job_list *from, int32_t parent, uint8_t depth,
                          struct job_list *to)
 {
-        for (size_t i = 0; depth < 16 && i < from->n; i++) {
+        for (size_t i = 0; depth < 16 && i < from->n && to->n < JOBS_MAX; i++) {
                 if (from->list[i]->ppid != parent || from->list[i]->pid == parent)
                         continue;
                 to->depth[to->n] = depth;
                 to->list[to->n++] = from->list[i];
-                if (to->n == JOBS_MAX)
-                        return;
                 add_children(from, from->list[i]->pid, (uint8_t)(depth + 1), to);
         }
 }
@@ -181,8 +179,7 @@ static void make_tree(struct job_list *l)
                         continue;
                 tree.depth[tree.n] = 0;
                 tree.list[tree.n++] = l->list[i];
-                if (tree.n < JOBS_MAX)
-                        add_children(l, l->list[i]->pid, 1, &tree);
+                add_children(l, l->list[i]->pid, 1, &tree);
         }
         *l = tree;
 }
