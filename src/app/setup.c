@@ -20,17 +20,52 @@ const char *get_env(const char *name)
         return getenv(name);
 }
 
-/* Without --backend: an address is an exporter, a file is a capture, nothing is this machine. */
-static const struct source_ops *choose_source(const struct config *config, const char *location)
+/* What a file or an address is read by. A session is a capture like any other to the user, and a
+ * database to us. */
+static const struct source_ops *reader_of(const char *location)
 {
-        const char *backend = config_text(config, OPT_BACKEND);
-        if (location && strcmp(backend, "auto") == 0)
-                backend = input_is_address(location) ? "prometheus" : "replay";
-        /* A session is a capture like any other to the user, and a database to us. */
-        if (location && strcmp(backend, "replay") == 0 &&
-            (session_is_one(location) || notebook_is_one(location)))
-                return &source_session;
-        return source_find(backend);
+        if (input_is_address(location))
+                return source_find("prometheus");
+        return session_is_one(location) || notebook_is_one(location) ? &source_session
+                                                                     : source_find("replay");
+}
+
+/* Both on the command line: one of them is not meant. */
+static int refuse_both(const struct source_ops *ops, const char *location, struct err *err)
+{
+        err_set(err, ERR_USAGE, "--backend %s reads this machine, and not '%s'", ops->name,
+                location);
+        return err_hint(err, "leave out --backend, or the source");
+}
+
+/*
+ * Without --backend: an address is an exporter, a file is a capture, nothing is this machine. A
+ * source that reads this machine takes neither file nor address: of a location and such a backend
+ * the one counts that was said closer to the command line, and of two as close the location.
+ */
+static int choose_source(const struct config *config, const char **location,
+                         const struct source_ops **ret, struct err *err)
+{
+        const struct source_ops *ops = source_find(config_text(config, OPT_BACKEND));
+        bool option = *location && *location == config_text(config, OPT_SOURCE);
+        enum origin backend = config->settings[OPT_BACKEND].origin;
+        enum origin source = option ? config->settings[OPT_SOURCE].origin : ORIGIN_FLAG;
+        *ret = ops;
+        if (!*location || !ops)
+                return 0;
+        if (!ops->local) {
+                if (strcmp(ops->name, "replay") == 0 && !input_is_address(*location))
+                        *ret = reader_of(*location);
+                return 0;
+        }
+        bool automatic = strcmp(ops->name, "auto") == 0;
+        if (!automatic && option && backend == ORIGIN_FLAG && source == ORIGIN_FLAG)
+                return refuse_both(ops, *location, err);
+        if (!automatic && backend > source)
+                *location = NULL;
+        else
+                *ret = reader_of(*location);
+        return 0;
 }
 
 static int check_poll(const struct config *config, const struct source_ops *ops, int64_t *ret,
@@ -93,7 +128,8 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
-        pc.ops = choose_source(config, location);
+        if (r == 0)
+                r = choose_source(config, &pc.source.location, &pc.ops, err);
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, notice, err);
         if (r == 0)

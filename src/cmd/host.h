@@ -10,6 +10,9 @@ void raise_descriptor_limit(void);
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
 /* The same for a target that the options do not name; it is among the levels in any case. */
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err);
+/* After a tick: fails when not one of the levels that were asked for is there, or not the job that
+ * was named. */
+int check_levels(const struct config *config, const struct host *h, struct err *err);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host
  * says nothing about it unless it is asked for. */
 bool shows_host(const struct config *config);

@@ -1,5 +1,19 @@
 #include "model/frame.h"
 
+bool row_is_stale(const struct row *row)
+{
+        bool old = false;
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                enum state state = row->sample.m[m].state;
+                if (metric_info(m)->kind == METRIC_KIND_DERIVED)
+                        continue;
+                if (state == STATE_OK)
+                        return false;
+                old = old || state == STATE_STALE;
+        }
+        return old;
+}
+
 size_t frame_group_end(const struct frame *f, size_t begin)
 {
         size_t end = begin + 1;

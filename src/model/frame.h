@@ -34,6 +34,9 @@ struct frame {
         struct process_list processes; /* those on the GPUs shown; empty unless asked for */
 };
 
+/* Whether nothing of the row was measured at this tick, although it has values: its source is dead
+ * or its GPU does not answer. */
+bool row_is_stale(const struct row *row);
 /* Rows of one GPU follow each other, the GPU first, its slices after it. Where the group that
  * begins at a row ends. A slice of which nobody knows the GPU is a group of its own. */
 size_t frame_group_end(const struct frame *f, size_t begin);

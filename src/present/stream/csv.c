@@ -38,6 +38,8 @@ void csv_write_frame(struct csv *csv, const struct frame *frame, struct strbuf *
 {
         for (size_t r = 0; r < frame->n; r++) {
                 const struct row *row = &frame->rows[r];
+                if (UNLIKELY(row_is_stale(row)))
+                        continue;
                 struct csv_memo *memo = csv->memo[r % CSV_MEMO_ROWS];
                 for (size_t i = 0; i < csv->n; i++) {
                         double value;
