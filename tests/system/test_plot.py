@@ -1,4 +1,5 @@
 """Plots: each format is what it says, phases and units are there, gaps stay gaps, errors help."""
+import os
 import re
 import sqlite3
 import struct
@@ -261,6 +262,9 @@ def test_the_level_around_the_gpus(assay, tmp_path):
     assert panels(svg) == ["cpu_summary", "cpu", "load_1", "processes"]
     most = next(t for t in texts(xml.tostring(group(svg, "cpu"))) if t.startswith("min "))
     assert float(most.split()[-1]) > 0.5
+    svg = assay("plot", path, "--metrics", "cpu_all,mem,io").stdout
+    assert panels(svg) == ["cpu_all", "memory", "io_read", "io_write", "io_read_count", "io_write_count"]
+    assert sum(1 for _ in group(svg, "cpu_all").iter("{http://www.w3.org/2000/svg}polyline")) >= 2 or len(os.sched_getaffinity(0)) < 2
     done = assay("plot", path, "--level", "slurm")
     assert done.returncode == 2 and "was not recorded" in done.stderr
 

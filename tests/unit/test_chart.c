@@ -308,6 +308,10 @@ static void choices(void **state UNUSED)
             {"a metric comes before a group of its name", "power", "power-"},
             {"the notebook's keys", "cpu_summary,memory,io_read,gpu_util_summary,gpu_band,gpu_mem",
              "cpu_summaryA memory- io_read- gpu_utilA mem_copy_utilE fb_usedE"},
+            {"the notebook's groups", "mem,io,cpu_all,gpu",
+             "memory- io_read- io_write- io_read_count- io_write_count- cpu_allE gpu_utilA "
+             "mem_copy_utilA fb_usedA"},
+            {"all GPUs", "gpu_all,gpu_util", "gpu_utilE mem_copy_utilE fb_usedE"},
             {"its gpu_util is a line each", "gpu_util", "gpu_utilE"},
             {"any metric across", "sm_active_summary", "sm_activeA"},
             {"the run's own", "loss", "loss-"},
@@ -360,6 +364,7 @@ static void titles_are_words(void **state UNUSED)
             {"host:processes", "Processes"},
             {"real_util", "Real Utilization"},
             {"cpu_summary", "CPU utilization"},
+            {"cpu_all", "CPU utilization of each core"},
             {"gpu_util_summary", "GPU utilization"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -20,7 +20,9 @@ const char *choice_name(const struct choice *c)
                 return metric_info((enum metric)c->what)->name;
         if (c->subject == SUBJECT_USER)
                 return c->name;
-        return c->subject == SUBJECT_CORES ? "cpu_summary" : figure_of(c)->name;
+        if (c->subject == SUBJECT_CORES)
+                return c->what ? "cpu_all" : "cpu_summary";
+        return figure_of(c)->name;
 }
 
 enum unit choice_unit(const struct choice *c)
@@ -122,11 +124,10 @@ static const char *word_for(const char *word)
 
 void choice_title(const struct choice *c, char *buf, size_t n)
 {
-        static const char *const titles[][2] = {{"cpu", "CPU cores busy"},
-                                                {"real_util", "Real Utilization"},
-                                                {"load_1", "Load over 1 min"},
-                                                {"load_5", "Load over 5 min"},
-                                                {"load_15", "Load over 15 min"}};
+        static const char *const titles[][2] = {
+            {"cpu", "CPU cores busy"},         {"cpu_all", "CPU utilization of each core"},
+            {"real_util", "Real Utilization"}, {"load_1", "Load over 1 min"},
+            {"load_5", "Load over 5 min"},     {"load_15", "Load over 15 min"}};
         const char *s = choice_name(c);
         size_t at = 0;
         if (c->subject == SUBJECT_USER) {
@@ -134,7 +135,7 @@ void choice_title(const struct choice *c, char *buf, size_t n)
                 return;
         }
         if (c->subject == SUBJECT_CORES)
-                s = "cpu_util";
+                s = c->what ? s : "cpu_util";
         for (size_t i = 0; i < ARRAY_LEN(titles); i++) {
                 if (strcmp(titles[i][0], s) == 0) {
                         snprintf(buf, n, "%s", titles[i][1]);

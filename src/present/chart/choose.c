@@ -20,11 +20,20 @@ static const struct {
         struct choice choice;
 } names[] = {
     {"cpu_summary", CHOICE(SUBJECT_CORES, 0, MANNER_ACROSS, SHOW_ALWAYS)},
+    {"cpu_all", CHOICE(SUBJECT_CORES, 1, MANNER_EACH, SHOW_ALWAYS)},
     {"gpu_util", CHOICE(SUBJECT_METRIC, METRIC_GPU_UTIL, MANNER_EACH, SHOW_ALWAYS)},
     {"gpu_band", CHOICE(SUBJECT_METRIC, METRIC_MEM_COPY_UTIL, MANNER_EACH, SHOW_ALWAYS)},
     {"gpu_mem", CHOICE(SUBJECT_METRIC, METRIC_FB_USED, MANNER_EACH, SHOW_ALWAYS)},
     {"gpu_band_summary", CHOICE(SUBJECT_METRIC, METRIC_MEM_COPY_UTIL, MANNER_ACROSS, SHOW_ALWAYS)},
     {"gpu_mem_summary", CHOICE(SUBJECT_METRIC, METRIC_FB_USED, MANNER_ACROSS, SHOW_ALWAYS)},
+};
+
+/* The notebook monitor's groups. Its "cpu" is cpu_summary; here that name is the cores busy. */
+static const char *const sets[][2] = {
+    {"mem", "memory"},
+    {"io", "io_read,io_write,io_read_count,io_write_count"},
+    {"gpu", "gpu_util_summary,gpu_band_summary,gpu_mem_summary"},
+    {"gpu_all", "gpu_util,gpu_band,gpu_mem"},
 };
 
 /* What tells the story of most runs. */
@@ -179,6 +188,15 @@ static bool find_host(const char *name, struct choice *ret)
         return strncmp(name, "host:", 5) == 0 && find_figure(name + 5, ret);
 }
 
+static const char *find_set(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+                if (strcmp(sets[i][0], name) == 0)
+                        return sets[i][1];
+        }
+        return NULL;
+}
+
 static int add_named(struct choices *to, const char *name, const struct user_names *user,
                      struct err *err)
 {
@@ -200,18 +218,29 @@ static int add_named(struct choices *to, const char *name, const struct user_nam
         return err_hint(err, "'assay metrics' lists them; 'assay help plot' tells the others");
 }
 
-int choices_parse(const char *list, const struct user_names *user, struct choices *ret,
-                  struct err *err)
+static int add_list(struct choices *to, const char *list, const struct user_names *user, bool outer,
+                    struct err *err)
 {
-        struct choices found = {0};
-        int r = list ? 0 : add_defaults(&found, user, err);
+        int r = 0;
         for (const char *s = list; s && r == 0;) {
                 char name[NAME_MAX_LEN + 1];
                 size_t n = strcspn(s, ",");
                 snprintf(name, sizeof(name), "%.*s", (int)MIN(n, (size_t)NAME_MAX_LEN), s);
-                r = n > 0 ? add_named(&found, name, user, err) : 0;
+                const char *set = outer ? find_set(name) : NULL;
+                if (set)
+                        r = add_list(to, set, user, false, err);
+                else if (n > 0)
+                        r = add_named(to, name, user, err);
                 s = s[n] == ',' ? s + n + 1 : NULL;
         }
+        return r;
+}
+
+int choices_parse(const char *list, const struct user_names *user, struct choices *ret,
+                  struct err *err)
+{
+        struct choices found = {0};
+        int r = list ? add_list(&found, list, user, true, err) : add_defaults(&found, user, err);
         if (r == 0 && found.n == 0) {
                 err_set(err, ERR_USAGE, "--metrics names nothing");
                 r = err_hint(err, "write for example --metrics sm_active,power");

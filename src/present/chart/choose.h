@@ -11,7 +11,7 @@ enum subject {
         SUBJECT_METRIC, /* of the GPUs */
         SUBJECT_FIGURE, /* of a level of the host */
         SUBJECT_SYSTEM, /* of the whole machine */
-        SUBJECT_CORES,  /* busy share of the cores: least, mean, most */
+        SUBJECT_CORES,  /* busy share of the cores: least, mean, most; a line each when what is 1 */
         SUBJECT_USER,   /* a number of the run's own: a loss, a rate */
 };
 
@@ -54,8 +54,8 @@ struct choices {
 /*
  * A list of names: metrics, groups of them ("sm", "group:power"), figures of the host ("host:NAME"
  * where a metric is called the same), the notebook
- * monitor's keys ("gpu_util_summary"), NAME_summary, the user's own names, "default". NULL is the
- * default. 0, or ERR_USAGE with what was meant.
+ * monitor's keys ("gpu_util_summary") and groups ("io", "gpu_all"), NAME_summary, the user's own
+ * names, "default". NULL is the default. 0, or ERR_USAGE with what was meant.
  */
 int choices_parse(const char *list, const struct user_names *user, struct choices *ret,
                   struct err *err);

@@ -105,8 +105,8 @@ static double draw_title(struct draw *d, const struct plot_panel *p, const struc
         char title[96], whole[160], text[LABEL_MAX];
         const char *unit = b->axis.unit, *of = "";
         choice_title(&p->choice, title, sizeof(title));
-        bool level = p->choice.subject == SUBJECT_FIGURE || p->choice.subject == SUBJECT_CORES ||
-                     p->from_level;
+        bool level = p->choice.subject == SUBJECT_FIGURE ||
+                     (p->choice.subject == SUBJECT_CORES && !p->each) || p->from_level;
         if (level && d->plot->options.level < LEVEL_COUNT)
                 of = level_name(d->plot->options.level);
         snprintf(whole, sizeof(whole), "%s%s%s%s%s%s", title, of[0] ? " (" : "", of,
@@ -228,7 +228,8 @@ static void draw_dots(struct draw *d, const struct box *b, const struct curve *c
 
 static void draw_curves(struct draw *d, const struct box *b, struct plot_panel *p)
 {
-        size_t n = d->plot->n_gpus;
+        bool cores = p->choice.subject == SUBJECT_CORES;
+        size_t n = cores ? p->n_cores : d->plot->n_gpus;
         if (!p->each || n <= 1) {
                 const struct stroke stroke = {draw_colour(0), 1.3f, false};
                 draw_curve(d, b, p->all, true, &stroke);
@@ -239,7 +240,7 @@ static void draw_curves(struct draw *d, const struct box *b, struct plot_panel *
         for (size_t i = 0; i < n; i++) {
                 const struct stroke stroke = {draw_colour(i), 1.1f, i >= 8};
                 if (p->gpus[i])
-                        draw_curve(d, b, p->gpus[i], n <= SHADES_MAX, &stroke);
+                        draw_curve(d, b, p->gpus[i], !cores && n <= SHADES_MAX, &stroke);
         }
 }
 

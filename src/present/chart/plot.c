@@ -31,7 +31,7 @@ void plot_finish(struct plot *p)
         for (size_t i = 0; i < p->n_panels; i++) {
                 free(p->panels[i].all);
                 free(p->panels[i].limit);
-                for (size_t k = 0; k < p->n_gpus; k++)
+                for (size_t k = 0; k < PLOT_GPUS_MAX; k++)
                         free(p->panels[i].gpus[k]);
         }
         for (size_t k = 0; k < p->n_gpus; k++)
@@ -60,7 +60,7 @@ static void halve(struct plot *p)
                         curve_halve(panel->all);
                 if (panel->limit)
                         curve_halve(panel->limit);
-                for (size_t k = 0; k < p->n_gpus; k++) {
+                for (size_t k = 0; k < PLOT_GPUS_MAX; k++) {
                         if (panel->gpus[k])
                                 curve_halve(panel->gpus[k]);
                 }
@@ -211,6 +211,17 @@ static void add_cores(struct curve *c, size_t at, const struct host *h, const st
                 curve_add(c, at, mean);
 }
 
+/* Cores beyond the lines there can be are in the range around all of them. */
+static void add_each_core(struct plot *p, struct plot_panel *panel, size_t at, const struct host *h)
+{
+        panel->n_cores = MAX(panel->n_cores, MIN(h->n_cores, (size_t)PLOT_GPUS_MAX));
+        for (size_t i = 0; i < MIN(h->n_cores, (size_t)PLOT_GPUS_MAX); i++) {
+                struct curve *c = curve_at(p, &panel->gpus[i]);
+                if (c)
+                        curve_add(c, at, h->cores[i].util);
+        }
+}
+
 /* A GPU's metrics that are also known of a level; missing for all others. */
 static struct value level_gpu_value(enum metric metric, const struct level_gpu *g)
 {
@@ -282,7 +293,10 @@ int plot_add_host(struct plot *p, const struct host *h)
                 struct curve *c;
                 if (!of_host(panel->choice.subject) || !(c = curve_at(p, &panel->all)))
                         continue;
-                if (panel->choice.subject == SUBJECT_CORES)
+                if (panel->choice.subject == SUBJECT_CORES && panel->each) {
+                        add_cores(c, at, h, &h->levels[LEVEL_SYSTEM]);
+                        add_each_core(p, panel, at, h);
+                } else if (panel->choice.subject == SUBJECT_CORES)
                         add_cores(c, at, h, l);
                 else
                         curve_add(c, at, host_value(&panel->choice, h, l));

@@ -45,12 +45,13 @@ struct plot_gpu {
 /* Curves are there once they have a tick. */
 struct plot_panel {
         struct choice choice;
-        bool each;       /* a line for each GPU */
+        bool each;       /* a line for each GPU or core */
         bool from_level; /* what the level's processes do on the GPUs, not what all do */
         bool limited;
         struct choice limit_choice;
         struct curve *all, *limit;
-        struct curve *gpus[PLOT_GPUS_MAX];
+        struct curve *gpus[PLOT_GPUS_MAX]; /* or one a core */
+        size_t n_cores;
 };
 
 struct plot {
