@@ -277,9 +277,10 @@ ASSAY_API int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, c
                                      char **ret, struct assay_error *error);
 
 /*
- * Columns of a recorded run. what: "process", "user", "slurm", "cgroup", "system" (a level, in the
- * columns and units of a notebook session), "gpus" (one row a GPU and tick, SI units), "phases",
- * "events", "user_metrics". Options: phase, last, gpus. A table never changes.
+ * Columns of a recorded run. what: "gpus" (one row a GPU and tick), "process", "user", "slurm",
+ * "cgroup", "system" (a level, one row a tick), "phases", "events", "user_metrics": the names and
+ * units of JSON, SI, times in seconds since 1970. "notebook:process" and so on: a level in the
+ * columns and units of a notebook session. Options: phase, last, gpus. A table never changes.
  */
 typedef struct assay_table assay_table;
 

@@ -16,12 +16,13 @@ from .hwmonitor import HWFiles, HWMonitor, ResourceSummary, build_resource_summa
 from .monitor import Monitor
 from .runlog import RunLog
 from .session import LEVELS, Cell, Counts, Recording, Session, open_session
+from .show import Plot, Report
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AssayError", "Cell", "Counts", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "HWFiles", "HWMonitor",
-    "LEVELS", "Monitor", "Recording", "ResourceSummary", "RunLog", "Session", "build_resource_summary",
+    "LEVELS", "Monitor", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "build_resource_summary",
     "lib_version", "open_session", "probe_jax_peak_memory_mb",
 ]
 

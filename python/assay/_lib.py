@@ -12,9 +12,9 @@ import sysconfig
 import threading
 from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
-from .errors import E_FORKED, E_STOPPED, E_USAGE, AssayError
+from .errors import E_FORKED, E_STOPPED, E_USAGE, AssayError, in_python
 
 SONAME = "libassay.so.0"
 
@@ -62,6 +62,12 @@ _CALLS = {
     "assay_file_plot": (c_int, [c_char_p, c_char_p, c_void_p, _ERR]),
     "assay_file_convert": (c_int, [c_char_p, c_char_p, c_void_p, _ERR]),
     "assay_resource_summary": (c_int, [c_char_p, c_char_p, c_char_p, _OUT, _ERR]),
+    "assay_metric_find": (c_int, [c_char_p]),
+    "assay_metric_unit": (c_char_p, [c_int]),
+    "assay_figure_find": (c_int, [c_char_p]),
+    "assay_figure_unit": (c_char_p, [c_int]),
+    "assay_system_figure_find": (c_int, [c_char_p]),
+    "assay_system_figure_unit": (c_char_p, [c_int]),
     "assay_table_open": (c_int, [c_char_p, c_char_p, c_void_p, _OUT, _ERR]),
     "assay_table_rows": (c_size_t, [c_void_p]),
     "assay_table_columns": (c_size_t, [c_void_p]),
@@ -158,7 +164,8 @@ def call(function: Callable[..., int], *args: Any) -> int:
     error = Error()
     code = function(*args, ctypes.byref(error))
     if code < 0:
-        raise AssayError(error.code or code, decode(error.message) or os.strerror(-code), decode(error.hint) or "")
+        raise AssayError(error.code or code, in_python(decode(error.message) or os.strerror(-code)),
+                         in_python(decode(error.hint) or ""))
     return code
 
 
@@ -172,8 +179,10 @@ def text_of(function: Callable[..., int], *args: Any) -> str:
         lib().assay_free(out)
 
 
-def json_of(function: Callable[..., int], *args: Any) -> Any:
-    return json.loads(text_of(function, *args))
+def object_of(function: Callable[..., int], *args: Any) -> Dict[str, Any]:
+    """Calls what gives a JSON object."""
+    found = json.loads(text_of(function, *args))
+    return found if isinstance(found, dict) else {}
 
 
 def _plain(value: Any) -> Optional[str]:

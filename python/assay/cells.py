@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import E_USAGE, AssayError
-from .session import Cell, Column, Recording
+from .session import Cell, Column, Level, Recording
+from .show import finding_of, table
 
 HISTORY = ("cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
            "wallclock_end_time")
@@ -95,13 +95,6 @@ class Report(NamedTuple):
                 + (f"<i>{html.escape(self.finding)}</i>" if self.finding else ""))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A plain HTML table."""
-    def line(tag: str, words: Sequence[Any]) -> str:
-        return "<tr>" + "".join(f'<{tag} style="text-align:left">{html.escape(str(w))}</{tag}>' for w in words) + "</tr>"
-    return f"<table>{line('th', head)}{''.join(line('td', row) for row in rows)}</table>"
-
-
 def _inside(cells: Sequence[Cell], times: Iterable[float]) -> List[int]:
     return [i for i, t in enumerate(times) if any(c.start <= t <= c.end for c in cells)]
 
@@ -129,22 +122,28 @@ def phase_range(recording: Recording, cells: Sequence[Cell]) -> Optional[str]:
     return f"{places[0]}:{places[-1] + 1}" if places else None
 
 
-def _judge(recording: Recording, level: str, cells: Sequence[Cell]) -> Tuple[List[str], str]:
+def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[List[str], str]:
     """The tags of the cells, strongest first, and the finding in words."""
     phase = phase_range(recording, cells)
     if phase is None:
         return [], ""
-    told = json.loads(recording.report("json", level=level, phase=phase))
-    tags = [t["tag"].upper() for t in told["run"]["tags"]]
-    return tags, (told.get("finding") or {}).get("text") or ""
+    told = recording._told(level, phase)
+    return [t["tag"].upper() for t in told["run"]["tags"]], finding_of(told)
 
 
-def report(recording: Recording, cells: Sequence[Cell], level: str) -> Optional[Report]:
+def newest_measured(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Cell]:
+    """The last of the cells in which a sample was taken."""
+    recorded = {c.index: c for c in recording.cells()}
+    times = [recording.start_time + t for t in recording.columns(f"notebook:{level}").get("time", [])]
+    return next((c for c in reversed(cells) if _inside([recorded.get(c.index, c)], times)), None)
+
+
+def report(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Report]:
     """The report of some cells; None when no sample was taken while they ran."""
     # The session's times of the cells, so that a report is the same from a file.
     recorded = {c.index: c for c in recording.cells()}
     cells = [recorded.get(c.index, c) for c in cells]
-    columns = recording.columns(level)
+    columns = recording.columns(f"notebook:{level}")
     origin = recording.start_time
     rows = _inside(cells, (origin + t for t in columns.get("time", [])))
     if not rows:

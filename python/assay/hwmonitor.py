@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
-from ._lib import encode, json_of, lib
+from ._lib import encode, lib, object_of
 from .monitor import Monitor
 from .session import PathLike
 
@@ -111,7 +111,7 @@ def build_resource_summary(gpu_csv_path: Optional[PathLike] = None, cpu_csv_path
                            jax_peak_bytes_mb: Optional[float] = None) -> ResourceSummary:
     """The summary of the three files. One that is None, not there, or without a usable row is left out."""
     files = [_there(p) for p in (gpu_csv_path, cpu_csv_path, dmon_csv_path)]
-    found = json_of(lib().assay_resource_summary, *files) if any(files) else {}
+    found = object_of(lib().assay_resource_summary, *files) if any(files) else {}
     known = {f.name for f in dataclasses.fields(ResourceSummary)}
     summary = ResourceSummary(**{k: v for k, v in found.items() if k in known and v is not None})
     if jax_peak_bytes_mb is not None:

@@ -15,15 +15,17 @@ from IPython.core.magic import Magics, line_magic, magics_class
 from IPython.display import HTML, SVG, display
 
 from . import cells as _cells
+from . import kernels
 from .errors import E_DATA, E_USAGE, AssayError
 from .live import Live
 from .notebook import Notebook
 from .session import LEVELS, frame_of
+from .show import table
 
 LIVE_INTERVAL, LIVE_WINDOW, LIVE_MAX = 2.0, 120.0, 1e7
 LIVE_METRICS = "cpu_summary,memory"
 METRICS = ("cpu_summary memory io_read io_write io_read_count io_write_count gpu_util_summary gpu_band_summary "
-           "gpu_mem_summary gpu_util gpu_band gpu_mem")
+           "gpu_mem_summary gpu_util gpu_band gpu_mem, groups: cpu_all mem io gpu gpu_all")
 
 HELP = f"""\
 %assay start [INTERVAL] [--levels LIST]   measure every INTERVAL seconds (1)
@@ -33,12 +35,14 @@ HELP = f"""\
 %assay cells                              the cells that ran
 %assay auto [on|off] [--level L] [--text] a report after each cell
 %assay resources                          CPUs, memory, GPUs
-%assay data [FILE] [--level L]            the samples as CSV or JSON, or as the data frame perfdata_df
+%assay data [FILE] [--level L]            the GPUs' samples, or a level's, as CSV or JSON, or as the data frame assay_df
 %assay history [FILE]                     the cells as CSV or JSON, or as the data frame cell_history_df
 %assay export [FILE]                      the session: a .zip or folder for notebook monitors, .assay, .csv, .jsonl
 %assay import FILE                        look at a session instead
 %assay load-data FILE, load-history FILE  what was written, as loaded_perfdata_df and loaded_cell_history_df
-RANGE   5, 2:8 (both included), :5, 3:, -1, -3:-1; without one the last cell that did something
+%assay script [FILE], %assay script end   write the cells in between as a program that measures itself
+%assay kernels, %assay wrap NAME          kernels of other languages, and one that is recorded: pick it in the menu
+RANGE   numbers of cells as in In [5]: 5, 2:8 (both included), :5, 3:, -1, -3:-1; without one the last cell that did something
 L       {', '.join(LEVELS)}
 LIST    {METRICS}, or what 'assay metrics' lists
 Notebooks that say %perfmonitor_start, %cell_history, %export_session and the like go on working."""
@@ -54,7 +58,7 @@ OLDER = {
     "perfmonitor_plot": "plot",
     "perfmonitor_enable_perfreports": "auto on",
     "perfmonitor_disable_perfreports": "auto off",
-    "perfmonitor_export_perfdata": "data",
+    "perfmonitor_export_perfdata": "perfdata",
     "perfmonitor_export_cell_history": "history",
     "perfmonitor_load_perfdata": "load-data",
     "perfmonitor_load_cell_history": "load-history",
@@ -62,6 +66,10 @@ OLDER = {
     "show_cell_history": "cells",
     "export_session": "export",
     "import_session": "import",
+    "start_write_script": "script",
+    "end_write_script": "script end",
+    "list_kernels": "kernels",
+    "wrap_kernel": "wrap",
 }
 
 
@@ -130,7 +138,7 @@ class AssayMagics(Magics):
 
     def pre_run_cell(self, info: Any) -> None:
         try:
-            self.book.begin_cell(info.raw_cell or "")
+            self.book.begin_cell(info.raw_cell or "", getattr(self.shell, "execution_count", 0))
         except AssayError as error:
             _complain(error)
 
@@ -177,9 +185,10 @@ class AssayMagics(Magics):
         command, rest = [*line.split(None, 1), "", ""][:2]
         commands: Dict[str, Callable[[str], None]] = {
             "": self._help, "auto": self._auto, "cells": self._cells, "data": self._data, "export": self._export,
-            "help": self._help, "history": self._history, "import": self._import, "load-data": self._load_data,
-            "load-history": self._load_history, "plot": self._plot, "report": self._report,
-            "resources": self._resources, "start": self._start, "stop": self._stop}
+            "help": self._help, "history": self._history, "import": self._import, "kernels": self._kernels,
+            "load-data": self._load_data, "load-history": self._load_history, "perfdata": self._perfdata,
+            "plot": self._plot, "report": self._report, "resources": self._resources, "script": self._script,
+            "start": self._start, "stop": self._stop, "wrap": self._wrap}
         try:
             if command not in commands:
                 raise AssayError(E_USAGE, f"there is no command '{command}'", "see %assay help")
@@ -269,7 +278,7 @@ class AssayMagics(Magics):
         rows = [(c.index, c.source.strip().replace("\n", " ⏎ ")[:100], _clock(c.start), f"{c.duration:.2f}")
                 for c in self.book.cells()]
         if self._in_kernel():
-            display(HTML(_cells.table(head, rows)))
+            display(HTML(table(head, rows)))
             return
         for index, source, began, seconds in [head, *rows]:
             print(f"{index!s:>5}  {began:<8} {seconds:>8}  {source}")
@@ -293,12 +302,40 @@ class AssayMagics(Magics):
         print(self.book.resources())
 
     def _data(self, line: str) -> None:
-        args = _parser("%assay data", _add_file, _add_level).parse_args(_words(line))
+        parser = _parser("%assay data", _add_file)
+        parser.add_argument("--level", choices=LEVELS)
+        args = parser.parse_args(_words(line))
+        self._give_data(args, self.book.table(args.level), "assay_df")
+
+    def _perfdata(self, line: str) -> None:
+        """As notebook monitors have it: a level's columns, GiB and percent."""
+        args = _parser("%perfmonitor_export_perfdata", _add_file, _add_level).parse_args(_words(line))
+        self._give_data(args, self.book.table(args.level, notebook=True), "perfdata_df")
+
+    def _give_data(self, args: argparse.Namespace, what: str, name: str) -> None:
         path = args.file or args.path
         if path:
-            print(f"assay: wrote {self.book.export_data(path, args.level)}")
+            print(f"assay: wrote {self.book.export_data(path, what)}")
         else:
-            self._push(args.name or "perfdata_df", self.book._measured().data(args.level))
+            self._push(args.name or name, self.book._measured().data(what))
+
+    def _script(self, line: str) -> None:
+        words = _words(line)
+        if words[:1] == ["end"]:
+            print(f"assay: wrote {self.book.end_script()}")
+        else:
+            print(f"assay: the next cells go to {self.book.start_script(words[0] if words else None)}; %end_write_script writes it")
+
+    def _kernels(self, _line: str = "") -> None:
+        for name, title, language in kernels.listed():
+            print(f"  {name}: {title} ({language})")
+
+    def _wrap(self, line: str) -> None:
+        parser = _parser("%assay wrap")
+        parser.add_argument("name")
+        parser.add_argument("--save", default="")
+        args = parser.parse_args(_words(line))
+        print(f"assay: choose the kernel '{kernels.wrap(args.name, args.save)}': each start records a session in the notebook's folder")
 
     def _history(self, line: str) -> None:
         args = _parser("%assay history", _add_file).parse_args(_words(line))

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from . import _lib
-from ._lib import Handle, Options, call, json_of, lib
+from ._lib import Handle, Options, call, lib, object_of
 from .errors import E_STOPPED, AssayError
-from .session import Counts, PathLike, Recording
+from .session import Counts, PathLike, Recording, Texts
 
 PREFIX = "assay-monitor-"
 
@@ -74,15 +74,21 @@ class Monitor(Recording):
     """Samples GPUs and the job around them every `interval` seconds while it runs.
 
     levels: which of process, user, slurm, cgroup, system (all when not given). session: the file to record to; a
-    temporary one, removed with the monitor, when not given. Further options are those of the program's
-    flags (gpus, backend, source, pid, …).
+    temporary one, removed with the monitor, when not given. gpus: which GPUs ("0,2", [0, 2], UUIDs). backend: auto, nvml,
+    dcgm, drm, prometheus or replay. source: a capture, or an exporter's address. pid: the process to watch (this one).
+    history: moments kept in memory for frames(). show_all: also GPUs that CUDA_VISIBLE_DEVICES hides. pss: also measure PSS
+    and USS. Further options are those of the program's flags.
     """
 
     def __init__(self, interval: float = 1.0, levels: Union[None, str, Iterable[str]] = None,
-                 session: Optional[PathLike] = None, **options: Any) -> None:
+                 session: Optional[PathLike] = None, *, gpus: Texts = None, backend: Optional[str] = None,
+                 source: Optional[PathLike] = None, pid: Optional[int] = None, history: Optional[int] = None,
+                 show_all: Optional[bool] = None, pss: Optional[bool] = None, **options: Any) -> None:
         self.interval = interval
-        self._options = {"interval": interval, "levels": levels if levels is None or isinstance(levels, str)
-                         else list(levels), **options}
+        self._options: Dict[str, Any] = {
+            "interval": interval, "levels": levels if levels is None or isinstance(levels, str) else list(levels),
+            "gpus": gpus, "backend": backend, "source": source, "pid": pid, "history": history, "show_all": show_all,
+            "pss": pss, **options}
         # From the root, as a program may change its folder.
         self._session = Path(os.path.abspath(session)) if session is not None else None
         self._path = self._session
@@ -144,7 +150,7 @@ class Monitor(Recording):
     def running(self) -> bool:
         try:
             with self._use() as pointer:
-                return lib().assay_monitor_running(pointer) == 1
+                return bool(lib().assay_monitor_running(pointer) == 1)
         except AssayError:
             return False
 
@@ -169,7 +175,7 @@ class Monitor(Recording):
     def describe(self) -> Dict[str, Any]:
         """All that is known of what is watched, SI units."""
         with self._use() as pointer:
-            return json_of(lib().assay_monitor_describe, pointer)
+            return object_of(lib().assay_monitor_describe, pointer)
 
     @property
     def counts(self) -> Counts:
@@ -220,7 +226,7 @@ class Monitor(Recording):
 
 def _take(frame: ctypes.c_void_p) -> Dict[str, Any]:
     try:
-        return json_of(lib().assay_frame_json, frame)
+        return object_of(lib().assay_frame_json, frame)
     finally:
         lib().assay_frame_unref(frame)
 

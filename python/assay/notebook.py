@@ -6,15 +6,17 @@ import dataclasses
 import json
 import math
 import os
+import re
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import cells as _cells
+from . import script as _script
 from .errors import E_STOPPED, E_USAGE, AssayError
 from .monitor import Monitor
 from .runlog import RunLog
-from .session import Cell, Recording, Session, open_session
+from .session import Cell, Level, PathLike, Recording, Session, Target, open_session
 
 # A mark in a session holds 32 KiB; longer cells are cut there, not in the history.
 SOURCE_MAX = 24000
@@ -42,17 +44,20 @@ class Notebook:
         self._cells: List[Cell] = []
         self._open: Optional[Cell] = None
         self._depth = 0
+        self._script: Optional[Tuple[str, int]] = None
         self._log: Optional[RunLog] = None
         self._born = time.time()
 
     # Cells.
 
-    def begin_cell(self, source: str) -> None:
-        """Cells that a cell runs are part of it."""
+    def begin_cell(self, source: str, number: int = 0) -> None:
+        """A cell and its number in the notebook, In [5]. Cells that a cell runs are part of it."""
         self._depth += 1
         if self._depth > 1:
             return
-        self._open = Cell(len(self._cells), source, time.time(), math.nan)
+        # A cell that leaves no history has the number of the next one.
+        least = self._cells[-1].index + 1 if self._cells else 0
+        self._open = Cell(max(number, least), source, time.time(), math.nan)
         self._mark_begin()
 
     def end_cell(self) -> Optional[Cell]:
@@ -102,6 +107,8 @@ class Notebook:
         """Starts measuring; False when it does already."""
         if self.monitor and self.monitor.running:
             return False
+        # The column of memory is USS for notebook monitors, so that is measured here.
+        options.setdefault("pss", True)
         monitor = Monitor(interval, **options).start()
         self.drop()
         self.recording, self._log = monitor, RunLog(session=monitor)
@@ -160,16 +167,23 @@ class Notebook:
         if where:
             return _cells.choose(cells, where)
         # As monitors before us: the last cell that did something.
-        busy = [c for c in cells if not only_magics(c.source)]
-        if not (busy or cells):
+        last = (self._busy() or cells)[-1:]
+        if not last:
             raise AssayError(E_USAGE, "no cell has ended yet", "run a cell first, then ask")
-        return [(busy or cells)[-1]]
+        return list(last)
 
-    def report(self, where: Optional[str] = None, level: str = "process") -> _cells.Report:
-        """What the cells of a range used; of the last cell that did something when there is no range."""
+    def _busy(self) -> List[Cell]:
+        return [c for c in self.cells() if not only_magics(c.source)]
+
+    def report(self, where: Optional[str] = None, level: Level = "process") -> _cells.Report:
+        """What the cells of a range used; without one, of the last cell that did something and was long enough to be
+        measured."""
         measured = self._measured()
         chosen = self._chosen(where)
         made = _cells.report(measured, chosen, level)
+        if not made and not where:
+            longer = _cells.newest_measured(measured, self._busy(), level)
+            made = _cells.report(measured, [longer], level) if longer else None
         if not made:
             raise AssayError(E_USAGE, f"there is no sample of {_name(chosen)}",
                              "it was shorter than the interval, or ran while nothing was measured; "
@@ -182,7 +196,7 @@ class Notebook:
             return None
         return _cells.report(self.monitor, [cell], self.auto["level"])
 
-    def plot(self, path: Any, where: Optional[str] = None, level: Optional[str] = None,
+    def plot(self, path: PathLike, where: Optional[str] = None, level: Optional[Level] = None,
              metrics: Optional[str] = None, **options: Any) -> Path:
         """Draws the run, or the cells of a range, into a file."""
         measured = self._measured()
@@ -196,9 +210,15 @@ class Notebook:
         title = "notebook" if self.monitor else None
         return measured.plot(path, phase=phase, level=level, metrics=metrics, title=title, **options)
 
-    def export_data(self, path: str, level: str = "process") -> Path:
-        """Writes a level's columns: .json, else CSV."""
-        return write_columns(path, self._measured().columns(level))
+    def table(self, level: Optional[Level] = None, notebook: bool = False) -> str:
+        """Which table is meant: a notebook session's level, ours, or the GPUs where there are some."""
+        if notebook:
+            return f"notebook:{level or 'process'}"
+        return level or ("gpus" if self._measured().num_gpus else "process")
+
+    def export_data(self, path: str, table: str) -> Path:
+        """Writes a table's columns: .json, else CSV."""
+        return write_columns(path, self._measured().columns(table))
 
     def export_cells(self, path: str) -> Path:
         return write_columns(path, self.history())
@@ -206,8 +226,36 @@ class Notebook:
     def export_session(self, path: Optional[str] = None) -> Path:
         """Writes the session: .zip or a folder as notebook monitors do, .assay and others by their name."""
         name = path or time.strftime("assay-session-%Y%m%d-%H%M%S.zip")
-        options = {} if os.path.splitext(name)[1] in (".zip", ".assay", ".csv", ".jsonl") else {"to": "notebook"}
-        return self._measured().export(name, **options)
+        to: Optional[Target] = None if os.path.splitext(name)[1] in (".zip", ".assay", ".csv", ".jsonl") else "notebook"
+        return self._measured().export(name, to=to)
+
+    # Cells as a program.
+
+    def start_script(self, path: Optional[str] = None) -> str:
+        """The cells that follow are to be written to a file; its name."""
+        if self._script:
+            raise AssayError(E_USAGE, f"cells are already kept for '{self._script[0]}'", "end with %end_write_script")
+        first = self._open.index + 1 if self._open else 0
+        self._script = path or _script.default_name(), first
+        return self._script[0]
+
+    def end_script(self) -> Path:
+        """Writes them."""
+        if not self._script:
+            raise AssayError(E_USAGE, "no script was started", "start with %start_write_script FILE")
+        (name, first), self._script = self._script, None
+        chosen = [c for c in self._cells if c.index >= first and not _only_script(c.source)]
+        if not chosen:
+            raise AssayError(E_USAGE, "no cell has run since the script was started", "start again with %start_write_script")
+        target = Path(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        interval = self.monitor.interval if self.monitor else 1.0
+        target.write_text(_script.text_of(chosen, interval, str(target.with_suffix(".assay"))), encoding="utf-8")
+        return target
+
+
+def _only_script(source: str) -> bool:
+    return bool(re.match(r"\s*%(start_write_script|end_write_script|assay\s+script)\b", source))
 
 
 def _name(cells: Sequence[Cell]) -> str:

@@ -5,16 +5,26 @@ import ctypes
 import dataclasses
 import json
 import os
+import tempfile
 from array import array
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
-from ._lib import Options, call, decode, encode, json_of, lib, text_of
-from .errors import E_STOPPED, E_USAGE, AssayError
+from . import show
+from ._lib import Options, call, decode, encode, lib, object_of, text_of
+from .errors import E_USAGE, AssayError
+from .units import units_of
 
+if TYPE_CHECKING:
+    import pandas
+
+Level = Literal["process", "user", "slurm", "cgroup", "system"]
+Format = Literal["text", "json", "html", "resource-summary"]
+Target = Literal["session", "csv", "jsonl", "dmon", "notebook", "hardware-monitor"]
 PathLike = Union[str, "os.PathLike[str]"]
 Column = Union["array[float]", List[Any]]
-LEVELS = ("process", "user", "slurm", "cgroup", "system")
+Texts = Union[str, Iterable[Any], None]
+LEVELS: Tuple[Level, ...] = ("process", "user", "slurm", "cgroup", "system")
 GIB = 2.0**30
 
 
@@ -66,7 +76,7 @@ def _read_table(path: bytes, what: str, options: Dict[str, Any]) -> Dict[str, Co
         lib().assay_table_free(table)
 
 
-def frame_of(columns: Mapping[str, Sequence[Any]]) -> Any:
+def frame_of(columns: Mapping[str, Sequence[Any]]) -> "pandas.DataFrame":
     """A pandas data frame that owns its columns."""
     try:
         import pandas
@@ -106,12 +116,12 @@ class Recording:
 
     def describe(self) -> Dict[str, Any]:
         """All that is known of what is watched and of the run, SI units."""
-        return json_of(lib().assay_file_describe, self._file())
+        return object_of(lib().assay_file_describe, self._file())
 
     @property
     def start_time(self) -> float:
-        """When column `time` of the levels is 0, seconds since 1970."""
-        return float(json_of(lib().assay_file_describe, self._file())["start"] or 0.0)
+        """When the run began, and column `elapsed` is 0: seconds since 1970."""
+        return float(object_of(lib().assay_file_describe, self._file())["start"] or 0.0)
 
     # What the machine has.
 
@@ -127,12 +137,12 @@ class Recording:
     @property
     def gpu_name(self) -> str:
         """The model; empty without GPUs."""
-        return self.describe()["gpu_name"] or ""
+        return str(self.describe()["gpu_name"] or "")
 
     @property
     def gpu_memory(self) -> float:
         """Memory of one GPU, GiB; 0.0 without GPUs."""
-        return (self.describe()["gpu_memory"] or 0) / GIB
+        return float(self.describe()["gpu_memory"] or 0) / GIB
 
     @property
     def memory_limits(self) -> Dict[str, float]:
@@ -152,14 +162,23 @@ class Recording:
 
     # What was measured.
 
-    def columns(self, what: str = "process", **options: Any) -> Dict[str, Column]:
-        """Columns of a level, or of "gpus", "phases", "events", "user_metrics": arrays of numbers (NaN is
-        missing) or lists of texts. Needs no pandas."""
-        return _read_table(self._file(), what, options)
+    def columns(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
+                **options: Any) -> Dict[str, Column]:
+        """Columns of "gpus" (a row a GPU and tick), of a level ("process", "user", "slurm", "cgroup", "system"; a row a
+        tick), of "phases", "events" or "user_metrics": arrays of numbers (NaN is missing) or lists of texts. Names and
+        units are those of the JSON: SI, ratios from 0 to 1, `time` in seconds since 1970. "notebook:process" and so on
+        have the columns and units of a notebook session. Needs no pandas.
 
-    def data(self, level: str = "process", **options: Any) -> Any:
-        """The same as a pandas data frame."""
-        return frame_of(self.columns(level, **options))
+        phase: only these phases; last: only the newest so many seconds; gpus: only these GPUs."""
+        return _read_table(self._file(), what, {"phase": phase, "last": last, "gpus": gpus, **options})
+
+    def data(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
+             **options: Any) -> "pandas.DataFrame":
+        """The same as a pandas data frame; its attrs["units"] tells the unit of each column."""
+        columns = self.columns(what, phase=phase, last=last, gpus=gpus, **options)
+        frame = frame_of(columns)
+        frame.attrs["units"] = units_of(what, columns)
+        return frame
 
     def phases(self) -> List[Dict[str, Any]]:
         """The phases, in the order they began; `data` is a dict."""
@@ -175,26 +194,79 @@ class Recording:
         cells = [row for row in rows if "raw_cell" in row["data"]] or rows
         return [_cell(i, row) for i, row in enumerate(cells)]
 
+    def findings(self, *, level: Optional[Level] = None, phase: Optional[str] = None) -> List[Dict[str, Any]]:
+        """What held the GPUs back, the costliest first: dicts with `text`, and the numbers behind it."""
+        told = self._told(level, phase)
+        found = told.get("findings")
+        if found is None:  # A library that tells only the first.
+            found = [told["finding"]] if told.get("finding") else []
+        return list(found)
+
+    def stretches(self, *, level: Optional[Level] = None, phase: Optional[str] = None) -> List[Dict[str, Any]]:
+        """Pieces of the run in which one thing limited the GPUs, in order of time."""
+        return list(self._told(level, phase).get("stretches") or [])
+
+    def _told(self, level: Optional[Level], phase: Optional[str]) -> Dict[str, Any]:
+        told = json.loads(self._report("json", {"level": level, "phase": phase}))
+        return told if isinstance(told, dict) else {}
+
     # What is made of it.
 
-    def report(self, format: str = "text", **options: Any) -> str:
-        """What happened: text, json, html or resource-summary. Options: level, phase, tag_cpu, …"""
+    def report(self, format: Format = "text", *, level: Optional[Level] = None, phase: Optional[str] = None,
+               gpus: Texts = None, **options: Any) -> "show.Report":
+        """What happened, as a text that notebooks show well: text, json, html or resource-summary.
+
+        level: whose CPUs, memory and I/O are told; phase: only these phases. Further options are those of
+        `assay report`: tag_cpu, tag_memory, tag_gpu, tag_gpu_memory, weights, missing."""
+        return show.Report(self._report(format, {"level": level, "phase": phase, "gpus": gpus, **options}), format)
+
+    def _report(self, format: str, options: Mapping[str, Any]) -> str:
         with Options(options) as handle:
             return text_of(lib().assay_file_report, self._file(), encode(format), handle)
 
-    def plot(self, path: PathLike, **options: Any) -> Path:
-        """Draws a chart: .svg, .png, .pdf or .jpg. Options: metrics, phase, level, …"""
+    @overload
+    def plot(self, path: None = None, *, metrics: Texts = None, phase: Optional[str] = None, last: Optional[float] = None,
+             level: Optional[Level] = None, gpus: Texts = None, per_gpu: bool = False, title: Optional[str] = None,
+             width: Optional[int] = None, height: Optional[int] = None, **options: Any) -> "show.Plot": ...
+
+    @overload
+    def plot(self, path: PathLike, *, metrics: Texts = None, phase: Optional[str] = None, last: Optional[float] = None,
+             level: Optional[Level] = None, gpus: Texts = None, per_gpu: bool = False, title: Optional[str] = None,
+             width: Optional[int] = None, height: Optional[int] = None, **options: Any) -> Path: ...
+
+    def plot(self, path: Optional[PathLike] = None, *, metrics: Texts = None, phase: Optional[str] = None,
+             last: Optional[float] = None, level: Optional[Level] = None, gpus: Texts = None, per_gpu: bool = False,
+             title: Optional[str] = None, width: Optional[int] = None, height: Optional[int] = None,
+             **options: Any) -> "Union[show.Plot, Path]":
+        """Draws a chart into a file (.svg, .png, .pdf or .jpg); without a path, one that a notebook shows.
+
+        metrics: names of 'assay metrics' and groups of them, one panel each; phase: only these phases; last: only the
+        newest so many seconds; level: whose CPUs, memory and GPUs; per_gpu: a line each."""
+        chosen = {"metrics": metrics, "phase": phase, "last": last, "level": level, "gpus": gpus, "per_gpu": per_gpu or None,
+                  "title": title, "width": width, "height": height, **options}
+        if path is not None:
+            return self._draw(path, chosen)
+        with tempfile.TemporaryDirectory(prefix="assay-plot-") as folder:
+            return show.Plot(self._draw(Path(folder) / "plot.svg", chosen).read_text(encoding="utf-8"))
+
+    def _draw(self, path: PathLike, options: Mapping[str, Any]) -> Path:
         with Options(options) as handle:
             call(lib().assay_file_plot, self._file(), encode(path), handle)
         return Path(path)
 
-    def export(self, path: PathLike, **options: Any) -> Path:
-        """Writes the run as what the name says: .assay, .csv, .jsonl, .zip (a notebook session); or to="notebook"."""
-        with Options(options) as handle:
+    def export(self, path: PathLike, *, to: Optional[Target] = None, **options: Any) -> Path:
+        """Writes the run as what the name says: .assay, .csv, .jsonl, .txt (dmon), .zip (a notebook session); or as `to`."""
+        with Options({"to": to, **options}) as handle:
             call(lib().assay_file_convert, self._file(), encode(path), handle)
         return Path(path)
 
     save = export
+
+    def _repr_html_(self) -> str:
+        try:
+            return show.recording(repr(self), self.describe(), self._told(None, None))
+        except AssayError as error:
+            return show.failure(repr(self), error)
 
 
 class Session(Recording):
@@ -205,7 +277,7 @@ class Session(Recording):
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path)
         self._absolute = os.path.abspath(path)
-        self._described = json_of(lib().assay_file_describe, encode(path))
+        self._described = object_of(lib().assay_file_describe, encode(path))
 
     def _file(self) -> bytes:
         return os.fsencode(self._absolute)
@@ -214,14 +286,13 @@ class Session(Recording):
         return self._described
 
     def latest(self) -> Optional[Dict[str, Any]]:
-        """The last moment of the run: time, gpus, levels."""
+        """The last moment of the run: time, gpus, levels; SI units."""
         gpus = _last(self.columns("gpus"))
         levels = {level: _last(self.columns(level)) for level in self._described["levels"]}
         known = {level: rows[0] for level, rows in levels.items() if rows}
         if not gpus and not known:
             return None
-        return {"time": max([row["time"] for row in gpus] + [self.start_time + row["time"] for row in known.values()]),
-                "gpus": gpus, "levels": known}
+        return {"time": max(row["time"] for row in [*gpus, *known.values()]), "gpus": gpus, "levels": known}
 
     def start(self) -> "Session":
         """Does nothing: a recording does not run."""

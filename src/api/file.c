@@ -202,9 +202,12 @@ static int fill(struct assay_table *t, const char *what, struct table_job *job, 
         int r = check_capture(job, err);
         if (r < 0)
                 return r;
+        static const char prefix[] = "notebook:";
+        bool notebook = strncmp(what, prefix, sizeof(prefix) - 1) == 0;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (strcmp(what, level_name(l)) == 0)
-                        return table_fill_level(t, job, l, err);
+                if (strcmp(what + (notebook ? sizeof(prefix) - 1 : 0), level_name(l)) == 0)
+                        return notebook ? table_fill_level(t, job, l, err)
+                                        : table_fill_figures(t, job, l, err);
         }
         if (strcmp(what, "phases") == 0)
                 return table_fill_phases(t, job);
@@ -213,8 +216,8 @@ static int fill(struct assay_table *t, const char *what, struct table_job *job, 
         if (strcmp(what, "user_metrics") == 0)
                 return table_fill_metrics(t, job);
         err_set(err, ERR_USAGE, "there is no table '%.60s'", what);
-        return err_hint(err, "choose process, user, slurm, cgroup, system, gpus, phases, events "
-                             "or user_metrics");
+        return err_hint(err, "choose gpus, process, user, slurm, cgroup, system, phases, events, "
+                             "user_metrics, or notebook:LEVEL");
 }
 
 int assay_table_open(const char *path, const char *what, const assay_options *options,

@@ -46,9 +46,16 @@ struct table_job {
 /* Whether a moment is in the part that is asked for: in its time, and in one of its phases. */
 bool table_wants(const struct table_job *job, int64_t wall_ns);
 
+/* That a run has no such level, and which it has. */
+int table_level_missing(enum level level, unsigned there, struct err *err);
+
 /* Each fills an empty table. 0, or a negative code with err. */
+/* A level as a notebook's monitor has it. */
 int table_fill_level(struct assay_table *t, struct table_job *job, enum level level,
                      struct err *err);
+/* A level as JSON has it. */
+int table_fill_figures(struct assay_table *t, struct table_job *job, enum level level,
+                       struct err *err);
 int table_fill_gpus(struct assay_table *t, struct table_job *job, struct err *err);
 int table_fill_phases(struct assay_table *t, struct table_job *job);
 int table_fill_events(struct assay_table *t, struct table_job *job);

@@ -105,7 +105,7 @@ static int take_level(void *arg, const struct frame *f, struct err *err)
         return 0;
 }
 
-static int not_recorded(enum level level, unsigned there, struct err *err)
+int table_level_missing(enum level level, unsigned there, struct err *err)
 {
         char names[64] = "";
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
@@ -114,7 +114,7 @@ static int not_recorded(enum level level, unsigned there, struct err *err)
                         snprintf(names + len, sizeof(names) - len, " %s", level_name(l));
         }
         err_set(err, ERR_USAGE, "the level '%s' was not recorded", level_name(level));
-        return err_hint(err, "recorded:%s", there ? names : " system, its GPUs only");
+        return err_hint(err, "recorded:%s", there ? names : " the GPUs only");
 }
 
 /* Memory that is short is found at the end; columns that stay empty are filled there. */
@@ -139,7 +139,7 @@ int table_fill_level(struct assay_table *t, struct table_job *job, enum level le
         unsigned there = input_levels(&job->in);
         struct level_rows l = {.t = t, .job = job};
         if (there ? !(there & LEVEL_BIT(level)) : level != LEVEL_SYSTEM)
-                return not_recorded(level, there, err);
+                return table_level_missing(level, there, err);
         int r = cells_init(&l.cells, job->in.phases, job->in.n_phases);
         if (r == 0)
                 r = there ? add_hosts(&l, level, err) : each_frame(job, take_level, &l, err);
@@ -186,7 +186,9 @@ static int take_gpus(void *arg, const struct frame *f, struct err *err)
                 table_put_text(t, GPU_TEXTS + 1, e->text[ENTITY_TEXT_MODEL]);
                 table_put_text(t, GPU_TEXTS + 2, e->text[ENTITY_TEXT_UUID]);
                 table_put_text(t, GPU_TEXTS + 3, workload_status(row->verdict.workload));
-                table_put_text(t, GPU_TEXTS + 4, health_name(row->health.state));
+                table_put_text(t, GPU_TEXTS + 4,
+                               bottleneck_name(workload_bottleneck(row->verdict.workload)));
+                table_put_text(t, GPU_TEXTS + 5, health_name(row->health.state));
         }
         return t->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
@@ -194,7 +196,8 @@ static int take_gpus(void *arg, const struct frame *f, struct err *err)
 int table_fill_gpus(struct assay_table *t, struct table_job *job, struct err *err)
 {
         static const char *const first[] = {"tick", "time", "elapsed", "stale"};
-        static const char *const texts[] = {"gpu", "model", "uuid", "workload", "health"};
+        static const char *const texts[] = {"gpu",   "model",      "uuid",
+                                            "class", "bottleneck", "health"};
         struct gpu_rows g = {.t = t, .job = job};
         for (size_t i = 0; i < ARRAY_LEN(first); i++)
                 table_add_column(t, first[i], false);

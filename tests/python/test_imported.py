@@ -71,13 +71,14 @@ def test_perf_csv_alone(tmp_path, name, level):
     """What %perfmonitor_export_perfdata writes, without a manifest: times count from the first row."""
     (tmp_path / name).write_text(rows())
     session = assay.open_session(tmp_path / name)
-    columns = session.columns(level)
+    columns = session.columns(f"notebook:{level}")
     assert list(columns["time"]) == pytest.approx([t - TIMES[0] for t in TIMES])
+    assert list(session.columns(level)["memory"]) == pytest.approx([1.25 * 2**30] * 6)
     assert list(columns["memory"]) == pytest.approx([1.25] * 6) and session.describe()["levels"] == [level]
     assert list(session.columns("gpus")["gpu_util"]) == pytest.approx([0.9] * 6)
     assert session.counts.taken == 6 and session.num_gpus == 1 and "notebook" in session.describe()["provenance"]
     again = assay.open_session(session.export(tmp_path / "again.zip"))
-    assert list(again.columns(level)["cpu_util_avg"]) == pytest.approx([50.0] * 6)
+    assert list(again.columns(f"notebook:{level}")["cpu_util_avg"]) == pytest.approx([50.0] * 6)
     assert session.report() and session.export(tmp_path / "x.assay").stat().st_size > 1000
 
 
@@ -106,7 +107,7 @@ def test_uss_is_the_notebook_monitors_memory(python, tmp_path):
             deadline = time.monotonic() + 30
             while time.monotonic() < deadline:
                 time.sleep(0.2)
-                memory = [v for v in monitor.columns("process")["memory"] if v == v]
+                memory = [v for v in monitor.columns("notebook:process")["memory"] if v == v]
                 if memory and memory[-1] < 0.5 and len(memory) > 3:
                     break
             for pid in children:

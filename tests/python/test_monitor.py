@@ -89,7 +89,7 @@ def test_machine(measured):
 def test_columns(measured):
     monitor, path = measured
     for recording in (monitor, assay.open_session(path)):
-        columns = recording.columns("process")
+        columns = recording.columns("notebook:process")
         assert list(columns)[:9] == LEVEL_COLUMNS and list(columns)[-1] == "cell_index"
         times = columns["time"]
         assert len(times) >= 8 and all(a < b for a, b in zip(times, times[1:]))
@@ -97,15 +97,32 @@ def test_columns(measured):
         assert 0.001 < columns["memory"][-1] < 64, "GiB"
 
 
+def test_columns_are_those_of_json(measured):
+    """One time base, SI units, the names of `assay export --host --format jsonl`."""
+    monitor, path = measured
+    before = time.time() - 3600
+    for recording in (monitor, assay.open_session(path)):
+        columns = recording.columns("process")
+        assert before < columns["time"][0] < time.time() and columns["elapsed"][0] < 60
+        assert columns["time"][-1] - columns["elapsed"][-1] == pytest.approx(recording.start_time, abs=1e-3)
+        assert max(v for v in columns["cpu"] if not math.isnan(v)) > 0.2, "cores"
+        assert 1e6 < columns["memory"][-1] < 64e9, "bytes"
+        assert {"mem_total", "cores.0", "load_1"} <= set(recording.columns("system"))
+    names = set(monitor.latest()["host"]["levels"][0]["figures"])
+    assert set(columns) - {"time", "elapsed", "tick", "name"} <= names
+
+
 def test_data(measured):
     pandas = pytest.importorskip("pandas")
     monitor, path = measured
     live, later = monitor.data("process"), assay.open_session(path).data("process")
     pandas.testing.assert_frame_equal(live, later)
-    assert live["memory"].dtype == float and live["cpu_util_avg"].max() > 5
+    assert live["memory"].dtype == float and live["cpu"].max() > 0.2
+    assert live.attrs["units"]["memory"] == "B" and live.attrs["units"]["time"] == "s since 1970"
     live["memory"] *= 2  # it is the caller's
-    system = monitor.data("system")
+    system = monitor.data("notebook:system")
     assert {"cpu_util_0", "cpu_util_avg"} <= set(system.columns)
+    assert (system.attrs["units"]["memory"], system.attrs["units"]["cpu_util_0"], system.attrs["units"]["io_read"]) == ("GiB", "%", "B/s")
     phases = monitor.data("phases")
     assert list(phases["name"]) == ["work"]
 
@@ -184,10 +201,49 @@ def test_gpu(gpu, tmp_path):
     for recording in (monitor, assay.open_session(path)):
         assert recording.num_gpus == 1 and "H200" in recording.gpu_name
         assert recording.gpu_memory == pytest.approx(140, rel=0.05)
-        system = recording.columns("system")
+        system = recording.columns("notebook:system")
         assert {"gpu_util_avg", "gpu_util_0", "gpu_band_0", "gpu_mem_0"} <= set(system)
-        gpus = recording.columns("gpus")
+        assert {"gpus.0.util", "gpus.0.memory"} <= set(recording.columns("system"))
+        gpus = recording.columns()
         assert max(gpus["sm_active"]) == pytest.approx(0.955, abs=0.001)
+
+
+def test_gpu_data_is_the_default(gpu, tmp_path):
+    """With the names and units of JSON, and a figure to look at."""
+    pytest.importorskip("pandas")
+    with assay.Monitor(interval=0.1, **gpu) as monitor:
+        monitor.wait(5)
+        time.sleep(0.5)
+    frame = monitor.data()
+    row, units = frame.iloc[-1], frame.attrs["units"]
+    assert row["class"] == "tensor-heavy compute" and row["bottleneck"] == "compute" and row["health"]
+    latest = monitor.latest()["gpus"][0]
+    assert row["power"] == pytest.approx(latest["metrics"]["power"], rel=0.05) and units["power"] == "W"
+    assert 0 <= row["sm_active"] <= 1 and units["sm_active"] == "ratio" and units["fb_used"] == "B"
+    assert set(frame.columns) - {"tick", "time", "elapsed", "stale", "gpu", "model", "uuid", "class", "bottleneck", "health"} <= set(latest["metrics"])
+    findings = monitor.findings()
+    assert findings and findings[0]["text"] and isinstance(monitor.stretches(), list)
+    plot = monitor.plot(metrics="power")
+    assert plot._repr_svg_().lstrip().startswith("<") and "svg" in plot.svg and plot.save(tmp_path / "p.svg").exists()
+    html = monitor._repr_html_()
+    assert "H200" in html and findings[0]["text"].split()[0] in html and "<table>" in html
+    report = monitor.report()
+    assert isinstance(report, str) and "<pre>" in report._repr_html_() and repr(report) == str(report)
+    assert "srcdoc" in monitor.report("html")._repr_html_()
+    assert "H200" in assay.open_session(monitor.save(tmp_path / "x.assay"))._repr_html_()
+    monitor.close()
+
+
+def test_html_of_hostile_names(tmp_path):
+    """What a session says of itself is text, not markup."""
+    evil = tmp_path / "<img src=x onerror=alert(1)>.assay"
+    with assay.Monitor(0.1, session=evil, levels="system") as monitor:
+        with assay.RunLog(session=monitor).phase("<script>alert(1)</script>"):
+            monitor.wait(5)
+    session = assay.open_session(evil)
+    for html in (session._repr_html_(), session.report()._repr_html_(), session.report("html")._repr_html_()):
+        assert "<script>alert" not in html and "<img src=x" not in html
+    assert "not been started" in assay.Monitor()._repr_html_()
 
 
 def test_latest_of_a_session(measured):
@@ -195,7 +251,7 @@ def test_latest_of_a_session(measured):
     with assay.open_session(path) as session:
         last = session.latest()
         assert not session.running
-        assert last["levels"]["process"]["memory"] > 0.001
+        assert last["levels"]["process"]["memory"] > 1e6 and last["time"] > 1e9
         assert session.start() is session and not session.running, "a recording does not run, and that is no error"
 
 
@@ -263,7 +319,7 @@ def test_a_log_finds_the_monitor(tmp_path):
 @pytest.mark.parametrize("options, says", [
     ({"interval": "fast"}, "interval"),
     ({"interval": -1}, "interval: '-1' is not a time"),
-    ({"interval": 0, "levels": "none"}, "--interval 0"),
+    ({"interval": 0, "levels": "none"}, "interval=0"),
     ({"intervall": 1}, "did you mean"),
     ({"levels": "proces"}, "proces"),
     ({"levels": ["process", "moon"]}, "moon"),

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import os
 import re
 import struct
 import threading
@@ -51,27 +52,27 @@ def book(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebook")
     return Notebook(folder, [
         "%load_ext assay",                                   # not a cell of ours yet
-        "%assay start 0.1",                                  # cell 0
-        WORK.format(1.0),                                    # cell 1
-        "time.sleep(0.6)  # <idle>",                         # cell 2
-        "%assay report --cell 1 --text",                     # cell 3
-        "%perfmonitor_perfreport --cell 1:2 --level system",  # cell 4
-        "%assay report",                                     # cell 5
-        "%cell_history",                                     # cell 6
-        "%assay plot --cell 1:2 --metrics cpu_summary,memory",  # cell 7
-        "%perfmonitor_plot --metrics cpu_summary --save-jpeg plot.jpg",  # cell 8
-        "%assay plot --save plot.png",                       # cell 9
-        "%assay resources",                                  # cell 10
-        "%perfmonitor_export_perfdata\nperfdata_df.shape[0], list(perfdata_df)[:2]",  # cell 11
-        "%assay data perf.csv --level system",               # cell 12
-        "%perfmonitor_export_cell_history cells.json",       # cell 13
-        "%assay export session.zip",                         # cell 14
-        "%assay export session.assay",                       # cell 15
-        "%assay stop",                                       # cell 16
-        "%assay report --cell 1 --text",                     # cell 17
-        "%import_session session.zip",                       # cell 18
-        "%assay report --cell 1 --text",                     # cell 19
-        "%assay cells",                                      # cell 20
+        "%assay start 0.1",                                  # In [2]
+        WORK.format(1.0),                                    # In [3]
+        "time.sleep(0.6)  # <idle>",                         # In [4]
+        "%assay report --cell 3 --text",                     # In [5]
+        "%perfmonitor_perfreport --cell 3:4 --level system",  # In [6]
+        "%assay report",                                     # In [7]
+        "%cell_history",                                     # In [8]
+        "%assay plot --cell 3:4 --metrics cpu_all,mem",  # In [9]
+        "%perfmonitor_plot --metrics cpu_summary --save-jpeg plot.jpg",  # In [10]
+        "%assay plot --save plot.png",                       # In [11]
+        "%assay resources",                                  # In [12]
+        "%perfmonitor_export_perfdata\nperfdata_df.shape[0], list(perfdata_df)[:2]",  # In [13]
+        "%assay data perf.csv --level system",               # In [14]
+        "%perfmonitor_export_cell_history cells.json",       # In [15]
+        "%assay export session.zip",                         # In [16]
+        "%assay export session.assay",                       # In [17]
+        "%assay stop",                                       # In [18]
+        "%assay report --cell 3 --text",                     # In [19]
+        "%import_session session.zip",                       # In [20]
+        "%assay report --cell 3 --text",                     # In [21]
+        "%assay cells",                                      # In [22]
     ])
 
 
@@ -89,7 +90,7 @@ def test_report(book):
     """The layout that notebooks have: duration and number of cells, tags, AVG MIN MAX TOTAL."""
     text = book.text(4)
     lines = text.splitlines()
-    assert re.fullmatch(r"Duration: 1\.\d\ds \(1 cell: 1\), level process", lines[3]), text
+    assert re.fullmatch(r"Duration: 1\.\d\ds \(1 cell: 3\), level process", lines[3]), text
     assert lines[5] == "Signature(s):" and lines[6] in ("NORMAL", "CPU-BOUND"), text
     assert "Metric                    AVG      MIN      MAX      TOTAL" in lines
     found = figures(text)
@@ -101,8 +102,8 @@ def test_report(book):
 
 def test_report_as_table(book):
     html, = book.data(5, "text/html")
-    assert "(2 cells: 1 to 2), level system" in html and "<th" in html and "Memory (GB)" in html
-    assert "(1 cell: 2)" in book.data(6, "text/html")[0], "without a range the last cell that did something"
+    assert "(2 cells: 3 to 4), level system" in html and "<th" in html and "Memory (GB)" in html
+    assert "(1 cell: 4)" in book.data(6, "text/html")[0], "without a range the last cell that did something"
 
 
 def test_cells(book):
@@ -154,9 +155,10 @@ def test_data(book):
     rows, names = eval(book.data(12, "text/plain")[0])
     assert rows > 10 and names == ["time", "memory"]
     table = list(csv.DictReader((book.folder / "perf.csv").open()))
-    assert len(table) >= rows - 1 and any(float(r["cpu_util_max"] or 0) > 0 for r in table) and "cpu_util_0" in table[0]
+    assert len(table) >= rows - 1 and any(float(r["cpu_share"] or 0) > 0 for r in table) and "cores.0" in table[0]
+    assert float(table[0]["time"]) > 1e9 and float(table[0]["mem_total"]) > 1e8, "seconds since 1970, bytes"
     cells = json.loads((book.folder / "cells.json").read_text())
-    assert [c["cell_index"] for c in cells] == list(range(13))
+    assert [c["cell_index"] for c in cells] == list(range(2, 15)), "the numbers of the notebook"
     assert cells[1]["raw_cell"] == WORK.format(1.0) and 1.0 <= cells[1]["duration"] < 3
     assert list(cells[0]) == ["cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
                               "wallclock_end_time"]
@@ -169,16 +171,16 @@ def test_session_for_notebook_monitors(book):
         cells = list(csv.DictReader(io.TextIOWrapper(archive.open("cell_history.csv"), newline="")))
         perf = list(csv.DictReader(io.TextIOWrapper(archive.open("perf_process.csv"))))
         manifest = json.loads(archive.read("manifest.json"))
-    assert [int(c["cell_index"]) for c in cells][:4] == [0, 1, 2, 3]
+    assert [int(c["cell_index"]) for c in cells][:4] == [2, 3, 4, 5]
     assert cells[1]["raw_cell"] == WORK.format(1.0)
-    inside = [r for r in perf if r["cell_index"] == "1"]
+    inside = [r for r in perf if r["cell_index"] == "3"]
     assert 5 <= len(inside) <= 15
     assert manifest["monitor"]["num_cpus"] >= 1 and manifest["version"] == "1.0"
 
 
 def test_session_of_ours(book):
     session = assay.open_session(book.folder / "session.assay")
-    assert [c.index for c in session.cells()][:3] == [0, 1, 2]
+    assert [c.index for c in session.cells()][:3] == [2, 3, 4]
     assert session.cells()[1].source == WORK.format(1.0)
 
 
@@ -197,11 +199,11 @@ def test_automatic_reports(tmp_path):
     book = Notebook(tmp_path, ["%load_ext assay", "%perfmonitor_enable_perfreports --interval 0.1 --text", WORK.format(0.5), "x = 1",
                                "%assay help", "%perfmonitor_disable_perfreports", WORK.format(0.4), "%assay auto on", WORK.format(0.4)])
     assert not book.complaints()
-    assert "Performance Report" in book.text(2) and "(1 cell: 1)" in book.text(2)
+    assert "Performance Report" in book.text(2) and "(1 cell: 3)" in book.text(2)
     assert not book.outputs(3), "a cell too short to be measured has no report"
     assert "Performance Report" not in book.text(4)
     assert not book.outputs(6)
-    assert "(1 cell: 7)" in book.data(8, "text/html")[0]
+    assert "(1 cell: 9)" in book.data(8, "text/html")[0]
 
 
 def test_live(tmp_path):
@@ -242,7 +244,7 @@ def test_a_kernel_that_is_interrupted_and_restarted(tmp_path, scratch):
         assert "measuring every 0.1 s" in run("%load_ext assay\n%assay start 0.1")
         threading.Timer(1, manager.interrupt_kernel).start()
         assert "KeyboardInterrupt" in run("while True: sum(range(999))")
-        assert "level process" in insist("%assay report --cell 0 --text")
+        assert "level process" in insist("%assay report --cell 2 --text")
         assert [p for p in scratch.iterdir() if p.name.startswith("assay")]
         manager.restart_kernel()
         client.wait_for_ready(timeout=60)
@@ -271,6 +273,9 @@ def test_a_kernel_that_is_interrupted_and_restarted(tmp_path, scratch):
     ("%assay report --level moon", "invalid choice: 'moon'"),
     ("%assay import /nowhere.zip", "/nowhere.zip"),
     ("%assay import", "which session?"),
+    ("%end_write_script", "no script was started"),
+    ("%wrap_kernel no_such", "there is no kernel 'no_such'"),
+    ("%assay plot --metrics gpu_al", "nothing has been measured"),
     ("%assay history /nowhere/x.csv", "/nowhere/x.csv"),
     ("%assay report 'x", "close the quotation"),
     ("%perfmonitor_perfreport --cell x", "nothing has been measured"),
@@ -309,14 +314,18 @@ def test_in_a_terminal(shell, capsys):
     told = capsys.readouterr()
     assert "assay Performance Report" in told.out and "seconds  source" in told.out
     assert "a terminal cannot show pictures" in told.err
-    shell.run_cell("%assay report --cell 7")
-    assert "no cell is in '7'" in capsys.readouterr().err
+    shell.run_cell("%assay report --cell 70")
+    assert "no cell is in '70'" in capsys.readouterr().err
     shell.run_cell("%assay start")
     assert "measuring already" in capsys.readouterr().out
     shell.run_cell("%assay stop")
     shell.run_cell("x = 1")
+    capsys.readouterr()
     shell.run_cell("%assay report")
-    assert "there is no sample of cell 8" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "(1 cell: 2)" in told.out and not told.err, "the last cell that was measured"
+    shell.run_cell("%assay report --cell -2")
+    assert "there is no sample of cell 9" in capsys.readouterr().err
 
 
 def test_cells_inside_cells(shell, capsys):
@@ -327,7 +336,7 @@ def test_cells_inside_cells(shell, capsys):
     shell.run_cell("%assay stop")
     book = shell.magics_manager.registry["AssayMagics"].book
     assert [c.source for c in book.cells()][2] == "z = 1"
-    assert [(c.index, c.duration > 0.25) for c in book.recording.cells()][:3] == [(0, False), (1, True), (2, False)]
+    assert [(c.index, c.duration > 0.25) for c in book.recording.cells()][:3] == [(1, False), (2, True), (3, False)]
     assert not [p for p in book.recording.phases() if p["open"]]
 
 
@@ -336,5 +345,49 @@ def test_every_older_spelling(shell):
     magics = shell.magics_manager.magics["line"]
     for name in ("perfmonitor_fast_setup perfmonitor_help perfmonitor_resources perfmonitor_start perfmonitor_stop perfmonitor_perfreport "
                  "perfmonitor_plot cell_history perfmonitor_enable_perfreports perfmonitor_disable_perfreports "
-                 "perfmonitor_export_perfdata perfmonitor_export_cell_history export_session import_session assay").split():
+                 "perfmonitor_export_perfdata perfmonitor_export_cell_history export_session import_session start_write_script end_write_script "
+                 "list_kernels wrap_kernel assay").split():
         assert name in magics, name
+
+
+def test_a_script_of_cells(shell, capsys, tmp_path, python):
+    """The cells between the commands as a program that runs, each a phase; what only a notebook understands is not run."""
+    for cell in ("%assay start 0.1", "%start_write_script out/job.py", "x = 1\nif x:\n    %time y = 2\ntext = '''a\n  b'''",
+                 "%%bash\necho no", "files = !ls", "assert text == 'a\\n  b'\nprint('ran', x)", "%end_write_script", "%assay stop"):
+        shell.run_cell(cell)
+    told = capsys.readouterr()
+    assert "the next cells go to out/job.py" in told.out and "wrote out/job.py" in told.out, told
+    text = (tmp_path / "out/job.py").read_text()
+    assert "interval=0.1" in text and "write_script" not in text and "# files = !ls" in text and "# echo no" in text
+    done = python("import runpy, sys; runpy.run_path(sys.argv[1])", "out/job.py")
+    assert done.returncode == 0 and "ran 1" in done.stdout, done.stderr
+    session = assay.open_session(tmp_path / "out/job.assay")
+    assert [p["name"] for p in session.phases()] == ["cell 3", "cell 4", "cell 5", "cell 6"]
+    shell.run_cell("%start_write_script")
+    shell.run_cell("%end_write_script")
+    assert "no cell has run" in capsys.readouterr().err
+
+
+def test_a_kernel_that_is_recorded(tmp_path, monkeypatch):
+    """The wrapper kernel's way: a kernel of any language under `assay run`, chosen in the menu."""
+    manager = pytest.importorskip("jupyter_client.manager")
+    from assay import kernels
+
+    from .conftest import BUILD
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("PATH", f"{BUILD}:{os.environ['PATH']}")
+    assert "python3" in [name for name, _, _ in kernels.listed()]
+    assert kernels.wrap("python3") == "assay-python3" and kernels.wrap("python3", "mine") == "mine"
+    with pytest.raises(assay.AssayError):
+        kernels.wrap("mine")
+    (tmp_path / "work").mkdir()
+    kernel, client = manager.start_new_kernel(kernel_name="assay-python3", cwd=str(tmp_path / "work"))
+    told = []
+    client.execute_interactive("print(6 * 7)", timeout=60, output_hook=lambda m: told.append(m["content"].get("text", "")))
+    client.execute_interactive("import time; time.sleep(1.5)", timeout=60, output_hook=lambda m: None)
+    client.shutdown()
+    client.stop_channels()
+    kernel.finish_shutdown()
+    assert "42\n" in told
+    found = list((tmp_path / "work").glob("*.assay"))
+    assert len(found) == 1 and "python" in " ".join(assay.open_session(found[0]).describe()["command"])

@@ -133,7 +133,7 @@ static void nobody_takes_the_locks(void **state UNUSED)
                 assay_log *log = NULL;
                 assert_int_equal(assay_log_open(NULL, path, &log, &e), 0);
                 assay_log_close(log);
-                assay_table_free(table(path, "system", NULL, NULL));
+                assay_table_free(table(path, "notebook:system", NULL, NULL));
                 if (system(command) != 0)
                         print_message("no sqlite3 here\n");
                 usleep(150000);
@@ -153,7 +153,7 @@ static void nobody_takes_the_locks(void **state UNUSED)
 
 static void tables(void **state UNUSED)
 {
-        assay_table *t = table(session, "system", NULL, NULL);
+        assay_table *t = table(session, "notebook:system", NULL, NULL);
         static const char *const names[] = {
             "time",         "memory",       "io_read_count", "io_write_count", "io_read",
             "io_write",     "cpu_util_avg", "cpu_util_min",  "cpu_util_max",   "cpu_util_0",
@@ -174,7 +174,7 @@ static void tables(void **state UNUSED)
         }
         assert_true(in_cell > 0 && in_cell < rows + 1);
         assay_table_free(t);
-        assay_table *part = table(session, "system", "phase", "cell 0");
+        assay_table *part = table(session, "notebook:system", "phase", "cell 0");
         assert_int_equal(assay_table_rows(part), in_cell);
         assay_table_free(part);
         t = table(session, "gpus", NULL, NULL);
@@ -182,11 +182,21 @@ static void tables(void **state UNUSED)
         assert_string_equal(assay_table_text(t, (size_t)column(t, "gpu"), 0), "0");
         const double *power = assay_table_numbers(t, (size_t)column(t, "power"));
         assert_true(power[0] > 50 && power[0] < 800);
-        assert_true(assay_table_text(t, (size_t)column(t, "workload"), 0)[0]);
+        assert_true(assay_table_text(t, (size_t)column(t, "class"), 0)[0]);
         assay_table_free(t);
         part = table(session, "gpus", "last", "0.1");
         assert_true(assay_table_rows(part) >= 1 && assay_table_rows(part) < 20);
         assay_table_free(part);
+        t = table(session, "system", NULL, NULL);
+        static const char *const si[] = {"time",      "elapsed", "memory",     "cpu",
+                                         "mem_total", "cores.0", "gpus.0.util"};
+        for (size_t i = 0; i < N(si); i++) {
+                if (column(t, si[i]) < 0)
+                        fail_msg("no column %s", si[i]);
+        }
+        assert_true(assay_table_numbers(t, (size_t)column(t, "time"))[0] > 1e9);
+        assert_true(assay_table_numbers(t, (size_t)column(t, "mem_total"))[0] > 1e8);
+        assay_table_free(t);
         t = table(session, "events", NULL, NULL);
         assert_int_equal(assay_table_rows(t), 2);
         assert_string_equal(assay_table_text(t, (size_t)column(t, "event"), 1), "after");
@@ -194,7 +204,7 @@ static void tables(void **state UNUSED)
         t = table(session, "user_metrics", NULL, NULL);
         assert_true(assay_table_numbers(t, (size_t)column(t, "value"))[0] == 0.5);
         assay_table_free(t);
-        t = table(getenv("TOUR"), "system", NULL, NULL); /* a capture: GPUs only */
+        t = table(getenv("TOUR"), "notebook:system", NULL, NULL); /* a capture: GPUs only */
         assert_true(assay_table_rows(t) > 1000);
         assert_true(isnan(assay_table_numbers(t, (size_t)column(t, "memory"))[5]));
         assay_table_free(t);
