@@ -6,6 +6,7 @@
 #include "cmd/hostpanel.h"
 #include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
+#include "cmd/tour.h"
 #include "engine/feed.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
@@ -26,6 +27,7 @@
 
 struct top {
         const struct config *config;
+        struct tour *tour; /* NULL: no captions */
         struct feed *feed;
         struct screen *screen;
         struct ui ui;
@@ -321,6 +323,19 @@ static int wait_ms(const struct top *t)
         return (int)MAX((wait + NS_PER_MS - 1) / NS_PER_MS, (int64_t)0);
 }
 
+/* A tour says what there is to see, and leaves out where nothing happens. */
+static void guide(struct top *t)
+{
+        if (!t->tour || t->status.state != FEED_RUNNING)
+                return;
+        const char *caption = tour_caption(t->tour, t->status.position_ns);
+        int64_t skip = tour_skip(t->tour, t->status.position_ns);
+        if (caption)
+                ui_say(&t->ui, "%s", caption);
+        if (skip >= 0)
+                feed_seek(t->feed, skip);
+}
+
 static void loop(struct top *t)
 {
         enum { KEYS, SIGNALS, FEED };
@@ -333,6 +348,7 @@ static void loop(struct top *t)
                 if (p[FEED].revents) {
                         t->frame = feed_take(t->feed);
                         t->dirty = true;
+                        guide(t);
                 }
                 if (p[SIGNALS].revents)
                         take_signals(t);
@@ -449,10 +465,10 @@ static void close_all(struct top *t)
                 closep(&t->tty);
 }
 
-static int top_run(const struct config *config)
+int top_play(const struct config *config, struct tour *tour)
 {
         struct err err = {0};
-        struct top t = {.config = config, .signals = -1, .tty = -1};
+        struct top t = {.config = config, .tour = tour, .signals = -1, .tty = -1};
         prepare_ui(&t);
         int r = open_terminal(&t, &err);
         sigset_t before;
@@ -482,6 +498,11 @@ static int top_run(const struct config *config)
         /* A terminal that does not read may hold up the last words: signals end that too. */
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         return r < 0 ? complain(&err) : EXIT_FINE;
+}
+
+static int top_run(const struct config *config)
+{
+        return top_play(config, NULL);
 }
 
 const struct command command_top = {
