@@ -147,18 +147,33 @@ static const char *file_of(const char *location, char *buf, size_t size)
         return location && hwmon_is_one(location, buf, size) ? buf : location;
 }
 
-int setup_open(const struct config *config, const char *location, bool margins, double speed,
-               struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+static int open_pipeline(const struct config *config, const char *location, bool margins, bool wait,
+                         double speed, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
+                         struct err *err)
 {
         char inside[4096];
         struct pipeline_config pc;
         location = file_of(location, inside, sizeof(inside));
         int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
-        if (r == 0)
+        if (r == 0) {
+                pc.source.wait = wait;
                 r = pipeline_open(&pc, ret, err);
+        }
         if (r < 0)
                 notice[0] = '\0'; /* it was about a source that is not there */
         return r;
+}
+
+int setup_open(const struct config *config, const char *location, bool margins, double speed,
+               struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        return open_pipeline(config, location, margins, false, speed, ret, notice, err);
+}
+
+int setup_open_waiting(const struct config *config, const char *location, double speed,
+                       struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        return open_pipeline(config, location, false, true, speed, ret, notice, err);
 }
 
 int setup_open_soon(const struct config *config, const char *location, double speed,

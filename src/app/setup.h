@@ -18,6 +18,10 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
 /* The same, and opens it. The folder of a hardware monitor stands for its file with the GPUs. */
 int setup_open(const struct config *config, const char *location, bool margins, double speed,
                struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err);
+/* The same for a recording: an engine that is yet to start is waited for, its ticks have no GPUs.
+ */
+int setup_open_waiting(const struct config *config, const char *location, double speed,
+                       struct pipeline **ret, char notice[SETUP_NOTICE_MAX], struct err *err);
 /*
  * The same for a program that cannot wait: a driver that takes longer than patience_ns is waited
  * for by the frames. keep_trying: so is one that is not found when that took long.

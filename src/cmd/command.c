@@ -132,6 +132,21 @@ int prepare_pipeline(const struct config *config, bool margins, struct pipeline_
         return r;
 }
 
+int open_pipeline_waiting(const struct config *config, struct pipeline **ret, struct err *err)
+{
+        char text[SETUP_NOTICE_MAX];
+        struct source_trouble trouble;
+        int r = setup_open_waiting(config, config_text(config, OPT_SOURCE),
+                                   config_number(config, OPT_SPEED), ret, text, err);
+        tell(text);
+        if (r < 0)
+                return r;
+        pipeline_trouble(*ret, &trouble);
+        if (trouble.waiting)
+                notice("%s", trouble.notice);
+        return 0;
+}
+
 int open_pipeline_at(const struct config *config, const char *location, bool margins, double speed,
                      struct pipeline **ret, struct err *err)
 {

@@ -67,6 +67,8 @@ int write_out(const struct config *config, const char *input, struct strbuf *out
 /* Turns the options into a pipeline's configuration, poll limits and selection included. */
 int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
                      struct err *err);
+/* Opens it for a recording: an engine that is yet to start is waited for, and that is told. */
+int open_pipeline_waiting(const struct config *config, struct pipeline **ret, struct err *err);
 /* The same, and opens it. */
 int open_pipeline(const struct config *config, bool margins, struct pipeline **ret,
                   struct err *err);

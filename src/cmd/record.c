@@ -95,7 +95,7 @@ static int begin(const struct config *config, struct recording *rec, struct err 
 {
         rec->quiet = config_flag(config, OPT_QUIET);
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
-        int r = open_pipeline(config, false, &rec->pipeline, err);
+        int r = open_pipeline_waiting(config, &rec->pipeline, err);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE)) {
                 if (!rec->quiet)
                         notice("%s: recording without GPUs", err->msg);

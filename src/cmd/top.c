@@ -386,6 +386,7 @@ static int open_feed(struct top *t, struct err *err)
             .history = (size_t)config_number(config, OPT_HISTORY),
         };
         int r = prepare_pipeline(config, true, &fc.pipeline, err);
+        fc.pipeline.source.wait = true;
         if (r == 0)
                 r = feed_open(&fc, &t->feed, err);
         /* The host of a capture or of an exporter elsewhere is not this one. */

@@ -17,6 +17,7 @@
 /* What the last tick of an entity said. */
 struct before {
         bool seen;
+        bool away; /* since then it was there without a new value */
         int64_t mono_ns;
         double typical_s; /* a tick's length */
         struct value energy, power;
@@ -177,12 +178,23 @@ struct share {
         bool has_throttle;
 };
 
+/* A source that is out gives its last values again; nobody knows what happens meanwhile. */
+static bool is_observed(const struct frame *f, const struct row *row)
+{
+        for (size_t i = 0; !f->stale && i < METRIC_COUNT; i++) {
+                if (row->sample.m[i].state == STATE_OK)
+                        return true;
+        }
+        return false;
+}
+
 static struct share share_of(struct before *b, const struct frame *f, const struct row *row)
 {
         double passed = b->seen ? clock_to_seconds(f->mono_ns - b->mono_ns) : 0;
         /* Nobody knows what happened in a long pause. */
-        if (b->typical_s > 0 && passed > GAP_FACTOR * b->typical_s)
-                passed = b->typical_s;
+        if (b->typical_s > 0 && (b->away || passed > GAP_FACTOR * b->typical_s))
+                passed = MIN(passed, b->typical_s);
+        b->away = false;
         b->typical_s = b->typical_s > 0 ? 0.9 * b->typical_s + 0.1 * passed : passed;
         struct value bits = row->sample.m[METRIC_THROTTLE_REASONS];
         struct value power = row->sample.m[METRIC_POWER];
@@ -324,6 +336,10 @@ static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct s
         struct before *b = before_for(s, slot);
         if (!b)
                 return -ENOMEM;
+        if (!is_observed(f, row)) {
+                b->away = b->seen;
+                return 0;
+        }
         struct share share = share_of(b, f, row);
         for (size_t k = 0; k < n; k++) {
                 struct gpu_summary *g = gpu_in(scopes[k], row->sample.who, at);

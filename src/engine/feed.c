@@ -527,7 +527,8 @@ static bool wait_to_retry(struct feed *f, const struct err *err, int64_t *patien
 {
         set_state(f, FEED_FAILED, err);
         pthread_mutex_lock(&f->lock);
-        bool again = f->status.ticks > 0 && !f->status.replay;
+        /* What was there comes back; what is not there yet may come. */
+        bool again = !f->status.replay && (f->status.ticks > 0 || err->code == ERR_NO_SOURCE);
         int64_t until = again ? clock_mono_ns() + *patience : INT64_MAX;
         while (!f->stop && !f->reopen && clock_mono_ns() < until)
                 sleep_until(f, until);

@@ -66,5 +66,6 @@ struct source_trouble {
         uint64_t too_long;   /* lines longer than any source writes */
         uint64_t first_line; /* where the first trouble was; 0 when not in a file */
         bool no_counters;    /* it opened, without SM, tensor and DRAM counters */
+        bool waiting;        /* there was nothing yet, and it is tried again */
         char notice[320];    /* one more thing worth telling; empty for none */
 };

@@ -22,6 +22,7 @@ struct source_config {
         const char *nvml_lib; /* nvml: the library to load; NULL for NVIDIA's */
         const char *rocm_lib; /* drm: AMD's library to load; NULL for the installed one */
         bool ze_composite;    /* drm: Level Zero counts Intel's cards, not their tiles */
+        bool wait;            /* dcgm: an engine that is yet to start is waited for */
         bool need_counters;   /* open only when there are SM, tensor and DRAM counters */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */

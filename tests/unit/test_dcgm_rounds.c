@@ -8,7 +8,6 @@
 #include <string.h>
 
 static struct dcgm_inventory inventory;
-static struct dcgm_ids ids;
 static struct dcgm_rounds rounds;
 
 static int begin(void **state UNUSED)
@@ -19,8 +18,7 @@ static int begin(void **state UNUSED)
                 inventory.gpus[i] = (struct dcgm_gpu){.id = i, .local = i, .name = "NVIDIA H100"};
                 snprintf(inventory.gpus[i].uuid, sizeof(inventory.gpus[i].uuid), "GPU-%d", i);
         }
-        ids = (struct dcgm_ids){.n = 2, .id = {203, 1002}};
-        dcgm_rounds_init(&rounds, &inventory, &ids);
+        dcgm_rounds_init(&rounds, &inventory);
         dcgm_rounds_restart(&rounds);
         return 0;
 }
@@ -84,7 +82,6 @@ static void a_stream(void **state UNUSED)
 
 static void give_first_round(void)
 {
-        ids.n = 0;
         take(HEADER);
         take("GPU 0     3         0.500     ");
         assert_int_equal(take("GPU 1     4         N/A       "), DCGM_ROUND);

@@ -159,6 +159,37 @@ static void a_pause_is_not_counted(void **state UNUSED)
         summary_finish(&s);
 }
 
+/* Ten seconds without an answer: the last values come again, and are not what happened. */
+static void an_outage_is_not_counted(void **state UNUSED)
+{
+        struct summary s;
+        struct tick busy = {.workload = WORKLOAD_TENSOR, .power = 500, .throttle = 0x04};
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int i = 0; i <= 10; i++)
+                add(&s, i, &busy);
+        for (int i = 11; i <= 20; i++) {
+                struct row row = {.sample.who = &gpu, .verdict.workload = WORKLOAD_TENSOR};
+                struct frame f = {.wall_ns = clock_from_seconds(1000 + i),
+                                  .mono_ns = clock_from_seconds(i),
+                                  .stale = true,
+                                  .n = 1,
+                                  .rows = &row};
+                row.sample.m[METRIC_POWER] = (struct value){.v = 500, .state = STATE_STALE};
+                row.sample.m[METRIC_THROTTLE_REASONS] =
+                    (struct value){.v = 4, .state = STATE_STALE};
+                assert_int_equal(summary_add(&s, &f), 0);
+        }
+        for (int i = 21; i <= 25; i++)
+                add(&s, i, &busy);
+        const struct gpu_summary *g = s.scopes[0].gpus[0];
+        assert_float_equal(g->class_s[WORKLOAD_TENSOR], 15, 1e-9);
+        assert_float_equal(g->seconds, 15, 1e-9);
+        assert_float_equal(g->throttle_power_s, 15, 1e-9);
+        assert_float_equal(g->energy_j, 15 * 500, 1e-6);
+        assert_int_equal(g->samples, 16);
+        summary_finish(&s);
+}
+
 static struct phase phase(const char *name, double begin, double end)
 {
         struct phase p = {.begin_ns = clock_from_seconds(1000 + begin),
@@ -641,6 +672,7 @@ int main(void)
             cmocka_unit_test(energy_of_a_phase_between_moves),
             cmocka_unit_test(energy_without_a_counter_and_after_a_reset),
             cmocka_unit_test(a_pause_is_not_counted),
+            cmocka_unit_test(an_outage_is_not_counted),
             cmocka_unit_test(phases_nest_and_come_again),
             cmocka_unit_test(more_phases_than_scopes),
             cmocka_unit_test(tags_and_findings),

@@ -65,6 +65,13 @@ static bool read_header(struct dmon *d, struct batcher *b, const struct line *li
         return true;
 }
 
+/* "vGPU 3" is one, "Error setting watches" and "dmon was stopped" are not. */
+static bool is_entity_name(const char *s, size_t len)
+{
+        bool error = len >= 5 && memcmp(s, "Error", 5) == 0;
+        return (isupper((unsigned char)s[0]) && !error) || (len == 4 && memcmp(s, "vGPU", 4) == 0);
+}
+
 /* "GPU 0", "GPU-I 7", "GPU-CI 9". Other entities (CPUs, links, switches) are ENTITY_OTHER. */
 static bool read_entity(const char *s, size_t len, struct entity_key *ret)
 {
@@ -72,7 +79,7 @@ static bool read_entity(const char *s, size_t len, struct entity_key *ret)
         while (len > 0 && s[len - 1] == ' ')
                 len--;
         const char *blank = memchr(s, ' ', len);
-        if (!blank || !isupper((unsigned char)s[0]))
+        if (!blank || !is_entity_name(s, (size_t)(blank - s)))
                 return false;
         size_t name = (size_t)(blank - s), at = name;
         while (at < len && s[at] == ' ')

@@ -29,25 +29,37 @@ static void put_missing(const struct row *row, struct strbuf *out)
         }
 }
 
+/* Whether one of the missing metrics is missing for that reason. A slice may lack what only its GPU
+ * has: that has a reason of its own. */
+static bool lacks(const struct row *row, enum state state, bool of_gpu)
+{
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                bool foreign = !entity_owns(row->sample.who, metric_info(m)->scope);
+                if ((row->verdict.missing >> m & 1) && row->sample.m[m].state == state &&
+                    foreign == of_gpu)
+                        return true;
+        }
+        return false;
+}
+
 /* Only the kernel tells of sleep. A blank counter comes later or not at all; an absent one needs
  * another source. */
 static void put_remedy(const struct row *row, struct strbuf *out)
 {
-        bool blank = false;
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if ((row->verdict.missing & ((metric_set)1 << m)) &&
-                    row->sample.m[m].state == STATE_BLANK)
-                        blank = true;
-        }
         bool kernel = value_there(row->sample.m[METRIC_ASLEEP]);
         if (kernel)
                 strbuf_puts(out, "; the kernel has no such counters for this GPU");
-        else if (blank)
-                strbuf_puts(out,
-                            "; the source left them blank here, as DCGM does in its first round");
+        else if (lacks(row, STATE_BLANK, false))
+                strbuf_puts(out, "; the source left them blank");
+        else if (lacks(row, STATE_ERROR, false))
+                strbuf_puts(out, "; the source gave values that cannot be");
+        else if (lacks(row, STATE_DENIED, false))
+                strbuf_puts(out, "; 'assay doctor' says who may read them");
+        else if (lacks(row, STATE_NONE, false) || lacks(row, STATE_UNSUPPORTED, false))
+                strbuf_puts(out, "; SM and tensor counters need NVML GPM (Hopper or newer) or "
+                                 "DCGM's profiling module");
         else
-                strbuf_puts(out,
-                            "; SM and tensor counters need NVML GPM (Hopper or newer) or DCGM");
+                strbuf_puts(out, "; only the whole GPU has them, its slices do not");
 }
 
 static void put_margin(const struct margin *m, struct strbuf *out)

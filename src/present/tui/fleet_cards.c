@@ -134,6 +134,8 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         struct value real =
             t.n_real ? value_ok(t.real / (double)t.n_real) : value_missing(STATE_NONE);
         int x = a.x + 1;
+        if (ui_is_stale(d))
+                x += canvas_text(c, x, a.y, 6, (struct style){INK_WARN, 0, ATTR_BOLD}, "STALE") + 2;
         x += canvas_textf(c, x, a.y, 12, plain, "%zu GPU%s", t.n, t.n == 1 ? "" : "s") + 2;
         x += canvas_textf(c, x, a.y, 12, dim, "%*zu active",
                           t.n > 99  ? 3

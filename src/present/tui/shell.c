@@ -18,7 +18,10 @@ static uint8_t source_words(const struct ui_data *d, char *buf, size_t size)
                 snprintf(buf, size, "waiting for the source %s", age);
                 return INK_WARN;
         case SOURCE_FAILED:
-                snprintf(buf, size, "source failed, values %s old", age);
+                if (d->frame && d->frame->n > 0)
+                        snprintf(buf, size, "source failed, values %s old", age);
+                else
+                        snprintf(buf, size, "source failed, no values yet");
                 return INK_CRIT;
         case SOURCE_PAUSED:
                 snprintf(buf, size, "paused at %s", when);
@@ -29,8 +32,12 @@ static uint8_t source_words(const struct ui_data *d, char *buf, size_t size)
         case SOURCE_RUNNING:
                 break;
         }
-        if (d->late) {
-                snprintf(buf, size, "STALE, no news for %s", age);
+        if (ui_is_stale(d)) {
+                widget_age(age, sizeof(age), ui_stale_ns(d));
+                if (d->frame->n == 0)
+                        snprintf(buf, size, "no values yet, waiting");
+                else
+                        snprintf(buf, size, "STALE, no news for %s", age);
                 return INK_WARN;
         }
         char length[16] = "";

@@ -243,18 +243,37 @@ static int note_health(struct ui *ui, const struct frame *f, const struct row *r
         return 0;
 }
 
+bool ui_is_stale(const struct ui_data *d)
+{
+        return d->frame && (d->late || d->frame->stale);
+}
+
+int64_t ui_stale_ns(const struct ui_data *d)
+{
+        uint32_t youngest_ms = UINT32_MAX;
+        for (size_t i = 0; i < d->frame->n; i++) {
+                for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                        struct value v = d->frame->rows[i].sample.m[m];
+                        if (v.state == STATE_STALE)
+                                youngest_ms = MIN(youngest_ms, v.age_ms);
+                }
+        }
+        int64_t old = youngest_ms == UINT32_MAX ? 0 : (int64_t)youngest_ms * NS_PER_MS;
+        return MAX(d->age_ns, (int64_t)0) + old;
+}
+
 static void note_state(struct ui *ui, const struct ui_data *data, int64_t wall_ns)
 {
         if (data->state != ui->last_state && data->state == SOURCE_FAILED)
                 ui_log(ui, wall_ns, INK_WARN, "the source failed: %s", data->error);
         else if (data->state != ui->last_state && data->state == SOURCE_ENDED)
                 ui_log(ui, wall_ns, INK_DIM, "the capture ends here");
-        else if (data->late && !ui->last_late)
+        else if (ui_is_stale(data) && !ui->last_late)
                 ui_log(ui, wall_ns, INK_WARN, "the source gives nothing new");
-        else if (!data->late && ui->last_late)
+        else if (!ui_is_stale(data) && ui->last_late)
                 ui_log(ui, wall_ns, INK_DIM, "the source answers again");
         ui->last_state = data->state;
-        ui->last_late = data->late;
+        ui->last_late = ui_is_stale(data);
 }
 
 int ui_update(struct ui *ui, const struct ui_data *data)

@@ -66,6 +66,11 @@ struct ui_data {
         bool checking; /* more are to come */
 };
 
+/* Whether what is shown is old: the source does not answer, or says itself that nothing is new. */
+bool ui_is_stale(const struct ui_data *d);
+/* Since when there is no news, as far as is known. */
+int64_t ui_stale_ns(const struct ui_data *d);
+
 /* What the interface wants done. */
 enum request {
         REQUEST_NONE,

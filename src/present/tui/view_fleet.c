@@ -134,8 +134,9 @@ static void draw_scroll_mark(const struct ui *ui, struct canvas *c, struct area 
 
 static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
 {
-        const char *text = d->frame->n == 0 ? "the source sees no GPU"
-                                            : "no GPU contains that; Esc shows all again";
+        const char *text = d->frame->n > 0   ? "no GPU contains that; Esc shows all again"
+                           : d->frame->stale ? d->frame->provenance
+                                             : "the source sees no GPU";
         canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE}, text);
 }
 
@@ -157,7 +158,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         else
                 draw_cards(ui, d, c, a, &g);
         draw_scroll_mark(ui, c, a, &g);
-        if (d->late || d->frame->stale)
+        if (ui_is_stale(d))
                 canvas_tint(c, a, INK_DIM);
 }
 

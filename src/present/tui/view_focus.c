@@ -166,7 +166,8 @@ static void draw_item(const struct ui_data *d, struct canvas *c, int x, int y, i
 }
 
 /* Who it is: "GPU 0  H200  GPU-…  0000:1b:00.0  driver 580". */
-static void draw_identity(struct canvas *c, struct area a, const struct row *row)
+static void draw_identity(const struct ui_data *d, struct canvas *c, struct area a,
+                          const struct row *row)
 {
         static const enum entity_text facts[] = {ENTITY_TEXT_MODEL, ENTITY_TEXT_MIG_PROFILE,
                                                  ENTITY_TEXT_HOST,  ENTITY_TEXT_PCI,
@@ -177,6 +178,8 @@ static void draw_identity(struct canvas *c, struct area a, const struct row *row
         x += canvas_textf(c, x, a.y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD}, "%s %s",
                           entity_noun(e), e->label) +
              2;
+        if (ui_is_stale(d))
+                x += canvas_text(c, x, a.y, 6, (struct style){INK_WARN, 0, ATTR_BOLD}, "STALE") + 2;
         x += canvas_text(c, x, a.y, 24,
                          (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD},
                          explain_class(row)) +
@@ -301,11 +304,11 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                             "no GPU is chosen");
                 return;
         }
-        draw_identity(c, a, row);
+        draw_identity(d, c, a, row);
         int used = 1 + draw_reasons(ui, c, (struct area){a.x, a.y + 1, a.w, MAX(a.h / 3, 2)}, row);
         used = MIN(used, 1 + MAX(a.h / 3, 2));
         draw_list(ui, d, c, (struct area){a.x, a.y + used, a.w, a.h - used}, row);
-        if (d->late || d->frame->stale)
+        if (ui_is_stale(d))
                 canvas_tint(c, a, INK_DIM);
 }
 

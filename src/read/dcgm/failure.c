@@ -66,6 +66,13 @@ bool dcgm_failure_is_refusal(enum dcgm_failure f)
         return rows[f].refused;
 }
 
+bool dcgm_failure_may_pass(enum dcgm_failure f)
+{
+        return f == DCGM_UNREACHABLE || f == DCGM_NO_ANSWER || f == DCGM_NO_GPU ||
+               f == DCGM_PAUSED || f == DCGM_DETACHED || f == DCGM_DRIVER_TIMEOUT ||
+               f == DCGM_ENDED;
+}
+
 const char *dcgm_failure_message(enum dcgm_failure f)
 {
         return rows[f].message;

@@ -1,4 +1,4 @@
-/* Why dcgmi failed, and what a person can do about it. The rows are in dcgm_failures.def. */
+/* Why dcgmi failed, and what a person can do about it. The rows are in failures.def. */
 #pragma once
 
 #include "base/err.h"
@@ -18,6 +18,8 @@ enum dcgm_failure dcgm_failure_of(const char *said, size_t len, int status);
 
 /* The counters were refused; device fields may still be had. */
 bool dcgm_failure_is_refusal(enum dcgm_failure f);
+/* It may pass without anybody changing how assay is called: the engine starts, or goes on. */
+bool dcgm_failure_may_pass(enum dcgm_failure f);
 /* One line, lower case. */
 const char *dcgm_failure_message(enum dcgm_failure f);
 const char *dcgm_failure_hint(enum dcgm_failure f);

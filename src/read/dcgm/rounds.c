@@ -1,13 +1,15 @@
 #include "read/dcgm/rounds.h"
 
+#include "base/attr.h"
 #include "base/clock.h"
 
 #include <string.h>
 
-void dcgm_rounds_init(struct dcgm_rounds *r, const struct dcgm_inventory *inventory,
-                      const struct dcgm_ids *ids)
+#define PASSED_OVER_MOST 3 /* a counter that never comes is not waited for longer */
+
+void dcgm_rounds_init(struct dcgm_rounds *r, const struct dcgm_inventory *inventory)
 {
-        *r = (struct dcgm_rounds){.inventory = inventory, .ids = ids};
+        *r = (struct dcgm_rounds){.inventory = inventory};
         r->dmon.rename = dcgm_rename;
         r->dmon.arg = inventory;
         batcher_init(&r->round[0], DIALECT_DMON);
@@ -29,7 +31,8 @@ static struct batcher *gathered(struct dcgm_rounds *r)
 void dcgm_rounds_restart(struct dcgm_rounds *r)
 {
         batcher_clear(gathered(r));
-        r->first = true;
+        r->passed_over = 0;
+        r->settled = false;
         r->expected = dcgm_expected_rows(r->inventory);
 }
 
@@ -38,22 +41,35 @@ bool dcgm_rounds_waiting(const struct dcgm_rounds *r)
         return r->round[r->gathering].n > 0;
 }
 
-/* The counters of a stream's first round are blank, because a window has not passed yet. */
+/* What verdicts need. The others may be missing for good, and are not waited for. */
+static bool is_core(const char *column)
+{
+        static const char *const core[] = {"GRACT", "SMACT", "SMOCC", "TENSO", "DRAMA"};
+        for (size_t i = 0; i < ARRAY_LEN(core); i++) {
+                if (strcmp(column, core[i]) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_blank(const struct batcher *b, size_t field)
+{
+        for (size_t row = 0; row < b->n; row++) {
+                if (b->readings[row].values[field].state != STATE_BLANK)
+                        return false;
+        }
+        return true;
+}
+
+/* The counters of a stream's first round are blank, because a window has not passed yet. Where
+ * others watch some of them already, those have values and the rest come later. */
 static bool counters_pending(const struct dcgm_rounds *r, const struct batcher *b)
 {
-        bool any = false;
-        if (r->dmon.n != r->ids->n)
-                return false;
-        for (size_t i = 0; i < r->ids->n; i++) {
-                if (r->ids->id[i] < DCGM_ID_PROFILING)
-                        continue;
-                any = true;
-                for (size_t row = 0; row < b->n; row++) {
-                        if (b->readings[row].values[i].state != STATE_BLANK)
-                                return false;
-                }
+        for (size_t i = 0; i < r->dmon.n && r->passed_over < PASSED_OVER_MOST; i++) {
+                if (is_core(b->schema.names[i]) && is_blank(b, i))
+                        return true;
         }
-        return any;
+        return false;
 }
 
 static void put_text(struct batcher *b, struct raw *to, const char *text)
@@ -84,12 +100,12 @@ static void add_identity(const struct dcgm_rounds *r, struct batcher *b)
 bool dcgm_rounds_complete(struct dcgm_rounds *r)
 {
         struct batcher *b = gathered(r);
-        bool pending = r->first && counters_pending(r, b);
-        r->first = false;
-        if (b->n == 0 || pending) {
+        if (b->n == 0 || (!r->settled && counters_pending(r, b))) {
+                r->passed_over += b->n > 0;
                 batcher_clear(b);
                 return false;
         }
+        r->settled = true;
         add_identity(r, b);
         r->gathering ^= 1;
         struct batcher *next = gathered(r);

@@ -6,13 +6,13 @@
 
 struct dcgm_rounds {
         const struct dcgm_inventory *inventory; /* borrowed: who is who */
-        const struct dcgm_ids *ids;             /* borrowed: what was asked for */
         size_t expected;                        /* rows a round */
         struct dmon dmon;
         struct batcher round[2]; /* the one being gathered and the last one */
         unsigned gathering;      /* which of them */
         int name_field, pci_field;
-        bool first; /* of this stream: counters have no values yet */
+        bool settled;         /* this stream has given a round */
+        unsigned passed_over; /* rounds of this stream whose counters had no values yet */
         uint64_t rows;
         bool any;                 /* there is a last round */
         int64_t mono_ns, wall_ns; /* when it was complete */
@@ -25,8 +25,7 @@ enum dcgm_taken {
         DCGM_NO_MEMORY,
 };
 
-void dcgm_rounds_init(struct dcgm_rounds *r, const struct dcgm_inventory *inventory,
-                      const struct dcgm_ids *ids);
+void dcgm_rounds_init(struct dcgm_rounds *r, const struct dcgm_inventory *inventory);
 void dcgm_rounds_finish(struct dcgm_rounds *r);
 /* A new stream begins: a round that was half gathered is dropped, the last one is kept. */
 void dcgm_rounds_restart(struct dcgm_rounds *r);

@@ -18,9 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define ANSWER_NS (10 * NS_PER_S) /* longest silence of a dcgmi that works */
+#define CHOICE_NS (3 * NS_PER_S)  /* the same where another source can be had instead */
 #define OPEN_NS (2 * NS_PER_S)    /* longest that opening waits for the first row */
 #define PAUSE_NS (50 * NS_PER_MS) /* dcgmi writes a round in one go: a pause ends it */
 #define SLACK_NS (200 * NS_PER_MS)
@@ -35,6 +37,7 @@ enum stage { STAGE_GPUS, STAGE_SLICES, STAGE_FIELDS, STAGE_STREAM, STAGE_PAUSE }
 struct source {
         struct source_config config;
         char program[4096];
+        char socket[4096]; /* the engine's address, when it was given as a path */
         enum stage stage;
         struct dcgm_child child;
         struct lines lines; /* the child's standard output */
@@ -95,6 +98,11 @@ static void drop_child(struct source *s)
         dcgm_child_stop(&s->child);
 }
 
+static int64_t answer_ns(const struct source *s)
+{
+        return s->config.need_counters ? CHOICE_NS : ANSWER_NS;
+}
+
 static void describe(const struct source *s, enum dcgm_failure f, int status, char *buf,
                      size_t size)
 {
@@ -103,14 +111,16 @@ static void describe(const struct source *s, enum dcgm_failure f, int status, ch
                 snprintf(buf, size, "'%s'",
                          s->config.dcgm_host ? s->config.dcgm_host : "localhost");
         else if (f == DCGM_NO_ANSWER)
-                snprintf(buf, size, "nothing came for %lld s", ANSWER_NS / NS_PER_S);
-        else if (f == DCGM_ENDED || f == DCGM_BAD_ARGUMENT || f == DCGM_BAD_GPU)
+                snprintf(buf, size, "nothing came for %lld s", answer_ns(s) / NS_PER_S);
+        else if (f == DCGM_ENDED || f == DCGM_BAD_ARGUMENT || f == DCGM_BAD_GPU ||
+                 f == DCGM_NOT_A_PROGRAM)
                 error_line(s, buf, size);
         if (f == DCGM_ENDED && buf[0] == '\0')
                 snprintf(buf, size, "its exit status is %d", status);
 }
 
-/* Before the first values a failure is an error; after them the source waits and tries again. */
+/* Before the first values a failure is an error, unless the caller waits for an engine that is yet
+ * to start; after them the source waits and tries again. */
 static int fail(struct source *s, enum dcgm_failure f, int status, struct err *err)
 {
         char detail[200];
@@ -118,10 +128,12 @@ static int fail(struct source *s, enum dcgm_failure f, int status, struct err *e
         drop_child(s);
         s->stage = STAGE_PAUSE;
         s->last_failure = f;
-        if (!s->rounds.any)
+        bool waits = s->config.wait && dcgm_failure_may_pass(f);
+        if (!s->rounds.any && !waits)
                 return dcgm_failure_tell(f, detail, s->config.root, err);
         s->failures++;
-        snprintf(s->down, sizeof(s->down), "dcgm, stale: %s", dcgm_failure_message(f));
+        snprintf(s->down, sizeof(s->down), "dcgm, %s: %s", s->rounds.any ? "stale" : "waiting",
+                 dcgm_failure_message(f));
         s->start_ns = clock_mono_ns() + (int64_t)s->back_off_s * NS_PER_S;
         s->back_off_s = MIN(s->back_off_s * 2, (unsigned)BACK_OFF_LAST_S);
         return 0;
@@ -149,10 +161,11 @@ static int begin(struct source *s, enum stage stage, struct err *err)
                            s->config.poll_ns / NS_PER_MS, &command);
         int r = dcgm_child_start(&s->child, command.argv);
         if (r < 0) {
-                keep_said(s, "Error: ", 7);
-                keep_said(s, strerror(-r), strlen(strerror(-r)));
-                bool absent = r == -ENOENT || r == -EACCES || r == -ENOEXEC;
-                return fail(s, absent ? DCGM_NOT_INSTALLED : DCGM_ENDED, 127, err);
+                char why[160];
+                int n = snprintf(why, sizeof(why), "Error: %.100s: %s", s->program, strerror(-r));
+                keep_said(s, why, (size_t)n);
+                bool broken = r == -ENOENT || r == -EACCES || r == -ENOEXEC;
+                return fail(s, broken ? DCGM_NOT_A_PROGRAM : DCGM_ENDED, 127, err);
         }
         r = lines_init(&s->lines, s->child.out_fd);
         if (r < 0)
@@ -247,7 +260,8 @@ static int stage_ended(struct source *s, struct err *err)
         read_stderr(s);
         switch (s->stage) {
         case STAGE_GPUS:
-                if (status != 0)
+                /* GPUs come first: that switches cannot be listed does not matter. */
+                if (status != 0 && s->inventory.n_gpus == 0)
                         return fail(s, dcgm_failure_of(s->said, s->said_len, status), status, err);
                 if (s->inventory.n_gpus == 0)
                         return fail(s, DCGM_NO_GPU, status, err);
@@ -269,7 +283,7 @@ static int stage_ended(struct source *s, struct err *err)
 
 static int64_t patience(const struct source *s)
 {
-        return ANSWER_NS + (s->stage == STAGE_STREAM ? 3 * s->config.poll_ns : 0);
+        return answer_ns(s) + (s->stage == STAGE_STREAM ? 3 * s->config.poll_ns : 0);
 }
 
 /* An answer is complete some time after the start, whatever was said meanwhile. */
@@ -361,6 +375,13 @@ static void give(struct source *s, bool fresh, int64_t now, struct batch *ret)
         ret->window_ns = s->config.poll_ns;
 }
 
+/* There were no values yet: time goes on without them. */
+static void give_nothing(struct source *s, int64_t now, struct batch *ret)
+{
+        *ret = (struct batch){.mono_ns = now, .wall_ns = clock_wall_ns(), .stale = true};
+        s->due_ns = now + s->config.poll_ns;
+}
+
 static int dcgm_next(struct source *s, struct batch *ret, struct err *err)
 {
         for (;;) {
@@ -369,12 +390,16 @@ static int dcgm_next(struct source *s, struct batch *ret, struct err *err)
                 if (r < 0)
                         return r;
                 int64_t now = clock_mono_ns();
-                bool overdue = s->rounds.any && now >= s->due_ns;
-                if (r > 0 || overdue) {
+                bool beats = s->rounds.any || s->config.wait;
+                if (r > 0 || (s->rounds.any && now >= s->due_ns)) {
                         give(s, r > 0, now, ret);
                         return 1;
                 }
-                if (s->stopped || !wait_for_input(s, s->rounds.any ? s->due_ns : INT64_MAX))
+                if (beats && now >= s->due_ns) {
+                        give_nothing(s, now, ret);
+                        return 1;
+                }
+                if (s->stopped || !wait_for_input(s, beats ? s->due_ns : INT64_MAX))
                         return 0;
         }
 }
@@ -393,7 +418,7 @@ static void dcgm_close(struct source *s)
 static int reach_first_row(struct source *s, struct err *err)
 {
         int r = begin(s, STAGE_GPUS, err);
-        while (r == 0 && s->rounds.rows == 0) {
+        while (r == 0 && s->rounds.rows == 0 && s->stage != STAGE_PAUSE) {
                 int64_t until = s->begun_ns + OPEN_NS;
                 if (s->stage == STAGE_STREAM && clock_mono_ns() >= until)
                         break;
@@ -410,9 +435,25 @@ static int find_program(struct source *s, struct err *err)
         const char *name = s->config.dcgmi ? s->config.dcgmi : "dcgmi";
         if (dcgm_child_find(name, getenv("PATH"), s->program, sizeof(s->program)))
                 return 0;
-        if (s->config.dcgmi)
-                snprintf(detail, sizeof(detail), "'%.100s' cannot be run", name);
-        return dcgm_failure_tell(DCGM_NOT_INSTALLED, detail, s->config.root, err);
+        if (!s->config.dcgmi)
+                return dcgm_failure_tell(DCGM_NOT_INSTALLED, "", s->config.root, err);
+        struct stat st;
+        bool there = strchr(name, '/') && stat(name, &st) == 0;
+        snprintf(detail, sizeof(detail), "'%.90s' %s", name,
+                 !there                ? "does not exist"
+                 : S_ISDIR(st.st_mode) ? "is a folder"
+                                       : "is not executable");
+        return dcgm_failure_tell(DCGM_NOT_A_PROGRAM, detail, s->config.root, err);
+}
+
+/* dcgmi takes a path for a host's name unless it is called a socket. */
+static void name_socket(struct source *s)
+{
+        const char *host = s->config.dcgm_host;
+        if (!host || host[0] != '/')
+                return;
+        snprintf(s->socket, sizeof(s->socket), "unix://%.4000s", host);
+        s->config.dcgm_host = s->socket;
 }
 
 static int dcgm_open(const struct source_config *config, struct source **ret, struct err *err)
@@ -421,9 +462,10 @@ static int dcgm_open(const struct source_config *config, struct source **ret, st
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
         s->config = *config;
+        name_socket(s);
         s->child = DCGM_CHILD_NONE;
         s->back_off_s = BACK_OFF_FIRST_S;
-        dcgm_rounds_init(&s->rounds, &s->inventory, &s->ids);
+        dcgm_rounds_init(&s->rounds, &s->inventory);
         s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         int r = find_program(s, err);
         if (r == 0)
@@ -455,16 +497,20 @@ static void dcgm_trouble(const struct source *s, struct source_trouble *ret)
 {
         *ret = (struct source_trouble){.rows = s->rounds.rows,
                                        .too_long = s->lines.too_long,
-                                       .no_counters = s->plan == DCGM_PLAN_DEVICE};
+                                       .no_counters = s->plan == DCGM_PLAN_DEVICE,
+                                       .waiting = !s->rounds.any && s->failures > 0};
+        const char *why = dcgm_failure_message(s->last_failure);
         if (s->refused != DCGM_FINE)
                 snprintf(ret->notice, sizeof(ret->notice), "%s, because %s; %s",
                          s->plan == DCGM_PLAN_DEVICE ? "device fields only" : "fewer counters",
                          dcgm_failure_message(s->refused), dcgm_failure_hint(s->refused));
+        else if (ret->waiting)
+                snprintf(ret->notice, sizeof(ret->notice), "%s, waiting for it; %s", why,
+                         dcgm_failure_hint(s->last_failure));
         else if (s->failures > 0)
                 snprintf(ret->notice, sizeof(ret->notice),
                          "dcgmi failed %llu time%s, last because %s",
-                         (unsigned long long)s->failures, s->failures == 1 ? "" : "s",
-                         dcgm_failure_message(s->last_failure));
+                         (unsigned long long)s->failures, s->failures == 1 ? "" : "s", why);
 }
 
 static void dcgm_interrupt(struct source *s)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 /*
  * Best first. One that must have counters is passed over where there are none; one that this build
@@ -22,7 +23,8 @@ static const struct candidate {
     {"nvml", true, NULL},
     {"dcgm", true, "counters come from DCGM: NVML has no GPM on this GPU"},
     {"nvml", false,
-     "no SM, tensor and DRAM counters: they need NVML GPM (Hopper or newer) or DCGM"},
+     "no SM, tensor and DRAM counters: they need NVML GPM (Hopper or newer) or DCGM's profiling "
+     "module"},
     {"drm", false, NULL},
 };
 
@@ -30,14 +32,16 @@ struct source {
         const struct source_ops *ops;
         struct source *inner;
         const char *why;
+        char dcgm[200]; /* why DCGM, which is there, did not help; empty for no reason */
 };
 
-static bool lacks_counters(const struct source_ops *ops, const struct source *inner)
+static bool lacks_counters(const struct source_ops *ops, const struct source *inner,
+                           struct source_trouble *ret)
 {
-        struct source_trouble trouble = {0};
+        *ret = (struct source_trouble){0};
         if (ops->trouble)
-                ops->trouble(inner, &trouble);
-        return trouble.no_counters;
+                ops->trouble(inner, ret);
+        return ret->no_counters;
 }
 
 static int try_one(const struct candidate *c, const struct source_config *config, struct source *s,
@@ -45,15 +49,17 @@ static int try_one(const struct candidate *c, const struct source_config *config
 {
         struct source_config own = *config;
         own.need_counters = c->need_counters;
+        own.wait = false; /* there is another one to try */
         s->ops = source_find(c->name);
         s->why = c->why;
         if (!s->ops)
                 return ERR_NO_SOURCE;
         int r = s->ops->open(&own, &s->inner, err);
-        if (r == 0 && c->need_counters && lacks_counters(s->ops, s->inner)) {
+        struct source_trouble trouble;
+        if (r == 0 && c->need_counters && lacks_counters(s->ops, s->inner, &trouble)) {
                 s->ops->close(s->inner);
                 s->inner = NULL;
-                return ERR_NO_SOURCE;
+                return err_set(err, ERR_NO_SOURCE, "%s", trouble.notice);
         }
         return r;
 }
@@ -69,6 +75,13 @@ static int add_others(const struct source_config *config, struct source *s, stru
         return joined_open(parts, ARRAY_LEN(parts), config, &s->inner, err);
 }
 
+/* A DCGM that is installed and does not help is worth a word; most machines have none. */
+static void note_dcgm(struct source *s, const struct err *err)
+{
+        if (!strstr(err->msg, "is not installed"))
+                snprintf(s->dcgm, sizeof(s->dcgm), "%.*s", (int)strcspn(err->msg, ";"), err->msg);
+}
+
 static int auto_open(const struct source_config *config, struct source **ret, struct err *err)
 {
         struct source *s = calloc(1, sizeof(*s));
@@ -78,6 +91,8 @@ static int auto_open(const struct source_config *config, struct source **ret, st
                 return err_set(err, -ENOMEM, "out of memory");
         for (size_t i = 0; r == ERR_NO_SOURCE && i < ARRAY_LEN(candidates); i++) {
                 r = try_one(&candidates[i], config, s, &one);
+                if (r == ERR_NO_SOURCE && strcmp(candidates[i].name, "dcgm") == 0)
+                        note_dcgm(s, &one);
                 /* The first failure is that of the source one would expect. */
                 if (first.code == 0)
                         first = one;
@@ -116,7 +131,8 @@ static void auto_trouble(const struct source *s, struct source_trouble *ret)
         if (s->ops->trouble)
                 s->ops->trouble(s->inner, ret);
         if (!ret->notice[0] && s->why)
-                snprintf(ret->notice, sizeof(ret->notice), "%s", s->why);
+                snprintf(ret->notice, sizeof(ret->notice), "%s%s%s", s->why,
+                         s->dcgm[0] ? "; DCGM: " : "", s->dcgm);
 }
 
 static size_t auto_processes(struct source *s, struct process *ret, size_t max)
