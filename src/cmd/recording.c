@@ -111,6 +111,9 @@ int recording_end(struct session *s, const char *path, const struct recorder_res
                   bool quiet)
 {
         struct err err = {0};
+        if (session_left_out(s) && !quiet)
+                notice("the source named more than %d GPUs; later ones are not in '%s'",
+                       SESSION_GPUS_MAX, path);
         int r = manifest_end(s, result, &err);
         if (!quiet || result->store.code != 0)
                 tell_result(path, result);

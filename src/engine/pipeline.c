@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,10 +23,11 @@ struct pipeline {
         atomic_bool want_processes;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
-        struct sample whole; /* scratch: the GPU of a group of slices */
-        size_t cap;          /* of frame.rows */
-        size_t known;        /* entities whose selection is decided */
-        bool met;            /* there was a GPU, selected or not */
+        struct sample whole;  /* scratch: the GPU of a group of slices */
+        size_t cap;           /* of frame.rows */
+        size_t known;         /* entities whose selection is decided */
+        bool met;             /* there was a GPU, selected or not */
+        atomic_bool left_out; /* there were more than the registry takes */
         uint64_t ticks;
 };
 
@@ -127,6 +129,10 @@ static int add_row(struct pipeline *p, const struct reading *reading, size_t pos
                    const struct binding *binding)
 {
         struct entity *e = registry_resolve(&p->registry, &reading->who, position);
+        if (!e && registry_is_full(&p->registry)) {
+                atomic_store(&p->left_out, true);
+                return 0;
+        }
         if (!e)
                 return -ENOMEM;
         translate_identity(binding, reading, e);
@@ -332,6 +338,10 @@ void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
         *ret = (struct source_trouble){0};
         if (p->ops->trouble)
                 p->ops->trouble(p->source, ret);
+        if (atomic_load(&p->left_out) && !ret->notice[0])
+                snprintf(ret->notice, sizeof(ret->notice),
+                         "the source named more than %d GPUs; later ones are left out",
+                         REGISTRY_MAX);
 }
 
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)

@@ -203,3 +203,8 @@ struct entity *registry_resolve(struct registry *r, const struct entity_key *key
         insert(r, e->slot);
         return e;
 }
+
+bool registry_is_full(const struct registry *r)
+{
+        return r->n >= REGISTRY_MAX;
+}

@@ -3,7 +3,8 @@
 
 #include "model/entity.h"
 
-#define REGISTRY_MAX 65536
+/* More than any source shows at once; one that names new ones for ever is cut off here. */
+#define REGISTRY_MAX 16384
 
 struct registry {
         struct entity **list; /* in order of appearance; entity->slot is the place in it */
@@ -16,6 +17,7 @@ struct registry {
 void registry_finish(struct registry *r);
 /*
  * The entity of that key, made when it is new. hint is a slot worth trying first. NULL when memory
- * is short or there are more entities than any machine has.
+ * is short, or when it is new and the registry is full.
  */
 struct entity *registry_resolve(struct registry *r, const struct entity_key *key, size_t hint);
+bool registry_is_full(const struct registry *r);

@@ -14,8 +14,6 @@ static void clear_track(struct track *t)
 
 static struct track *track_for(struct session *s, const struct entity *e)
 {
-        if (e->slot >= TRACKS_MAX)
-                return NULL;
         if (e->slot >= s->n_tracks) {
                 struct track **more = realloc(s->tracks, (e->slot + 1) * sizeof(*more));
                 if (!more)
@@ -66,6 +64,10 @@ int session_add(struct session *s, const struct frame *f, struct err *err)
         pthread_mutex_lock(&s->lock);
         int waits = session_next_block(s, &frames_part, &s->open);
         for (size_t i = 0; i < f->n; i++) {
+                if (f->rows[i].sample.who->slot >= TRACKS_MAX) {
+                        s->left_out = true;
+                        continue;
+                }
                 struct track *t = track_for(s, f->rows[i].sample.who);
                 if (t)
                         add_row(t, s->open.n, &f->rows[i]);

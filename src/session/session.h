@@ -64,6 +64,10 @@ int session_add_host(struct session *s, const struct host *host, struct err *err
 /* The same for a mark made in this process. */
 int session_mark(struct session *s, const struct mark *m, struct err *err);
 
+/* Whether there were more GPUs than a session keeps: later ones are not in it. */
+#define SESSION_GPUS_MAX 4096
+bool session_left_out(struct session *s);
+
 /* How many ticks could not be kept: what waits for a disk is bounded. */
 uint64_t session_dropped(struct session *s);
 

@@ -134,7 +134,7 @@ struct fact {
         char *text; /* NULL when it is a number */
 };
 
-#define TRACKS_MAX 4096
+#define TRACKS_MAX SESSION_GPUS_MAX
 #define FACTS_MAX 160
 
 struct session {
@@ -150,6 +150,7 @@ struct session {
         struct open_block open;
         struct track **tracks; /* by entity slot */
         size_t n_tracks;
+        bool left_out; /* there were more than TRACKS_MAX */
         struct host_part host;
         struct process_part processes;
         struct session_counts counts;

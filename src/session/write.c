@@ -31,6 +31,14 @@ struct tick_row session_tick_row(struct session *s, int64_t wall_ns, int64_t mon
                                  .window_ms = (window_ns + NS_PER_MS / 2) / NS_PER_MS};
 }
 
+bool session_left_out(struct session *s)
+{
+        pthread_mutex_lock(&s->lock);
+        bool left_out = s->left_out;
+        pthread_mutex_unlock(&s->lock);
+        return left_out;
+}
+
 uint64_t session_dropped(struct session *s)
 {
         pthread_mutex_lock(&s->lock);

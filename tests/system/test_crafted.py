@@ -187,3 +187,22 @@ def test_names_are_no_formulas_in_csv(craft, assay, tmp_path, first):
     (tmp_path / "back.csv").write_text(text)
     assert assay("export", "full", "--source", tmp_path / "back.csv").stdout.count(f"'{evil}") == text.count(f"'{evil}")
     assert evil in json.dumps([json.loads(x) for x in assay("export", "--format", "jsonl", "--source", tmp_path / "back.csv").stdout.splitlines()])
+
+
+def test_a_source_that_names_new_gpus_for_ever(assay, tmp_path):
+    """A thousand new ones a scrape: what is beyond the limits is left out, with words, and the recording goes on."""
+    capture = tmp_path / "new.csv"
+    lines = ["timestamp,gpu_id,gpu_util_pct"]
+    lines += [f"{1700000000 + tick},GPU-{tick}-{i},5" for tick in range(18) for i in range(1000)]
+    lines += [f"{1700000100 + tick},GPU-0-{i},6" for tick in range(3) for i in range(10)]
+    capture.write_text("\n".join(lines) + "\n")
+    done = assay("record", "--source", capture, "-o", tmp_path / "x.assay", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "more than 16384 GPUs; later ones are left out" in done.stderr
+    assert "more than 4096 GPUs; later ones are not in" in done.stderr
+    assert "out of memory" not in done.stderr
+    db = sqlite3.connect(tmp_path / "x.assay")
+    assert db.execute("select count(*) from tick").fetchone() == (21,)
+    assert db.execute("select count(*) from entity").fetchone() == (4096,)
+    db.close()
+    assert assay("report", tmp_path / "x.assay", "--format", "json", timeout=120).returncode == 0
