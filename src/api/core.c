@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- frames come in ---- */
 
@@ -164,6 +165,10 @@ static void note_manifest(struct core *c, int32_t pid)
         ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
         for (char *s = text; s < text + len && n < COMMAND_WORDS; s += strlen(s) + 1)
                 words[n++] = s;
+        struct stat st;
+        bool own = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == getuid();
+        if (!own && !config_flag(&c->options.config, OPT_ALL_COMMANDS))
+                words[MIN(n, (size_t)1)] = NULL;
         manifest_describe(c->session, &c->options.config, words, c->pipeline);
 }
 

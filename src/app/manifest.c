@@ -2,6 +2,7 @@
 
 #include "app/setup.h"
 #include "base/clock.h"
+#include "base/redact.h"
 #include "base/strbuf.h"
 #include "present/stream/json.h"
 
@@ -12,12 +13,19 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-static void set_command(struct session *s, char *const *argv)
+/* Secrets are masked; when asked for, or when the process is another user's, only its name is kept.
+ */
+static void set_command(struct session *s, char *const *argv, bool name_only)
 {
+        struct redact redact = {0};
         struct strbuf out = {0};
-        for (size_t i = 0; argv && argv[i]; i++) {
+        for (size_t i = 0; argv && argv[i] && (i == 0 || !name_only); i++) {
+                CLEANUP(freep) char *word = strdup(argv[i]);
+                if (!word)
+                        break;
+                redact_word(&redact, word);
                 strbuf_puts(&out, i ? "," : "[");
-                json_put_string(&out, argv[i]);
+                json_put_string(&out, word);
         }
         if (out.len > 0) {
                 strbuf_putc(&out, ']');
@@ -132,7 +140,9 @@ void manifest_describe(struct session *s, const struct config *config, char *con
         session_set_time(s, "start_mono_ns", clock_mono_ns());
         if (getcwd(cwd, sizeof(cwd)))
                 session_set_text(s, "cwd", cwd);
-        set_command(s, argv);
+        bool all = config_flag(config, OPT_ALL_COMMANDS), none = config_flag(config, OPT_REDACT);
+        session_keep_commands(s, none ? COMMANDS_NONE : all ? COMMANDS_ALL : COMMANDS_OWN);
+        set_command(s, argv, none);
         set_machine(s);
         set_environment(s);
         session_set_text(s, "backend", p ? pipeline_source_name(p) : "none");

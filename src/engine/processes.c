@@ -57,6 +57,8 @@ static void enrich(struct process_join *j, int64_t now, struct process *p)
         copy_text(p->slurm_job, sizeof(p->slurm_job), info.job);
         copy_text(p->container, sizeof(p->container), info.container);
         copy_text(p->command, sizeof(p->command), info.command);
+        copy_text(p->name, sizeof(p->name), info.comm);
+        p->foreign = !value_there(info.uid) || info.uid.v != (double)getuid();
 }
 
 /* A process on a slice that is not shown belongs to its GPU when that is. */

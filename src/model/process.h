@@ -31,7 +31,9 @@ struct process {
         struct value elapsed;                               /* seconds since it started */
         char slurm_job[PROCESS_NAME_MAX];
         char container[PROCESS_NAME_MAX];
-        char command[PROCESS_COMMAND_MAX];
+        char command[PROCESS_COMMAND_MAX]; /* secrets in it are masked */
+        char name[PROCESS_NAME_MAX];       /* of the program, as the kernel has it */
+        bool foreign;                      /* not of the user who runs assay, or that is unknown */
 };
 
 struct process_list {

@@ -161,8 +161,9 @@ static int write_process(struct session *s, const struct process_track *t)
         const struct process *p = &t->who;
         struct statement q = db_prepare(
             &s->db, DB_PUT_PROCESS, "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+        bool named = s->commands == COMMANDS_NONE || (p->foreign && s->commands == COMMANDS_OWN);
         const char *const texts[] = {p->gpu,       p->user,      p->group,
-                                     p->slurm_job, p->container, p->command};
+                                     p->slurm_job, p->container, named ? p->name : p->command};
         db_bind_int(&q, t->id);
         db_bind_int(&q, p->pid);
         db_bind_int(&q, p->ppid);
@@ -229,4 +230,9 @@ void processes_free(struct session *s)
 {
         free(s->processes.tracks);
         free(s->processes.samples);
+}
+
+void session_keep_commands(struct session *s, enum session_commands which)
+{
+        s->commands = which;
 }

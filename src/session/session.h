@@ -45,6 +45,11 @@ const struct err *session_trouble(const struct session *s);
  */
 int session_relax(struct session *s, struct err *err);
 
+/* Whose command lines are kept; of others there is only the program's name. */
+enum session_commands { COMMANDS_OWN, COMMANDS_ALL, COMMANDS_NONE };
+/* Before the first frame. COMMANDS_OWN, those of the user who records, unless this is called. */
+void session_keep_commands(struct session *s, enum session_commands which);
+
 /* Facts about the run. They are written at the next commit. 0 or -ENOMEM. */
 int session_set_text(struct session *s, const char *key, const char *value);
 int session_set_number(struct session *s, const char *key, double value);

@@ -153,6 +153,7 @@ struct session {
         bool left_out; /* there were more than TRACKS_MAX */
         struct host_part host;
         struct process_part processes;
+        enum session_commands commands;
         struct session_counts counts;
         struct fact facts[FACTS_MAX];
         size_t n_facts;

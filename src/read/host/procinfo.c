@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/redact.h"
 #include "read/host/cgroup.h"
 #include "read/host/files.h"
 #include "read/host/procfs.h"
@@ -67,7 +68,7 @@ void procinfo_close(struct procinfo_reader *r)
         free(r);
 }
 
-/* Arguments end in NUL; control characters would upset a terminal. */
+/* Arguments end in NUL; secrets are masked, control characters would upset a terminal. */
 static void read_command(struct procinfo_reader *r, struct procinfo *p)
 {
         ssize_t n = read_of(r, p->pid, "cmdline", PROCINFO_COMMAND_MAX - 1);
@@ -77,10 +78,17 @@ static void read_command(struct procinfo_reader *r, struct procinfo *p)
                 snprintf(p->command, sizeof(p->command), "%s", p->comm);
                 return;
         }
-        for (ssize_t i = 0; i < n; i++)
-                p->command[i] =
-                    (unsigned char)r->text[i] < 0x20 || r->text[i] == 0x7f ? ' ' : r->text[i];
-        p->command[n] = '\0';
+        struct redact redact = {0};
+        size_t len = 0;
+        r->text[n] = '\0';
+        for (char *s = r->text, *next; s < r->text + n; s = next) {
+                next = s + strlen(s) + 1;
+                redact_word(&redact, s);
+                len += (size_t)snprintf(p->command + len, sizeof(p->command) - len, "%s%s",
+                                        len > 0 ? " " : "", s);
+        }
+        for (char *s = p->command; *s; s++)
+                *s = (unsigned char)*s < 0x20 || *s == 0x7f ? ' ' : *s;
 }
 
 static void read_owner(struct procinfo_reader *r, struct procinfo *p)
