@@ -219,7 +219,10 @@ class AssayMagics(Magics):
             return
         self._end_live()
         self.book.start(args.interval, levels=args.levels)
-        print(f"assay: measuring every {args.interval:g} s")
+        kept = self.book.monitor.interval if self.book.monitor else args.interval
+        print(f"assay: measuring every {kept:g} s")
+        if self.book.monitor and kept > args.interval:
+            print(f"assay: {self.book.monitor.describe().get('notice')}")
 
     def _measuring(self) -> bool:
         return self.book.monitor is not None and self.book.monitor.running

@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -66,8 +67,8 @@ def _free(pointer: int, folder: Optional[_Folder]) -> None:
         folder.remove()
 
 
-# The monitors that run, the newest last. As with threads, nobody needs to hold on to one that runs.
-_running: "List[Monitor]" = []
+# The monitors that run, the newest last. One that nobody holds on to ends.
+_running: "List[weakref.ref[Monitor]]" = []
 
 
 class Monitor(Recording):
@@ -78,6 +79,9 @@ class Monitor(Recording):
     dcgm, drm, prometheus or replay. source: a capture, or an exporter's address. pid: the process to watch (this one).
     history: moments kept in memory for frames(). show_all: also GPUs that CUDA_VISIBLE_DEVICES hides. pss: also measure PSS
     and USS. Further options are those of the program's flags.
+
+    Hold on to it: one that is dropped ends, and its temporary session with it. `interval` is the one that is kept:
+    where a source or the kernel cannot be read that often it is longer than asked for, and `describe()["notice"]` says so.
     """
 
     def __init__(self, interval: float = 1.0, levels: Union[None, str, Iterable[str]] = None,
@@ -93,14 +97,24 @@ class Monitor(Recording):
         self._session = Path(os.path.abspath(session)) if session is not None else None
         self._path = self._session
         self._handle: Optional[Handle] = None
+        self._asked = interval
+        self._changing, self._changer = threading.RLock(), os.getpid()
         self._failure = AssayError(E_STOPPED, "the monitor has not been started", "call start() first")
         with Options(self._options):
             pass  # A name that is no option is told here, not when it starts.
 
     def start(self) -> "Monitor":
         """Starts sampling; does nothing when it runs. Data of an earlier start that was not saved is gone."""
-        if self.running:
-            return self
+        with self._change():
+            return self if self.running else self._start()
+
+    def _change(self) -> "threading.RLock":
+        """Held while it is started, stopped or closed. A child of fork() may not wait for a thread of its parent."""
+        if self._changer != os.getpid():
+            self._changing, self._changer = threading.RLock(), os.getpid()
+        return self._changing
+
+    def _start(self) -> "Monitor":
         self.close()
         folder = _Folder() if self._session is None else None
         self._path = Path(folder.path) / "session.assay" if folder else self._session
@@ -117,16 +131,18 @@ class Monitor(Recording):
             if isinstance(error, AssayError):
                 self._failure = error
             raise
-        _running.append(self)
+        self.interval = self.describe().get("interval") or self._asked
+        _running.append(weakref.ref(self))
         return self
 
     def stop(self) -> None:
         """Ends sampling and completes the session. What was measured stays readable."""
-        if self._handle is None:
-            return
-        self._forget()
-        with self._use() as pointer:
-            call(lib().assay_monitor_stop, pointer)
+        with self._change():
+            if self._handle is None:
+                return
+            self._forget()
+            with self._use() as pointer:
+                call(lib().assay_monitor_stop, pointer)
 
     @property
     def path(self) -> Path:
@@ -137,14 +153,14 @@ class Monitor(Recording):
 
     def close(self) -> None:
         """Stops, and gives up what was not saved."""
-        self._forget()
-        if self._handle:
-            self._end()
-        self._handle = None
+        with self._change():
+            self._forget()
+            if self._handle:
+                self._end()
+            self._handle = None
 
     def _forget(self) -> None:
-        if self in _running:
-            _running.remove(self)
+        _running[:] = [m for m in _running if m() not in (None, self)]
 
     @property
     def running(self) -> bool:
@@ -233,5 +249,5 @@ def _take(frame: ctypes.c_void_p) -> Dict[str, Any]:
 
 def running_session() -> Optional[str]:
     """The session of the monitor that was started last and runs in this process."""
-    running = [m for m in _running if m.running]
+    running = [m for m in (one() for one in list(_running)) if m is not None and m.running]
     return str(running[-1].path) if running else None

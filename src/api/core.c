@@ -118,6 +118,19 @@ static bool wants_levels(const struct config *config)
         return !config_is_set(config, OPT_SOURCE);
 }
 
+/* It is told before why there are no GPUs: that the interval is not kept matters more. */
+static void raise_interval(struct core *c)
+{
+        char before[sizeof(c->notice)];
+        memcpy(before, c->notice, sizeof(before));
+        snprintf(c->notice, sizeof(c->notice),
+                 "interval %g raised to %g: the kernel counts CPU time in hundredths of a "
+                 "second%s%.300s",
+                 clock_to_seconds(c->interval_ns), clock_to_seconds(RECORDER_HOST_MIN_NS),
+                 before[0] ? "; " : "", before);
+        c->interval_ns = RECORDER_HOST_MIN_NS;
+}
+
 static int open_source(struct core *c, bool levels, struct err *err)
 {
         const struct config *config = &c->options.config;
@@ -136,7 +149,8 @@ static int open_source(struct core *c, bool levels, struct err *err)
         snprintf(c->notice, sizeof(c->notice), "%.*s", (int)sizeof(c->notice) - 1, err->msg);
         snprintf(c->backend, sizeof(c->backend), "none");
         r = setup_interval(config, &c->interval_ns, err);
-        c->interval_ns = MAX(c->interval_ns, RECORDER_HOST_MIN_NS);
+        if (r == 0 && c->interval_ns < RECORDER_HOST_MIN_NS)
+                raise_interval(c);
         return r;
 }
 

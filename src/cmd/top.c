@@ -41,7 +41,8 @@ struct top {
         struct feed_status status;
         const struct frame *frame;
         int tty, signals;
-        bool own_tty; /* opened by us */
+        const char *focus; /* the GPU to begin with; NULL once that is done, or none was named */
+        bool own_tty;      /* opened by us */
         bool dirty, quit, told_trouble;
         int64_t drawn_ns;
 };
@@ -288,8 +289,24 @@ static void look_at_host(struct top *t)
         t->has_host = hostwatch_take(t->hostwatch, &t->host);
 }
 
+/* The first frame with GPUs shows whether the one that was named is there. */
+static void choose_focus(struct top *t)
+{
+        if (!t->focus || !t->frame || t->frame->n == 0)
+                return;
+        for (size_t i = 0; i < t->frame->n && !t->ui.chosen; i++) {
+                const struct entity *e = t->frame->rows[i].sample.who;
+                t->ui.chosen = strcmp(e->label, t->focus) == 0;
+                t->ui.chosen_slot = e->slot;
+        }
+        if (!t->ui.chosen)
+                ui_say(&t->ui, "there is no GPU '%s'", t->focus);
+        t->focus = NULL;
+}
+
 static void draw(struct top *t)
 {
+        choose_focus(t);
         call_doctor(t);
         feed_want_processes(t->feed, t->ui.view == VIEW_JOB || t->ui.view == VIEW_FOCUS);
         look_at_host(t);
@@ -447,6 +464,9 @@ static void prepare_ui(struct top *t)
 {
         ui_init(&t->ui);
         t->ui.view = view_find(config_text(t->config, OPT_VIEW));
+        t->focus = config_text(t->config, OPT_FOCUS_GPU);
+        if (t->focus && !config_is_set(t->config, OPT_VIEW))
+                t->ui.view = VIEW_FOCUS;
         t->ui.layout = layout_find(config_text(t->config, OPT_LAYOUT));
         t->ui.sort = fleet_sort_find(config_text(t->config, OPT_SORT));
         t->canvas.ascii = config_flag(t->config, OPT_ASCII) || !has_utf8();

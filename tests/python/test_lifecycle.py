@@ -122,12 +122,45 @@ def test_sweeping_spares_the_living(scratch):
         assert folder.exists() and one.running
 
 
+THREADS = "threads = lambda: len(os.listdir('/proc/self/task'))\n"
+
+
 def test_nobody_holds_it(scratch):
-    """As a thread does, a monitor runs on when its maker let go of it."""
-    done = run("import assay, gc, time\nassay.Monitor(interval=0.1).start()\ngc.collect()\n"
-               "print(len(assay.monitor._running), assay.monitor._running[0].running)")
-    assert done.stdout == "1 True\n", done.stderr
+    """A monitor that is dropped ends, with its threads and its temporary session."""
+    done = run("import assay, gc, os\n" + THREADS + "before = threads()\n"
+               "for _ in range(5):\n    assay.Monitor(interval=0.1).start()\n"
+               "gc.collect()\n"
+               "import time\nend = time.monotonic() + 10\n"
+               "while threads() > before and time.monotonic() < end:\n    time.sleep(0.02)\n"
+               "print(threads() - before, assay.monitor.running_session())")
+    assert done.stdout == "0 None\n", done.stderr
     assert not list(scratch.iterdir())
+
+
+def test_starts_at_once_start_one(scratch):
+    """Eight threads start the same monitor: one run, and nothing is left of others."""
+    done = run("import assay, gc, os, threading, time\n" + THREADS +
+               "for _ in range(5):\n"
+               "    before = threads()\n"
+               "    m = assay.Monitor(interval=0.1)\n"
+               "    gate = threading.Barrier(8)\n"
+               "    go = [threading.Thread(target=lambda: (gate.wait(), m.start())) for _ in range(8)]\n"
+               "    [t.start() for t in go]; [t.join() for t in go]\n"
+               "    assert m.running\n"
+               "    m.close()\n"
+               "    end = time.monotonic() + 10\n"
+               "    while threads() > before and time.monotonic() < end:\n        time.sleep(0.02)\n"
+               "    print(threads() - before)")
+    assert done.stdout == "0\n" * 5, done.stderr
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("asked", [0.01, 0.02, 0.5])
+def test_the_interval_is_the_one_that_is_kept(asked):
+    with assay.Monitor(asked, levels="system") as one:
+        assert one.interval == max(asked, 0.1)
+        notice = one.describe().get("notice") or ""
+        assert ("raised to 0.1" in notice) == (asked < 0.1), notice
 
 
 def test_threads_while_it_comes_and_goes():

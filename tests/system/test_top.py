@@ -224,6 +224,15 @@ def test_views_by_key_and_command(terminal):
     assert t.intact() == 0
 
 
+def test_focus_on_a_gpu(terminal):
+    """The view of the GPU that was named, at once; one that is not there is told."""
+    t = terminal()
+    t.start(f"{TOUR_ARGS} --focus-gpu 0", show="why")
+    t.keys("q")
+    t.wait("rc=0")
+    t.start(f"{TOUR_ARGS} --focus-gpu 7", show="there is no GPU '7'")
+
+
 def test_host_view_fills(terminal):
     t = terminal(width=100, height=30)
     t.start(f"{TOUR_ARGS} --host --view host", show="5 Host")
