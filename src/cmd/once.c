@@ -1,4 +1,5 @@
 /* assay once: one frame, as a table, CSV or JSON. */
+#include "app/input.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "cmd/host.h"
@@ -12,9 +13,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 
 #define WIDTH_WITHOUT_TERMINAL 100
 #define WIDTH_MIN 60
+
+/* A table, and neither CSV nor JSON. */
+static bool is_table(const struct config *config)
+{
+        return !config_flag(config, OPT_JSON) && !config_flag(config, OPT_CSV);
+}
 
 static unsigned table_width(const struct config *config)
 {
@@ -46,16 +54,44 @@ static int has_focus(const struct frame *frame, const char *focus, struct err *e
         return err_hint(err, "'assay once' without it lists those that are there");
 }
 
-static int write_frame(const struct config *config, const struct frame *frame, struct strbuf *out,
-                       struct err *err)
+/* Whose GPUs they are: this host, or what a recording says of its own. */
+struct origin_of {
+        char host[128], driver[64];
+};
+
+static void find_origin(const struct config *config, const struct pipeline *p,
+                        struct origin_of *ret)
 {
+        struct utsname name;
+        struct input in = {0};
+        *ret = (struct origin_of){0};
+        if (!pipeline_is_capture(p)) {
+                if (!config_text(config, OPT_SOURCE) && !config_text(config, OPT_DCGM_HOST) &&
+                    uname(&name) == 0)
+                        snprintf(ret->host, sizeof(ret->host), "%.127s", name.nodename);
+                return;
+        }
+        if (input_open(&in, config_text(config, OPT_SOURCE), NULL) == 0) {
+                snprintf(ret->host, sizeof(ret->host), "%s", in.facts.host);
+                snprintf(ret->driver, sizeof(ret->driver), "%s", in.facts.gpu_driver);
+        }
+        input_finish(&in);
+}
+
+static int write_frame(const struct config *config, const struct pipeline *p,
+                       const struct frame *frame, struct strbuf *out, struct err *err)
+{
+        struct origin_of origin;
         if (config_flag(config, OPT_JSON)) {
                 json_write_frame(frame, program_version, out);
                 return 0;
         }
         if (config_flag(config, OPT_CSV))
                 return write_csv(config, frame, out);
+        find_origin(config, p, &origin);
         struct table_options options = {.version = program_version,
+                                        .host = origin.host,
+                                        .driver = origin.driver,
                                         .width = table_width(config),
                                         .ascii = config_flag(config, OPT_ASCII),
                                         .focus = config_text(config, OPT_FOCUS_GPU)};
@@ -80,7 +116,7 @@ static void write_host(const struct config *config, const struct host *h, bool a
                 host_csv_header(h, end, out);
                 host_csv_rows(h, h->n_cores, h->n_gpus, end, out);
         } else if (!config_flag(config, OPT_CSV)) {
-                strbuf_puts(out, alone ? "no GPU source is at hand; the host alone\n\n" : "\n");
+                strbuf_puts(out, alone ? "no GPU found; the host alone\n\n" : "\n");
                 host_table_write(h, table_width(config), out);
         }
 }
@@ -112,6 +148,31 @@ static int add_host(const struct config *config, struct host_view *view, int64_t
         return 0;
 }
 
+/* DCGM leaves its counters blank in its first round: of a capture, the first that has them is
+ * shown.
+ */
+#define ROUNDS_MAX 10
+
+static bool is_blank(const struct frame *frame)
+{
+        bool blank = false;
+        for (size_t i = 0; i < frame->n; i++) {
+                struct value v = frame->rows[i].sample.m[METRIC_SM_ACTIVE];
+                if (value_there(v))
+                        return false;
+                blank |= v.state == STATE_BLANK;
+        }
+        return blank;
+}
+
+static int await_counters(struct pipeline *p, const struct frame **frame, struct err *err)
+{
+        int r = 1;
+        for (int i = 0; i < ROUNDS_MAX && r > 0 && pipeline_is_capture(p) && is_blank(*frame); i++)
+                r = pipeline_next(p, frame, err);
+        return r == 0 ? 1 : r; /* at the end the last round is shown */
+}
+
 /* Fills out with the GPUs, the host, or both. */
 static int write_all(const struct config *config, struct host_view *view, struct pipeline **p,
                      struct strbuf *out, struct err *err)
@@ -122,10 +183,14 @@ static int write_all(const struct config *config, struct host_view *view, struct
         int r = view ? host_view_tick(view, &first, err) : 0;
         if (r == 0)
                 r = open_pipeline(config, true, p, err);
-        if (r == 0)
+        if (r == 0) {
+                pipeline_want_processes(*p, is_table(config));
                 r = seek_start(config, *p, &frame, err);
+        }
+        if (r > 0 && !config_is_set(config, OPT_AT))
+                r = await_counters(*p, &frame, err);
         if (r > 0 && frame)
-                r = write_frame(config, frame, out, err);
+                r = write_frame(config, *p, frame, out, err);
         if (view && (r == 0 || setup_does_without(config, r)))
                 r = add_host(config, view, begun, frame, out, err);
         return r;

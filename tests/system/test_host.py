@@ -272,7 +272,7 @@ def test_wrong_targets_are_usage_errors(assay, args, words):
 def test_once_shows_the_host_alone(assay):
     done = assay("once")
     assert done.returncode == 0
-    assert "no GPU source" in done.stdout
+    assert "no GPU found" in done.stdout
     assert "system" in done.stdout and "pressure" in done.stdout
     data = json.loads(assay("once", "--json").stdout)
     assert data["gpus"] == []

@@ -99,7 +99,7 @@ def test_first_round_is_unknown(assay):
     """The first round has no profiling counters: no score, no class, and it says what is missing."""
     first = rows(assay)[0]
     assert first["status"] == "unknown" and first["real_util_pct"] == ""
-    frame = json.loads(assay("once", "--json", "--source", TOUR / "h200-tour.dmon.txt").stdout)
+    frame = json.loads(assay("once", "--json", "--at", "0", "--source", TOUR / "h200-tour.dmon.txt").stdout)
     verdict = frame["gpus"][0]["verdict"]
     assert {"sm_active", "tensor_active"} <= set(verdict["missing"])
     assert frame["gpus"][0]["metrics"]["real_util"] is None

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "present/format.h"
 #include "present/stream/columns.h"
+#include "present/text/details.h"
 #include "present/text/explain.h"
 
 #include <stdio.h>
@@ -188,6 +189,16 @@ static void end_line(struct strbuf *out)
         strbuf_putc(out, '\n');
 }
 
+/* The first that a GPU names, else what is known of the run. */
+static const char *driver_of(const struct frame *f, const struct table_options *o)
+{
+        for (size_t i = 0; i < f->n; i++) {
+                if (f->rows[i].sample.who->text[ENTITY_TEXT_DRIVER][0])
+                        return f->rows[i].sample.who->text[ENTITY_TEXT_DRIVER];
+        }
+        return o->driver ? o->driver : "";
+}
+
 static void write_heading(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         time_t t = (time_t)(f->wall_ns / NS_PER_S);
@@ -199,8 +210,14 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
                 snprintf(when, sizeof(when), "at %.1f s", clock_to_seconds(f->wall_ns));
         else
                 strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", localtime_r(&t, &tm));
-        strbuf_putf(out, "assay %s  %s  %s  %zu GPU%s%s\n\n", o->version, f->provenance, when, n,
+        const char *driver = driver_of(f, o);
+        strbuf_putf(out, "assay %s  %s  %s  %zu GPU%s%s", o->version, f->provenance, when, n,
                     n == 1 ? "" : "s", f->stale ? "  STALE" : "");
+        if (o->host && o->host[0])
+                strbuf_putf(out, "  host %s", o->host);
+        if (driver[0])
+                strbuf_putf(out, "  driver %s", driver);
+        strbuf_puts(out, "\n\n");
 }
 
 static void write_grid(const struct frame *f, const struct table_options *o, struct strbuf *out)
@@ -345,6 +362,8 @@ void table_write(const struct frame *frame, const struct table_options *options,
         write_grid(frame, options, out);
         strbuf_putc(out, '\n');
         write_reasons(frame, options, out);
+        details_write_clocks(frame, out);
+        details_write_processes(frame, options->width, out);
         for (size_t i = 0; options->focus && i < frame->n; i++) {
                 if (strcmp(frame->rows[i].sample.who->label, options->focus) == 0)
                         write_focus(&frame->rows[i], out);
