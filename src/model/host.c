@@ -51,6 +51,15 @@ const char *framework_name(enum framework framework)
         return frameworks[framework].name;
 }
 
+enum framework framework_find(const char *name)
+{
+        for (enum framework i = 0; name && i < FRAMEWORK_COUNT; i++) {
+                if (strcmp(frameworks[i].name, name) == 0)
+                        return i;
+        }
+        return FRAMEWORK_NONE;
+}
+
 const char *framework_mapped(enum framework framework)
 {
         return frameworks[framework].mapped;

@@ -117,6 +117,8 @@ const struct figure_info *system_figure_info(enum system_figure figure);
 const struct figure_info *evidence_info(enum evidence evidence);
 /* "torch", "jax", …; "none" for a program that uses none of those that are known. */
 const char *framework_name(enum framework framework);
+/* FRAMEWORK_NONE for NULL and for a name that is not known. */
+enum framework framework_find(const char *name);
 /* Parts of paths that its programs have mapped, between blanks; "" for none. */
 const char *framework_mapped(enum framework framework);
 /*

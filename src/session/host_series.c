@@ -8,7 +8,9 @@ enum host_scope host_series_scope(size_t series)
                 return HOST_SCOPE_LEVEL;
         if (series < HOST_SERIES_GPU_UTIL)
                 return HOST_SCOPE_SYSTEM;
-        return series == HOST_SERIES_CORE_UTIL ? HOST_SCOPE_CORE : HOST_SCOPE_GPU;
+        if (series < HOST_SERIES_CORE_UTIL)
+                return HOST_SCOPE_GPU;
+        return series == HOST_SERIES_CORE_UTIL ? HOST_SCOPE_CORE : HOST_SCOPE_EVIDENCE;
 }
 
 static const struct figure_info *info_of(size_t series)
@@ -23,7 +25,9 @@ static const struct figure_info *info_of(size_t series)
                 return figure_info((enum figure)series);
         if (series < HOST_SERIES_GPU_UTIL)
                 return system_figure_info((enum system_figure)(series - HOST_SERIES_SYSTEM));
-        return &others[series - HOST_SERIES_GPU_UTIL];
+        if (series < HOST_SERIES_EVIDENCE)
+                return &others[series - HOST_SERIES_GPU_UTIL];
+        return evidence_info((enum evidence)(series - HOST_SERIES_EVIDENCE));
 }
 
 bool host_series_kept(size_t series)
@@ -38,7 +42,7 @@ const char *host_series_name(size_t series)
 
 const char *host_scope_name(enum host_scope scope)
 {
-        static const char *const names[] = {"level", "level_gpu", "system", "core"};
+        static const char *const names[] = {"level", "level_gpu", "system", "core", "evidence"};
         return names[scope];
 }
 
@@ -90,8 +94,13 @@ size_t host_series_find(const char *scope, const char *name)
 size_t host_series_items(size_t series)
 {
         static const size_t items[] = {LEVEL_COUNT, (size_t)LEVEL_COUNT * HOST_GPUS_MAX, 1,
-                                       HOST_CORES_MAX};
+                                       HOST_CORES_MAX, HOST_GPUS_MAX};
         return items[host_series_scope(series)];
+}
+
+bool host_scope_has_gpus(enum host_scope scope)
+{
+        return scope == HOST_SCOPE_GPU || scope == HOST_SCOPE_EVIDENCE;
 }
 
 static struct value *gpu_value(struct host *h, size_t series, size_t item)
@@ -111,6 +120,8 @@ struct value *host_value(struct host *h, size_t series, size_t item)
                 return gpu_value(h, series, item);
         case HOST_SCOPE_CORE:
                 return &h->cores[item].util;
+        case HOST_SCOPE_EVIDENCE:
+                return &h->evidence[item].e[series - HOST_SERIES_EVIDENCE];
         case HOST_SCOPE_SYSTEM:
         case HOST_SCOPE_COUNT:
                 break;

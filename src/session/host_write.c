@@ -46,15 +46,13 @@ static size_t gpu_number(struct host_part *h, const char *label)
 
 static int add_gpus(struct host_part *h, const struct host *host, size_t series, size_t first)
 {
+        size_t n = host_series_items(series);
         int r = 0;
         for (size_t gpu = 0; gpu < host->n_gpus; gpu++) {
                 size_t number = gpu_number(h, host->gpus[gpu]);
-                for (size_t l = 0; number < HOST_GPUS_MAX && r == 0 && l < LEVEL_COUNT; l++) {
-                        size_t item = l * HOST_GPUS_MAX + number;
-                        r = add_value(
-                            h, first + item, series, item,
-                            *host_value((struct host *)host, series, l * HOST_GPUS_MAX + gpu));
-                }
+                for (size_t l = 0; number < HOST_GPUS_MAX && r == 0 && l < n; l += HOST_GPUS_MAX)
+                        r = add_value(h, first + l + number, series, l + number,
+                                      *host_value((struct host *)host, series, l + gpu));
         }
         return r;
 }
@@ -64,7 +62,7 @@ static int add_items(struct host_part *h, const struct host *host, size_t series
         enum host_scope scope = host_series_scope(series);
         size_t n = host_series_items(series);
         int r = 0;
-        if (scope == HOST_SCOPE_GPU)
+        if (host_scope_has_gpus(scope))
                 return add_gpus(h, host, series, first);
         if (scope == HOST_SCOPE_CORE)
                 n = MIN(host->n_cores, n);

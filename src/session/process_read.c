@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 struct process_cursor {
-        bool there; /* the file has processes */
+        bool there;     /* the file has processes */
+        bool has_child; /* and their children and frameworks, as since schema 2 */
         struct process *list;
         int64_t *ids; /* parallel to list */
         size_t n, cap;
@@ -32,6 +33,11 @@ static int open_cursor(struct session_reader *r)
         struct statement q = {.db = &r->db};
         q.r = sqlite3_prepare_v2(r->db.h, "SELECT 1 FROM process_sample LIMIT 1", -1, &q.h, NULL);
         c->there = db_step(&q) > 0;
+        sqlite3_finalize(q.h);
+        q = (struct statement){.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h, "SELECT child, framework FROM process LIMIT 0", -1, &q.h,
+                                 NULL);
+        c->has_child = q.r == SQLITE_OK;
         sqlite3_finalize(q.h);
         return 0;
 }
@@ -79,6 +85,8 @@ static void take_identity(struct process *p, sqlite3_stmt *h)
         copy_text(p->slurm_job, sizeof(p->slurm_job), h, 16);
         copy_text(p->container, sizeof(p->container), h, 17);
         copy_text(p->command, sizeof(p->command), h, 18);
+        p->child = sqlite3_column_int64(h, 19) != 0;
+        p->framework = (uint8_t)framework_find((const char *)sqlite3_column_text(h, 20));
 }
 
 static void take_figures(struct process *p, sqlite3_stmt *h)
@@ -132,12 +140,15 @@ int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f)
         struct process_cursor *c = r->processes;
         if (code < 0 || !c->there)
                 return code;
-        struct statement q = db_prepare(
-            &r->db, DB_GET_PROCESSES,
-            "SELECT s.process, s.gone, s.gpu_memory, s.gpu_util, s.gpu_band, s.gpu_encoder,"
-            " s.gpu_decoder, s.cpu, s.memory, p.pid, p.ppid, p.start_ns, p.type, p.gpu, p.user,"
-            " p.grp, p.slurm_job, p.container, p.command"
-            " FROM process_sample s JOIN process p ON p.id = s.process WHERE s.tick = ?");
+#define SELECT_PROCESSES(more)                                                                     \
+        "SELECT s.process, s.gone, s.gpu_memory, s.gpu_util, s.gpu_band, s.gpu_encoder,"           \
+        " s.gpu_decoder, s.cpu, s.memory, p.pid, p.ppid, p.start_ns, p.type, p.gpu, p.user,"       \
+        " p.grp, p.slurm_job, p.container, p.command, " more                                       \
+        " FROM process_sample s JOIN process p ON p.id = s.process WHERE s.tick = ?"
+        struct statement q = db_prepare(&r->db, DB_GET_PROCESSES,
+                                        c->has_child ? SELECT_PROCESSES("p.child, p.framework")
+                                                     : SELECT_PROCESSES("0, NULL"));
+#undef SELECT_PROCESSES
         int got = 0;
         db_bind_int(&q, tick);
         while (code == 0 && (got = db_step(&q)) > 0)

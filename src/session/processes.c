@@ -84,17 +84,17 @@ static struct process_sample *new_sample(struct process_part *p)
         return &p->samples[p->n_samples++];
 }
 
-/* A hundredth of a ratio, a mebibyte. */
-static cell step_of(size_t i)
+/* A hundredth of a ratio, a mebibyte; of a child, of which there may be many, ten times that. */
+static cell step_of(const struct process *who, size_t i)
 {
-        return process_figure_scale(i).scale > 1 ? 10 : 16;
+        return (process_figure_scale(i).scale > 1 ? 10 : 16) * (who->child ? 10 : 1);
 }
 
 static bool has_changed(const struct process_track *t, const cell *cells)
 {
         for (size_t i = 0; i < PROCESS_FIGURES; i++) {
                 if (cell_there(cells[i]) != cell_there(t->cells[i]) ||
-                    llabs(cells[i] - t->cells[i]) >= step_of(i))
+                    llabs(cells[i] - t->cells[i]) >= step_of(&t->who, i))
                         return true;
         }
         return false;
@@ -109,6 +109,12 @@ static void add_sample(struct process_part *p, struct process_track *t, const st
                 cells[i] = cell_from(process_figure(who, i), s.step, s.scale);
         }
         bool first = t->sampled_ns == 0;
+        /* What it computes with, and whether it holds the GPU, shows after its start. */
+        if (t->who.framework != who->framework || t->who.child != who->child) {
+                t->who.framework = who->framework;
+                t->who.child = who->child;
+                t->written = t->writing = false;
+        }
         t->there = true;
         if (!first && mono_ns - t->sampled_ns < SAMPLE_EVERY_NS && !has_changed(t, cells))
                 return;
@@ -159,8 +165,9 @@ void processes_add(struct session *s, const struct frame *f, uint64_t tick)
 static int write_process(struct session *s, const struct process_track *t)
 {
         const struct process *p = &t->who;
-        struct statement q = db_prepare(
-            &s->db, DB_PUT_PROCESS, "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+        struct statement q =
+            db_prepare(&s->db, DB_PUT_PROCESS,
+                       "INSERT OR REPLACE INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
         bool named = s->commands == COMMANDS_NONE || (p->foreign && s->commands == COMMANDS_OWN);
         const char *const texts[] = {p->gpu,       p->user,      p->group,
                                      p->slurm_job, p->container, named ? p->name : p->command};
@@ -171,6 +178,8 @@ static int write_process(struct session *s, const struct process_track *t)
         db_bind_int(&q, p->type);
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 db_bind_text(&q, texts[i][0] ? texts[i] : NULL);
+        db_bind_int(&q, p->child);
+        db_bind_text(&q, p->framework ? framework_name((enum framework)p->framework) : NULL);
         return db_run(&q);
 }
 

@@ -44,7 +44,8 @@ static const char host_tables[] =
     "CREATE TABLE level_note(tick INTEGER, level INTEGER, name TEXT, why TEXT,"
     " PRIMARY KEY(tick, level)) WITHOUT ROWID;"
     "CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, start_ns INTEGER,"
-    " type INTEGER, gpu TEXT, user TEXT, grp TEXT, slurm_job TEXT, container TEXT, command TEXT);"
+    " type INTEGER, gpu TEXT, user TEXT, grp TEXT, slurm_job TEXT, container TEXT, command TEXT,"
+    " child INTEGER, framework TEXT);"
     /* Figures are scaled; below zero they say why they are missing. */
     "CREATE TABLE process_sample(tick INTEGER, process INTEGER, gone INTEGER, gpu_memory INTEGER,"
     " gpu_util INTEGER, gpu_band INTEGER, gpu_encoder INTEGER, gpu_decoder INTEGER, cpu INTEGER,"
@@ -119,7 +120,7 @@ static const char host_views[] =
     " CASE WHEN s.gpu_memory >= 0 THEN s.gpu_memory * 65536 END AS gpu_memory,"
     " CASE WHEN s.cpu >= 0 THEN s.cpu / 1e3 END AS cpu,"
     " CASE WHEN s.memory >= 0 THEN s.memory * 65536 END AS memory,"
-    " p.slurm_job, p.container"
+    " p.slurm_job, p.container, p.ppid, p.child, p.framework"
     " FROM process_sample s JOIN process p ON p.id = s.process JOIN ticks t ON t.tick = s.tick;";
 
 /* The value of the k-th byte of a tick's code. SQL has no other way to make a number of bytes. */
@@ -160,7 +161,8 @@ static void put_cells(struct strbuf *out, const char *prefix, const char *entity
 static void put_host_columns(struct strbuf *out, enum host_scope scope, const char *item)
 {
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
-                if (host_series_scope(i) != scope || !host_series_kept(i))
+                if (host_series_scope(i) != scope || !host_series_kept(i) ||
+                    i == HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK)
                         continue;
                 struct series_scale s = host_series_scale(i);
                 strbuf_putf(out,
@@ -192,6 +194,19 @@ static void put_host_wide(struct strbuf *out)
         strbuf_puts(out, " FROM host_ticks t;");
 }
 
+static void put_evidence(struct strbuf *out)
+{
+        struct series_scale s = host_series_scale(HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK);
+        strbuf_puts(out, "CREATE VIEW evidence AS SELECT t.tick, t.time, t.elapsed,"
+                         " g.label AS gpu");
+        put_host_columns(out, HOST_SCOPE_EVIDENCE, "g.id");
+        strbuf_putf(out,
+                    ",(SELECT w.text FROM host_cell c JOIN word w ON w.kind='framework' AND"
+                    " w.id=c.stored*%.1f/%.0f WHERE c.tick=t.tick AND c.item=g.id AND c.series=%d)"
+                    " AS framework FROM host_ticks t JOIN host_gpu g;",
+                    s.step, s.scale, HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK);
+}
+
 static void put_host_words(struct strbuf *out)
 {
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
@@ -205,6 +220,9 @@ static void put_host_words(struct strbuf *out)
         }
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 strbuf_putf(out, "INSERT INTO word VALUES('level',%d,'%s');", l, level_name(l));
+        for (enum framework i = 0; i < FRAMEWORK_COUNT; i++)
+                strbuf_putf(out, "INSERT INTO word VALUES('framework',%d,'%s');", i,
+                            framework_name(i));
 }
 
 /* One row a tick and GPU, one column a metric. A column that is not asked for costs nothing. */
@@ -252,6 +270,7 @@ void session_schema(struct strbuf *out)
         strbuf_puts(out, host_views);
         put_wide(out);
         put_host_wide(out);
+        put_evidence(out);
         put_words(out);
         put_host_words(out);
         strbuf_puts(out, "COMMIT;");

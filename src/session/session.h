@@ -9,7 +9,8 @@
 #include "model/host.h"
 #include "session/mark.h"
 
-#define SESSION_SCHEMA_VERSION 1
+/* 1: 0.1.0. 2: what the host does for each GPU; of processes, children and frameworks. */
+#define SESSION_SCHEMA_VERSION 2
 
 /* How many ticks were asked for, and what became of them. */
 struct session_counts {

@@ -190,7 +190,7 @@ def test_killing_the_recorder_leaves_the_command_alone(program, tmp_path):
         p.wait()
     time.sleep(1.2)
     assert out.read_text() == "done\n"
-    assert facts(tmp_path / "x.assay")["schema_version"] == 1
+    assert facts(tmp_path / "x.assay")["schema_version"] == 2
 
 
 def test_the_terminal_is_the_commands(program, tmp_path):

@@ -67,7 +67,7 @@ static void fill(struct host *h, int tick)
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 for (size_t k = 0; k < host_series_items(i); k++) {
                         bool there = host_series_scope(i) == HOST_SCOPE_CORE ? k < h->n_cores
-                                     : host_series_scope(i) == HOST_SCOPE_GPU
+                                     : host_scope_has_gpus(host_series_scope(i))
                                          ? k % HOST_GPUS_MAX < h->n_gpus
                                          : true;
                         if (there && host_series_kept(i))
@@ -193,12 +193,15 @@ static void without_a_host(void **state UNUSED)
 static void make_process(struct process *p, int pid, int tick)
 {
         *p = (struct process){.pid = pid,
-                              .ppid = 1,
+                              .ppid = pid == 8 ? 7 : 1,
                               .start_ns = 900 * NS_PER_S,
                               .type = PROCESS_COMPUTE,
                               .gpu = "0",
                               .user = "alice",
                               .command = "python train.py",
+                              .child = pid == 8,
+                              /* Found after it started. */
+                              .framework = tick < 3 ? FRAMEWORK_NONE : FRAMEWORK_TORCH,
                               .gpu_memory = value_ok((pid == 7 ? 64.0 : 64.0 + tick) * 1048576),
                               .sm_util = value_ok(0.5),
                               .mem_util = value_missing(STATE_UNSUPPORTED),
@@ -244,7 +247,10 @@ static void processes(void **state UNUSED)
                         make_process(&wanted, 7 + (int)i, n);
                         assert_int_equal(p->pid, wanted.pid);
                         assert_string_equal(p->command, wanted.command);
-                        assert_true(fabs(p->gpu_memory.v - wanted.gpu_memory.v) <= 1048576);
+                        assert_int_equal(p->ppid, wanted.ppid);
+                        assert_int_equal(p->child, wanted.child);
+                        assert_int_equal(p->framework, FRAMEWORK_TORCH);
+                        assert_true(fabs(p->gpu_memory.v - wanted.gpu_memory.v) <= 10 * 1048576);
                         assert_int_equal(p->mem_util.state, STATE_UNSUPPORTED);
                         assert_int_equal(p->rss.state, STATE_DENIED);
                         assert_float_equal(p->cpu.v, 1.25, 1e-9);
@@ -256,6 +262,37 @@ static void processes(void **state UNUSED)
         assert_int_equal(n, 200);
 }
 
+/* A session of 0.1.0, schema 1: everything it has is read, what it lacks is missing. */
+static void old_files_read_for_ever(void **state UNUSED)
+{
+        struct session_reader *r = NULL;
+        struct err err = {0};
+        const struct host *h = NULL;
+        const struct frame *f = NULL;
+        char old[256];
+        size_t hosts = 0, frames = 0, processes = 0;
+        snprintf(old, sizeof(old), "%s/session/schema1.assay", getenv("FIXTURES"));
+        if (session_open(old, &r, &err) < 0)
+                fail_msg("%s", err.msg);
+        assert_int_equal((int)session_number(r, "schema_version", 0), 1);
+        while (session_next_host(r, &h, &err) > 0) {
+                hosts++;
+                assert_true(h->levels[LEVEL_PROCESS].present);
+                for (size_t i = 0; i < EVIDENCE_COUNT; i++)
+                        assert_int_equal(h->evidence[0].e[i].state, STATE_NONE);
+        }
+        while (session_next(r, &f, &err) > 0) {
+                frames++;
+                for (size_t i = 0; i < f->processes.n; i++, processes++) {
+                        assert_true(f->processes.list[i].pid > 0);
+                        assert_false(f->processes.list[i].child);
+                        assert_int_equal(f->processes.list[i].framework, FRAMEWORK_NONE);
+                }
+        }
+        session_reader_close(r);
+        assert_true(hosts > 10 && frames > 10 && processes > 10);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -264,6 +301,7 @@ int main(void)
             cmocka_unit_test(readable_while_it_grows),
             cmocka_unit_test(without_a_host),
             cmocka_unit_test(processes),
+            cmocka_unit_test(old_files_read_for_ever),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
