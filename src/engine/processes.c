@@ -1,6 +1,7 @@
 #include "engine/processes.h"
 
 #include "base/clock.h"
+#include "engine/process_tree.h"
 #include "read/host/procinfo.h"
 
 #include <errno.h>
@@ -9,9 +10,10 @@
 
 struct process_join {
         struct procinfo_reader *reader;
+        struct process_tree *tree;
         int64_t asked_ns;
         size_t n;
-        struct process list[PROCESSES_MAX];
+        struct process list[PROCESSES_MAX + CHILDREN_MAX];
 };
 
 int process_join_open(const char *root, struct process_join **ret)
@@ -20,8 +22,10 @@ int process_join_open(const char *root, struct process_join **ret)
         if (!j)
                 return -ENOMEM;
         int r = procinfo_open(root, &j->reader);
+        if (r == 0)
+                r = process_tree_open(root, &j->tree);
         if (r < 0) {
-                free(j);
+                process_join_close(j);
                 return r;
         }
         *ret = j;
@@ -32,6 +36,7 @@ void process_join_close(struct process_join *j)
 {
         if (!j)
                 return;
+        process_tree_close(j->tree);
         procinfo_close(j->reader);
         free(j);
 }
@@ -88,11 +93,12 @@ static bool ask(struct process_join *j, const struct source_ops *ops, struct sou
         for (size_t i = 0; i < all; i++) {
                 if (!is_shown(frame, &j->list[i]))
                         continue;
-                j->list[j->n] = j->list[i];
-                if (!ops->finite)
-                        enrich(j, now, &j->list[j->n]);
-                j->n++;
+                j->list[j->n++] = j->list[i];
         }
+        if (!ops->finite)
+                j->n += process_tree_fill(j->tree, now, j->list, j->n, CHILDREN_MAX);
+        for (size_t i = 0; !ops->finite && i < j->n; i++)
+                enrich(j, now, &j->list[i]);
         return true;
 }
 

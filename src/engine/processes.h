@@ -1,4 +1,7 @@
-/* Who uses the GPUs: what the source tells of its processes, joined with what the host knows. */
+/*
+ * Who uses the GPUs: what the source tells of its processes, joined with what the host knows, and
+ * their descendants that hold no GPU (loader workers, compilers), after them.
+ */
 #pragma once
 
 #include "model/frame.h"
@@ -6,6 +9,8 @@
 
 #define PROCESSES_MAX 1024
 #define PROCESSES_EVERY_NS 900000000LL /* the driver samples them about once a second */
+
+#define CHILDREN_MAX 128 /* listed beside those that hold a GPU */
 
 struct process_join;
 

@@ -4,6 +4,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "compute/levels.h"
+#include "engine/process_tree.h"
 #include "read/host/evidence.h"
 #include "read/host/files.h"
 #include "read/host/framework.h"
@@ -426,6 +427,50 @@ static void a_cut_path_is_found(void **state UNUSED)
         }
 }
 
+/* The list that the job view draws a tree of: holders with their parents, and their children. */
+static void the_tree_of_a_job(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 200, .ppid = 150});
+        put_fake((struct fake){.pid = 201, .ppid = 200});
+        put_fake((struct fake){.pid = 202, .ppid = 201});
+        put_fake((struct fake){.pid = 203, .ppid = 200, .state = 'Z'});
+        put_fake((struct fake){.pid = 300, .ppid = 150});
+        put_fake((struct fake){.pid = 400, .ppid = 1});
+        put("200/maps", "7f00-7f01 r-xp 0 08:01 5 /x/torch/lib/libtorch_cuda.so\n");
+        struct process list[8] = {{.pid = 200, .gpu = "0"},
+                                  {.pid = 300, .gpu = "1"},
+                                  {.pid = 777, .gpu = "1"},
+                                  {.pid = 200, .gpu = "2"}};
+        static const struct {
+                int pid, ppid;
+                const char *gpu;
+                const char *why;
+        } children[] = {
+            {201, 200, "0", "a worker"},
+            {202, 201, "0", "a worker's child"},
+        };
+        struct process_tree *t = NULL;
+        assert_int_equal(process_tree_open(root, &t), 0);
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(process_tree_fill(t, i * NS_PER_S, list, 4, 4), 2);
+        assert_int_equal(list[0].ppid, 150);
+        assert_int_equal(list[3].ppid, 150);
+        assert_int_equal(list[2].ppid, 0); /* of another container */
+        assert_int_equal(list[0].framework, FRAMEWORK_TORCH);
+        assert_int_equal(list[1].framework, FRAMEWORK_NONE);
+        assert_false(list[0].child);
+        for (size_t i = 0; i < ARRAY_LEN(children); i++) {
+                const struct process *p = NULL;
+                for (size_t k = 4; k < 6; k++)
+                        p = list[k].pid == children[i].pid ? &list[k] : p;
+                if (!p || p->ppid != children[i].ppid || !p->child ||
+                    strcmp(p->gpu, children[i].gpu) != 0)
+                        fail_msg("%s", children[i].why);
+        }
+        assert_int_equal(process_tree_fill(t, 4 * NS_PER_S, list, 4, 1), 1); /* no more than fit */
+        process_tree_close(t);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -439,6 +484,7 @@ int main(void)
             cmocka_unit_test_setup_teardown(the_busiest_thread_is_found, begin, end),
             cmocka_unit_test_setup_teardown(many_threads_go_by_turns, begin, end),
             cmocka_unit_test_setup_teardown(frameworks_are_known_by_what_is_mapped, begin, end),
+            cmocka_unit_test_setup_teardown(the_tree_of_a_job, begin, end),
             cmocka_unit_test_setup_teardown(a_cut_path_is_found, begin, end),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

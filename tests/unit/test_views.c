@@ -285,6 +285,17 @@ static const struct process processes[] = {
      .container = "pytorch-24.05",
      .command =
          "python -m torch.distributed.run --nproc-per-node 8 train.py --config a/long/path.yaml"},
+    {.pid = 4102, /* a loader worker: holds no GPU, so it is in the tree alone */
+     .ppid = 4101,
+     .child = true,
+     .user = "ada",
+     .group = "vision",
+     .gpu = "0",
+     .cpu = {.v = 0.98, .state = STATE_OK},
+     .rss = {.v = 9e8, .state = STATE_OK},
+     .elapsed = {.v = 3600, .state = STATE_OK},
+     .slurm_job = "88123",
+     .command = "python train.py"},
     {.pid = 977,
      .ppid = 1,
      .gpu = "3",

@@ -65,7 +65,7 @@ static void put_processes(struct items *items, const struct ui_data *d, const st
         put(items, (struct item){.kind = ITEM_HEADING, .text = "processes"});
         for (size_t i = 0; d->processes && i < d->processes->n && n < PROCESSES_MAX; i++) {
                 const struct process *p = &d->processes->list[i];
-                if (strcmp(p->gpu, row->sample.who->label) != 0)
+                if (p->child || strcmp(p->gpu, row->sample.who->label) != 0)
                         continue;
                 put(items, (struct item){.kind = ITEM_PROCESS, .process = p});
                 n++;

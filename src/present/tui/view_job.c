@@ -149,37 +149,48 @@ static void sort_jobs(const struct ui *ui, struct job_list *l)
         }
 }
 
-static void add_children(const struct job_list *from, int32_t parent, uint8_t depth,
-                         struct job_list *to)
+/* A process on two GPUs is listed twice; its children come under the first. */
+static void add_children(const struct job_list *from, bool *placed, const struct process *parent,
+                         uint8_t depth, struct job_list *to)
 {
-        for (size_t i = 0; depth < 16 && i < from->n && to->n < JOBS_MAX; i++) {
-                if (from->list[i]->ppid != parent || from->list[i]->pid == parent)
+        for (size_t i = 0; depth < 16 && i < from->n; i++) {
+                const struct process *p = from->list[i];
+                if (placed[i] || p->ppid != parent->pid || p->pid == parent->pid)
                         continue;
+                placed[i] = true;
                 to->depth[to->n] = depth;
-                to->list[to->n++] = from->list[i];
-                add_children(from, from->list[i]->pid, (uint8_t)(depth + 1), to);
+                to->list[to->n++] = p;
+                add_children(from, placed, p, (uint8_t)(depth + 1), to);
         }
 }
 
 static bool has_parent(const struct job_list *l, const struct process *p)
 {
         for (size_t i = 0; i < l->n; i++) {
-                if (l->list[i]->pid == p->ppid && l->list[i] != p)
+                if (l->list[i]->pid == p->ppid && l->list[i]->pid != p->pid)
                         return true;
         }
         return false;
 }
 
-/* Parents before their children; those whose parent holds no GPU are roots. */
+/*
+ * Parents before their children; those whose parent is not listed are roots. What is left then goes
+ * round in a circle, as only a file can say: it is listed as it comes.
+ */
 static void make_tree(struct job_list *l)
 {
+        static const uint8_t roots_first[] = {true, false};
         struct job_list tree = {.n = 0};
-        for (size_t i = 0; i < l->n && tree.n < JOBS_MAX; i++) {
-                if (has_parent(l, l->list[i]))
-                        continue;
-                tree.depth[tree.n] = 0;
-                tree.list[tree.n++] = l->list[i];
-                add_children(l, l->list[i]->pid, 1, &tree);
+        bool placed[JOBS_MAX] = {false};
+        for (size_t pass = 0; pass < ARRAY_LEN(roots_first); pass++) {
+                for (size_t i = 0; i < l->n; i++) {
+                        if (placed[i] || (roots_first[pass] && has_parent(l, l->list[i])))
+                                continue;
+                        placed[i] = true;
+                        tree.depth[tree.n] = 0;
+                        tree.list[tree.n++] = l->list[i];
+                        add_children(l, placed, l->list[i], 1, &tree);
+                }
         }
         *l = tree;
 }
@@ -189,8 +200,10 @@ static void make_list(const struct ui *ui, const struct ui_data *d, struct job_l
         ret->n = 0;
         memset(ret->depth, 0, sizeof(ret->depth));
         for (size_t i = 0; d->processes && i < d->processes->n && ret->n < JOBS_MAX; i++) {
-                if (matches(&d->processes->list[i], ui->filter))
-                        ret->list[ret->n++] = &d->processes->list[i];
+                const struct process *p = &d->processes->list[i];
+                /* Those that hold no GPU are part of the tree only. */
+                if ((ui->job.tree || !p->child) && matches(p, ui->filter))
+                        ret->list[ret->n++] = p;
         }
         sort_jobs(ui, ret);
         if (ui->job.tree)

@@ -26,7 +26,8 @@ int evidence_open(int root, const struct cgroup_mounts *mounts, size_t fd_budget
         struct evidence_reader *e = calloc(1, sizeof(*e));
         if (!e)
                 return -ENOMEM;
-        int r = holders_open(root, mounts, fd_budget, &e->holders);
+        const struct holders_config config = {root, mounts, fd_budget};
+        int r = holders_open(&config, &e->holders);
         if (r < 0) {
                 free(e);
                 return r;

@@ -20,6 +20,7 @@
 /* A program maps its framework while it starts: when none is found, it is looked for again. */
 #define FIRST_LOOK_NS (2 * NS_PER_S)
 #define FRAMEWORK_LOOKS 6
+#define PIECES_ALONE 8
 
 struct holder {
         int32_t pid; /* 0: free */
@@ -44,16 +45,15 @@ struct holders {
         char text[TEXT_MAX];
 };
 
-int holders_open(int root, const struct cgroup_mounts *mounts, size_t fd_budget,
-                 struct holders **ret)
+int holders_open(const struct holders_config *config, struct holders **ret)
 {
         struct holders *h = calloc(1, sizeof(*h));
         if (!h)
                 return -ENOMEM;
-        h->root = root;
-        h->mounts = mounts;
-        h->fds.left = fd_budget;
-        h->proc = files_open(root, "/proc");
+        h->root = config->root;
+        h->mounts = config->mounts;
+        h->fds.left = config->fd_budget;
+        h->proc = files_open(config->root, "/proc");
         framework_init(&h->look);
         if (h->proc < 0) {
                 int r = h->proc;
@@ -176,9 +176,12 @@ static void look_for_framework(struct holders *h, int64_t mono_ns)
                 else
                         h->looked_at = p;
         }
-        if (h->looked_at && framework_go_on(&h->look, &found)) {
-                end_look(h->looked_at, found, mono_ns);
-                h->looked_at = NULL;
+        /* Who looks at nothing else comes seldom, and may take longer. */
+        for (unsigned i = 0; h->looked_at && i < (h->mounts ? 1 : PIECES_ALONE); i++) {
+                if (framework_go_on(&h->look, &found)) {
+                        end_look(h->looked_at, found, mono_ns);
+                        h->looked_at = NULL;
+                }
         }
 }
 
@@ -212,7 +215,7 @@ void holders_tick(struct holders *h, struct scanner *scanner, int64_t mono_ns)
                 struct holder *p = &h->list[i];
                 if (p->pid && p->seen != h->tick)
                         drop_holder(h, p);
-                else if (p->pid)
+                else if (p->pid && h->mounts)
                         look_at_holder(h, scanner, p, mono_ns);
         }
         look_for_framework(h, mono_ns);

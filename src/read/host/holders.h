@@ -9,9 +9,14 @@
 
 struct holders;
 
-/* root and mounts are borrowed. 0 or a negative errno. */
-int holders_open(int root, const struct cgroup_mounts *mounts, size_t fd_budget,
-                 struct holders **ret);
+struct holders_config {
+        int root;                           /* borrowed, as the mounts */
+        const struct cgroup_mounts *mounts; /* NULL: threads and CPUs are not looked at */
+        size_t fd_budget;
+};
+
+/* 0 or a negative errno. */
+int holders_open(const struct holders_config *config, struct holders **ret);
 void holders_close(struct holders *h);
 /* Once a tick, after the scan. */
 void holders_tick(struct holders *h, struct scanner *scanner, int64_t mono_ns);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEPT 256 /* processes remembered; the one not looked at for longest goes first */
+#define KEPT 512 /* processes remembered; the one not looked at for longest goes first */
 #define TEXT_MAX (128 * 1024)
 
 struct kept {

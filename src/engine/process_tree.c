@@ -1,0 +1,103 @@
+#include "engine/process_tree.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "read/host/files.h"
+#include "read/host/holders.h"
+#include "read/host/scanner.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define TREE_FDS 64
+
+struct process_tree {
+        int root;
+        struct scanner *scanner;
+        struct holders *holders;
+        size_t n_gpus;
+        char gpus[HOST_GPUS_MAX][ENTITY_LABEL_MAX]; /* of the list that is being filled */
+        struct scan_holder held[SCAN_HOLDERS_MAX];
+};
+
+int process_tree_open(const char *root, struct process_tree **ret)
+{
+        struct process_tree *t = calloc(1, sizeof(*t));
+        if (!t)
+                return -ENOMEM;
+        t->root = files_open_root(root);
+        const struct scan_config config = {
+            .root = t->root, .target.group_kind = CGROUP_KINDS, .fd_budget = TREE_FDS};
+        const struct holders_config holders = {.root = t->root, .fd_budget = TREE_FDS};
+        int r = t->root < 0 ? t->root : scanner_open(&config, &t->scanner, NULL);
+        if (r == 0)
+                r = holders_open(&holders, &t->holders);
+        if (r < 0) {
+                process_tree_close(t);
+                return r;
+        }
+        *ret = t;
+        return 0;
+}
+
+void process_tree_close(struct process_tree *t)
+{
+        if (!t)
+                return;
+        holders_close(t->holders);
+        scanner_close(t->scanner);
+        closep(&t->root);
+        free(t);
+}
+
+static size_t gpu_number(struct process_tree *t, const char *label)
+{
+        for (size_t i = 0; i < t->n_gpus; i++) {
+                if (strcmp(t->gpus[i], label) == 0)
+                        return i;
+        }
+        if (t->n_gpus == HOST_GPUS_MAX)
+                return HOST_GPUS_MAX - 1;
+        memcpy(t->gpus[t->n_gpus], label, sizeof(t->gpus[0]));
+        return t->n_gpus++;
+}
+
+static void tell_holders(struct process_tree *t, const struct process *list, size_t n)
+{
+        size_t held = 0;
+        for (size_t i = 0; i < n && held < SCAN_HOLDERS_MAX; i++)
+                t->held[held++] =
+                    (struct scan_holder){list[i].pid, SCAN_GROUP_BIT(gpu_number(t, list[i].gpu))};
+        scanner_set_holders(t->scanner, t->held, held);
+}
+
+static void add_child(const struct process_tree *t, const struct scan_process *q,
+                      struct process *ret)
+{
+        *ret = (struct process){.pid = q->pid, .ppid = q->ppid, .child = true};
+        memcpy(ret->gpu, t->gpus[__builtin_ctzll(q->serves)], sizeof(ret->gpu));
+}
+
+size_t process_tree_fill(struct process_tree *t, int64_t mono_ns, struct process *list, size_t n,
+                         size_t max)
+{
+        struct timespec boot;
+        size_t place = 0, added = 0;
+        tell_holders(t, list, n);
+        clock_gettime(CLOCK_BOOTTIME, &boot);
+        if (n == 0 || scanner_tick(t->scanner, (int64_t)boot.tv_sec * NS_PER_S + boot.tv_nsec) < 0)
+                return 0;
+        holders_tick(t->holders, t->scanner, mono_ns);
+        for (size_t i = 0; i < n; i++) {
+                const struct scan_process *q = scanner_find(t->scanner, list[i].pid);
+                struct value framework = holders_framework(t->holders, list[i].pid);
+                list[i].ppid = q ? q->ppid : 0;
+                list[i].framework = value_there(framework) ? (uint8_t)framework.v : 0;
+        }
+        for (const struct scan_process *q; added < max && (q = scanner_each(t->scanner, &place));) {
+                if (q->serves && q->state != 'Z')
+                        add_child(t, q, &list[n + added++]);
+        }
+        return added;
+}
