@@ -26,6 +26,9 @@
 
 /* ---- the session ---- */
 
+/* Of a process, as schema 1 has them. */
+#define FIRST_COLUMNS "process(id,pid,ppid,start_ns,type,gpu,user,grp,slurm_job,container,command)"
+
 static const struct {
         const char *name;
         int columns;
@@ -35,8 +38,8 @@ static const struct {
     {"block", 7},           {"mark", 11},
     {"host_series", 6},     {"host_tick", 5},
     {"host_block", 7},      {"host_gpu", 2},
-    {"level_note", 4},      {"process", 11},
-    {"process_sample", 10},
+    {"level_note", 4},      {FIRST_COLUMNS, 11},
+    {"process_sample", 10}, {"process", 13},
 };
 
 struct bytes {
@@ -146,7 +149,7 @@ static void bind_value(sqlite3_stmt *q, int at, struct bytes *b, int64_t row)
 static void put_row(sqlite3 *db, struct bytes *b, int64_t row)
 {
         size_t t = take(b, 1) % ARRAY_LEN(tables);
-        char sql[160];
+        char sql[256];
         int n = snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO %s VALUES(", tables[t].name);
         for (int i = 0; i < tables[t].columns; i++)
                 n += snprintf(sql + n, sizeof(sql) - (size_t)n, "?%s",
@@ -173,8 +176,8 @@ static const char small_run[] =
     "INSERT INTO host_block SELECT 0, 0, id, 0, 1 + id % 9, 0, NULL FROM host_series;"
     "INSERT INTO level_note VALUES(0,0,'python(7)',NULL),(0,4,'h',NULL);"
     "INSERT INTO host_gpu VALUES(0,'0'),(1,'1');"
-    "INSERT INTO process VALUES(1,7,1,0,1,'0','u','g','','','python'),"
-    "(2,8,7,0,1,'1','u','g','','','python');"
+    "INSERT INTO process VALUES(1,7,1,0,1,'0','u','g','','','python',0,'torch'),"
+    "(2,8,7,0,1,'1','u','g','','','python',1,NULL);"
     "INSERT INTO process_sample VALUES(0,1,0,1,1,1,1,1,1,1),(0,2,0,1,1,1,1,1,1,1);"
     "INSERT INTO mark(wall_ns,mono_ns,host,pid,type,name,seconds,value) VALUES"
     "(1700000000500000000,0,'h',7,'begin','epoch',NULL,NULL),"
@@ -182,9 +185,10 @@ static const char small_run[] =
     "(1700000001000000000,0,'h',7,'metric','loss',NULL,0.5),"
     "(1700000001000000000,0,'h',7,'event','saved',NULL,NULL);";
 
-static const char *const views[] = {
-    "gpus",      "samples",    "verdicts",  "levels", "level_gpus", "system",       "cores", "cell",
-    "host_cell", "host_ticks", "processes", "phases", "events",     "user_metrics", "ticks"};
+static const char *const views[] = {"gpus",       "samples",   "verdicts",     "levels",
+                                    "level_gpus", "system",    "cores",        "cell",
+                                    "evidence",   "host_cell", "host_ticks",   "processes",
+                                    "phases",     "events",    "user_metrics", "ticks"};
 
 #define ROWS_MAX 200
 
