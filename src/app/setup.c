@@ -6,12 +6,14 @@
 #include "formats/hwmon/hwmon.h"
 #include "formats/notebook/notebook.h"
 #include "read/dcgm/local.h"
+#include "read/prometheus/address.h"
 #include "session/facts.h"
 #include "session/session.h"
 #include "version.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const program_version = ASSAY_VERSION;
 
@@ -109,6 +111,33 @@ static int choose_weights(const struct config *config, struct weights *ret, stru
         return weights_parse(text, ret, err);
 }
 
+/* An exporter on this machine, or a capture that is played: it may be of this machine, and the
+ * variables choose its GPUs. A recorded session and the input of a report are shown whole. */
+static bool may_be_here(const struct config *config, const struct source_ops *ops,
+                        const char *location)
+{
+        struct address a;
+        if (strcmp(ops->name, "replay") == 0)
+                return location && location == config_text(config, OPT_SOURCE);
+        if (strcmp(ops->name, "prometheus") != 0)
+                return false;
+        return !location || (address_parse(location, &a, NULL) == 0 && (a.loopback || !a.is_url));
+}
+
+static int choose_gpus(const struct config *config, struct pipeline_config *pc, struct err *err)
+{
+        const char *gpus = config_text(config, OPT_GPUS);
+        bool all = config_flag(config, OPT_SHOW_ALL);
+        char host[ENTITY_TEXT_MAX] = "";
+        /* Of an exporter the address says it; labels may have a pod's name. */
+        if (pc->ops->finite && gethostname(host, sizeof(host) - 1) < 0)
+                host[0] = '\0';
+        if (may_be_here(config, pc->ops, pc->source.location))
+                return select_choose_told(gpus, all, host, get_env, &pc->selection, err);
+        bool here = pc->ops->local && dcgm_host_is_here(pc->source.dcgm_host);
+        return select_choose(gpus, all, here, get_env, &pc->selection, err);
+}
+
 int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
                    struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err)
 {
@@ -133,9 +162,7 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
         if (r == 0)
                 r = check_poll(config, pc.ops, &pc.source.poll_ns, notice, err);
         if (r == 0)
-                r = select_choose(config_text(config, OPT_GPUS), config_flag(config, OPT_SHOW_ALL),
-                                  pc.ops->local && dcgm_host_is_here(pc.source.dcgm_host), get_env,
-                                  &pc.selection, err);
+                r = choose_gpus(config, &pc, err);
         if (r == 0)
                 *ret = pc;
         return r;

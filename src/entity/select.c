@@ -329,6 +329,36 @@ int select_choose(const char *gpus, bool show_all, bool use_environment,
         return 0;
 }
 
+int select_choose_told(const char *gpus, bool show_all, const char *host,
+                       const char *(*get_env)(const char *name), struct selection *ret,
+                       struct err *err)
+{
+        if (gpus || show_all)
+                return select_choose(gpus, show_all, false, get_env, ret, err);
+        for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+                const struct select_variable any = {variables[i].name, VENDOR_UNKNOWN};
+                if (!read_variable(&any, get_env, ret))
+                        continue;
+                snprintf(ret->host, sizeof(ret->host), "%s", host);
+                return 0;
+        }
+        *ret = (struct selection){.all = true};
+        return 0;
+}
+
+/* "node7" and "node7.cluster" are the same. */
+static bool same_host(const char *a, const char *b)
+{
+        size_t n = strcspn(a, "."), m = strcspn(b, ".");
+        return n == m && strncasecmp(a, b, n) == 0;
+}
+
+static bool is_elsewhere(const struct selection *s, const struct entity *e)
+{
+        const char *host = e->text[ENTITY_TEXT_HOST];
+        return s->host[0] && host[0] && !same_host(s->host, host);
+}
+
 static bool index_matches(const struct select_token *t, const struct entity *e)
 {
         if (t->vendor == VENDOR_UNKNOWN)
@@ -360,7 +390,7 @@ static bool token_matches(const struct select_token *t, const struct entity *e)
 
 bool select_includes(struct selection *s, const struct entity *e)
 {
-        bool included = s->all || (s->scoped && !s->limited[e->vendor]);
+        bool included = s->all || (s->scoped && !s->limited[e->vendor]) || is_elsewhere(s, e);
         s->seen[e->vendor] = true;
         for (size_t i = 0; i < s->n; i++) {
                 if (token_matches(&s->tokens[i], e))

@@ -29,6 +29,8 @@ struct selection {
         bool scoped;        /* lists of vendors: GPUs of a vendor without one are all shown */
         bool limited[VENDOR_COUNT];
         bool seen[VENDOR_COUNT]; /* there is such a GPU */
+        char
+            host[ENTITY_TEXT_MAX]; /* GPUs that are said to be of another are all shown; "": none */
         size_t n;
         struct select_token tokens[SELECT_TOKENS_MAX];
 };
@@ -60,6 +62,15 @@ bool select_by_intel_cards(const char *(*get_env)(const char *name));
  */
 int select_choose(const char *gpus, bool show_all, bool use_environment,
                   const char *(*get_env)(const char *name), struct selection *ret, struct err *err);
+
+/*
+ * The same for a capture or an exporter, which do not tell vendors: the first usable variable
+ * counts, by the numbers shown, and only for GPUs that are not said to be of another host than this
+ * one.
+ */
+int select_choose_told(const char *gpus, bool show_all, const char *host,
+                       const char *(*get_env)(const char *name), struct selection *ret,
+                       struct err *err);
 
 /* Whether the entity is chosen; notes which tokens named something. */
 bool select_includes(struct selection *s, const struct entity *e);

@@ -243,6 +243,44 @@ static void absent_vendor(void **state UNUSED)
         assert_null(select_unmatched(&s, token, sizeof(token)));
 }
 
+/* A capture or an exporter tells numbers, and perhaps a host. */
+static void told(void **state UNUSED)
+{
+        static const struct {
+                const char *variables, *host, *said;
+                const char *expected; /* of GPUs 0 to 3 */
+                const char *why;
+        } cases[] = {
+            {"", "here", "", "1111", "nothing is hidden"},
+            {"CUDA_VISIBLE_DEVICES=1,3", "here", "", "0101", "a capture without a host"},
+            {"CUDA_VISIBLE_DEVICES=1,3", "here", "HERE.cluster", "0101", "one of this host"},
+            {"CUDA_VISIBLE_DEVICES=1,3", "here", "node7", "1111", "one of another"},
+            {"CUDA_VISIBLE_DEVICES=1,3", "", "pod-12", "0101", "an exporter on this machine"},
+            {"ROCR_VISIBLE_DEVICES=2", "here", "", "0010", "another vendor's variable"},
+            {"CUDA_VISIBLE_DEVICES=what? HIP_VISIBLE_DEVICES=0", "here", "", "1000",
+             "the first usable"},
+            {"ZE_AFFINITY_MASK=3", "here", "", "0001", "Intel's"},
+            {"SLURM_STEP_GPUS=0-1", "here", "", "1100", "a batch system's"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct selection s;
+                char got[5] = "";
+                snprintf(variables, sizeof(variables), "%s", cases[i].variables);
+                assert_int_equal(
+                    select_choose_told(NULL, false, cases[i].host, from_variables, &s, NULL), 0);
+                for (int k = 0; k < 4; k++) {
+                        struct entity e = {.kind = ENTITY_GPU, .index = k, .gi = -1, .ci = -1};
+                        entity_set_text(&e, ENTITY_TEXT_HOST, cases[i].said, strlen(cases[i].said));
+                        got[k] = select_includes(&s, &e) ? '1' : '0';
+                }
+                if (strcmp(got, cases[i].expected) != 0)
+                        fail_msg("%s: '%s' chose %s", cases[i].why, cases[i].variables, got);
+                assert_int_equal(
+                    select_choose_told(NULL, true, cases[i].host, from_variables, &s, NULL), 0);
+                assert_true(s.all);
+        }
+}
+
 static void too_many(void **state UNUSED)
 {
         char list[4096] = "0";
@@ -259,6 +297,7 @@ int main(void)
             cmocka_unit_test(lists),         cmocka_unit_test(flat_numbers),
             cmocka_unit_test(environment),   cmocka_unit_test(vendors),
             cmocka_unit_test(absent_vendor), cmocka_unit_test(too_many),
+            cmocka_unit_test(told),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -605,7 +605,16 @@ static void commands_work(void **state UNUSED)
         assert_int_equal(s->ui.request.what, REQUEST_NONE);
         press(s, ":qiut\r");
         assert_non_null(strstr(s->ui.message, "quit"));
-        press(s, ":exit\r");
+        press(s, "?");
+        press(s, ":q\r");
+        assert_int_equal(s->ui.view, VIEW_JOB);
+        press(s, ":q\r");
+        assert_int_equal(s->ui.view, VIEW_FLEET);
+        assert_int_equal(s->ui.request.what, REQUEST_NONE);
+        press(s, ":q\r");
+        assert_int_equal(s->ui.request.what, REQUEST_QUIT);
+        s->ui.request = (struct ui_request){0};
+        press(s, ":job\r:exit\r");
         assert_int_equal(s->ui.request.what, REQUEST_QUIT);
         close_scene(s);
 }

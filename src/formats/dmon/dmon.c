@@ -6,6 +6,7 @@
 #include "formats/dmon/dmon.h"
 
 #include "base/num.h"
+#include "formats/dmon/plain.h"
 #include "formats/format.h"
 #include "formats/rows.h"
 
@@ -15,26 +16,45 @@
 
 static bool is_header(const char *s, size_t len)
 {
+        while (len > 0 && (*s == ' ' || *s == '\t')) {
+                s++;
+                len--;
+        }
         return (len >= 7 && memcmp(s, "#Entity", 7) == 0) ||
                (len >= 8 && memcmp(s, "# Entity", 8) == 0);
 }
 
 static bool dmon_probe(const char *s, size_t len)
 {
+        bool headless = false;
         for (const char *end = s + len; s < end;) {
                 const char *nl = memchr(s, '\n', (size_t)(end - s));
-                size_t n = nl ? (size_t)(nl - s) : (size_t)(end - s);
-                if (is_header(s, n))
+                struct line line = {.s = s, .len = (size_t)((nl ? nl : end) - s)};
+                if (is_header(line.s, line.len))
                         return true;
-                s += n + 1;
+                headless |= nl && plain_headless(&line) > 0;
+                s += line.len + 1;
         }
-        return false;
+        return headless;
 }
 
 void dmon_finish(struct dmon *d)
 {
         free(d->header);
+        free(d->plain);
         *d = (struct dmon){0};
+}
+
+/* Names between tabs. */
+static void tab_columns(struct dmon *d, struct batcher *b, const struct line *line)
+{
+        struct words words;
+        plain_split_tabs(line, &words);
+        for (size_t i = 1; i < words.n && d->n < SCHEMA_FIELDS_MAX; i++) {
+                if (batcher_add_field(b, words.w[i].s, words.w[i].len) < 0)
+                        break;
+                d->n++;
+        }
 }
 
 static bool read_header(struct dmon *d, struct batcher *b, const struct line *line)
@@ -47,7 +67,12 @@ static bool read_header(struct dmon *d, struct batcher *b, const struct line *li
         d->header = copy;
         d->header_len = d->width = line->len;
         d->n = 0;
+        d->words = false;
         batcher_new_schema(b);
+        if (d->tabs) {
+                tab_columns(d, b, line);
+                return true;
+        }
         size_t i = line->s[1] == ' ' ? 8 : 7;
         while (i < line->len) {
                 while (i < line->len && line->s[i] == ' ')
@@ -201,12 +226,33 @@ static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, cons
         return row;
 }
 
+static enum dmon_line row_by_tabs(const struct dmon *d, struct batcher *b, const struct line *line)
+{
+        struct entity_key key;
+        struct raw *cells;
+        struct words words;
+        plain_split_tabs(line, &words);
+        /* A tab after the last cell divides nothing. */
+        if (words.n == d->n + 2 && words.w[words.n - 1].len == 0)
+                words.n--;
+        if (words.n != d->n + 1 || !read_entity(words.w[0].s, words.w[0].len, &key))
+                return DMON_UNKNOWN;
+        enum dmon_line row = add_row(d, b, &key, &cells);
+        for (size_t i = 0; row == DMON_ROW && i < d->n; i++)
+                batcher_cell(b, words.w[i + 1].s, words.w[i + 1].len, &cells[i]);
+        return row;
+}
+
 static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const struct line *line)
 {
         struct entity_key key;
         struct raw *cells;
         if (d->n == 0)
                 return DMON_UNKNOWN;
+        if (d->words)
+                return row_by_words(d, b, line);
+        if (d->tabs)
+                return row_by_tabs(d, b, line);
         if (line->len <= d->at[0] || line->s[d->at[0] - 1] != ' ' ||
             !read_entity(line->s, d->at[0], &key))
                 return row_by_words(d, b, line);
@@ -245,21 +291,30 @@ static bool same_header(const struct dmon *d, const struct line *line)
 
 enum dmon_line dmon_take(struct dmon *d, struct batcher *b, const struct line *line)
 {
+        struct line plain;
         if (UNLIKELY(is_header(line->s, line->len))) {
-                if (same_header(d, line))
+                struct dmon before = *d;
+                plain = plain_header(d, line);
+                if (same_header(d, &plain))
                         return DMON_QUIET;
                 if (b->n > 0)
-                        return DMON_NEXT_ROUND;
-                return read_header(d, b, line) ? DMON_HEADER : DMON_NO_MEMORY;
+                        return d->tabs = before.tabs, d->indent = before.indent, DMON_NEXT_ROUND;
+                return read_header(d, b, &plain) ? DMON_HEADER : DMON_NO_MEMORY;
         }
-        enum dmon_line row = read_row(d, b, line);
-        return row == DMON_UNKNOWN && is_chatter(line) ? DMON_QUIET : row;
+        plain = plain_row(d, line);
+        if (UNLIKELY(d->n == 0 && d->headless && plain_headless(&plain) > 0))
+                plain_dashboard_columns(d, b, plain_headless(&plain));
+        enum dmon_line row = read_row(d, b, &plain);
+        return row == DMON_UNKNOWN && is_chatter(&plain) ? DMON_QUIET : row;
 }
 
 static int capture_begin(struct capture *c)
 {
-        c->state = calloc(1, sizeof(struct dmon));
-        return c->state ? 0 : -ENOMEM;
+        struct dmon *d = c->state = calloc(1, sizeof(*d));
+        if (!d)
+                return -ENOMEM;
+        d->headless = true;
+        return 0;
 }
 
 static void capture_end(struct capture *c)

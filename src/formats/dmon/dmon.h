@@ -10,6 +10,11 @@ struct dmon {
         size_t width;                       /* of a whole row, padding included */
         char *header;                       /* the line itself, to know it again */
         size_t header_len;
+        bool headless; /* rows of the dashboard's columns are taken without a header */
+        bool words;    /* there was none: rows are read by words */
+        bool tabs;     /* columns are divided by one tab each */
+        size_t indent; /* blanks before the header, and before every row */
+        char *plain;   /* the line that is read, without tabs; NULL while there was none */
         /* Gives an entity its own name before it is looked up; ENTITY_OTHER has the row passed
          * over. NULL keeps the names of the stream. */
         void (*rename)(const void *arg, struct entity_key *key);

@@ -5,6 +5,7 @@
 #include "formats/rows.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What nvidia-smi writes where rows should be; rows may follow when the driver is back. */
@@ -36,6 +37,17 @@ static struct line first_line(const char *s, size_t len)
         return (struct line){.s = s};
 }
 
+/* What follows the # of a header; s is NULL when the line is none. */
+static struct line after_hash(const struct line *line)
+{
+        size_t n = 0;
+        while (n < line->len && (line->s[n] == ' ' || line->s[n] == '\t'))
+                n++;
+        if (n == line->len || line->s[n] != '#')
+                return (struct line){0};
+        return (struct line){.s = line->s + n + 1, .len = line->len - n - 1};
+}
+
 /* Whether a line of the text starts with the words "# gpu" and has, or has not, the word pid. */
 static bool has_gpu_header(const char *s, size_t len, bool with_pid)
 {
@@ -43,11 +55,11 @@ static bool has_gpu_header(const char *s, size_t len, bool with_pid)
         for (const char *end = s + len; s < end;) {
                 const char *nl = memchr(s, '\n', (size_t)(end - s));
                 struct line line = {.s = s, .len = (size_t)((nl ? nl : end) - s)};
-                if (line.len > 0 && line.s[0] == '#') {
-                        rows_split_blanks(&line, &words);
-                        if (rows_find(&words, "gpu") == 1)
-                                return (rows_find(&words, "pid") >= 0) == with_pid;
-                }
+                struct line rest = after_hash(&line);
+                rows_split_blanks(&rest, &words);
+                int gpu = rest.s ? rows_find(&words, "gpu") : -1;
+                if (gpu >= 0 && gpu <= 2) /* "# gpu", "#Date Time gpu" */
+                        return (rows_find(&words, "pid") >= 0) == with_pid;
                 s = line.s + line.len + 1;
         }
         return false;
@@ -58,8 +70,9 @@ struct smi_table {
         struct words names; /* into header, without the # */
         char header[4096];
         size_t header_len;
-        int gpu, pid;  /* columns */
-        size_t n_seen; /* processes of this round */
+        int gpu, pid;   /* columns */
+        int date, time; /* likewise, -1 without -o D and -o T */
+        size_t n_seen;  /* processes of this round */
         struct {
                 int32_t gpu;
                 uint64_t pid;
@@ -81,9 +94,10 @@ static void table_end(struct capture *c)
 static bool table_header(struct smi_table *t, const struct line *line, bool *ret_changed)
 {
         *ret_changed = false;
-        if (line->len == 0 || line->s[0] != '#')
+        struct line rest = after_hash(line);
+        if (!rest.s)
                 return false;
-        struct line rest = {.s = line->s + 1, .len = MIN(line->len - 1, sizeof(t->header))};
+        rest.len = MIN(rest.len, sizeof(t->header));
         struct words words;
         rows_split_blanks(&rest, &words);
         int gpu = rows_find(&words, "gpu");
@@ -95,6 +109,8 @@ static bool table_header(struct smi_table *t, const struct line *line, bool *ret
         rows_split_blanks(&rest, &t->names);
         t->gpu = gpu;
         t->pid = rows_find(&t->names, "pid");
+        t->date = rows_find(&t->names, "Date");
+        t->time = rows_find(&t->names, "Time");
         *ret_changed = true;
         return true;
 }
@@ -108,6 +124,20 @@ static bool row_index(const struct smi_table *t, const struct words *row, struct
         *ret = (struct entity_key){
             .kind = ENTITY_GPU, .index = (int32_t)id, .gi = -1, .ci = -1, .flat = -1};
         return true;
+}
+
+/* "20260102" and "03:04:05", local time. Without a date there is no moment. */
+static bool row_time(const struct smi_table *t, const struct words *row, int64_t *ret)
+{
+        if (t->date < 0 || t->time < 0 || (size_t)MAX(t->date, t->time) >= row->n)
+                return false;
+        const struct word *day = &row->w[t->date], *clock = &row->w[t->time];
+        char text[32];
+        if (day->len != 8 || clock->len != 8)
+                return false;
+        snprintf(text, sizeof(text), "%.4s/%.2s/%.2s %.8s", day->s, day->s + 4, day->s + 6,
+                 clock->s);
+        return rows_parse_time(text, strlen(text), ret);
 }
 
 static void dmon_new_columns(struct capture *c)
@@ -130,6 +160,11 @@ static int dmon_row(struct capture *c, const struct line *line)
                 return capture_bad_line(c, line), 1;
         if (batcher_find(&c->batcher, &key))
                 return capture_hold(c, line), 0;
+        int64_t wall;
+        if (c->batcher.n == 0 && row_time(t, &row, &wall)) {
+                c->has_times = true;
+                c->wall_ns = wall;
+        }
         struct raw *cells = batcher_add(&c->batcher, &key);
         if (!cells)
                 return -ENOMEM;

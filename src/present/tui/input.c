@@ -36,6 +36,15 @@ static void do_quit(struct ui *ui, const struct ui_data *d UNUSED, const char *a
         ask(ui, REQUEST_QUIT, 0);
 }
 
+/* :q leaves what one is in: a view, or from the fleet the dashboard. */
+static void do_leave(struct ui *ui, const struct ui_data *d, const char *arg)
+{
+        if (ui->view == VIEW_FLEET)
+                do_quit(ui, d, arg);
+        else
+                ui->view = ui->view >= VIEW_TABS ? ui->before : VIEW_FLEET;
+}
+
 static void do_focus(struct ui *ui, const struct ui_data *d, const char *arg)
 {
         for (size_t i = 0; *arg && d->frame && i < ui->n_order; i++) {
@@ -113,7 +122,7 @@ static void do_filter(struct ui *ui, const struct ui_data *d, const char *arg)
 }
 
 static const struct ui_command commands[] = {
-    {"q", do_quit},      {"quit", do_quit}, {"exit", do_quit},
+    {"q", do_leave},     {"quit", do_quit}, {"exit", do_quit},
     {"focus", do_focus}, {"plot", do_plot}, {"seek", do_seek},
     {"speed", do_speed}, {"save", do_save}, {"filter", do_filter},
 };
