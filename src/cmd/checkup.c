@@ -2,17 +2,16 @@
 
 #include "cmd/command.h"
 #include "doctor/doctor.h"
+#include "life/worker.h"
 #include "translate/translate.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define CHECKS_MAX 32
 
 struct checkup {
-        pthread_mutex_t lock;
-        int users; /* the owner and the thread */
-        bool done;
+        struct crew crew;
+        bool done; /* under the lock, as shown and n */
         char *texts[4];
         struct doctor doctor;
         struct result results[CHECKS_MAX];
@@ -20,16 +19,11 @@ struct checkup {
         size_t n;
 };
 
-static void release(struct checkup *c)
+static void free_checkup(struct crew *crew)
 {
-        pthread_mutex_lock(&c->lock);
-        bool last = --c->users == 0;
-        pthread_mutex_unlock(&c->lock);
-        if (!last)
-                return;
+        struct checkup *c = (struct checkup *)crew;
         for (size_t i = 0; i < ARRAY_LEN(c->texts); i++)
                 free(c->texts[i]);
-        pthread_mutex_destroy(&c->lock);
         free(c);
 }
 
@@ -53,27 +47,25 @@ static void run_check(struct checkup *c, const struct check *check)
 {
         struct result *r = &c->results[c->n];
         check->run(&c->doctor, r);
-        pthread_mutex_lock(&c->lock);
+        crew_lock(&c->crew);
         c->shown[c->n++] = (struct ui_check){.ink = outcome_ink(r->outcome),
                                              .wrong = r->outcome >= OUTCOME_WARN,
                                              .name = check->name,
                                              .says = r->says,
                                              .remedy = r->remedy};
-        pthread_mutex_unlock(&c->lock);
+        crew_unlock(&c->crew);
 }
 
-static void *checkup_run(void *arg)
+static void checkup_run(void *arg)
 {
         struct checkup *c = arg;
         const struct check *check;
         doctor_prepare(&c->doctor);
         for (size_t i = 0; i < CHECKS_MAX && (check = check_at(i)); i++)
                 run_check(c, check);
-        pthread_mutex_lock(&c->lock);
+        crew_lock(&c->crew);
         c->done = true;
-        pthread_mutex_unlock(&c->lock);
-        release(c);
-        return NULL;
+        crew_unlock(&c->crew);
 }
 
 static const char *keep(struct checkup *c, size_t i, const char *text)
@@ -96,30 +88,25 @@ struct checkup *checkup_start(const struct config *config)
         s->dcgm_ids = translate_dcgm_ids(&s->n_dcgm_ids);
         c->doctor.get_env = get_env;
         c->doctor.to_terminal = true;
-        c->users = 2;
-        pthread_mutex_init(&c->lock, NULL);
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, checkup_run, c) != 0) {
-                c->users = 1;
-                release(c);
-                return NULL;
-        }
-        pthread_detach(thread);
-        return c;
+        crew_init(&c->crew, free_checkup);
+        if (crew_start(&c->crew, checkup_run, c) == 0)
+                return c;
+        crew_leave(&c->crew, 0);
+        return NULL;
 }
 
 bool checkup_results(struct checkup *c, const struct ui_check **ret, size_t *ret_n)
 {
-        pthread_mutex_lock(&c->lock);
+        crew_lock(&c->crew);
         *ret = c->shown;
         *ret_n = c->n;
         bool done = c->done;
-        pthread_mutex_unlock(&c->lock);
+        crew_unlock(&c->crew);
         return done;
 }
 
 void checkup_close(struct checkup *c)
 {
         if (c)
-                release(c);
+                crew_leave(&c->crew, 0);
 }

@@ -2,15 +2,13 @@
 
 #include "base/clock.h"
 #include "engine/history.h"
-#include "life/thread.h"
+#include "life/worker.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define CLOSE_PATIENCE_NS (50 * NS_PER_MS)
 #define RETRY_FIRST_NS NS_PER_S
@@ -30,11 +28,8 @@ struct slot {
 enum { BACK, READY, FRONT, SLOTS };
 
 struct feed {
-        pthread_t thread;
-        pthread_mutex_t lock;
-        pthread_cond_t wake; /* a wish was made */
+        struct crew crew; /* its news are wishes */
         int fd;
-        int users; /* the owner and the thread; the last one frees */
 
         struct feed_config config;
         struct source_texts texts; /* what config borrows from; outlives its owner */
@@ -42,7 +37,7 @@ struct feed {
         struct history *history;
 
         /* Wishes, under the lock. */
-        bool stop, pause, reopen, wish_seek, want_processes;
+        bool pause, reopen, wish_seek, want_processes;
         int steps;
         int64_t seek_ns;
 
@@ -60,8 +55,9 @@ struct feed {
 
 /* --- the owner's side ---------------------------------------------------------------------- */
 
-static void free_feed(struct feed *f)
+static void free_feed(struct crew *crew)
 {
+        struct feed *f = (struct feed *)crew;
         for (size_t i = 0; i < SLOTS; i++) {
                 free(f->slots[i].rows);
                 free(f->slots[i].entities);
@@ -70,18 +66,7 @@ static void free_feed(struct feed *f)
         source_free_texts(&f->texts);
         history_close(f->history);
         closep(&f->fd);
-        pthread_mutex_destroy(&f->lock);
-        pthread_cond_destroy(&f->wake);
         free(f);
-}
-
-static void release(struct feed *f)
-{
-        pthread_mutex_lock(&f->lock);
-        bool last = --f->users == 0;
-        pthread_mutex_unlock(&f->lock);
-        if (last)
-                free_feed(f);
 }
 
 /* A pipe is read once. */
@@ -92,7 +77,7 @@ static bool can_wind(const struct pipeline_config *config)
                stat(config->source.location, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static void *run(void *arg);
+static void keep_feeding(void *arg);
 
 int feed_open(const struct feed_config *config, struct feed **ret, struct err *err)
 {
@@ -101,9 +86,7 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
                 return err_set(err, -ENOMEM, "out of memory");
         f->config = *config;
         f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        f->users = 2;
-        pthread_mutex_init(&f->lock, NULL);
-        life_init_wake(&f->wake);
+        crew_init(&f->crew, free_feed);
         struct source_config *s = &f->config.pipeline.source;
         s->speed = 0;
         f->published_mono_ns = clock_mono_ns();
@@ -116,9 +99,9 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
         f->history = history_open(config->history);
         int r = f->fd < 0 || !f->history || !source_keep_texts(s, &f->texts)
                     ? -ENOMEM
-                    : -pthread_create(&f->thread, NULL, run, f);
+                    : crew_start(&f->crew, keep_feeding, f);
         if (r < 0) {
-                free_feed(f);
+                crew_leave(&f->crew, 0);
                 return err_set(err, r, "cannot start reading: %s", strerror(-r));
         }
         *ret = f;
@@ -127,27 +110,20 @@ int feed_open(const struct feed_config *config, struct feed **ret, struct err *e
 
 static void wake(struct feed *f)
 {
-        if (f->pipeline && (f->stop || f->reopen))
+        if (f->pipeline && (f->crew.stop || f->reopen))
                 pipeline_interrupt(f->pipeline);
-        pthread_cond_broadcast(&f->wake);
+        crew_tell(&f->crew);
 }
 
 void feed_close(struct feed *f)
 {
         if (!f)
                 return;
-        pthread_mutex_lock(&f->lock);
-        f->stop = true;
+        crew_lock(&f->crew);
+        f->crew.stop = true;
         wake(f);
-        pthread_mutex_unlock(&f->lock);
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        int64_t ns = until.tv_nsec + CLOSE_PATIENCE_NS;
-        until.tv_sec += ns / NS_PER_S;
-        until.tv_nsec = ns % NS_PER_S;
-        if (pthread_timedjoin_np(f->thread, NULL, &until) != 0)
-                pthread_detach(f->thread);
-        release(f);
+        crew_unlock(&f->crew);
+        crew_leave(&f->crew, CLOSE_PATIENCE_NS);
 }
 
 int feed_fd(const struct feed *f)
@@ -160,7 +136,7 @@ const struct frame *feed_take(struct feed *f)
         uint64_t news;
         ssize_t n = read(f->fd, &news, sizeof(news));
         (void)n;
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         if (f->fresh) {
                 struct slot slot = f->slots[FRONT];
                 f->slots[FRONT] = f->slots[READY];
@@ -170,20 +146,20 @@ const struct frame *feed_take(struct feed *f)
         /* The array moved, and with it the text the frame points to. */
         f->slots[FRONT].frame.provenance = f->slots[FRONT].provenance;
         const struct frame *frame = f->slots[FRONT].rows ? &f->slots[FRONT].frame : NULL;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return frame;
 }
 
 void feed_status(struct feed *f, struct feed_status *ret)
 {
         int64_t now = clock_mono_ns();
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         *ret = f->status;
         ret->age_ns = now - f->published_mono_ns;
         ret->busy_ns = f->asked_mono_ns ? now - f->asked_mono_ns : 0;
         if (f->pause && ret->state == FEED_RUNNING)
                 ret->state = FEED_PAUSED;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
 }
 
 struct trends feed_trends(struct feed *f)
@@ -193,17 +169,17 @@ struct trends feed_trends(struct feed *f)
 
 void feed_pause(struct feed *f, bool pause)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->pause = pause;
         f->anchor_mono_ns = 0;
         wake(f);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
 }
 
 void feed_step(struct feed *f, int by)
 {
         int64_t before;
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         int64_t now = f->slots[FRONT].frame.wall_ns;
         f->pause = true;
         if (by > 0) {
@@ -213,48 +189,48 @@ void feed_step(struct feed *f, int by)
                 f->seek_ns = before - f->first_wall_ns;
         }
         wake(f);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
 }
 
 bool feed_seek(struct feed *f, int64_t position_ns)
 {
         position_ns = MAX(position_ns, (int64_t)0);
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         bool can = f->status.winds || (f->status.replay && position_ns > f->status.position_ns);
         if (can) {
                 f->wish_seek = true;
                 f->seek_ns = position_ns;
         }
         wake(f);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return can;
 }
 
 void feed_set_speed(struct feed *f, double speed)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->status.speed = speed;
         f->anchor_mono_ns = 0;
         wake(f);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
 }
 
 void feed_want_processes(struct feed *f, bool want)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->want_processes = want;
         if (f->pipeline)
                 pipeline_want_processes(f->pipeline, want);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
 }
 
 void feed_set_interval(struct feed *f, int64_t ns)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->status.interval_ns = MAX(ns, f->config.pipeline.ops->poll_floor_ns);
         f->reopen = !f->status.replay;
         wake(f);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
 }
 
 /* --- the thread's side --------------------------------------------------------------------- */
@@ -268,13 +244,13 @@ static void tell(struct feed *f)
 
 static void set_state(struct feed *f, enum feed_state state, const struct err *err)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->status.state = state;
         if (err)
                 f->status.err = *err;
         if (f->pipeline)
                 pipeline_trouble(f->pipeline, &f->status.trouble);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         tell(f);
 }
 
@@ -325,7 +301,7 @@ static int publish(struct feed *f, const struct frame *frame)
         int r = copy_frame(frame, &f->slots[BACK]);
         if (r < 0)
                 return r;
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         struct slot slot = f->slots[BACK];
         f->slots[BACK] = f->slots[READY];
         f->slots[READY] = slot;
@@ -334,7 +310,7 @@ static int publish(struct feed *f, const struct frame *frame)
         f->status.ticks++;
         f->status.state = FEED_RUNNING;
         f->status.position_ns = frame->wall_ns - f->first_wall_ns;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         tell(f);
         return 0;
 }
@@ -342,25 +318,15 @@ static int publish(struct feed *f, const struct frame *frame)
 /* Time only grows within one opening, so the first spacing seen stands for all. */
 static int remember(struct feed *f, const struct frame *frame)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         if (!f->begun)
                 f->first_wall_ns = frame->wall_ns;
         else if (f->status.replay && f->status.ticks <= 1 && frame->wall_ns > f->last_wall_ns)
                 f->status.interval_ns = frame->wall_ns - f->last_wall_ns;
         f->begun = true;
         f->last_wall_ns = frame->wall_ns;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return history_push(f->history, frame);
-}
-
-/* Sleeps until a time or a wish. Called with the lock held. */
-static void sleep_until(struct feed *f, int64_t mono_ns)
-{
-        struct timespec ts = {mono_ns / NS_PER_S, mono_ns % NS_PER_S};
-        if (mono_ns == INT64_MAX)
-                pthread_cond_wait(&f->wake, &f->lock);
-        else
-                pthread_cond_timedwait(&f->wake, &f->lock, &ts);
 }
 
 /* When a frame of a capture is due; INT64_MAX while paused. Called with the lock held. */
@@ -382,73 +348,65 @@ static int64_t due(struct feed *f, int64_t wall_ns)
 static bool wait_for_turn(struct feed *f, int64_t wall_ns)
 {
         bool turn = false;
-        pthread_mutex_lock(&f->lock);
-        while (!turn && !f->stop && !f->wish_seek) {
+        crew_lock(&f->crew);
+        while (!turn && !f->crew.stop && !f->wish_seek) {
                 int64_t when = due(f, wall_ns);
                 turn = f->steps > 0 || when <= clock_mono_ns();
                 if (!turn)
-                        sleep_until(f, when);
+                        crew_wait(&f->crew, when);
         }
         if (turn)
                 f->steps = 0;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return turn;
 }
 
 static int ask(struct feed *f, const struct frame **ret, struct err *err)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->asked_mono_ns = clock_mono_ns();
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         int r = pipeline_next(f->pipeline, ret, err);
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->asked_mono_ns = 0;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return r;
 }
 
 static void close_pipeline(struct feed *f)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         struct pipeline *p = f->pipeline;
         f->pipeline = NULL;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         pipeline_close(p);
 }
 
 static int open_pipeline(struct feed *f, struct err *err)
 {
         struct pipeline *p = NULL;
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         if (!f->status.replay)
                 f->config.pipeline.source.poll_ns = f->status.interval_ns;
         f->asked_mono_ns = clock_mono_ns();
         f->reopen = false;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         int r = pipeline_open(&f->config.pipeline, &p, err);
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->asked_mono_ns = 0;
         f->pipeline = p;
         f->begun = false;
         if (p)
                 pipeline_want_processes(p, f->want_processes);
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return r;
-}
-
-static bool stopping(struct feed *f)
-{
-        pthread_mutex_lock(&f->lock);
-        bool stop = f->stop;
-        pthread_mutex_unlock(&f->lock);
-        return stop;
 }
 
 static bool wants_reopening(struct feed *f)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         bool reopen = f->reopen;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         return reopen;
 }
 
@@ -456,20 +414,20 @@ static bool wants_reopening(struct feed *f)
 static int seek(struct feed *f, struct err *err)
 {
         const struct frame *frame = NULL, *next;
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         int64_t target = f->seek_ns;
         bool back = f->begun && f->first_wall_ns + target <= f->last_wall_ns;
         f->wish_seek = false;
         f->steps = 0;
         f->anchor_mono_ns = 0;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         int r = 1;
         if (back) {
                 close_pipeline(f);
                 r = open_pipeline(f, err);
                 r = r < 0 ? r : 1;
         }
-        while (r > 0 && !stopping(f) && (r = ask(f, &next, err)) > 0) {
+        while (r > 0 && !crew_stopping(&f->crew) && (r = ask(f, &next, err)) > 0) {
                 frame = next;
                 r = remember(f, frame) < 0 ? -ENOMEM : 1;
                 if (frame->wall_ns - f->first_wall_ns >= target)
@@ -500,10 +458,10 @@ static int watch(struct feed *f, struct err *err)
         int r = ask(f, &frame, err);
         if (r <= 0)
                 return r;
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         bool show = !f->pause || f->steps > 0 || f->status.ticks == 0;
         f->steps = 0;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         if (remember(f, frame) < 0 || (show && publish(f, frame) < 0))
                 return err_set(err, -ENOMEM, "out of memory");
         return 1;
@@ -512,36 +470,36 @@ static int watch(struct feed *f, struct err *err)
 /* At the end of a capture: until somebody winds it back. */
 static void wait_at_end(struct feed *f)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         f->status.duration_ns = f->last_wall_ns - f->first_wall_ns;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         set_state(f, FEED_ENDED, NULL);
-        pthread_mutex_lock(&f->lock);
-        while (!f->stop && !f->wish_seek)
-                sleep_until(f, INT64_MAX);
-        pthread_mutex_unlock(&f->lock);
+        crew_lock(&f->crew);
+        while (!f->crew.stop && !f->wish_seek)
+                crew_wait(&f->crew, INT64_MAX);
+        crew_unlock(&f->crew);
 }
 
 /* After a failure: false when there is no use in trying again. */
 static bool wait_to_retry(struct feed *f, const struct err *err, int64_t *patience)
 {
         set_state(f, FEED_FAILED, err);
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         /* What was there comes back; what is not there yet may come. */
         bool again = !f->status.replay && (f->status.ticks > 0 || err->code == ERR_NO_SOURCE);
         int64_t until = again ? clock_mono_ns() + *patience : INT64_MAX;
-        while (!f->stop && !f->reopen && clock_mono_ns() < until)
-                sleep_until(f, until);
-        pthread_mutex_unlock(&f->lock);
+        while (!f->crew.stop && !f->reopen && clock_mono_ns() < until)
+                crew_wait(&f->crew, until);
+        crew_unlock(&f->crew);
         *patience = MIN(*patience * 2, RETRY_MOST_NS);
         return again;
 }
 
 static int go_on(struct feed *f, struct err *err)
 {
-        pthread_mutex_lock(&f->lock);
+        crew_lock(&f->crew);
         bool seeking = f->wish_seek, reopen = f->reopen || !f->pipeline;
-        pthread_mutex_unlock(&f->lock);
+        crew_unlock(&f->crew);
         if (reopen) {
                 close_pipeline(f);
                 int r = open_pipeline(f, err);
@@ -552,19 +510,19 @@ static int go_on(struct feed *f, struct err *err)
         return f->status.replay ? play(f, err) : watch(f, err);
 }
 
-static void *run(void *arg)
+static void keep_feeding(void *arg)
 {
         struct feed *f = arg;
         int64_t patience = RETRY_FIRST_NS;
         bool go = true;
-        while (go && !stopping(f)) {
+        while (go && !crew_stopping(&f->crew)) {
                 struct err err = {0};
                 int r = go_on(f, &err);
                 if (r > 0) {
                         patience = f->status.ticks > 0 && f->begun ? RETRY_FIRST_NS : patience;
                         continue;
                 }
-                if (stopping(f))
+                if (crew_stopping(&f->crew))
                         break;
                 if (r == 0 && !wants_reopening(f))
                         wait_at_end(f);
@@ -574,6 +532,4 @@ static void *run(void *arg)
                 }
         }
         close_pipeline(f);
-        release(f);
-        return NULL;
 }

@@ -2,14 +2,12 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "life/thread.h"
+#include "life/worker.h"
 #include "read/drm/rocm_abi.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define CLOSE_PATIENCE_NS (100 * NS_PER_MS)
 #define DEVICES_MAX 1024
@@ -32,28 +30,18 @@ struct target {
 };
 
 struct rocm {
-        pthread_t thread;
-        pthread_mutex_t lock;
-        pthread_cond_t news;
-        unsigned users; /* the owner and the thread; the last one frees */
-        bool stop, asked;
+        struct crew crew;
+        bool asked; /* under the lock */
         char *path;
         struct rocm_lib lib;
         size_t n;
-        struct target *targets;     /* the thread's */
+        struct target *targets;     /* the worker's */
         struct rocm_values *values; /* under the lock */
 };
 
-static void leave(struct rocm *r)
+static void free_rocm(struct crew *crew)
 {
-        pthread_mutex_lock(&r->lock);
-        bool last = --r->users == 0;
-        pthread_cond_broadcast(&r->news);
-        pthread_mutex_unlock(&r->lock);
-        if (!last)
-                return;
-        pthread_mutex_destroy(&r->lock);
-        pthread_cond_destroy(&r->news);
+        struct rocm *r = (struct rocm *)crew;
         free(r->path);
         free(r->targets);
         free(r->values);
@@ -194,20 +182,20 @@ static void prepare(const struct rocm_lib *lib, struct target *t, struct rocm_va
 
 static bool wait_for_question(struct rocm *r)
 {
-        pthread_mutex_lock(&r->lock);
-        while (!r->stop && !r->asked)
-                pthread_cond_wait(&r->news, &r->lock);
+        crew_lock(&r->crew);
+        while (!r->crew.stop && !r->asked)
+                crew_wait(&r->crew, INT64_MAX);
         r->asked = false;
-        bool go = !r->stop;
-        pthread_mutex_unlock(&r->lock);
+        bool go = !r->crew.stop;
+        crew_unlock(&r->crew);
         return go;
 }
 
 static void publish(struct rocm *r, size_t i, const struct rocm_values *v)
 {
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         r->values[i] = *v;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
 }
 
 static void answer(struct rocm *r)
@@ -234,15 +222,13 @@ static void answer(struct rocm *r)
         }
 }
 
-static void *run(void *arg)
+static void watch_links(void *arg)
 {
         struct rocm *r = arg;
         if (load(&r->lib, r->path) && r->lib.init(0) == RSMI_SUCCESS) {
                 answer(r);
                 r->lib.shut_down();
         }
-        leave(r);
-        return NULL;
 }
 
 struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n)
@@ -250,9 +236,7 @@ struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n)
         struct rocm *r = calloc(1, sizeof(*r));
         if (!r)
                 return NULL;
-        pthread_mutex_init(&r->lock, NULL);
-        life_init_wake(&r->news);
-        r->users = 1;
+        crew_init(&r->crew, free_rocm);
         r->n = n;
         r->path = path ? strdup(path) : NULL;
         r->targets = calloc(n, sizeof(*r->targets));
@@ -260,45 +244,29 @@ struct rocm *rocm_open(const char *path, const struct rocm_gpu *gpus, size_t n)
         bool ready = (!path || r->path) && r->targets && r->values;
         for (size_t i = 0; ready && i < n; i++)
                 r->targets[i].gpu = gpus[i];
-        r->users += ready;
-        if (ready && life_start_thread(run, r, &r->thread) == 0)
+        if (ready && crew_start(&r->crew, watch_links, r) == 0)
                 return r;
-        r->users = 1;
-        leave(r);
+        crew_leave(&r->crew, 0);
         return NULL;
 }
 
 void rocm_close(struct rocm *r)
 {
-        if (!r)
-                return;
-        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
-        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-        pthread_mutex_lock(&r->lock);
-        r->stop = true;
-        pthread_cond_broadcast(&r->news);
-        while (r->users > 1 && pthread_cond_timedwait(&r->news, &r->lock, &ts) == 0)
-                ;
-        bool through = r->users == 1;
-        pthread_mutex_unlock(&r->lock);
-        if (through)
-                pthread_join(r->thread, NULL);
-        else
-                pthread_detach(r->thread);
-        leave(r);
+        if (r)
+                crew_leave(&r->crew, CLOSE_PATIENCE_NS);
 }
 
 void rocm_ask(struct rocm *r)
 {
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         r->asked = true;
-        pthread_cond_broadcast(&r->news);
-        pthread_mutex_unlock(&r->lock);
+        crew_tell(&r->crew);
+        crew_unlock(&r->crew);
 }
 
 void rocm_get(struct rocm *r, size_t i, struct rocm_values *ret)
 {
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         *ret = r->values[i];
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
 }

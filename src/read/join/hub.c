@@ -2,17 +2,16 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "life/thread.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define CLOSE_PATIENCE_NS (300 * NS_PER_MS)
 
-static void free_hub(struct joined_hub *hub)
+static void free_hub(struct crew *crew)
 {
+        struct joined_hub *hub = (struct joined_hub *)crew;
         for (size_t i = 0; i < hub->n; i++) {
                 struct joined_worker *w = &hub->workers[i];
                 w->ops->close(w->source);
@@ -22,19 +21,7 @@ static void free_hub(struct joined_hub *hub)
                 free(w->processes);
         }
         source_free_texts(&hub->texts);
-        pthread_mutex_destroy(&hub->lock);
-        pthread_cond_destroy(&hub->news);
         free(hub);
-}
-
-static void leave(struct joined_hub *hub)
-{
-        pthread_mutex_lock(&hub->lock);
-        bool last = --hub->users == 0;
-        pthread_cond_broadcast(&hub->news);
-        pthread_mutex_unlock(&hub->lock);
-        if (last)
-                free_hub(hub);
 }
 
 struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
@@ -44,11 +31,9 @@ struct joined_hub *joined_hub_new(const struct joined_part *parts, size_t n,
         if (!hub)
                 return NULL;
         hub->config = *config;
-        hub->users = 1;
-        pthread_mutex_init(&hub->lock, NULL);
-        life_init_wake(&hub->news);
+        crew_init(&hub->crew, free_hub);
         if (!source_keep_texts(&hub->config, &hub->texts)) {
-                leave(hub);
+                crew_leave(&hub->crew, 0);
                 return NULL;
         }
         hub->n = MIN(n, (size_t)BATCH_PARTS_MAX);
@@ -97,7 +82,7 @@ static int publish(struct joined_worker *w, const struct batch *batch, size_t n_
                 w->fresh_ns = w->published_ns;
         w->fresh = true;
         w->late = false;
-        pthread_cond_broadcast(&w->hub->news);
+        crew_tell(&w->hub->crew);
         return 0;
 }
 
@@ -109,11 +94,11 @@ static int work(struct joined_worker *w, struct err *err)
         int r;
         while ((r = w->ops->next(w->source, &batch, err)) > 0) {
                 size_t n_processes = ask_processes(w);
-                pthread_mutex_lock(&hub->lock);
-                bool stop = hub->stop;
+                crew_lock(&hub->crew);
+                bool stop = hub->crew.stop;
                 if (!stop)
                         r = publish(w, &batch, n_processes);
-                pthread_mutex_unlock(&hub->lock);
+                crew_unlock(&hub->crew);
                 if (stop)
                         return 0;
                 if (r < 0)
@@ -127,16 +112,16 @@ static int open_source(struct joined_worker *w, struct err *err)
 {
         struct source *source = NULL;
         int r = w->source ? 0 : w->ops->open(&w->hub->config, &source, err);
-        pthread_mutex_lock(&w->hub->lock);
+        crew_lock(&w->hub->crew);
         if (source)
                 w->source = source;
-        pthread_cond_broadcast(&w->hub->news);
-        bool stop = w->hub->stop;
-        pthread_mutex_unlock(&w->hub->lock);
+        crew_tell(&w->hub->crew);
+        bool stop = w->hub->crew.stop;
+        crew_unlock(&w->hub->crew);
         return stop ? 0 : r < 0 ? r : 1;
 }
 
-static void *run(void *arg)
+static void read_part(void *arg)
 {
         struct joined_worker *w = arg;
         struct joined_hub *hub = w->hub;
@@ -144,57 +129,37 @@ static void *run(void *arg)
         int r = open_source(w, &err);
         if (r > 0)
                 work(w, &err);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         struct source *source = w->source;
         w->source = NULL;
         w->ended = true;
         w->err = err;
-        pthread_cond_broadcast(&hub->news);
-        pthread_mutex_unlock(&hub->lock);
+        crew_tell(&hub->crew);
+        crew_unlock(&hub->crew);
         w->ops->close(source);
-        leave(hub);
-        return NULL;
 }
 
 int joined_hub_start(struct joined_hub *hub)
 {
         for (size_t i = 0; i < hub->n; i++) {
                 struct joined_worker *w = &hub->workers[i];
-                pthread_mutex_lock(&hub->lock);
-                hub->users++;
                 w->published_ns = clock_mono_ns();
-                pthread_mutex_unlock(&hub->lock);
-                int r = life_start_thread(run, w, &w->thread);
-                if (r < 0) {
-                        leave(hub);
+                int r = crew_start(&hub->crew, read_part, w);
+                if (r < 0)
                         return r;
-                }
-                w->started = true;
         }
         return 0;
 }
 
 void joined_hub_close(struct joined_hub *hub)
 {
-        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
-        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-        pthread_mutex_lock(&hub->lock);
-        hub->stop = true;
+        crew_lock(&hub->crew);
+        hub->crew.stop = true;
         for (size_t i = 0; i < hub->n; i++) {
                 const struct joined_worker *w = &hub->workers[i];
                 if (w->source && w->ops->interrupt)
                         w->ops->interrupt(w->source);
         }
-        while (hub->users > 1 && pthread_cond_timedwait(&hub->news, &hub->lock, &ts) == 0)
-                ;
-        bool all = hub->users == 1;
-        pthread_mutex_unlock(&hub->lock);
-        for (size_t i = 0; i < hub->n; i++) {
-                struct joined_worker *w = &hub->workers[i];
-                if (w->started && all)
-                        pthread_join(w->thread, NULL);
-                else if (w->started)
-                        pthread_detach(w->thread);
-        }
-        leave(hub);
+        crew_unlock(&hub->crew);
+        crew_leave(&hub->crew, CLOSE_PATIENCE_NS);
 }

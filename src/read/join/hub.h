@@ -1,10 +1,10 @@
 /* What the threads of a joined source share: one a part, and whoever takes what they publish. */
 #pragma once
 
+#include "life/worker.h"
 #include "read/join/batch_copy.h"
 #include "read/join/joined.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define JOINED_PROCESSES_MAX 1024
@@ -17,8 +17,6 @@ struct joined_worker {
         /* The thread's own; close it and forget it under the lock. */
         struct source *source;
         struct process *scratch;
-        pthread_t thread;
-        bool started;
 
         /* Under the lock. */
         struct batch_copy copies[2]; /* [front] is the taker's, the other is what came last */
@@ -40,10 +38,8 @@ struct joined_worker {
 };
 
 struct joined_hub {
-        pthread_mutex_t lock;
-        pthread_cond_t news;
-        unsigned users; /* the owner and the threads; the last one frees */
-        bool stop, interrupted;
+        struct crew crew;
+        bool interrupted; /* under the lock */
         atomic_bool want_processes;
         struct source_config config; /* its texts are copies */
         struct source_texts texts;

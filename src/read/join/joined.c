@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define OPEN_PATIENCE_NS (10 * NS_PER_S) /* a GPU that is being reset needs seconds */
 #define FIRST_PATIENCE_NS (2 * NS_PER_S)
@@ -77,11 +76,10 @@ static int wait_for_opening(struct joined_hub *hub, struct err *err)
 {
         const struct joined_worker *w = &hub->workers[0];
         int64_t until = clock_mono_ns() + OPEN_PATIENCE_NS;
-        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-        int waited = 0, r = 0;
-        pthread_mutex_lock(&hub->lock);
-        while (!w->source && !w->ended && waited == 0)
-                waited = pthread_cond_timedwait(&hub->news, &hub->lock, &ts);
+        int r = 0;
+        crew_lock(&hub->crew);
+        while (!w->source && !w->ended && crew_wait(&hub->crew, until))
+                ;
         if (w->ended) {
                 r = w->err.code;
                 if (err)
@@ -91,7 +89,7 @@ static int wait_for_opening(struct joined_hub *hub, struct err *err)
                             w->ops->name);
                 err_hint(err, "look at 'dmesg': a GPU may hang, or be in a reset");
         }
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         return r;
 }
 
@@ -180,12 +178,7 @@ static bool wait_for_news(struct source *s)
                 if (then <= clock_mono_ns() && has_any(hub))
                         return true;
                 /* The first tick has something to show, however long that takes. */
-                if (then <= clock_mono_ns()) {
-                        pthread_cond_wait(&hub->news, &hub->lock);
-                        continue;
-                }
-                struct timespec ts = {then / NS_PER_S, then % NS_PER_S};
-                pthread_cond_timedwait(&hub->news, &hub->lock, &ts);
+                crew_wait(&hub->crew, then <= clock_mono_ns() ? INT64_MAX : then);
         }
         return !hub->interrupted;
 }
@@ -269,13 +262,13 @@ static bool collect(struct source *s, struct batch *ret)
 int joined_next(struct source *s, struct batch *ret, struct err *err)
 {
         struct joined_hub *hub = s->hub;
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         bool go = wait_for_news(s), over = go && all_ended(hub);
         if (over)
                 *err = hub->workers[0].err;
         else if (go)
                 go = collect(s, ret);
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         if (over)
                 return err->code < 0 ? err->code : 0;
         return go;
@@ -301,7 +294,7 @@ static bool tell_absence(const struct joined_worker *w, char *buf, size_t size)
 void joined_trouble(const struct source *s, struct source_trouble *ret)
 {
         *ret = (struct source_trouble){0};
-        pthread_mutex_lock(&s->hub->lock);
+        crew_lock(&s->hub->crew);
         for (size_t i = 0; i < s->hub->n; i++) {
                 const struct joined_worker *w = &s->hub->workers[i];
                 ret->rows += w->trouble.rows;
@@ -310,7 +303,7 @@ void joined_trouble(const struct source *s, struct source_trouble *ret)
                 if (!ret->notice[0] && !tell_absence(w, ret->notice, sizeof(ret->notice)))
                         memcpy(ret->notice, w->trouble.notice, sizeof(ret->notice));
         }
-        pthread_mutex_unlock(&s->hub->lock);
+        crew_unlock(&s->hub->crew);
 }
 
 /* "3" or "3/7" of a part, by the numbers of all. False for a GPU that was not shown yet. */
@@ -328,7 +321,7 @@ static bool relabel(const struct source *s, size_t part, struct process *p)
 size_t joined_processes(struct source *s, struct process *ret, size_t max)
 {
         size_t n = 0;
-        pthread_mutex_lock(&s->hub->lock);
+        crew_lock(&s->hub->crew);
         atomic_store(&s->hub->want_processes, true);
         for (size_t i = 0; i < s->hub->n; i++) {
                 const struct joined_worker *w = &s->hub->workers[i];
@@ -337,16 +330,16 @@ size_t joined_processes(struct source *s, struct process *ret, size_t max)
                         n += relabel(s, i, &ret[n]);
                 }
         }
-        pthread_mutex_unlock(&s->hub->lock);
+        crew_unlock(&s->hub->crew);
         return n;
 }
 
 void joined_interrupt(struct source *s)
 {
-        pthread_mutex_lock(&s->hub->lock);
+        crew_lock(&s->hub->crew);
         s->hub->interrupted = true;
-        pthread_cond_broadcast(&s->hub->news);
-        pthread_mutex_unlock(&s->hub->lock);
+        crew_tell(&s->hub->crew);
+        crew_unlock(&s->hub->crew);
 }
 
 const struct source_ops source_joined = {

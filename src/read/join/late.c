@@ -2,13 +2,11 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "life/thread.h"
+#include "life/worker.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define CLOSE_PATIENCE_NS (100 * NS_PER_MS)
 /* Doubled each time: an attempt that hangs leaves a thread behind, and so these stay few. */
@@ -16,39 +14,24 @@
 #define RETRY_MOST_NS (86400 * NS_PER_S)
 
 struct source {
+        struct crew crew;
         struct late_config late;
         struct source_config config; /* its texts are copies */
         struct source_texts texts;
         int64_t began_ns, due_ns; /* the next tick without a source */
 
-        pthread_mutex_t lock; /* what follows */
-        pthread_cond_t news;
-        unsigned users;       /* the owner and the thread; the last one frees */
+        /* Under the lock. */
         struct source *inner; /* NULL until it is open; then the owner's */
         struct err err;       /* why the last attempt failed */
         bool over;            /* there is no other attempt */
-        bool stop, closing;
+        bool interrupted;     /* next() gives nothing more */
 };
 
-static void leave(struct source *s)
+static void free_late(struct crew *crew)
 {
-        pthread_mutex_lock(&s->lock);
-        bool last = --s->users == 0;
-        pthread_cond_broadcast(&s->news);
-        pthread_mutex_unlock(&s->lock);
-        if (!last)
-                return;
+        struct source *s = (struct source *)crew;
         source_free_texts(&s->texts);
-        pthread_mutex_destroy(&s->lock);
-        pthread_cond_destroy(&s->news);
         free(s);
-}
-
-/* Lock held. False when the time is over. */
-static bool wait_until(struct source *s, int64_t mono_ns)
-{
-        struct timespec ts = {mono_ns / NS_PER_S, mono_ns % NS_PER_S};
-        return pthread_cond_timedwait(&s->news, &s->lock, &ts) == 0;
 }
 
 /* Opens the source without the lock. Whether that was the last attempt. */
@@ -57,16 +40,16 @@ static bool try_once(struct source *s)
         struct source *inner = NULL;
         struct err err = {0};
         int r = s->late.ops->open(&s->config, &inner, &err);
-        pthread_mutex_lock(&s->lock);
+        crew_lock(&s->crew);
         s->err = err;
         s->over = r != ERR_NO_SOURCE || !s->late.keep_trying;
-        if (!s->stop) {
+        if (!s->crew.stop && !s->interrupted) {
                 s->inner = inner;
                 inner = NULL;
         }
-        bool last = s->over || s->stop;
-        pthread_cond_broadcast(&s->news);
-        pthread_mutex_unlock(&s->lock);
+        bool last = s->over || s->crew.stop || s->interrupted;
+        crew_tell(&s->crew);
+        crew_unlock(&s->crew);
         s->late.ops->close(inner);
         return last;
 }
@@ -75,56 +58,32 @@ static bool try_once(struct source *s)
  * The source's helper processes end with the thread that started them (see dcgm_child_start), so
  * it stays as long as the source does.
  */
-static void *run(void *arg)
+static void open_by_and_by(void *arg)
 {
         struct source *s = arg;
         for (int64_t pause = RETRY_FIRST_NS; !try_once(s); pause = MIN(pause * 2, RETRY_MOST_NS)) {
                 int64_t then = clock_mono_ns() + pause;
-                pthread_mutex_lock(&s->lock);
-                while (!s->stop && wait_until(s, then))
+                crew_lock(&s->crew);
+                while (!s->crew.stop && !s->interrupted && crew_wait(&s->crew, then))
                         ;
-                pthread_mutex_unlock(&s->lock);
+                crew_unlock(&s->crew);
         }
-        pthread_mutex_lock(&s->lock);
-        while (s->inner && !s->closing)
-                pthread_cond_wait(&s->news, &s->lock);
-        pthread_mutex_unlock(&s->lock);
-        leave(s);
-        return NULL;
+        crew_lock(&s->crew);
+        while (s->inner && !s->crew.stop)
+                crew_wait(&s->crew, INT64_MAX);
+        crew_unlock(&s->crew);
 }
 
 static void late_close(struct source *s)
 {
         if (!s)
                 return;
-        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
-        pthread_mutex_lock(&s->lock);
-        s->stop = true;
+        crew_lock(&s->crew);
         struct source *inner = s->inner;
-        pthread_mutex_unlock(&s->lock);
+        s->interrupted = true;
+        crew_unlock(&s->crew);
         s->late.ops->close(inner);
-        pthread_mutex_lock(&s->lock);
-        s->inner = NULL;
-        s->closing = true;
-        pthread_cond_broadcast(&s->news);
-        while (s->users > 1 && wait_until(s, until))
-                ;
-        pthread_mutex_unlock(&s->lock);
-        leave(s);
-}
-
-static int start(struct source *s)
-{
-        pthread_t thread;
-        if (!source_keep_texts(&s->config, &s->texts))
-                return -ENOMEM;
-        s->users++;
-        int r = life_start_thread(run, s, &thread);
-        if (r < 0)
-                s->users--;
-        else
-                pthread_detach(thread);
-        return r;
+        crew_leave(&s->crew, CLOSE_PATIENCE_NS);
 }
 
 int late_open(const struct late_config *late, const struct source_config *config,
@@ -135,24 +94,23 @@ int late_open(const struct late_config *late, const struct source_config *config
                 return err_set(err, -ENOMEM, "out of memory");
         s->late = *late;
         s->config = *config;
-        s->users = 1;
         s->began_ns = clock_mono_ns();
-        pthread_mutex_init(&s->lock, NULL);
-        life_init_wake(&s->news);
-        int r = start(s);
+        crew_init(&s->crew, free_late);
+        int r = source_keep_texts(&s->config, &s->texts) ? crew_start(&s->crew, open_by_and_by, s)
+                                                         : -ENOMEM;
         if (r < 0) {
-                leave(s);
+                crew_leave(&s->crew, 0);
                 return err_set(err, r, "cannot start reading: %s", strerror(-r));
         }
         int64_t until = s->began_ns + late->patience_ns;
-        pthread_mutex_lock(&s->lock);
-        while (!s->inner && s->err.code == 0 && wait_until(s, until))
+        crew_lock(&s->crew);
+        while (!s->inner && s->err.code == 0 && crew_wait(&s->crew, until))
                 ;
         if (!s->inner && s->err.code != 0) {
                 *err = s->err;
                 r = err->code;
         }
-        pthread_mutex_unlock(&s->lock);
+        crew_unlock(&s->crew);
         s->due_ns = MAX(clock_mono_ns(), s->began_ns + config->poll_ns);
         if (r < 0)
                 late_close(s);
@@ -171,14 +129,14 @@ static void give_nothing(struct source *s, struct batch *ret)
 
 static int late_next(struct source *s, struct batch *ret, struct err *err)
 {
-        pthread_mutex_lock(&s->lock);
-        while (!s->stop && !s->inner && !s->over && wait_until(s, s->due_ns))
+        crew_lock(&s->crew);
+        while (!s->interrupted && !s->inner && !s->over && crew_wait(&s->crew, s->due_ns))
                 ;
-        bool stop = s->stop, over = s->over;
+        bool stop = s->interrupted, over = s->over;
         struct source *inner = s->inner;
         if (over && !inner)
                 *err = s->err;
-        pthread_mutex_unlock(&s->lock);
+        crew_unlock(&s->crew);
         if (stop)
                 return 0;
         if (inner)
@@ -193,9 +151,9 @@ static int late_next(struct source *s, struct batch *ret, struct err *err)
 static struct source *inner_of(const struct source *s)
 {
         struct source *own = (struct source *)s;
-        pthread_mutex_lock(&own->lock);
+        crew_lock(&own->crew);
         struct source *inner = s->inner;
-        pthread_mutex_unlock(&own->lock);
+        crew_unlock(&own->crew);
         return inner;
 }
 
@@ -216,7 +174,7 @@ static void late_trouble(const struct source *s, struct source_trouble *ret)
                         s->late.ops->trouble(inner, ret);
                 return;
         }
-        pthread_mutex_lock(&own->lock);
+        crew_lock(&own->crew);
         if (s->err.code != 0)
                 snprintf(ret->notice, sizeof(ret->notice), "%.250s%s", s->err.msg,
                          s->over ? "" : "; trying again");
@@ -224,7 +182,7 @@ static void late_trouble(const struct source *s, struct source_trouble *ret)
                 snprintf(ret->notice, sizeof(ret->notice),
                          "no answer from the GPU source for %.1f s, waiting for it",
                          clock_to_seconds(clock_mono_ns() - s->began_ns));
-        pthread_mutex_unlock(&own->lock);
+        crew_unlock(&own->crew);
 }
 
 static size_t late_processes(struct source *s, struct process *ret, size_t max)
@@ -235,11 +193,11 @@ static size_t late_processes(struct source *s, struct process *ret, size_t max)
 
 static void late_interrupt(struct source *s)
 {
-        pthread_mutex_lock(&s->lock);
-        s->stop = true;
+        crew_lock(&s->crew);
+        s->interrupted = true;
         struct source *inner = s->inner;
-        pthread_cond_broadcast(&s->news);
-        pthread_mutex_unlock(&s->lock);
+        crew_tell(&s->crew);
+        crew_unlock(&s->crew);
         if (inner && s->late.ops->interrupt)
                 s->late.ops->interrupt(inner);
 }

@@ -18,46 +18,24 @@
 #define PARK_PATIENCE_NS (2 * NS_PER_S)
 #define CLOSE_PATIENCE_NS (100 * NS_PER_MS)
 
-static struct timespec as_timespec(int64_t ns)
-{
-        return (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
-}
-
 /* Lock held. Sleeps until then, or until NVML restarts; false when it is time to stop. */
 static bool sleep_until(struct nvml_hub *hub, int64_t ns)
 {
-        struct timespec ts = as_timespec(ns);
-        while (!hub->stop && !hub->park && clock_mono_ns() < ns)
-                pthread_cond_timedwait(&hub->sleep, &hub->lock, &ts);
-        return !hub->stop;
+        struct timespec ts = {ns / NS_PER_S, ns % NS_PER_S};
+        while (!hub->crew.stop && !hub->park && clock_mono_ns() < ns)
+                pthread_cond_timedwait(&hub->sleep, &hub->crew.lock, &ts);
+        return !hub->crew.stop;
 }
 
-/* Lock held. Waits for news while there is none, up to a moment; false when it passed. */
-static bool wait_for_news(struct nvml_hub *hub, int64_t until_ns)
+static void free_hub(struct crew *crew)
 {
-        struct timespec ts = as_timespec(until_ns);
-        return pthread_cond_timedwait(&hub->news, &hub->lock, &ts) != ETIMEDOUT;
-}
-
-static void free_hub(struct nvml_hub *hub)
-{
+        struct nvml_hub *hub = (struct nvml_hub *)crew;
         for (size_t i = 0; i < hub->n; i++) {
                 free(hub->slot[i]->process);
                 free(hub->slot[i]);
         }
-        pthread_cond_destroy(&hub->news);
         pthread_cond_destroy(&hub->sleep);
-        pthread_mutex_destroy(&hub->lock);
         free(hub);
-}
-
-/* Lock held; gives it up. */
-static void leave(struct nvml_hub *hub)
-{
-        bool last = --hub->users == 0;
-        pthread_mutex_unlock(&hub->lock);
-        if (last)
-                free_hub(hub);
 }
 
 struct nvml_hub *nvml_hub_new(void)
@@ -65,10 +43,8 @@ struct nvml_hub *nvml_hub_new(void)
         struct nvml_hub *hub = calloc(1, sizeof(*hub));
         if (!hub)
                 return NULL;
-        pthread_mutex_init(&hub->lock, NULL);
-        life_init_wake(&hub->news);
+        crew_init(&hub->crew, free_hub);
         life_init_wake(&hub->sleep);
-        hub->users = 1;
         return hub;
 }
 
@@ -115,7 +91,7 @@ static void publish(struct nvml_slot *s, uint64_t beat)
         publish_processes(s);
         d->counts_processes_closely = s->hub->watch_processes;
         if (nvml_hub_complete(s->hub, s->hub->awaited))
-                pthread_cond_signal(&s->hub->news);
+                crew_tell(&s->hub->crew);
 }
 
 /* Lock held. Whether this GPU can be used at all. */
@@ -126,7 +102,7 @@ static bool settle(struct nvml_slot *s, int rc)
         s->has_gpm = s->device.has_gpm;
         s->handle = rc == 0 ? s->device.handle : NULL;
         s->attached = true;
-        pthread_cond_broadcast(&s->hub->news);
+        crew_tell(&s->hub->crew);
         return !s->hidden;
 }
 
@@ -152,19 +128,19 @@ static uint64_t beat_after(const struct nvml_hub *hub, uint64_t beat)
 static bool rest(struct nvml_slot *s)
 {
         struct nvml_hub *hub = s->hub;
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         nvml_device_detach(&s->device);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         hub->parked++;
         s->handle = NULL;
-        pthread_cond_broadcast(&hub->news);
-        while (hub->park && !hub->stop)
-                pthread_cond_wait(&hub->sleep, &hub->lock);
-        if (hub->stop)
+        crew_tell(&hub->crew);
+        while (hub->park && !hub->crew.stop)
+                pthread_cond_wait(&hub->sleep, &hub->crew.lock);
+        if (hub->crew.stop)
                 return false;
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         int rc = nvml_device_attach(&s->device, &hub->env, s->device.index);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         s->device.lost = rc != 0;
         return true;
 }
@@ -174,50 +150,55 @@ static void keep_beats(struct nvml_slot *s)
         struct nvml_hub *hub = s->hub;
         struct nvml_device *d = &s->device;
         read_between(d, INT64_MAX);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         for (uint64_t beat = 0;; beat = beat_after(hub, beat)) {
                 int64_t due = nvml_hub_beat_ns(hub, beat), ready = nvml_device_ready_ns(d);
                 if (!sleep_until(hub, ready > due ? ready : due) || (hub->park && !rest(s)))
                         break;
-                pthread_mutex_unlock(&hub->lock);
+                crew_unlock(&hub->crew);
                 nvml_device_tick(d);
-                pthread_mutex_lock(&hub->lock);
+                crew_lock(&hub->crew);
                 publish(s, beat);
-                pthread_mutex_unlock(&hub->lock);
+                crew_unlock(&hub->crew);
                 read_between(d, nvml_hub_beat_ns(hub, beat + 1) - hub->env.poll_ns / 4);
-                pthread_mutex_lock(&hub->lock);
+                crew_lock(&hub->crew);
         }
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
 }
 
-static void *watch_gpu(void *arg)
+static void watch_gpu(void *arg)
 {
         struct nvml_slot *s = arg;
         struct nvml_hub *hub = s->hub;
         int rc = nvml_device_attach(&s->device, &hub->env, s->device.index);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         bool usable = settle(s, rc);
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         if (usable)
                 keep_beats(s);
         nvml_device_finish(&s->device);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         if (--hub->workers == 0)
                 pthread_cond_broadcast(&hub->sleep);
-        pthread_mutex_unlock(&hub->lock);
-        return NULL;
+        crew_unlock(&hub->crew);
 }
 
-static int start_thread(void *(*run)(void *arg), void *arg)
+static bool start_gpu(struct nvml_hub *hub, struct nvml_slot *s)
 {
-        pthread_t thread;
-        int r = life_start_thread(run, arg, &thread);
-        if (r == 0)
-                pthread_detach(thread);
-        return r;
+        crew_lock(&hub->crew);
+        hub->workers++;
+        crew_unlock(&hub->crew);
+        bool started = crew_start(&hub->crew, watch_gpu, s) == 0;
+        crew_lock(&hub->crew);
+        if (started)
+                hub->slot[hub->n++] = s;
+        else
+                hub->workers--;
+        crew_unlock(&hub->crew);
+        return started;
 }
 
-/* Lock held. */
+/* The first thread's: nobody else adds any. */
 static void add_gpus(struct nvml_hub *hub, unsigned count)
 {
         while (hub->n < count && hub->n < NVML_GPUS_MAX) {
@@ -228,12 +209,10 @@ static void add_gpus(struct nvml_hub *hub, unsigned count)
                 s->device.index = (uint32_t)hub->n;
                 s->device.xids = &s->xids;
                 atomic_store(&s->xids.state, STATE_BLANK);
-                if (start_thread(watch_gpu, s) < 0) {
+                if (!start_gpu(hub, s)) {
                         free(s);
                         return;
                 }
-                hub->workers++;
-                hub->slot[hub->n++] = s;
         }
 }
 
@@ -254,13 +233,13 @@ static int start_nvml(struct nvml_hub *hub, struct err *err)
                 return nvml_lib_refuse(rc ? rc : NVML_GPU_NOT_FOUND, err);
         }
         NVML_CALL(&env->lib, driver_version, env->driver, sizeof(env->driver));
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         hub->start_ns = clock_mono_ns() +
                         (env->poll_ns < FIRST_WINDOW_NS
                              ? (env->poll_ns > NVML_GPM_FLOOR_NS ? env->poll_ns : NVML_GPM_FLOOR_NS)
                              : FIRST_WINDOW_NS);
+        crew_unlock(&hub->crew);
         add_gpus(hub, count);
-        pthread_mutex_unlock(&hub->lock);
         return 0;
 }
 
@@ -287,24 +266,24 @@ static void restart_nvml(struct nvml_hub *hub, struct nvml_events *events)
 {
         struct nvml_lib *lib = &hub->env.lib;
         int64_t until = clock_mono_ns() + PARK_PATIENCE_NS;
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         hub->parked = 0;
         hub->park = true;
         pthread_cond_broadcast(&hub->sleep);
-        while (hub->parked < hub->workers && !hub->stop && wait_for_news(hub, until))
+        while (hub->parked < hub->workers && !hub->crew.stop && crew_wait(&hub->crew, until))
                 ;
-        bool quiet = hub->parked == hub->workers && !hub->stop && lib->shutdown;
-        pthread_mutex_unlock(&hub->lock);
+        bool quiet = hub->parked == hub->workers && !hub->crew.stop && lib->shutdown;
+        crew_unlock(&hub->crew);
         if (quiet) {
                 nvml_events_close(events);
                 lib->shutdown();
                 lib->init();
                 nvml_events_open(events, lib);
         }
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         hub->park = false;
         pthread_cond_broadcast(&hub->sleep);
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
 }
 
 /* Registers GPUs that are new or came back. Calls into the driver without the lock. */
@@ -312,10 +291,10 @@ static void watch_events(struct nvml_hub *hub, struct nvml_events *events,
                          nvml_device known[NVML_GPUS_MAX])
 {
         for (size_t i = 0; i < NVML_GPUS_MAX; i++) {
-                pthread_mutex_lock(&hub->lock);
+                crew_lock(&hub->crew);
                 struct nvml_slot *s = i < hub->n ? hub->slot[i] : NULL;
                 nvml_device handle = s ? s->handle : NULL;
-                pthread_mutex_unlock(&hub->lock);
+                crew_unlock(&hub->crew);
                 if (!s)
                         return;
                 if (handle == known[i] || !handle)
@@ -344,36 +323,36 @@ static void manage(struct nvml_hub *hub, struct nvml_events *events)
         nvml_device known[NVML_GPUS_MAX] = {0};
         size_t in_kernel = kernel_gpus(hub->env.root);
         int64_t counted_ns = clock_mono_ns(), period = FIRST_EVENTS_NS;
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         for (; sleep_until(hub, clock_mono_ns() + period); period = EVENT_PERIOD_NS) {
                 unsigned count = 0;
-                pthread_mutex_unlock(&hub->lock);
+                crew_unlock(&hub->crew);
                 watch_events(hub, events, known);
                 nvml_events_poll(events);
                 if (clock_mono_ns() - counted_ns >= COUNT_PERIOD_NS) {
                         counted_ns = clock_mono_ns();
                         count = look_for_gpus(hub, events, &in_kernel, known);
                 }
-                pthread_mutex_lock(&hub->lock);
-                if (count > hub->n && !hub->stop)
+                if (count > hub->n)
                         add_gpus(hub, count);
+                crew_lock(&hub->crew);
         }
         while (hub->workers > 0)
-                pthread_cond_wait(&hub->sleep, &hub->lock);
-        pthread_mutex_unlock(&hub->lock);
+                pthread_cond_wait(&hub->sleep, &hub->crew.lock);
+        crew_unlock(&hub->crew);
 }
 
-static void *run_hub(void *arg)
+static void run_hub(void *arg)
 {
         struct nvml_hub *hub = arg;
         struct err err = {0};
         struct nvml_events events;
         int r = start_nvml(hub, &err);
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         hub->err = err;
         hub->started = true;
-        pthread_cond_broadcast(&hub->news);
-        pthread_mutex_unlock(&hub->lock);
+        crew_tell(&hub->crew);
+        crew_unlock(&hub->crew);
         if (r == 0) {
                 nvml_events_open(&events, &hub->env.lib);
                 manage(hub, &events);
@@ -381,11 +360,6 @@ static void *run_hub(void *arg)
                 if (hub->env.lib.shutdown)
                         hub->env.lib.shutdown();
         }
-        pthread_mutex_lock(&hub->lock);
-        hub->ended = true;
-        pthread_cond_broadcast(&hub->news);
-        leave(hub);
-        return NULL;
 }
 
 static bool all_attached(const struct nvml_hub *hub)
@@ -407,16 +381,12 @@ static size_t count_usable(const struct nvml_hub *hub)
 
 int nvml_hub_open(struct nvml_hub *hub, struct err *err)
 {
-        pthread_mutex_lock(&hub->lock);
-        hub->users++;
-        int r = start_thread(run_hub, hub);
-        if (r < 0) {
-                hub->users--;
-                pthread_mutex_unlock(&hub->lock);
+        int r = crew_start(&hub->crew, run_hub, hub);
+        if (r < 0)
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));
-        }
+        crew_lock(&hub->crew);
         int64_t until = clock_mono_ns() + INIT_PATIENCE_NS;
-        while (!hub->started && wait_for_news(hub, until))
+        while (!hub->started && crew_wait(&hub->crew, until))
                 ;
         if (!hub->started) {
                 r = nvml_lib_refuse(NVML_TIMEOUT, err);
@@ -425,24 +395,22 @@ int nvml_hub_open(struct nvml_hub *hub, struct err *err)
                 r = err->code;
         }
         until = clock_mono_ns() + ATTACH_PATIENCE_NS;
-        while (r == 0 && !all_attached(hub) && wait_for_news(hub, until))
+        while (r == 0 && !all_attached(hub) && crew_wait(&hub->crew, until))
                 ;
         /* One that answers is enough to go on; one that hangs at once is as good as none. */
         if (r == 0 && all_attached(hub) && count_usable(hub) == 0)
                 r = nvml_lib_refuse(NVML_NO_PERMISSION, err);
         else if (r == 0 && count_usable(hub) == 0)
                 r = nvml_lib_refuse(NVML_TIMEOUT, err);
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         return r;
 }
 
 void nvml_hub_close(struct nvml_hub *hub)
 {
-        int64_t until = clock_mono_ns() + CLOSE_PATIENCE_NS;
-        pthread_mutex_lock(&hub->lock);
-        hub->stop = true;
+        crew_lock(&hub->crew);
+        hub->crew.stop = true;
         pthread_cond_broadcast(&hub->sleep);
-        while (hub->users > 1 && !hub->ended && wait_for_news(hub, until))
-                ;
-        leave(hub);
+        crew_unlock(&hub->crew);
+        crew_leave(&hub->crew, CLOSE_PATIENCE_NS);
 }

@@ -6,9 +6,8 @@
  */
 #pragma once
 
+#include "life/worker.h"
 #include "read/nvml/events.h"
-
-#include <pthread.h>
 
 struct nvml_hub;
 
@@ -34,14 +33,12 @@ struct nvml_slot {
 };
 
 struct nvml_hub {
-        pthread_mutex_t lock;
-        pthread_cond_t news;  /* for the reader */
+        struct crew crew;     /* its news are for the reader */
         pthread_cond_t sleep; /* for the threads: a stop ends their sleep */
-        int users;            /* the reader and the first thread; the last one frees */
-        int workers;
+        int workers;          /* threads of GPUs */
         bool park;  /* the workers shall give back what they hold, because NVML restarts */
         int parked; /* and so many have */
-        bool stop, interrupted, ended;
+        bool interrupted;
         bool watch_processes;
         char lib_path[256];
         struct nvml_env env;

@@ -59,9 +59,9 @@ static bool any_gpm(const struct nvml_hub *hub)
 
 static int check_counters(struct nvml_hub *hub, struct err *err)
 {
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         bool any = any_gpm(hub);
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         if (any)
                 return 0;
         err_set(err, ERR_NO_SOURCE, "no GPU here gives its counters through NVML");
@@ -116,9 +116,7 @@ static bool wait_for_beat(struct source *s, uint64_t beat)
                         return false;
                 if (now >= until || (complete && now >= due))
                         return true;
-                int64_t then = complete ? due : until;
-                struct timespec ts = {then / NS_PER_S, then % NS_PER_S};
-                pthread_cond_timedwait(&hub->news, &hub->lock, &ts);
+                crew_wait(&hub->crew, complete ? due : until);
         }
 }
 
@@ -245,11 +243,11 @@ static bool collect(struct source *s, uint64_t beat, struct batch *ret)
 static int nvml_next(struct source *s, struct batch *ret, struct err *err)
 {
         struct nvml_hub *hub = s->hub;
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         uint64_t beat = beat_to_give(s);
         bool go = wait_for_beat(s, beat);
         bool filled = go && collect(s, beat, ret);
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         if (!go)
                 return 0;
         if (!filled)
@@ -261,9 +259,9 @@ static int nvml_next(struct source *s, struct batch *ret, struct err *err)
 
 static const char *nvml_provenance(const struct source *s)
 {
-        pthread_mutex_lock(&s->hub->lock);
+        crew_lock(&s->hub->crew);
         bool gpm = any_gpm(s->hub);
-        pthread_mutex_unlock(&s->hub->lock);
+        crew_unlock(&s->hub->crew);
         return gpm ? "nvml+gpm" : "nvml";
 }
 
@@ -271,7 +269,7 @@ static void nvml_trouble(const struct source *s, struct source_trouble *ret)
 {
         int64_t now = clock_mono_ns(), oldest = 0;
         *ret = (struct source_trouble){0};
-        pthread_mutex_lock(&s->hub->lock);
+        crew_lock(&s->hub->crew);
         /* The one that is silent longest: another may only be a moment late. */
         for (size_t i = 0; i < s->hub->n; i++) {
                 const struct nvml_slot *slot = s->hub->slot[i];
@@ -283,15 +281,15 @@ static void nvml_trouble(const struct source *s, struct source_trouble *ret)
                          "GPU %zu: stale %.1f s: the driver does not answer", i,
                          clock_to_seconds(age));
         }
-        pthread_mutex_unlock(&s->hub->lock);
+        crew_unlock(&s->hub->crew);
 }
 
 static void nvml_interrupt(struct source *s)
 {
-        pthread_mutex_lock(&s->hub->lock);
+        crew_lock(&s->hub->crew);
         s->hub->interrupted = true;
-        pthread_cond_signal(&s->hub->news);
-        pthread_mutex_unlock(&s->hub->lock);
+        crew_tell(&s->hub->crew);
+        crew_unlock(&s->hub->crew);
 }
 
 static struct value util_of(const struct nvml_process *p, uint32_t percent)
@@ -326,14 +324,14 @@ static size_t list_processes(struct source *s, struct process *ret, size_t max)
 {
         struct nvml_hub *hub = s->hub;
         size_t n = 0;
-        pthread_mutex_lock(&hub->lock);
+        crew_lock(&hub->crew);
         hub->watch_processes = true;
         for (size_t gpu = 0; gpu < hub->n; gpu++) {
                 const struct nvml_slot *slot = hub->slot[gpu];
                 for (size_t i = 0; i < slot->n_processes && n < max; i++)
                         describe(&slot->process[i], gpu, &ret[n++]);
         }
-        pthread_mutex_unlock(&hub->lock);
+        crew_unlock(&hub->crew);
         return n;
 }
 
