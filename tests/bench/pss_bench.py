@@ -38,7 +38,7 @@ def watched(build, gib, seconds, args):
     burn.stdin.close()
     burn.wait()
     told = dict(zip(words[::2], words[1::2]))
-    known = [row["pss"] for row in rows if row["pss"]]
+    known = [row["pss_gib"] for row in rows if row["pss_gib"]]
     return float(told["stirred"]) / seconds, told["worst_ms"], share, known[-1] if known else "--", rows[-1]["ticks_missed"]
 
 

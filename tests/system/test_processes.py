@@ -36,10 +36,10 @@ def test_levels_have_their_processes_gpu_use(assay, env, worker):
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     last = {r["level"]: r for r in rows}
-    assert float(last["process"]["gpu_mem_0"]) == pytest.approx(916455424 / 2**30, rel=1e-3)
-    assert float(last["process"]["gpu_util_0"]) == 95
-    assert float(last["user"]["gpu_band_0"]) == 21
-    assert float(last["system"]["gpu_util_0"]) == 99, "the system level is the device's own figure"
+    assert float(last["process"]["gpu_mem_0_gib"]) == pytest.approx(916455424 / 2**30, rel=1e-3)
+    assert float(last["process"]["gpu_util_0_pct"]) == 95
+    assert float(last["user"]["gpu_band_0_pct"]) == 21
+    assert float(last["system"]["gpu_util_0_pct"]) == 99, "the system level is the device's own figure"
 
 
 def test_another_process_uses_nothing(assay, env):
@@ -47,14 +47,14 @@ def test_another_process_uses_nothing(assay, env):
                  env=env)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     # This test is the worker's parent, so the worker is one of its own; a stranger is not.
-    assert float(rows[-1]["gpu_util_0"]) == 95
+    assert float(rows[-1]["gpu_util_0_pct"]) == 95
     stranger = subprocess.Popen(["sleep", "60"])
     done = assay("export", "--host", "--levels", "process", "--pid", stranger.pid, "--count", "5", "--poll", "0.5",
                  env=env)
     stranger.terminate()
     stranger.wait()
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert rows[-1]["gpu_util_0"] == "" and rows[-1]["gpu_mem_0"] == ""
+    assert rows[-1]["gpu_util_0_pct"] == "" and rows[-1]["gpu_mem_0_gib"] == ""
 
 
 def test_job_view_names_them(program, tmp_path, env, worker):

@@ -201,7 +201,7 @@ def test_only_the_jobs_processes(assay, cluster, jobs):
     expected = len(pids_of(pid))
     assert expected == 3
     assert int(row["processes"]) in ((expected, expected + 1) if cluster.kind == "cgroup" else (expected,))
-    assert 0.02 < float(row["cpu_cores"]) <= 1.1, "one child burns what it is given of a core"
+    assert 0.02 < float(row["cpu_cores_busy"]) <= 1.1, "one child burns what it is given of a core"
 
 
 def test_found_from_a_pid_of_the_job(assay, cluster, jobs):

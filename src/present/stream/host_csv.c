@@ -14,30 +14,32 @@ struct host_column {
 };
 
 static const struct host_column columns[] = {
-    {"memory", FIGURE_MEMORY, 6, 1 / GIB},
-    {"io_read", FIGURE_READ, 0, 1},
-    {"io_write", FIGURE_WRITE, 0, 1},
-    {"io_read_count", FIGURE_READ_COUNT, 2, 1},
-    {"io_write_count", FIGURE_WRITE_COUNT, 2, 1},
+    {"memory_gib", FIGURE_MEMORY, 6, 1 / GIB},
+    {"io_read_bytes_s", FIGURE_READ, 0, 1},
+    {"io_write_bytes_s", FIGURE_WRITE, 0, 1},
+    {"io_read_ops_s", FIGURE_READ_COUNT, 2, 1},
+    {"io_write_ops_s", FIGURE_WRITE_COUNT, 2, 1},
     {"processes", FIGURE_PROCESSES, 0, 1},
     {"threads", FIGURE_THREADS, 0, 1},
-    {"cpu_cores", FIGURE_CPU, 3, 1},
+    {"cpu_cores_busy", FIGURE_CPU, 3, 1},
     {"cpus", FIGURE_CPUS, 2, 1},
-    {"cpu_time", FIGURE_CPU_TIME, 3, 1},
-    {"memory_limit", FIGURE_MEMORY_LIMIT, 6, 1 / GIB},
-    {"memory_peak", FIGURE_MEMORY_PEAK, 6, 1 / GIB},
-    {"rss", FIGURE_RSS, 6, 1 / GIB},
-    {"pss", FIGURE_PSS, 6, 1 / GIB},
-    {"uss", FIGURE_USS, 6, 1 / GIB},
-    {"io_read_total", FIGURE_READ_TOTAL, 0, 1},
-    {"io_write_total", FIGURE_WRITE_TOTAL, 0, 1},
-    {"io_read_count_total", FIGURE_READ_COUNT_TOTAL, 0, 1},
-    {"io_write_count_total", FIGURE_WRITE_COUNT_TOTAL, 0, 1},
-    {"io_read_chars_total", FIGURE_READ_CHARS_TOTAL, 0, 1},
-    {"io_write_chars_total", FIGURE_WRITE_CHARS_TOTAL, 0, 1},
+    {"cpu_time_s", FIGURE_CPU_TIME, 3, 1},
+    {"memory_limit_gib", FIGURE_MEMORY_LIMIT, 6, 1 / GIB},
+    {"memory_peak_gib", FIGURE_MEMORY_PEAK, 6, 1 / GIB},
+    {"rss_gib", FIGURE_RSS, 6, 1 / GIB},
+    {"pss_gib", FIGURE_PSS, 6, 1 / GIB},
+    {"uss_gib", FIGURE_USS, 6, 1 / GIB},
+    {"io_read_total_bytes", FIGURE_READ_TOTAL, 0, 1},
+    {"io_write_total_bytes", FIGURE_WRITE_TOTAL, 0, 1},
+    {"io_read_total_ops", FIGURE_READ_COUNT_TOTAL, 0, 1},
+    {"io_write_total_ops", FIGURE_WRITE_COUNT_TOTAL, 0, 1},
+    {"io_read_chars_total_bytes", FIGURE_READ_CHARS_TOTAL, 0, 1},
+    {"io_write_chars_total_bytes", FIGURE_WRITE_CHARS_TOTAL, 0, 1},
 };
 
-static const char *const gpu_columns[] = {"gpu_util", "gpu_band", "gpu_mem"};
+/* "gpu_util_0_pct" */
+static const char *const gpu_columns[][2] = {
+    {"gpu_util", "pct"}, {"gpu_band", "pct"}, {"gpu_mem", "gib"}};
 
 static void put_u64(struct strbuf *out, uint64_t v)
 {
@@ -55,15 +57,16 @@ static void put_field(struct strbuf *out, struct value v, double scale, unsigned
 
 void host_csv_header(const struct host *h, const char *end, struct strbuf *out)
 {
-        strbuf_puts(out, "time,level,cpu_util_avg,cpu_util_min,cpu_util_max");
+        strbuf_puts(out, "timestamp,level,cpu_util_avg_pct,cpu_util_min_pct,cpu_util_max_pct");
         for (size_t i = 0; i < h->n_cores; i++)
-                strbuf_putf(out, ",cpu_util_%zu", i);
+                strbuf_putf(out, ",cpu_util_%zu_pct", i);
         for (size_t i = 0; i < ARRAY_LEN(columns); i++)
                 strbuf_putf(out, ",%s", columns[i].name);
         strbuf_puts(out, ",ticks_late,ticks_missed");
         for (size_t k = 0; k < ARRAY_LEN(gpu_columns); k++) {
                 for (size_t i = 0; i < h->n_gpus; i++)
-                        strbuf_putf(out, ",%s_%s", gpu_columns[k], h->gpus[i]);
+                        strbuf_putf(out, ",%s_%s_%s", gpu_columns[k][0], h->gpus[i],
+                                    gpu_columns[k][1]);
         }
         strbuf_puts(out, end);
 }
