@@ -122,10 +122,9 @@ static void write_host(const struct config *config, const struct host *h, bool a
 }
 
 /* The second look at the host, when enough time has passed since the first. frame may be NULL. */
-static int add_host(const struct config *config, struct host_view *view, int64_t first_ns,
-                    const struct frame *frame, struct strbuf *out, struct err *err)
+static int read_host(struct host_view *view, int64_t first_ns, struct pipeline *p,
+                     const struct frame *frame, struct host **ret, struct err *err)
 {
-        struct host *h;
         struct gpu_use use = {0};
         int r = 0;
         if (frame)
@@ -134,17 +133,21 @@ static int add_host(const struct config *config, struct host_view *view, int64_t
         /* What the holders do is counted from here. */
         if (use.n_processes > 0) {
                 first_ns = clock_mono_ns();
-                r = host_view_tick(view, &h, err);
+                r = host_view_tick(view, ret, err);
         }
         int64_t left = first_ns + HOST_WINDOW_NS - clock_mono_ns();
         if (left > 0)
                 usleep((unsigned)(left / 1000));
         if (r == 0)
-                r = host_view_tick(view, &h, err);
+                r = host_view_tick(view, ret, err);
         if (r < 0)
                 return r;
-        host_view_join(view, h, &use);
-        write_host(config, h, frame == NULL, out);
+        host_view_join(view, *ret, &use);
+        /* Processes of a capture are not those of this host. */
+        if (frame && !pipeline_is_capture(p)) {
+                pipeline_see_host(p, *ret);
+                pipeline_judge(p);
+        }
         return 0;
 }
 
@@ -178,7 +181,7 @@ static int write_all(const struct config *config, struct host_view *view, struct
                      struct strbuf *out, struct err *err)
 {
         const struct frame *frame = NULL;
-        struct host *first;
+        struct host *first, *host = NULL;
         int64_t begun = clock_mono_ns();
         int r = view ? host_view_tick(view, &first, err) : 0;
         if (r == 0)
@@ -189,10 +192,15 @@ static int write_all(const struct config *config, struct host_view *view, struct
         }
         if (r > 0 && !config_is_set(config, OPT_AT))
                 r = await_counters(*p, &frame, err);
+        bool alone = r < 0 && view && setup_does_without(config, r);
+        if (view && (r >= 0 || alone)) {
+                int got = read_host(view, begun, *p, frame, &host, err);
+                r = got < 0 || alone ? got : r;
+        }
         if (r > 0 && frame)
                 r = write_frame(config, *p, frame, out, err);
-        if (view && (r == 0 || setup_does_without(config, r)))
-                r = add_host(config, view, begun, frame, out, err);
+        if (r == 0 && host)
+                write_host(config, host, frame == NULL, out);
         return r;
 }
 

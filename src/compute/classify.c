@@ -7,14 +7,9 @@
  * is the same cascade with the point 0.
  */
 #include "compute/compute.h"
+#include "compute/interval.h"
 
 #include <math.h>
-
-struct range {
-        double lo, hi;
-};
-
-enum truth { NO, MAYBE, YES };
 
 struct inputs {
         struct range sm, tensor, dram, gr, fp64, copy, pcie_rx, pcie_tx, real;
@@ -94,26 +89,6 @@ struct value real_util(const struct sample *s, const struct compute_options *o)
         return score(&in, o);
 }
 
-static enum truth at_least(struct range r, double threshold)
-{
-        return r.lo >= threshold ? YES : r.hi >= threshold ? MAYBE : NO;
-}
-
-static enum truth below(struct range r, double threshold)
-{
-        return (enum truth)(YES - at_least(r, threshold));
-}
-
-static enum truth both(enum truth a, enum truth b)
-{
-        return MIN(a, b);
-}
-
-static enum truth either(enum truth a, enum truth b)
-{
-        return MAX(a, b);
-}
-
 #define IO_BYTES_PER_S 1e9
 
 static enum truth is_io(const struct inputs *in)
@@ -148,7 +123,7 @@ static enum truth rule_holds(enum workload rule, const struct inputs *in)
         switch (rule) {
         case WORKLOAD_IDLE:
                 return both(both(below(in->real, 5), below(in->gr, 5)),
-                            both(below(in->dram, 5), (enum truth)(YES - is_io(in))));
+                            both(below(in->dram, 5), not_so(is_io(in))));
         case WORKLOAD_TENSOR_HEAVY:
                 return both(at_least(in->tensor, 50), at_least(in->sm, 60));
         case WORKLOAD_TENSOR:

@@ -105,3 +105,56 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
         row->health = health_of(s, memory->ecc_rose, &c->options);
         return 0;
 }
+
+void host_seen_take(struct host_seen *seen, const struct host *host,
+                    const struct process_list *processes)
+{
+        seen->n = host->n_gpus;
+        for (size_t i = 0; i < host->n_gpus; i++) {
+                memcpy(seen->labels[i], host->gpus[i], ENTITY_LABEL_MAX);
+                evidence_take(host, host->gpus[i], processes, &seen->evidence[i]);
+        }
+}
+
+/* A slice has its GPU's evidence where it has none of its own. */
+static const struct host_evidence *evidence_of(const struct host_seen *seen, const char *label)
+{
+        size_t gpu = strcspn(label, "/");
+        const struct host_evidence *found = NULL;
+        for (size_t i = 0; i < seen->n; i++) {
+                if (strcmp(seen->labels[i], label) == 0)
+                        return &seen->evidence[i];
+                if (strlen(seen->labels[i]) == gpu && memcmp(seen->labels[i], label, gpu) == 0)
+                        found = &seen->evidence[i];
+        }
+        return found;
+}
+
+static bool used_elsewhere(const struct compute *c, const struct frame *f, size_t at)
+{
+        for (size_t i = 0; i < f->n; i++) {
+                uint32_t slot = f->rows[i].sample.who->slot;
+                if (i != at && slot < c->n && c->memory[slot].window.use.touched)
+                        return true;
+        }
+        return false;
+}
+
+void compute_limits(struct compute *c, struct frame *f)
+{
+        for (size_t i = 0; i < f->n; i++) {
+                struct row *row = &f->rows[i];
+                struct memory_of *m = remember(c, row->sample.who->slot);
+                struct ceilings now;
+                if (!m)
+                        continue; /* not after compute_row */
+                if (!m->looked_up)
+                        m->peak = peak_find(row->sample.who->text[ENTITY_TEXT_MODEL]);
+                m->looked_up = row->sample.who->text[ENTITY_TEXT_MODEL][0] != '\0';
+                ceilings_take(&row->sample, m->peak, &now);
+                ceilings_add_host(evidence_of(&c->host, row->sample.who->label), &now);
+                bool elsewhere = !m->window.use.touched && used_elsewhere(c, f, i);
+                row->limit = limit_window_add(&m->window, &now, f->mono_ns, elsewhere, f->n > 1,
+                                              c->options.margins);
+        }
+}

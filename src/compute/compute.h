@@ -2,6 +2,8 @@
 #pragma once
 
 #include "base/err.h"
+#include "compute/limiter.h"
+#include "compute/peaks.h"
 #include "model/frame.h"
 
 struct weights {
@@ -27,12 +29,27 @@ struct memory_of {
         struct value replay;
         struct value ecc_dbe;
         bool ecc_rose;
+        bool looked_up;
+        const struct peak *peak; /* NULL when its model is not known */
+        struct limit_window window;
 };
+
+/* What the host does for each GPU, as it was seen last. */
+struct host_seen {
+        size_t n;
+        char labels[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
+        struct host_evidence evidence[HOST_GPUS_MAX];
+};
+
+/* processes may be NULL; they matter for recordings without evidence. */
+void host_seen_take(struct host_seen *seen, const struct host *host,
+                    const struct process_list *processes);
 
 struct compute {
         struct compute_options options;
         struct memory_of *memory; /* by entity slot */
         size_t n;
+        struct host_seen host; /* no GPUs when nothing is known of the host */
 };
 
 void compute_init(struct compute *c, const struct compute_options *options);
@@ -43,6 +60,11 @@ void compute_finish(struct compute *c);
  * its GPU. 0 or -ENOMEM.
  */
 int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, struct row *row);
+/*
+ * Decides what limits each row of a frame, whose rows went through compute_row, with what c->host
+ * says.
+ */
+void compute_limits(struct compute *c, struct frame *frame);
 
 /* The parts, for tests and for other callers. */
 struct value real_util(const struct sample *s, const struct compute_options *options);

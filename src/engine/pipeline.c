@@ -7,6 +7,7 @@
 #include "translate/translate.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,9 @@ struct pipeline {
         bool met;             /* there was a GPU, selected or not */
         atomic_bool left_out; /* there were more than the registry takes */
         uint64_t ticks;
+        pthread_mutex_t lock;
+        struct host_seen seen; /* under lock: what the host's thread has told */
+        bool news;             /* under lock */
 };
 
 static int open_source(struct pipeline *p, struct err *err)
@@ -46,6 +50,7 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
         if (!p)
                 return err_set(err, -ENOMEM, "out of memory");
         p->config = *config;
+        pthread_mutex_init(&p->lock, NULL);
         p->config.source.wanted = translate_wants;
         p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
         compute_init(&p->compute, &config->compute);
@@ -68,6 +73,7 @@ void pipeline_close(struct pipeline *p)
         process_join_close(p->join);
         registry_finish(&p->registry);
         compute_finish(&p->compute);
+        pthread_mutex_destroy(&p->lock);
         free(p->frame.rows);
         free(p);
 }
@@ -299,6 +305,33 @@ static int add_parts(struct pipeline *p, const struct batch *batch)
         return r < 0 ? r : compute_groups(p, batch->mono_ns);
 }
 
+/* A recording brings its host along; that of this machine comes from another thread. */
+static void take_host(struct pipeline *p)
+{
+        const struct host *recorded = p->ops->host ? p->ops->host(p->source) : NULL;
+        if (recorded)
+                host_seen_take(&p->compute.host, recorded, &p->frame.processes);
+        pthread_mutex_lock(&p->lock);
+        if (p->news)
+                p->compute.host = p->seen;
+        p->news = false;
+        pthread_mutex_unlock(&p->lock);
+}
+
+void pipeline_see_host(struct pipeline *p, const struct host *host)
+{
+        pthread_mutex_lock(&p->lock);
+        host_seen_take(&p->seen, host, NULL);
+        p->news = true;
+        pthread_mutex_unlock(&p->lock);
+}
+
+void pipeline_judge(struct pipeline *p)
+{
+        take_host(p);
+        compute_limits(&p->compute, &p->frame);
+}
+
 static int fill_frame(struct pipeline *p, const struct batch *batch, struct err *err)
 {
         struct frame *f = &p->frame;
@@ -316,6 +349,8 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         if (first && f->n == 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
         add_processes(p);
+        take_host(p);
+        compute_limits(&p->compute, f);
         p->ticks++;
         return 0;
 }

@@ -45,6 +45,10 @@ bool pipeline_is_capture(const struct pipeline *p);
 int64_t pipeline_interval_ns(const struct pipeline *p);
 /* "replay", "nvml", …: the source's name. */
 const char *pipeline_source_name(const struct pipeline *p);
+/* What the host does for the GPUs, for the limiter of the next frames; safe from another thread. */
+void pipeline_see_host(struct pipeline *p, const struct host *host);
+/* Decides the limiters of the newest frame once more, with a host that was seen since. */
+void pipeline_judge(struct pipeline *p);
 /* Whether frames tell who uses the GPUs, from the next one on; safe from another thread. */
 void pipeline_want_processes(struct pipeline *p, bool want);
 /* Ends a waiting pipeline_next; safe from another thread. */

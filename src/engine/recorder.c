@@ -255,6 +255,16 @@ static void *write_out(void *arg)
         return NULL;
 }
 
+/* On the host's thread. */
+static void see_host(void *arg, const struct host *host)
+{
+        struct recorder *r = arg;
+        if (r->config.pipeline)
+                pipeline_see_host(r->config.pipeline, host);
+        if (r->config.on_host)
+                r->config.on_host(r->config.arg, host);
+}
+
 static int start_host(struct recorder *r, struct err *err)
 {
         const struct host_recorder_config hc = {
@@ -262,8 +272,8 @@ static int start_host(struct recorder *r, struct err *err)
             .session = r->config.session,
             .interval_ns = MAX(r->config.interval_ns, RECORDER_HOST_MIN_NS),
             .ends_with_target = r->config.ends_with_target,
-            .on_host = r->config.on_host,
-            .on_host_arg = r->config.arg,
+            .on_host = see_host,
+            .on_host_arg = r,
             .on_over = end_with_target,
             .on_over_arg = r,
         };

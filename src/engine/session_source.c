@@ -22,6 +22,9 @@ struct source {
         size_t cap;
         char provenance[ENTITY_TEXT_MAX];
         const struct frame *now; /* the tick that was given last */
+        const struct host *next; /* the host's sample that lies ahead; NULL for none */
+        struct host *host;       /* a copy of the one before it */
+        bool asked_host, knows_host;
 };
 
 static void session_source_close(struct source *s)
@@ -30,6 +33,7 @@ static void session_source_close(struct source *s)
                 return;
         session_reader_close(s->reader);
         notebook_close(s->notebook);
+        free(s->host);
         pace_finish(&s->pace);
         free(s->readings);
         free(s->cells);
@@ -130,6 +134,31 @@ static size_t session_source_processes(struct source *s, struct process *ret, si
         return n;
 }
 
+static void next_host(struct source *s)
+{
+        const struct host *h;
+        int got = s->reader ? session_next_host(s->reader, &h, NULL) : 0;
+        s->next = got > 0 ? h : NULL;
+}
+
+/* The sample that lies ahead is valid until the next is asked for, so the one before is copied. */
+static const struct host *session_source_host(struct source *s)
+{
+        if (!s->asked_host)
+                next_host(s);
+        s->asked_host = true;
+        while (s->now && s->next && s->next->wall_ns <= s->now->wall_ns) {
+                if (!s->host)
+                        s->host = malloc(sizeof(*s->host));
+                if (!s->host)
+                        return NULL;
+                *s->host = *s->next;
+                s->knows_host = true;
+                next_host(s);
+        }
+        return s->knows_host ? s->host : NULL;
+}
+
 static const char *session_source_provenance(const struct source *s)
 {
         return s->provenance[0] ? s->provenance : "session";
@@ -148,6 +177,7 @@ const struct source_ops source_session = {
     .next = session_source_next,
     .provenance = session_source_provenance,
     .processes = session_source_processes,
+    .host = session_source_host,
     .interrupt = session_source_interrupt,
     .close = session_source_close,
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/entity.h"
+#include "model/limit.h"
 #include "model/metric.h"
 #include "model/process.h"
 #include "model/value.h"
@@ -18,6 +19,7 @@ struct row {
         struct sample sample;
         struct verdict verdict;
         struct health health;
+        struct limit limit; /* over about the last second */
 };
 
 struct frame {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "model/host.h"
 #include "model/process.h"
 #include "model/reading.h"
 
@@ -65,6 +66,11 @@ struct source_ops {
          * gives all it has of them, or PROCESSES_UNKNOWN. NULL when the source never knows any.
          */
         size_t (*processes)(struct source *source, struct process *ret, size_t max);
+        /*
+         * The host as a recording has it at the tick that was given last: the newest sample until
+         * then, valid until the next call; NULL when there is none. May be NULL.
+         */
+        const struct host *(*host)(struct source *source);
         /* Wakes a waiting next(), which then returns 0. Called from another thread. May be NULL. */
         void (*interrupt)(struct source *source);
         void (*close)(struct source *source); /* NULL is fine */

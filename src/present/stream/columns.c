@@ -176,6 +176,18 @@ void column_write(const struct column *column, const struct frame *frame, const 
         case COLUMN_HEALTH:
                 quote_csv(out, health_name(row->health.state));
                 return;
+        case COLUMN_LIMITER:
+                quote_csv(out, limiter_name((enum limiter)row->limit.limiter));
+                return;
+        case COLUMN_HELD_BY:
+                if (row->limit.held_by != HELD_BY_NOTHING)
+                        quote_csv(out, held_by_name((enum held_by)row->limit.held_by));
+                return;
+        case COLUMN_CEILING:
+                if (row->limit.ceilings.there & (1u << column->what))
+                        put_number(out, (double)row->limit.ceilings.v[column->what],
+                                   column->decimals);
+                return;
         case COLUMN_PROVENANCE:
                 quote_csv_name(out, frame->provenance);
                 return;

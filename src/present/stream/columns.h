@@ -14,6 +14,9 @@ enum column_kind {
         COLUMN_STATUS,
         COLUMN_HEALTH,
         COLUMN_PROVENANCE,
+        COLUMN_LIMITER,
+        COLUMN_HELD_BY,
+        COLUMN_CEILING, /* an enum ceiling, as it is */
         COLUMN_TEXT,
         COLUMN_PERCENT, /* a ratio × 100 */
         COLUMN_MIB,
@@ -27,7 +30,7 @@ struct column {
         const char *name;
         enum column_set set;
         enum column_kind kind;
-        uint8_t what; /* enum metric or enum entity_text, as kind says */
+        uint8_t what; /* enum metric, entity_text or ceiling, as kind says */
         uint8_t decimals;
         const char *help;
 };

@@ -164,6 +164,62 @@ static void put_verdict(struct strbuf *out, const struct row *row)
         strbuf_putc(out, '}');
 }
 
+static void put_names(struct strbuf *out, const char *key, uint32_t set)
+{
+        const char *gap = "";
+        strbuf_putf(out, ",\"%s\":[", key);
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (!(set & (1u << i)))
+                        continue;
+                strbuf_puts(out, gap);
+                json_put_string(out, ceiling_info(i)->name);
+                gap = ",";
+        }
+        strbuf_putc(out, ']');
+}
+
+void json_put_ceilings(struct strbuf *out, const struct ceilings *c)
+{
+        bool first = true;
+        strbuf_putc(out, '{');
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                put_key(out, ceiling_info(i)->name, &first);
+                if (c->there & (1u << i))
+                        strbuf_putf(out, "%.6g", (double)c->v[i]);
+                else
+                        strbuf_puts(out, "null");
+        }
+        strbuf_putc(out, '}');
+}
+
+static void put_limit(struct strbuf *out, const struct limit *l)
+{
+        const char *held = held_by_name((enum held_by)l->held_by);
+        bool unknown = l->limiter == LIMITER_UNKNOWN;
+        strbuf_puts(out, ",\"limiter\":");
+        json_put_string(out, limiter_name((enum limiter)l->limiter));
+        strbuf_puts(out, ",\"held_by\":");
+        if (held)
+                json_put_string(out, held);
+        else
+                strbuf_puts(out, "null");
+        strbuf_puts(out, ",\"limit\":{\"rule\":");
+        json_put_string(out, limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)));
+        put_names(out, "evidence", l->inputs);
+        put_names(out, "missing", l->missing);
+        if (l->other != l->limiter) {
+                strbuf_puts(out, ",\"nearest\":{\"limiter\":");
+                json_put_string(out, limiter_name((enum limiter)l->other));
+                strbuf_puts(out, ",\"ceiling\":");
+                json_put_string(out, ceiling_info((enum ceiling)l->at)->name);
+                strbuf_putf(out, ",\"change\":%.6g}", (double)l->change);
+        } else {
+                strbuf_puts(out, ",\"nearest\":null");
+        }
+        strbuf_puts(out, "},\"ceilings\":");
+        json_put_ceilings(out, &l->ceilings);
+}
+
 static void put_health(struct strbuf *out, const struct health *h)
 {
         bool first = true;
@@ -198,6 +254,7 @@ static void put_row(struct strbuf *out, const struct row *row)
         put_metrics(out, &row->sample);
         put_states(out, &row->sample);
         put_verdict(out, row);
+        put_limit(out, &row->limit);
         put_health(out, &row->health);
 }
 

@@ -14,3 +14,5 @@ void json_write_frame(const struct frame *frame, const char *version, struct str
 void json_put_string(struct strbuf *out, const char *s);
 /* The shortest text that reads back as the same double; null when it is infinite or no number. */
 void json_put_number(struct strbuf *out, double v);
+/* Every ceiling by its name: a number or null. */
+void json_put_ceilings(struct strbuf *out, const struct ceilings *c);

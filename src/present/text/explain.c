@@ -105,6 +105,68 @@ void explain_verdict(const struct row *row, struct strbuf *out)
         put_margin(&v->margin, out);
 }
 
+void explain_ceiling(enum ceiling at, double v, struct strbuf *out)
+{
+        char text[FORMAT_MAX];
+        switch (ceiling_info(at)->unit) {
+        case UNIT_RATIO:
+                strbuf_putf(out, "%.*f %%", v < 0.0995 ? 1 : 0, 100 * v);
+                return;
+        case UNIT_BYTES:
+                format_with_unit(text, sizeof(text), METRIC_FB_USED, value_ok(v));
+                break;
+        case UNIT_BYTES_PER_S:
+                format_with_unit(text, sizeof(text), METRIC_PCIE_RX, value_ok(v));
+                break;
+        case UNIT_SCORE:
+        case UNIT_WATTS:
+        case UNIT_JOULES:
+        case UNIT_CELSIUS:
+        case UNIT_HERTZ:
+        case UNIT_COUNT:
+        case UNIT_PER_S:
+        case UNIT_NUMBER:
+        case UNIT_FLAG:
+        case UNIT_BITS:
+        case UNIT_SECONDS:
+                snprintf(text, sizeof(text), "%.1f", v);
+                break;
+        }
+        strbuf_puts(out, text);
+}
+
+static void put_ceilings(const struct limit *l, struct strbuf *out)
+{
+        const char *gap = ": ";
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (!(l->inputs & (1u << i)))
+                        continue;
+                strbuf_putf(out, "%s%s ", gap, ceiling_info(i)->name);
+                explain_ceiling(i, (double)l->ceilings.v[i], out);
+                gap = ", ";
+        }
+}
+
+void explain_limit(const struct row *row, struct strbuf *out)
+{
+        const struct limit *l = &row->limit;
+        const char *gap = " ";
+        if (l->limiter == LIMITER_UNKNOWN) {
+                strbuf_puts(out, "limiter unknown: missing");
+                for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                        if (!(l->missing & (1u << i)))
+                                continue;
+                        strbuf_putf(out, "%s%s", gap, ceiling_info(i)->name);
+                        gap = ", ";
+                }
+                return;
+        }
+        strbuf_putf(out, "limited by %s", limiter_words((enum limiter)l->limiter));
+        if (l->held_by != HELD_BY_NOTHING)
+                strbuf_putf(out, ", held by %s", held_by_words((enum held_by)l->held_by));
+        put_ceilings(l, out);
+}
+
 void explain_health(const struct row *row, struct strbuf *out)
 {
         if (row->health.findings == 0)

@@ -9,6 +9,10 @@ void explain_verdict(const struct row *row, struct strbuf *out);
 /* The class in one or two words; "asleep" for a GPU that the kernel has suspended. */
 const char *explain_class(const struct row *row);
 /* "WARN: PCIe packets are being sent again (2.00 /s)"; nothing when OK. No newline. */
+/* A ceiling with its unit: "93 %", "58.4 GB/s", "1.0". */
+void explain_ceiling(enum ceiling at, double v, struct strbuf *out);
+/* "limited by the tensor cores, held by the power limit: engine 99 %, …". */
+void explain_limit(const struct row *row, struct strbuf *out);
 void explain_health(const struct row *row, struct strbuf *out);
 /* What a set of throttle bits means, in words; "none" when nothing holds the clocks down. */
 void explain_throttle(uint64_t bits, struct strbuf *out);

@@ -289,11 +289,13 @@ static size_t count_alike(const struct frame *f, size_t first, size_t columns)
         const char *label = f->rows[first].sample.who->label;
         size_t n = 1;
         explain_verdict(&f->rows[first], &one);
+        explain_limit(&f->rows[first], &one);
         explain_health(&f->rows[first], &one);
         for (; first + n < f->n; n++) {
                 const struct row *row = &f->rows[first + n];
                 strbuf_clear(&other);
                 explain_verdict(row, &other);
+                explain_limit(row, &other);
                 explain_health(row, &other);
                 if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
                     !share_label(label, row->sample.who->label, columns))
@@ -320,6 +322,10 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
                 explain_verdict(row, &text);
                 put_cell(out, -(int)columns, label, true);
                 strbuf_putc(out, ' ');
+                write_wrapped(out, strbuf_str(&text), indent, o->width);
+                strbuf_clear(&text);
+                explain_limit(row, &text);
+                strbuf_fill(out, ' ', indent);
                 write_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);
                 explain_health(row, &text);

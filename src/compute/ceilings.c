@@ -1,0 +1,167 @@
+#include "compute/ceilings.h"
+
+#include "base/attr.h"
+#include "compute/peaks.h"
+
+#include <string.h>
+
+/* NVML's clock event reasons. */
+#define REASON_POWER 0x84u /* software power cap, hardware power brake */
+#define REASON_HEAT 0x68u  /* hardware slowdown, software and hardware thermal slowdown */
+
+double pcie_bytes_per_s(double generation, double lanes)
+{
+        static const double lane[] = {0, 0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9};
+        if (!(generation >= 1) || generation >= (double)ARRAY_LEN(lane) || !(lanes > 0))
+                return 0;
+        return lane[(size_t)generation] * lanes;
+}
+
+static void take(struct ceilings *c, enum ceiling at, struct value v)
+{
+        if (value_there(v))
+                ceiling_set(c, at, v.v);
+}
+
+static void take_share(struct ceilings *c, enum ceiling at, struct value v, double of)
+{
+        if (value_there(v) && of > 0)
+                ceiling_set(c, at, v.v / of);
+}
+
+static double there_or(struct value v, double other)
+{
+        return value_there(v) ? v.v : other;
+}
+
+static void take_links(const struct value *m, const struct peak *peak, struct ceilings *c)
+{
+        double gen = there_or(m[METRIC_PCIE_GEN], there_or(m[METRIC_PCIE_GEN_MAX], 0));
+        double lanes = there_or(m[METRIC_PCIE_WIDTH], there_or(m[METRIC_PCIE_WIDTH_MAX], 0));
+        double pcie = pcie_bytes_per_s(gen, lanes);
+        take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
+        take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
+        double nvlink = peak ? peak->nvlink : 0;
+        take_share(c, CEILING_NVLINK_IN, m[METRIC_NVLINK_RX], nvlink);
+        take_share(c, CEILING_NVLINK_OUT, m[METRIC_NVLINK_TX], nvlink);
+}
+
+static void take_clocks(const struct value *m, struct ceilings *c)
+{
+        struct value reasons = m[METRIC_THROTTLE_REASONS];
+        take_share(c, CEILING_CLOCK, m[METRIC_SM_CLOCK], there_or(m[METRIC_SM_CLOCK_MAX], 0));
+        take_share(c, CEILING_POWER, m[METRIC_POWER], there_or(m[METRIC_POWER_LIMIT], 0));
+        if (!value_there(reasons))
+                return;
+        ceiling_set(c, CEILING_HELD_POWER, ((uint64_t)reasons.v & REASON_POWER) != 0);
+        ceiling_set(c, CEILING_HELD_THERMAL, ((uint64_t)reasons.v & REASON_HEAT) != 0);
+}
+
+void ceilings_take(const struct sample *s, const struct peak *peak, struct ceilings *ret)
+{
+        static const struct {
+                enum ceiling to;
+                enum metric from;
+        } same[] = {
+            {CEILING_SM, METRIC_SM_ACTIVE},         {CEILING_OCCUPANCY, METRIC_SM_OCCUPANCY},
+            {CEILING_TENSOR, METRIC_TENSOR_ACTIVE}, {CEILING_FP64, METRIC_FP64_ACTIVE},
+            {CEILING_FP32, METRIC_FP32_ACTIVE},     {CEILING_FP16, METRIC_FP16_ACTIVE},
+            {CEILING_INT, METRIC_INT_ACTIVE},       {CEILING_DRAM, METRIC_DRAM_ACTIVE},
+            {CEILING_MEMORY, METRIC_FB_USED},       {CEILING_HOLDERS, METRIC_PROCESSES},
+        };
+        struct value gr = s->m[METRIC_GR_ACTIVE];
+        *ret = (struct ceilings){0};
+        take(ret, CEILING_ENGINE, value_there(gr) ? gr : s->m[METRIC_GPU_UTIL]);
+        for (size_t i = 0; i < ARRAY_LEN(same); i++)
+                take(ret, same[i].to, s->m[same[i].from]);
+        take_links(s->m, peak, ret);
+        take_clocks(s->m, ret);
+}
+
+static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct value b)
+{
+        if (value_there(a) || value_there(b))
+                ceiling_set(c, at, there_or(a, 0) + there_or(b, 0));
+}
+
+void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
+{
+        if (!evidence)
+                return;
+        const struct value *e = evidence->e;
+        struct value main = e[EVIDENCE_CPU_MAIN], children = e[EVIDENCE_CPU_CHILDREN];
+        if (value_there(e[EVIDENCE_HOLDERS]))
+                ceiling_set(c, CEILING_HOLDERS, e[EVIDENCE_HOLDERS].v);
+        take(c, CEILING_CPU_MAIN, main);
+        take(c, CEILING_CPU_THREAD, e[EVIDENCE_CPU_THREAD]);
+        take(c, CEILING_CPU_CHILDREN, children);
+        take(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
+        take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
+        take_sum(c, CEILING_NETWORK, e[EVIDENCE_NET_RX], e[EVIDENCE_NET_TX]);
+        if (value_there(main))
+                take_share(c, CEILING_CPU, value_ok(main.v + there_or(children, 0)),
+                           there_or(e[EVIDENCE_CPUS], 0));
+}
+
+/* ---- recordings without evidence ---- */
+
+/* The CPU time of the processes on a GPU, as far as it is known. */
+static struct value holders_cpu(const char *label, const struct process_list *p, double *ret_n)
+{
+        struct value sum = value_missing(STATE_NONE);
+        *ret_n = 0;
+        for (size_t i = 0; p && i < p->n; i++) {
+                if (strcmp(p->list[i].gpu, label) != 0)
+                        continue;
+                *ret_n += 1;
+                if (value_there(p->list[i].cpu))
+                        sum = value_ok(there_or(sum, 0) + p->list[i].cpu.v);
+        }
+        return sum;
+}
+
+static void take_machine(const struct host *h, struct value *e)
+{
+        struct value wait = h->system[SYSTEM_IOWAIT], cpus = h->system[SYSTEM_CPUS_ONLINE];
+        if (value_there(wait) && value_there(cpus))
+                e[EVIDENCE_IO_WAIT] = value_ok(wait.v * cpus.v);
+        e[EVIDENCE_NET_RX] = h->system[SYSTEM_NET_RX];
+        e[EVIDENCE_NET_TX] = h->system[SYSTEM_NET_TX];
+}
+
+/* The processes on a GPU are looked at every second or so, the tree at every tick. */
+static void take_tree(const struct level_state *tree, struct value main, double holders,
+                      struct value *e)
+{
+        const struct value *f = tree->f;
+        bool alive = tree->asked && tree->present && value_there(f[FIGURE_CPU]) &&
+                     !(value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0);
+        if (!alive) {
+                e[EVIDENCE_CPU_MAIN] = main;
+                return;
+        }
+        double all = f[FIGURE_CPU].v;
+        bool alone = value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v <= MAX(holders, 1);
+        double own = alone || !value_there(main) ? all : MIN(main.v, all);
+        e[EVIDENCE_CPU_MAIN] = value_ok(own);
+        e[EVIDENCE_CPU_CHILDREN] = value_ok(all - own);
+        e[EVIDENCE_CPUS] = f[FIGURE_CPUS];
+        e[EVIDENCE_READ] = f[FIGURE_READ];
+        e[EVIDENCE_WRITE] = f[FIGURE_WRITE];
+}
+
+void evidence_take(const struct host *h, const char *label, const struct process_list *processes,
+                   struct host_evidence *ret)
+{
+        size_t at = host_find_gpu(h, label);
+        double holders;
+        memset(ret, 0, sizeof(*ret));
+        if (at < HOST_GPUS_MAX && value_there(h->evidence[at].e[EVIDENCE_CPU_MAIN])) {
+                *ret = h->evidence[at];
+                return;
+        }
+        struct value main = holders_cpu(label, processes, &holders);
+        take_tree(&h->levels[LEVEL_PROCESS], main, holders, ret->e);
+        if (value_there(ret->e[EVIDENCE_CPU_MAIN]))
+                take_machine(h, ret->e);
+}

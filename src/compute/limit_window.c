@@ -1,0 +1,89 @@
+/* The limiter as time passes: ceilings over about a second, and what a GPU has done so far. */
+#include "base/attr.h"
+#include "base/clock.h"
+#include "compute/limiter.h"
+
+#include <math.h>
+
+static bool active(const struct ceilings *c)
+{
+        double link = 0;
+        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
+                link = MAX(link, c->there & (1u << i) ? (double)c->v[i] : 0);
+        struct value engine = ceiling_value(c, CEILING_ENGINE);
+        return (value_there(engine) && engine.v >= LIMIT_ENGINE_NONE / 5) || link >= LIMIT_COPIES;
+}
+
+static bool holds(const struct ceilings *c)
+{
+        struct value memory = ceiling_value(c, CEILING_MEMORY);
+        struct value holders = ceiling_value(c, CEILING_HOLDERS);
+        return (value_there(memory) && memory.v >= LIMIT_HELD_BYTES) ||
+               (value_there(holders) && holders.v >= 1);
+}
+
+void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns)
+{
+        bool now = active(c);
+        if (!p->touched && (now || holds(c))) {
+                p->touched = true;
+                p->touched_ns = now_ns;
+        }
+        if (!now)
+                return;
+        if (!p->active_once)
+                p->first_ns = now_ns;
+        if (!p->active_once || now_ns - p->active_ns > BURST_NS)
+                p->chain_ns = now_ns;
+        p->active_once = true;
+        p->active_ns = now_ns;
+        if (p->worked_ns == INT64_MAX && now_ns - p->chain_ns >= BURST_NS / 2)
+                p->worked_ns = p->chain_ns;
+}
+
+#define SMOOTH_S 0.5
+#define CLOCK_STEADY 0.01F
+
+static void smooth(struct limit_window *w, const struct ceilings *now, double seconds)
+{
+        float part = (float)(seconds > 0 && seconds < SMOOTH_S ? seconds / SMOOTH_S : 1);
+        uint32_t before = w->mean.there;
+        w->mean.there = now->there;
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                float a = before & (1u << i) ? part : 1;
+                w->mean.v[i] += a * (now->v[i] - w->mean.v[i]);
+        }
+        float engine = now->v[CEILING_ENGINE];
+        w->square += part * (engine * engine - w->square);
+}
+
+struct limit limit_window_add(struct limit_window *w, const struct ceilings *now, int64_t now_ns,
+                              bool elsewhere, bool peers, bool margins)
+{
+        bool first = !w->seen;
+        double passed = first ? 0 : clock_to_seconds(now_ns - w->now_ns);
+        if (first)
+                *w =
+                    (struct limit_window){.seen = true, .use = FIRST_USE_START, .quiet_ns = now_ns};
+        w->now_ns = now_ns;
+        smooth(w, now, passed);
+        first_use_add(&w->use, now, now_ns);
+        if (active(now))
+                w->quiet_ns = now_ns;
+        double mean = (double)w->mean.v[CEILING_ENGINE];
+        double variance = (double)w->square - mean * mean;
+        const struct situation s = {
+            .touched = w->use.touched,
+            .worked = w->use.worked_ns != INT64_MAX,
+            .elsewhere = elsewhere,
+            .peers = peers,
+            .quiet_s = clock_to_seconds(now_ns - w->quiet_ns),
+            .uneven = variance > 0 ? sqrt(variance) : 0,
+        };
+        struct limit l = limiter_decide(&w->mean, &s, margins);
+        /* A clock that still rises or falls is not locked. */
+        float drift = now->v[CEILING_CLOCK] - w->mean.v[CEILING_CLOCK];
+        if (l.held_by == HELD_BY_LOCKED && (drift > CLOCK_STEADY || drift < -CLOCK_STEADY))
+                l.held_by = HELD_BY_NOTHING;
+        return l;
+}

@@ -1,0 +1,490 @@
+/*
+ * The cascade of limiters. Each input is an interval (interval.h): the first rule that holds, or
+ * that cannot be decided, ends it. Values of the device are taken relative to the engine's time,
+ * so that work in bursts is judged by what the GPU does when it is busy, and the host by what it
+ * does in the gaps.
+ */
+#include "compute/limiter.h"
+
+#include "compute/interval.h"
+
+#include <math.h>
+
+struct view {
+        struct range c[CEILING_COUNT];   /* means over all the time */
+        struct range gap[CEILING_COUNT]; /* of the host, while no kernel ran */
+        struct range busy_pipe;          /* the highest pipe, of the engine's time */
+        struct range busy_dram, busy_sm; /* of the engine's time */
+        struct range link;               /* the busiest direction of the busiest link */
+        struct range idle_link;          /* the same, of the time without kernels */
+        uint32_t there;
+        const struct situation *s;
+};
+
+static struct range point(double v)
+{
+        return (struct range){v, v};
+}
+
+static double most_of(enum ceiling at)
+{
+        return ceiling_info(at)->unit == UNIT_RATIO ? 1 : INFINITY;
+}
+
+static struct range range_of(const struct ceilings *c, enum ceiling at)
+{
+        if (c->there & (1u << at))
+                return point((double)c->v[at]);
+        return (struct range){0, most_of(at)};
+}
+
+static struct range higher(struct range a, struct range b)
+{
+        return (struct range){MAX(a.lo, b.lo), MAX(a.hi, b.hi)};
+}
+
+static double divide(double a, double b, double otherwise)
+{
+        return b > 0 ? MIN(a / b, 1) : otherwise;
+}
+
+/* a of b, both of one time. */
+static struct range relative(struct range a, struct range b)
+{
+        return (struct range){divide(a.lo, b.hi, 0), divide(a.hi, b.lo, a.hi > 0)};
+}
+
+/* Links that nobody has told of are not there. */
+static struct range link_of(const struct view *v)
+{
+        struct range r = higher(v->c[CEILING_PCIE_IN], v->c[CEILING_PCIE_OUT]);
+        /* Without profiling counters the engine's time includes copies: they are no extra. */
+        if (!(v->there & CEILING_BIT(SM)) &&
+            !(v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT))))
+                r = point(0);
+        static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
+        for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
+                if (v->there & (1u << nvlink[i]))
+                        r = higher(r, v->c[nvlink[i]]);
+        }
+        return r;
+}
+
+/* FP16 and integer counters are seldom read: those that are missing are not asked for. */
+static struct range pipe_of(const struct view *v)
+{
+        static const enum ceiling seldom[] = {CEILING_FP64, CEILING_FP16, CEILING_INT};
+        struct range r = higher(v->c[CEILING_TENSOR], v->c[CEILING_FP32]);
+        for (size_t i = 0; i < ARRAY_LEN(seldom); i++) {
+                if (v->there & (1u << seldom[i]))
+                        r = higher(r, v->c[seldom[i]]);
+        }
+        return r;
+}
+
+static void look(const struct ceilings *c, const struct situation *s, struct view *ret)
+{
+        const struct ceilings *gaps = s->gaps ? s->gaps : c;
+        ret->there = c->there;
+        ret->s = s;
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                ret->c[i] = range_of(c, i);
+                ret->gap[i] = gaps->there & (1u << i) ? range_of(gaps, i) : ret->c[i];
+        }
+        struct range engine = ret->c[CEILING_ENGINE];
+        struct range rest = {1 - engine.hi, 1 - engine.lo};
+        ret->busy_pipe = relative(pipe_of(ret), engine);
+        ret->busy_dram = relative(ret->c[CEILING_DRAM], engine);
+        ret->busy_sm = relative(ret->c[CEILING_SM], engine);
+        ret->link = link_of(ret);
+        ret->idle_link = relative(ret->link, rest);
+}
+
+/* ---- what rules are made of ---- */
+
+static bool has(const struct view *v, enum ceiling at)
+{
+        return v->there & (1u << at);
+}
+
+static enum truth engine_from(const struct view *v, double threshold)
+{
+        return at_least(v->c[CEILING_ENGINE], threshold);
+}
+
+static enum truth host_limits(const struct view *v)
+{
+        return not_so(engine_from(v, LIMIT_ENGINE_FULL));
+}
+
+static enum truth nothing_runs(const struct view *v)
+{
+        return both(below(v->c[CEILING_ENGINE], LIMIT_ENGINE_NONE), below(v->link, LIMIT_COPIES));
+}
+
+static double holders(const struct view *v)
+{
+        double n = has(v, CEILING_HOLDERS) ? v->c[CEILING_HOLDERS].lo : 1;
+        return MAX(n, 1);
+}
+
+/* The busiest thread; where it is not known, at most a core of what each process uses. */
+static struct range thread_of(const struct view *v, const struct range *of)
+{
+        struct range main = of[CEILING_CPU_MAIN];
+        if (has(v, CEILING_CPU_THREAD))
+                return of[CEILING_CPU_THREAD];
+        return (struct range){MIN(main.lo / holders(v), 1), MIN(main.hi / holders(v), 1)};
+}
+
+/* Threads that take turns, as Python's do, keep one core busy together. */
+static enum truth core_busy(const struct view *v, const struct range *of)
+{
+        struct range main = of[CEILING_CPU_MAIN];
+        return either(
+            at_least(thread_of(v, of), LIMIT_CORE),
+            at_least((struct range){main.lo / holders(v), main.hi / holders(v)}, LIMIT_CORE));
+}
+
+static double cores(const struct view *v)
+{
+        double main = v->gap[CEILING_CPU_MAIN].lo, children = v->gap[CEILING_CPU_CHILDREN].lo;
+        return MAX(main, 0) + MAX(children, 0);
+}
+
+static enum truth loading(const struct view *v)
+{
+        struct range main = v->gap[CEILING_CPU_MAIN], thread = thread_of(v, v->gap);
+        struct range others = {main.lo - thread.hi * holders(v), main.hi - thread.lo * holders(v)};
+        enum truth children = at_least(v->gap[CEILING_CPU_CHILDREN], LIMIT_CHILDREN);
+        if (!has(v, CEILING_CPU_THREAD))
+                others = point(0);
+        return either(children, at_least(others, 2 * LIMIT_CHILDREN));
+}
+
+static enum truth storing(const struct view *v)
+{
+        struct range wait = v->gap[CEILING_IO_WAIT], bytes = v->gap[CEILING_STORAGE];
+        double busy = cores(v);
+        bool one = has(v, CEILING_IO_WAIT) != has(v, CEILING_STORAGE);
+        enum truth waits = at_least(wait, MAX(LIMIT_IO_WAIT, LIMIT_SOME * busy));
+        enum truth moves = at_least(bytes, MAX(LIMIT_STORAGE, LIMIT_STORAGE_CORE * busy));
+        if (one)
+                return has(v, CEILING_IO_WAIT) ? waits : moves;
+        return either(waits, moves);
+}
+
+static enum truth held(const struct view *v)
+{
+        enum truth memory = at_least(v->c[CEILING_MEMORY], LIMIT_HELD_BYTES);
+        if (!has(v, CEILING_HOLDERS))
+                return memory;
+        enum truth process = at_least(v->c[CEILING_HOLDERS], 0.5);
+        /* Some memory without a process is the driver's; much is of a process that is not seen. */
+        if (process == NO && !has(v, CEILING_CPU_MAIN))
+                memory = at_least(v->c[CEILING_MEMORY], 10 * LIMIT_HELD_BYTES);
+        return has(v, CEILING_MEMORY) ? either(memory, process) : process;
+}
+
+/* A program is watched, whether or not it holds the GPU. */
+static enum truth program(const struct view *v)
+{
+        return has(v, CEILING_CPU_MAIN) ? YES : NO;
+}
+
+/* ---- the rules ---- */
+
+static enum truth starting(const struct view *v)
+{
+        const struct situation *s = v->s;
+        enum truth unused = s->touched || s->elsewhere ? NO : nothing_runs(v);
+        enum truth preparing =
+            s->worked ? NO : both(below(v->c[CEILING_ENGINE], LIMIT_ENGINE_LOW), loading(v));
+        return both(program(v), either(unused, preparing));
+}
+
+static enum truth copying(const struct view *v)
+{
+        enum truth waits = both(host_limits(v), both(at_least(v->link, LIMIT_SOME),
+                                                     at_least(v->idle_link, LIMIT_NEAR)));
+        enum truth light = both(below(v->busy_pipe, LIMIT_SOME), below(v->busy_dram, LIMIT_SOME));
+        enum truth inside =
+            either(both(at_least(v->link, LIMIT_NEAR),
+                        both(below(v->busy_pipe, LIMIT_NEAR), below(v->busy_dram, LIMIT_NEAR))),
+                   both(at_least(v->link, LIMIT_SOME), light));
+        /* A link that nothing is known of is not suspected while kernels run. */
+        if (!has(v, CEILING_PCIE_IN) && !has(v, CEILING_PCIE_OUT))
+                inside = NO;
+        return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));
+}
+
+static enum truth launching(const struct view *v)
+{
+        struct range thread = thread_of(v, v->c);
+        enum truth between = both(engine_from(v, LIMIT_ENGINE_LOW), host_limits(v));
+        enum truth small = both(below(v->busy_sm, LIMIT_SM_FEW), at_least(thread, LIMIT_CORE));
+        enum truth steady = v->s->uneven < LIMIT_UNEVEN ? engine_from(v, LIMIT_SOME) : NO;
+        return both(between, either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
+}
+
+static enum truth collective(const struct view *v)
+{
+        struct range nvlink = higher(v->c[CEILING_NVLINK_IN], v->c[CEILING_NVLINK_OUT]);
+        enum truth talks = has(v, CEILING_NVLINK_IN) && has(v, CEILING_NVLINK_OUT)
+                               ? both(at_least(nvlink, LIMIT_NOTHING / 2),
+                                      both(below(v->busy_pipe, 2 * LIMIT_NOTHING),
+                                           below(v->busy_dram, LIMIT_SOME)))
+                               : NO;
+        enum truth spins =
+            both(both(below(v->busy_pipe, LIMIT_NOTHING), below(v->busy_dram, LIMIT_NOTHING)),
+                 both(at_least(v->busy_sm, LIMIT_SM_FULL), below(v->c[CEILING_POWER], 0.45)));
+        return v->s->peers ? either(talks, spins) : NO;
+}
+
+static enum truth highest(const struct view *v, enum ceiling pipe)
+{
+        struct range own = relative(v->c[pipe], v->c[CEILING_ENGINE]);
+        if (!has(v, pipe))
+                return pipe == CEILING_TENSOR || pipe == CEILING_FP32 ? at_least(own, LIMIT_NEAR)
+                                                                      : NO;
+        return own.lo >= v->busy_pipe.lo ? at_least(own, LIMIT_NEAR) : NO;
+}
+
+static enum truth on_device(enum limiter rule, const struct view *v)
+{
+        switch (rule) {
+        case LIMITER_COLLECTIVE:
+                return collective(v);
+        case LIMITER_MEMORY_BANDWIDTH:
+                return v->busy_dram.lo >= v->busy_pipe.lo ? at_least(v->busy_dram, LIMIT_NEAR) : NO;
+        case LIMITER_COMPUTE_TENSOR:
+                return highest(v, CEILING_TENSOR);
+        case LIMITER_COMPUTE_FP64:
+                return highest(v, CEILING_FP64);
+        case LIMITER_COMPUTE_FP32:
+                return highest(v, CEILING_FP32);
+        case LIMITER_COMPUTE_FP16:
+                return highest(v, CEILING_FP16);
+        case LIMITER_COMPUTE_INT:
+                return highest(v, CEILING_INT);
+        case LIMITER_PARALLELISM:
+                return below(v->busy_sm, LIMIT_SM_FULL);
+        case LIMITER_MEMORY_ACCESS:
+                return both(below(v->busy_pipe, LIMIT_SOME), at_least(v->busy_dram, LIMIT_SOME));
+        case LIMITER_KERNEL:
+                return YES;
+        case LIMITER_UNKNOWN:
+        case LIMITER_IDLE:
+        case LIMITER_IDLE_ALLOCATED:
+        case LIMITER_HOST_STARTING:
+        case LIMITER_HOST_INPUT:
+        case LIMITER_HOST_STORAGE:
+        case LIMITER_HOST_NETWORK:
+        case LIMITER_HOST_CODE:
+        case LIMITER_HOST_WAITING:
+        case LIMITER_LAUNCH:
+        case LIMITER_COPY_LINK:
+        case LIMITER_COPY_HOST:
+        case LIMITER_COUNT:
+                break;
+        }
+        return NO;
+}
+
+static enum truth on_host(enum limiter rule, const struct view *v)
+{
+        if (rule == LIMITER_HOST_STORAGE)
+                return storing(v);
+        if (rule == LIMITER_HOST_INPUT)
+                return loading(v);
+        if (rule == LIMITER_COPY_HOST)
+                return both(at_least(v->link, LIMIT_COPIES), core_busy(v, v->c));
+        if (rule == LIMITER_HOST_CODE)
+                return core_busy(v, v->gap);
+        if (rule == LIMITER_HOST_NETWORK)
+                return has(v, CEILING_NETWORK) ? at_least(v->gap[CEILING_NETWORK], LIMIT_NETWORK)
+                                               : NO;
+        if (rule == LIMITER_IDLE_ALLOCATED)
+                return v->s->quiet_s >= LIMIT_IDLE_S ? both(held(v), nothing_runs(v)) : NO;
+        return rule == LIMITER_HOST_WAITING ? YES : NO;
+}
+
+/* The order of the rules. What is here stands for what the documents say. */
+static const enum limiter order[] = {
+    LIMITER_HOST_STARTING,    LIMITER_IDLE,           LIMITER_COPY_LINK,    LIMITER_LAUNCH,
+    LIMITER_HOST_STORAGE,     LIMITER_HOST_INPUT,     LIMITER_COPY_HOST,    LIMITER_HOST_CODE,
+    LIMITER_HOST_NETWORK,     LIMITER_IDLE_ALLOCATED, LIMITER_HOST_WAITING, LIMITER_COLLECTIVE,
+    LIMITER_MEMORY_BANDWIDTH, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_FP64, LIMITER_COMPUTE_FP32,
+    LIMITER_COMPUTE_FP16,     LIMITER_COMPUTE_INT,    LIMITER_PARALLELISM,  LIMITER_MEMORY_ACCESS,
+    LIMITER_KERNEL,
+};
+
+static enum truth rule_holds(enum limiter rule, const struct view *v)
+{
+        switch (rule) {
+        case LIMITER_HOST_STARTING:
+                return starting(v);
+        case LIMITER_IDLE:
+                return both(not_so(held(v)), nothing_runs(v));
+        case LIMITER_COPY_LINK:
+                return copying(v);
+        case LIMITER_LAUNCH:
+                return launching(v);
+        case LIMITER_HOST_STORAGE:
+        case LIMITER_HOST_INPUT:
+        case LIMITER_COPY_HOST:
+        case LIMITER_HOST_CODE:
+        case LIMITER_HOST_NETWORK:
+        case LIMITER_IDLE_ALLOCATED:
+        case LIMITER_HOST_WAITING:
+                return both(host_limits(v), on_host(rule, v));
+        case LIMITER_COLLECTIVE:
+        case LIMITER_MEMORY_BANDWIDTH:
+        case LIMITER_COMPUTE_TENSOR:
+        case LIMITER_COMPUTE_FP64:
+        case LIMITER_COMPUTE_FP32:
+        case LIMITER_COMPUTE_FP16:
+        case LIMITER_COMPUTE_INT:
+        case LIMITER_PARALLELISM:
+        case LIMITER_MEMORY_ACCESS:
+        case LIMITER_KERNEL:
+                return both(engine_from(v, LIMIT_ENGINE_FULL), on_device(rule, v));
+        case LIMITER_UNKNOWN:
+        case LIMITER_COUNT:
+                break;
+        }
+        return NO;
+}
+
+static enum limiter cascade(const struct view *v, enum truth *ret_truth)
+{
+        for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+                *ret_truth = rule_holds(order[i], v);
+                if (*ret_truth != NO)
+                        return order[i];
+        }
+        *ret_truth = MAYBE;
+        return LIMITER_HOST_STARTING;
+}
+
+/* ---- evidence ---- */
+
+#define LINKS                                                                                      \
+        (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(NVLINK_IN) |                   \
+         CEILING_BIT(NVLINK_OUT))
+#define PIPES                                                                                      \
+        (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
+         CEILING_BIT(INT))
+#define HOST_CPU (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_CHILDREN))
+#define DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | PIPES)
+
+/* What a rule looks at. Counters that are seldom there are not called missing. */
+static const uint32_t rule_inputs[LIMITER_COUNT] = {
+    [LIMITER_IDLE] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | CEILING_BIT(HOLDERS) |
+                     CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT),
+    [LIMITER_IDLE_ALLOCATED] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
+    [LIMITER_HOST_STARTING] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
+    [LIMITER_HOST_INPUT] = CEILING_BIT(ENGINE) | HOST_CPU,
+    [LIMITER_HOST_STORAGE] =
+        CEILING_BIT(ENGINE) | CEILING_BIT(IO_WAIT) | CEILING_BIT(STORAGE) | CEILING_BIT(CPU_MAIN),
+    [LIMITER_HOST_NETWORK] = CEILING_BIT(ENGINE) | CEILING_BIT(NETWORK) | CEILING_BIT(CPU_MAIN),
+    [LIMITER_HOST_CODE] = CEILING_BIT(ENGINE) | HOST_CPU,
+    [LIMITER_HOST_WAITING] = CEILING_BIT(ENGINE) | HOST_CPU | CEILING_BIT(IO_WAIT),
+    [LIMITER_LAUNCH] =
+        CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_MAIN),
+    [LIMITER_PARALLELISM] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
+    [LIMITER_COPY_LINK] = CEILING_BIT(ENGINE) | LINKS,
+    [LIMITER_COPY_HOST] = CEILING_BIT(ENGINE) | LINKS | HOST_CPU,
+    [LIMITER_MEMORY_BANDWIDTH] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
+    [LIMITER_MEMORY_ACCESS] = DEVICE | CEILING_BIT(OCCUPANCY),
+    [LIMITER_COMPUTE_TENSOR] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(TENSOR),
+    [LIMITER_COMPUTE_FP64] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP64),
+    [LIMITER_COMPUTE_FP32] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP32),
+    [LIMITER_COMPUTE_FP16] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP16),
+    [LIMITER_COMPUTE_INT] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(INT),
+    [LIMITER_KERNEL] = DEVICE,
+    [LIMITER_COLLECTIVE] = DEVICE | CEILING_BIT(POWER) | LINKS,
+};
+#define SELDOM                                                                                     \
+        (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
+         CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(OCCUPANCY))
+
+static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
+{
+        struct value clock = ceiling_value(c, CEILING_CLOCK);
+        bool low = value_there(clock) && clock.v < LIMIT_CLOCK_FULL;
+        if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || limiter == LIMITER_COLLECTIVE || !low)
+                return HELD_BY_NOTHING;
+        if (!(c->there & CEILING_BIT(HELD_POWER)))
+                return HELD_BY_NOTHING;
+        if ((double)c->v[CEILING_HELD_THERMAL] >= LIMIT_HELD_SHARE)
+                return HELD_BY_THERMAL;
+        if ((double)c->v[CEILING_HELD_POWER] >= LIMIT_HELD_SHARE)
+                return HELD_BY_POWER;
+        bool steady = c->v[CEILING_HELD_POWER] + c->v[CEILING_HELD_THERMAL] == 0;
+        return steady ? HELD_BY_LOCKED : HELD_BY_NOTHING;
+}
+
+static enum limiter limiter_with(const struct ceilings *c, const struct situation *s,
+                                 enum ceiling at, double to)
+{
+        struct ceilings moved = *c, gaps;
+        struct situation around = *s;
+        struct view v;
+        enum truth truth;
+        ceiling_set(&moved, at, to);
+        if (s->gaps) {
+                gaps = *s->gaps;
+                ceiling_set(&gaps, at, to);
+                around.gaps = &gaps;
+        }
+        look(&moved, &around, &v);
+        enum limiter l = cascade(&v, &truth);
+        return truth == YES ? l : LIMITER_UNKNOWN;
+}
+
+/* Tries each share that the rule looked at on either side of each threshold. */
+static void find_margin(const struct ceilings *c, const struct situation *s, struct limit *l)
+{
+        static const double thresholds[] = {LIMIT_ENGINE_NONE, LIMIT_NOTHING, LIMIT_SOME,
+                                            LIMIT_SM_FEW,      LIMIT_NEAR,    LIMIT_SM_FULL,
+                                            LIMIT_ENGINE_FULL};
+        double engine = (double)c->v[CEILING_ENGINE], best = INFINITY;
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (!(l->inputs & (1u << i)) || ceiling_info(i)->unit != UNIT_RATIO)
+                        continue;
+                for (size_t k = 0; k < 2 * ARRAY_LEN(thresholds); k++) {
+                        double at = thresholds[k / 2] * (k % 2 && i != CEILING_ENGINE ? engine : 1);
+                        double now = (double)c->v[i], to = now < at ? at + 1e-6 : at - 1e-6;
+                        enum limiter other = limiter_with(c, s, i, to);
+                        if (fabs(to - now) >= best || other == l->limiter ||
+                            other == LIMITER_UNKNOWN)
+                                continue;
+                        best = fabs(to - now);
+                        l->other = (uint8_t)other;
+                        l->at = (uint8_t)i;
+                        l->change = (float)(to - now);
+                }
+        }
+}
+
+struct limit limiter_decide(const struct ceilings *c, const struct situation *s, bool margins)
+{
+        struct limit l = {.ceilings = *c};
+        struct view v;
+        enum truth truth;
+        look(c, s, &v);
+        enum limiter rule = cascade(&v, &truth);
+        l.inputs = rule_inputs[rule] & c->there;
+        if (truth != YES) {
+                l.limiter = l.other = LIMITER_UNKNOWN;
+                l.undecided = (uint8_t)rule;
+                l.missing = rule_inputs[rule] & ~c->there & ~SELDOM;
+                return l;
+        }
+        l.limiter = l.other = (uint8_t)rule;
+        l.held_by = (uint8_t)held_by_of(c, rule);
+        if (margins)
+                find_margin(c, s, &l);
+        return l;
+}

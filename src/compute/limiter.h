@@ -1,0 +1,71 @@
+/* Which limiter holds: rules on ceilings over about a second or over a stretch. Pure, no I/O. */
+#pragma once
+
+#include "compute/ceilings.h"
+
+/* The thresholds of all rules. Ratios of the engine's time where it says "of the engine". */
+#define LIMIT_ENGINE_NONE 0.005  /* engine: as good as nothing ran */
+#define LIMIT_ENGINE_LOW 0.05    /* engine: below it, launches are not what is waited for */
+#define LIMIT_ENGINE_FULL 0.8    /* engine: from it, the GPU's own work is the limit */
+#define LIMIT_NEAR 0.6           /* pipe, device memory, link: near full */
+#define LIMIT_SOME 0.25          /* pipe, device memory, link: in use */
+#define LIMIT_NOTHING 0.05       /* pipe, device memory: not in use */
+#define LIMIT_SM_FULL 0.7        /* SMs of the engine: kernels fill the GPU */
+#define LIMIT_SM_FEW 0.5         /* SMs of the engine: kernels leave most of it empty */
+#define LIMIT_COPIES 0.04        /* link: copies are what happens */
+#define LIMIT_CORE 0.6           /* cores: a thread that hardly rests */
+#define LIMIT_LAUNCHING 0.9      /* cores: a thread that never rests */
+#define LIMIT_CHILDREN 0.5       /* cores: children or loader threads at work */
+#define LIMIT_IO_WAIT 0.3        /* threads that wait for storage */
+#define LIMIT_STORAGE 200e6      /* bytes a second to and from storage that are a lot */
+#define LIMIT_STORAGE_CORE 100e6 /* and so many for each core that is busy: not only read */
+#define LIMIT_NETWORK 50e6       /* bytes a second over the network that are a lot */
+#define LIMIT_HELD_BYTES 1e8     /* device memory beyond what the driver takes */
+#define LIMIT_UNEVEN 0.15        /* spread of the engine over ticks: bursts, not a steady load */
+#define LIMIT_IDLE_S 5           /* so long nothing: the GPU is not waited for */
+#define LIMIT_HELD_SHARE 0.5     /* of the time, clocks held down */
+#define LIMIT_CLOCK_FULL 0.97    /* clock: as good as its maximum */
+
+/* What the rules need to know besides ceilings. */
+struct situation {
+        bool touched;   /* the GPU was used or held at some time */
+        bool worked;    /* sustained work has begun */
+        bool elsewhere; /* another GPU was used, so the program has started */
+        bool peers;     /* there are other GPUs */
+        double quiet_s; /* for so long nothing has run */
+        double uneven;  /* standard deviation of the engine over ticks */
+        /* Means of the host while no kernel ran; NULL where that is not known apart. */
+        const struct ceilings *gaps;
+};
+
+/* margins: also find the nearest other limiter; costs some microseconds. */
+struct limit limiter_decide(const struct ceilings *c, const struct situation *situation,
+                            bool margins);
+
+/* What is remembered of a GPU as time passes: has it been used, has work begun. */
+struct first_use {
+        bool touched, active_once;
+        int64_t chain_ns, active_ns; /* the present chain of activity: its begin, its newest */
+        int64_t first_ns;            /* of any activity */
+        int64_t touched_ns;
+        int64_t worked_ns; /* when sustained work began; INT64_MAX while it has not */
+};
+
+#define FIRST_USE_START ((struct first_use){.worked_ns = INT64_MAX})
+/* Work with pauses up to so long is one work; work of at least half as long is sustained. */
+#define BURST_NS ((int64_t)3000000000)
+
+void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns);
+
+/* Ceilings smoothed over about a second: ticks of half a second and more stand for themselves. */
+struct limit_window {
+        struct ceilings mean;
+        float square; /* mean of the engine's square */
+        bool seen;
+        int64_t now_ns, quiet_ns;
+        struct first_use use;
+};
+
+/* Adds a tick and decides. elsewhere and peers as in the situation. */
+struct limit limit_window_add(struct limit_window *w, const struct ceilings *now, int64_t now_ns,
+                              bool elsewhere, bool peers, bool margins);

@@ -1,0 +1,90 @@
+/*
+ * What limits a GPU: the ceilings it is measured by, the limiter that follows, and what holds its
+ * clocks down. A class (verdict.h) says what a GPU looks like; a limiter says what would have to
+ * change for the program to go faster. docs/LIMITS.md explains each.
+ */
+#pragma once
+
+#include "model/host.h"
+#include "model/unit.h"
+#include "model/value.h"
+
+enum ceiling {
+#define CEILING(id, name, unit, kind, help) CEILING_##id,
+#include "model/ceilings.def"
+#undef CEILING
+        CEILING_COUNT
+};
+
+enum ceiling_kind { CEILING_DEVICE, CEILING_HELD, CEILING_HOST };
+
+struct ceiling_info {
+        const char *name;
+        enum unit unit;
+        enum ceiling_kind kind;
+        const char *help;
+};
+
+#define CEILING_BIT(id) (1u << CEILING_##id)
+_Static_assert(CEILING_COUNT <= 32, "a set of ceilings needs more bits");
+
+/* Values and which of them are there. Small, because every row of every frame has them. */
+struct ceilings {
+        uint32_t there; /* one bit an enum ceiling */
+        float v[CEILING_COUNT];
+};
+
+enum limiter {
+#define LIMITER(id, name, side, words, general, torch, jax) LIMITER_##id,
+#include "model/limiters.def"
+#undef LIMITER
+        LIMITER_COUNT
+};
+
+/* What has to move: nothing, the host, copies, or the GPU's own work. */
+enum limiter_side { LIMITER_SIDE_NONE, LIMITER_SIDE_HOST, LIMITER_SIDE_COPY, LIMITER_SIDE_DEVICE };
+
+/* What holds the clocks down; the second word on limiters of the device. */
+enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED };
+
+/* The limiter of one entity over about a second, with the reasons. */
+struct limit {
+        uint8_t limiter;   /* enum limiter */
+        uint8_t held_by;   /* enum held_by */
+        uint8_t undecided; /* when unknown: the first limiter whose rule cannot be decided */
+        uint8_t other;     /* the limiter that is nearest; the limiter itself when none is */
+        uint8_t at;        /* enum ceiling that would have to move for it */
+        float change;      /* by so much */
+        uint32_t inputs;   /* ceilings that the rule looked at and that are there */
+        uint32_t missing;  /* ceilings that it needed and that are not */
+        struct ceilings ceilings;
+};
+
+const struct ceiling_info *ceiling_info(enum ceiling ceiling);
+/* A ceiling as a value: missing when it is not there. */
+static inline struct value ceiling_value(const struct ceilings *c, enum ceiling at)
+{
+        return c->there & (1u << at) ? value_ok((double)c->v[at]) : value_missing(STATE_NONE);
+}
+
+static inline void ceiling_set(struct ceilings *c, enum ceiling at, double v)
+{
+        c->v[at] = (float)v;
+        c->there |= 1u << at;
+}
+
+/* "compute.tensor". */
+const char *limiter_name(enum limiter limiter);
+/* "the tensor cores". */
+const char *limiter_words(enum limiter limiter);
+enum limiter_side limiter_side(enum limiter limiter);
+/* The rule in words, as docs/LIMITS.md states it. */
+const char *limiter_rule(enum limiter limiter);
+/* LIMITER_COUNT when there is no such limiter. */
+enum limiter limiter_find(const char *name);
+/* What to try, in the framework's words where there are any. */
+const char *limiter_try(enum limiter limiter, enum framework framework);
+/* "power", "thermal", "clock.locked"; NULL for nothing. */
+const char *held_by_name(enum held_by held);
+/* "the power limit", "heat", "a locked clock"; "" for nothing. */
+const char *held_by_words(enum held_by held);

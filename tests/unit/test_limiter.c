@@ -1,0 +1,217 @@
+/* Ceilings, limiters and peaks, as tables: each row has a reason. */
+#include "compute/compute.h"
+#include "test.h"
+
+#include <string.h>
+
+struct given {
+        const char *why;
+        enum limiter limiter;
+        enum held_by held;
+        double engine, sm, tensor, dram, fp32, pcie; /* below 0: missing */
+        double clock, power;
+        double main, thread, children, io, storage;
+        double uneven;
+        unsigned flags;
+};
+
+#define FRESH 1u   /* the GPU was never used */
+#define PEERS 2u   /* there are other GPUs */
+#define CAPPED 4u  /* the power limit holds the clocks */
+#define QUIET 8u   /* for a minute */
+#define BUILDS 16u /* work has not begun */
+#define EMPTY 32u  /* no memory, no process */
+#define N -1.0
+
+static const struct given rows[] = {
+    {"a GEMM at the power limit", LIMITER_COMPUTE_TENSOR, HELD_BY_POWER, .99, .96, .93, .16, 0, 0,
+     .75, .99, 1, 1, 0, 0, 0, 0, CAPPED},
+    {"a GEMM on zeros with locked clocks", LIMITER_COMPUTE_TENSOR, HELD_BY_LOCKED, .99, .96, .93,
+     .16, 0, 0, .6, .5, 1, 1, 0, 0, 0, 0, 0},
+    {"two GEMMs share the GPU", LIMITER_COMPUTE_TENSOR, HELD_BY_NOTHING, 1, .88, .81, .16, 0, 0, 1,
+     .9, 2, 1, 0, 0, 0, 0, 0},
+    {"a copy in device memory, every SM active", LIMITER_MEMORY_BANDWIDTH, HELD_BY_NOTHING, .99,
+     .99, 0, .88, 0, 0, 1, .6, 1, 1, 0, 0, 0, 0, 0},
+    {"matrix-vector products", LIMITER_MEMORY_BANDWIDTH, HELD_BY_NOTHING, 1, .84, .03, .85, 0, 0, 1,
+     .88, 1, 1, 0, 0, 0, 0, 0},
+    {"random gather", LIMITER_MEMORY_ACCESS, HELD_BY_NOTHING, .97, .97, 0, .55, 0, 0, 1, .5, 1, 1,
+     0, 0, 0, 0, 0},
+    {"an FP32 GEMM", LIMITER_COMPUTE_FP32, HELD_BY_NOTHING, .99, .97, 0, .1, .9, 0, 1, .8, 1, 1, 0,
+     0, 0, 0, 0},
+    {"a GEMM in a bad layout", LIMITER_KERNEL, HELD_BY_NOTHING, .99, .96, .13, .1, .05, 0, 1, .49,
+     1, 1, 0, 0, 0, 0, 0},
+    {"a small network in a CUDA graph", LIMITER_PARALLELISM, HELD_BY_NOTHING, 1, .02, 0, 0, 0, 0, 1,
+     .2, 1, 1, 0, 0, 0, 0, 0},
+    {"the same, eager", LIMITER_LAUNCH, HELD_BY_NOTHING, .14, .01, 0, 0, 0, 0, 1, .2, 1, 1, 0, 0, 0,
+     0, 0},
+    {"larger kernels with gaps, one thread never rests", LIMITER_LAUNCH, HELD_BY_NOTHING, .6, .5,
+     .2, .3, 0, 0, 1, .4, 1, 1, 0, 0, 0, .05, 0},
+    {"the same in bursts: the thread does something else between", LIMITER_HOST_CODE,
+     HELD_BY_NOTHING, .6, .5, .2, .3, 0, 0, 1, .4, 1, 1, 0, 0, 0, .4, 0},
+    {"loader workers compute", LIMITER_HOST_INPUT, HELD_BY_NOTHING, .002, 0, 0, 0, 0, 0, 1, .2, .3,
+     .2, 9.1, 0, 0, 0, 0},
+    {"loader workers compute and the GPU works by turns", LIMITER_HOST_INPUT, HELD_BY_NOTHING, .5,
+     .45, .4, .1, 0, 0, 1, .5, .3, .2, 9.1, .2, 1e6, .4, 0},
+    {"loader threads in the process", LIMITER_HOST_INPUT, HELD_BY_NOTHING, .1, .1, 0, 0, 0, 0, 1,
+     .2, 4, .9, 0, 0, 0, .2, 0},
+    {"cold files", LIMITER_HOST_STORAGE, HELD_BY_NOTHING, .02, .01, 0, 0, 0, .03, 1, .2, .3, .2, 2,
+     3, 2.4e9, 0, 0},
+    {"a checkpoint that is synced", LIMITER_HOST_STORAGE, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, 1, .2,
+     .5, .5, 0, .6, 8e8, 0, 0},
+    {"NumPy in the main thread", LIMITER_HOST_CODE, HELD_BY_NOTHING, .001, .001, 0, 0, 0, 0, 1, .2,
+     1, 1, 0, 0, 0, 0, 0},
+    {"Python threads that take turns on one core", LIMITER_HOST_CODE, HELD_BY_NOTHING, .01, .01, 0,
+     0, 0, 0, 1, .2, 1, .3, 0, 0, 0, 0, 0},
+    {"answers now and then", LIMITER_HOST_WAITING, HELD_BY_NOTHING, .11, .09, .05, .02, 0, 0, 1, .2,
+     .15, .15, 0, 0, 0, .3, 0},
+    {"memory held, asleep", LIMITER_IDLE_ALLOCATED, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, 1, .2, 0, 0,
+     0, 0, 0, 0, QUIET},
+    {"the same for a moment", LIMITER_HOST_WAITING, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, 1, .2, 0, 0,
+     0, 0, 0, 0, 0},
+    {"nobody", LIMITER_IDLE, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, .2, .1, N, N, N, N, N, 0, EMPTY},
+    {"imports", LIMITER_HOST_STARTING, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, .2, .1, 1, 1, 0, 0, 0, 0,
+     FRESH | EMPTY | BUILDS},
+    {"compilers run before the first work", LIMITER_HOST_STARTING, HELD_BY_NOTHING, 0, 0, 0, 0, 0,
+     0, 1, .2, 1, 1, 8, 0, 0, 0, BUILDS},
+    {"weights are built on one core before the first work", LIMITER_HOST_CODE, HELD_BY_NOTHING, 0,
+     0, 0, 0, 0, 0, 1, .2, 1, 1, 0, 0, 0, 0, BUILDS},
+    {"pinned copies", LIMITER_COPY_LINK, HELD_BY_NOTHING, .03, .03, 0, .03, 0, .93, 1, .2, 1, 1, 0,
+     0, 0, 0, 0},
+    {"copies and kernels by turns", LIMITER_COPY_LINK, HELD_BY_NOTHING, .5, .48, .3, .1, 0, .44, 1,
+     .4, 1, 1, 0, 0, 0, .4, 0},
+    {"pageable copies", LIMITER_COPY_HOST, HELD_BY_NOTHING, 0, 0, 0, 0, 0, .11, 1, .2, 1, 1, 0, 0,
+     0, 0, 0},
+    {"a kernel that spins while other GPUs are behind", LIMITER_COLLECTIVE, HELD_BY_NOTHING, 1, .95,
+     0, .01, .01, 0, 1, .3, 1, 1, 0, 0, 0, 0, PEERS},
+    {"no counters, busy", LIMITER_UNKNOWN, HELD_BY_NOTHING, 1, N, N, N, N, N, 1, .5, 1, 1, 0, 0, 0,
+     0, 0},
+    {"no host, memory held", LIMITER_UNKNOWN, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, 1, .2, N, N, N, N,
+     N, 0, QUIET},
+    {"nothing at all", LIMITER_UNKNOWN, HELD_BY_NOTHING, N, N, N, N, N, N, N, N, N, N, N, N, N, 0,
+     0},
+};
+
+static void put(struct ceilings *c, enum ceiling at, double v)
+{
+        if (v >= 0)
+                ceiling_set(c, at, v);
+}
+
+static struct ceilings ceilings_given(const struct given *g)
+{
+        struct ceilings c = {0};
+        put(&c, CEILING_ENGINE, g->engine);
+        put(&c, CEILING_SM, g->sm);
+        put(&c, CEILING_TENSOR, g->tensor);
+        put(&c, CEILING_DRAM, g->dram);
+        put(&c, CEILING_FP32, g->fp32);
+        put(&c, CEILING_PCIE_IN, g->pcie);
+        put(&c, CEILING_PCIE_OUT, g->pcie < 0 ? N : 0);
+        put(&c, CEILING_CLOCK, g->clock);
+        put(&c, CEILING_POWER, g->power);
+        put(&c, CEILING_HELD_POWER, (g->flags & CAPPED) != 0);
+        put(&c, CEILING_HELD_THERMAL, 0);
+        put(&c, CEILING_MEMORY, g->flags & EMPTY ? 0 : 1e9);
+        put(&c, CEILING_HOLDERS, g->flags & EMPTY ? 0 : strstr(g->why, "two") ? 2 : 1);
+        put(&c, CEILING_CPU_MAIN, g->main);
+        put(&c, CEILING_CPU_THREAD, g->thread);
+        put(&c, CEILING_CPU_CHILDREN, g->children);
+        put(&c, CEILING_IO_WAIT, g->io);
+        put(&c, CEILING_STORAGE, g->storage);
+        return c;
+}
+
+static void rules(void **state UNUSED)
+{
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct ceilings c = ceilings_given(&rows[i]);
+                const struct situation s = {.touched = !(rows[i].flags & FRESH),
+                                            .worked = !(rows[i].flags & BUILDS),
+                                            .peers = rows[i].flags & PEERS,
+                                            .quiet_s = rows[i].flags & QUIET ? 60 : 0,
+                                            .uneven = rows[i].uneven};
+                struct limit l = limiter_decide(&c, &s, true);
+                if (l.limiter != rows[i].limiter || l.held_by != rows[i].held)
+                        fail_msg("%s: %s, held by %s", rows[i].why,
+                                 limiter_name((enum limiter)l.limiter),
+                                 held_by_words((enum held_by)l.held_by));
+                if (l.limiter == LIMITER_UNKNOWN && l.missing == 0)
+                        fail_msg("%s: it does not say what is missing", rows[i].why);
+                assert_int_equal(l.missing & c.there, 0);
+        }
+}
+
+/* The margin names a change that really changes the limiter. */
+static void margins(void **state UNUSED)
+{
+        const struct situation s = {.touched = true, .worked = true};
+        struct ceilings c = ceilings_given(&rows[0]);
+        struct limit l = limiter_decide(&c, &s, true);
+        assert_int_not_equal(l.other, l.limiter);
+        ceiling_set(&c, (enum ceiling)l.at, (double)(c.v[l.at] + l.change));
+        assert_int_equal(limiter_decide(&c, &s, false).limiter, l.other);
+}
+
+/* Every limiter has words, a rule, something to try; names are unique. */
+static void tables(void **state UNUSED)
+{
+        for (enum limiter i = 0; i < LIMITER_COUNT; i++) {
+                assert_true(limiter_words(i)[0] && limiter_rule(i) && limiter_rule(i)[0]);
+                assert_true(limiter_try(i, FRAMEWORK_TORCH)[0] &&
+                            limiter_try(i, FRAMEWORK_NONE)[0]);
+                assert_int_equal(limiter_find(limiter_name(i)), i);
+        }
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                for (enum ceiling k = i + 1; k < CEILING_COUNT; k++)
+                        assert_string_not_equal(ceiling_info(i)->name, ceiling_info(k)->name);
+        }
+}
+
+/* SMs × FLOP a clock × clock is what the data sheet says, within its rounding. */
+static void data_sheets(void **state UNUSED)
+{
+        const struct peak *p;
+        for (size_t i = 0; (p = peak_at(i)); i++) {
+                double product = peak_flops(p, FLOPS_FP16);
+                if (product < 0.985 * p->sheet_tensor || product > 1.015 * p->sheet_tensor)
+                        fail_msg("%s: %.1f TFLOP/s, the sheet says %.1f", p->model, product / 1e12,
+                                 p->sheet_tensor / 1e12);
+        }
+        assert_int_equal((int)(peak_flops(peak_find("NVIDIA H200"), FLOPS_FP8) / 1e12), 1978);
+        assert_int_equal((int)(peak_flops(peak_find("NVIDIA H200"), FLOPS_FP64) / 1e12), 33);
+        assert_null(peak_find("NVIDIA A10G"));
+        assert_null(peak_find(""));
+        assert_string_equal(peak_find("NVIDIA L4")->model, "NVIDIA L4");
+        assert_string_equal(peak_find("NVIDIA GH200 480GB")->model, "GH200");
+        assert_string_equal(peak_find("NVIDIA A100-SXM4-80GB")->model, "A100-SXM4-80GB");
+}
+
+/* Measured on an H200: BF16 at 1519 MHz as NVML tells it, 1376 as it is. */
+static void rates(void **state UNUSED)
+{
+        struct entity e = {0};
+        struct sample s = {.who = &e};
+        entity_set_text(&e, ENTITY_TEXT_MODEL, "NVIDIA H200", 11);
+        assert_false(flops_of(&s, FLOPS_BF16, value_missing(STATE_NONE)).known);
+        s.m[METRIC_TENSOR_ACTIVE] = value_ok(0.93);
+        s.m[METRIC_SM_CLOCK] = value_ok(1519e6);
+        struct flops f = flops_of(&s, FLOPS_BF16, value_missing(STATE_NONE));
+        double truth = 0.93 * 132 * 4096 * 1376e6;
+        assert_true(f.known && f.lo <= truth && truth <= f.hi && f.hi / f.lo < 1.12);
+        f = flops_of(&s, FLOPS_BF16, value_ok(1376e6));
+        assert_true(f.lo == f.hi && f.lo > 0.999 * truth && f.hi < 1.001 * truth);
+        s.m[METRIC_THROTTLE_REASONS] = value_ok(2);
+        f = flops_of(&s, FLOPS_BF16, value_missing(STATE_NONE));
+        assert_true(f.lo == f.hi); /* locked clocks are as they are told */
+        assert_int_equal(flops_find("bf16"), FLOPS_BF16);
+        assert_int_equal(flops_find("bf17"), FLOPS_COUNT);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(rules),       cmocka_unit_test(margins), cmocka_unit_test(tables),
+            cmocka_unit_test(data_sheets), cmocka_unit_test(rates),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
