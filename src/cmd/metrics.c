@@ -27,7 +27,7 @@ static void write_text(struct strbuf *out)
                 for (enum metric m = 0; m < METRIC_COUNT; m++) {
                         const struct metric_info *i = metric_info(m);
                         if (i->group == g)
-                                strbuf_putf(out, "  %-22s %-7s %-7s %s\n", i->name,
+                                strbuf_putf(out, "  %-24s %-7s %-7s %s\n", i->name,
                                             unit_name(i->unit), metric_kind_name(i->kind), i->help);
                 }
         }

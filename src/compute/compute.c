@@ -73,6 +73,24 @@ static void derive_nvlink(struct sample *s, bool as_older_tools)
                 s->m[METRIC_NVLINK_TOTAL] = both;
 }
 
+/* Flits and symbols are damaged on healthy links too and cost nothing: these cost time or data. */
+static struct value nvlink_errors(const struct sample *s)
+{
+        static const enum metric counted[] = {
+            METRIC_NVLINK_CRC_DATA_ERRORS,  METRIC_NVLINK_REPLAYS,
+            METRIC_NVLINK_RECOVERIES,       METRIC_NVLINK_RECOVERIES_FAILED,
+            METRIC_NVLINK_RX_ERRORS,        METRIC_NVLINK_INTEGRITY_ERRORS,
+            METRIC_NVLINK_EFFECTIVE_ERRORS, METRIC_NVLINK_ECC_ERRORS,
+        };
+        struct value all = value_missing(STATE_NONE);
+        for (size_t i = 0; i < ARRAY_LEN(counted); i++) {
+                struct value v = s->m[counted[i]];
+                if (v.state == STATE_OK)
+                        all = value_ok(all.v + v.v);
+        }
+        return all;
+}
+
 /* Our own CSV carries the rate and not the counter. */
 static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sample *s)
 {
@@ -83,6 +101,11 @@ static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sampl
                 s->m[METRIC_PCIE_REPLAY_RATE] = value_there(replay) && seconds > 0
                                                     ? value_rate(replay, memory->replay, seconds)
                                                     : value_missing(STATE_NONE);
+        struct value nvlink = nvlink_errors(s);
+        if (memory->seen && value_there(nvlink) && value_there(memory->nvlink_errors) &&
+            seconds > 0)
+                s->m[METRIC_NVLINK_ERROR_RATE] = value_rate(nvlink, memory->nvlink_errors, seconds);
+        memory->nvlink_errors = nvlink;
         if (memory->seen && ecc.state == STATE_OK && memory->ecc_dbe.state == STATE_OK)
                 memory->ecc_rose |= ecc.v > memory->ecc_dbe.v;
         memory->seen = true;

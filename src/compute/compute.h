@@ -27,6 +27,7 @@ struct memory_of {
         bool seen;
         int64_t mono_ns;
         struct value replay;
+        struct value nvlink_errors;
         struct value ecc_dbe;
         bool ecc_rose;
         bool looked_up;

@@ -57,6 +57,21 @@ static void found(struct look *l, enum finding f)
         l->findings |= 1u << f;
 }
 
+#define FABRIC_FAILED 4 /* DCGM's status of the fabric manager */
+
+static void look_at_driver(struct look *l)
+{
+        double v;
+        if (get(l, METRIC_MEMORY_UNREPAIRABLE, &v) && v > 0)
+                found(l, FINDING_UNREPAIRABLE);
+        if (get(l, METRIC_RECOVERY_ACTION, &v) && v > 0)
+                found(l, FINDING_RECOVERY);
+        if (get(l, METRIC_FABRIC_STATUS, &v) && v == FABRIC_FAILED)
+                found(l, FINDING_FABRIC);
+        if (get(l, METRIC_NVLINK_ERROR_RATE, &v) && v > 0)
+                found(l, FINDING_NVLINK_ERRORS);
+}
+
 static void look_at_errors(struct look *l, bool ecc_rose)
 {
         static const int fatal[] = {48, 62, 64, 74, 79, 95, 119, 120};
@@ -88,7 +103,7 @@ static void look_at_link(struct look *l)
                 found(l, FINDING_LINK_NARROW);
 }
 
-/* The device's own limits where it gives them; memory has none of its own below the table's. */
+/* The device's own limits where it gives them. */
 static void look_at_heat(struct look *l, bool table_only)
 {
         double warning = model_warning(l->s), gpu_warning = warning, v;
@@ -98,7 +113,9 @@ static void look_at_heat(struct look *l, bool table_only)
                 gpu_warning = value_there(operating) ? operating.v : slowdown.v;
         if (get(l, METRIC_GPU_TEMP, &v) && v >= gpu_warning)
                 found(l, FINDING_GPU_HOT);
-        if (get(l, METRIC_MEM_TEMP, &v) && v >= warning)
+        struct value memory = l->s->m[METRIC_MEM_TEMP_MAX_OPERATING];
+        double memory_warning = !table_only && value_there(memory) ? memory.v : warning;
+        if (get(l, METRIC_MEM_TEMP, &v) && v >= memory_warning)
                 found(l, FINDING_MEMORY_HOT);
         if (!table_only && get(l, METRIC_THROTTLE_REASONS, &v) &&
             (num_whole(v) & (THROTTLE_SW_THERMAL | THROTTLE_HW_THERMAL)))
@@ -127,6 +144,7 @@ struct health health_of(const struct sample *s, bool ecc_rose, const struct comp
                 found(&l, FINDING_REPLAYS);
         if (!o->missing_is_zero) {
                 look_at_errors(&l, ecc_rose);
+                look_at_driver(&l);
                 look_at_link(&l);
         }
         look_at_heat(&l, o->missing_is_zero);

@@ -270,8 +270,10 @@ static int add_part(struct pipeline *p, const struct batch *part, size_t nth, si
 {
         struct binding *binding = &p->bindings[nth];
         /* A source that has not started has no schema either. */
-        if (part->n > 0)
+        if (part->n > 0) {
                 translate_bind(binding, part->schema);
+                translate_learn_units(binding, part);
+        }
         for (size_t i = 0; i < part->n; i++) {
                 int r = add_row(p, &part->readings[i], position + i, binding);
                 if (r < 0)

@@ -78,6 +78,10 @@ enum health_state {
         FINDING(REMAPPED, CRIT, "memory rows were replaced after uncorrectable errors")            \
         FINDING(ECC_RISING, CRIT, "uncorrectable memory errors are rising")                        \
         FINDING(XID_FATAL, CRIT, "a fatal XID error was reported")                                 \
+        FINDING(UNREPAIRABLE, CRIT, "the memory has errors that cannot be repaired")               \
+        FINDING(RECOVERY, CRIT, "the driver asks for a reset, a reboot or no more work")           \
+        FINDING(FABRIC, CRIT, "the fabric manager failed: NVLink cannot be used")                  \
+        FINDING(NVLINK_ERRORS, WARN, "NVLink errors are rising")                                   \
         FINDING(REPLAYS, WARN, "PCIe packets are being sent again")                                \
         FINDING(LINK_NARROW, WARN, "the PCIe link is below its maximum under load")                \
         FINDING(REMAP_PENDING, WARN, "a memory row replacement waits for a reset")                 \

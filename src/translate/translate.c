@@ -31,13 +31,14 @@ void translate_bind(struct binding *b, const struct schema *schema)
         b->dialect = schema->dialect;
         b->revision = schema->revision;
         b->bound = true;
-        b->n_metrics = b->n_texts = 0;
+        b->n_metrics = b->n_texts = b->n_either = 0;
         for (size_t i = 0; i < schema->n; i++) {
                 const char *name = schema->names[i];
                 const struct map_row *row = find(schema->dialect, name, strlen(name));
                 if (!row)
                         continue;
                 struct target t = {(uint16_t)i, row->to, row->conversion};
+                b->n_either += !row->text && row->conversion == CONVERT_RATIO_OR_PERCENT;
                 if (row->text)
                         b->texts[b->n_texts++] = t;
                 else
@@ -69,6 +70,10 @@ static double convert(enum conversion conversion, double v)
         case CONVERT_MIB:
         case CONVERT_MIB_PER_S:
                 return v * MIB;
+        case CONVERT_DCGM_MB_PER_S:
+                return v * 1000 * 1024;
+        case CONVERT_NANOSECONDS:
+                return v / 1e9;
         case CONVERT_MB_PER_S:
         case CONVERT_MHZ:
                 return v * 1e6;
@@ -90,6 +95,9 @@ static double convert(enum conversion conversion, double v)
                 return drm_throttle(v);
         case CONVERT_FLAG:
                 return v > 0 ? 1 : 0;
+        case CONVERT_SECONDS:
+        case CONVERT_RATIO_OR_PERCENT: /* of which nothing is known but that all are at most 1 */
+        case CONVERT_ENGINE_RATIO:
         case CONVERT_RATIO:
         case CONVERT_SCORE:
         case CONVERT_BYTES:
@@ -150,12 +158,37 @@ static void set_value(struct value *to, const struct raw *raw, struct target t)
         to->state = raw->state;
 }
 
+void translate_learn_units(struct binding *b, const struct batch *batch)
+{
+        for (size_t i = 0; b->n_either > 0 && !b->percent && i < b->n_metrics; i++) {
+                if (b->metrics[i].conversion != CONVERT_RATIO_OR_PERCENT)
+                        continue;
+                for (size_t k = 0; k < batch->n && !b->percent; k++) {
+                        const struct raw *raw = &batch->readings[k].values[b->metrics[i].field];
+                        b->percent = raw->state == STATE_OK && !raw->text && raw->num > 1;
+                }
+        }
+}
+
+/* The busier one of two engines. */
+static void take_busier(struct value *to, const struct raw *raw, struct target t)
+{
+        struct value other = {.state = STATE_NONE};
+        set_value(&other, raw, t);
+        if (value_there(other) && other.v > to->v)
+                *to = other;
+}
+
 void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret)
 {
         memset(ret->m, 0, sizeof(ret->m));
         for (size_t i = 0; i < b->n_metrics; i++) {
                 struct target t = b->metrics[i];
                 struct value *to = &ret->m[t.to];
+                if (UNLIKELY(t.conversion == CONVERT_RATIO_OR_PERCENT && b->percent))
+                        t.conversion = CONVERT_PERCENT;
+                if (UNLIKELY(t.conversion == CONVERT_ENGINE_RATIO && value_there(*to)))
+                        take_busier(to, &reading->values[t.field], t);
                 /* A field the source does not have is no reason; another field's may be. */
                 if (LIKELY(!value_there(*to)) && reading->values[t.field].state != STATE_NONE)
                         set_value(to, &reading->values[t.field], t);

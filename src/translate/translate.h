@@ -6,16 +6,19 @@
 
 /* How a source's number becomes SI. */
 enum conversion {
-        CONVERT_RATIO,   /* 0 to 1 */
-        CONVERT_PERCENT, /* 0 to 100 */
-        CONVERT_SCORE,   /* 0 to 100, stays so */
+        CONVERT_RATIO,            /* 0 to 1 */
+        CONVERT_PERCENT,          /* 0 to 100 */
+        CONVERT_RATIO_OR_PERCENT, /* either: one value above 1 tells that all are percent */
+        CONVERT_ENGINE_RATIO,     /* 0 to 1 of one of several engines: the busiest counts */
+        CONVERT_SCORE,            /* 0 to 100, stays so */
         CONVERT_BYTES,
         CONVERT_MIB,
         CONVERT_BYTES_PER_S,
         CONVERT_MB_PER_S, /* decimal */
         CONVERT_MIB_PER_S,
-        CONVERT_GB_PER_S, /* decimal */
-        CONVERT_KB_PER_S, /* decimal */
+        CONVERT_DCGM_MB_PER_S, /* 1000 KiB/s */
+        CONVERT_GB_PER_S,      /* decimal */
+        CONVERT_KB_PER_S,      /* decimal */
         CONVERT_WATTS,
         CONVERT_MILLIWATTS,
         CONVERT_MICROWATTS,
@@ -32,6 +35,8 @@ enum conversion {
         CONVERT_NUMBER,
         CONVERT_FLAG,
         CONVERT_BITS,
+        CONVERT_SECONDS,
+        CONVERT_NANOSECONDS,
         CONVERT_DRM_THROTTLE, /* the drm source's groups of reasons */
 };
 
@@ -53,6 +58,8 @@ struct binding {
         enum dialect dialect;
         uint32_t revision;
         bool bound;
+        bool percent;    /* fields of either unit have shown that they are percent */
+        size_t n_either; /* how many there are */
         size_t n_metrics, n_texts;
         struct target metrics[SCHEMA_FIELDS_MAX];
         struct target texts[SCHEMA_FIELDS_MAX];
@@ -60,6 +67,10 @@ struct binding {
 
 /* Fields nobody knows are left out. Does nothing when the schema is the one bound already. */
 void translate_bind(struct binding *b, const struct schema *schema);
+
+/* Looks at the fields that one version gives as a ratio and another in percent: one value above 1
+ * tells, for all of them and for good. Does nothing where there are none. */
+void translate_learn_units(struct binding *b, const struct batch *batch);
 
 /* Whether a field of that name means anything to us. */
 bool translate_wants(enum dialect dialect, const char *field, size_t len);

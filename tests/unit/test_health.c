@@ -27,6 +27,13 @@ static void each_finding(void **state UNUSED)
             {METRIC_GPU_TEMP, 92.9, HEALTH_OK, "below it"},
             {METRIC_MEM_TEMP, 93, HEALTH_HOT, "memory at the default warning"},
             {METRIC_THROTTLE_REASONS, 0x40, HEALTH_HOT, "hardware thermal slowdown"},
+            {METRIC_MEMORY_UNREPAIRABLE, 1, HEALTH_CRIT, "memory beyond repair"},
+            {METRIC_RECOVERY_ACTION, 1, HEALTH_CRIT, "the driver wants a reset"},
+            {METRIC_RECOVERY_ACTION, 0, HEALTH_OK, "it wants nothing"},
+            {METRIC_FABRIC_STATUS, 4, HEALTH_CRIT, "the fabric manager failed"},
+            {METRIC_FABRIC_STATUS, 3, HEALTH_OK, "it runs"},
+            {METRIC_NVLINK_ERROR_RATE, 0.1, HEALTH_WARN, "NVLink errors"},
+            {METRIC_NVLINK_CRC_FLIT_ERRORS, 1e6, HEALTH_UNKNOWN, "damaged flits tell nothing"},
             {METRIC_THROTTLE_REASONS, 0x4, HEALTH_OK, "the power cap is no illness"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -72,6 +79,36 @@ static void thresholds_by_model(void **state UNUSED)
         own.m[METRIC_GPU_TEMP] = value_ok(88);
         own.m[METRIC_TEMP_MAX_OPERATING] = value_ok(87);
         assert_int_equal(health_of(&own, false, &plain).state, HEALTH_HOT);
+}
+
+static void memory_has_its_own_limit(void **state UNUSED)
+{
+        struct sample s = {0};
+        s.m[METRIC_MEM_TEMP] = value_ok(94);
+        s.m[METRIC_MEM_TEMP_MAX_OPERATING] = value_ok(95);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_OK);
+        s.m[METRIC_MEM_TEMP] = value_ok(95);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_HOT);
+}
+
+static void nvlink_errors_rise(void **state UNUSED)
+{
+        static const struct {
+                double flits, replays;
+                enum health_state expected;
+        } ticks[] = {{5, 3, HEALTH_OK}, {9, 3, HEALTH_OK}, {9, 4, HEALTH_WARN}, {9, 4, HEALTH_OK}};
+        struct compute c;
+        struct entity e = {0};
+        compute_init(&c, &plain);
+        for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+                struct row row = {.sample = {.who = &e}};
+                row.sample.m[METRIC_XID_LAST] = value_ok(0);
+                row.sample.m[METRIC_NVLINK_CRC_FLIT_ERRORS] = value_ok(ticks[i].flits);
+                row.sample.m[METRIC_NVLINK_REPLAYS] = value_ok(ticks[i].replays);
+                assert_int_equal(compute_row(&c, (int64_t)i * 1000000000, NULL, &row), 0);
+                assert_int_equal(row.health.state, ticks[i].expected);
+        }
+        compute_finish(&c);
 }
 
 static void narrow_link(void **state UNUSED)
@@ -125,8 +162,12 @@ static void over_time(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(each_finding),        cmocka_unit_test(nothing_known),
-            cmocka_unit_test(thresholds_by_model), cmocka_unit_test(narrow_link),
+            cmocka_unit_test(each_finding),
+            cmocka_unit_test(nothing_known),
+            cmocka_unit_test(thresholds_by_model),
+            cmocka_unit_test(narrow_link),
+            cmocka_unit_test(memory_has_its_own_limit),
+            cmocka_unit_test(nvlink_errors_rise),
             cmocka_unit_test(over_time),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

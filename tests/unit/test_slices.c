@@ -193,6 +193,63 @@ static void odd_values_are_errors(void **state UNUSED)
         }
 }
 
+struct given {
+        enum dialect dialect;
+        const char *field[2];
+        double num[2];
+};
+
+static struct value taken(const struct given *g, enum metric metric)
+{
+        static struct schema schema;
+        static struct sample sample;
+        struct binding binding = {0};
+        struct raw raw[2] = {{.num = g->num[0], .state = STATE_OK},
+                             {.num = g->num[1], .state = STATE_OK}};
+        struct reading reading = {.values = raw};
+        size_t n = g->field[1] ? 2 : 1;
+        schema = (struct schema){.dialect = g->dialect, .n = n};
+        for (size_t i = 0; i < n; i++)
+                snprintf(schema.names[i], FIELD_NAME_MAX, "%s", g->field[i]);
+        struct batch batch = {.schema = &schema, .readings = &reading, .n = 1};
+        translate_bind(&binding, &schema);
+        translate_learn_units(&binding, &batch);
+        translate_reading(&binding, &reading, &sample);
+        return sample.m[metric];
+}
+
+static void units_of_dcgm(void **state UNUSED)
+{
+        static const struct {
+                struct given given;
+                enum metric metric;
+                double v;
+                const char *why;
+        } cases[] = {
+            {{DIALECT_DMON, {"NBWLT"}, {40000}}, METRIC_NVLINK_TOTAL, 40.96e9, "1000 KiB"},
+            {{DIALECT_DMON, {"NTXBWLT"}, {1}}, METRIC_NVLINK_TX, 1024000, "likewise"},
+            {{DIALECT_DMON, {"TXTPT"}, {7}}, METRIC_PCIE_TX, 7000, "PCIe without counters"},
+            {{DIALECT_DMON, {"PCITX", "TXTPT"}, {5, 7}}, METRIC_PCIE_TX, 5, "counters win"},
+            {{DIALECT_DMON, {"NVOFA0", "NVOFA1"}, {0.2, 0.6}}, METRIC_OFA_UTIL, 0.6, "busiest"},
+            {{DIALECT_DMON, {"NVOFA0", "NVOFA1"}, {0.6, 0.2}}, METRIC_OFA_UTIL, 0.6, "either way"},
+            {{DIALECT_DMON, {"CLKPCNS"}, {2e9}}, METRIC_THROTTLE_POWER_TIME, 2, "nanoseconds"},
+            {{DIALECT_DMON, {"B1USE"}, {72}}, METRIC_BAR1_USED, 72 * 1048576.0, "MiB"},
+            {{DIALECT_DCGM, {"DCGM_FI_DEV_GPU_UTIL_RATIO"}, {0.5}}, METRIC_GPU_UTIL, 0.5, "4.7"},
+            {{DIALECT_DCGM, {"DCGM_FI_DEV_GPU_UTIL_RATIO"}, {50}}, METRIC_GPU_UTIL, 0.5, "4.6"},
+            {{DIALECT_DCGM,
+              {"DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_DEV_MEMORY_UTIL_RATIO"},
+              {1, 50}},
+             METRIC_GPU_UTIL,
+             0.01,
+             "one above 1 tells for all"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct value v = taken(&cases[i].given, cases[i].metric);
+                if (!value_there(v) || v.v != cases[i].v)
+                        fail_msg("%s: %g (%s)", cases[i].given.field[0], v.v, cases[i].why);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -202,6 +259,7 @@ int main(void)
             cmocka_unit_test(flat_slices_are_no_gpus),
             cmocka_unit_test(a_gpu_is_made_for_its_slices),
             cmocka_unit_test(odd_values_are_errors),
+            cmocka_unit_test(units_of_dcgm),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,21 +5,40 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_counter(unsigned id)
+{
+        return id >= DCGM_ID_PROFILING && id < DCGM_ID_PROFILING_END;
+}
+
+static bool is_engine(unsigned id)
+{
+        return id >= 1017 && id <= 1034;
+}
+
+/* What PCIe and NVLink move, as the driver tells without counters: the engine waits 20 ms for each.
+ */
+static bool is_spare(unsigned id)
+{
+        return id == 200 || id == 201 || id == 843 || id == 897;
+}
+
 /* Pipes and kinds of tensor work come from other counters than SM, tensor, memory and links. */
 static bool in_one_pass(unsigned id)
 {
-        return id < DCGM_ID_PROFILING || id <= 1005 || (id >= 1009 && id <= 1012);
+        return !is_counter(id) || id <= 1005 || (id >= 1009 && id <= 1012);
 }
 
 static bool in_plan(unsigned id, enum dcgm_plan plan)
 {
         switch (plan) {
         case DCGM_PLAN_ALL:
-                return true;
+                return !is_spare(id);
+        case DCGM_PLAN_MOST:
+                return !is_spare(id) && !is_engine(id);
         case DCGM_PLAN_ONE_PASS:
-                return in_one_pass(id);
+                return !is_spare(id) && in_one_pass(id);
         case DCGM_PLAN_DEVICE:
-                return id < DCGM_ID_PROFILING;
+                return !is_counter(id);
         }
         return false;
 }

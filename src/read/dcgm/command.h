@@ -6,12 +6,14 @@
 /* How much to ask for: each refusal of the counters leads to the next. */
 enum dcgm_plan {
         DCGM_PLAN_ALL,
+        DCGM_PLAN_MOST,     /* without the engines for JPEG and optical flow */
         DCGM_PLAN_ONE_PASS, /* without the counters that some GPUs cannot measure beside others */
         DCGM_PLAN_DEVICE,   /* no counters */
 };
 
 #define DCGM_IDS_MAX 128 /* what DCGM takes in one group */
 #define DCGM_ID_PROFILING 1001
+#define DCGM_ID_PROFILING_END 1200
 #define DCGM_ID_NAME 50 /* of a slice: its profile */
 #define DCGM_ID_UUID 54
 

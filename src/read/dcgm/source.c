@@ -247,9 +247,10 @@ static int stream_ended(struct source *s, int status, struct err *err)
                 return begin(s, STAGE_FIELDS, err);
         if (!dcgm_failure_is_refusal(f) || s->plan == DCGM_PLAN_DEVICE)
                 return fail(s, f, status, err);
-        s->refused = f;
-        bool fewer = f == DCGM_NOT_ONE_PASS && s->plan == DCGM_PLAN_ALL;
-        s->plan = fewer ? DCGM_PLAN_ONE_PASS : DCGM_PLAN_DEVICE;
+        bool fewer = f == DCGM_NOT_ONE_PASS && s->plan < DCGM_PLAN_ONE_PASS;
+        s->plan = fewer ? s->plan + 1 : DCGM_PLAN_DEVICE;
+        /* That the rarest are left out is not worth a word. */
+        s->refused = s->plan == DCGM_PLAN_MOST ? DCGM_FINE : f;
         return begin(s, STAGE_STREAM, err);
 }
 
@@ -484,6 +485,7 @@ static const char *dcgm_provenance(const struct source *s)
                 return s->down;
         switch (s->plan) {
         case DCGM_PLAN_ALL:
+        case DCGM_PLAN_MOST:
                 break;
         case DCGM_PLAN_ONE_PASS:
                 return "dcgm, some counters";
