@@ -36,7 +36,12 @@ static void compute_level(const struct level_state *before, struct level_state *
                             before && before->present ? before->f[info->of] : nothing, seconds);
         }
         now->f[FIGURE_CPU_SHARE] = ratio(now->f[FIGURE_CPU], now->f[FIGURE_CPUS]);
-        now->f[FIGURE_MEMORY_SHARE] = ratio(now->f[FIGURE_MEMORY], now->f[FIGURE_MEMORY_LIMIT]);
+        /* No limit is called reached on an upper bound. */
+        struct value bound = now->f[FIGURE_MEMORY_BOUND];
+        now->f[FIGURE_MEMORY_SHARE] =
+            value_there(bound) && bound.v > 0
+                ? value_missing(STATE_BLANK)
+                : ratio(now->f[FIGURE_MEMORY], now->f[FIGURE_MEMORY_LIMIT]);
 }
 
 /* Shares are of the growth of all CPU times together, so that they sum to 1 whatever the clock. */

@@ -32,6 +32,19 @@ static void add_machine(struct level_summary *l, const struct host *host)
         }
 }
 
+/* Upper bounds stand only until the first figure comes that is none. */
+static void add_memory(struct level_summary *l, const struct value *f)
+{
+        bool bound = value_there(f[FIGURE_MEMORY_BOUND]) && f[FIGURE_MEMORY_BOUND].v > 0;
+        if (bound && l->memory.n > 0 && !l->memory_bound)
+                return;
+        if (!bound && l->memory_bound && value_there(f[FIGURE_MEMORY]))
+                spread_finish(&l->memory);
+        l->memory_bound = bound;
+        add(&l->memory, f[FIGURE_MEMORY]);
+        add(&l->memory_share, f[FIGURE_MEMORY_SHARE]);
+}
+
 /* After the last process has ended its use is not small: there is none to speak of. */
 static void add_figures(struct level_summary *l, const struct value *f)
 {
@@ -39,8 +52,7 @@ static void add_figures(struct level_summary *l, const struct value *f)
                 return;
         add(&l->cpu, f[FIGURE_CPU]);
         add(&l->cpu_share, f[FIGURE_CPU_SHARE]);
-        add(&l->memory, f[FIGURE_MEMORY]);
-        add(&l->memory_share, f[FIGURE_MEMORY_SHARE]);
+        add_memory(l, f);
         add(&l->read, f[FIGURE_READ]);
         add(&l->write, f[FIGURE_WRITE]);
 }

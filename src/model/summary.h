@@ -161,6 +161,7 @@ struct level_summary {
         uint64_t samples;
         struct spread cpu, cpu_share;       /* cores; of the CPUs it may use */
         struct spread memory, memory_share; /* bytes; of its limit */
+        bool memory_bound;                  /* memory has upper bounds only */
         struct spread read, write;          /* bytes a second */
         struct spread processes;
         struct spread usr, idle;                 /* of all CPU time of the machine */

@@ -114,3 +114,26 @@ def test_a_holder_that_cannot_be_seen(program, tmp_path):
     env = {**os.environ, "FAKE_NVML": str(scenario), "ASSAY_NVML_LIB": str(LIBRARY)}
     subprocess.run([program, "record", "-q", "--interval", "0.2", "--duration", "2", "-o", str(path)], check=True, env=env)
     assert ask(path, "select max(holders), max(holders_hidden), max(cpu_main), max(io_wait) from evidence") == [(1, 1, None, None)]
+
+
+FORKS = """
+import os, time
+block = bytearray(os.urandom(1) * (64 << 20))
+pids = [os.fork() for _ in range(4)]
+time.sleep(3.5)
+if 0 not in pids:
+    for pid in pids: os.waitpid(pid, 0)
+"""
+
+
+def test_shared_pages_count_once(program, tmp_path):
+    """Sixteen processes that share 64 MiB use little more than that, and reach no limit."""
+    path = tmp_path / "x.assay"
+    subprocess.run([program, "run", "-q", "--interval", "0.1", "-o", str(path), "--", sys.executable, "-c", FORKS], check=True)
+    level = "from levels where level = 'process' and processes >= 16"
+    rss, = ask(path, f"select max(rss) {level}")[0]
+    known = ask(path, f"select max(memory), max(pss), max(memory_share) {level} and memory_is_bound = 0")[0]
+    assert rss > 16 * 64 * 2**20
+    assert known[0] is not None, "sixteen small processes are measured within seconds"
+    assert known[1] <= known[0] * 1.1 and 64 * 2**20 < known[0] < rss / 3 and known[2] is not None
+    assert ask(path, f"select max(memory_share) {level} and memory_is_bound = 1") == [(None,)]

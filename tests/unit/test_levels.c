@@ -46,6 +46,20 @@ static void rates_come_from_counters(void **state UNUSED)
         assert_int_equal(now.interval_ns, 2 * NS_PER_S);
 }
 
+/* Thirty forks that share 800 MiB sum to 24 GiB: that is no use of a limit. */
+static void an_upper_bound_reaches_no_limit(void **state UNUSED)
+{
+        struct value *b = now.levels[LEVEL_USER].f;
+        b[FIGURE_MEMORY] = value_ok(24e9);
+        b[FIGURE_MEMORY_LIMIT] = value_ok(20e9);
+        b[FIGURE_MEMORY_BOUND] = value_ok(1);
+        levels_compute(&before, &now);
+        assert_int_equal(b[FIGURE_MEMORY_SHARE].state, STATE_BLANK);
+        b[FIGURE_MEMORY_BOUND] = value_ok(0);
+        levels_compute(&before, &now);
+        assert_true(near(b[FIGURE_MEMORY_SHARE], 1.2));
+}
+
 static void the_first_tick_has_no_rates(void **state UNUSED)
 {
         struct value *b = now.levels[LEVEL_USER].f;
@@ -83,7 +97,34 @@ static void shares_sum_to_one(void **state UNUSED)
         assert_true(near(now.system[SYSTEM_IOWAIT], 0));
         /* 0 + 1 + 2 + 5 + 6 of 24: not idle, not stolen, not waiting. */
         assert_true(near(now.levels[LEVEL_SYSTEM].f[FIGURE_CPU_SHARE], 14.0 / 24));
+        assert_true(near(host_cpu_busy(&now), 14.0 / 24)); /* what the dashboard shows */
         assert_true(near(now.levels[LEVEL_SYSTEM].f[FIGURE_CPU], 8 * 14.0 / 24));
+}
+
+/* One rule for every counter. */
+static void rates_have_one_rule(void **state UNUSED)
+{
+        const struct value none = value_missing(STATE_NONE), stale = {.v = 7, .state = STATE_STALE};
+        const struct {
+                struct value now, before;
+                double seconds;
+                enum state state;
+                double v;
+                const char *why;
+        } rows[] = {
+            {value_ok(8), value_ok(5), 2, STATE_OK, 1.5, "growth over time"},
+            {value_ok(5), value_ok(5), 2, STATE_OK, 0, "nothing happened"},
+            {value_ok(4), value_ok(5), 2, STATE_ERROR, 0, "it fell: reset, wrapped or restarted"},
+            {value_ok(8), none, 2, STATE_BLANK, 0, "nothing to compare with"},
+            {value_ok(8), value_ok(5), 0, STATE_BLANK, 0, "no time passed"},
+            {stale, value_ok(5), 2, STATE_BLANK, 0, "no news"},
+            {value_missing(STATE_DENIED), value_ok(5), 2, STATE_DENIED, 0, "the reason is kept"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct value v = value_rate(rows[i].now, rows[i].before, rows[i].seconds);
+                if (v.state != rows[i].state || (v.state == STATE_OK && v.v != rows[i].v))
+                        fail_msg("%s: %g, %s", rows[i].why, v.v, state_name((enum state)v.state));
+        }
 }
 
 static void cores_know_who_is_busy(void **state UNUSED)
@@ -182,9 +223,11 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test_setup(rates_come_from_counters, begin),
+            cmocka_unit_test_setup(an_upper_bound_reaches_no_limit, begin),
             cmocka_unit_test_setup(the_first_tick_has_no_rates, begin),
             cmocka_unit_test_setup(a_level_that_comes_has_no_rate_at_first, begin),
             cmocka_unit_test_setup(shares_sum_to_one, begin),
+            cmocka_unit_test(rates_have_one_rule),
             cmocka_unit_test_setup(cores_know_who_is_busy, begin),
             cmocka_unit_test_setup(gpus_add_up_by_level, begin),
             cmocka_unit_test(names_are_read),

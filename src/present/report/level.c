@@ -17,7 +17,9 @@ void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUM
         snprintf(cells[0], 32, value_there(cores) ? "%.2f" : "--", cores.v);
         snprintf(cells[1], 32, value_there(most) ? "%.2f" : "--", most.v);
         format_percent(cells[2], 32, spread_mean(&l->cpu_share));
-        format_binary(cells[3], 32, spread_max(&l->memory));
+        /* "<": at most that, since shared pages are counted in each process. */
+        cells[3][0] = '<';
+        format_binary(cells[3] + l->memory_bound, 31, spread_max(&l->memory));
         format_percent(cells[4], 32, spread_max(&l->memory_share));
         format_si(cells[5], 32, spread_mean(&l->read));
         format_si(cells[6], 32, spread_mean(&l->write));
@@ -88,6 +90,8 @@ void report_level_line(const struct summary *s, struct strbuf *out)
         format_with_unit(peak, sizeof(peak), METRIC_FB_USED, spread_max(&l->memory));
         strbuf_putf(out, "%.1f of %g core%s busy (%s), %s of memory at most", cores.v, l->cpus.v,
                     l->cpus.v == 1 ? "" : "s", cpu, peak);
+        if (l->memory_bound)
+                strbuf_puts(out, ", pages that processes share counted in each");
         if (value_there(share)) {
                 format_percent(percent, sizeof(percent), share);
                 strbuf_putf(out, " (%s of its limit)", percent);

@@ -56,8 +56,8 @@ static int open_parts(struct host_reader *h, struct err *err)
         r = system_open(h->root, &h->system);
         if (r == 0)
                 r = evidence_open(h->root, &h->target.mounts, fd_budget() / 4, &h->evidence);
-        if (r == 0 && h->config.pss)
-                r = pss_open(h->root, &h->pss);
+        if (r == 0 && (h->config.pss || (h->config.levels & ~LEVEL_BIT((unsigned)LEVEL_SYSTEM))))
+                r = pss_open(h->root, h->config.pss, &h->pss);
         return r < 0 ? err_set(err, r, "cannot start reading the host: %s", strerror(-r)) : 0;
 }
 
@@ -120,7 +120,8 @@ static void set_pss(const struct host_reader *h, struct value *f, const struct s
                     int64_t mono_ns)
 {
         if (!h->pss || sum->pss_missing > 0) {
-                f[FIGURE_PSS] = f[FIGURE_USS] = value_missing(h->pss ? STATE_BLANK : STATE_NONE);
+                f[FIGURE_PSS] = f[FIGURE_USS] =
+                    value_missing(h->config.pss ? STATE_BLANK : STATE_NONE);
                 return;
         }
         f[FIGURE_PSS] = value_ok((double)sum->pss);
@@ -130,13 +131,21 @@ static void set_pss(const struct host_reader *h, struct value *f, const struct s
                     (uint32_t)((mono_ns - sum->pss_oldest_ns) / NS_PER_MS);
 }
 
+/* Pages of one process alone are counted once; a little that is not known yet does not matter. */
+static bool is_bound(const struct scan_sum *sum)
+{
+        return sum->processes > 1 && (double)sum->unshared > 0.02 * (double)sum->memory;
+}
+
 static void set_sums(const struct host_reader *h, enum level level, struct level_state *ret,
                      int64_t mono_ns)
 {
         const struct scan_sum *sum = scanner_sum(h->scanner, level);
         struct value *f = ret->f;
         f[FIGURE_CPU_TIME] = value_ok((double)sum->cpu / (double)scanner_clock_ticks(h->scanner));
-        f[FIGURE_RSS] = f[FIGURE_MEMORY] = value_ok((double)sum->rss);
+        f[FIGURE_RSS] = value_ok((double)sum->rss);
+        f[FIGURE_MEMORY] = value_ok((double)sum->memory);
+        f[FIGURE_MEMORY_BOUND] = value_ok(is_bound(sum));
         f[FIGURE_PROCESSES] = value_ok((double)sum->processes);
         f[FIGURE_THREADS] = value_ok((double)sum->threads);
         set_io(f, sum);
@@ -159,6 +168,8 @@ static void set_group(const struct host_reader *h, const struct cgroup_paths *pa
         cgroup_read(h->root, &h->target.mounts, paths, &c);
         prefer(&ret->f[FIGURE_CPU_TIME], c.cpu_s);
         prefer(&ret->f[FIGURE_MEMORY], c.memory);
+        if (value_there(c.memory))
+                ret->f[FIGURE_MEMORY_BOUND] = value_ok(0);
         prefer(&ret->f[FIGURE_MEMORY_PEAK], c.memory_peak);
         prefer(&ret->f[FIGURE_READ_TOTAL], c.read);
         prefer(&ret->f[FIGURE_WRITE_TOTAL], c.write);
@@ -223,6 +234,17 @@ static void set_system(const struct host_reader *h, struct host *ret)
         f[FIGURE_MEMORY_LIMIT] = ret->system[SYSTEM_MEM_TOTAL];
 }
 
+/* Unless asked for, PSS is measured where several processes of a level may share pages. */
+static unsigned levels_to_measure(const struct host_reader *h)
+{
+        unsigned levels = h->config.levels;
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (!h->config.pss && scanner_sum(h->scanner, l)->processes < 2)
+                        levels &= ~LEVEL_BIT(l);
+        }
+        return levels;
+}
+
 int host_read(struct host_reader *h, struct host *ret, struct err *err)
 {
         struct timespec boot;
@@ -233,7 +255,7 @@ int host_read(struct host_reader *h, struct host *ret, struct err *err)
         if (r < 0)
                 return err_set(err, r, "cannot read /proc: %s", strerror(-r));
         if (h->pss)
-                pss_tick(h->pss, h->scanner, h->config.levels, ret->mono_ns);
+                pss_tick(h->pss, h->scanner, levels_to_measure(h), ret->mono_ns);
         bool look = h->looked_ns == 0 || ret->mono_ns - h->looked_ns >= LOOK_AGAIN_NS;
         /* The machine's files are read for its level, and for the limits that fall back on it. */
         if (look || (h->config.levels & LEVEL_BIT(LEVEL_SYSTEM)))

@@ -10,7 +10,8 @@
 #include <time.h>
 
 #define BATCH 64
-#define AGAIN_NS NS_PER_S            /* no process is measured more often */
+#define AGAIN_NS NS_PER_S /* no process is measured more often */
+#define AGAIN_UNASKED_NS (5 * NS_PER_S)
 #define CREDIT_MAX (100 * NS_PER_MS) /* a quiet hour buys no long burst */
 #define FIRST_CREDIT (20 * NS_PER_MS)
 
@@ -37,6 +38,9 @@ struct pss {
         int64_t spent_ns;
 
         int64_t credit_ns, last_ns; /* the tick's side alone */
+        double budget;              /* once all are measured */
+        int64_t again_ns;
+        bool behind; /* some never were */
 };
 
 static int64_t thread_cpu_ns(void)
@@ -88,12 +92,14 @@ static void *work(void *arg)
         return NULL;
 }
 
-int pss_open(int root, struct pss **ret)
+int pss_open(int root, bool asked, struct pss **ret)
 {
         struct pss *p = calloc(1, sizeof(*p));
         if (!p)
                 return -ENOMEM;
         p->root = root;
+        p->budget = asked ? PSS_BUDGET : PSS_BUDGET_UNASKED;
+        p->again_ns = asked ? AGAIN_NS : AGAIN_UNASKED_NS;
         p->credit_ns = FIRST_CREDIT;
         pthread_mutex_init(&p->lock, NULL);
         pthread_cond_init(&p->work, NULL);
@@ -133,6 +139,7 @@ static void take_in(struct pss *p, struct scanner *scanner, int64_t mono_ns)
                         continue;
                 q->pss_at_ns = mono_ns;
                 q->smaps = j->smaps;
+                q->pss_rss_pages = q->rss_pages;
         }
         p->n = 0;
 }
@@ -143,11 +150,23 @@ static int64_t estimate(const struct scan_process *q)
                               : COST_FILE_NS + (int64_t)q->rss_pages * COST_PAGE_NS;
 }
 
-/* Puts a process into the batch, which is kept sorted oldest first and drops the youngest. */
+/* The target's tree before others. Forks that share a parent's pages are as large as it is, and
+ * count most where they are not measured. */
+static bool comes_before(const struct scan_process *a, const struct scan_process *b)
+{
+        bool a_ours = a->levels & LEVEL_BIT(LEVEL_PROCESS);
+        bool b_ours = b->levels & LEVEL_BIT(LEVEL_PROCESS);
+        if (a_ours != b_ours)
+                return a_ours;
+        return a->pss_at_ns != b->pss_at_ns ? a->pss_at_ns < b->pss_at_ns
+                                            : a->rss_pages > b->rss_pages;
+}
+
+/* Puts a process into the batch, which is kept in that order and drops the last. */
 static void offer(struct pss *p, const struct scan_process **chosen, const struct scan_process *q)
 {
         size_t at = p->n;
-        while (at > 0 && chosen[at - 1]->pss_at_ns > q->pss_at_ns)
+        while (at > 0 && comes_before(q, chosen[at - 1]))
                 at--;
         if (at == BATCH)
                 return;
@@ -165,11 +184,14 @@ static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int6
         p->n = 0;
         for (struct scan_process *q; (q = scanner_each(scanner, &place));) {
                 if ((q->levels & levels) && q->rss_pages > 0 && estimate(q) <= PSS_WALK_MAX_NS &&
-                    (q->pss_at_ns == 0 || mono_ns - q->pss_at_ns >= AGAIN_NS))
+                    (q->pss_at_ns == 0 || mono_ns - q->pss_at_ns >= p->again_ns))
                         offer(p, chosen, q);
         }
         int64_t credit = p->credit_ns;
         size_t n = 0;
+        p->behind = false;
+        for (size_t i = 0; i < p->n; i++)
+                p->behind |= chosen[i]->pss_at_ns == 0;
         for (; n < p->n && credit >= estimate(chosen[n]); n++) {
                 credit -= estimate(chosen[n]);
                 p->jobs[n] = (struct job){.pid = chosen[n]->pid, .start = chosen[n]->start};
@@ -180,7 +202,8 @@ static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int6
 void pss_tick(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
 {
         if (p->last_ns)
-                p->credit_ns += (int64_t)((double)(mono_ns - p->last_ns) * PSS_BUDGET);
+                p->credit_ns += (int64_t)((double)(mono_ns - p->last_ns) *
+                                          (p->behind ? PSS_BUDGET : p->budget));
         p->credit_ns = MIN(p->credit_ns, CREDIT_MAX);
         p->last_ns = mono_ns;
         pthread_mutex_lock(&p->lock);

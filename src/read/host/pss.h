@@ -10,14 +10,20 @@
 #include "read/host/scanner.h"
 
 #define PSS_BUDGET 0.02
+/* Where only the sums of levels need it, it may be older, and costs this once all are measured. */
+#define PSS_BUDGET_UNASKED 0.005
 #define PSS_WALK_MAX_NS 50000000
 
 struct pss;
 
-/* Starts the thread. root is borrowed. 0 or a negative errno. */
-int pss_open(int root, struct pss **ret);
+/* Starts the thread. root is borrowed; asked: the user wants it. 0 or a negative errno. */
+int pss_open(int root, bool asked, struct pss **ret);
 void pss_close(struct pss *p);
-/* Takes in what was measured and asks for more. Called once a tick, after the scan. */
+/*
+ * Takes in what was measured and asks for more: of processes that belong to the levels, the
+ * target's tree first, those never measured and the largest first. Called once a tick, after the
+ * scan.
+ */
 void pss_tick(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns);
 /* CPU seconds spent so far. */
 double pss_spent(struct pss *p);

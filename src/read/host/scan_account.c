@@ -43,6 +43,7 @@ void account_begin(struct scanner *s)
                 struct scan_sum *sum = &s->sums[l];
                 sum->rss = sum->processes = sum->threads = 0;
                 sum->io_read = sum->io_unread = 0;
+                sum->memory = sum->unshared = 0;
                 sum->pss = sum->uss = sum->pss_missing = 0;
                 sum->pss_oldest_ns = 0;
         }
@@ -146,6 +147,24 @@ static uint64_t io_growth(const struct scanner *s, const struct scan_process *p,
         return waited_for_them(p) ? growth(grown, p->gone_io.v[i]) : grown;
 }
 
+/* What a process grew by since it was measured is nearly all its own; what it gave back shows when
+ * it is measured again. */
+static uint64_t memory_of(const struct scanner *s, const struct scan_process *p)
+{
+        uint64_t page = (uint64_t)s->page_size;
+        uint64_t grown = growth(p->rss_pages, p->pss_rss_pages) * page;
+        return MIN(p->smaps.pss + grown, p->rss_pages * page);
+}
+
+static void add_memory(const struct scanner *s, struct scan_sum *sum, const struct scan_process *p)
+{
+        uint64_t rss = p->rss_pages * (uint64_t)s->page_size;
+        bool measured = p->pss_at_ns != 0;
+        sum->rss += rss;
+        sum->memory += measured ? memory_of(s, p) : rss;
+        sum->unshared += measured ? 0 : rss;
+}
+
 static void add_pss(struct scan_sum *sum, const struct scan_process *p)
 {
         if (p->rss_pages == 0)
@@ -167,7 +186,7 @@ static void add_presence(const struct scanner *s, struct scan_sum *sum,
                 return;
         sum->processes++;
         sum->threads += p->threads;
-        sum->rss += p->rss_pages * (uint64_t)s->page_size;
+        add_memory(s, sum, p);
         if (p->io_state == STATE_OK)
                 sum->io_read++;
         else

@@ -75,6 +75,7 @@ struct scan_process {
         int64_t pss_at_ns; /* 0 when never measured */
         int64_t pss_cost_ns;
         struct proc_smaps smaps;
+        uint64_t pss_rss_pages; /* RSS at that time */
 
         /* The scanner's own. */
         int32_t next;        /* in its bucket or in the free list; -1 at the end */
@@ -106,6 +107,8 @@ struct scan_sum {
         uint64_t rss;               /* bytes */
         uint64_t processes, threads;
         uint64_t io_read, io_unread; /* processes whose I/O can be read, and cannot */
+        uint64_t memory;   /* bytes: PSS where it is known, moved on by RSS since; RSS elsewhere */
+        uint64_t unshared; /* of those, RSS that may be shared with others of the level */
         uint64_t pss, uss;
         uint64_t pss_missing; /* processes never measured */
         int64_t pss_oldest_ns;
