@@ -243,7 +243,7 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
         if (r < 0)
                 return r;
         if (config_is_set(config, OPT_PID) && hc.pid == 0) {
-                err_set(err, ERR_USAGE, "--pid: 0 is no process");
+                err_set(err, ERR_USAGE, "--pid: 0 is not a process");
                 return err_hint(err, "'ps -e' lists those that are there");
         }
         *ret = hc;

@@ -190,7 +190,7 @@ int run_summary_recorded(struct run_summary *r, const struct config *config, con
 {
         int code = input_open(&r->in, path, err);
         if (code == 0 && !r->in.session)
-                code = err_set(err, ERR_DATA, "'%s' is no session", path);
+                code = err_set(err, ERR_DATA, "'%s' is not a session", path);
         r->as_recorded = true;
         return code == 0 ? summarise(config, "text", r, err) : code;
 }

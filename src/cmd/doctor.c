@@ -86,19 +86,19 @@ static void conclude(const struct report *r, char *buf, size_t size)
         else if (r->nothing)
                 snprintf(
                     buf, size,
-                    "Without a GPU, assay shows what others measured: a capture (--source FILE), "
-                    "an exporter (--source http://HOST:9400/metrics), or the DCGM engine of "
-                    "another machine (--backend dcgm --dcgm-host HOST).");
+                    "No GPU here. assay can show a recording (assay FILE), "
+                    "an exporter (assay HOST:9400/metrics), the DCGM engine of another machine "
+                    "(--backend dcgm --dcgm-host HOST), or the bundled tour (assay tour).");
         else if (r->kernel)
                 snprintf(
                     buf, size,
                     "AMD's and Intel's GPUs can be read through the kernel (--backend drm). It "
-                    "has no SM and tensor counters, so what a busy GPU does stays unknown.");
+                    "has no SM and tensor counters, so the class of a busy GPU is unknown.");
         else
                 snprintf(
                     buf, size,
-                    "No source gives SM and tensor counters here: mend what fails or warns above, "
-                    "from the top. Until then assay shows what it has, and says which values are "
+                    "No source gives SM and tensor counters here: fix what fails or warns above, "
+                    "from the top. Until then assay shows the other values and marks these as "
                     "missing.");
 }
 

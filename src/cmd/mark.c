@@ -73,7 +73,7 @@ static int mark_event(const struct config *config, struct err *err)
         mark_init(&m, MARK_EVENT);
         int r = set_name(&m, config->args[2], strlen(config->args[2]), err);
         if (r == 0 && config->n_args > 3) {
-                err_set(err, ERR_USAGE, "'%s' is one word too many", config->args[3]);
+                err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[3]);
                 r = err_hint(err, "give details with --data JSON");
         }
         if (r == 0 && data)

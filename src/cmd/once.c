@@ -50,8 +50,8 @@ static int has_focus(const struct frame *frame, const char *focus, struct err *e
                 if (strcmp(frame->rows[i].sample.who->label, focus) == 0)
                         return 0;
         }
-        err_set(err, ERR_USAGE, "--focus-gpu: there is no GPU '%s'", focus);
-        return err_hint(err, "'assay once' without it lists those that are there");
+        err_set(err, ERR_USAGE, "--focus-gpu: no GPU '%s'", focus);
+        return err_hint(err, "'assay devices' lists the GPUs");
 }
 
 /* Whose GPUs they are: this host, or what a recording says of its own. */

@@ -59,7 +59,8 @@ static int cannot_run(struct err *err, const char *name, int why)
         err_set(err, -why, "cannot run '%s': %s", name, strerror(why));
         if (why == ENOENT)
                 return err_hint(err, "check the spelling, and that it is in PATH");
-        return err_hint(err, "see that it is a program and yours to run");
+        return err_hint(
+            err, "it must be a program that you may run: check its mode (chmod +x) and #! line");
 }
 
 /* The error of exec, or 0. */

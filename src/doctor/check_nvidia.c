@@ -27,9 +27,9 @@ void check_hardware(const struct doctor *d, struct result *ret)
                 result_say(ret, OUTCOME_WARN, "%zu NVIDIA device%s on the PCI bus, not in use",
                            d->n_pci, plural(d->n_pci));
         else if (d->n_drm > 0)
-                result_say(ret, OUTCOME_NOTE, "there is no NVIDIA GPU here");
+                result_say(ret, OUTCOME_NOTE, "no NVIDIA GPU");
         else {
-                result_say(ret, OUTCOME_FAIL, "there is no NVIDIA GPU here");
+                result_say(ret, OUTCOME_FAIL, "no NVIDIA GPU");
                 result_remedy(ret, "in a container, start it with '--gpus all'; elsewhere, look at "
                                    "a capture or another machine: see below");
         }
@@ -64,7 +64,7 @@ void check_driver(const struct doctor *d, struct result *ret)
                 if (!idle)
                         result_remedy(ret,
                                       "install NVIDIA's driver, or load it with 'sudo modprobe "
-                                      "nvidia'; 'dmesg' tells why it failed");
+                                      "nvidia'; 'dmesg' says why it failed");
                 return;
         }
         result_say(ret, OUTCOME_OK, "%s", version);
@@ -85,7 +85,7 @@ void check_library(const struct doctor *d, struct result *ret)
         const struct nvml_probe *p = &d->nvml;
         if (!p->done && p->loaded) {
                 result_say(ret, OUTCOME_FAIL, "%s did not come back within 5 s", p->call);
-                result_remedy(ret, "the driver hangs or crashed: 'dmesg | grep -i xid' tells more; "
+                result_remedy(ret, "the driver hangs or crashed: 'dmesg | grep -i xid' says more; "
                                    "a reboot helps");
         } else if (!p->loaded) {
                 bool idle = d->n_pci == 0 && d->n_gpus == 0;

@@ -218,7 +218,7 @@ def test_no_gpu_fits_one_screen(assay, tmp_path):
     (tmp_path / "empty").mkdir()
     done = assay("doctor", "--root", tmp_path / "empty", "--source", "http://127.0.0.1:1/")
     assert done.returncode == 3
-    assert "there is no NVIDIA GPU here" in done.stdout and "--source FILE" in done.stdout
+    assert "no NVIDIA GPU" in done.stdout and "assay FILE" in done.stdout
     assert len(done.stdout.splitlines()) <= 24 and max(map(len, done.stdout.splitlines())) <= 100
 
 

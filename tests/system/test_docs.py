@@ -1,0 +1,101 @@
+"""Commands in README and the guides run: those in blocks marked sh, and every assay line is one that assay takes."""
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT, clean_env
+
+GUIDES = ["README.md", "docs/INSTALL.md", "docs/READING.md", "docs/SLURM.md", "docs/FAQ.md"]
+
+
+def blocks(name):
+    return re.findall(r"^```(\w*)\n(.*?)^```", (ROOT / name).read_text(), re.S | re.M)
+
+
+def command_lines():
+    """(document, command) of every line of a marked block."""
+    for name in GUIDES:
+        for language, text in blocks(name):
+            for line in text.splitlines():
+                command = line.split("#")[0].strip()
+                if language == "sh" and command:
+                    yield name, command
+
+
+@pytest.fixture(scope="module")
+def folder(program, tmp_path_factory):
+    """What the guides speak of: the example, a session, a script to run; the program under its name."""
+    place = tmp_path_factory.mktemp("docs")
+    (place / "docs").symlink_to(ROOT / "docs")
+    shutil.copy(ROOT / "docs/example/tour.assay", place / "run.assay")
+    (place / "train.py").write_text("print('trained')\n")
+    (place / "bin").mkdir()
+    (place / "bin/assay").symlink_to(pathlib.Path(program).resolve())
+    return place
+
+
+@pytest.mark.parametrize("name, command", sorted(set(command_lines())))
+def test_command(folder, name, command):
+    env = clean_env(folder)
+    env["PATH"] = f"{folder}/bin:{env['PATH']}"
+    done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    assert "unknown option" not in done.stderr and "does not take" not in done.stderr and "unknown command" not in done.stderr
+    no_gpu = "no GPU found" in done.stderr or command == "assay doctor"
+    assert done.returncode == 0 or (no_gpu and done.returncode == 3), (name, done.stderr)
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_every_assay_line_is_one_that_assay_takes(program, name):
+    """Also those that need a cluster: --help wins over everything, and wrong options are told before it."""
+    text = (ROOT / name).read_text()
+    commands = re.findall(r"`(assay [^`\n]+)`", text) + [m for _, b in blocks(name) for m in re.findall(r"^(?:.*srun .*?|\$ )?(assay [^\n#]+)", b, re.M)]
+    known = re.findall(r"^  (\w+) ", subprocess.run([program, "help"], capture_output=True, text=True, check=True).stdout.split("commands\n")[1]
+                       .split("\n\n")[0], re.M)
+    for command in commands:
+        words = shlex.split(command.replace("'", " ").replace('"', " ").replace("...", ""))
+        if len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]):
+            assert words[1] in known, command
+        if len(words) > 1 and words[1] in known and words[1] not in ("run", "mark"):
+            taken = subprocess.run([program, "help", words[1]], capture_output=True, text=True, check=True).stdout
+            taken += subprocess.run([program, "help", "options"], capture_output=True, text=True, check=True).stdout
+            for flag in (w for w in words[2:] if w.startswith("--")):
+                assert flag.split("=")[0] in taken, command
+
+
+def test_scripts_are_shell():
+    for language, text in blocks("docs/SLURM.md"):
+        done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, (language, text, done.stderr)
+
+
+def test_readme_fits_two_screens():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 100
+    assert max(len(re.sub(r"\]\([^)]*\)", "]", line)) for line in lines) <= 140
+
+
+@pytest.mark.parametrize("name", GUIDES + ["docs/STYLE.md"])
+def test_links_lead_somewhere(name):
+    for link in re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", (ROOT / name).read_text()):
+        assert (ROOT / name).parent.joinpath(link).exists(), link
+
+
+def test_the_table_in_the_readme_is_what_is_printed(program):
+    shown = re.search(r"^\$ assay (once .*)\n((?:.*\n)*?)```", (ROOT / "README.md").read_text(), re.M)
+    done = subprocess.run([program, *shown.group(1).split()], cwd=ROOT, env=clean_env("/"), capture_output=True, text=True, check=True)
+    assert done.stdout == shown.group(2)
+
+
+def test_the_score_of_a_perfect_product(program):
+    """The sum in READING.md is the program's."""
+    text = (ROOT / "docs/READING.md").read_text()
+    points = [float(x) for x in re.findall(r"\| 0\.\d\d \| ([\d.]+) \|", text)]
+    assert abs(sum(points) - float(re.search(r"\*\*([\d.]+)\*\*", text.split("Real Utilization |")[1]).group(1))) < 0.11
+    done = subprocess.run([program, "once", "docs/example/tour.assay", "--at", "13", "--focus-gpu", "0"], cwd=ROOT, capture_output=True, text=True,
+                          check=True)
+    assert abs(float(re.search(r"real_util +([\d.]+)", done.stdout).group(1)) - sum(points)) < 0.5
