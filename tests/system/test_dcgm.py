@@ -369,6 +369,13 @@ def test_a_vgpu_is_passed_over(dcgm):
     assert [r["gpu_id"] for r in table(done)] == ["0", "1"] and done.stderr == ""
 
 
+def test_assumed_times_are_told(assay):
+    capture = FAKE.parent.parent / "fixtures" / "dcgm" / "dmon-8gpu.txt"
+    assert "assumed: 1 s between rounds" in assay("report", capture).stdout
+    assert "assumed: 0.5 s between rounds" in assay("report", capture, "--poll", "0.5").stdout
+    assert json.loads(assay("report", "--format", "json", capture).stdout)["times_assumed"] == 1
+
+
 def test_an_outage_is_in_no_report(dcgm, assay, tmp_path):
     dies = {"synth": 8, "entities": ["GPU 0"], "status": 235}
     scenario = {"list": {"out": "discovery-l-2gpu.txt"},

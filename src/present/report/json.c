@@ -212,6 +212,7 @@ static void put_facts(struct strbuf *out, const struct run_facts *f, const struc
         put_number(out, "start", when(s->ticks > 0, clock_to_seconds(s->first_ns)), &first);
         put_number(out, "stop", when(s->ticks > 0, clock_to_seconds(s->last_ns)), &first);
         put_number(out, "interval_s", f->interval_s, &first);
+        put_number(out, "times_assumed", value_ok(s->ticks > 1 && s->first_ns == 0), &first);
         put_number(out, "exit_status", f->exit_status, &first);
         put_number(out, "exit_signal", f->exit_signal, &first);
         put_number(out, "command_s", f->command_s, &first);

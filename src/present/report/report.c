@@ -112,6 +112,13 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                 put_seconds(out, clock_to_seconds(length_ns(f, s)));
                 strbuf_putc(out, '\n');
         }
+        /* A capture without times counts from 0. */
+        if (s->ticks > 1 && s->first_ns == 0)
+                strbuf_putf(
+                    out,
+                    "  times     assumed: %g s between rounds, the capture has none; --poll "
+                    "SECONDS sets it\n",
+                    clock_to_seconds(s->last_ns) / (double)(s->ticks - 1));
         put_ticks(out, f, s);
         strbuf_puts(out, "\nfinding\n  ");
         report_finding_or_level(s, out);
