@@ -14,10 +14,10 @@ TEXT = (ROOT / "docs/PYTHON.md").read_text()
 def test_programs_and_answers(gpu, tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ASSAY_BACKEND", "nvml")
-    names = {}
+    names = {"gpu": gpu}
     first, *others = re.findall(r"```python\n(.*?)```", TEXT, re.S)
-    exec(first.replace("sum(range(10**6))", "monitor.wait(5); import time; time.sleep(0.6)"), names)
+    first = first.replace("interval=0.5", "interval=0.1, **gpu").replace("sum(range(10**6))", "import time; time.sleep(1)")
+    exec(first, names)
     for code in others:
         exec(code, names)
     questions = re.findall(r"^\| `(monitor\.[^`]+)` \|", TEXT, re.M)
