@@ -1,6 +1,9 @@
 """Every row of docs/MIGRATING.md, run: the right side, and the left where it is ours as it stands."""
 import contextlib
+import csv
 import http.server
+import io
+import json
 import os
 import pty
 import re
@@ -29,9 +32,17 @@ def tables():
         heading = section.splitlines()[0]
         for block in re.findall(r"(?:^\|.*\n)+", section, re.M):
             lines = [[c.strip() for c in x.strip("|\n ").split(" | ")] for x in block.splitlines()]
+            if lines[0][0].startswith("what differs"):
+                continue
             rows = [tuple(CODE.findall(c) for c in cells) for cells in lines[2:]]
             found.append((heading, lines[0][0], rows))
     return found
+
+
+def differences():
+    """The first cell of each line of the tables of differences."""
+    blocks = re.findall(r"^\| what differs from .*\n\|[- |]+\n((?:\|.*\n)+)", TEXT, re.M)
+    return [line.strip("|").split(" | ")[0].strip() for block in blocks for line in block.splitlines()]
 
 
 TABLES = tables()
@@ -159,10 +170,10 @@ def test_hardware_monitor(gpu, tmp_path, monkeypatch):
             assert left == right
         for code in right:
             exec(code, names)
-        if ".start(" in right[0]:
+        if "interval_sec" in right[0]:
             time.sleep(1.2)
     assert names["result"]["cpu_idle_mean_pct"] >= 0
-    assert (tmp_path / "copy.jsonl").read_text().count("\n") == 4
+    assert (tmp_path / "copy.jsonl").read_text().count("\n") == 5
 
 
 def test_python(tmp_path, monkeypatch):
@@ -171,20 +182,25 @@ def test_python(tmp_path, monkeypatch):
     for _, right in rows_of("From the notebook monitor", "in Python, as before"):
         for code in right:
             exec(code, names)
-    assert len(names["frame"]) > 1
+    assert len(names["frame"]) > 1 and "cpu_util_avg" in names["frame"]
     assert names["session"].cells()[0].source == "work"
 
 
 @pytest.mark.slow
-def test_notebook(tmp_path, gpu):
+def test_notebook(tmp_path, gpu, monkeypatch):
     """All rows in one notebook, the left spelling and the right, in a real kernel; nothing complains."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("PATH", f"{BUILD}:{os.environ['PATH']}")
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     cell = nbformat.v4.new_code_cell
     cells = [cell("%load_ext assay"), cell("%assay start 0.1")]
     cells += [cell("import time\nend = time.time() + 0.5\nwhile time.time() < end: sum(range(999))") for _ in range(6)]
     rows = rows_of("From the notebook monitor", "as before")
-    cells += [cell(code) for row in rows for side in row for code in side]
+    # Commands of one side may depend on those before: scripts are begun and ended one side after the other.
+    scripts = [row for row in rows if "script" in row[0][0] or row[0][0] == "x = 1"]
+    cells += [cell(code) for row in rows if row not in scripts for side in row for code in side]
+    cells += [cell(code) for side in (0, 1) for row in scripts for code in row[side]]
     book = nbformat.v4.new_notebook(cells=cells)
     nbclient.NotebookClient(book, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
     for done in book.cells:
@@ -192,4 +208,304 @@ def test_notebook(tmp_path, gpu):
             assert output.output_type != "error", f"{done.source}: {output}"
             assert output.get("name") != "stderr", f"{done.source}: {output.get('text')}"
     assert (tmp_path / "old.jpg").read_bytes()[:3] == b"\xff\xd8\xff" == (tmp_path / "new.jpg").read_bytes()[:3]
+    assert "x = 1" in (tmp_path / "job.py").read_text() and "x = 2" in (tmp_path / "job2.py").read_text()
     assert sys.version_info >= (3, 9) and assay.__version__
+
+
+# ---- what differs: a check for each line, by its first cell ----
+
+TOUR = "capture.txt"
+
+
+def run(place, *words, env=None, ok=True):
+    folder, base = place
+    done = subprocess.run(["assay", *map(str, words)], cwd=folder, env={**base, **(env or {})}, capture_output=True, text=True, check=False)
+    assert not ok or done.returncode == 0, done.stderr
+    return done
+
+
+def rows_in(done):
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def few(place):
+    """A capture without counters."""
+    path = place[0] / "few.txt"
+    path.write_text("#Entity   GPUTL   POWER\nID\nGPU 0     50      300\n")
+    return path
+
+
+def missing_counter(place, **_):
+    assert rows_in(run(place, "export", "all", "--source", few(place)))[0]["status"] == "unknown"
+    assert rows_in(run(place, "export", "all", "--source", few(place), "--missing", "zero"))[0]["status"] != "unknown"
+
+
+def line_ends(place, **_):
+    folder, env = place
+    for words, end in (([], b"\n"), (["--crlf"], b"\r\n")):
+        done = subprocess.run(["assay", "export", "--source", TOUR, *words], cwd=folder, env=env, capture_output=True, check=True)
+        assert done.stdout.splitlines(keepends=True)[0].endswith(end) and (b"\r" in done.stdout) == (end == b"\r\n")
+
+
+def source_without_backend(place, **_):
+    told = json.loads(run(place, "once", "--json").stdout)
+    assert "nvml" in told["source"] and told["gpus"]
+    done = run(place, "once", "--backend", "prometheus", "--source", f"http://127.0.0.1:{place[1]['PORT']}/metrics", "--json")
+    assert "prometheus" in json.loads(done.stdout)["source"]
+
+
+def time_between_samples(place, **_):
+    help_text = run(place, "help", "export").stdout + run(place, "help", "options", ok=False).stdout
+    assert re.search(r"--poll.*\n?.*\(1\)", help_text) or "(1)" in help_text
+    run(place, "once", "--poll", "0.1")
+
+
+def poll_too_short(place, **_):
+    done = run(place, "export", "--poll", "0.01", "--count", "1")
+    assert "raised" in done.stderr
+    address = f"http://127.0.0.1:{place[1]['PORT']}/metrics"
+    assert run(place, "export", "--source", address, "--poll", "0.1", "--count", "1", ok=False).returncode == 2
+
+
+def a_list_that_names_nothing(place, **_):
+    done = run(place, "once", "--source", TOUR, "--gpus", "7", ok=False)
+    assert done.returncode == 2 and "0" in done.stderr
+
+
+def without_a_header(place, **_):
+    (place[0] / "bare.txt").write_text("GPU 0 1 2 3\n")
+    assert run(place, "once", "--source", "bare.txt", ok=False).returncode == 3
+    (place[0] / "own.txt").write_text("GPU 0 " + " ".join(["1"] * 23) + "\n")
+    run(place, "once", "--source", "own.txt")
+
+
+def another_host(place, **_):
+    env = {"CUDA_VISIBLE_DEVICES": "1"}
+    assert len(rows_in(run(place, "export", "gpu_id", "--source", EXPOSITION, env=env))) == 2
+    (place[0] / "two.txt").write_text("#Entity   GPUTL\nID\nGPU 0     50\nGPU 1     60\n")
+    assert len(rows_in(run(place, "export", "gpu_id", "--source", "two.txt", env=env))) == 1
+
+
+def colon_q(place, **_):
+    """The dashboard ends at the second :q."""
+    folder, env = place
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve("/bin/sh", ["sh", "-c", f"exec assay top --source {TOUR} --speed 1"], env)
+    seen = b""
+    keys = [b":job\r", b":q\r", b":q\r"]
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([terminal], [], [], 0.7)
+        try:
+            if ready:
+                seen += os.read(terminal, 65536)
+            elif keys:
+                os.write(terminal, keys.pop(0))
+        except OSError:
+            break
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0 and not keys and seen
+
+
+def replay(place, **_):
+    start = time.monotonic()
+    run(place, "export", "--source", TOUR)
+    assert time.monotonic() - start < 20, "it is a capture of a minute"
+
+
+def shell_of(tmp_path):
+    interactive = pytest.importorskip("IPython.core.interactiveshell")
+    interactive.InteractiveShell.clear_instance()
+    shell = interactive.InteractiveShell.instance()
+    assay.load_ipython_extension(shell)
+    return shell
+
+
+@contextlib.contextmanager
+def notebook(tmp_path, interval=0.1):
+    shell = shell_of(tmp_path)
+    try:
+        shell.run_cell(f"%assay start {interval}", store_history=True)
+        yield shell
+    finally:
+        assay.unload_ipython_extension(shell)
+        type(shell).clear_instance()
+
+
+def cell_numbers(tmp_path, capsys, **_):
+    with notebook(tmp_path) as shell:
+        shell.run_cell("import time; time.sleep(0.5)", store_history=True)
+        number = shell.execution_count - 1
+        shell.run_cell(f"%assay report --cell {number} --text", store_history=True)
+    assert f"(1 cell: {number})" in capsys.readouterr().out
+
+
+def gpu_of_a_process(gpu, **_):
+    with assay.Monitor(0.1, **gpu) as monitor:
+        time.sleep(0.6)
+    assert all(v != v for v in monitor.columns("notebook:process").get("gpu_util_0", [])), "the driver says nothing of this process"
+    gpus_of_system = monitor.columns("system")["gpus.0.util"]
+    assert max(v for v in gpus_of_system if v == v) > 0.5
+    tags = [t["tag"] for t in json.loads(monitor.report("json", level="process"))["run"]["tags"]]
+    assert "gpu-util-bound" not in tags
+    tags = [t["tag"] for t in json.loads(monitor.report("json", level="system"))["run"]["tags"]]
+    assert "gpu-util-bound" in tags
+    monitor.close()
+
+
+def short_cell(tmp_path, capsys, **_):
+    with notebook(tmp_path, 0.2) as shell:
+        shell.run_cell("import time; time.sleep(1)", store_history=True)
+        shell.run_cell("x = 1", store_history=True)
+        shell.run_cell("%assay report --cell -1", store_history=True)
+        assert "there is no sample" in capsys.readouterr().err
+        shell.run_cell("%assay report", store_history=True)
+        assert "Performance Report" in capsys.readouterr().out
+
+
+def io_columns(tmp_path, **_):
+    with assay.Monitor(0.1, levels="process") as monitor:
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline:
+            with open("/proc/self/stat") as file:
+                file.read()
+    rates = [v for v in monitor.columns("notebook:process")["io_read_count"] if v == v]
+    per_second = [v for v in monitor.columns("process")["io_read_count"] if v == v]
+    assert rates == pytest.approx(per_second, rel=0.01, abs=1) and rates[-1] > 100
+    assert sum(v for v in monitor.columns("process")["io_write"] if v == v) >= 0, "its own writes too"
+    monitor.close()
+
+
+def uss(**_):
+    with assay.Monitor(0.1, levels="process", pss=True) as monitor:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and not any(v == v for v in monitor.columns("notebook:process")["memory"]):
+            time.sleep(0.1)
+        memory, process = monitor.columns("notebook:process"), monitor.columns("process")
+    both = [(a, b) for a, b in zip(memory["memory"], process["uss"]) if a == a]
+    assert both and all(a == pytest.approx(b / 2**30, rel=1e-6) for a, b in both)
+    monitor.close()
+
+
+def single_cores(**_):
+    with assay.Monitor(0.1) as monitor:
+        time.sleep(0.5)
+    assert all(v != v for v in monitor.columns("notebook:process")["cpu_util_0"])
+    assert any(v == v for v in monitor.columns("notebook:system")["cpu_util_0"])
+    monitor.close()
+
+
+def ours_is_si(tmp_path, capsys, **_):
+    with notebook(tmp_path) as shell:
+        shell.run_cell("import time; time.sleep(0.5)", store_history=True)
+        shell.run_cell("%assay data --level process\n%perfmonitor_export_perfdata", store_history=True)
+        assert shell.user_ns["assay_df"]["time"].iloc[0] > 1e9 > shell.user_ns["perfdata_df"]["time"].iloc[0]
+
+
+def plots(tmp_path, capsys, monkeypatch, **_):
+    monkeypatch.chdir(tmp_path)
+    with notebook(tmp_path) as shell:
+        shell.run_cell("import time; time.sleep(0.5)", store_history=True)
+        shell.run_cell("%assay plot --save p.svg", store_history=True)
+        shell.run_cell("%assay plot --pickle p.pkl", store_history=True)
+    assert (tmp_path / "p.svg").read_text().lstrip().startswith("<") and "--pickle" in capsys.readouterr().err
+
+
+def script(tmp_path, monkeypatch, **_):
+    monkeypatch.chdir(tmp_path)
+    with notebook(tmp_path) as shell:
+        for code in ("%start_write_script s.py", "%assay report\ny = 1", "%end_write_script"):
+            shell.run_cell(code, store_history=True)
+    text = (tmp_path / "s.py").read_text()
+    assert "pass  # %assay report" in text and "monitor.report()" in text and "monitor.save(" in text
+
+
+def wrapped_kernel(tmp_path, monkeypatch, **_):
+    pytest.importorskip("jupyter_client")
+    from assay import kernels
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("PATH", f"{BUILD}:{os.environ['PATH']}")
+    assert kernels.wrap("python3") == "assay-python3"
+    spec = json.loads((tmp_path / "jupyter/kernels/assay-python3/kernel.json").read_text())
+    assert spec["argv"][1] == "run" and "(assay)" in spec["display_name"]
+
+
+def offline(place, **_):
+    session = assay.open_session(place[0] / "dashboard.csv")
+    assert session.start() is session and not session.running
+    session.stop()
+
+
+def stop_time(tmp_path, **_):
+    (tmp_path / "perf.csv").write_text("time,memory,io_read_count,io_write_count,io_read,io_write,cpu_util_avg,cpu_util_min,cpu_util_max\n"
+                                       "10.0,1,0,0,0,0,1,1,1\n14.0,1,0,0,0,0,1,1,1\n")
+    assert assay.open_session(tmp_path / "perf.csv").describe()["stop"] == pytest.approx(4.0)
+
+
+def no_nvidia_smi(tmp_path, monkeypatch, **_):
+    marker = tmp_path / "called"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/nvidia-smi").write_text(f"#!/bin/sh\ntouch {marker}\n")
+    (tmp_path / "bin/nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monitor = assay.HWMonitor()
+    monitor.start(tmp_path / "hw", 0.1)
+    time.sleep(0.4)
+    assert monitor.stop().cpu_csv and not marker.exists()
+
+
+def not_measured(**_):
+    summary = assay.build_resource_summary()
+    assert summary.peak_vram_mb != summary.peak_vram_mb and summary.to_dict()["peak_vram_mb"] is None
+    assert not {"mem_util_mean_pct", "jax_peak_bytes_mb"} & set(summary.to_dict())
+
+
+def iso_times(tmp_path, **_):
+    monitor = assay.HWMonitor()
+    monitor.start(tmp_path / "hw", 0.1)
+    time.sleep(0.6)
+    rows = list(csv.DictReader(monitor.stop().cpu_csv.open()))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", rows[0]["timestamp"])
+
+
+def folder_again(tmp_path, **_):
+    (tmp_path / "hw_metrics.csv").write_text("old\n")
+    monitor = assay.HWMonitor()
+    monitor.start(tmp_path, 0.1)
+    monitor.start(tmp_path / "other", 0.1)
+    monitor.stop()
+    assert not (tmp_path / "hw_metrics.csv").exists() and not (tmp_path / "other").exists()
+
+
+def jax_is_not_imported(python, **_):
+    done = python("import assay, sys; print(assay.probe_jax_peak_memory_mb(), 'jax' in sys.modules)")
+    assert done.stdout.split() == ["0.0", "False"]
+
+
+CHECKS = {
+    "a missing counter": missing_counter, "ends of CSV lines": line_ends, "the source without `--backend`": source_without_backend,
+    "time between samples": time_between_samples, "`--poll` below what the source has": poll_too_short,
+    "a GPU list that names nothing": a_list_that_names_nothing, "captures without a header": without_a_header,
+    "captures of another host": another_host, "`:q`": colon_q, "replay": replay, "numbers of cells": cell_numbers,
+    "GPU figures of a process, a user, a job": gpu_of_a_process, "GPU tags of a level": gpu_of_a_process, "a cell without a sample": short_cell,
+    "I/O columns": io_columns, "the monitor's own I/O": io_columns, "`memory` of a level": uss,
+    "`perfdata_df` columns of single cores": single_cores, "`%assay data`": ours_is_si, "plots": plots,
+    "`--pickle` and `--backend` of `%perfmonitor_plot`": plots, "a script of cells": script, "`%wrap_kernel`": wrapped_kernel,
+    "`start()` and `stop()` of a session from a file": offline, "`stop_time` of an imported session without one": stop_time,
+    "who measures": no_nvidia_smi, "what was not measured": not_measured, "times in `cpu_metrics.csv`": iso_times,
+    "a folder that is used again": folder_again, "starting one that runs": folder_again, "JAX's peak": jax_is_not_imported,
+}
+
+
+def test_every_difference_has_a_check():
+    assert sorted(differences()) == sorted(CHECKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", sorted(set(CHECKS.values()), key=lambda f: f.__name__), ids=lambda f: f.__name__)
+def test_what_differs(check, place, tmp_path, gpu, capsys, monkeypatch, python):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    check(place=place, tmp_path=tmp_path, gpu=gpu, capsys=capsys, monkeypatch=monkeypatch, python=python)
