@@ -118,3 +118,47 @@ def test_uss_is_the_notebook_monitors_memory(python, tmp_path):
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 0.5, "not six times 200 MiB"
     assert not math.isnan(float(done.stdout))
+
+
+IO = "time,memory,io_read_count,io_write_count,io_read,io_write,cpu_util_avg,cpu_util_min,cpu_util_max"
+
+
+def counted(start=1000.0):
+    """As the monitor writes: counters of 50,000 bytes and more, divided by the time since the row before; since 0 for the first."""
+    lines, before = [IO], 0.0
+    for i in range(6):
+        now = start + 0.5 * i
+        passed, before = now - before, now
+        values = (100 + 10 * i, 200 + 20 * i, 50_000 + 1000 * i, 70_000)
+        lines.append(",".join(map(str, [now, 1.0, *(v / passed for v in values), 5.0, 1.0, 9.0])))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("kind", ["session", "alone"])
+def test_io_is_what_the_counters_grew_by(folder, tmp_path, kind):
+    """The monitor's columns are counters ÷ time; taken for rates they say hundreds of times as much."""
+    path = tmp_path / "perf.csv"
+    if kind == "session":
+        path = folder
+        for level in ("process", "user", "system"):
+            (folder / f"perf_{level}.csv").write_text(counted())
+    else:
+        path.write_text(counted())
+    columns = assay.open_session(path).columns("process")
+    rates = columns["io_read"]
+    assert math.isnan(rates[0]) and list(rates[1:]) == pytest.approx([2000] * 5) and list(columns["io_read_count"][1:]) == pytest.approx([20] * 5)
+    assert list(columns["io_write"][1:]) == [0] * 5 and columns["io_read_total"][-1] == 55_000
+    level = json.loads(assay.open_session(path).report("json", level="process"))["run"]["level"]
+    assert level["read_bytes"] == pytest.approx(5000) and level["written_bytes"] == 0
+
+
+def test_our_own_io_columns_are_rates(tmp_path):
+    with assay.Monitor(0.1, levels="process") as monitor:
+        for _ in range(8):
+            (tmp_path / "x").write_bytes(b"x" * 1_000_000)
+            monitor.wait(0.1)
+            list((tmp_path / "x").read_bytes())
+    out = assay.open_session(monitor.save(tmp_path / "ours.zip"))
+    for name in ("io_read_count", "io_write"):
+        assert [v for v in out.columns("process")[name] if v == v] == pytest.approx([v for v in monitor.columns("process")[name] if v == v], rel=1e-3)
+    monitor.close()

@@ -23,6 +23,20 @@ static const struct {
     {"cpu_util_avg", FIGURE_CPU_SHARE, 0.01},
 };
 
+/* A counter comes back from a division with this much error at most. */
+#define IO_ROUNDING 1e-6
+
+/* The columns of I/O among them. */
+#define IO_FIRST 1
+#define IO_COUNT 4
+
+/* What the monitor's I/O columns hide: it divides the counters, not what they grew by, through the
+ * time since the row before (since 0 for the first). */
+struct io_state {
+        double time;             /* of the row before */
+        double totals[IO_COUNT]; /* counters at that row; NaN when not known */
+};
+
 /* One level's file. */
 struct level_file {
         bool there, more;
@@ -33,12 +47,15 @@ struct level_file {
         int cores[HOST_CORES_MAX];
         int util[HOST_GPUS_MAX], band[HOST_GPUS_MAX], mem[HOST_GPUS_MAX];
         double now; /* time of the row that is next */
+        bool io_counters;
+        struct io_state io;
 };
 
 struct notebook_hosts {
         struct level_file files[LEVEL_COUNT];
         struct host host;
         double before; /* time of the tick given last */
+        bool started;
 };
 
 void notebook_hosts_close(struct notebook_hosts *h)
@@ -120,6 +137,35 @@ static void find_columns(struct level_file *f)
         }
 }
 
+/* Counters never fall; rates do. So they are told apart where no manifest says who wrote them. */
+static bool never_falls(const struct strbuf *from)
+{
+        CLEANUP(freep) char *text = malloc(from->len + 1);
+        struct csvtext csv;
+        struct level_file f = {.time = -1};
+        double before = 0, totals[IO_COUNT] = {0};
+        bool falls = !text, grows = false;
+        if (!text)
+                return false;
+        memcpy(text, from->s, from->len);
+        csvtext_init(&csv, text, from->len);
+        f.csv = csv;
+        if (csvtext_next(&f.csv))
+                find_columns(&f);
+        while (!falls && f.time >= 0 && csvtext_next(&f.csv)) {
+                struct value time = value_at(&f, f.time, 1);
+                for (size_t i = 0; value_there(time) && i < IO_COUNT; i++) {
+                        struct value v = value_at(&f, f.at[IO_FIRST + i], time.v - before);
+                        falls |= value_there(v) && v.v < totals[i] * (1 - IO_ROUNDING);
+                        grows |= value_there(v) && v.v > 0;
+                        totals[i] = value_there(v) ? v.v : totals[i];
+                }
+                before = value_there(time) ? time.v : before;
+        }
+        csvtext_finish(&f.csv);
+        return grows && !falls;
+}
+
 static int open_file(const struct notebook *nb, const struct strbuf *from, struct level_file *f)
 {
         f->text = malloc(from->len + 1);
@@ -129,6 +175,9 @@ static int open_file(const struct notebook *nb, const struct strbuf *from, struc
                 memcpy(f->text, from->s, from->len);
         csvtext_init(&f->csv, f->text, from->len);
         f->there = true;
+        f->io_counters = nb->io_counters || (nb->alone && from->len > 0 && never_falls(from));
+        for (size_t i = 0; i < IO_COUNT; i++)
+                f->io.totals[i] = NAN;
         if (!csvtext_next(&f->csv))
                 return 0;
         find_columns(f);
@@ -177,7 +226,29 @@ static struct value known(double v)
         return v > 0 && isfinite(v) ? value_ok(v) : value_missing(STATE_NONE);
 }
 
-static void take_level(const struct notebook *nb, const struct level_file *f, struct host *h,
+/* Rates and totals from counters divided by the time of a sample. */
+static void take_counters(struct level_file *f, struct level_state *l)
+{
+        static const enum figure totals[IO_COUNT] = {FIGURE_READ_COUNT_TOTAL,
+                                                     FIGURE_WRITE_COUNT_TOTAL, FIGURE_READ_TOTAL,
+                                                     FIGURE_WRITE_TOTAL};
+        double passed = f->now - f->io.time;
+        for (size_t i = 0; i < IO_COUNT; i++) {
+                struct value *rate = &l->f[columns[IO_FIRST + i].figure];
+                double before = f->io.totals[i];
+                bool there = value_there(*rate) && passed > 0;
+                double total = there ? nearbyint(rate->v * passed) : NAN;
+                f->io.totals[i] = total;
+                l->f[totals[i]] = there ? value_ok(total) : value_missing(STATE_BLANK);
+                /* The counters of a process that ended are gone from the sum. */
+                bool grown = there && total >= before * (1 - IO_ROUNDING);
+                *rate =
+                    grown ? value_ok(MAX(total - before, 0) / passed) : value_missing(STATE_BLANK);
+        }
+        f->io.time = f->now;
+}
+
+static void take_level(const struct notebook *nb, struct level_file *f, struct host *h,
                        enum level level)
 {
         struct level_state *l = &h->levels[level];
@@ -185,6 +256,8 @@ static void take_level(const struct notebook *nb, const struct level_file *f, st
         l->asked = l->present = true;
         for (size_t i = 0; i < ARRAY_LEN(columns); i++)
                 l->f[columns[i].figure] = value_at(f, f->at[i], columns[i].scale);
+        if (f->io_counters)
+                take_counters(f, l);
         l->f[FIGURE_CPUS] = known(cpus > 0 ? cpus : (double)f->n_cores);
         l->f[FIGURE_MEMORY_LIMIT] = known(nb->memory_limits[level] * GIB);
         l->f[FIGURE_CPU] = l->f[FIGURE_CPU_SHARE];
@@ -220,7 +293,7 @@ int notebook_next_host(struct notebook *nb, const struct host **ret)
         if (!isfinite(now))
                 return 0;
         int64_t wall = clock_from_seconds(nb->wall_start + (now - nb->start_time));
-        uint64_t tick = h->host.tick + (h->host.mono_ns != 0);
+        uint64_t tick = h->host.tick + h->started;
         double passed = tick > 0 ? now - h->before : 0;
         h->host = (struct host){.tick = tick,
                                 .wall_ns = wall,
@@ -228,6 +301,7 @@ int notebook_next_host(struct notebook *nb, const struct host **ret)
                                 .interval_ns =
                                     passed > 0 && passed < 86400 ? clock_from_seconds(passed) : 0};
         h->before = now;
+        h->started = true;
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 struct level_file *f = &h->files[l];
                 if (!f->more || f->now > now + SAME_TICK_S)

@@ -69,6 +69,8 @@ static int not_one(struct err *err, const char *why)
 static void take_manifest(struct notebook *nb, const json_t *o, char *name, size_t size)
 {
         const json_t *m = json_object_get(o, "monitor");
+        const char *app = json_string_value(json_object_get(json_object_get(o, "app"), "name"));
+        nb->io_counters = !app || strcmp(app, "assay") != 0;
         const char *gpu = json_string_value(json_object_get(m, "gpu_name"));
         nb->start_time = json_number_value(json_object_get(m, "start_time"));
         nb->wall_start = json_number_value(json_object_get(m, "wallclock_start_time"));
@@ -182,6 +184,7 @@ static int parse(struct bundle *files, bool alone, struct notebook **ret, struct
                 return err_set(err, -ENOMEM, "out of memory");
         }
         nb->files = *files;
+        nb->alone = alone;
         *files = (struct bundle){0};
         struct strbuf *text = bundle_find(&nb->files, "manifest.json");
         json_t *manifest = text && text->len > 0 ? json_loadb(text->s, text->len, 0, NULL) : NULL;

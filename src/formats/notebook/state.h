@@ -35,6 +35,8 @@ struct notebook {
         uint64_t ticks;
         double memory_limits[LEVEL_COUNT]; /* GiB; 0 when not known */
         double cpus, system_cpus;          /* likewise */
+        bool alone;                        /* there is no manifest */
+        bool io_counters; /* its I/O columns are counters divided by the time of a sample */
         struct notebook_run run;
         struct notebook_hosts *hosts; /* NULL before the first host is asked for */
 };
