@@ -3,11 +3,11 @@
 #include "cmd/checkup.h"
 #include "cmd/command.h"
 #include "cmd/host.h"
-#include "cmd/hostpanel.h"
-#include "cmd/hostwatch.h"
 #include "cmd/prefs.h"
 #include "cmd/tour.h"
 #include "engine/feed.h"
+#include "engine/host_beat.h"
+#include "engine/host_play.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
 
@@ -34,10 +34,11 @@ struct top {
         struct canvas canvas;
         struct checkup *checkup;     /* NULL until the log is looked at */
         bool checked;                /* it has ended */
-        struct hostwatch *hostwatch; /* NULL when the source is not about this machine */
-        struct hostplay *hostplay;   /* NULL when the source is no session */
-        struct host_panel host;
-        bool has_host;
+        struct host_beat *host_beat; /* NULL when the source is not about this machine */
+        struct host_play *host_play; /* NULL when the source is no session */
+        unsigned levels;             /* of the host, when it is looked at */
+        struct host newest;
+        const struct host *host; /* NULL: none */
         struct feed_status status;
         const struct frame *frame;
         int tty, signals;
@@ -94,7 +95,7 @@ static struct ui_data gather(struct top *t)
             .position_ns = s->position_ns,
             .duration_ns = s->duration_ns,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
-            .host = t->has_host ? &t->host : NULL,
+            .host = t->host,
             .checks = checks,
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
@@ -279,14 +280,20 @@ static void call_doctor(struct top *t)
                 t->checkup = checkup_start(t->config);
 }
 
+/* The whole machine is read always; every level, and so every process, only while it is shown. */
+static unsigned levels_shown(const struct top *t)
+{
+        return t->ui.view == VIEW_HOST ? t->levels : LEVEL_BIT((unsigned)LEVEL_SYSTEM);
+}
+
 static void look_at_host(struct top *t)
 {
-        if (t->hostplay)
-                t->has_host = t->frame && hostplay_at(t->hostplay, t->frame->wall_ns, &t->host);
-        if (!t->hostwatch)
+        if (t->host_play)
+                t->host = t->frame ? host_play_at(t->host_play, t->frame->wall_ns) : NULL;
+        if (!t->host_beat)
                 return;
-        hostwatch_look_closely(t->hostwatch, t->ui.view == VIEW_HOST);
-        t->has_host = hostwatch_take(t->hostwatch, &t->host);
+        host_beat_set_levels(t->host_beat, levels_shown(t));
+        t->host = host_beat_take(t->host_beat, &t->newest) ? &t->newest : NULL;
 }
 
 /* The first frame with GPUs shows whether the one that was named is there. */
@@ -394,6 +401,18 @@ static int open_signals(sigset_t *ret_before)
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* GPUs are shown where the host cannot be read. */
+static void start_host(struct top *t, int64_t poll_ns)
+{
+        struct err err;
+        struct host_beat_config hc = {.interval_ns = MAX(poll_ns, HOST_INTERVAL_NS), .keep = true};
+        if (setup_host(t->config, &hc.host, &err) < 0)
+                return;
+        t->levels = hc.host.levels;
+        hc.host.levels = levels_shown(t);
+        host_beat_start(&hc, &t->host_beat, &err);
+}
+
 static int open_feed(struct top *t, struct err *err)
 {
         const struct config *config = t->config;
@@ -408,11 +427,9 @@ static int open_feed(struct top *t, struct err *err)
                 r = feed_open(&fc, &t->feed, err);
         /* The host of a capture or of an exporter elsewhere is not this one. */
         if (r == 0 && (fc.pipeline.ops->local || config_flag(config, OPT_HOST)))
-                t->hostwatch =
-                    hostwatch_start(config, MAX(fc.pipeline.source.poll_ns, HOST_INTERVAL_NS),
-                                    t->ui.view == VIEW_HOST);
-        if (r == 0 && !t->hostwatch && fc.pipeline.source.location)
-                t->hostplay = hostplay_open(fc.pipeline.source.location);
+                start_host(t, fc.pipeline.source.poll_ns);
+        if (r == 0 && !t->host_beat && fc.pipeline.source.location)
+                t->host_play = host_play_open(fc.pipeline.source.location);
         return r;
 }
 
@@ -477,8 +494,8 @@ static void close_all(struct top *t)
         screen_close(t->screen);
         feed_close(t->feed);
         checkup_close(t->checkup);
-        hostwatch_close(t->hostwatch);
-        hostplay_close(t->hostplay);
+        host_beat_close(t->host_beat);
+        host_play_close(t->host_play);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);

@@ -1,31 +1,23 @@
 #include "engine/recorder.h"
 
 #include "base/clock.h"
-#include "engine/host_recorder.h"
-#include "life/beat.h"
-#include "life/thread.h"
+#include "engine/host_beat.h"
+#include "life/worker.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 /* Half of what a crash may cost, so that a slow commit still fits. */
 #define COMMIT_EVERY_NS (NS_PER_S / 2)
 #define NOTHING_EVERY_NS (3600 * NS_PER_S)
 
 struct recorder {
+        struct crew crew; /* two workers: one samples, one writes */
         struct recorder_config config;
-        pthread_t sampler, writer;
-        struct host_recorder *host; /* NULL for none */
-        pthread_mutex_t lock;
-        pthread_cond_t wake; /* stop, or the sampler's end */
-        atomic_bool stopping;
-        bool sampled;   /* the sampler has ended; under lock */
-        bool abandoned; /* the sampler frees, if it ever ends; under lock */
+        struct host_beat *host; /* NULL for none */
+        bool sampled, written;  /* under the lock: the workers have ended */
+        bool abandoned;         /* under the lock: the sampler hangs, and may return */
         bool provenance_kept;
         int done;
         int64_t started_ns;
@@ -36,21 +28,19 @@ struct recorder {
 /* Waits until a moment on the monotonic clock, or until it is time to stop. */
 static void wait_until(struct recorder *r, int64_t mono_ns)
 {
-        struct timespec ts = {mono_ns / NS_PER_S, mono_ns % NS_PER_S};
-        pthread_mutex_lock(&r->lock);
-        while (!atomic_load(&r->stopping) && !r->sampled &&
-               pthread_cond_timedwait(&r->wake, &r->lock, &ts) == 0)
+        crew_lock(&r->crew);
+        while (!r->crew.stop && !r->sampled && crew_wait(&r->crew, mono_ns))
                 ;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
 }
 
 static void note_store(struct recorder *r, const struct err *err)
 {
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         r->result.store_works = err->code == 0;
         if (err->code != 0 && r->result.store.code == 0)
                 r->result.store = *err;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
 }
 
 static bool is_live(const struct recorder *r)
@@ -63,7 +53,7 @@ static void count_tick(struct recorder *r, bool stale)
         struct session_counts *c = &r->result.counts;
         int64_t now = clock_mono_ns(), gap = now - r->last_ns, beat = r->config.interval_ns;
         uint64_t skipped = 0;
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         if (is_live(r) && c->asked > 0 && gap > beat) {
                 skipped = (uint64_t)((gap - beat) / beat);
                 c->late += beat_is_late(gap - beat - (int64_t)skipped * beat, beat);
@@ -72,7 +62,7 @@ static void count_tick(struct recorder *r, bool stale)
         c->missed += skipped + stale;
         c->taken += !stale;
         r->last_ns = now;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
         if (r->config.session)
                 session_set_counts(r->config.session, c);
 }
@@ -100,16 +90,16 @@ static void take(struct recorder *r, const struct frame *frame)
         count_tick(r, f.stale);
         r->result.stop_wall_ns = f.wall_ns;
         if (r->host)
-                host_recorder_see(r->host, &f);
+                host_beat_see(r->host, &f);
         if (r->config.session)
                 keep(r, &f);
         if (r->config.on_frame)
                 r->config.on_frame(r->config.arg, &f);
 }
 
-static bool is_over(const struct recorder *r)
+static bool is_over(struct recorder *r)
 {
-        return atomic_load(&r->stopping) ||
+        return crew_stopping(&r->crew) ||
                (r->config.duration_ns > 0 && is_live(r) &&
                 clock_mono_ns() - r->started_ns >= r->config.duration_ns);
 }
@@ -134,7 +124,7 @@ static void sample_source(struct recorder *r)
                         break;
                 take(r, f);
         }
-        if (got < 0 && atomic_load(&r->stopping))
+        if (got < 0 && crew_stopping(&r->crew))
                 r->result.source.code = 0;
 }
 
@@ -159,17 +149,19 @@ static void tell_done(struct recorder *r)
         (void)n;
 }
 
-static void free_recorder(struct recorder *r)
+static void free_recorder(struct crew *crew)
 {
-        if (r->host)
-                host_recorder_close(r->host);
+        struct recorder *r = (struct recorder *)crew;
+        struct recorder_config config = r->config;
+        bool returned = r->abandoned;
+        host_beat_close(r->host);
         closep(&r->done);
-        pthread_mutex_destroy(&r->lock);
-        pthread_cond_destroy(&r->wake);
         free(r);
+        if (returned && config.on_return)
+                config.on_return(config.arg);
 }
 
-static void *sample(void *arg)
+static void sample(void *arg)
 {
         struct recorder *r = arg;
         if (r->config.pipeline)
@@ -178,22 +170,13 @@ static void *sample(void *arg)
                 r->config.on_source_end(r->config.arg, &r->result.source);
         if (!r->config.pipeline || r->config.until_stopped)
                 sample_nothing(r);
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         r->sampled = true;
-        bool abandoned = r->abandoned;
-        pthread_cond_broadcast(&r->wake);
-        pthread_mutex_unlock(&r->lock);
-        if (abandoned) {
-                struct recorder_config config = r->config;
-                free_recorder(r);
-                if (config.on_return)
-                        config.on_return(config.arg);
-                return NULL;
-        }
+        crew_tell(&r->crew);
+        crew_unlock(&r->crew);
         if (r->host)
-                host_recorder_stop(r->host);
+                host_beat_stop(r->host);
         tell_done(r);
-        return NULL;
 }
 
 /* On the host's thread: the target has ended, and so a driver that hangs is not waited for. */
@@ -209,23 +192,23 @@ static void end_with_target(void *arg)
 static void wait_for_samplers(struct recorder *r)
 {
         int64_t end = clock_mono_ns() + PATIENCE_NS;
-        struct timespec ts = {end / NS_PER_S, end % NS_PER_S};
-        pthread_mutex_lock(&r->lock);
-        while (!r->sampled && pthread_cond_timedwait(&r->wake, &r->lock, &ts) == 0)
+        struct host_beat_result unused;
+        crew_lock(&r->crew);
+        while (!r->sampled && crew_wait(&r->crew, end))
                 ;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
         if (!r->host)
                 return;
         /* A sampler that hangs has not told it to. */
-        host_recorder_stop(r->host);
-        host_recorder_wait(r->host, clock_mono_ns() + PATIENCE_NS);
+        host_beat_stop(r->host);
+        host_beat_wait(r->host, MAX(end - clock_mono_ns(), PATIENCE_NS / 4), &unused);
 }
 
 static bool has_sampled(struct recorder *r)
 {
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         bool sampled = r->sampled;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
         return sampled;
 }
 
@@ -239,7 +222,7 @@ static void commit(struct recorder *r)
 }
 
 /* Without a session it only waits for the end. */
-static void *write_out(void *arg)
+static void write_out(void *arg)
 {
         struct recorder *r = arg;
         int64_t every = r->config.session ? COMMIT_EVERY_NS : NOTHING_EVERY_NS;
@@ -247,12 +230,15 @@ static void *write_out(void *arg)
         /* The first commit comes at once: from then on the file says what it is. */
         for (int64_t due = 0; !last; due = clock_mono_ns() + every) {
                 wait_until(r, due);
-                last = atomic_load(&r->stopping) || has_sampled(r);
+                last = crew_stopping(&r->crew) || has_sampled(r);
                 if (last)
                         wait_for_samplers(r);
                 commit(r);
         }
-        return NULL;
+        crew_lock(&r->crew);
+        r->written = true;
+        crew_tell(&r->crew);
+        crew_unlock(&r->crew);
 }
 
 /* On the host's thread. */
@@ -267,7 +253,7 @@ static void see_host(void *arg, const struct host *host)
 
 static int start_host(struct recorder *r, struct err *err)
 {
-        const struct host_recorder_config hc = {
+        const struct host_beat_config hc = {
             .view = r->config.host,
             .session = r->config.session,
             .interval_ns = MAX(r->config.interval_ns, RECORDER_HOST_MIN_NS),
@@ -277,27 +263,18 @@ static int start_host(struct recorder *r, struct err *err)
             .on_over = end_with_target,
             .on_over_arg = r,
         };
-        return r->config.host ? host_recorder_start(&hc, &r->host, err) : 0;
+        return r->config.host ? host_beat_start(&hc, &r->host, err) : 0;
 }
 
-static int start_threads(struct recorder *r, struct err *err)
+static int start_workers(struct recorder *r, struct err *err)
 {
         int code = start_host(r, err);
         if (code < 0)
                 return code;
-        int failed = pthread_create(&r->sampler, NULL, sample, r);
-        if (failed == 0) {
-                failed = pthread_create(&r->writer, NULL, write_out, r);
-                if (failed == 0)
-                        return 0;
-                recorder_stop(r);
-                pthread_join(r->sampler, NULL);
-        }
-        if (r->host) {
-                host_recorder_stop(r->host);
-                host_recorder_close(r->host);
-        }
-        return err_set(err, -failed, "cannot start a thread: %s", strerror(failed));
+        code = crew_start(&r->crew, sample, r);
+        if (code == 0)
+                code = crew_start(&r->crew, write_out, r);
+        return code < 0 ? err_set(err, code, "cannot start a thread: %s", strerror(-code)) : 0;
 }
 
 int recorder_start(const struct recorder_config *config, struct recorder **ret, struct err *err)
@@ -305,26 +282,27 @@ int recorder_start(const struct recorder_config *config, struct recorder **ret, 
         struct recorder *r = calloc(1, sizeof(*r));
         if (!r)
                 return err_set(err, -ENOMEM, "out of memory");
+        crew_init(&r->crew, free_recorder);
         r->config = *config;
         r->started_ns = r->last_ns = clock_mono_ns();
         r->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        pthread_mutex_init(&r->lock, NULL);
-        life_init_wake(&r->wake);
         if (r->config.pipeline)
                 pipeline_want_processes(r->config.pipeline, true);
-        /* Signals are the main thread's to handle. */
-        sigset_t all, old;
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, &old);
-        int code = start_threads(r, err);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (code < 0) {
-                closep(&r->done);
-                free(r);
-                return code;
+        int code = start_workers(r, err);
+        if (code == 0) {
+                *ret = r;
+                return 0;
         }
-        *ret = r;
-        return 0;
+        /* All that was started uses what the caller frees. */
+        struct host_beat_result unused;
+        recorder_stop(r);
+        crew_ended(&r->crew, PATIENCE_NS);
+        if (r->host) {
+                host_beat_stop(r->host);
+                host_beat_wait(r->host, PATIENCE_NS, &unused);
+        }
+        crew_leave(&r->crew, 0);
+        return code;
 }
 
 int recorder_done_fd(const struct recorder *r)
@@ -334,29 +312,25 @@ int recorder_done_fd(const struct recorder *r)
 
 void recorder_counts(struct recorder *r, struct session_counts *ret)
 {
-        pthread_mutex_lock(&r->lock);
+        crew_lock(&r->crew);
         *ret = r->result.counts;
-        pthread_mutex_unlock(&r->lock);
+        crew_unlock(&r->crew);
 }
 
 void recorder_stop(struct recorder *r)
 {
-        pthread_mutex_lock(&r->lock);
-        atomic_store(&r->stopping, true);
-        pthread_cond_broadcast(&r->wake);
-        pthread_mutex_unlock(&r->lock);
+        crew_stop(&r->crew);
         if (r->config.pipeline)
                 pipeline_interrupt(r->config.pipeline);
 }
 
 static void add_host_result(struct recorder *r, struct recorder_result *ret)
 {
-        struct host_recorder_result host;
-        if (!host_recorder_wait(r->host, clock_mono_ns())) {
+        struct host_beat_result host;
+        if (!host_beat_wait(r->host, 0, &host)) {
                 ret->hung = true;
                 return;
         }
-        host_recorder_result(r->host, &host);
         ret->host = host.source;
         ret->host_asked = host.beat.asked;
         ret->host_taken = host.beat.taken;
@@ -366,33 +340,24 @@ static void add_host_result(struct recorder *r, struct recorder_result *ret)
                 ret->store = host.store;
 }
 
-/* Whether the sampler hangs; it frees all when it returns, unless the host's thread hangs too. */
-static bool abandon(struct recorder *r, bool host_hangs)
-{
-        pthread_mutex_lock(&r->lock);
-        bool hangs = !r->sampled;
-        r->abandoned = hangs && !host_hangs;
-        if (r->abandoned)
-                pthread_detach(r->sampler);
-        pthread_mutex_unlock(&r->lock);
-        return hangs;
-}
-
 void recorder_finish(struct recorder *r, struct recorder_result *ret)
 {
-        pthread_join(r->writer, NULL);
+        crew_lock(&r->crew);
+        while (!r->written)
+                crew_wait(&r->crew, INT64_MAX);
         *ret = r->result;
+        crew_unlock(&r->crew);
         if (r->config.session)
                 ret->counts.dropped = session_dropped(r->config.session);
         if (r->config.restamp || !r->config.pipeline || !pipeline_is_capture(r->config.pipeline))
                 ret->stop_wall_ns = clock_wall_ns();
         if (r->host)
                 add_host_result(r, ret);
-        /* A thread that hangs still uses all of this. */
-        if (abandon(r, ret->hung) || ret->hung) {
-                ret->hung = true;
+        /* A host that hangs tells the recorder if it ever returns. */
+        if (ret->hung)
                 return;
-        }
-        pthread_join(r->sampler, NULL);
-        free_recorder(r);
+        crew_lock(&r->crew);
+        ret->hung = r->abandoned = !r->sampled;
+        crew_unlock(&r->crew);
+        crew_leave(&r->crew, ret->hung ? 0 : PATIENCE_NS);
 }

@@ -12,8 +12,8 @@
 #include "app/setup.h"
 #include "app/summarise.h"
 #include "base/clock.h"
-#include "cmd/hostpanel.h"
 #include "engine/history.h"
+#include "engine/host_play.h"
 #include "present/tui/ui.h"
 #include "session/schema.h"
 #include "session/session.h"
@@ -297,18 +297,16 @@ static void show(const struct config *config, const char *path)
         struct err err = {0};
         char notice[SETUP_NOTICE_MAX];
         const struct frame *f;
-        static struct host_panel panel;
         static struct ui ui;
         struct canvas c = {0};
         if (setup_open(config, path, false, 0, &p, notice, &err) < 0)
                 return;
         pipeline_want_processes(p, true);
         struct history *history = history_open(120);
-        struct hostplay *host = hostplay_open(path);
+        struct host_play *host = host_play_open(path);
         ui_init(&ui);
         for (int i = 0; i < FRAMES_SHOWN && pipeline_next(p, &f, &err) > 0; i++) {
                 history_push(history, f);
-                bool there = host && hostplay_at(host, f->wall_ns, &panel);
                 struct ui_data data = {.frame = f,
                                        .trends = history_trends(history),
                                        .version = "1",
@@ -318,14 +316,14 @@ static void show(const struct config *config, const char *path)
                                        .interval_ns = NS_PER_S / 10,
                                        .replay = true,
                                        .processes = &f->processes,
-                                       .host = there ? &panel : NULL};
+                                       .host = host ? host_play_at(host, f->wall_ns) : NULL};
                 ui_update(&ui, &data);
                 if (i == 0 || i == 25)
                         draw_views(&ui, &data, &c);
         }
         canvas_finish(&c);
         ui_finish(&ui);
-        hostplay_close(host);
+        host_play_close(host);
         history_close(history);
         pipeline_close(p);
 }

@@ -14,7 +14,7 @@ from conftest import FIXTURES, ROOT, clean_env
 DCGMI = ROOT / "tests" / "fakes" / "dcgmi"
 LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
 RECORDED = (FIXTURES / "nvml" / "h200-bf16.scn").read_text()
-SOON = 8  # seconds: what hung before hung for 18 s or for ever; a loaded machine needs its time
+SOON = 15  # seconds: what hung before hung for 18 s or for ever; a loaded machine needs its time
 
 
 @pytest.fixture

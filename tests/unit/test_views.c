@@ -343,30 +343,41 @@ static void scene_doctor(struct scene *s)
         s->data.n_checks = ARRAY_LEN(checks);
 }
 
-static struct host_panel host;
+static struct host host;
+
+static void set_level(enum level level, double cores, const char *why)
+{
+        struct level_state *l = &host.levels[level];
+        l->asked = true;
+        l->present = !why;
+        if (why)
+                snprintf(l->why, sizeof(l->why), "%s", why);
+        else
+                l->f[FIGURE_CPU] = value_ok(cores);
+}
 
 static void scene_host(struct scene *s)
 {
+        static const struct {
+                enum system_figure figure;
+                double value;
+        } figures[] = {{SYSTEM_USER, 0.42},       {SYSTEM_NICE, 0},
+                       {SYSTEM_KERNEL, 0},        {SYSTEM_IRQ, 0},
+                       {SYSTEM_SOFTIRQ, 0},       {SYSTEM_LOAD_1, 12.5},
+                       {SYSTEM_LOAD_5, 9.25},     {SYSTEM_LOAD_15, 100},
+                       {SYSTEM_MEM_USED, 3.1e11}, {SYSTEM_MEM_TOTAL, 2.1e12},
+                       {SYSTEM_PSI_CPU, 0.02},    {SYSTEM_PSI_IO, 0.31},
+                       {SYSTEM_NET_RX, 1.5e8}};
         open_fleet(s, 8, no_change);
-        host =
-            (struct host_panel){.hostname = "node1",
-                                .n_cores = 64,
-                                .cpu = value_ok(0.42),
-                                .load1 = value_ok(12.5),
-                                .load5 = value_ok(9.25),
-                                .load15 = value_ok(100),
-                                .memory_used = value_ok(3.1e11),
-                                .memory_total = value_ok(2.1e12),
-                                .psi_cpu = value_ok(0.02),
-                                .psi_io = value_ok(0.31),
-                                .disk_read = value_ok(2.2e9),
-                                .net_rx = value_ok(1.5e8),
-                                .n_levels = 3,
-                                .level = {{.name = "process", .cpu = {.v = 8.1, .state = STATE_OK}},
-                                          {.name = "slurm", .why = "not in a job"},
-                                          {.name = "system", .cpu = {.v = 27, .state = STATE_OK}}}};
+        host = (struct host){.n_cores = 64};
+        for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+                host.system[figures[i].figure] = value_ok(figures[i].value);
+        set_level(LEVEL_PROCESS, 8.1, NULL);
+        set_level(LEVEL_SLURM, 0, "not in a job");
+        set_level(LEVEL_SYSTEM, 27, NULL);
+        host.levels[LEVEL_SYSTEM].f[FIGURE_READ] = value_ok(2.2e9);
         for (size_t i = 0; i < host.n_cores; i++)
-                host.core[i] = value_ok(wave(i, 3, 9));
+                host.cores[i].util = value_ok(wave(i, 3, 9));
         s->data.host = &host;
 }
 

@@ -122,9 +122,9 @@ static int draw_pair(struct canvas *c, int x, int y, int label_w, const char *la
 static void draw_host_part(const struct ui_data *d, struct canvas *c, int x, int y)
 {
         canvas_text(c, x, y, 4, dim, "CPU");
-        widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, d->host->cpu);
-        draw_pair(c, x + 10, y, 4, "RAM", METRIC_FB_USED, d->host->memory_used,
-                  d->host->memory_total, "");
+        widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, host_cpu_busy(d->host));
+        draw_pair(c, x + 10, y, 4, "RAM", METRIC_FB_USED, d->host->system[SYSTEM_MEM_USED],
+                  d->host->system[SYSTEM_MEM_TOTAL], "");
 }
 
 void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct canvas *c,

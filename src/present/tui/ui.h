@@ -6,11 +6,11 @@
 
 #include "base/strbuf.h"
 #include "model/frame.h"
+#include "model/host.h"
 #include "model/process.h"
 #include "model/trend.h"
 #include "present/tui/canvas.h"
 #include "present/tui/chart.h"
-#include "present/tui/host_panel.h"
 #include "present/tui/keys.h"
 #include "present/tui/theme.h"
 
@@ -59,7 +59,7 @@ struct ui_data {
         int64_t position_ns, duration_ns;     /* of a replay; duration 0 while not known */
         const struct process_list *processes; /* NULL: nobody gives any */
         bool asking_processes;                /* they come with the next sample */
-        const struct host_panel *host;        /* NULL: nobody gives any */
+        const struct host *host;              /* NULL: nobody gives any */
         bool read_only;                       /* no signals */
         const struct ui_check *checks;        /* NULL: nobody looked at this machine */
         size_t n_checks;

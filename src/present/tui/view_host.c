@@ -31,9 +31,9 @@ static void draw_bytes(struct canvas *c, int x, int y, const char *label, enum m
         widget_number(c, x + 16, y, 6, INK_TEXT, metric, b);
 }
 
-static void draw_load(struct canvas *c, int x, int y, const struct host_panel *h)
+static void draw_load(struct canvas *c, int x, int y, const struct host *h)
 {
-        const struct value loads[] = {h->load1, h->load5, h->load15};
+        const struct value *loads = &h->system[SYSTEM_LOAD_1];
         canvas_text(c, x, y, 8, dim, "load");
         for (int i = 0; i < 3; i++) {
                 char text[16] = "--";
@@ -43,56 +43,69 @@ static void draw_load(struct canvas *c, int x, int y, const struct host_panel *h
         }
 }
 
-static int draw_overview(struct canvas *c, struct area a, const struct host_panel *h)
+static int draw_overview(struct canvas *c, struct area a, const struct host *h)
 {
+        const struct value *s = h->system, *all = h->levels[LEVEL_SYSTEM].f;
+        struct value used = s[SYSTEM_MEM_USED], total = s[SYSTEM_MEM_TOTAL];
+        struct value swap = s[SYSTEM_SWAP_USED], swap_total = s[SYSTEM_SWAP_TOTAL];
         int w = MAX(a.w / 2, 30), right = a.x + w, x = a.x + 1, y = a.y;
-        draw_gauge(c, x, y, w - 2, "CPU", INK_COMPUTE, h->cpu);
+        draw_gauge(c, x, y, w - 2, "CPU", INK_COMPUTE, host_cpu_busy(h));
         draw_load(c, right, y++, h);
-        draw_gauge(c, x, y, w - 2, "memory", INK_MEMORY, part(h->memory_used, h->memory_total));
-        draw_bytes(c, right, y++, "memory", METRIC_FB_USED, h->memory_used, h->memory_total, "/");
-        draw_gauge(c, x, y, w - 2, "swap", INK_WARN, part(h->swap_used, h->swap_total));
-        draw_bytes(c, right, y++, "swap", METRIC_FB_USED, h->swap_used, h->swap_total, "/");
-        draw_gauge(c, x, y, w - 2, "stall", INK_HOT, h->psi_cpu);
-        draw_bytes(c, right, y++, "disk r/w", METRIC_PCIE_RX, h->disk_read, h->disk_write, "/");
-        draw_gauge(c, x, y, w - 2, "  memory", INK_HOT, h->psi_memory);
-        draw_bytes(c, right, y++, "net i/o", METRIC_PCIE_RX, h->net_rx, h->net_tx, "/");
-        draw_gauge(c, x, y++, w - 2, "  io", INK_HOT, h->psi_io);
+        draw_gauge(c, x, y, w - 2, "memory", INK_MEMORY, part(used, total));
+        draw_bytes(c, right, y++, "memory", METRIC_FB_USED, used, total, "/");
+        draw_gauge(c, x, y, w - 2, "swap", INK_WARN, part(swap, swap_total));
+        draw_bytes(c, right, y++, "swap", METRIC_FB_USED, swap, swap_total, "/");
+        draw_gauge(c, x, y, w - 2, "stall", INK_HOT, s[SYSTEM_PSI_CPU]);
+        draw_bytes(c, right, y++, "disk r/w", METRIC_PCIE_RX, all[FIGURE_READ], all[FIGURE_WRITE],
+                   "/");
+        draw_gauge(c, x, y, w - 2, "  memory", INK_HOT, s[SYSTEM_PSI_MEMORY]);
+        draw_bytes(c, right, y++, "net i/o", METRIC_PCIE_RX, s[SYSTEM_NET_RX], s[SYSTEM_NET_TX],
+                   "/");
+        draw_gauge(c, x, y++, w - 2, "  io", INK_HOT, s[SYSTEM_PSI_IO]);
         return y - a.y;
 }
 
-static int draw_levels(struct canvas *c, struct area a, const struct host_panel *h)
+static void draw_level(struct canvas *c, int x, int y, int w, enum level level,
+                       const struct level_state *l)
+{
+        const struct value *f = l->f;
+        char cores[16] = "--";
+        canvas_text(c, x, y, 9, (struct style){.fg = INK_TEXT}, level_name(level));
+        if (!l->present) {
+                canvas_text(c, x + 10, y, w - 10, dim, l->why[0] ? l->why : "not here");
+                return;
+        }
+        if (value_there(f[FIGURE_CPU]))
+                snprintf(cores, sizeof(cores), "%.1f", f[FIGURE_CPU].v);
+        canvas_right(c, x + 10, y, 6, widget_value_style(f[FIGURE_CPU], INK_TEXT), cores);
+        widget_number(c, x + 17, y, 5, INK_COMPUTE, METRIC_GPU_UTIL, f[FIGURE_CPU_SHARE]);
+        widget_number(c, x + 23, y, 6, INK_MEMORY, METRIC_FB_USED, f[FIGURE_MEMORY]);
+        widget_number(c, x + 30, y, 6, INK_DIM, METRIC_FB_USED, f[FIGURE_MEMORY_LIMIT]);
+        widget_number(c, x + 37, y, 6, INK_TEXT, METRIC_PCIE_RX, f[FIGURE_READ]);
+        widget_number(c, x + 44, y, 6, INK_TEXT, METRIC_PCIE_RX, f[FIGURE_WRITE]);
+        widget_number(c, x + 51, y, 6, INK_TEXT, METRIC_PROCESSES, f[FIGURE_PROCESSES]);
+        widget_number(c, x + 58, y, 7, INK_TEXT, METRIC_PROCESSES, f[FIGURE_THREADS]);
+}
+
+/* How many lines that took. */
+static int draw_levels(struct canvas *c, struct area a, const struct host *h)
 {
         struct style head = {INK_DIM, 0, ATTR_UNDERLINE};
-        if (h->n_levels == 0)
+        int n = 0;
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (h->levels[l].asked)
+                        draw_level(c, a.x + 1, a.y + 1 + n++, a.w - 2, l, &h->levels[l]);
+        }
+        if (n == 0)
                 return 0;
         canvas_textf(c, a.x + 1, a.y, a.w - 2, head, "%-9s %6s %5s %6s %6s %6s %6s %6s %7s",
                      "Level", "Cores", "CPU", "Memory", "Limit", "Read", "Write", "Procs",
                      "Threads");
-        for (size_t i = 0; i < h->n_levels; i++) {
-                const struct host_level *l = &h->level[i];
-                int x = a.x + 1, y = a.y + 1 + (int)i;
-                char cores[16] = "--";
-                if (value_there(l->cpu))
-                        snprintf(cores, sizeof(cores), "%.1f", l->cpu.v);
-                canvas_text(c, x, y, 9, (struct style){.fg = INK_TEXT}, l->name);
-                if (l->why[0]) {
-                        canvas_text(c, x + 10, y, a.w - 12, dim, l->why);
-                        continue;
-                }
-                canvas_right(c, x + 10, y, 6, widget_value_style(l->cpu, INK_TEXT), cores);
-                widget_number(c, x + 17, y, 5, INK_COMPUTE, METRIC_GPU_UTIL, l->cpu_ratio);
-                widget_number(c, x + 23, y, 6, INK_MEMORY, METRIC_FB_USED, l->memory);
-                widget_number(c, x + 30, y, 6, INK_DIM, METRIC_FB_USED, l->memory_limit);
-                widget_number(c, x + 37, y, 6, INK_TEXT, METRIC_PCIE_RX, l->read);
-                widget_number(c, x + 44, y, 6, INK_TEXT, METRIC_PCIE_RX, l->write);
-                widget_number(c, x + 51, y, 6, INK_TEXT, METRIC_PROCESSES, l->processes);
-                widget_number(c, x + 58, y, 7, INK_TEXT, METRIC_PROCESSES, l->threads);
-        }
-        return (int)h->n_levels + 1;
+        return n + 2;
 }
 
 /* One bar a core, in as many columns as fit; with very many cores one block each. */
-static void draw_cores(struct ui *ui, struct canvas *c, struct area a, const struct host_panel *h)
+static void draw_cores(struct ui *ui, struct canvas *c, struct area a, const struct host *h)
 {
         int n = (int)h->n_cores, columns = MAX(a.w / 22, 1);
         int lines = (n + columns - 1) / columns;
@@ -109,9 +122,9 @@ static void draw_cores(struct ui *ui, struct canvas *c, struct area a, const str
                         continue;
                 snprintf(text, sizeof(text), "%d", i);
                 canvas_right(c, x, y, 4, dim, text);
-                widget_number(c, x + 4, y, 5, INK_TEXT, METRIC_GPU_UTIL, h->core[i]);
+                widget_number(c, x + 4, y, 5, INK_TEXT, METRIC_GPU_UTIL, h->cores[i].util);
                 if (w > 14)
-                        widget_bar(c, x + 10, y, w - 12, INK_COMPUTE, h->core[i]);
+                        widget_bar(c, x + 10, y, w - 12, INK_COMPUTE, h->cores[i].util);
         }
 }
 
@@ -129,7 +142,6 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         }
         int used = draw_overview(c, a, d->host) + 1;
         used += draw_levels(c, (struct area){a.x, a.y + used, a.w, a.h - used}, d->host);
-        used += d->host->n_levels > 0;
         draw_cores(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used}, d->host);
 }
 

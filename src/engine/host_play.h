@@ -1,0 +1,13 @@
+/* The host of a recorded run, at any time of it. */
+#pragma once
+
+#include "model/host.h"
+
+struct host_play;
+
+/* NULL when the file is no session. */
+struct host_play *host_play_open(const char *path);
+/* What the host did at that time of the run, forward or back; valid until the next call. NULL when
+ * nobody recorded it. */
+const struct host *host_play_at(struct host_play *h, int64_t wall_ns);
+void host_play_close(struct host_play *h);
