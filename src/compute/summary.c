@@ -181,11 +181,14 @@ struct share {
 /* A source that is out gives its last values again; nobody knows what happens meanwhile. */
 static bool is_observed(const struct frame *f, const struct row *row)
 {
+        bool old = f->stale;
         for (size_t i = 0; !f->stale && i < METRIC_COUNT; i++) {
                 if (row->sample.m[i].state == STATE_OK)
                         return true;
+                old |= row->sample.m[i].state == STATE_STALE;
         }
-        return false;
+        /* A source that answers without a value is not out. */
+        return !old;
 }
 
 static struct share share_of(struct before *b, const struct frame *f, const struct row *row)
