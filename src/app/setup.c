@@ -2,6 +2,7 @@
 
 #include "app/input.h"
 #include "base/clock.h"
+#include "base/trust.h"
 #include "engine/session_source.h"
 #include "formats/hwmon/hwmon.h"
 #include "formats/notebook/notebook.h"
@@ -19,7 +20,12 @@ const char *const program_version = ASSAY_VERSION;
 
 const char *get_env(const char *name)
 {
-        return getenv(name);
+        return trust_env(name);
+}
+
+const char *setup_program(const struct config *config, enum option option)
+{
+        return trust_is_set_id() ? NULL : config_text(config, option);
 }
 
 /* What a file or an address is read by. A session is a capture like any other to the user, and a
@@ -146,10 +152,10 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
             .source = {.location = location,
                        .speed = speed,
                        .token_file = config_text(config, OPT_TOKEN_FILE),
-                       .dcgmi = config_text(config, OPT_DCGMI),
+                       .dcgmi = setup_program(config, OPT_DCGMI),
                        .dcgm_host = config_text(config, OPT_DCGM_HOST),
-                       .nvml_lib = config_text(config, OPT_NVML_LIB),
-                       .rocm_lib = config_text(config, OPT_ROCM_LIB),
+                       .nvml_lib = setup_program(config, OPT_NVML_LIB),
+                       .rocm_lib = setup_program(config, OPT_ROCM_LIB),
                        .ze_composite = select_by_intel_cards(get_env),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},

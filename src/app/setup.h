@@ -42,7 +42,12 @@ bool setup_as_recorded(const struct config *config);
 /* What could not be read, and which GPU never came: a line each. */
 void setup_trouble(const struct pipeline *p, struct strbuf *out);
 
-/* getenv with the type our parameters have. */
+/*
+ * A program, library or config file that an option names: what decides which code runs. NULL when
+ * it names none, and always in a set-id program.
+ */
+const char *setup_program(const struct config *config, enum option option);
+/* getenv with the type our parameters have; nothing in a set-id program. */
 const char *get_env(const char *name);
 
 extern const char *const program_version;

@@ -81,7 +81,7 @@ struct checkup *checkup_start(const struct config *config)
                 return NULL;
         struct source_config *s = &c->doctor.source;
         s->location = keep(c, 0, config_text(config, OPT_SOURCE));
-        s->dcgmi = keep(c, 1, config_text(config, OPT_DCGMI));
+        s->dcgmi = keep(c, 1, setup_program(config, OPT_DCGMI));
         s->dcgm_host = keep(c, 2, config_text(config, OPT_DCGM_HOST));
         s->root = keep(c, 3, config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "");
         s->root = s->root ? s->root : "";

@@ -31,7 +31,7 @@ static void examine(const struct config *config, struct doctor *d, struct report
 {
         struct winsize size = {0};
         d->source.location = config_text(config, OPT_SOURCE);
-        d->source.dcgmi = config_text(config, OPT_DCGMI);
+        d->source.dcgmi = setup_program(config, OPT_DCGMI);
         d->source.dcgm_host = config_text(config, OPT_DCGM_HOST);
         d->source.dcgm_ids = translate_dcgm_ids(&d->source.n_dcgm_ids);
         d->source.root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "";

@@ -124,12 +124,18 @@ static int take_words(struct config *config, const struct command *c, struct err
 static int read_files(struct config *config, struct err *err)
 {
         char path[4096];
-        const char *file = config_text(config, OPT_CONFIG);
+        const char *file = setup_program(config, OPT_CONFIG);
         int r = 0;
         if (file)
                 r = config_read_file(config, file, true, err);
         else if (config_default_path(get_env, path, sizeof(path)))
                 r = config_read_file(config, path, false, err);
+        /* Of a user who became root and kept the home: no reason to do nothing. */
+        if (r == -EPERM && !file) {
+                notice("%s, ignoring", err->msg);
+                *err = (struct err){0};
+                r = 0;
+        }
         return r == 0 ? config_read_environment(config, get_env, err) : r;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/num.h"
 #include "base/suggest.h"
+#include "base/trust.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -371,6 +372,12 @@ int config_read_file(struct config *c, const char *path, bool must_exist, struct
                 err_set(err, ERR_USAGE, "cannot read the config file '%s': %s", path,
                         strerror(errno));
                 return err_hint(err, "give another with --config FILE");
+        }
+        const char *why = trust_why_not(fileno(file));
+        if (why) {
+                fclose(file);
+                err_set(err, -EPERM, "root does not read the config file '%s': %s", path, why);
+                return err_hint(err, "chown root it and chmod go-w, or use --config FILE");
         }
         struct file_state f = {.config = c, .path = path, .err = err};
         int line = ini_parse_file(file, file_entry, &f);

@@ -90,7 +90,7 @@ int config_bind(struct config *c, const char *command, struct err *err);
 /*
  * The file may be missing unless must_exist. Keys before the first section count for all commands,
  * those in a section for the command of that name. What the command does not take is for others,
- * and flags win.
+ * and flags win. -EPERM when this is root and the file is not root's alone to write.
  */
 int config_read_file(struct config *c, const char *path, bool must_exist, struct err *err);
 /* ASSAY_POLL and so on: the same, and it wins over the file. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "base/trust.h"
 #include "read/prometheus/address.h"
 #include "read/prometheus/curl_api.h"
 
@@ -66,7 +67,7 @@ static void set_options(struct fetch *f)
         if (f->address.loopback)
                 set(f->easy, CURLOPT_NOPROXY, "*");
         /* What OpenSSL's own tools and Go programs read; libcurl leaves it to its caller. */
-        const char *ca = getenv("SSL_CERT_FILE");
+        const char *ca = trust_env("SSL_CERT_FILE");
         if (ca && ca[0])
                 set(f->easy, CURLOPT_CAINFO, ca);
 }

@@ -1,0 +1,14 @@
+/* Whom a program with more rights than its caller, or root's, may believe. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Whether the kernel gave this program rights that its caller has not: set-id, or capabilities. */
+bool trust_is_set_id(void);
+/* getenv, but nothing in such a program. */
+const char *trust_env(const char *name);
+/*
+ * Why root should not do what an open file says: it belongs to somebody else, or others may write
+ * it. NULL when root may, and for everybody else.
+ */
+const char *trust_why_not(int fd);
