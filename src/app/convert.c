@@ -178,7 +178,8 @@ static int end_notebook(struct conversion *c, struct err *err)
 
 static void take_fact(void *arg, const char *key, const char *value)
 {
-        static const char *const own[] = {"schema_version", "start_ns"};
+        static const char *const own[] = {"schema_version", "start_ns", "start_mono_ns",
+                                          "stop_mono_ns"};
         for (size_t i = 0; i < ARRAY_LEN(own); i++) {
                 if (strcmp(key, own[i]) == 0)
                         return;
@@ -214,6 +215,8 @@ static int begin_session(struct conversion *c, struct err *err)
                 return r;
         if (c->in.session)
                 session_each_fact(c->in.session, "", take_fact, c->session);
+        if (c->in.session && c->in.facts.stop_ns)
+                session_set_time(c->session, "stop_ns", c->in.facts.stop_ns);
         if (c->in.notebook)
                 keep_facts(c->session, &c->in.facts);
         struct bundle *files = c->in.notebook ? notebook_files(c->in.notebook) : NULL;

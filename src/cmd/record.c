@@ -85,7 +85,7 @@ static int record(const struct config *config, struct recording *rec, struct err
         }
         if (result.source.code != 0 && result.counts.taken == 0)
                 *err = result.source;
-        else if (!rec->quiet)
+        else if (!rec->quiet && code == EXIT_FINE)
                 notice("%llu ticks in '%s'%s", (unsigned long long)result.counts.taken, rec->path,
                        result.counts.missed > 0 ? ", some missed" : "");
         return err->code != 0 ? err->code : code;

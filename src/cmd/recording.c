@@ -114,9 +114,15 @@ int recording_end(struct session *s, const char *path, const struct recorder_res
         if (session_left_out(s) && !quiet)
                 notice("the source named more than %d GPUs; later ones are not in '%s'",
                        SESSION_GPUS_MAX, path);
+        bool there = session_is_there(s);
         int r = manifest_end(s, result, &err);
         if (!quiet || result->store.code != 0)
                 tell_result(path, result);
+        if (!there) {
+                err_set(&err, -ENOENT, "'%s' was removed while it was recorded: nothing is kept",
+                        path);
+                return complain(&err);
+        }
         if (r < 0 && result->store.code == 0)
                 return complain(&err);
         return r < 0 ? EXIT_FAILED : EXIT_FINE;

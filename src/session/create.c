@@ -219,9 +219,20 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
                 session_free(s);
                 return r;
         }
+        struct stat st;
+        if (stat(s->path, &st) == 0) {
+                s->device = st.st_dev;
+                s->inode = st.st_ino;
+        }
         session_set_number(s, "schema_version", SESSION_SCHEMA_VERSION);
         *ret = s;
         return 0;
+}
+
+bool session_is_there(const struct session *s)
+{
+        struct stat st;
+        return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
 const struct err *session_trouble(const struct session *s)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "session/reader.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -77,6 +78,9 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         f->start_ns = session_start_ns(r);
         const char *stop = session_text(r, "stop_ns");
         f->stop_ns = stop ? clock_bounded(strtoll(stop, NULL, 10)) : 0;
+        const char *mono = session_text(r, "stop_mono_ns");
+        if (f->stop_ns && mono)
+                f->stop_ns = session_steady(r, f->stop_ns, strtoll(mono, NULL, 10));
         f->interval_s = take_number(r, "interval_s");
         f->exit_status = take_number(r, "exit_status");
         f->exit_signal = take_number(r, "exit_signal");

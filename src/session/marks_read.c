@@ -56,6 +56,29 @@ static struct mark *next_place(struct mark_list *l)
         return &l->list[l->n];
 }
 
+static int compare_marks(const void *a, const void *b)
+{
+        const struct mark *x = a, *y = b;
+        if (x->wall_ns != y->wall_ns)
+                return x->wall_ns < y->wall_ns ? -1 : 1;
+        return (x->mono_ns > y->mono_ns) - (x->mono_ns < y->mono_ns);
+}
+
+/* Those of the recorder's own machine, whose monotonic clock is the session's. */
+static void steady_marks(struct session_reader *r, struct mark_list *l)
+{
+        char host[MARK_HOST_MAX];
+        const char *ours = session_text(r, "host");
+        snprintf(host, sizeof(host), "%s", ours ? ours : "");
+        for (size_t i = 0; host[0] && i < l->n; i++) {
+                struct mark *m = &l->list[i];
+                if (strcmp(m->host, host) == 0)
+                        m->wall_ns = session_steady(r, m->wall_ns, m->mono_ns);
+        }
+        if (l->n > 1)
+                qsort(l->list, l->n, sizeof(*l->list), compare_marks);
+}
+
 static int read_table(struct session_reader *r, struct mark_list *l)
 {
         struct statement q = {.db = &r->db};
@@ -72,16 +95,9 @@ static int read_table(struct session_reader *r, struct mark_list *l)
                 }
                 l->n += take_mark(q.h, m);
         }
+        steady_marks(r, l);
         sqlite3_finalize(q.h);
         return got;
-}
-
-static int compare_marks(const void *a, const void *b)
-{
-        const struct mark *x = a, *y = b;
-        if (x->wall_ns != y->wall_ns)
-                return x->wall_ns < y->wall_ns ? -1 : 1;
-        return (x->mono_ns > y->mono_ns) - (x->mono_ns < y->mono_ns);
 }
 
 /* A mark may be in the file already when its recorder died, or has not come to remove it yet. */

@@ -249,6 +249,8 @@ static int load(struct session_reader *r, struct err *err)
                 return db_error(&r->db, code, err);
         const char *start = session_text(r, "start_ns");
         r->start_ns = start ? clock_bounded(strtoll(start, NULL, 10)) : 0;
+        const char *mono = session_text(r, "start_mono_ns");
+        r->start_mono_ns = mono ? clock_bounded(strtoll(mono, NULL, 10)) : 0;
         const char *backend = session_text(r, "provenance");
         snprintf(r->provenance, sizeof(r->provenance), "%s", backend ? backend : "session");
         return 0;
@@ -315,24 +317,40 @@ int64_t session_start_ns(const struct session_reader *r)
         return r->start_ns;
 }
 
-/* Microseconds of the last row of a table of ticks; 0 when there is none, or no such table. */
-static int64_t last_wall_us(struct session_reader *r, const char *sql)
+/* Microseconds, on the monotonic clock, of the last row of a table of ticks; 0 when there is none,
+ * or no such table. */
+static int64_t last_us(struct session_reader *r, const char *sql)
 {
         struct statement q = {.db = &r->db};
-        int64_t wall = 0;
+        int64_t wall = 0, skew = 0;
         q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
-        if (q.r == SQLITE_OK && db_step(&q) > 0)
-                wall = sqlite3_column_int64(q.h, 0);
+        if (q.r == SQLITE_OK && db_step(&q) > 0) {
+                wall = bounded(sqlite3_column_int64(q.h, 0), CLOCK_FILE_MAX_NS / 1000);
+                skew = bounded(sqlite3_column_int64(q.h, 1), CLOCK_FILE_MAX_NS / 1000);
+        }
         sqlite3_finalize(q.h);
-        return wall;
+        return wall + skew;
 }
 
 int64_t session_last_ns(struct session_reader *r)
 {
-        int64_t gpus = last_wall_us(r, "SELECT wall FROM tick ORDER BY id DESC LIMIT 1");
-        int64_t host = last_wall_us(r, "SELECT wall FROM host_tick ORDER BY id DESC LIMIT 1");
+        int64_t gpus = last_us(r, "SELECT wall, skew FROM tick ORDER BY id DESC LIMIT 1");
+        int64_t host = last_us(r, "SELECT wall, skew FROM host_tick ORDER BY id DESC LIMIT 1");
         int64_t last = MAX(gpus, host);
         return last == 0 ? 0 : clock_bounded(r->start_ns + us_to_ns(last));
+}
+
+#define STEP_NS (2 * NS_PER_S)
+
+int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_ns)
+{
+        int64_t wall = clock_bounded(wall_ns);
+        if (r->start_mono_ns == 0 || mono_ns == 0)
+                return wall;
+        int64_t passed = clock_bounded(clock_bounded(mono_ns) - r->start_mono_ns);
+        int64_t steady = clock_bounded(r->start_ns + passed);
+        bool inside = steady >= r->start_ns - STEP_NS && steady <= session_last_ns(r) + STEP_NS;
+        return inside && llabs(steady - wall) > STEP_NS ? steady : wall;
 }
 
 #define COUNT_MAX 1e15
@@ -405,8 +423,8 @@ void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
                     int64_t *ret_wall_ns, int64_t *ret_mono_ns)
 {
         int64_t wall = sqlite3_column_int64(h, first), skew = sqlite3_column_int64(h, first + 1);
-        *ret_wall_ns = clock_bounded(r->start_ns + us_to_ns(wall));
-        *ret_mono_ns = clock_bounded(*ret_wall_ns + us_to_ns(skew));
+        int64_t told = clock_bounded(r->start_ns + us_to_ns(wall));
+        *ret_wall_ns = *ret_mono_ns = clock_bounded(told + us_to_ns(skew));
 }
 
 bool session_has_table(struct session_reader *r, const char *name)

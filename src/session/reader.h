@@ -16,7 +16,7 @@ struct entity_id {
 
 struct session_reader {
         struct db db;
-        int64_t start_ns;
+        int64_t start_ns, start_mono_ns; /* the latter 0 when not known */
         char *fact;
         struct entity *entities; /* sorted as entity_compare says */
         struct entity_id *ids;   /* by id */
@@ -43,9 +43,18 @@ bool session_has_table(struct session_reader *r, const char *name);
 /* A row of block or host_block, whose columns from width on start at first. False: makes no sense.
  */
 bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob);
-/* The moment that wall and skew of a tick's row tell. */
+/*
+ * The moment that wall and skew of a tick's row tell: the time at the start and what the monotonic
+ * clock counted since. A wall clock that is set while a run is recorded moves nothing.
+ */
 void session_moment(const struct session_reader *r, sqlite3_stmt *h, int first,
                     int64_t *ret_wall_ns, int64_t *ret_mono_ns);
+
+/*
+ * The same for a moment that was told by both clocks, of a mark or the end. Where they differ by
+ * more than 2 s the wall clock was set, and the other one tells; unless that leads out of the run.
+ */
+int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_ns);
 
 void host_cursor_close(struct host_cursor *c);
 /* Gives the frame the processes of its tick. 0 or a negative code. */

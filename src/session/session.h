@@ -34,6 +34,8 @@ struct session;
  */
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
+/* Whether its file still has its name: somebody may have removed or replaced it. */
+bool session_is_there(const struct session *s);
 /*
  * Why the session takes no marks of other processes: the folder for them is not this user's own.
  * NULL when it does. Marks of this process go into the file all the same.

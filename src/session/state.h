@@ -145,7 +145,7 @@ struct session {
         int spool;                /* the folder, locked while we record; -1 when it is another's */
         struct err spool_trouble; /* why there is none; code 0 when there is */
         int64_t start_wall_ns, start_mono_ns;
-        bool start_written;
+        bool start_written, mono_written;
 
         struct open_block open;
         struct track **tracks; /* by entity slot */
@@ -154,6 +154,8 @@ struct session {
         struct host_part host;
         struct process_part processes;
         enum session_commands commands;
+        dev_t device; /* which file it is, whatever its name means by now */
+        ino_t inode;
         struct session_counts counts;
         struct fact facts[FACTS_MAX];
         size_t n_facts;

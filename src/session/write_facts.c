@@ -98,6 +98,13 @@ int facts_write(struct session *s)
                         r = write_fact(s, &s->facts[i]);
                 s->facts[i].written = true;
         }
+        /* What the monotonic clock said at the start: marks and the end are told by it too. */
+        if (r == 0 && !s->mono_written && s->start_mono_ns != INT64_MIN) {
+                struct fact mono = {
+                    .key = "start_mono_ns", .whole = s->start_mono_ns, .is_whole = true};
+                s->mono_written = true;
+                r = write_fact(s, &mono);
+        }
         if (r < 0 || s->start_written || s->start_wall_ns == SESSION_START_FIRST)
                 return r;
         struct fact start = {.key = "start_ns", .whole = s->start_wall_ns, .is_whole = true};
@@ -107,7 +114,7 @@ int facts_write(struct session *s)
 
 void facts_forget_written(struct session *s)
 {
-        s->start_written = false;
+        s->start_written = s->mono_written = false;
         for (size_t i = 0; i < s->n_facts; i++)
                 s->facts[i].written = false;
 }
