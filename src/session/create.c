@@ -102,6 +102,8 @@ static int write_unnamed(const char *path, const unsigned char *s, size_t len)
         if (fd < 0)
                 return -errno;
         int r = write_all(fd, s, len);
+        if (r == 0 && fsync(fd) < 0)
+                r = -errno;
         if (r < 0)
                 return r;
         snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -114,9 +116,21 @@ static int write_named(const char *path, const unsigned char *s, size_t len)
         if (fd < 0)
                 return -errno;
         int r = write_all(fd, s, len);
+        if (r == 0 && fsync(fd) < 0)
+                r = -errno;
         if (r < 0)
                 unlink(path);
         return r;
+}
+
+/* So that the file's name outlives a power loss; where a folder cannot be synced, it may not. */
+static void sync_folder(const char *path)
+{
+        char folder[sizeof(((struct session *)0)->path)];
+        snprintf(folder, sizeof(folder), "%s", path);
+        CLEANUP(closep) int fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0)
+                fsync(fd);
 }
 
 /* NFS has no files without a name, and a jail may have no /proc: there it is written in place. */
@@ -125,14 +139,21 @@ static int make_file(const char *path, const unsigned char *image, size_t len, s
         int r = write_unnamed(path, image, len);
         if (r < 0 && r != -EEXIST && r != -ENOSPC)
                 r = write_named(path, image, len);
-        return r < 0 ? refuse(path, r, err) : 0;
+        if (r < 0)
+                return refuse(path, r, err);
+        sync_folder(path);
+        return 0;
 }
 
-/* Closing removes what SQLite made beside it. */
-static void remove_file(struct session *s)
+/* What SQLite keeps beside the file. */
+static const char *const companions[] = {"-wal", "-shm", "-journal"};
+
+/* Whether there is such a file, and it is a plain one of this user. */
+static bool is_ours(const char *path, bool *ret_there)
 {
-        db_close(&s->db);
-        unlink(s->path);
+        struct stat st;
+        *ret_there = lstat(path, &st) == 0;
+        return *ret_there && S_ISREG(st.st_mode) && st.st_uid == geteuid();
 }
 
 /*
@@ -141,12 +162,11 @@ static void remove_file(struct session *s)
  */
 static int check_companions(struct session *s, struct err *err)
 {
-        static const char *const endings[] = {"-wal", "-shm", "-journal"};
         char path[sizeof(s->path) + 16];
-        struct stat st;
-        for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-                snprintf(path, sizeof(path), "%s%s", s->path, endings[i]);
-                if (lstat(path, &st) < 0 || (S_ISREG(st.st_mode) && st.st_uid == geteuid()))
+        for (size_t i = 0; i < ARRAY_LEN(companions); i++) {
+                bool there;
+                snprintf(path, sizeof(path), "%s%s", s->path, companions[i]);
+                if (is_ours(path, &there) || !there)
                         continue;
                 err_set(err, -EPERM, "'%s' is in the way, and is not yours", path);
                 return err_hint(err, "give another name, or record in a folder of your own");
@@ -154,12 +174,25 @@ static int check_companions(struct session *s, struct err *err)
         return 0;
 }
 
+/* Closing does not remove what SQLite made beside it when that failed. */
+static void remove_file(struct session *s)
+{
+        char path[sizeof(s->path) + 16];
+        db_close(&s->db);
+        unlink(s->path);
+        for (size_t i = 0; i < ARRAY_LEN(companions); i++) {
+                bool there;
+                snprintf(path, sizeof(path), "%s%s", s->path, companions[i]);
+                if (is_ours(path, &there))
+                        unlink(path);
+        }
+}
+
 static int open_file(struct session *s, struct err *err)
 {
         int r = check_companions(s, err);
         if (r == 0)
                 r = db_open(&s->db, s->path, DB_WRITE, err);
-        /* This also syncs the file, and the folder that names it. */
         if (r == 0)
                 r = db_exec(&s->db, "PRAGMA synchronous=FULL;PRAGMA journal_mode=WAL;", err);
         /* Some cluster file systems have no locks, or no shared memory: better to know it now. */

@@ -1,6 +1,7 @@
 #include "session/db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,10 @@ int db_error(struct db *db, int code, struct err *err)
                 err_set(err, ERR_DATA, "'%s' takes longer to read than a session of its size can",
                         db->path);
                 return err_hint(err, "it is damaged, or made to harm; do not trust its source");
+        }
+        if (db->h && sqlite3_extended_errcode(db->h) == SQLITE_READONLY_ROLLBACK) {
+                err_set(err, code, "'%s' was left in the middle of a write", db->path);
+                return err_hint(err, "'assay report --recover FILE' undoes it; reading does not");
         }
         if (code == ERR_DATA) {
                 err_set(err, code, "'%s' is not a session, or it is damaged: %s", db->path, why);
@@ -95,6 +100,23 @@ static void distrust(struct db *db)
         sqlite3_limit(db->h, SQLITE_LIMIT_ATTACHED, 0);
 }
 
+/*
+ * Whoever may write rolls back a journal that was left behind. One that ends in this names a second
+ * file, which SQLite then removes: no session has such a journal, and a stranger may name any file.
+ */
+static bool names_another(const char *path)
+{
+        static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+        char journal[4110];
+        unsigned char end[sizeof(magic)];
+        snprintf(journal, sizeof(journal), "%s-journal", path);
+        CLEANUP(closep) int fd = open(journal, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+        return size >= (off_t)sizeof(end) &&
+               pread(fd, end, sizeof(end), size - (off_t)sizeof(end)) == (ssize_t)sizeof(end) &&
+               memcmp(end, magic, sizeof(magic)) == 0;
+}
+
 int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
 {
         static const int flags[] = {
@@ -102,6 +124,10 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
             [DB_WRITE] = SQLITE_OPEN_READWRITE,
         };
         snprintf(db->path, sizeof(db->path), "%s", path);
+        if (mode == DB_WRITE && names_another(path)) {
+                err_set(err, -EPERM, "'%s-journal' names another file to remove", path);
+                return err_hint(err, "it is made to harm; do not trust its source");
+        }
         /* A path that starts like an option of SQLite's own ("file:", ":memory:") is a file. */
         char local[4100];
         snprintf(local, sizeof(local), "%s%s", path[0] == '/' || path[0] == '.' ? "" : "./", path);
@@ -136,6 +162,11 @@ int db_exec(struct db *db, const char *sql, struct err *err)
         return r == SQLITE_OK ? 0 : db_error(db, code_of(r), err);
 }
 
+/* Bytes of a database's header, and what they say; https://www.sqlite.org/fileformat.html */
+#define FORMAT_WRITE 18
+#define FORMAT_READ 19
+#define FORMAT_WAL 2
+
 int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err)
 {
         struct db db = {.path = "memory"};
@@ -153,6 +184,9 @@ int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct 
         db_close(&db);
         if (r < 0)
                 return r;
+        /* It uses a log from the first moment on: to change that later would take a journal, which
+         * a recorder that is killed leaves behind, and which readers may not roll back. */
+        image[FORMAT_WRITE] = image[FORMAT_READ] = FORMAT_WAL;
         *ret = image;
         *ret_len = (size_t)len;
         return 0;

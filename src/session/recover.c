@@ -41,13 +41,24 @@ static int take_all(const char *path, struct db *db, int dir, size_t *ret_n, str
         return r;
 }
 
+/* Opening it to write is enough: SQLite undoes what an older recorder left half done. */
+static int undo_half(const char *path, struct err *err)
+{
+        struct db db = {0};
+        int r = db_open(&db, path, DB_WRITE, err);
+        if (r == 0)
+                r = db_exec(&db, "BEGIN IMMEDIATE;COMMIT", err);
+        db_close(&db);
+        return r;
+}
+
 int session_recover(const char *path, size_t *ret_n, struct err *err)
 {
         struct db db = {0};
         *ret_n = 0;
         CLEANUP(closep) int dir = spool_open(path, err);
         if (dir == -ENOENT)
-                return 0;
+                return undo_half(path, err);
         if (dir < 0)
                 return dir;
         if (!spool_lock(dir)) {

@@ -182,9 +182,10 @@ int session_close(struct session *s, struct err *err)
         if (!s)
                 return 0;
         int r = remove_spool(s, err);
-        /* Fails while a reader has the file open: then it stays as it is, which is fine to read. */
+        /* No log any more, and no journal on the way there, which would be left behind by a kill.
+         * Fails while a reader has the file open: then it stays as it is, which is fine to read. */
         if (r == 0)
-                db_exec(&s->db, "PRAGMA journal_mode=DELETE", NULL);
+                db_exec(&s->db, "PRAGMA journal_mode=MEMORY", NULL);
         session_free(s);
         return r;
 }

@@ -1,9 +1,11 @@
 """The folder of marks beside a session: another user's, a link, files of others; reading removes nothing."""
 import os
+import pathlib
 import shutil
 import socket
 import sqlite3
 import stat
+import struct
 import subprocess
 import time
 
@@ -236,3 +238,36 @@ def test_links_beside_the_session_are_not_followed(assay, tmp_path, ending):
 
 def test_new_files_are_private(assay, session, tmp_path):
     assert stat.S_IMODE(session.stat().st_mode) == 0o600
+
+
+def journal(path, another):
+    """A journal that a killed program left: page 1 as it was, and the name of a second file that SQLite removes with it."""
+    page = path.read_bytes()[:4096]
+    pages = path.stat().st_size // 4096
+    head = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 1, 0, pages, 512, 4096)
+    total = sum(page[i] for i in range(4096 - 200, 0, -200)) & 0xffffffff
+    text = head.ljust(512, b"\0") + struct.pack(">I", 1) + page + struct.pack(">I", total)
+    if another:
+        name = os.fsencode(another)
+        lock_page = struct.pack(">I", 0x40000000 // 4096 + 1)
+        text += lock_page + name + struct.pack(">II", len(name), sum(name) & 0xffffffff) + bytes.fromhex("d9d505f920a163d7")
+    pathlib.Path(f"{path}-journal").write_bytes(text)
+
+
+@pytest.mark.parametrize("words", [*READERS, ["report", "--recover"], ["mark", "event", "x", "--session"]], ids=" ".join)
+def test_a_journal_that_names_another_file_removes_nothing(assay, session, tmp_path, words):
+    thesis = tmp_path / "thesis"
+    thesis.write_text("years of work")
+    journal(session, thesis)
+    done = assay(*[w.format(out=tmp_path / "out.svg") for w in words], session)
+    assert thesis.read_text() == "years of work"
+    assert done.returncode != 0 and done.stderr.startswith("assay: "), done.stderr
+
+
+def test_what_was_left_half_done_is_undone_when_asked(assay, session):
+    journal(session, None)
+    done = assay("report", session)
+    assert done.returncode == 1 and "left in the middle of a write" in done.stderr and "--recover" in done.stderr
+    assert os.path.exists(f"{session}-journal")
+    assert assay("report", "--recover", session).returncode == 0
+    assert not os.path.exists(f"{session}-journal") and assay("report", session).returncode == 0
