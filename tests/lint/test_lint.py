@@ -30,7 +30,7 @@ BAD_INCLUDES = [
     ("present/text/bad.c", '#include "../stream/csv.h"', "'present/text' may not include 'present/stream'"),
     ("present/text/bad.c", '#include "present/stream/csv.h"', "'present/text' may not include 'present/stream'"),
     ("base/bad.c", "#include <curses.h>", "belongs into"),
-    ("base/bad.c", "#include <zlib.h>", "is of no library"),
+    ("base/bad.c", "#include <lzma.h>", "is of no library"),
     ("base/bad.c", '#include "no/such.h"', "there is no 'no/such.h'"),
     ("base/bad.c", '#include "../../tests/x.h"', "is outside src"),
     ("newroom/bad.c", "", "is not in the table"),

@@ -1,0 +1,287 @@
+/* assay serve: what the GPUs do, for Prometheus and for browsers. */
+#include "app/input.h"
+#include "base/clock.h"
+#include "cmd/serve_setup.h"
+#include "life/stop.h"
+#include "serve/journal.h"
+#include "serve/notify.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#define OPEN_PATIENCE_NS (2 * NS_PER_S)
+#define LOOK_EVERY_NS NS_PER_S
+
+struct serving {
+        struct config options;
+        struct serve_setup setup;
+        int fd; /* listens; servers get copies */
+        struct live *live;
+        struct past *past;
+        struct journal *journal;
+        struct host_view *host;
+        pthread_mutex_t lock; /* of the server, which a reload replaces */
+        struct server *server;
+        int64_t started_wall_ns;
+        char told[512]; /* the source's trouble that was told last */
+};
+
+/* --- what runs ------------------------------------------------------------------------------- */
+
+static int open_source(void *arg, struct pipeline **ret, struct err *err)
+{
+        struct serving *s = arg;
+        char text[SETUP_NOTICE_MAX];
+        return setup_open_soon(&s->options, config_text(&s->options, OPT_SOURCE),
+                               config_number(&s->options, OPT_SPEED), OPEN_PATIENCE_NS, true, ret,
+                               text, err);
+}
+
+static void wake_server(void *arg)
+{
+        struct serving *s = arg;
+        pthread_mutex_lock(&s->lock);
+        if (s->server)
+                server_wake(s->server);
+        pthread_mutex_unlock(&s->lock);
+}
+
+static int start_server(struct serving *s, struct err *err)
+{
+        struct server *server = NULL;
+        const struct server_config sc = {.settings = &s->setup.settings,
+                                         .fd = dup(s->fd),
+                                         .unix_socket = s->setup.place.unix_socket,
+                                         .auth = &s->setup.auth,
+                                         .live = s->live,
+                                         .past = s->past,
+                                         .journal = s->journal,
+                                         .version = program_version,
+                                         .started_wall_ns = s->started_wall_ns};
+        int r = server_open(&sc, &server, err);
+        pthread_mutex_lock(&s->lock);
+        s->server = server;
+        pthread_mutex_unlock(&s->lock);
+        return r;
+}
+
+static void stop_server(struct serving *s)
+{
+        pthread_mutex_lock(&s->lock);
+        struct server *server = s->server;
+        s->server = NULL;
+        pthread_mutex_unlock(&s->lock);
+        server_close(server);
+}
+
+static void open_machine(struct serving *s)
+{
+        struct err err = {0};
+        const struct host_config hc = {
+            .root = config_is_set(&s->options, OPT_ROOT) ? config_text(&s->options, OPT_ROOT) : "",
+            .levels = LEVEL_BIT(LEVEL_SYSTEM)};
+        if (host_view_open(&hc, &s->host, &err) < 0)
+                s->host = NULL;
+}
+
+static int start_serving(struct serving *s, struct err *err)
+{
+        char text[512];
+        int64_t interval_ns = clock_from_seconds(config_number(&s->options, OPT_POLL));
+        s->past = past_open();
+        s->journal = journal_open();
+        if (!s->past || !s->journal)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->fd = listen_open(&s->setup.place, err);
+        if (s->fd < 0)
+                return s->fd;
+        open_machine(s);
+        const struct live_config lc = {.open = open_source,
+                                       .arg = s,
+                                       .host = s->host,
+                                       .interval_ns = interval_ns,
+                                       .state_dir = s->setup.state[0] ? s->setup.state : NULL,
+                                       .past = s->past,
+                                       .on_news = wake_server,
+                                       .news_arg = s};
+        int r = live_open(&lc, &s->live, text, sizeof(text), err);
+        if (r == 0 && text[0])
+                notice("%s", text);
+        return r < 0 ? r : start_server(s, err);
+}
+
+static void stop_serving(struct serving *s)
+{
+        stop_server(s);
+        live_close(s->live);
+        if (s->setup.place.unix_socket && s->fd >= 0)
+                unlink(s->setup.place.host);
+        closep(&s->fd);
+        host_view_close(s->host);
+        past_close(s->past);
+        journal_close(s->journal);
+}
+
+/* --- what is told ---------------------------------------------------------------------------- */
+
+static void tell_place(struct serving *s)
+{
+        const struct listen_place *p = &s->setup.place;
+        char url[LISTEN_TEXT_MAX + 32];
+        listen_url(p, s->setup.settings.certificate != NULL, url, sizeof(url));
+        bool closed = auth_is_needed(&s->setup.auth) || s->setup.settings.need_client_certificate;
+        notice("serving %s%s/; %s", url, s->setup.settings.prefix,
+               p->unix_socket ? "only this user and root can reach it"
+               : closed       ? "a token, password or certificate is needed"
+               : p->loopback  ? "every user of this machine can read it"
+                              : "everybody who reaches this machine can read it");
+        if (s->setup.auth.viewer[0] && auth_make_link(&s->setup.auth, clock_mono_ns()) == 0 &&
+            isatty(STDERR_FILENO))
+                notice("open once, within ten minutes: %s%s/?key=%s", url, s->setup.settings.prefix,
+                       s->setup.auth.once);
+}
+
+/* A source that cannot be opened is told once, not at every attempt. */
+static int tell_trouble(struct serving *s, struct err *err)
+{
+        struct live_status status;
+        live_status(s->live, &status);
+        /* A file that cannot be read will not get better. */
+        const char *source = config_text(&s->options, OPT_SOURCE);
+        if (source && !input_is_address(source) && status.err.code < 0)
+                return *err = status.err, err->code;
+        const char *msg = status.err.code ? status.err.msg : "";
+        if (strcmp(msg, s->told) == 0)
+                return 0;
+        snprintf(s->told, sizeof(s->told), "%s", msg);
+        if (!msg[0])
+                return 0;
+        notice("%s; trying again", msg);
+        journal_add(s->journal, clock_wall_ns(), "", "source", "%s", msg);
+        return 0;
+}
+
+/* Sessions of browsers outlive a reload. */
+static void reload(struct serving *s, const struct config *config)
+{
+        struct err err = {0};
+        struct strbuf notices = {0};
+        struct config options = {0};
+        struct serve_setup *fresh = calloc(1, sizeof(*fresh));
+        int r = fresh ? serve_setup_options(config, &options, &err) : -ENOMEM;
+        if (r == 0)
+                r = serve_setup_read(&options, fresh, &notices, &err);
+        config_finish(&options);
+        if (r < 0) {
+                notice("not reloaded: %s", err.msg);
+                if (fresh)
+                        serve_setup_finish(fresh);
+        } else {
+                notify_say("RELOADING=1");
+                stop_server(s);
+                memcpy(fresh->auth.sessions, s->setup.auth.sessions, sizeof(fresh->auth.sessions));
+                fresh->place = s->setup.place;
+                serve_setup_finish(&s->setup);
+                s->setup = *fresh;
+                if (start_server(s, &err) < 0)
+                        complain(&err);
+                notify_say("READY=1");
+                tell_notices(&notices);
+        }
+        strbuf_finish(&notices);
+        free(fresh);
+}
+
+static int watch(struct serving *s, const struct config *config, const sigset_t *set,
+                 struct err *err)
+{
+        int64_t every = notify_watchdog_ns();
+        int64_t wait = every > 0 ? MIN(every, LOOK_EVERY_NS) : LOOK_EVERY_NS;
+        struct timespec ts = {wait / NS_PER_S, wait % NS_PER_S};
+        for (;;) {
+                int sig = sigtimedwait(set, NULL, &ts);
+                if (sig == SIGHUP)
+                        reload(s, config);
+                else if (sig > 0)
+                        return 0;
+                if (every > 0)
+                        notify_say("WATCHDOG=1");
+                int r = tell_trouble(s, err);
+                if (r < 0)
+                        return r;
+        }
+}
+
+/* --- the command ----------------------------------------------------------------------------- */
+
+static int prepare(const struct config *config, struct serving *s, struct err *err)
+{
+        struct strbuf notices = {0};
+        int r = serve_setup_options(config, &s->options, err);
+        /* GPUs of this machine tell something new ten times a second; exporters and files do not.
+         */
+        if (r == 0 && !config_is_set(&s->options, OPT_POLL) &&
+            !config_is_set(&s->options, OPT_SOURCE))
+                r = config_put(&s->options, OPT_POLL, "0.1", err);
+        if (r == 0)
+                r = serve_setup_read(&s->options, &s->setup, &notices, err);
+        tell_notices(&notices);
+        strbuf_finish(&notices);
+        return r;
+}
+
+static int serve(const struct config *config, struct serving *s, struct err *err)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        int r = start_serving(s, err);
+        if (r == 0) {
+                tell_place(s);
+                notify_say("READY=1");
+                r = watch(s, config, &set, err);
+                notify_say("STOPPING=1");
+        }
+        stop_serving(s);
+        return r;
+}
+
+static int serve_run(const struct config *config)
+{
+        struct err err = {0};
+        struct serving *s = calloc(1, sizeof(*s));
+        int r = s ? 0 : err_set(&err, -ENOMEM, "out of memory");
+        if (r == 0) {
+                s->fd = -1;
+                s->started_wall_ns = clock_wall_ns();
+                pthread_mutex_init(&s->lock, NULL);
+                r = prepare(config, s, &err);
+        }
+        if (r == 0 && config_flag(config, OPT_CHECK_CONFIG))
+                notice("the configuration is good");
+        else if (r == 0)
+                r = serve(config, s, &err);
+        if (s) {
+                config_finish(&s->options);
+                serve_setup_finish(&s->setup);
+                free(s);
+        }
+        return r < 0 ? complain(&err) : EXIT_FINE;
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .args = "[FILE|URL]",
+    .summary = "serve metrics for Prometheus and a live page for browsers",
+    .words = WORDS_SOURCE,
+    .examples = {{"assay serve", "at http://127.0.0.1:9400, for this machine alone"},
+                 {"assay serve -a :9400 --auth-token-file T", "for others who have the token"},
+                 {"assay serve run.assay --speed 1", "a recording, as if it happened now"}},
+    .run = serve_run,
+};

@@ -1,0 +1,266 @@
+#include "cmd/serve_setup.h"
+
+#include "base/clock.h"
+#include "serve/webconfig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define FILE_MAX (1024 * 1024)
+
+/* --- dcgm-exporter's variables ---------------------------------------------------------------- */
+
+static bool is_true(const char *text)
+{
+        return strcmp(text, "1") == 0 || strcasecmp(text, "true") == 0 ||
+               strcasecmp(text, "t") == 0;
+}
+
+int serve_setup_options(const struct config *config, struct config *ret, struct err *err)
+{
+        static const struct {
+                const char *variable;
+                enum option option;
+        } table[] = {
+            {"DCGM_EXPORTER_LISTEN", OPT_LISTEN},
+            {"DCGM_EXPORTER_INTERVAL", OPT_COLLECT_INTERVAL},
+            {"DCGM_EXPORTER_COLLECTORS", OPT_COLLECTORS},
+            {"DCGM_EXPORTER_KUBERNETES", OPT_KUBERNETES},
+            {"DCGM_EXPORTER_NO_HOSTNAME", OPT_NO_HOSTNAME},
+            {"DCGM_EXPORTER_WEB_CONFIG_FILE", OPT_WEB_CONFIG_FILE},
+            {"DCGM_HPC_JOB_MAPPING_DIR", OPT_HPC_JOB_MAPPING_DIR},
+            {"DCGM_POD_RESOURCES_KUBELET_SOCKET", OPT_KUBELET_SOCKET},
+        };
+        int r = config_copy(config, ret);
+        if (r < 0)
+                return err_set(err, r, "out of memory");
+        for (size_t i = 0; r == 0 && i < ARRAY_LEN(table); i++) {
+                const char *value = get_env(table[i].variable);
+                if (!value || !value[0] || config_is_set(ret, table[i].option))
+                        continue;
+                if (option_info(table[i].option)->type != OPTION_FLAG)
+                        r = config_put(ret, table[i].option, value, err);
+                else if (is_true(value))
+                        r = config_put(ret, table[i].option, "true", err);
+        }
+        if (r == 0 && config_is_set(ret, OPT_COLLECT_INTERVAL) && !config_is_set(ret, OPT_POLL)) {
+                char seconds[32];
+                snprintf(seconds, sizeof(seconds), "%g",
+                         config_number(ret, OPT_COLLECT_INTERVAL) / 1000);
+                r = config_put(ret, OPT_POLL, seconds, err);
+        }
+        return r;
+}
+
+void serve_state_dir(const struct config *config, char ret[SERVE_PATH_MAX])
+{
+        const char *given = config_text(config, OPT_STATE), *value;
+        ret[0] = '\0';
+        if (given && strcmp(given, "none") == 0)
+                return;
+        if (given)
+                snprintf(ret, SERVE_PATH_MAX, "%s", given);
+        else if ((value = get_env("STATE_DIRECTORY")) && value[0])
+                snprintf(ret, SERVE_PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
+        else if ((value = get_env("XDG_STATE_HOME")) && value[0] == '/')
+                snprintf(ret, SERVE_PATH_MAX, "%s/assay", value);
+        else if ((value = get_env("HOME")) && value[0] == '/')
+                snprintf(ret, SERVE_PATH_MAX, "%s/.local/state/assay", value);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* The text of a file, terminated. Owned by the caller. */
+static int read_text(const char *path, char **ret, size_t *ret_len, struct err *err)
+{
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        CLEANUP(freep) char *text = malloc(FILE_MAX + 1);
+        size_t n = 0;
+        ssize_t got = fd < 0 || !text ? -1 : 1;
+        while (got > 0 && n < FILE_MAX) {
+                got = read(fd, text + n, FILE_MAX - n);
+                n += got > 0 ? (size_t)got : 0;
+        }
+        if (got < 0 || n == FILE_MAX) {
+                err_set(err, ERR_USAGE, "cannot read '%s': %s", path,
+                        got < 0 ? strerror(errno) : "it is too long");
+                return err_hint(err, "is the name right, and may this user read it?");
+        }
+        text[n] = '\0';
+        *ret = TAKE(text);
+        *ret_len = n;
+        return 0;
+}
+
+static int read_tls(const struct webconfig *w, struct server_settings *s, struct err *err)
+{
+        size_t n;
+        int r = 0;
+        if (w->cert_file[0])
+                r = read_text(w->cert_file, &s->certificate, &n, err);
+        if (r == 0 && w->key_file[0])
+                r = read_text(w->key_file, &s->key, &n, err);
+        if (r == 0 && w->client_ca_file[0])
+                r = read_text(w->client_ca_file, &s->client_ca, &n, err);
+        s->need_client_certificate = w->need_client_certificate;
+        return r;
+}
+
+static int read_web_config(const struct config *config, struct serve_setup *s, struct err *err)
+{
+        const char *path = config_text(config, OPT_WEB_CONFIG_FILE);
+        CLEANUP(freep) struct webconfig *w = calloc(1, sizeof(*w));
+        if (!path)
+                return 0;
+        if (!w)
+                return err_set(err, -ENOMEM, "out of memory");
+        int r = webconfig_read(path, w, err);
+        if (r == 0)
+                r = read_tls(w, &s->settings, err);
+        if (r == 0) {
+                memcpy(s->auth.users, w->users, sizeof(s->auth.users));
+                s->auth.n_users = w->n_users;
+        }
+        return r;
+}
+
+static int read_tokens(const struct config *config, struct serve_setup *s, struct err *err)
+{
+        const char *viewer = config_text(config, OPT_AUTH_TOKEN_FILE);
+        const char *admin = config_text(config, OPT_ADMIN_TOKEN_FILE);
+        int r = auth_init(&s->auth);
+        if (r < 0)
+                return err_set(err, r, "the system gives no random numbers");
+        if (viewer)
+                r = auth_read_token(viewer, s->auth.viewer, err);
+        if (r == 0 && admin)
+                r = auth_read_token(admin, s->auth.admin, err);
+        /* An admin's token alone shuts nobody out. */
+        if (r == 0 && admin && !viewer && !s->place.loopback &&
+            !config_is_set(config, OPT_WEB_CONFIG_FILE))
+                memcpy(s->auth.viewer, s->auth.admin, sizeof(s->auth.viewer));
+        return r;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static int read_hosts(const struct config *config, struct serve_setup *s, struct err *err)
+{
+        char own[256] = "";
+        struct guard_hosts *hosts = &s->settings.hosts;
+        gethostname(own, sizeof(own) - 1);
+        if (own[0])
+                guard_add_host(hosts, own, strlen(own));
+        const char *list = config_text(config, OPT_ALLOW_HOST);
+        while (list && *list) {
+                size_t n = strcspn(list, ",");
+                if (n > 0 && !guard_add_host(hosts, list, n)) {
+                        err_set(err, ERR_USAGE, "--allow-host: '%.*s' is not a name", (int)n, list);
+                        return err_hint(err, "write names with commas between, at most 31");
+                }
+                list += n;
+                list += *list == ',';
+        }
+        return 0;
+}
+
+static int read_prefix(const struct config *config, struct serve_setup *s, struct err *err)
+{
+        const char *text = config_text(config, OPT_PREFIX);
+        size_t n = text ? strlen(text) : 0;
+        while (n > 0 && text[n - 1] == '/')
+                n--;
+        if (n == 0)
+                return 0;
+        if (text[0] != '/' || n >= SERVER_PREFIX_MAX ||
+            strspn(text, "/-._~abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") <
+                n) {
+                err_set(err, ERR_USAGE, "--prefix: '%s' is not a path", text);
+                return err_hint(err, "write for example --prefix /gpus");
+        }
+        memcpy(s->settings.prefix, text, n);
+        s->settings.prefix[n] = '\0';
+        return 0;
+}
+
+static unsigned dialects_of(const struct config *config)
+{
+        const char *names = config_text(config, OPT_NAMES);
+        return strcmp(names, "classic") == 0 ? 1u << DCGM_CLASSIC
+               : strcmp(names, "new") == 0   ? 1u << DCGM_NEW
+               : strcmp(names, "both") == 0  ? 1u << DCGM_CLASSIC | 1u << DCGM_NEW
+                                             : 0;
+}
+
+static int read_exposition(const struct config *config, struct serve_setup *s,
+                           struct strbuf *notices, struct err *err)
+{
+        struct exposition_options *o = &s->settings.exposition;
+        const char *collectors = config_text(config, OPT_COLLECTORS);
+        CLEANUP(freep) char *text = NULL;
+        size_t len;
+        o->own = true;
+        o->version = program_version;
+        o->owner_labels =
+            config_flag(config, OPT_OWNER_LABELS) || config_flag(config, OPT_KUBERNETES);
+        o->no_hostname = config_flag(config, OPT_NO_HOSTNAME);
+        gethostname(o->hostname, sizeof(o->hostname) - 1);
+        exposition_choose_default(o, dialects_of(config));
+        if (!collectors)
+                return 0;
+        int r = read_text(collectors, &text, &len, err);
+        return r < 0 ? r : exposition_choose(o, dialects_of(config), text, len, notices, err);
+}
+
+/* Whoever can reach the address can read it: that must be meant. */
+static int check_open_door(const struct config *config, const struct serve_setup *s,
+                           struct err *err)
+{
+        if (s->place.loopback || auth_is_needed(&s->auth) || config_flag(config, OPT_INSECURE) ||
+            s->settings.need_client_certificate)
+                return 0;
+        err_set(err, ERR_USAGE, "everybody who reaches %s could read it", s->place.host);
+        return err_hint(err, "give --auth-token-file FILE or --web-config-file FILE; or --insecure "
+                             "when that is meant, for example behind a firewall");
+}
+
+static void copy_path(const struct config *config, enum option option, char ret[SERVE_PATH_MAX])
+{
+        const char *text = config_text(config, option);
+        snprintf(ret, SERVE_PATH_MAX, "%s", text ? text : "");
+}
+
+int serve_setup_read(const struct config *config, struct serve_setup *s, struct strbuf *notices,
+                     struct err *err)
+{
+        *s = (struct serve_setup){0};
+        int r = listen_parse(config_text(config, OPT_LISTEN), &s->place, err);
+        if (r == 0)
+                r = read_tokens(config, s, err);
+        if (r == 0)
+                r = read_web_config(config, s, err);
+        if (r == 0)
+                r = check_open_door(config, s, err);
+        if (r == 0)
+                r = read_hosts(config, s, err);
+        if (r == 0)
+                r = read_prefix(config, s, err);
+        if (r == 0)
+                r = read_exposition(config, s, notices, err);
+        serve_state_dir(config, s->state);
+        copy_path(config, OPT_HPC_JOB_MAPPING_DIR, s->mapping_dir);
+        copy_path(config, OPT_KUBELET_SOCKET, s->kubelet);
+        s->keep_jobs_ns = (int64_t)config_number(config, OPT_KEEP_JOBS) * 86400 * NS_PER_S;
+        return r;
+}
+
+void serve_setup_finish(struct serve_setup *s)
+{
+        free(s->settings.certificate);
+        free(s->settings.key);
+        free(s->settings.client_ca);
+        *s = (struct serve_setup){0};
+}

@@ -1,0 +1,28 @@
+/* From options, variables and files to what the server takes. Read anew at every reload. */
+#pragma once
+
+#include "cmd/command.h"
+#include "serve/auth.h"
+#include "serve/listen.h"
+#include "serve/server.h"
+
+#define SERVE_PATH_MAX 4096
+
+struct serve_setup {
+        struct listen_place place;
+        struct server_settings settings;
+        struct auth auth;
+        char state[SERVE_PATH_MAX]; /* "" for none */
+        char mapping_dir[SERVE_PATH_MAX], kubelet[SERVE_PATH_MAX];
+        int64_t keep_jobs_ns;
+};
+
+/* The options of a server with dcgm-exporter's variables filled in where nothing else says it. */
+int serve_setup_options(const struct config *config, struct config *ret, struct err *err);
+/* Everything else. Notices are lines. 0 or a negative code with err; serve_setup_finish either way.
+ */
+int serve_setup_read(const struct config *config, struct serve_setup *ret, struct strbuf *notices,
+                     struct err *err);
+void serve_setup_finish(struct serve_setup *s);
+/* Where counters and job records are; "" for nowhere. */
+void serve_state_dir(const struct config *config, char ret[SERVE_PATH_MAX]);

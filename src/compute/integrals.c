@@ -1,0 +1,214 @@
+#include "compute/integrals.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+/* More device memory than this is in use by somebody: the driver itself takes less. */
+#define ALLOCATED_BYTES 1e8
+/* A longer pause than so many ticks is time that nobody saw, but for the tick's own length. */
+#define GAP_FACTOR 3
+#define TYPICAL_WEIGHT 0.1
+/* The driver's clock and ours differ a little: a window that is about the tick is the tick. */
+#define WINDOW_SLACK 1.5
+
+static void add(struct integrals *in, enum integral i, double v)
+{
+        in->v[i] += v;
+        in->there |= UINT64_C(1) << i;
+}
+
+/* How much time the row's values speak of. */
+static double time_of(struct integrator *it, const struct frame *f)
+{
+        double passed = it->seen ? clock_to_seconds(f->mono_ns - it->mono_ns) : 0;
+        double window = clock_to_seconds(f->window_ns);
+        if (passed < 0)
+                passed = 0;
+        if (window > 0 && passed > WINDOW_SLACK * window)
+                passed = window;
+        else if (window <= 0 && it->typical_s > 0 && passed > GAP_FACTOR * it->typical_s)
+                passed = it->typical_s;
+        it->typical_s = it->typical_s > 0
+                            ? (1 - TYPICAL_WEIGHT) * it->typical_s + TYPICAL_WEIGHT * passed
+                            : passed;
+        it->seen = true;
+        it->mono_ns = f->mono_ns;
+        return passed;
+}
+
+/*
+ * The denominator of the activities: time in which the SM counters were there. Where the GPU has
+ * none at all, utilization is what there is.
+ */
+static bool is_observed(const struct sample *s)
+{
+        struct value sm = s->m[METRIC_SM_ACTIVE];
+        if (sm.state == STATE_NONE || sm.state == STATE_UNSUPPORTED || sm.state == STATE_DENIED)
+                return s->m[METRIC_GPU_UTIL].state == STATE_OK;
+        return sm.state == STATE_OK;
+}
+
+/* The driver's counter starts anew with the driver; what it says then has all happened since. */
+static void add_growth(struct integrals *in, enum integral i, double now)
+{
+        double from = integral_there(in, i) && now >= in->growth_from[i] ? in->growth_from[i] : 0;
+        add(in, i, now - from);
+        in->growth_from[i] = now;
+}
+
+static void add_value(struct integrals *in, enum integral i, const struct sample *s, double seconds)
+{
+        const struct integral_info *info = integral_info(i);
+        struct value v =
+            info->metric < METRIC_COUNT ? s->m[info->metric] : value_missing(STATE_NONE);
+        if (v.state != STATE_OK)
+                return;
+        switch (info->how) {
+        case INTEGRAL_HOW_OWN:
+                break;
+        case INTEGRAL_HOW_TIMES:
+                add(in, i, v.v * seconds);
+                break;
+        case INTEGRAL_HOW_SCORE:
+                add(in, i, v.v / 100 * seconds);
+                break;
+        case INTEGRAL_HOW_BITS:
+                add(in, i, (uint64_t)v.v & info->mask ? seconds : 0);
+                break;
+        case INTEGRAL_HOW_GROWTH:
+                add_growth(in, i, v.v);
+                break;
+        }
+}
+
+/* The driver's counter where there is one, else power × time. A counter that fell was reset. */
+static void add_energy(struct integrals *in, struct integrator *it, const struct sample *s,
+                       double seconds)
+{
+        struct value now = s->m[METRIC_ENERGY], power = s->m[METRIC_POWER];
+        if (now.state == STATE_OK) {
+                double moved = it->energy.state == STATE_OK ? now.v - it->energy.v : 0;
+                add(in, INTEGRAL_ENERGY, MAX(moved, 0.0));
+                it->energy = now;
+        } else if (power.state == STATE_OK && it->energy.state != STATE_OK) {
+                add(in, INTEGRAL_ENERGY, power.v * seconds);
+        }
+}
+
+static void count_xid(struct integrals *in, uint32_t xid, double n)
+{
+        size_t at = 0;
+        while (at < in->n_xids && in->xids[at].xid != xid)
+                at++;
+        if (at == in->n_xids && at == INTEGRAL_XIDS_MAX) {
+                at--;
+                in->xids[at].xid = 0;
+        } else if (at == in->n_xids) {
+                in->xids[in->n_xids++] = (struct integral_xid){.xid = xid};
+        }
+        in->xids[at].n += n;
+}
+
+/* The source tells how many there were and the number of the last one. */
+static void add_xids(struct integrals *in, struct integrator *it, const struct sample *s)
+{
+        struct value count = s->m[METRIC_XID_COUNT], last = s->m[METRIC_XID_LAST];
+        if (count.state != STATE_OK)
+                return;
+        double before = it->xid_count.state == STATE_OK ? it->xid_count.v : 0;
+        if (count.v > before && last.state == STATE_OK && last.v > 0)
+                count_xid(in, (uint32_t)last.v, count.v - before);
+        it->xid_count = count;
+}
+
+static void add_verdicts(struct integrals *in, const struct row *row, int limiter, bool owned,
+                         double seconds)
+{
+        struct value used = row->sample.m[METRIC_FB_USED];
+        bool held = owned || (value_there(used) && used.v > ALLOCATED_BYTES);
+        in->class_s[row->verdict.workload] += seconds;
+        in->health_s[row->health.state] += seconds;
+        if (limiter >= 0 && limiter < INTEGRAL_LIMITERS_MAX)
+                in->limiter_s[limiter] += seconds;
+        if (value_there(used) || owned)
+                add(in, INTEGRAL_IDLE_ALLOCATED,
+                    held && row->verdict.workload == WORKLOAD_IDLE ? seconds : 0);
+        if (value_there(used))
+                in->peak_memory = MAX(in->peak_memory, used.v);
+}
+
+/* Whether anything of the row is of this tick. */
+static bool is_fresh(const struct sample *s)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (s->m[i].state == STATE_OK)
+                        return true;
+        }
+        return false;
+}
+
+void integrals_add(struct integrals *in, struct integrator *it, const struct frame *frame,
+                   const struct row *row, int limiter, bool owned)
+{
+        const struct sample *s = &row->sample;
+        if (frame->stale || !is_fresh(s))
+                return;
+        double seconds = time_of(it, frame);
+        add(in, INTEGRAL_SEEN, seconds);
+        add(in, INTEGRAL_OBSERVED, is_observed(s) ? seconds : 0);
+        for (enum integral i = 0; i < INTEGRAL_COUNT; i++)
+                add_value(in, i, s, seconds);
+        add_energy(in, it, s, seconds);
+        add_xids(in, it, s);
+        add_verdicts(in, row, limiter, owned, seconds);
+}
+
+/* What became of n numbers. Counters never fall; rounding must not make one. */
+static void subtract(double *ret, const double *to, const double *from, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                ret[i] = MAX(to[i] - from[i], 0.0);
+}
+
+static void accumulate(double *a, const double *b, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                a[i] += b[i];
+}
+
+static double xids_of(const struct integrals *in, uint32_t xid)
+{
+        for (size_t i = 0; i < in->n_xids; i++) {
+                if (in->xids[i].xid == xid)
+                        return in->xids[i].n;
+        }
+        return 0;
+}
+
+void integrals_since(const struct integrals *from, const struct integrals *to,
+                     struct integrals *ret)
+{
+        *ret = *to;
+        subtract(ret->v, to->v, from->v, INTEGRAL_COUNT);
+        subtract(ret->class_s, to->class_s, from->class_s, WORKLOAD_COUNT);
+        subtract(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
+        subtract(ret->limiter_s, to->limiter_s, from->limiter_s, INTEGRAL_LIMITERS_MAX);
+        ret->n_xids = 0;
+        for (size_t i = 0; i < to->n_xids; i++) {
+                double n = to->xids[i].n - xids_of(from, to->xids[i].xid);
+                if (n > 0)
+                        ret->xids[ret->n_xids++] = (struct integral_xid){to->xids[i].xid, n};
+        }
+}
+
+void integrals_sum(struct integrals *a, const struct integrals *b)
+{
+        a->there |= b->there;
+        accumulate(a->v, b->v, INTEGRAL_COUNT);
+        accumulate(a->class_s, b->class_s, WORKLOAD_COUNT);
+        accumulate(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
+        accumulate(a->limiter_s, b->limiter_s, INTEGRAL_LIMITERS_MAX);
+        a->peak_memory += b->peak_memory;
+        for (size_t i = 0; i < b->n_xids; i++)
+                count_xid(a, b->xids[i].xid, b->xids[i].n);
+}

@@ -1,0 +1,61 @@
+/*
+ * What was added up of one GPU while it was watched. Plain numbers without pointers: a state file
+ * and a copy for readers are a memcpy. The rows are in integrals.def.
+ */
+#pragma once
+
+#include "model/metric.h"
+#include "model/verdict.h"
+
+enum integral {
+#define INTEGRAL(id, name, how, metric, mask) INTEGRAL_##id,
+#include "model/integrals.def"
+#undef INTEGRAL
+        INTEGRAL_COUNT
+};
+
+enum integral_how {
+        INTEGRAL_HOW_OWN,
+        INTEGRAL_HOW_TIMES,
+        INTEGRAL_HOW_SCORE,
+        INTEGRAL_HOW_BITS,
+        INTEGRAL_HOW_GROWTH,
+};
+
+struct integral_info {
+        const char *name;
+        enum integral_how how;
+        enum metric metric; /* METRIC_COUNT for none */
+        uint64_t mask;
+};
+
+const struct integral_info *integral_info(enum integral integral);
+
+/* Kinds of XID that are counted apart; more share the last place, as XID 0. */
+#define INTEGRAL_XIDS_MAX 16
+/* Room for the limiters, whose list is elsewhere. */
+#define INTEGRAL_LIMITERS_MAX 32
+
+struct integral_xid {
+        uint32_t xid;
+        double n;
+};
+
+struct integrals {
+        int64_t created_ns; /* wall clock: all counters were 0 then; the keeper's to set */
+        uint64_t there;     /* bits: the integral had something to add up at least once */
+        double v[INTEGRAL_COUNT];
+        double class_s[WORKLOAD_COUNT];
+        double health_s[HEALTH_CRIT + 1];
+        double limiter_s[INTEGRAL_LIMITERS_MAX];
+        double growth_from[INTEGRAL_COUNT]; /* GROWTH: where the driver's counter stood */
+        struct integral_xid xids[INTEGRAL_XIDS_MAX];
+        size_t n_xids;
+        double peak_memory; /* bytes, since it was last taken */
+};
+_Static_assert(INTEGRAL_COUNT <= 64, "there needs more bits");
+
+static inline bool integral_there(const struct integrals *in, enum integral i)
+{
+        return in->there & (UINT64_C(1) << i);
+}

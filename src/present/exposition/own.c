@@ -1,0 +1,403 @@
+#include "base/clock.h"
+#include "present/exposition/text.h"
+
+#include <stdio.h>
+
+void own_make_labels(const struct text *t, const struct entity *e, struct strbuf *out)
+{
+        const struct entity *parent = e->kind == ENTITY_GPU ? e : text_parent_of(t->in, e);
+        text_put_label_if(out, "uuid", text_of_device(e, parent, ENTITY_TEXT_UUID));
+        if (e->index >= 0)
+                text_put_label_number(out, "gpu", e->index);
+        else
+                text_put_label(out, "gpu", e->label);
+        if (e->gi >= 0)
+                text_put_label_number(out, "gi", e->gi);
+        if (e->ci >= 0)
+                text_put_label_number(out, "ci", e->ci);
+}
+
+/* One sample; extra is a label more, NULL or "" for none. */
+static void put_sample(struct text *t, const char *name, const char *suffix,
+                       const struct strbuf *labels, const char *extra, const char *value, double v,
+                       unsigned decimals)
+{
+        strbuf_puts(t->out, name);
+        strbuf_puts(t->out, suffix);
+        bool has_extra = extra && extra[0], has_labels = labels && labels->len > 0;
+        if (has_labels || has_extra) {
+                strbuf_putc(t->out, '{');
+                if (has_labels)
+                        strbuf_put(t->out, labels->s, labels->len);
+                if (has_extra) {
+                        strbuf_puts(t->out, has_labels ? "," : "");
+                        strbuf_puts(t->out, extra);
+                        strbuf_puts(t->out, "=\"");
+                        text_put_escaped(t->out, value);
+                        strbuf_putc(t->out, '"');
+                }
+                strbuf_putc(t->out, '}');
+        }
+        strbuf_putc(t->out, ' ');
+        text_put_decimal(t->out, v, decimals);
+        strbuf_putc(t->out, '\n');
+}
+
+/* A counter with, in OpenMetrics, when it was 0. */
+static void put_counter(struct text *t, const char *name, const struct strbuf *labels,
+                        const char *extra, const char *value, double v, unsigned decimals,
+                        int64_t created_ns)
+{
+        put_sample(t, name, "_total", labels, extra, value, v, decimals);
+        if (t->openmetrics && created_ns > 0)
+                put_sample(t, name, "_created", labels, extra, value, clock_to_seconds(created_ns),
+                           3);
+}
+
+/* OpenMetrics names a family without the suffix of its samples. */
+static void put_own_head(struct text *t, const char *name, enum family_type type, const char *help)
+{
+        text_put_head(t, name, type == FAMILY_COUNTER && !t->openmetrics ? "_total" : "",
+                      family_type_name(type), help);
+}
+
+/* Whether a GPU has a series of a row. */
+static bool has_series(const struct exposed_gpu *g, const struct own_row *row)
+{
+        if (row->kind == OWN_KIND_INTEGRAL)
+                return integral_there(g->in, (enum integral)row->what);
+        return g->up && value_there(g->row->sample.m[row->what]);
+}
+
+static void put_own_series(struct text *t, const struct own_row *family, size_t first, size_t last)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n; i++) {
+                const struct exposed_gpu *g = &t->in->gpus[i];
+                for (size_t k = first; k < last; k++) {
+                        const struct own_row *row = own_row_at(k);
+                        if (!has_series(g, row))
+                                continue;
+                        if (!begun)
+                                put_own_head(t, family->name, family->type, family->text);
+                        begun = true;
+                        if (row->kind == OWN_KIND_INTEGRAL)
+                                put_counter(t, family->name, &t->labels[i].own, row->name,
+                                            row->text, g->in->v[row->what], row->decimals,
+                                            g->in->created_ns);
+                        else
+                                put_sample(t, family->name, "", &t->labels[i].own, row->name,
+                                           row->text, g->row->sample.m[row->what].v, row->decimals);
+                }
+        }
+}
+
+static void put_own_table(struct text *t)
+{
+        const struct own_row *family;
+        for (size_t at = 0, next; (family = own_row_at(at)); at = next) {
+                next = at + 1;
+                while (own_row_at(next) && own_row_at(next)->kind != OWN_KIND_FAMILY)
+                        next++;
+                put_own_series(t, family, at + 1, next);
+        }
+}
+
+/* Time in each of n states; one that never occurred has no series. */
+struct states {
+        const char *family, *label, *help;
+        size_t n;
+        const double *(*seconds)(const struct integrals *in);
+        const char *(*name)(const struct exposition_input *in, unsigned state);
+};
+
+static const double *class_seconds(const struct integrals *in)
+{
+        return in->class_s;
+}
+
+static const double *health_seconds(const struct integrals *in)
+{
+        return in->health_s;
+}
+
+static const double *limiter_seconds(const struct integrals *in)
+{
+        return in->limiter_s;
+}
+
+static const char *class_label(const struct exposition_input *in, unsigned state)
+{
+        (void)in;
+        return workload_status((enum workload)state);
+}
+
+static const char *health_label(const struct exposition_input *in, unsigned state)
+{
+        (void)in;
+        return health_name((enum health_state)state);
+}
+
+static const char *limiter_label(const struct exposition_input *in, unsigned state)
+{
+        return in->limiter_name ? in->limiter_name(state) : "";
+}
+
+static void put_states(struct text *t, const struct states *s)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n; i++) {
+                const struct integrals *in = t->in->gpus[i].in;
+                for (unsigned k = 0; k < s->n; k++) {
+                        if (!(s->seconds(in)[k] > 0))
+                                continue;
+                        if (!begun)
+                                put_own_head(t, s->family, FAMILY_COUNTER, s->help);
+                        begun = true;
+                        put_counter(t, s->family, &t->labels[i].own, s->label, s->name(t->in, k),
+                                    s->seconds(in)[k], 6, in->created_ns);
+                }
+        }
+}
+
+static void put_all_states(struct text *t)
+{
+        static const struct states table[] = {
+            {"assay_gpu_class_seconds", "class", "Time in each workload class.", WORKLOAD_COUNT,
+             class_seconds, class_label},
+            {"assay_gpu_limiter_seconds", "limiter",
+             "Time in which each limiter held the GPU back.", INTEGRAL_LIMITERS_MAX,
+             limiter_seconds, limiter_label},
+            {"assay_gpu_health_seconds", "health", "Time in each state of health.", HEALTH_CRIT + 1,
+             health_seconds, health_label},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(table); i++)
+                put_states(t, &table[i]);
+}
+
+static void put_xids(struct text *t)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n; i++) {
+                const struct integrals *in = t->in->gpus[i].in;
+                for (size_t k = 0; k < in->n_xids; k++) {
+                        char xid[16];
+                        snprintf(xid, sizeof(xid), "%u", in->xids[k].xid);
+                        if (!begun)
+                                put_own_head(t, "assay_gpu_xid", FAMILY_COUNTER,
+                                             "XID errors by number; 0 is all beyond the first 15.");
+                        begun = true;
+                        put_counter(t, "assay_gpu_xid", &t->labels[i].own, "xid", xid,
+                                    in->xids[k].n, 0, in->created_ns);
+                }
+        }
+}
+
+/* --- who it is, who holds it ---------------------------------------------------------------- */
+
+static const char *vendor_label(enum vendor vendor)
+{
+        static const char *const names[VENDOR_COUNT] = {"", "nvidia", "amd", "intel"};
+        return names[vendor];
+}
+
+static void put_info(struct text *t)
+{
+        put_own_head(t, "assay_gpu_info", FAMILY_GAUGE, "What the GPU is; always 1.");
+        for (size_t i = 0; i < t->in->n; i++) {
+                const struct entity *e = t->in->gpus[i].row->sample.who;
+                const struct entity *parent = e->kind == ENTITY_GPU ? e : text_parent_of(t->in, e);
+                struct strbuf labels = {0};
+                strbuf_put(&labels, t->labels[i].own.s, t->labels[i].own.len);
+                if (e->index >= 0)
+                        text_put_label_number(&labels, "index", e->index);
+                text_put_label_if(&labels, "pci", text_of_device(e, parent, ENTITY_TEXT_PCI));
+                text_put_label_if(&labels, "model", text_of_device(e, parent, ENTITY_TEXT_MODEL));
+                text_put_label_if(&labels, "vendor", vendor_label(e->vendor));
+                text_put_label_if(&labels, "driver", text_of_device(e, parent, ENTITY_TEXT_DRIVER));
+                text_put_label_if(&labels, "serial", text_of_device(e, parent, ENTITY_TEXT_SERIAL));
+                text_put_label_if(&labels, "mig_profile", e->text[ENTITY_TEXT_MIG_PROFILE]);
+                put_sample(t, "assay_gpu_info", "", &labels, NULL, NULL, 1, 0);
+                strbuf_finish(&labels);
+        }
+        put_own_head(t, "assay_gpu_up", FAMILY_GAUGE, "Whether the GPU answers.");
+        for (size_t i = 0; i < t->in->n; i++)
+                put_sample(t, "assay_gpu_up", "", &t->labels[i].own, NULL, NULL, t->in->gpus[i].up,
+                           0);
+}
+
+static void make_gpu_of(const struct owner *o, struct strbuf *out)
+{
+        text_put_label_if(out, "uuid", o->uuid);
+        text_put_label_number(out, "gpu", o->index);
+        if (o->gi >= 0)
+                text_put_label_number(out, "gi", o->gi);
+}
+
+static void put_owners(struct text *t)
+{
+        if (t->in->n_owners > 0)
+                put_own_head(t, "assay_gpu_owner_info", FAMILY_GAUGE,
+                             "Who holds the GPU now; always 1.");
+        for (size_t i = 0; i < t->in->n_owners; i++) {
+                const struct owner *o = &t->in->owners[i];
+                struct strbuf labels = {0};
+                make_gpu_of(o, &labels);
+                text_put_label(&labels, "kind", owner_kind_name(o->kind));
+#define OWNER_TEXT(id, name, size) text_put_label_if(&labels, name, o->id);
+                OWNER_TEXTS(OWNER_TEXT)
+#undef OWNER_TEXT
+                put_sample(t, "assay_gpu_owner_info", "", &labels, NULL, NULL, 1, 0);
+                strbuf_finish(&labels);
+        }
+}
+
+static void put_process_use(struct text *t)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n_owners; i++) {
+                const struct owner *o = &t->in->owners[i];
+                if (o->kind != OWNER_PROCESS || !value_there(o->gpu_memory))
+                        continue;
+                struct strbuf labels = {0};
+                make_gpu_of(o, &labels);
+                text_put_label_if(&labels, "user", o->user);
+                if (!begun)
+                        put_own_head(t, "assay_process_gpu_memory_bytes", FAMILY_GAUGE,
+                                     "Device memory of a user's processes outside of jobs.");
+                begun = true;
+                put_sample(t, "assay_process_gpu_memory_bytes", "", &labels, NULL, NULL,
+                           o->gpu_memory.v, 0);
+                strbuf_finish(&labels);
+        }
+}
+
+/* A job with several GPUs has one control group. */
+static bool told_before(const struct exposition_input *in, size_t i)
+{
+        for (size_t k = 0; k < i; k++) {
+                if (owner_same(&in->owners[k], &in->owners[i]))
+                        return true;
+        }
+        return false;
+}
+
+static void put_job_figure(struct text *t, const char *name, enum family_type type,
+                           const char *direction, const char *help,
+                           struct value (*figure)(const struct owner *o))
+{
+        bool begun = !help;
+        for (size_t i = 0; i < t->in->n_owners; i++) {
+                const struct owner *o = &t->in->owners[i];
+                struct value v = figure(o);
+                if (o->kind == OWNER_PROCESS || !value_there(v) || told_before(t->in, i))
+                        continue;
+                struct strbuf labels = {0};
+                text_put_label(&labels, "kind", owner_kind_name(o->kind));
+                text_put_label_if(&labels, "job", o->job);
+                text_put_label_if(&labels, "namespace", o->namespace);
+                text_put_label_if(&labels, "pod", o->pod);
+                text_put_label_if(&labels, "container", o->container);
+                if (!begun)
+                        put_own_head(t, name, type, help);
+                begun = true;
+                put_sample(t, name, type == FAMILY_COUNTER ? "_total" : "", &labels,
+                           direction ? "direction" : NULL, direction, v.v,
+                           type == FAMILY_COUNTER && !direction ? 3 : 0);
+                strbuf_finish(&labels);
+        }
+}
+
+static struct value job_cpu(const struct owner *o)
+{
+        return o->cpu_s;
+}
+
+static struct value job_memory(const struct owner *o)
+{
+        return o->memory;
+}
+
+static struct value job_limit(const struct owner *o)
+{
+        return o->memory_limit;
+}
+
+static struct value job_read(const struct owner *o)
+{
+        return o->read_bytes;
+}
+
+static struct value job_written(const struct owner *o)
+{
+        return o->written_bytes;
+}
+
+static void put_jobs(struct text *t)
+{
+        put_job_figure(t, "assay_job_cpu_seconds", FAMILY_COUNTER, NULL,
+                       "CPU time of the job's control group.", job_cpu);
+        put_job_figure(t, "assay_job_memory_bytes", FAMILY_GAUGE, NULL,
+                       "Memory of the job's control group.", job_memory);
+        put_job_figure(t, "assay_job_memory_limit_bytes", FAMILY_GAUGE, NULL,
+                       "Memory that the job's control group may use.", job_limit);
+        put_job_figure(t, "assay_job_io_bytes", FAMILY_COUNTER, "read",
+                       "Storage traffic of the job's control group.", job_read);
+        put_job_figure(t, "assay_job_io_bytes", FAMILY_COUNTER, "write", NULL, job_written);
+}
+
+/* --- about itself --------------------------------------------------------------------------- */
+
+static void put_plain(struct text *t, const char *name, enum family_type type, const char *help,
+                      double v, unsigned decimals)
+{
+        put_own_head(t, name, type, help);
+        if (type == FAMILY_COUNTER)
+                put_counter(t, name, NULL, NULL, NULL, v, decimals, t->in->self.created_ns);
+        else
+                put_sample(t, name, "", NULL, NULL, NULL, v, decimals);
+}
+
+static void put_ticks(struct text *t)
+{
+        static const char *const results[TICK_RESULTS] = {"on_time", "late", "missed"};
+        put_own_head(t, "assay_sampler_ticks", FAMILY_COUNTER, "Ticks of the sampler.");
+        for (unsigned i = 0; i < TICK_RESULTS; i++)
+                put_counter(t, "assay_sampler_ticks", NULL, "result", results[i],
+                            t->in->self.ticks[i], 0, t->in->self.created_ns);
+}
+
+static void put_self(struct text *t)
+{
+        const struct exposed_self *self = &t->in->self;
+        put_own_head(t, "assay_up", FAMILY_GAUGE, "Whether the source delivers.");
+        put_sample(t, "assay_up", "", NULL, "source", self->source, self->source_up, 0);
+        put_own_head(t, "assay_build_info", FAMILY_GAUGE, "The program; always 1.");
+        put_sample(t, "assay_build_info", "", NULL, "version", t->o->version, 1, 0);
+        put_ticks(t);
+        put_plain(t, "assay_scrapes", FAMILY_COUNTER, "Scrapes answered before this one.",
+                  self->scrapes, 0);
+        put_plain(t, "assay_scrape_format_seconds", FAMILY_COUNTER,
+                  "Time spent on the text of scrapes.", self->scrape_seconds, 6);
+        put_plain(t, "assay_streams", FAMILY_GAUGE, "Live streams open.", self->streams, 0);
+        put_plain(t, "assay_connections", FAMILY_GAUGE, "Connections open.", self->connections, 0);
+        put_plain(t, "process_resident_memory_bytes", FAMILY_GAUGE, "Memory of this program.",
+                  self->rss_bytes, 0);
+        put_plain(t, "process_cpu_seconds", FAMILY_COUNTER, "CPU time of this program.",
+                  self->cpu_s, 3);
+        put_plain(t, "process_start_time_seconds", FAMILY_GAUGE,
+                  "When this program started, since the Unix epoch.", self->start_s, 3);
+}
+
+void own_put_all(struct text *t)
+{
+        put_own_table(t);
+        put_all_states(t);
+        put_xids(t);
+        if (t->in->n > 0)
+                put_info(t);
+        put_owners(t);
+        put_process_use(t);
+        put_jobs(t);
+        put_self(t);
+}

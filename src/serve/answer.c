@@ -1,0 +1,357 @@
+#include "serve/answer.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "present/page/page.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+#define COOKIE_S 604800
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+const char *answer_header(const struct request *q, const char *name)
+{
+        return q->s->mhd.lookup_connection_value(q->connection, MHD_HEADER_KIND, name);
+}
+
+static const char *query_of(const struct request *q, const char *name)
+{
+        return q->s->mhd.lookup_connection_value(q->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* On every answer: nothing of it is for other sites, and browsers guess nothing. */
+static void add_safety(struct server *s, struct MHD_Response *r)
+{
+        static const char *const headers[][2] = {
+            {"Content-Security-Policy",
+             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src "
+             "'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+            {"X-Content-Type-Options", "nosniff"},
+            {"Referrer-Policy", "no-referrer"},
+            {"X-Frame-Options", "DENY"},
+            {"Cross-Origin-Resource-Policy", "same-origin"},
+            {"Cross-Origin-Opener-Policy", "same-origin"},
+            {"Cache-Control", "no-store"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+                s->mhd.add_response_header(r, headers[i][0], headers[i][1]);
+}
+
+static enum MHD_Result send_and_drop(const struct request *q, unsigned status,
+                                     struct MHD_Response *r)
+{
+        enum MHD_Result done = q->s->mhd.queue_response(q->connection, status, r);
+        q->s->mhd.destroy_response(r);
+        return done;
+}
+
+/* Text is copied. */
+static struct MHD_Response *make_text(struct server *s, const char *type, const char *text,
+                                      size_t n)
+{
+        char *copy = malloc(n + 1);
+        if (!copy)
+                return NULL;
+        memcpy(copy, text, n);
+        struct MHD_Response *r = s->mhd.create_response_from_buffer(n, copy, MHD_RESPMEM_MUST_FREE);
+        if (!r) {
+                free(copy);
+                return NULL;
+        }
+        add_safety(s, r);
+        s->mhd.add_response_header(r, "Content-Type", type);
+        return r;
+}
+
+static enum MHD_Result send_text(const struct request *q, unsigned status, const char *type,
+                                 const char *text)
+{
+        struct MHD_Response *r = make_text(q->s, type, text, strlen(text));
+        return r ? send_and_drop(q, status, r) : MHD_NO;
+}
+
+#define PLAIN "text/plain; charset=utf-8"
+
+/* An answer that says no, with one more header when name is not NULL. */
+enum MHD_Result answer_refuse(const struct request *q, unsigned status, const char *why,
+                              const char *name, const char *value)
+{
+        struct MHD_Response *r = make_text(q->s, PLAIN, why, strlen(why));
+        if (!r)
+                return MHD_NO;
+        if (name)
+                q->s->mhd.add_response_header(r, name, value);
+        if (status >= 400)
+                q->s->mhd.add_response_header(r, "Connection", "close");
+        return send_and_drop(q, status, r);
+}
+
+/* JSON, made smaller when it is asked for and worth it. Frees out. */
+static enum MHD_Result send_json(const struct request *q, struct strbuf *out)
+{
+        char *small = NULL;
+        size_t n = 0;
+        bool gzip = out->len > 4096 && guard_accepts(answer_header(q, "Accept-Encoding"), "gzip") &&
+                    zlib_gzip(out->s, out->len, &small, &n);
+        struct MHD_Response *r = out->failed ? NULL
+                                 : gzip      ? make_text(q->s, "application/json", small, n)
+                                        : make_text(q->s, "application/json", out->s, out->len);
+        if (r && gzip)
+                q->s->mhd.add_response_header(r, "Content-Encoding", "gzip");
+        free(small);
+        strbuf_finish(out);
+        return r ? send_and_drop(q, MHD_HTTP_OK, r) : MHD_NO;
+}
+
+/* --- /metrics -------------------------------------------------------------------------------- */
+
+static void describe_self(const struct server *s, const struct live_moment *m,
+                          struct exposed_self *ret)
+{
+        struct rusage use;
+        long pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+        if (f && fscanf(f, "%*s %ld", &pages) != 1)
+                pages = 0;
+        if (f)
+                fclose(f);
+        getrusage(RUSAGE_SELF, &use);
+        *ret = (struct exposed_self){
+            .source = m->status.source,
+            .source_up = m->status.up,
+            .ticks = {(double)m->status.on_time, (double)m->status.late, (double)m->status.missed},
+            .scrapes = s->scrapes,
+            .scrape_seconds = s->scrape_seconds,
+            .streams = (double)streams_count(s->streams),
+            .connections = (double)conns_count(s->conns),
+            .rss_bytes = (double)pages * (double)sysconf(_SC_PAGESIZE),
+            .cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                     (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6,
+            .start_s = clock_to_seconds(s->config.started_wall_ns),
+            .created_ns = s->config.started_wall_ns,
+        };
+}
+
+static bool write_exposition(struct server *s, bool openmetrics, struct strbuf *out)
+{
+        struct live_moment m;
+        live_take(s->config.live, &m);
+        if (m.n > s->gpus_cap) {
+                struct exposed_gpu *more = realloc(s->gpus, m.n * sizeof(*more));
+                if (!more)
+                        return false;
+                s->gpus = more;
+                s->gpus_cap = m.n;
+        }
+        for (size_t i = 0; i < m.n; i++)
+                s->gpus[i] = (struct exposed_gpu){&m.gpus[i].row, &m.gpus[i].in, m.gpus[i].up};
+        struct exposition_input in = {
+            .gpus = s->gpus, .n = m.n, .owners = m.owners, .n_owners = m.n_owners};
+        describe_self(s, &m, &in.self);
+        exposition_write(&s->config.settings->exposition, &in, openmetrics, out);
+        return !out->failed;
+}
+
+void answer_drop_cached(struct server *s, struct cached_text *c)
+{
+        if (c->plain)
+                s->mhd.destroy_response(c->plain);
+        if (c->gzip)
+                s->mhd.destroy_response(c->gzip);
+        *c = (struct cached_text){0};
+}
+
+static bool fill_cached(struct server *s, struct cached_text *c, bool openmetrics)
+{
+        const char *type = openmetrics
+                               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                               : "text/plain; version=0.0.4; charset=utf-8";
+        struct strbuf out = {0};
+        char *small;
+        size_t n;
+        int64_t begun = clock_mono_ns();
+        uint64_t number = live_number(s->config.live);
+        answer_drop_cached(s, c);
+        if (write_exposition(s, openmetrics, &out))
+                c->plain = make_text(s, type, out.s, out.len);
+        if (c->plain && zlib_gzip(out.s, out.len, &small, &n)) {
+                c->gzip = make_text(s, type, small, n);
+                if (c->gzip)
+                        s->mhd.add_response_header(c->gzip, "Content-Encoding", "gzip");
+                free(small);
+        }
+        strbuf_finish(&out);
+        c->number = number;
+        c->made_ns = clock_mono_ns();
+        s->scrape_seconds += clock_to_seconds(c->made_ns - begun);
+        return c->plain != NULL;
+}
+
+/* Owners and the program's own numbers change without a tick; they may be a moment old. */
+#define CACHED_NS (100 * NS_PER_MS)
+
+static enum MHD_Result get_metrics(const struct request *q)
+{
+        struct server *s = q->s;
+        bool openmetrics =
+            guard_accepts(answer_header(q, "Accept"), "application/openmetrics-text");
+        struct cached_text *c = &s->cached[openmetrics ? CACHED_OPENMETRICS : CACHED_TEXT];
+        if (!c->plain || clock_mono_ns() - c->made_ns > CACHED_NS ||
+            c->number != live_number(s->config.live)) {
+                if (!fill_cached(s, c, openmetrics))
+                        return MHD_NO;
+        }
+        s->scrapes++;
+        bool gzip = c->gzip && guard_accepts(answer_header(q, "Accept-Encoding"), "gzip");
+        return s->mhd.queue_response(q->connection, MHD_HTTP_OK, gzip ? c->gzip : c->plain);
+}
+
+/* --- the other paths ------------------------------------------------------------------------- */
+
+static enum MHD_Result get_health(const struct request *q)
+{
+        return send_text(q, MHD_HTTP_OK, PLAIN, "OK");
+}
+
+static enum MHD_Result get_ready(const struct request *q)
+{
+        struct live_moment m;
+        live_take(q->s->config.live, &m);
+        return m.status.up
+                   ? send_text(q, MHD_HTTP_OK, PLAIN, "ready\n")
+                   : send_text(q, MHD_HTTP_SERVICE_UNAVAILABLE, PLAIN, "no source delivers\n");
+}
+
+static enum MHD_Result get_now(const struct request *q)
+{
+        struct live_moment m;
+        struct strbuf out = {0};
+        live_take(q->s->config.live, &m);
+        api_now(&m, q->s->config.version, &out);
+        return send_json(q, &out);
+}
+
+static enum MHD_Result get_processes(const struct request *q)
+{
+        struct live_moment m;
+        struct strbuf out = {0};
+        live_take(q->s->config.live, &m);
+        api_processes(&m, &q->viewer, &out);
+        return send_json(q, &out);
+}
+
+static enum MHD_Result get_findings(const struct request *q)
+{
+        struct live_moment m;
+        struct strbuf out = {0};
+        live_take(q->s->config.live, &m);
+        api_findings(&m, q->s->config.journal, &out);
+        return send_json(q, &out);
+}
+
+static enum MHD_Result get_history(const struct request *q)
+{
+        struct live_moment m;
+        struct strbuf out = {0};
+        const char *gpu = query_of(q, "gpu"), *text = query_of(q, "span");
+        double span = PAST_FINE;
+        if (text && (!num_parse_all(text, strlen(text), &span) || !(span > 0)))
+                return answer_refuse(q, MHD_HTTP_BAD_REQUEST, "span: seconds, up to 86400\n", NULL,
+                                     NULL);
+        live_take(q->s->config.live, &m);
+        if (!gpu || !api_history(&m, q->s->config.past, gpu, MIN(span, 86400.0), &out)) {
+                strbuf_finish(&out);
+                return answer_refuse(q, MHD_HTTP_NOT_FOUND, "there is no such GPU\n", NULL, NULL);
+        }
+        return send_json(q, &out);
+}
+
+static enum MHD_Result get_events(const struct request *q)
+{
+        struct server *s = q->s;
+        if (q->head)
+                return send_text(q, MHD_HTTP_OK, "text/event-stream", "");
+        struct MHD_Response *r = streams_add(s->streams, q->connection);
+        if (!r)
+                return answer_refuse(q, MHD_HTTP_SERVICE_UNAVAILABLE, "too many live streams\n",
+                                     "Retry-After", "5");
+        const union MHD_ConnectionInfo *info =
+            s->mhd.get_connection_info(q->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        if (info && info->socket_context)
+                conns_make_stream(s->conns, info->socket_context);
+        add_safety(s, r);
+        s->mhd.add_response_header(r, "Content-Type", "text/event-stream");
+        s->mhd.add_response_header(r, "X-Accel-Buffering", "no");
+        return send_and_drop(q, MHD_HTTP_OK, r);
+}
+
+/* A browser that shows a token once has a cookie from then on. */
+static enum MHD_Result start_session(const struct request *q, enum role role, const char *to)
+{
+        char secret[AUTH_SECRET_MAX], cookie[384];
+        struct server *s = q->s;
+        if (auth_start_session(s->config.auth, role, clock_mono_ns(), secret) < 0)
+                return MHD_NO;
+        snprintf(cookie, sizeof(cookie), "%s=%s; Path=%s/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
+                 AUTH_COOKIE, secret, s->config.settings->prefix, COOKIE_S,
+                 s->config.settings->certificate ? "; Secure" : "");
+        struct MHD_Response *r = make_text(s, PLAIN, "", 0);
+        if (!r)
+                return MHD_NO;
+        s->mhd.add_response_header(r, "Set-Cookie", cookie);
+        if (to)
+                s->mhd.add_response_header(r, "Location", to);
+        return send_and_drop(q, to ? MHD_HTTP_SEE_OTHER : MHD_HTTP_NO_CONTENT, r);
+}
+
+static enum MHD_Result get_login(const struct request *q)
+{
+        return start_session(q, q->viewer.role, NULL);
+}
+
+enum MHD_Result answer_page(const struct request *q)
+{
+        const char *key = query_of(q, "key");
+        if (key && auth_use_link(q->s->config.auth, key, clock_mono_ns()))
+                return start_session(q, ROLE_VIEWER, "./");
+        if (key)
+                return answer_refuse(q, MHD_HTTP_FORBIDDEN, "this link was used, or is too old\n",
+                                     NULL, NULL);
+        for (const struct page_part *p = page_parts; p->path; p++) {
+                if (strcmp(p->path, q->path) != 0)
+                        continue;
+                struct MHD_Response *r = make_text(q->s, p->type, p->data, p->size);
+                return r ? send_and_drop(q, MHD_HTTP_OK, r) : MHD_NO;
+        }
+        return MHD_NO;
+}
+
+/* Paths are matched whole. */
+static const struct route routes[] = {
+    {"/metrics", get_metrics, false},        {"/health", get_health, true},
+    {"/-/healthy", get_health, true},        {"/-/ready", get_ready, true},
+    {"/api/v1/now", get_now, false},         {"/api/v1/processes", get_processes, false},
+    {"/api/v1/history", get_history, false}, {"/api/v1/findings", get_findings, false},
+    {"/api/v1/events", get_events, false},   {"/api/v1/login", get_login, false},
+};
+
+const struct route *route_find(const char *path)
+{
+        for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+                if (strcmp(routes[i].path, path) == 0)
+                        return &routes[i];
+        }
+        return NULL;
+}
+
+/* The page's own parts tell nothing without the API. */
+bool page_is_part(const char *path)
+{
+        for (const struct page_part *p = page_parts; p->path; p++) {
+                if (strcmp(p->path, path) == 0)
+                        return true;
+        }
+        return false;
+}

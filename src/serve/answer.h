@@ -1,0 +1,55 @@
+/* A request that was let in, and its answer. Only the HTTP thread is here. */
+#pragma once
+
+#include "serve/conns.h"
+#include "serve/libraries.h"
+#include "serve/server.h"
+#include "serve/stream.h"
+
+enum cached { CACHED_TEXT, CACHED_OPENMETRICS, CACHED_KINDS };
+
+/* The text of the newest moment, made for the first that asks. */
+struct cached_text {
+        uint64_t number;
+        int64_t made_ns;
+        struct MHD_Response *plain, *gzip;
+};
+
+struct server {
+        struct server_config config;
+        struct mhd_api mhd;
+        struct MHD_Daemon *daemon;
+        struct conns *conns;
+        struct streams *streams;
+        struct cached_text cached[CACHED_KINDS];
+        struct exposed_gpu *gpus;
+        size_t gpus_cap;
+        double scrapes, scrape_seconds;
+};
+
+/* A request with what was found out about it. */
+struct request {
+        struct server *s;
+        struct MHD_Connection *connection;
+        const char *path; /* below the prefix */
+        bool head;
+        struct viewer viewer;
+};
+
+struct route {
+        const char *path;
+        enum MHD_Result (*get)(const struct request *q);
+        bool open; /* to everybody: it tells nothing */
+};
+
+/* NULL when there is none of exactly that path. */
+const struct route *route_find(const char *path);
+/* Whether a path is one of the page's parts, which tell nothing without the API. */
+bool page_is_part(const char *path);
+enum MHD_Result answer_page(const struct request *q);
+/* An answer that says no, with one more header when name is not NULL. */
+enum MHD_Result answer_refuse(const struct request *q, unsigned status, const char *why,
+                              const char *name, const char *value);
+/* A header of the request; NULL when it was not sent. */
+const char *answer_header(const struct request *q, const char *name);
+void answer_drop_cached(struct server *s, struct cached_text *c);

@@ -1,0 +1,23 @@
+/* What the page and other programs are told, as JSON. docs/SERVE.md is the schema. */
+#pragma once
+
+#include "base/strbuf.h"
+#include "serve/auth.h"
+#include "serve/journal.h"
+#include "serve/live.h"
+
+/* Who asks. */
+struct viewer {
+        enum role role;
+        char user[OWNER_NAME_MAX]; /* of this machine, when the socket tells; else "" */
+};
+
+/* The newest moment: GPUs, owners, host, source. On one line. */
+void api_now(const struct live_moment *m, const char *version, struct strbuf *out);
+/* Processes on the GPUs; names only of one's own, or to an admin. */
+void api_processes(const struct live_moment *m, const struct viewer *viewer, struct strbuf *out);
+/* The past of one GPU by its label. False when there is no such GPU. span is in seconds. */
+bool api_history(const struct live_moment *m, struct past *past, const char *gpu, double span,
+                 struct strbuf *out);
+/* What is wrong now, and what happened lately. */
+void api_findings(const struct live_moment *m, struct journal *journal, struct strbuf *out);

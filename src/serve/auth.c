@@ -1,0 +1,224 @@
+#include "serve/auth.h"
+
+#include "base/clock.h"
+#include "serve/guard.h"
+#include "serve/libraries.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define LINK_NS (600 * NS_PER_S)
+#define SESSION_NS (7 * 86400 * NS_PER_S)
+#define WRONG_WAIT_NS (NS_PER_S / 2)
+#define TOKEN_LEAST 16
+#define CREDENTIAL_MAX 256
+/* Compared with when there is no such user, so that both take equally long. */
+#define NOBODY "$2b$10$abcdefghijklmnopqrstuuO4nLP7Zs0WQqk5bSGJ0q9cQxQy0m5bC"
+
+static int fill_random(void *to, size_t n)
+{
+        return getrandom(to, n, 0) == (ssize_t)n ? 0 : -EIO;
+}
+
+int auth_init(struct auth *a)
+{
+        *a = (struct auth){0};
+        return fill_random(a->key, sizeof(a->key));
+}
+
+int auth_make_secret(char ret[AUTH_SECRET_MAX])
+{
+        unsigned char bytes[32];
+        int r = fill_random(bytes, sizeof(bytes));
+        for (size_t i = 0; r == 0 && i < sizeof(bytes); i++)
+                snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+        return r;
+}
+
+static int refuse_token(const char *path, const char *why, struct err *err)
+{
+        err_set(err, ERR_USAGE, "token file '%s': %s", path, why);
+        return err_hint(err, "make one with 'openssl rand -hex 32 > FILE; chmod 600 FILE'");
+}
+
+int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err)
+{
+        struct stat st;
+        char text[AUTH_TOKEN_MAX + 1];
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return refuse_token(path, strerror(errno), err);
+        if (st.st_mode & (S_IWGRP | S_IWOTH))
+                return refuse_token(path, "others may write it", err);
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        if (n < 0)
+                return refuse_token(path, strerror(errno), err);
+        text[n] = '\0';
+        text[strcspn(text, "\r\n")] = '\0';
+        if (strlen(text) < TOKEN_LEAST || strlen(text) >= AUTH_TOKEN_MAX)
+                return refuse_token(path, "a token has 16 to 511 letters", err);
+        for (const char *c = text; *c; c++) {
+                if (*c <= ' ' || *c > '~')
+                        return refuse_token(
+                            path, "a token has no blanks and no letters beyond ASCII", err);
+        }
+        memcpy(ret, text, strlen(text) + 1);
+        return 0;
+}
+
+bool auth_is_needed(const struct auth *a)
+{
+        return a->viewer[0] || a->admin[0] || a->n_users > 0;
+}
+
+/* --- passwords ------------------------------------------------------------------------------- */
+
+static uint64_t rotate(uint64_t v, unsigned by)
+{
+        return v << by | v >> (64 - by);
+}
+
+static void sip_round(uint64_t v[4])
+{
+        v[0] += v[1];
+        v[2] += v[3];
+        v[1] = rotate(v[1], 13) ^ v[0];
+        v[3] = rotate(v[3], 16) ^ v[2];
+        v[0] = rotate(v[0], 32);
+        v[2] += v[1];
+        v[0] += v[3];
+        v[1] = rotate(v[1], 17) ^ v[2];
+        v[3] = rotate(v[3], 21) ^ v[0];
+        v[2] = rotate(v[2], 32);
+}
+
+/* SipHash-2-4, so that a right password is remembered without being kept. */
+static uint64_t sip(const uint64_t key[2], const char *s, size_t n)
+{
+        uint64_t v[4] = {key[0] ^ 0x736f6d6570736575ULL, key[1] ^ 0x646f72616e646f6dULL,
+                         key[0] ^ 0x6c7967656e657261ULL, key[1] ^ 0x7465646279746573ULL};
+        for (size_t at = 0; at <= n; at += 8) {
+                uint64_t word = n - at < 8 ? (uint64_t)n << 56 : 0;
+                for (size_t i = 0; i < 8 && at + i < n; i++)
+                        word |= (uint64_t)(unsigned char)s[at + i] << (8 * i);
+                v[3] ^= word;
+                sip_round(v);
+                sip_round(v);
+                v[0] ^= word;
+        }
+        v[2] ^= 0xff;
+        for (int i = 0; i < 4; i++)
+                sip_round(v);
+        return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static bool is_known(const struct auth *a, const struct auth_user *u, const char *password)
+{
+        size_t n = strlen(password);
+        uint64_t differ = sip(a->key, password, n) ^ u->known[0];
+        differ |= sip(a->key + 2, password, n) ^ u->known[1];
+        return u->has_known && differ == 0;
+}
+
+static void remember(const struct auth *a, struct auth_user *u, const char *password)
+{
+        u->known[0] = sip(a->key, password, strlen(password));
+        u->known[1] = sip(a->key + 2, password, strlen(password));
+        u->has_known = true;
+}
+
+static struct auth_user *find_user(struct auth *a, const char *name)
+{
+        for (size_t i = 0; i < a->n_users; i++) {
+                if (strcmp(a->users[i].name, name) == 0)
+                        return &a->users[i];
+        }
+        return NULL;
+}
+
+/* bcrypt takes a tenth of a second by design: a right password is checked once. */
+static enum auth_result check_password(struct auth *a, const char *name, const char *password,
+                                       int64_t now_ns)
+{
+        struct auth_user *u = find_user(a, name);
+        if (u && is_known(a, u, password))
+                return AUTH_YES;
+        if (now_ns < a->next_check_ns)
+                return AUTH_LATER;
+        bool right = crypt_matches(password, u ? u->hash : NOBODY) && u;
+        if (!right) {
+                a->next_check_ns = now_ns + WRONG_WAIT_NS;
+                return AUTH_NO;
+        }
+        remember(a, u, password);
+        return AUTH_YES;
+}
+
+/* --- sessions and links ---------------------------------------------------------------------- */
+
+static enum role role_of_session(const struct auth *a, const char *secret, int64_t now_ns)
+{
+        enum role role = ROLE_NONE;
+        for (size_t i = 0; i < AUTH_SESSIONS_MAX; i++) {
+                const struct auth_session *s = &a->sessions[i];
+                if (s->role != ROLE_NONE && now_ns < s->until_ns && guard_same(secret, s->secret))
+                        role = s->role;
+        }
+        return role;
+}
+
+int auth_start_session(struct auth *a, enum role role, int64_t now_ns, char ret[AUTH_SECRET_MAX])
+{
+        struct auth_session *s = &a->sessions[0];
+        for (size_t i = 1; i < AUTH_SESSIONS_MAX; i++) {
+                if (a->sessions[i].until_ns < s->until_ns)
+                        s = &a->sessions[i];
+        }
+        int r = auth_make_secret(ret);
+        if (r < 0)
+                return r;
+        *s = (struct auth_session){.role = role, .until_ns = now_ns + SESSION_NS};
+        memcpy(s->secret, ret, AUTH_SECRET_MAX);
+        return 0;
+}
+
+int auth_make_link(struct auth *a, int64_t now_ns)
+{
+        a->once_until_ns = now_ns + LINK_NS;
+        return auth_make_secret(a->once);
+}
+
+bool auth_use_link(struct auth *a, const char *secret, int64_t now_ns)
+{
+        bool right = a->once[0] && now_ns < a->once_until_ns && guard_same(secret, a->once);
+        if (right)
+                a->once[0] = '\0';
+        return right;
+}
+
+enum auth_result auth_check(struct auth *a, const char *authorization, const char *cookie,
+                            int64_t now_ns, enum role *ret)
+{
+        char user[CREDENTIAL_MAX], password[CREDENTIAL_MAX], secret[AUTH_SECRET_MAX];
+        const char *bearer = guard_bearer(authorization);
+        enum role role = ROLE_NONE;
+        if (bearer && a->admin[0] && guard_same(bearer, a->admin))
+                role = ROLE_ADMIN;
+        else if (bearer && a->viewer[0] && guard_same(bearer, a->viewer))
+                role = ROLE_VIEWER;
+        else if (guard_cookie(cookie, AUTH_COOKIE, secret, sizeof(secret)))
+                role = role_of_session(a, secret, now_ns);
+        if (role == ROLE_NONE && a->n_users > 0 &&
+            guard_basic(authorization, user, password, sizeof(user))) {
+                enum auth_result r = check_password(a, user, password, now_ns);
+                if (r != AUTH_YES)
+                        return r;
+                role = ROLE_VIEWER;
+        }
+        *ret = role;
+        return role == ROLE_NONE ? AUTH_NO : AUTH_YES;
+}

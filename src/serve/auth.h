@@ -1,0 +1,67 @@
+/*
+ * Who may see what. Tokens come from files, users from exporter-toolkit's web configuration;
+ * browsers that showed a token once have a cookie. Used by the HTTP thread alone.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum role { ROLE_NONE, ROLE_VIEWER, ROLE_ADMIN };
+
+#define AUTH_TOKEN_MAX 512
+#define AUTH_USERS_MAX 64
+#define AUTH_USER_MAX 128
+#define AUTH_HASH_MAX 128
+#define AUTH_SESSIONS_MAX 256
+#define AUTH_SECRET_MAX 65 /* 256 bits in hexadecimal digits */
+#define AUTH_COOKIE "assay_session"
+
+struct auth_user {
+        char name[AUTH_USER_MAX], hash[AUTH_HASH_MAX];
+        uint64_t known[2]; /* a keyed hash of the password that was right */
+        bool has_known;
+};
+
+struct auth_session {
+        char secret[AUTH_SECRET_MAX];
+        enum role role;
+        int64_t until_ns; /* monotonic */
+};
+
+struct auth {
+        char viewer[AUTH_TOKEN_MAX], admin[AUTH_TOKEN_MAX]; /* "" for none */
+        struct auth_user users[AUTH_USERS_MAX];
+        size_t n_users;
+        struct auth_session sessions[AUTH_SESSIONS_MAX];
+        char once[AUTH_SECRET_MAX]; /* of the link that is printed; "" when used */
+        int64_t once_until_ns;
+        uint64_t key[4];
+        int64_t next_check_ns; /* a wrong password makes others wait a moment */
+};
+
+enum auth_result {
+        AUTH_YES,
+        AUTH_NO,   /* nothing was shown, or nothing that is right */
+        AUTH_LATER /* too many wrong passwords */
+};
+
+/* Random keys. 0 or a negative errno. */
+int auth_init(struct auth *a);
+/* The first line of a file that others cannot write. 0, or a negative code with err. */
+int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err);
+/* 64 hexadecimal digits of the system's randomness. 0 or a negative errno. */
+int auth_make_secret(char ret[AUTH_SECRET_MAX]);
+/* Whether anything has to be shown. */
+bool auth_is_needed(const struct auth *a);
+/* What the headers (NULL when not sent) are worth. */
+enum auth_result auth_check(struct auth *a, const char *authorization, const char *cookie,
+                            int64_t now_ns, enum role *ret);
+/* A new session for a browser, the oldest's place when there are too many. */
+int auth_start_session(struct auth *a, enum role role, int64_t now_ns, char ret[AUTH_SECRET_MAX]);
+/* A one-time link's secret, good for ten minutes. */
+int auth_make_link(struct auth *a, int64_t now_ns);
+/* Whether it is right; it is used up then. */
+bool auth_use_link(struct auth *a, const char *secret, int64_t now_ns);

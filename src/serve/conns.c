@@ -1,0 +1,193 @@
+#include "serve/conns.h"
+
+#include "base/clock.h"
+#include "life/thread.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define HEADERS_NS (5 * NS_PER_S)
+#define ANSWER_NS (60 * NS_PER_S)
+#define IDLE_NS (120 * NS_PER_S)
+#define LOOK_EVERY_NS (250 * NS_PER_MS)
+
+struct conn {
+        struct conn *next, *previous; /* in order of arrival */
+        int fd;
+        bool waiting; /* no whole request yet, or none since the last */
+        bool shut;    /* told to go */
+        bool refused; /* there was no room */
+        int64_t deadline_ns;
+};
+
+struct conns {
+        pthread_mutex_t lock;
+        pthread_cond_t wake;
+        pthread_t thread;
+        bool stop;
+        struct conn *first, *last;
+        size_t n, n_shut;
+};
+
+static void shut_down(struct conns *c, struct conn *conn)
+{
+        conn->shut = true;
+        c->n_shut++;
+        shutdown(conn->fd, SHUT_RDWR);
+}
+
+static void *watch(void *arg)
+{
+        struct conns *c = arg;
+        pthread_mutex_lock(&c->lock);
+        while (!c->stop) {
+                int64_t now = clock_mono_ns(), until = now + LOOK_EVERY_NS;
+                for (struct conn *k = c->first; k; k = k->next) {
+                        if (!k->shut && k->deadline_ns > 0 && now > k->deadline_ns)
+                                shut_down(c, k);
+                }
+                struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+                pthread_cond_timedwait(&c->wake, &c->lock, &ts);
+        }
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+}
+
+int conns_open(struct conns **ret, struct err *err)
+{
+        struct conns *c = calloc(1, sizeof(*c));
+        if (!c)
+                return err_set(err, -ENOMEM, "out of memory");
+        pthread_mutex_init(&c->lock, NULL);
+        life_init_wake(&c->wake);
+        int r = life_start_thread(watch, c, &c->thread);
+        if (r < 0) {
+                free(c);
+                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
+        }
+        *ret = c;
+        return 0;
+}
+
+void conns_close(struct conns *c)
+{
+        if (!c)
+                return;
+        pthread_mutex_lock(&c->lock);
+        c->stop = true;
+        pthread_cond_signal(&c->wake);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->thread, NULL);
+        for (struct conn *k = c->first, *next; k; k = next) {
+                next = k->next;
+                free(k);
+        }
+        pthread_mutex_destroy(&c->lock);
+        pthread_cond_destroy(&c->wake);
+        free(c);
+}
+
+/* The oldest that asks nothing. Called with the lock held. */
+static bool make_room(struct conns *c, const struct conn *but)
+{
+        for (struct conn *k = c->first; k; k = k->next) {
+                if (k->waiting && !k->shut && k != but) {
+                        shut_down(c, k);
+                        return true;
+                }
+        }
+        return false;
+}
+
+struct conn *conns_start(struct conns *c, int fd)
+{
+        struct conn *k = calloc(1, sizeof(*k));
+        if (!k)
+                return NULL;
+        *k = (struct conn){.fd = fd, .waiting = true, .deadline_ns = clock_mono_ns() + HEADERS_NS};
+        pthread_mutex_lock(&c->lock);
+        k->previous = c->last;
+        if (c->last)
+                c->last->next = k;
+        else
+                c->first = k;
+        c->last = k;
+        c->n++;
+        if (c->n - c->n_shut > CONNS_MAX)
+                k->refused = !make_room(c, k);
+        pthread_mutex_unlock(&c->lock);
+        return k;
+}
+
+void conns_end(struct conns *c, struct conn *k)
+{
+        if (!k)
+                return;
+        pthread_mutex_lock(&c->lock);
+        if (k->previous)
+                k->previous->next = k->next;
+        else
+                c->first = k->next;
+        if (k->next)
+                k->next->previous = k->previous;
+        else
+                c->last = k->previous;
+        c->n--;
+        c->n_shut -= k->shut;
+        pthread_mutex_unlock(&c->lock);
+        free(k);
+}
+
+void conns_begin_request(struct conns *c, struct conn *k)
+{
+        if (!k)
+                return;
+        pthread_mutex_lock(&c->lock);
+        k->deadline_ns = MIN(k->deadline_ns, clock_mono_ns() + HEADERS_NS);
+        pthread_mutex_unlock(&c->lock);
+}
+
+bool conns_take_request(struct conns *c, struct conn *k)
+{
+        if (!k)
+                return false;
+        pthread_mutex_lock(&c->lock);
+        k->waiting = false;
+        k->deadline_ns = clock_mono_ns() + ANSWER_NS;
+        bool room = !k->refused;
+        pthread_mutex_unlock(&c->lock);
+        return room;
+}
+
+void conns_make_stream(struct conns *c, struct conn *k)
+{
+        pthread_mutex_lock(&c->lock);
+        k->deadline_ns = 0;
+        pthread_mutex_unlock(&c->lock);
+}
+
+void conns_end_request(struct conns *c, struct conn *k)
+{
+        if (!k)
+                return;
+        pthread_mutex_lock(&c->lock);
+        k->waiting = true;
+        k->deadline_ns = clock_mono_ns() + IDLE_NS;
+        pthread_mutex_unlock(&c->lock);
+}
+
+int conn_fd(const struct conn *k)
+{
+        return k->fd;
+}
+
+size_t conns_count(struct conns *c)
+{
+        pthread_mutex_lock(&c->lock);
+        size_t n = c->n;
+        pthread_mutex_unlock(&c->lock);
+        return n;
+}

@@ -1,0 +1,124 @@
+#include "serve/journal.h"
+
+#include "base/clock.h"
+#include "present/stream/json.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+struct entry {
+        int64_t wall_ns;
+        char gpu[ENTITY_LABEL_MAX], kind[16], text[JOURNAL_TEXT_MAX];
+};
+
+/* What was last known of a GPU. */
+struct before {
+        char key[STATE_KEY_MAX];
+        uint32_t findings;
+        bool up;
+};
+
+struct journal {
+        pthread_mutex_t lock;
+        struct entry list[JOURNAL_MAX];
+        uint64_t n;            /* entries ever written */
+        struct before *before; /* the watcher's */
+        size_t n_before;
+};
+
+struct journal *journal_open(void)
+{
+        struct journal *j = calloc(1, sizeof(*j));
+        if (j)
+                pthread_mutex_init(&j->lock, NULL);
+        return j;
+}
+
+void journal_close(struct journal *j)
+{
+        if (!j)
+                return;
+        pthread_mutex_destroy(&j->lock);
+        free(j->before);
+        free(j);
+}
+
+void journal_add(struct journal *j, int64_t wall_ns, const char *gpu, const char *kind,
+                 const char *fmt, ...)
+{
+        va_list ap;
+        pthread_mutex_lock(&j->lock);
+        struct entry *e = &j->list[j->n++ % JOURNAL_MAX];
+        *e = (struct entry){.wall_ns = wall_ns};
+        snprintf(e->gpu, sizeof(e->gpu), "%s", gpu);
+        snprintf(e->kind, sizeof(e->kind), "%s", kind);
+        va_start(ap, fmt);
+        vsnprintf(e->text, sizeof(e->text), fmt, ap);
+        va_end(ap);
+        pthread_mutex_unlock(&j->lock);
+}
+
+static struct before *before_of(struct journal *j, const struct live_gpu *g)
+{
+        char key[STATE_KEY_MAX];
+        live_key(&g->who, key);
+        for (size_t i = 0; i < j->n_before; i++) {
+                if (strcmp(j->before[i].key, key) == 0)
+                        return &j->before[i];
+        }
+        struct before *more = realloc(j->before, (j->n_before + 1) * sizeof(*more));
+        if (!more)
+                return NULL;
+        j->before = more;
+        struct before *b = &more[j->n_before++];
+        *b = (struct before){.up = true};
+        snprintf(b->key, sizeof(b->key), "%s", key);
+        return b;
+}
+
+static void watch_one(struct journal *j, const struct live_gpu *g, int64_t wall_ns)
+{
+        struct before *b = before_of(j, g);
+        uint32_t now = g->row.health.findings;
+        for (enum finding f = 0; b && g->up && f < FINDING_COUNT; f++) {
+                bool was = b->findings & (1u << f), is = now & (1u << f);
+                if (was != is)
+                        journal_add(j, wall_ns, g->who.label, "health", "%s: %s",
+                                    is ? health_name(finding_state(f)) : "over", finding_text(f));
+        }
+        if (b && b->up != g->up)
+                journal_add(j, wall_ns, g->who.label, "source", "%s",
+                            g->up ? "the GPU answers again" : "the GPU does not answer");
+        if (b && g->up)
+                b->findings = now;
+        if (b)
+                b->up = g->up;
+}
+
+void journal_watch(struct journal *j, const struct live_gpu *gpus, size_t n, int64_t wall_ns)
+{
+        for (size_t i = 0; i < n; i++)
+                watch_one(j, &gpus[i], wall_ns);
+}
+
+void journal_write(struct journal *j, struct strbuf *out)
+{
+        strbuf_putc(out, '[');
+        pthread_mutex_lock(&j->lock);
+        uint64_t first = j->n > JOURNAL_MAX ? j->n - JOURNAL_MAX : 0;
+        for (uint64_t i = j->n; i > first; i--) {
+                const struct entry *e = &j->list[(i - 1) % JOURNAL_MAX];
+                strbuf_puts(out, i == j->n ? "\n{\"time\":" : ",\n{\"time\":");
+                json_put_number(out, clock_to_seconds(e->wall_ns));
+                strbuf_puts(out, ",\"gpu\":");
+                json_put_string(out, e->gpu);
+                strbuf_puts(out, ",\"kind\":");
+                json_put_string(out, e->kind);
+                strbuf_puts(out, ",\"text\":");
+                json_put_string(out, e->text);
+                strbuf_putc(out, '}');
+        }
+        pthread_mutex_unlock(&j->lock);
+        strbuf_putc(out, ']');
+}

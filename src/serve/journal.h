@@ -1,0 +1,23 @@
+/*
+ * What happened lately: findings that came and went, sources that failed, owners that changed. A
+ * ring in memory, the newest at the end. Safe from several threads.
+ */
+#pragma once
+
+#include "base/strbuf.h"
+#include "serve/live.h"
+
+#define JOURNAL_MAX 500
+#define JOURNAL_TEXT_MAX 240
+
+struct journal;
+
+struct journal *journal_open(void);
+void journal_close(struct journal *j);
+/* gpu is its label, "" for the machine; kind: "health", "owner", "source". */
+void journal_add(struct journal *j, int64_t wall_ns, const char *gpu, const char *kind,
+                 const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* Compares with the last time and tells what changed. By one thread. */
+void journal_watch(struct journal *j, const struct live_gpu *gpus, size_t n, int64_t wall_ns);
+/* A JSON array, the newest first. */
+void journal_write(struct journal *j, struct strbuf *out);

@@ -1,0 +1,120 @@
+#include "serve/libraries.h"
+
+#include <crypt.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* ISO C has no cast from an object pointer to a function pointer; POSIX promises equal sizes. */
+static bool find(void *library, const char *name, void *ret)
+{
+        void *symbol = library ? dlsym(library, name) : NULL;
+        memcpy(ret, &symbol, sizeof(symbol));
+        return symbol != NULL;
+}
+
+static int refuse(struct err *err, const char *why)
+{
+        err_set(err, ERR_NO_SOURCE, "cannot serve: %s", why);
+        return err_hint(err, "install libmicrohttpd12 ('apt-get install libmicrohttpd12')");
+}
+
+int mhd_api_load(struct mhd_api *ret, struct err *err)
+{
+        struct mhd_api api = {0};
+        void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+                return refuse(err, "libmicrohttpd is not installed");
+#define MHD_FUNCTION(name)                                                                         \
+        if (!find(library, "MHD_" #name, &api.name))                                               \
+                return refuse(err, "libmicrohttpd is too old: it has no MHD_" #name);
+        MHD_FUNCTIONS(MHD_FUNCTION)
+#undef MHD_FUNCTION
+        find(library, "gnutls_certificate_verify_peers2", &api.verify_peers);
+        *ret = api;
+        return 0;
+}
+
+/* --- zlib ---------------------------------------------------------------------------------- */
+
+#define GZIP_WINDOW (15 + 16) /* zlib's way of asking for gzip's header */
+#define GZIP_LEVEL 1          /* names come again and again: more effort gains little */
+#define GZIP_MEMORY 8
+
+struct zlib_api {
+        __typeof__(deflateInit2_) *init;
+        __typeof__(deflateBound) *bound;
+        __typeof__(deflate) *run;
+        __typeof__(deflateEnd) *end;
+};
+
+static bool load_zlib(struct zlib_api *z)
+{
+        void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+        return find(library, "deflateInit2_", &z->init) &&
+               find(library, "deflateBound", &z->bound) && find(library, "deflate", &z->run) &&
+               find(library, "deflateEnd", &z->end);
+}
+
+bool zlib_gzip(const char *s, size_t n, char **ret, size_t *ret_n)
+{
+        struct zlib_api z;
+        z_stream stream = {0};
+        if (!load_zlib(&z) || z.init(&stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+                                     Z_DEFAULT_STRATEGY, ZLIB_VERSION, (int)sizeof(stream)) != Z_OK)
+                return false;
+        size_t most = z.bound(&stream, n);
+        char *out = malloc(most);
+        memcpy(&stream.next_in, &s, sizeof(s)); /* zlib does not write there */
+        stream.avail_in = (uInt)n;
+        stream.next_out = (Bytef *)out;
+        stream.avail_out = (uInt)most;
+        bool done = out && z.run(&stream, Z_FINISH) == Z_STREAM_END;
+        *ret_n = stream.total_out;
+        z.end(&stream);
+        if (!done) {
+                free(out);
+                return false;
+        }
+        *ret = out;
+        return true;
+}
+
+/* --- crypt(3) ------------------------------------------------------------------------------ */
+
+static bool hash_with(const char *password, const char *setting, struct crypt_data *data,
+                      const char **ret)
+{
+        __typeof__(crypt_r) *run;
+        void *library = dlopen("libcrypt.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (!find(library, "crypt_r", &run))
+                return false;
+        const char *got = run(password, setting, data);
+        *ret = got;
+        return got && got[0] != '*';
+}
+
+bool crypt_matches(const char *password, const char *hash)
+{
+        struct crypt_data *data = calloc(1, sizeof(*data));
+        const char *got;
+        bool same = false;
+        if (data && hash_with(password, hash, data, &got)) {
+                unsigned differ = strlen(got) != strlen(hash);
+                for (size_t i = 0; !differ && hash[i]; i++)
+                        differ |= (unsigned)(got[i] ^ hash[i]);
+                same = !differ;
+        }
+        free(data);
+        return same;
+}
+
+bool crypt_knows(const char *hash)
+{
+        struct crypt_data *data = calloc(1, sizeof(*data));
+        const char *got;
+        bool knows = data && strlen(hash) > 20 && hash_with("", hash, data, &got);
+        free(data);
+        return knows;
+}

@@ -1,0 +1,581 @@
+#include "serve/live.h"
+
+#include "base/clock.h"
+#include "engine/recorder.h"
+#include "life/thread.h"
+#include "serve/state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define PATIENCE_INTERVALS 3
+#define PATIENCE_LEAST_NS NS_PER_S
+#define RETRY_FIRST_NS NS_PER_S
+#define RETRY_MOST_NS (30 * NS_PER_S)
+/* A GPU that went away is told as such for a while; its counters are kept longer. */
+#define ABSENT_SHOWN_NS (300 * NS_PER_S)
+
+/* One GPU or slice for as long as the program runs, whatever slot the source gives it. */
+struct meter {
+        char key[STATE_KEY_MAX];
+        struct live_gpu gpu;
+        struct integrator it;
+        int64_t fresh_ns; /* monotonic: when its values were last of the moment */
+        int64_t seen_ns;  /* when a frame had it */
+        bool owned;
+};
+
+/* A moment that somebody may look at without a lock. */
+struct slot {
+        struct live_moment moment;
+        struct live_gpu *gpus;
+        struct process *processes;
+        struct owner *owners;
+        struct host *host;
+        size_t cap, process_cap, owner_cap;
+        char provenance[64];
+};
+
+enum { BACK, READY, FRONT, SLOTS };
+
+struct live {
+        struct live_config config;
+        pthread_t supervisor, publisher;
+        bool supervising, publishing; /* the threads were started */
+        pthread_mutex_t lock;
+        pthread_cond_t news;
+        int stop_fd;
+        bool stop;
+        struct state_file *state; /* the publisher's; NULL for none */
+
+        /* Under the lock. */
+        struct meter *meters;
+        size_t n, cap;
+        struct frame frame;
+        char provenance[64];
+        struct process *processes;
+        size_t n_processes, process_cap;
+        bool knows_processes;
+        struct owner owners[OWNERS_MAX];
+        size_t n_owners;
+        struct host *host;
+        bool has_host;
+        struct live_status status;
+        int64_t framed_ns; /* monotonic: when the newest frame came */
+        uint64_t frames, published, booked;
+
+        /* READY and FRONT change hands under the lock; BACK is the publisher's. */
+        struct slot slots[SLOTS];
+        bool fresh;
+        uint64_t number;
+};
+
+/* --- from frames to meters, on the sampling thread ----------------------------------------- */
+
+void live_key(const struct entity *e, char ret[STATE_KEY_MAX])
+{
+        const char *id = e->text[ENTITY_TEXT_UUID][0]  ? e->text[ENTITY_TEXT_UUID]
+                         : e->text[ENTITY_TEXT_PCI][0] ? e->text[ENTITY_TEXT_PCI]
+                                                       : "";
+        snprintf(ret, STATE_KEY_MAX, "%s/%s/%d/%d/%d/%d", e->text[ENTITY_TEXT_HOST], id,
+                 id[0] ? -1 : e->index, e->gi, e->ci, e->flat);
+}
+
+static struct meter *make_meter(struct live *l, const struct entity *e, const char *key)
+{
+        if (l->n == LIVE_GPUS_MAX)
+                return NULL;
+        if (l->n == l->cap) {
+                size_t cap = MAX(l->cap * 2, (size_t)16);
+                struct meter *more = realloc(l->meters, cap * sizeof(*more));
+                if (!more)
+                        return NULL;
+                l->meters = more;
+                l->cap = cap;
+        }
+        size_t at = 0;
+        while (at < l->n && entity_compare(&l->meters[at].gpu.who, e) <= 0)
+                at++;
+        struct meter *m = &l->meters[at];
+        memmove(m + 1, m, (l->n - at) * sizeof(*m));
+        *m = (struct meter){.gpu = {.who = *e}};
+        snprintf(m->key, sizeof(m->key), "%s", key);
+        l->n++;
+        if (!l->state || !state_find(l->state, key, &m->gpu.in))
+                m->gpu.in.created_ns = clock_wall_ns();
+        return m;
+}
+
+static struct meter *meter_for(struct live *l, const struct entity *e, size_t hint)
+{
+        char key[STATE_KEY_MAX];
+        live_key(e, key);
+        if (LIKELY(hint < l->n) && strcmp(l->meters[hint].key, key) == 0)
+                return &l->meters[hint];
+        for (size_t i = 0; i < l->n; i++) {
+                if (strcmp(l->meters[i].key, key) == 0)
+                        return &l->meters[i];
+        }
+        return make_meter(l, e, key);
+}
+
+static bool is_fresh(const struct frame *f, const struct sample *s)
+{
+        if (f->stale || (value_there(s->m[METRIC_LOST]) && s->m[METRIC_LOST].v > 0))
+                return false;
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (s->m[i].state == STATE_OK)
+                        return true;
+        }
+        return false;
+}
+
+static void add_row(struct live *l, const struct frame *f, size_t at, int64_t now)
+{
+        const struct row *row = &f->rows[at];
+        struct meter *m = meter_for(l, row->sample.who, at);
+        if (!m)
+                return;
+        integrals_add(&m->gpu.in, &m->it, f, row, -1, m->owned);
+        m->gpu.who = *row->sample.who;
+        m->gpu.row = *row;
+        m->seen_ns = now;
+        if (is_fresh(f, &row->sample))
+                m->fresh_ns = now;
+}
+
+/* A list that cannot be copied is left out. */
+static void keep_processes(struct live *l, const struct frame *f)
+{
+        l->knows_processes = f->knows_processes;
+        l->n_processes = 0;
+        if (f->processes.n > l->process_cap) {
+                struct process *more = realloc(l->processes, f->processes.n * sizeof(*more));
+                if (!more)
+                        return;
+                l->processes = more;
+                l->process_cap = f->processes.n;
+        }
+        if (f->processes.n > 0)
+                memcpy(l->processes, f->processes.list, f->processes.n * sizeof(*l->processes));
+        l->n_processes = f->processes.n;
+}
+
+static void on_frame(void *arg, const struct frame *f)
+{
+        struct live *l = arg;
+        int64_t now = clock_mono_ns();
+        pthread_mutex_lock(&l->lock);
+        for (size_t i = 0; i < f->n; i++)
+                add_row(l, f, i, now);
+        l->frame = *f;
+        l->frame.rows = NULL;
+        l->frame.n = 0;
+        snprintf(l->provenance, sizeof(l->provenance), "%s", f->provenance ? f->provenance : "");
+        keep_processes(l, f);
+        if (!f->stale && f->n > 0)
+                l->framed_ns = now;
+        l->frames++;
+        pthread_cond_broadcast(&l->news);
+        pthread_mutex_unlock(&l->lock);
+}
+
+/* A capture is at its end; or it cannot be read, and will not get better. */
+static void on_source_end(void *arg, const struct err *source)
+{
+        struct live *l = arg;
+        pthread_mutex_lock(&l->lock);
+        l->status.ended = true;
+        l->status.err = *source;
+        pthread_mutex_unlock(&l->lock);
+}
+
+static void on_host(void *arg, const struct host *host)
+{
+        struct live *l = arg;
+        pthread_mutex_lock(&l->lock);
+        *l->host = *host;
+        l->has_host = true;
+        pthread_mutex_unlock(&l->lock);
+}
+
+/* --- from meters to what is looked at, on the publisher's ---------------------------------- */
+
+int64_t live_patience_ns(const struct live *l)
+{
+        return MAX(PATIENCE_INTERVALS * l->config.interval_ns, PATIENCE_LEAST_NS);
+}
+
+static bool grow(void **list, size_t *cap, size_t n, size_t size)
+{
+        if (n <= *cap)
+                return true;
+        void *more = realloc(*list, n * size);
+        if (!more)
+                return false;
+        *list = more;
+        *cap = n;
+        return true;
+}
+
+/* A value that a source has not renewed for long is not one. */
+static void drop_old(struct row *row, int64_t patience_ns)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                struct value *v = &row->sample.m[i];
+                if (v->state == STATE_STALE && v->age_ms * NS_PER_MS > patience_ns)
+                        *v = value_missing(STATE_BLANK);
+        }
+}
+
+/* Called with the lock held. */
+static size_t copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < l->n; i++) {
+                struct meter *m = &l->meters[i];
+                if (now - m->seen_ns > ABSENT_SHOWN_NS && !l->status.capture)
+                        continue;
+                to[n] = m->gpu;
+                to[n].row.sample.who = &to[n].who;
+                to[n].in_frame = m->seen_ns == l->framed_ns;
+                to[n].up = l->status.capture
+                               ? m->fresh_ns > 0
+                               : m->fresh_ns > 0 && now - m->fresh_ns <= live_patience_ns(l);
+                drop_old(&to[n].row, live_patience_ns(l));
+                n++;
+        }
+        return n;
+}
+
+/* Called with the lock held. False when memory is short: the last moment stays. */
+static bool fill_slot(struct live *l, struct slot *s, int64_t now)
+{
+        if (!grow((void **)&s->gpus, &s->cap, l->n, sizeof(*s->gpus)) ||
+            !grow((void **)&s->processes, &s->process_cap, l->n_processes, sizeof(*s->processes)) ||
+            !grow((void **)&s->owners, &s->owner_cap, l->n_owners, sizeof(*s->owners)))
+                return false;
+        struct live_moment *m = &s->moment;
+        m->frame = l->frame;
+        snprintf(s->provenance, sizeof(s->provenance), "%s", l->provenance);
+        m->n = copy_gpus(l, s->gpus, now);
+        m->n_owners = l->n_owners;
+        if (l->n_owners > 0)
+                memcpy(s->owners, l->owners, l->n_owners * sizeof(*s->owners));
+        if (l->n_processes > 0)
+                memcpy(s->processes, l->processes, l->n_processes * sizeof(*s->processes));
+        m->processes.n = l->n_processes;
+        m->frame.knows_processes = l->knows_processes;
+        if (l->has_host)
+                *s->host = *l->host;
+        m->host = l->has_host ? s->host : NULL;
+        l->status.up = l->status.capture
+                           ? l->framed_ns > 0
+                           : l->framed_ns > 0 && now - l->framed_ns <= live_patience_ns(l);
+        m->status = l->status;
+        return true;
+}
+
+/* The state file first: what was shown once must not be forgotten by a crash. */
+static void publish(struct live *l)
+{
+        pthread_mutex_lock(&l->lock);
+        bool filled = fill_slot(l, &l->slots[BACK], clock_mono_ns());
+        bool news = l->published != l->frames;
+        l->published = l->frames;
+        for (size_t i = 0; l->state && i < l->n; i++)
+                state_put(l->state, i, l->meters[i].key, &l->meters[i].gpu.in);
+        size_t n = l->n;
+        pthread_mutex_unlock(&l->lock);
+        if (l->state && news)
+                state_write(l->state, n);
+        struct slot *back = &l->slots[BACK];
+        for (size_t i = 0; filled && news && l->config.past && i < back->moment.n; i++) {
+                char key[STATE_KEY_MAX];
+                live_key(&back->gpus[i].who, key);
+                if (back->gpus[i].in_frame)
+                        past_add(l->config.past, key, &back->gpus[i].row,
+                                 back->moment.frame.mono_ns);
+        }
+        if (!filled)
+                return;
+        pthread_mutex_lock(&l->lock);
+        back->moment.number = ++l->number;
+        struct slot slot = l->slots[BACK];
+        l->slots[BACK] = l->slots[READY];
+        l->slots[READY] = slot;
+        l->fresh = true;
+        pthread_mutex_unlock(&l->lock);
+        if (l->config.on_news)
+                l->config.on_news(l->config.news_arg);
+}
+
+/* Waits for a frame, but not so long that old values would stay. */
+static bool wait_for_frame(struct live *l)
+{
+        int64_t until = clock_mono_ns() + live_patience_ns(l) / 2;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        pthread_mutex_lock(&l->lock);
+        while (!l->stop && l->published == l->frames &&
+               pthread_cond_timedwait(&l->news, &l->lock, &ts) == 0)
+                ;
+        bool stop = l->stop;
+        pthread_mutex_unlock(&l->lock);
+        return !stop;
+}
+
+static void *run_publisher(void *arg)
+{
+        struct live *l = arg;
+        while (wait_for_frame(l))
+                publish(l);
+        publish(l);
+        return NULL;
+}
+
+/* --- the seam to the engine ----------------------------------------------------------------- */
+
+static bool wait_or_stop(struct live *l, int fd, int64_t ns)
+{
+        struct pollfd fds[] = {{.fd = l->stop_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+        int ms = ns < 0 ? -1 : (int)(ns / NS_PER_MS);
+        while (poll(fds, 2, ms) < 0 && errno == EINTR)
+                ;
+        return !(fds[0].revents & POLLIN);
+}
+
+static void count_ticks(struct live *l, struct recorder *r, const struct session_counts *base)
+{
+        struct session_counts c;
+        recorder_counts(r, &c);
+        pthread_mutex_lock(&l->lock);
+        l->status.late = base->late + c.late;
+        l->status.missed = base->missed + c.missed;
+        l->status.on_time = base->taken + c.taken - MIN(c.taken, c.late);
+        pthread_mutex_unlock(&l->lock);
+}
+
+/* Runs one opening of the source to its end. False when it is left behind in its driver. */
+static bool run_source(struct live *l, struct pipeline *p, struct session_counts *base)
+{
+        struct err err = {0};
+        struct recorder *r;
+        struct recorder_result result = {0};
+        const struct recorder_config rc = {.pipeline = p,
+                                           .interval_ns = l->config.interval_ns,
+                                           .host = l->config.host,
+                                           .until_stopped = pipeline_is_capture(p),
+                                           .on_frame = on_frame,
+                                           .on_host = on_host,
+                                           .on_source_end = on_source_end,
+                                           .arg = l};
+        pthread_mutex_lock(&l->lock);
+        l->status.capture = pipeline_is_capture(p);
+        l->status.ended = false;
+        l->status.err = (struct err){0};
+        snprintf(l->status.source, sizeof(l->status.source), "%s", pipeline_source_name(p));
+        pthread_mutex_unlock(&l->lock);
+        if (recorder_start(&rc, &r, &err) < 0)
+                return true;
+        bool go = true;
+        struct pollfd done = {.fd = recorder_done_fd(r), .events = POLLIN};
+        while (go && poll(&done, 1, 0) == 0) {
+                go = wait_or_stop(l, done.fd, NS_PER_S);
+                count_ticks(l, r, base);
+        }
+        recorder_stop(r);
+        recorder_finish(r, &result);
+        base->late += result.counts.late;
+        base->missed += result.counts.missed;
+        base->taken += result.counts.taken - MIN(result.counts.taken, result.counts.late);
+        return !result.hung;
+}
+
+/* The host alone, while there is no source. */
+static void *run_supervisor(void *arg)
+{
+        struct live *l = arg;
+        struct session_counts base = {0};
+        int64_t patience = RETRY_FIRST_NS;
+        bool go = true;
+        while (go) {
+                struct pipeline *p = NULL;
+                struct err err = {0};
+                if (l->config.open(l->config.arg, &p, &err) == 0) {
+                        patience = RETRY_FIRST_NS;
+                        if (run_source(l, p, &base))
+                                pipeline_close(p);
+                } else {
+                        pthread_mutex_lock(&l->lock);
+                        l->status.err = err;
+                        pthread_mutex_unlock(&l->lock);
+                }
+                go = wait_or_stop(l, -1, patience);
+                patience = MIN(patience * 2, RETRY_MOST_NS);
+        }
+        return NULL;
+}
+
+/* --- opening and closing --------------------------------------------------------------------- */
+
+static void free_live(struct live *l)
+{
+        for (size_t i = 0; i < SLOTS; i++) {
+                free(l->slots[i].gpus);
+                free(l->slots[i].processes);
+                free(l->slots[i].owners);
+                free(l->slots[i].host);
+        }
+        state_close(l->state);
+        free(l->meters);
+        free(l->processes);
+        free(l->host);
+        closep(&l->stop_fd);
+        pthread_mutex_destroy(&l->lock);
+        pthread_cond_destroy(&l->news);
+        free(l);
+}
+
+static bool make_hosts(struct live *l)
+{
+        bool made = (l->host = calloc(1, sizeof(*l->host))) != NULL;
+        for (size_t i = 0; i < SLOTS; i++)
+                made &= (l->slots[i].host = calloc(1, sizeof(*l->host))) != NULL;
+        return made;
+}
+
+int live_open(const struct live_config *config, struct live **ret, char *notice, size_t size,
+              struct err *err)
+{
+        struct live *l = calloc(1, sizeof(*l));
+        struct err why = {0};
+        notice[0] = '\0';
+        if (!l)
+                return err_set(err, -ENOMEM, "out of memory");
+        l->config = *config;
+        pthread_mutex_init(&l->lock, NULL);
+        life_init_wake(&l->news);
+        l->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (config->state_dir && state_open(config->state_dir, LIVE_GPUS_MAX, &l->state, &why) < 0)
+                snprintf(notice, size, "counters start at 0 and will not be kept: %.200s", why.msg);
+        int r = l->stop_fd < 0 || !make_hosts(l) ? -ENOMEM : 0;
+        if (r == 0)
+                r = life_start_thread(run_publisher, l, &l->publisher);
+        l->publishing = r == 0;
+        if (r == 0)
+                r = life_start_thread(run_supervisor, l, &l->supervisor);
+        l->supervising = r == 0;
+        if (r < 0) {
+                live_close(l);
+                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
+        }
+        *ret = l;
+        return 0;
+}
+
+void live_close(struct live *l)
+{
+        uint64_t one = 1;
+        if (!l)
+                return;
+        ssize_t n = write(l->stop_fd, &one, sizeof(one));
+        (void)n;
+        if (l->supervising)
+                pthread_join(l->supervisor, NULL);
+        pthread_mutex_lock(&l->lock);
+        l->stop = true;
+        pthread_cond_broadcast(&l->news);
+        pthread_mutex_unlock(&l->lock);
+        if (l->publishing)
+                pthread_join(l->publisher, NULL);
+        free_live(l);
+}
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+void live_take(struct live *l, struct live_moment *ret)
+{
+        pthread_mutex_lock(&l->lock);
+        if (l->fresh) {
+                struct slot slot = l->slots[FRONT];
+                l->slots[FRONT] = l->slots[READY];
+                l->slots[READY] = slot;
+                l->fresh = false;
+        }
+        struct slot *s = &l->slots[FRONT];
+        *ret = s->moment;
+        pthread_mutex_unlock(&l->lock);
+        ret->gpus = s->gpus;
+        ret->owners = s->owners;
+        ret->processes.list = s->processes;
+        ret->frame.provenance = s->provenance;
+        ret->frame.processes = ret->processes;
+}
+
+void live_status(struct live *l, struct live_status *ret)
+{
+        pthread_mutex_lock(&l->lock);
+        *ret = l->status;
+        pthread_mutex_unlock(&l->lock);
+}
+
+uint64_t live_number(struct live *l)
+{
+        pthread_mutex_lock(&l->lock);
+        uint64_t number = l->number;
+        pthread_mutex_unlock(&l->lock);
+        return number;
+}
+
+bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
+{
+        int64_t until = clock_mono_ns() + wait_ns;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        pthread_mutex_lock(&l->lock);
+        while (!l->stop && l->booked == l->frames &&
+               pthread_cond_timedwait(&l->news, &l->lock, &ts) == 0)
+                ;
+        bool news =
+            l->booked != l->frames && grow((void **)&b->gpus, &b->cap, l->n, sizeof(*b->gpus)) &&
+            grow((void **)&b->processes, &b->process_cap, l->n_processes, sizeof(*b->processes));
+        if (news) {
+                l->booked = l->frames;
+                b->frame = l->frame;
+                b->n = copy_gpus(l, b->gpus, clock_mono_ns());
+                b->n_processes = l->n_processes;
+                if (l->n_processes > 0)
+                        memcpy(b->processes, l->processes, l->n_processes * sizeof(*b->processes));
+                b->knows_processes = l->knows_processes;
+        }
+        pthread_mutex_unlock(&l->lock);
+        return news;
+}
+
+void live_free_books(struct live_books *b)
+{
+        free(b->gpus);
+        free(b->processes);
+        *b = (struct live_books){0};
+}
+
+void live_set_owners(struct live *l, const struct owner *owners, size_t n)
+{
+        pthread_mutex_lock(&l->lock);
+        l->n_owners = MIN(n, (size_t)OWNERS_MAX);
+        if (l->n_owners > 0)
+                memcpy(l->owners, owners, l->n_owners * sizeof(*owners));
+        for (size_t i = 0; i < l->n; i++) {
+                struct meter *m = &l->meters[i];
+                m->owned = false;
+                for (size_t k = 0; k < l->n_owners && !m->owned; k++) {
+                        const struct owner *o = &l->owners[k];
+                        m->owned = o->kind != OWNER_PROCESS && o->index == m->gpu.who.index &&
+                                   o->gi == m->gpu.who.gi;
+                }
+        }
+        pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,94 @@
+/*
+ * What is served: the newest of every GPU with its counters, its owners and the host. Threads of
+ * the engine put it in; the HTTP thread takes a copy and waits for nobody. The seam to the engine
+ * is in live.c alone.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "compute/integrals.h"
+#include "engine/host.h"
+#include "engine/pipeline.h"
+#include "model/host.h"
+#include "model/owner.h"
+#include "serve/past.h"
+#include "serve/state.h"
+
+#define LIVE_GPUS_MAX 1024
+
+struct live_config {
+        /* Opens the source; called again when it has ended. May take seconds. */
+        int (*open)(void *arg, struct pipeline **ret, struct err *err);
+        void *arg;
+        struct host_view *host; /* borrowed; NULL for none */
+        int64_t interval_ns;
+        const char *state_dir; /* NULL: counters start at 0 */
+        struct past *past;     /* borrowed; NULL for none */
+        /* News are there: on a thread of ours, must not wait. May be NULL. */
+        void (*on_news)(void *arg);
+        void *news_arg;
+};
+
+/* One GPU or slice: who it is, its newest row, its counters. */
+struct live_gpu {
+        struct entity who;
+        struct row row; /* row.sample.who is &who */
+        struct integrals in;
+        bool up;       /* its values are of now */
+        bool in_frame; /* the newest frame had it */
+};
+
+struct live_status {
+        char source[64];
+        bool up; /* a frame came in the last three intervals */
+        bool capture;
+        bool ended;     /* a capture is at its end */
+        struct err err; /* why there is no source; code 0 when there is one */
+        uint64_t on_time, late, missed;
+};
+
+/* A moment. Pointers are valid until the next live_take by the same reader. */
+struct live_moment {
+        uint64_t number;    /* grows with every publication */
+        struct frame frame; /* without rows: times, provenance, stale */
+        const struct live_gpu *gpus;
+        size_t n;
+        const struct owner *owners;
+        size_t n_owners;
+        struct process_list processes;
+        const struct host *host; /* NULL while there is none */
+        struct live_status status;
+};
+
+struct live;
+
+/* Starts the threads. A counters' file that cannot be used is told in notice and not used. */
+int live_open(const struct live_config *config, struct live **ret, char *notice, size_t size,
+              struct err *err);
+/* Keeps the counters and ends; a driver that hangs is left behind. */
+void live_close(struct live *l);
+/* The newest moment, for one reader: the HTTP thread. */
+void live_take(struct live *l, struct live_moment *ret);
+/* The number that live_take would give. */
+uint64_t live_number(struct live *l);
+/* How the source is now. */
+void live_status(struct live *l, struct live_status *ret);
+/* How old values may be before they are not shown. */
+int64_t live_patience_ns(const struct live *l);
+/* What a GPU or slice is known by, whatever number the source gives it. */
+void live_key(const struct entity *e, char ret[STATE_KEY_MAX]);
+
+/* For the keeper of owners: a copy of processes and counters. */
+struct live_books {
+        struct frame frame;
+        struct live_gpu *gpus; /* owned by the caller, reused from call to call */
+        size_t n, cap;
+        struct process *processes;
+        size_t n_processes, process_cap;
+        bool knows_processes;
+};
+/* Waits up to a time for news; false when nothing is new. */
+bool live_read_books(struct live *l, struct live_books *books, int64_t wait_ns);
+void live_free_books(struct live_books *books);
+/* Who holds what from now on. Copied. */
+void live_set_owners(struct live *l, const struct owner *owners, size_t n);

@@ -1,0 +1,180 @@
+#include "serve/past.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+#include "model/owner.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static const enum metric metrics[PAST_COUNT] = {
+#define PAST(metric) METRIC_##metric,
+    PAST_METRICS(PAST)
+#undef PAST
+};
+
+/* Cells of one metric; the cell of time t is at t % size when its stamp says so. */
+struct ring {
+        float *mean, *least, *most; /* least and most: coarse only */
+        uint16_t *n;                /* samples in the cell */
+};
+
+struct one {
+        char key[OWNER_ID_MAX + 32];
+        int64_t last[2]; /* newest time of the fine and the coarse ring */
+        struct ring rings[2][PAST_COUNT];
+};
+
+struct past {
+        pthread_mutex_t lock;
+        struct one *gpus[PAST_GPUS_MAX];
+        size_t n;
+};
+
+static const size_t sizes[2] = {PAST_FINE, PAST_COARSE};
+static const int64_t steps[2] = {NS_PER_S, 60 * NS_PER_S};
+
+enum metric past_metric(enum past_metric m)
+{
+        return metrics[m];
+}
+
+struct past *past_open(void)
+{
+        struct past *p = calloc(1, sizeof(*p));
+        if (p)
+                pthread_mutex_init(&p->lock, NULL);
+        return p;
+}
+
+static void free_one(struct one *o)
+{
+        for (size_t k = 0; o && k < 2; k++) {
+                for (size_t m = 0; m < PAST_COUNT; m++) {
+                        struct ring *r = &o->rings[k][m];
+                        free(r->mean);
+                        free(r->least);
+                        free(r->most);
+                        free(r->n);
+                }
+        }
+        free(o);
+}
+
+void past_close(struct past *p)
+{
+        if (!p)
+                return;
+        for (size_t i = 0; i < p->n; i++)
+                free_one(p->gpus[i]);
+        pthread_mutex_destroy(&p->lock);
+        free(p);
+}
+
+static struct one *find(struct past *p, const char *key)
+{
+        for (size_t i = 0; i < p->n; i++) {
+                if (strcmp(p->gpus[i]->key, key) == 0)
+                        return p->gpus[i];
+        }
+        return NULL;
+}
+
+/* NULL when there are too many, or memory is short. */
+static struct one *find_or_make(struct past *p, const char *key)
+{
+        struct one *o = find(p, key);
+        if (o || p->n == PAST_GPUS_MAX)
+                return o;
+        o = calloc(1, sizeof(*o));
+        if (!o)
+                return NULL;
+        snprintf(o->key, sizeof(o->key), "%s", key);
+        o->last[0] = o->last[1] = -1;
+        p->gpus[p->n++] = o;
+        return o;
+}
+
+static bool make_ring(struct ring *r, size_t k)
+{
+        if (r->n)
+                return true;
+        r->mean = calloc(sizes[k], sizeof(*r->mean));
+        r->least = k == 1 ? calloc(sizes[k], sizeof(*r->least)) : NULL;
+        r->most = k == 1 ? calloc(sizes[k], sizeof(*r->most)) : NULL;
+        uint16_t *n = calloc(sizes[k], sizeof(*n));
+        if (r->mean && n && (k == 0 || (r->least && r->most))) {
+                r->n = n;
+                return true;
+        }
+        free(r->mean);
+        free(r->least);
+        free(r->most);
+        free(n);
+        *r = (struct ring){0};
+        return false;
+}
+
+static void put(struct ring *r, size_t at, float v)
+{
+        uint16_t n = r->n[at];
+        r->mean[at] = n == 0 ? v : r->mean[at] + (v - r->mean[at]) / (float)(n + 1);
+        if (r->least) {
+                r->least[at] = n == 0 ? v : MIN(r->least[at], v);
+                r->most[at] = n == 0 ? v : MAX(r->most[at], v);
+        }
+        r->n[at] = n < UINT16_MAX ? n + 1 : n;
+}
+
+/* Empties the cells between the newest time and this one. Time that goes back starts anew. */
+static void advance(struct one *o, size_t k, int64_t t)
+{
+        bool anew = o->last[k] < 0 || t < o->last[k] || t - o->last[k] >= (int64_t)sizes[k];
+        for (size_t m = 0; m < PAST_COUNT && t != o->last[k]; m++) {
+                uint16_t *n = o->rings[k][m].n;
+                if (n && anew)
+                        memset(n, 0, sizes[k] * sizeof(*n));
+                for (int64_t i = o->last[k] + 1; n && !anew && i <= t; i++)
+                        n[(uint64_t)i % sizes[k]] = 0;
+        }
+        o->last[k] = t;
+}
+
+void past_add(struct past *p, const char *key, const struct row *row, int64_t mono_ns)
+{
+        pthread_mutex_lock(&p->lock);
+        struct one *o = find_or_make(p, key);
+        for (size_t k = 0; o && k < 2; k++) {
+                int64_t t = mono_ns / steps[k];
+                advance(o, k, t);
+                for (size_t m = 0; m < PAST_COUNT; m++) {
+                        struct value v = row->sample.m[metrics[m]];
+                        if (v.state == STATE_OK && make_ring(&o->rings[k][m], k))
+                                put(&o->rings[k][m], (uint64_t)t % sizes[k], (float)v.v);
+                }
+        }
+        pthread_mutex_unlock(&p->lock);
+}
+
+bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
+               struct past_cell *ret, size_t n)
+{
+        size_t k = coarse;
+        pthread_mutex_lock(&p->lock);
+        struct one *o = find(p, key);
+        const struct ring *r = o ? &o->rings[k][m] : NULL;
+        int64_t now = mono_ns / steps[k];
+        memset(ret, 0, n * sizeof(*ret));
+        for (size_t i = 0; r && r->n && i < n; i++) {
+                int64_t t = now - (int64_t)(n - 1 - i);
+                size_t at = (uint64_t)t % sizes[k];
+                if (t < 0 || t > o->last[k] || t <= o->last[k] - (int64_t)sizes[k] || r->n[at] == 0)
+                        continue;
+                ret[i] =
+                    (struct past_cell){true, r->mean[at], r->least ? r->least[at] : r->mean[at],
+                                       r->most ? r->most[at] : r->mean[at]};
+        }
+        pthread_mutex_unlock(&p->lock);
+        return o != NULL;
+}

@@ -1,0 +1,312 @@
+#include "serve/server.h"
+
+#include "base/clock.h"
+#include "read/host/users.h"
+#include "serve/answer.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define HEADERS_MAX 8192
+#define POOL_BYTES (24 * 1024) /* of a connection: headers, and a block of the answer */
+#define NOTHING "there is nothing here\n"
+#define INACTIVE_S 60 /* nothing moves, not even a byte */
+
+/* --- who asks -------------------------------------------------------------------------------- */
+
+static enum MHD_Result add_length(void *arg, enum MHD_ValueKind kind, const char *key,
+                                  const char *value)
+{
+        (void)kind;
+        *(size_t *)arg += strlen(key) + (value ? strlen(value) : 0) + 4;
+        return MHD_YES;
+}
+
+static bool has_body(const struct request *q)
+{
+        const char *length = answer_header(q, "Content-Length");
+        return answer_header(q, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+static int fd_of(const struct request *q)
+{
+        const union MHD_ConnectionInfo *info =
+            q->s->mhd.get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        return info ? info->connect_fd : -1;
+}
+
+static bool has_certificate(const struct request *q)
+{
+        unsigned status = 1;
+        const union MHD_ConnectionInfo *info =
+            q->s->mhd.get_connection_info(q->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        return info && info->tls_session && q->s->mhd.verify_peers &&
+               q->s->mhd.verify_peers(info->tls_session, &status) == 0 && status == 0;
+}
+
+/* A unix socket tells who is at its other end. */
+static void know_user(struct request *q)
+{
+        struct ucred peer;
+        socklen_t n = sizeof(peer);
+        int fd = fd_of(q);
+        if (!q->s->config.unix_socket || fd < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+                return;
+        users_name(true, peer.uid, q->viewer.user, sizeof(q->viewer.user));
+        if (peer.uid == 0)
+                q->viewer.role = ROLE_ADMIN;
+}
+
+static enum MHD_Result ask_for_token(const struct request *q)
+{
+        return answer_refuse(
+            q, MHD_HTTP_UNAUTHORIZED, "a token or password is needed\n", "WWW-Authenticate",
+            q->s->config.auth->n_users > 0 ? "Basic realm=\"assay\", charset=\"UTF-8\""
+                                           : "Bearer realm=\"assay\"");
+}
+
+/* 0 when the request may go on; else it was answered, and *ret says how. */
+static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
+{
+        struct auth *auth = q->s->config.auth;
+        q->viewer.role = ROLE_VIEWER;
+        know_user(q);
+        if (q->s->config.settings->need_client_certificate && !has_certificate(q)) {
+                *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN, "a client certificate is needed\n",
+                                     NULL, NULL);
+                return false;
+        }
+        if (!auth_is_needed(auth))
+                return true;
+        enum role role;
+        switch (auth_check(auth, answer_header(q, "Authorization"), answer_header(q, "Cookie"),
+                           clock_mono_ns(), &role)) {
+        case AUTH_YES:
+                q->viewer.role = MAX(q->viewer.role, role);
+                return true;
+        case AUTH_NO:
+                if (open || q->s->config.unix_socket)
+                        return true;
+                *ret = ask_for_token(q);
+                return false;
+        case AUTH_LATER:
+                if (open)
+                        return true;
+                *ret = answer_refuse(q, MHD_HTTP_TOO_MANY_REQUESTS, "wait a moment\n",
+                                     "Retry-After", "1");
+                return false;
+        }
+        return false;
+}
+
+/* The path below the prefix; NULL when it is elsewhere. */
+static const char *below(const char *prefix, const char *path)
+{
+        size_t n = strlen(prefix);
+        if (strncmp(path, prefix, n) != 0 || path[n] != '/')
+                return NULL;
+        return path + n;
+}
+
+static enum MHD_Result route(struct request *q, const char *url)
+{
+        enum MHD_Result done;
+        q->path = below(q->s->config.settings->prefix, url);
+        /* A proxy may take the prefix away. */
+        if (!q->path)
+                q->path = url;
+        const struct route *r = route_find(q->path);
+        if (r)
+                return let_in(q, r->open, &done) ? r->get(q) : done;
+        if (page_is_part(q->path))
+                return let_in(q, q->s->config.auth->n_users == 0, &done) ? answer_page(q) : done;
+        return answer_refuse(q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL);
+}
+
+/* What holds for every path, before anything is looked at. */
+static bool is_decent(const struct request *q, const char *method, enum MHD_Result *ret)
+{
+        size_t length = 0;
+        q->s->mhd.get_connection_values(q->connection, MHD_HEADER_KIND, add_length, &length);
+        if (length > HEADERS_MAX)
+                *ret = answer_refuse(q, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
+                                     "headers too large\n", NULL, NULL);
+        else if (!guard_host(&q->s->config.settings->hosts, answer_header(q, "Host")))
+                *ret = answer_refuse(q, MHD_HTTP_MISDIRECTED_REQUEST,
+                                     "not the name of this server; --allow-host adds one\n", NULL,
+                                     NULL);
+        else if (!guard_site(answer_header(q, "Sec-Fetch-Site")))
+                *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN, "not for other sites\n", NULL, NULL);
+        else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !q->head)
+                *ret = answer_refuse(q, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", "Allow",
+                                     "GET, HEAD");
+        else if (has_body(q))
+                *ret = answer_refuse(q, MHD_HTTP_CONTENT_TOO_LARGE, "no bodies\n", NULL, NULL);
+        else
+                return true;
+        return false;
+}
+
+static struct conn *conn_of(struct server *s, struct MHD_Connection *connection)
+{
+        const union MHD_ConnectionInfo *info =
+            s->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        return info ? info->socket_context : NULL;
+}
+
+/* Their addresses are what a request's context says of it. */
+static char looked_at; /* its headers are decent */
+static char escaped;   /* its path has letters written otherwise, which none of ours needs */
+
+static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **context)
+{
+        struct request q = {
+            .s = arg, .connection = connection, .head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0};
+        enum MHD_Result done;
+        (void)version;
+        (void)upload;
+        (void)upload_size;
+        if (*context != &looked_at) {
+                bool odd = *context == &escaped;
+                *context = &looked_at;
+                bool room = conns_take_request(q.s->conns, conn_of(q.s, connection));
+                if (!room)
+                        return answer_refuse(&q, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                             "too many connections\n", "Retry-After", "5");
+                if (!is_decent(&q, method, &done))
+                        return done;
+                return odd ? answer_refuse(&q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL) : MHD_YES;
+        }
+        return route(&q, url);
+}
+
+/* --- the daemon ------------------------------------------------------------------------------ */
+
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
+{
+        struct server *s = arg;
+        conns_begin_request(s->conns, conn_of(s, connection));
+        return memchr(uri, '%', strcspn(uri, "?")) ? &escaped : NULL;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode why)
+{
+        struct server *s = arg;
+        (void)why;
+        *context = NULL;
+        conns_end_request(s->conns, conn_of(s, connection));
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+        struct server *s = arg;
+        if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+                conns_end(s->conns, *context);
+                *context = NULL;
+                return;
+        }
+        const union MHD_ConnectionInfo *info =
+            s->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *context = info ? conns_start(s->conns, info->connect_fd) : NULL;
+}
+
+static void make_event(void *arg, struct strbuf *out)
+{
+        struct server *s = arg;
+        struct live_moment m;
+        live_take(s->config.live, &m);
+        api_now(&m, s->config.version, out);
+}
+
+static uint64_t news_number(void *arg)
+{
+        struct server *s = arg;
+        return live_number(s->config.live);
+}
+
+/* The library's messages are about its clients; nobody needs them. */
+static void say_nothing(void *arg, const char *format, va_list ap)
+{
+        (void)arg;
+        (void)format;
+        (void)ap;
+}
+
+static int start(struct server *s, struct err *err)
+{
+        const struct server_settings *o = s->config.settings;
+        unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME |
+                         MHD_USE_ERROR_LOG | (o->certificate ? MHD_USE_TLS : 0);
+        struct MHD_OptionItem tls[4] = {{MHD_OPTION_END, 0, NULL}};
+        size_t n = 0;
+        if (o->certificate) {
+                tls[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, o->certificate};
+                tls[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, o->key};
+        }
+        if (o->client_ca)
+                tls[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, o->client_ca};
+        tls[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+        s->daemon = s->mhd.start_daemon(
+            flags, 0, NULL, NULL, answer, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+            MHD_OPTION_LISTEN_SOCKET, s->config.fd, MHD_OPTION_CONNECTION_LIMIT,
+            (unsigned)CONNS_HARD_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE_S,
+            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
+            on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+            MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        if (s->daemon)
+                return 0;
+        err_set(err, -EIO, "cannot start the web server%s",
+                o->certificate ? " with this certificate and key" : "");
+        return err_hint(err, o->certificate ? "both must be PEM files that belong together"
+                                            : "is the limit of open files (ulimit -n) very low?");
+}
+
+int server_open(const struct server_config *config, struct server **ret, struct err *err)
+{
+        struct server *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->config = *config;
+        int r = mhd_api_load(&s->mhd, err);
+        if (r == 0 && config->settings->certificate &&
+            s->mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+                r = err_set(err, ERR_USAGE, "this libmicrohttpd was built without TLS");
+        if (r == 0)
+                r = conns_open(&s->conns, err);
+        if (r == 0) {
+                s->streams = streams_open(&s->mhd, make_event, news_number, s);
+                r = s->streams ? start(s, err) : err_set(err, -ENOMEM, "out of memory");
+        }
+        if (r < 0) {
+                server_close(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+void server_close(struct server *s)
+{
+        if (!s)
+                return;
+        if (s->streams)
+                streams_stop(s->streams);
+        if (s->daemon)
+                s->mhd.stop_daemon(s->daemon);
+        for (size_t i = 0; i < CACHED_KINDS; i++)
+                answer_drop_cached(s, &s->cached[i]);
+        streams_close(s->streams);
+        conns_close(s->conns);
+        free(s->gpus);
+        free(s);
+}
+
+void server_wake(struct server *s)
+{
+        streams_wake(s->streams);
+}

@@ -1,0 +1,43 @@
+/*
+ * The HTTP side: who is let in, which path gives what. One thread of libmicrohttpd's answers
+ * everything; it takes what the engine has and waits for nobody.
+ */
+#pragma once
+
+#include "present/exposition/exposition.h"
+#include "serve/api.h"
+#include "serve/guard.h"
+
+#define SERVER_PREFIX_MAX 128
+
+/* What a reload may change. */
+struct server_settings {
+        struct guard_hosts hosts;
+        char prefix[SERVER_PREFIX_MAX]; /* "" or "/gpus": a proxy passes paths below it on */
+        struct exposition_options exposition;
+        /* PEM texts; NULL without TLS. Owned by the caller, who keeps them until the server is
+         * closed. */
+        char *certificate, *key, *client_ca;
+        bool need_client_certificate;
+};
+
+struct server_config {
+        const struct server_settings *settings;
+        int fd; /* listens; the server closes it */
+        bool unix_socket;
+        struct auth *auth; /* the caller's; outlives the server */
+        struct live *live;
+        struct past *past;
+        struct journal *journal;
+        const char *records; /* the file of job records; NULL for none */
+        const char *version;
+        int64_t started_wall_ns;
+};
+
+struct server;
+
+int server_open(const struct server_config *config, struct server **ret, struct err *err);
+/* Ends what is being answered. NULL is fine. */
+void server_close(struct server *s);
+/* Wakes live streams: there is news. From any thread. */
+void server_wake(struct server *s);

@@ -1,0 +1,396 @@
+#include "serve/state.h"
+
+#include "base/num.h"
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define STATE_BYTES_MAX (8 * 1024 * 1024)
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define BOOT_MAX 40
+#define HALVES 2
+#define HEADER_MAX 160
+
+struct kept {
+        char key[STATE_KEY_MAX];
+        struct integrals in;
+};
+
+struct state_file {
+        int lock;
+        int fd[HALVES];
+        uint64_t number; /* of the half written last */
+        char boot[BOOT_MAX];
+        struct kept *old; /* what an earlier program kept */
+        size_t n_old;
+        struct kept *now;
+        size_t n_now, max;
+        struct strbuf text;
+        bool failing;
+};
+
+/* --- one half as text ----------------------------------------------------------------------- */
+
+static uint64_t checksum(const char *s, size_t n)
+{
+        uint64_t h = 0xcbf29ce484222325ULL;
+        for (size_t i = 0; i < n; i++)
+                h = (h ^ (unsigned char)s[i]) * 0x100000001b3ULL;
+        return h;
+}
+
+static void put_number(struct strbuf *out, const char *name, double v)
+{
+        if (v != 0)
+                strbuf_putf(out, "%s=%.17g\n", name, v);
+}
+
+/* Numbers by the names of what they count, so that a later program with more of them reads it. */
+static void put_gpu(struct strbuf *out, const struct kept *k)
+{
+        char name[64];
+        const struct integrals *in = &k->in;
+        strbuf_putf(out, "[%s]\ncreated=%" PRId64 "\n", k->key, in->created_ns);
+        for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
+                if (!integral_there(in, i))
+                        continue;
+                strbuf_putf(out, "%s=%.17g\n", integral_info(i)->name, in->v[i]);
+                snprintf(name, sizeof(name), "from %s", integral_info(i)->name);
+                put_number(out, name, in->growth_from[i]);
+        }
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                snprintf(name, sizeof(name), "class %s", workload_status(w));
+                put_number(out, name, in->class_s[w]);
+        }
+        for (enum health_state h = 0; h <= HEALTH_CRIT; h++) {
+                snprintf(name, sizeof(name), "health %s", health_name(h));
+                put_number(out, name, in->health_s[h]);
+        }
+        for (unsigned i = 0; i < INTEGRAL_LIMITERS_MAX; i++) {
+                snprintf(name, sizeof(name), "limiter %u", i);
+                put_number(out, name, in->limiter_s[i]);
+        }
+        for (size_t i = 0; i < in->n_xids; i++) {
+                snprintf(name, sizeof(name), "xid %u", in->xids[i].xid);
+                put_number(out, name, in->xids[i].n);
+        }
+}
+
+static double *place_of(struct integrals *in, const char *name)
+{
+        for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
+                if (strcmp(name, integral_info(i)->name) == 0) {
+                        in->there |= UINT64_C(1) << i;
+                        return &in->v[i];
+                }
+                if (strncmp(name, "from ", 5) == 0 && strcmp(name + 5, integral_info(i)->name) == 0)
+                        return &in->growth_from[i];
+        }
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                if (strncmp(name, "class ", 6) == 0 && strcmp(name + 6, workload_status(w)) == 0)
+                        return &in->class_s[w];
+        }
+        for (enum health_state h = 0; h <= HEALTH_CRIT; h++) {
+                if (strncmp(name, "health ", 7) == 0 && strcmp(name + 7, health_name(h)) == 0)
+                        return &in->health_s[h];
+        }
+        return NULL;
+}
+
+static void set_xid(struct integrals *in, uint64_t xid, double n)
+{
+        if (in->n_xids < INTEGRAL_XIDS_MAX && xid <= UINT32_MAX)
+                in->xids[in->n_xids++] = (struct integral_xid){(uint32_t)xid, n};
+}
+
+/* A name that is not known belongs to another version: passed over. */
+static void set_number(struct integrals *in, const char *name, const char *text)
+{
+        double v;
+        uint64_t n;
+        if (strcmp(name, "created") == 0) {
+                if (num_parse_u64(text, strlen(text), &n) && n <= INT64_MAX)
+                        in->created_ns = (int64_t)n;
+                return;
+        }
+        if (!num_parse_all(text, strlen(text), &v) || v < 0)
+                return;
+        if (strncmp(name, "limiter ", 8) == 0) {
+                if (num_parse_u64(name + 8, strlen(name + 8), &n) && n < INTEGRAL_LIMITERS_MAX)
+                        in->limiter_s[n] = v;
+        } else if (strncmp(name, "xid ", 4) == 0) {
+                if (num_parse_u64(name + 4, strlen(name + 4), &n))
+                        set_xid(in, n, v);
+        } else {
+                double *place = place_of(in, name);
+                if (place)
+                        *place = v;
+        }
+}
+
+int state_parse(const char *text, size_t len, struct integrals *in, char (*keys)[STATE_KEY_MAX],
+                size_t max)
+{
+        int n = 0;
+        for (const char *at = text, *end = text + len; at < end;) {
+                const char *stop = memchr(at, '\n', (size_t)(end - at));
+                char line[STATE_KEY_MAX + 64];
+                if (!stop || (size_t)(stop - at) >= sizeof(line))
+                        return -1;
+                memcpy(line, at, (size_t)(stop - at));
+                line[stop - at] = '\0';
+                at = stop + 1;
+                size_t length = strlen(line);
+                char *equals = strchr(line, '=');
+                if (line[0] == '[' && length > 1 && line[length - 1] == ']') {
+                        if ((size_t)n == max)
+                                return n;
+                        line[length - 1] = '\0';
+                        in[n] = (struct integrals){0};
+                        snprintf(keys[n++], STATE_KEY_MAX, "%.*s", STATE_KEY_MAX - 1, line + 1);
+                } else if (equals && n > 0) {
+                        *equals = '\0';
+                        set_number(&in[n - 1], line, equals + 1);
+                } else {
+                        return -1;
+                }
+        }
+        return n;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static void read_boot_id(char ret[BOOT_MAX])
+{
+        int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd >= 0 ? read(fd, ret, BOOT_MAX - 1) : 0;
+        ret[n > 0 ? n : 0] = '\0';
+        ret[strcspn(ret, "\n")] = '\0';
+        closep(&fd);
+}
+
+struct half {
+        uint64_t number;
+        char *body; /* inside text */
+        size_t len;
+        char *text; /* owned */
+};
+
+/* "assay-counters 1 NUMBER LENGTH CHECKSUM BOOT CLEAN\n", then the text. */
+static bool read_half(int fd, const char *boot, struct half *ret)
+{
+        struct stat st;
+        uint64_t number, sum;
+        size_t len;
+        char written[BOOT_MAX];
+        int clean, used = 0;
+        if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > STATE_BYTES_MAX)
+                return false;
+        char *text = malloc((size_t)st.st_size + 1);
+        ssize_t n = text ? pread(fd, text, (size_t)st.st_size, 0) : -1;
+        if (n < 0) {
+                free(text);
+                return false;
+        }
+        text[n] = '\0';
+        if (sscanf(text, "assay-counters 1 %" SCNu64 " %zu %" SCNx64 " %39s %d\n%n", &number, &len,
+                   &sum, written, &clean, &used) < 5 ||
+            used == 0 || len > (size_t)(n - used) || checksum(text + used, len) != sum ||
+            (!clean && strcmp(written, boot) != 0)) {
+                free(text);
+                return false;
+        }
+        *ret = (struct half){number, text + used, len, text};
+        return true;
+}
+
+static int keep_half(struct state_file *f, const struct half *h)
+{
+        struct integrals *in = calloc(f->max, sizeof(*in));
+        char(*keys)[STATE_KEY_MAX] = calloc(f->max, sizeof(*keys));
+        int n = in && keys ? state_parse(h->body, h->len, in, keys, f->max) : -1;
+        f->old = n > 0 ? calloc((size_t)n, sizeof(*f->old)) : NULL;
+        for (int i = 0; f->old && i < n; i++) {
+                memcpy(f->old[i].key, keys[i], STATE_KEY_MAX);
+                f->old[i].in = in[i];
+                f->n_old++;
+        }
+        free(in);
+        free(keys);
+        return 0;
+}
+
+/* The whole half with the greater number. */
+static void load(struct state_file *f)
+{
+        struct half best = {0};
+        for (size_t i = 0; i < HALVES; i++) {
+                struct half h;
+                if (!read_half(f->fd[i], f->boot, &h))
+                        continue;
+                if (!best.text || h.number > best.number) {
+                        free(best.text);
+                        best = h;
+                } else {
+                        free(h.text);
+                }
+        }
+        if (best.text)
+                keep_half(f, &best);
+        f->number = best.number;
+        free(best.text);
+}
+
+static int open_in(int dir, const char *name)
+{
+        return openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static int make_folders(const char *dir)
+{
+        char path[4096];
+        if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+                *slash = '\0';
+                if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                        return -errno;
+                *slash = '/';
+        }
+        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int open_files(struct state_file *f, const char *dir, struct err *err)
+{
+        int made = make_folders(dir);
+        if (made < 0)
+                return err_set(err, made, "cannot make '%s': %s", dir, strerror(-made));
+        CLEANUP(closep) int at = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+        if (at < 0)
+                return err_set(err, -errno, "cannot open '%s': %s", dir, strerror(errno));
+        f->lock = open_in(at, "lock");
+        f->fd[0] = open_in(at, "counters.0");
+        f->fd[1] = open_in(at, "counters.1");
+        if (f->lock < 0 || f->fd[0] < 0 || f->fd[1] < 0)
+                return err_set(err, -errno, "cannot write in '%s': %s", dir, strerror(errno));
+        if (flock(f->lock, LOCK_EX | LOCK_NB) < 0)
+                return err_set(err, -EBUSY, "another 'assay serve' uses '%s'", dir);
+        return 0;
+}
+
+int state_open(const char *dir, size_t gpus_max, struct state_file **ret, struct err *err)
+{
+        struct state_file *f = calloc(1, sizeof(*f));
+        if (!f)
+                return err_set(err, -ENOMEM, "out of memory");
+        f->lock = f->fd[0] = f->fd[1] = -1;
+        f->max = gpus_max;
+        f->now = calloc(gpus_max, sizeof(*f->now));
+        read_boot_id(f->boot);
+        int r = f->now ? open_files(f, dir, err) : err_set(err, -ENOMEM, "out of memory");
+        if (r < 0) {
+                f->failing = true;
+                state_close(f);
+                return r;
+        }
+        load(f);
+        *ret = f;
+        return 0;
+}
+
+bool state_find(const struct state_file *f, const char *key, struct integrals *ret)
+{
+        for (size_t i = 0; i < f->n_old; i++) {
+                if (strcmp(f->old[i].key, key) == 0) {
+                        *ret = f->old[i].in;
+                        return true;
+                }
+        }
+        return false;
+}
+
+void state_put(struct state_file *f, size_t at, const char *key, const struct integrals *in)
+{
+        if (at >= f->max)
+                return;
+        snprintf(f->now[at].key, STATE_KEY_MAX, "%s", key);
+        f->now[at].in = *in;
+}
+
+static bool is_put(const struct state_file *f, const char *key)
+{
+        for (size_t i = 0; i < f->n_now; i++) {
+                if (strcmp(f->now[i].key, key) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void make_body(struct state_file *f)
+{
+        strbuf_clear(&f->text);
+        strbuf_fill(&f->text, ' ', HEADER_MAX);
+        for (size_t i = 0; i < f->n_now; i++)
+                put_gpu(&f->text, &f->now[i]);
+        for (size_t i = 0; i < f->n_old && f->n_now + i < f->max; i++) {
+                if (!is_put(f, f->old[i].key))
+                        put_gpu(&f->text, &f->old[i]);
+        }
+}
+
+/* The header is as long as it is: the text begins right after it. */
+static bool write_half(struct state_file *f, bool clean)
+{
+        char header[HEADER_MAX];
+        size_t len = f->text.len - HEADER_MAX;
+        int fd = f->fd[f->number % HALVES];
+        if (f->text.failed || len > STATE_BYTES_MAX - HEADER_MAX)
+                return false;
+        int n = snprintf(header, sizeof(header),
+                         "assay-counters 1 %" PRIu64 " %zu %" PRIx64 " %s %d\n", f->number, len,
+                         checksum(f->text.s + HEADER_MAX, len), f->boot[0] ? f->boot : "-", clean);
+        char *from = f->text.s + HEADER_MAX - n;
+        memcpy(from, header, (size_t)n);
+        ssize_t wrote = pwrite(fd, from, (size_t)n + len, 0);
+        return wrote == (ssize_t)((size_t)n + len);
+}
+
+static bool write_next(struct state_file *f, bool clean)
+{
+        f->number++;
+        bool done = write_half(f, clean);
+        for (size_t i = 0; i < HALVES && !done; i++) {
+                int r = ftruncate(f->fd[i], 0);
+                (void)r; /* nothing more can be done */
+        }
+        f->failing = !done;
+        return done;
+}
+
+bool state_write(struct state_file *f, size_t n)
+{
+        f->n_now = MIN(n, f->max);
+        make_body(f);
+        return write_next(f, false);
+}
+
+void state_close(struct state_file *f)
+{
+        if (!f)
+                return;
+        if (!f->failing && f->text.len >= HEADER_MAX && write_next(f, true))
+                fsync(f->fd[f->number % HALVES]);
+        closep(&f->fd[0]);
+        closep(&f->fd[1]);
+        closep(&f->lock);
+        strbuf_finish(&f->text);
+        free(f->old);
+        free(f->now);
+        free(f);
+}

@@ -1,0 +1,286 @@
+"""What `assay serve` says to Prometheus: names, numbers, dialects, and that they survive."""
+import csv
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import FIXTURES, ROOT
+from serving import Server, samples, total
+
+EXPOSITION = FIXTURES / "exposition"
+TOUR = ROOT / "data" / "h200-tour.csv"
+
+
+@pytest.fixture
+def serve(program, tmp_path):
+    servers = []
+
+    def start(*args, **more):
+        servers.append(Server(program, tmp_path, *args, **more).start())
+        return servers[-1]
+
+    yield start
+    for s in servers:
+        s.stop()
+
+
+def collectors_of(text):
+    """The collectors file that makes an exporter write these families."""
+    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.M))
+    types = dict(re.findall(r"^# TYPE (\S+) (.*)$", text, re.M))
+    out = io.StringIO()
+    out.write("# made from a scrape\n")
+    for name in dict.fromkeys(re.findall(r"^# TYPE (\S+)", text, re.M)):
+        csv.writer(out).writerow([name, " " + types[name], helps[name]])
+    return out.getvalue()
+
+
+def theirs(text):
+    """Their lines alone, without the value that means nothing."""
+    lines = [line for line in text.splitlines() if re.match(r"(# \w+ )?DCGM_", line)]
+    return [line for line in lines if not line.endswith(" 9223372036854775794")]
+
+
+@pytest.mark.parametrize("name", ["dcgm-exporter.prom", "mig.prom"])
+def test_equal_to_dcgm_exporter_line_for_line(serve, tmp_path, name):
+    """With and without MIG: what their exporter wrote is what ours writes of the same GPUs, values too."""
+    text = (EXPOSITION / name).read_text()
+    (tmp_path / "c.csv").write_text(collectors_of(text))
+    s = serve(EXPOSITION / name, "-f", tmp_path / "c.csv", "--owner-labels").ready()
+    assert theirs(s.metrics()) == theirs(text)
+
+
+def test_default_families_are_theirs_in_both_dialects(serve):
+    s = serve(EXPOSITION / "dcgm-exporter.prom", "--names", "both").ready()
+    text = s.metrics()
+    both = samples(text)
+    pairs = [("SM_CLOCK", "SM_CLOCK_HERTZ", 1e6), ("POWER_USAGE", "BOARD_POWER_WATTS", 1), ("GPU_UTIL", "GPU_UTIL_RATIO", 0.01),
+             ("FB_USED", "FB_USED_BYTES", 2**20), ("TOTAL_ENERGY_CONSUMPTION", "GPU_ENERGY_JOULES_TOTAL", 1e-3)]
+    for classic, new, factor in pairs:
+        old = next(v for k, v in both.items() if k.startswith(f"DCGM_FI_DEV_{classic}{{gpu=\"0\""))
+        fresh = next(v for k, v in both.items() if k.startswith(f"DCGM_FI_DEV_{new}{{gpu=\"0\""))
+        assert fresh == pytest.approx(old * factor)
+    assert 'Hostname="node-07",DCGM_FI_DRIVER_VERSION="550.54.15"}' in text
+    assert 'hostname="node-07",DCGM_FI_SYSTEM_DRIVER_VERSION="550.54.15"}' in text
+    assert "9223372036854775794" not in text
+    assert text.count("# TYPE DCGM_FI_PROF_PCIE_TX_BYTES ") == 1
+
+
+@pytest.mark.parametrize("names,want", [("none", 0), ("classic", 1), ("new", 1)])
+def test_names(serve, names, want):
+    text = serve(EXPOSITION / "dcgm-exporter.prom", "--names", names).ready().metrics()
+    assert ("DCGM_" in text) == bool(want)
+    assert ("DCGM_FI_DEV_GPU_TEMP{" in text) == (names == "classic")
+    assert "assay_build_info" in text
+
+
+def test_promtool_has_no_complaint_about_our_families(serve):
+    if not shutil.which("promtool"):
+        pytest.skip("no promtool")
+    s = serve(TOUR, "--speed", "100", "--names", "none").ready()
+    done = subprocess.run(["promtool", "check", "metrics"], input=s.metrics(), text=True, capture_output=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_families_have_one_head_and_a_stable_order(serve):
+    s = serve(EXPOSITION / "dcgm-exporter.prom", "--names", "both").ready()
+    one, two = s.metrics(), s.metrics()
+    heads = re.findall(r"^# TYPE (\S+)", one, re.M)
+    assert len(heads) == len(set(heads))
+    assert heads == re.findall(r"^# TYPE (\S+)", two, re.M)
+    for line in one.splitlines():
+        assert re.match(r"(# (HELP|TYPE) \w+ .+|\w+(\{.+\})? [-+.\de]+)$", line), line
+
+
+def test_openmetrics(serve):
+    s = serve(TOUR, "--speed", "100").ready()
+    status, headers, text = s.ask(headers={"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
+    assert status == 200 and headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert text.endswith("# EOF\n")
+    assert "# TYPE assay_gpu_observed_seconds counter" in text
+    created = [v for k, v in samples(text).items() if k.startswith("assay_gpu_observed_seconds_created")]
+    assert created and abs(created[0] - time.time()) < 600
+    assert not [k for k in samples(s.metrics()) if "_created" in k]
+
+
+def test_gzip_and_head(serve):
+    s = serve(EXPOSITION / "dcgm-exporter.prom").ready()
+    status, headers, text = s.ask(headers={"Accept-Encoding": "gzip"})
+    assert status == 200 and headers["Content-Encoding"] == "gzip" and "DCGM_FI_DEV_GPU_TEMP" in text
+    status, headers, text = s.ask(method="HEAD")
+    assert status == 200 and text == "" and int(headers["Content-Length"]) > 1000
+
+
+def test_read_back_by_our_own_source(serve, assay):
+    """What is written, our prometheus source reads to the same values."""
+    s = serve(EXPOSITION / "dcgm-exporter.prom", "--owner-labels").ready()
+    columns = "gpu_id,power_w,gpu_temp_c,sm_active_pct,tensor_active_pct,dram_active_pct,energy_j,job"
+    direct = assay("export", columns, "--source", EXPOSITION / "dcgm-exporter.prom")
+    through = assay("export", columns, "--source", f"http://127.0.0.1:{s.port}/metrics", "--count", "1")
+    assert through.stdout == direct.stdout and direct.stdout.count("\n") == 3
+
+
+def test_hostile_names_stay_inside_their_quotes(serve, tmp_path, assay):
+    evil = 'x\\",evil=\\"1\\\\'
+    (tmp_path / "evil.prom").write_text(
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-1",modelName="{evil}",hpc_job="a\\nb\\"}}"}} 50\n')
+    s = serve(tmp_path / "evil.prom", "--owner-labels").ready()
+    text = s.metrics()
+    assert ',evil="1' not in text.replace('\\"', "")
+    assert len(re.findall(r"^DCGM_FI_DEV_GPU_TEMP\{", text, re.M)) == 1
+    for line in text.splitlines():
+        assert re.match(r'(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="([^"\\]|\\.)*",?)*\})? \S+)$', line), line
+
+
+def test_counters_are_exact_where_gauges_are_not(serve, tmp_path):
+    """Bursts, scraped every 15 and 60 s of the capture's time: the counters say the truth, samples do not."""
+    rows, on = ["timestamp,gpu_id,sm_active_pct,gr_engine_active_pct,tensor_active_pct,dram_active_pct"], 0.0
+    start = 1_700_000_000
+    for i in range(6000):  # 600 s at 10 Hz: 1 s on, 9 s off
+        busy = 100.0 if (i % 100) < 10 else 0.0
+        on += busy / 100 * 0.1 if i else 0
+        rows.append(f"{start + i / 10:.1f},0,{busy},{busy},0,0")
+    (tmp_path / "bursts.csv").write_text("\n".join(rows) + "\n")
+    s = serve(tmp_path / "bursts.csv", "--speed", "120").ready()
+    first = s.metrics()
+    gauges, end = [], time.monotonic() + 40
+    last = first
+    while time.monotonic() < end and total(last, "assay_gpu_observed_seconds_total") < 590:
+        time.sleep(15 / 120)
+        last = s.metrics()
+        gauges.append(total(last, "DCGM_FI_PROF_SM_ACTIVE"))
+    observed = total(last, "assay_gpu_observed_seconds_total") - total(first, "assay_gpu_observed_seconds_total")
+    active = total(last, "assay_gpu_active_seconds_total", unit="sm") - total(first, "assay_gpu_active_seconds_total", unit="sm")
+    assert observed > 400
+    # A window that does not hold whole bursts is off by at most one of them.
+    assert abs(active - 0.1 * observed) < 1.1
+    final = s.wait(lambda: (t := s.metrics()) and total(t, "assay_gpu_observed_seconds_total") > 599.8 and t)
+    assert total(final, "assay_gpu_active_seconds_total", unit="sm") == pytest.approx(on, rel=0.01)
+    assert gauges and all(g in (0.0, 1.0) for g in gauges)
+
+
+# --- state -------------------------------------------------------------------------------------
+
+
+def own(text):
+    return {k: v for k, v in samples(text).items() if re.match(r"assay_gpu_\w+_total", k)}
+
+
+def test_counters_go_on_after_a_restart(serve, tmp_path):
+    state = tmp_path / "state"
+    one = serve(TOUR, "--speed", "200", "--state", state).ready()
+    one.wait(lambda: total(one.metrics(), "assay_gpu_observed_seconds_total") > 20)
+    before = own(one.metrics())
+    assert one.stop() == 0
+    two = serve(TOUR, "--speed", "1", "--state", state).ready()
+    after = own(two.metrics())
+    assert all(after[k] >= v for k, v in before.items()), (before, after)
+    assert total(two.metrics(), "assay_gpu_observed_seconds_total") > 20
+
+
+def test_counters_never_go_back_after_kill_9(serve, tmp_path):
+    """Killed at any moment, the next one starts at or above everything that was told."""
+    highest, state = {}, tmp_path / "state"
+    rounds = 100 if os.environ.get("QUICK") != "yes" and os.environ.get("ASSAY_LONG") else 12
+    for i in range(rounds):
+        s = serve(TOUR, "--speed", "500", "--state", state).ready()
+        for _ in range(1 + i % 5):
+            now = own(s.metrics())
+            assert not [k for k, v in highest.items() if now.get(k, 0) < v], i
+            highest.update(now)
+        s.stop(signal.SIGKILL)
+    assert max(highest.values()) > 0
+
+
+def test_two_servers_do_not_share_a_state(serve, tmp_path):
+    one = serve(TOUR, "--speed", "1", "--state", tmp_path / "s").ready()
+    two = serve(TOUR, "--speed", "1", "--state", tmp_path / "s").ready()
+    assert "another 'assay serve' uses" in two.text()
+    assert one.ask("/health")[0] == two.ask("/health")[0] == 200
+
+
+def test_a_full_disk_starts_at_0_instead_of_going_back(serve, tmp_path):
+    """A state folder that cannot be written is told, and everything else works."""
+    (tmp_path / "file").write_text("")
+    s = serve(TOUR, "--speed", "1", "--state", tmp_path / "file" / "x").ready()
+    assert "counters start at 0" in s.text()
+    assert s.ask("/metrics")[0] == 200
+
+
+# --- life --------------------------------------------------------------------------------------
+
+
+def test_reload_keeps_counters_and_takes_new_files(serve, tmp_path):
+    (tmp_path / "c.csv").write_text("DCGM_FI_DEV_GPU_TEMP, gauge, warm\n")
+    s = serve(TOUR, "--speed", "50", "-f", tmp_path / "c.csv").ready()
+    before = own(s.metrics())
+    assert "DCGM_FI_DEV_POWER_USAGE" not in s.metrics()
+    (tmp_path / "c.csv").write_text("DCGM_FI_DEV_POWER_USAGE, gauge, power\n")
+    s.process.send_signal(signal.SIGHUP)
+    s.wait(lambda: "DCGM_FI_DEV_POWER_USAGE" in s.metrics())
+    after = own(s.metrics())
+    assert all(after[k] >= v for k, v in before.items())
+    (tmp_path / "c.csv").write_text("nonsense\n")
+    s.process.send_signal(signal.SIGHUP)
+    s.wait(lambda: "not reloaded" in s.text())
+    assert "DCGM_FI_DEV_POWER_USAGE" in s.metrics()
+
+
+def test_check_config(assay, tmp_path):
+    good = assay("serve", "--check-config")
+    assert good.returncode == 0 and "the configuration is good" in good.stderr
+    (tmp_path / "web.yml").write_text("basic_auth_users:\n  alice: secret\n")
+    bad = assay("serve", "--check-config", "--web-config-file", tmp_path / "web.yml")
+    assert bad.returncode == 2 and "not a hash" in bad.stderr
+    assert assay("serve", "--check-config", "-f", tmp_path / "none").returncode == 2
+
+
+def test_variables_of_dcgm_exporter(serve, tmp_path):
+    (tmp_path / "c.csv").write_text("DCGM_FI_DEV_GPU_TEMP, gauge, warm\nDCGM_FI_DEV_NO_SUCH, gauge, x\nDCGM_FI_DRIVER_VERSION, label, d\n")
+    s = serve(EXPOSITION / "dcgm-exporter.prom", listen=None,
+              env={"DCGM_EXPORTER_LISTEN": "127.0.0.1:0", "DCGM_EXPORTER_COLLECTORS": str(tmp_path / "c.csv"),
+                   "DCGM_EXPORTER_INTERVAL": "5000", "DCGM_EXPORTER_NO_HOSTNAME": "true"}).ready()
+    text = s.metrics()
+    assert "# HELP DCGM_FI_DEV_GPU_TEMP warm" in text and "POWER_USAGE" not in text and "Hostname=" not in text
+    assert "there is no value for 'DCGM_FI_DEV_NO_SUCH'" in s.text()
+
+
+def test_systemd_is_told(program, tmp_path):
+    import socket
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as n:
+        n.bind(str(path))
+        n.settimeout(20)
+        with Server(program, tmp_path, TOUR, "--speed", "1", env={"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"}) as s:
+            assert n.recv(100) == b"READY=1"
+            assert n.recv(100) == b"WATCHDOG=1"
+            s.stop()
+            rest = []
+            while b"STOPPING=1" not in rest:
+                rest.append(n.recv(100))
+
+
+def test_without_a_source_it_lives_and_says_so(serve, tmp_path):
+    s = serve("--backend", "nvml", "--nvml-lib", tmp_path / "none.so")
+    assert s.ask("/health")[0] == 200
+    assert s.ask("/-/ready")[0] == 503
+    s.wait(lambda: "trying again" in s.text())
+    assert 'assay_up{source=""} 0' in s.metrics()
+
+
+def test_a_capture_that_cannot_be_read_ends_it(assay, tmp_path):
+    (tmp_path / "x.csv").write_text("nothing known\n1,2,3\n")
+    done = assay("serve", tmp_path / "x.csv", "--listen", "127.0.0.1:0")
+    assert done.returncode != 0 and "cannot replay" in done.stderr
+
+
+def test_help_names_the_options(assay):
+    text = assay("serve", "--help").stdout
+    for word in ("--listen", "--auth-token-file", "--names", "--state", "-f", "-a"):
+        assert word in text

@@ -1,0 +1,364 @@
+"""Every line of defence of `assay serve`, attacked."""
+import contextlib
+import http.client
+import os
+import re
+import socket
+import ssl
+import stat
+import subprocess
+import time
+
+import pytest
+
+from conftest import FIXTURES, ROOT
+from serving import Server, descriptors
+
+DATA = FIXTURES / "exposition" / "dcgm-exporter.prom"
+TOUR = ROOT / "data" / "h200-tour.csv"
+TOKEN, ADMIN = "viewer-0123456789abcdef", "admin-0123456789abcdef"
+EVERY_PATH = ["/", "/metrics", "/health", "/-/ready", "/api/v1/now", "/api/v1/history?gpu=0", "/api/v1/events", "/page.js", "/nothing"]
+
+
+@pytest.fixture
+def server(program, tmp_path):
+    with Server(program, tmp_path, DATA) as s:
+        yield s.ready()
+
+
+@pytest.fixture
+def closed(program, tmp_path):
+    """One that wants a token."""
+    for name, text in (("token", TOKEN), ("admin", ADMIN)):
+        (tmp_path / name).write_text(text + "\n")
+    with Server(program, tmp_path, DATA, "--auth-token-file", tmp_path / "token", "--admin-token-file", tmp_path / "admin") as s:
+        yield s.ready()
+
+
+# --- who is asked for --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", EVERY_PATH)
+def test_rebinding(server, path):
+    """A page of another site whose name points here."""
+    status, headers, text = server.ask(path, host="evil.example:9400")
+    assert status == 421 and "Access-Control-Allow-Origin" not in headers and "DCGM" not in text
+
+
+def test_a_request_without_a_host(server):
+    with socket.create_connection(("127.0.0.1", server.port)) as s:
+        s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert b" 421 " in s.recv(100) or b" 400 " in s.recv(100)
+
+
+def test_names_that_are_allowed(program, tmp_path):
+    with Server(program, tmp_path, DATA, "--allow-host", "gpu.example.org,*.cluster.local") as s:
+        for host, want in [("gpu.example.org", 200), ("a.cluster.local:9400", 200), ("evil.org", 421), (socket.gethostname(), 200)]:
+            assert s.ask("/health", host=host)[0] == want, host
+
+
+@pytest.mark.parametrize("site,want", [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)])
+@pytest.mark.parametrize("path", ["/metrics", "/api/v1/now", "/page.js"])
+def test_other_sites(server, path, site, want):
+    status, headers, _ = server.ask(path, headers={"Sec-Fetch-Site": site, "Origin": "https://evil.example"})
+    assert status == want
+    assert not [h for h in headers if h.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize("path", [p for p in EVERY_PATH if "events" not in p])
+def test_headers_on_every_answer(server, path):
+    _, headers, _ = server.ask(path)
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("path", ["/../etc/passwd", "/%2e%2e/etc/passwd", "//etc/passwd", "/page.js/", "/page.js%00", "/PAGE.JS", "/metrics/", "/./metrics",
+                                  "/index.html", "/api/v1/", "/api/v1/now/..", "/page.css?/../x"])
+def test_paths_are_matched_whole(server, path):
+    status, _, text = server.ask(path)
+    assert status in (404, 400) or path == "/page.css?/../x"
+    assert "root:" not in text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT", "FOO"])
+def test_other_methods(server, method):
+    status, headers, _ = server.ask("/metrics", method=method)
+    assert status in (405, 400)
+    if status == 405:
+        assert headers["Allow"] == "GET, HEAD"
+
+
+def test_bodies(server):
+    assert server.ask("/metrics", body=b"x" * 100)[0] == 413
+    assert server.ask("/metrics", method="POST", body=b"x")[0] == 405
+    assert server.ask("/health")[0] == 200
+
+
+def test_large_headers(server):
+    assert server.ask("/health", headers={"X": "y" * 7000})[0] == 200
+    assert server.ask("/health", headers={f"X{i}": "y" * 1000 for i in range(9)})[0] == 431
+    with contextlib.suppress(ConnectionError, http.client.HTTPException):
+        assert server.ask("/health", headers={"X": "y" * 100_000})[0] in (413, 431)
+    with contextlib.suppress(ConnectionError, http.client.HTTPException):
+        assert server.ask("/" + "a" * 100_000)[0] in (404, 413, 414, 431)
+    assert server.ask("/health")[0] == 200
+
+
+# --- who may see what --------------------------------------------------------------------------
+
+
+def test_tokens(closed):
+    for path in ("/metrics", "/api/v1/now", "/api/v1/events", "/api/v1/history?gpu=0", "/api/v1/findings", "/api/v1/processes"):
+        status, headers, text = closed.ask(path)
+        assert status == 401 and "Bearer" in headers["WWW-Authenticate"] and "DCGM" not in text, path
+    for wrong in ("", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "viewer"):
+        assert closed.ask(headers={"Authorization": f"Bearer {wrong}"})[0] == 401
+    assert closed.ask(headers={"Authorization": f"Bearer {TOKEN}"})[0] == 200
+    assert closed.ask(headers={"Authorization": f"Bearer {ADMIN}"})[0] == 200
+    assert closed.ask("/health")[0] == 200
+    assert TOKEN not in closed.text() and ADMIN not in closed.text()
+
+
+def test_a_token_in_a_url_is_nothing(closed):
+    assert closed.ask(f"/metrics?token={TOKEN}")[0] == 401
+    assert closed.ask(f"/?key={TOKEN}")[0] == 403
+
+
+def test_a_browser_gets_a_cookie(closed):
+    status, headers, _ = closed.ask("/api/v1/login", headers={"Authorization": f"Bearer {TOKEN}"})
+    cookie = headers["Set-Cookie"]
+    assert status == 204 and "HttpOnly" in cookie and "SameSite=Strict" in cookie and TOKEN not in cookie
+    pair = cookie.split(";")[0]
+    assert len(pair.split("=")[1]) == 64
+    assert closed.ask(headers={"Cookie": pair})[0] == 200
+    assert closed.ask(headers={"Cookie": pair[:-1] + "x"})[0] == 401
+
+
+def test_the_one_time_link(program, tmp_path):
+    """It is printed to a terminal only."""
+    pty = pytest.importorskip("pty")
+    (tmp_path / "token").write_text(TOKEN)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([program, "serve", str(DATA), "--listen", "127.0.0.1:0", "--auth-token-file", str(tmp_path / "token")],
+                               stderr=theirs, env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]})
+    os.close(theirs)
+    try:
+        text = b""
+        while b"?key=" not in text or not text.endswith(b"\n"):
+            text += os.read(ours, 4096)
+        port, key = re.search(r"127\.0\.0\.1:(\d+)/\?key=([0-9a-f]{64})", text.decode()).groups()
+        s = Server(program, tmp_path)
+        s.port = int(port)
+        assert s.ask("/?key=" + "0" * 64)[0] == 403
+        status, headers, _ = s.ask(f"/?key={key}")
+        assert status == 303 and headers["Location"] == "./" and "HttpOnly" in headers["Set-Cookie"]
+        assert s.ask(f"/?key={key}")[0] == 403
+        assert s.ask(headers={"Cookie": headers["Set-Cookie"].split(";")[0]})[0] == 200
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        os.close(ours)
+
+
+def test_users_with_bcrypt(program, tmp_path):
+    """exporter-toolkit's file; wrong passwords are slow, right ones are not."""
+    crypt = pytest.importorskip("crypt")
+    (tmp_path / "web.yml").write_text(f"basic_auth_users:\n  alice: {crypt.crypt('sesame', crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n")
+    with Server(program, tmp_path, DATA, "--web-config-file", tmp_path / "web.yml") as s:
+        status, headers, _ = s.ask()
+        assert status == 401 and headers["WWW-Authenticate"].startswith("Basic")
+        import base64
+
+        def ask(user, password):
+            return s.ask(headers={"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()})[0]
+
+        assert ask("alice", "sesame") == 200
+        assert ask("alice", "open") == 401
+        assert ask("mallory", "sesame") in (401, 429)
+        assert 429 in [ask("alice", f"guess{i}") for i in range(4)]
+        assert ask("alice", "sesame") == 200
+
+
+@pytest.mark.parametrize("args", [["-a", ":0"], ["--listen", "0.0.0.0:0"], ["--listen", "[::]:0"]])
+def test_other_addresses_need_a_lock(assay, tmp_path, args):
+    done = assay("serve", DATA, *args)
+    assert done.returncode == 2 and "everybody who reaches" in done.stderr and "--insecure" in done.stderr
+
+
+def test_other_addresses_with_a_lock(program, tmp_path):
+    (tmp_path / "token").write_text(TOKEN)
+    with Server(program, tmp_path, DATA, "--auth-token-file", tmp_path / "token", listen="0.0.0.0:0") as s:
+        assert s.ask()[0] == 401
+    with Server(program, tmp_path, DATA, "--insecure", listen="0.0.0.0:0") as s:
+        assert s.ask()[0] == 200 and "everybody who reaches this machine" in s.text()
+
+
+def test_token_files(assay, tmp_path):
+    for text, mode in [("short", 0o600), ("with blanks in it, many", 0o600), (TOKEN, 0o622), ("", 0o600)]:
+        (tmp_path / "t").write_text(text)
+        (tmp_path / "t").chmod(mode)
+        assert assay("serve", DATA, "--check-config", "--auth-token-file", tmp_path / "t").returncode == 2, text
+
+
+def test_a_unix_socket(program, tmp_path):
+    path = tmp_path / "s.sock"
+    with Server(program, tmp_path, DATA, listen=f"unix:{path}") as s:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with socket.socket(socket.AF_UNIX) as c:
+            c.connect(str(path))
+            c.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert b"200 OK" in c.recv(1000)
+        # A second one does not take it away; one that is left over is taken.
+        again = subprocess.run([program, "serve", str(DATA), "--listen", f"unix:{path}"], capture_output=True, text=True, timeout=20, check=False,
+                               env={"HOME": str(tmp_path)})
+        assert again.returncode == 1 and "cannot listen" in again.stderr
+        s.stop(9)
+    with Server(program, tmp_path, DATA, listen=f"unix:{path}"):
+        pass
+    assert not path.exists()
+
+
+def test_nothing_of_processes_is_told(program, tmp_path, server):
+    """No command lines, environments or paths, whatever is asked."""
+    for path in ("/metrics", "/api/v1/now", "/api/v1/processes", "/api/v1/findings"):
+        text = server.ask(path)[2]
+        assert str(tmp_path) not in text and "/proc" not in text and "PATH=" not in text, path
+
+
+def make_certificate(folder, name, ca=None):
+    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
+    sign = ["-CA", str(folder / f"{ca}.pem"), "-CAkey", str(folder / f"{ca}.key"), "-CAcreateserial"] if ca else []
+    if ca:
+        subprocess.run(["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", folder / "r.csr", "-subj", f"/CN={name}",
+                        "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"], check=True, capture_output=True)
+        subprocess.run(["openssl", "x509", "-req", "-in", folder / "r.csr", "-out", cert, "-days", "3", "-copy_extensions", "copy", *sign], check=True,
+                       capture_output=True)
+    else:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "3", "-subj", f"/CN={name}"],
+                       check=True, capture_output=True)
+
+
+def https(port, folder, client=None):
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    if client:
+        context.load_cert_chain(folder / f"{client}.pem", folder / f"{client}.key")
+    c = http.client.HTTPSConnection("localhost", port, context=context, timeout=20)
+    try:
+        c.request("GET", "/metrics")
+        return c.getresponse().status
+    finally:
+        c.close()
+
+
+def test_tls_and_client_certificates(program, tmp_path):
+    make_certificate(tmp_path, "ca")
+    make_certificate(tmp_path, "server", "ca")
+    make_certificate(tmp_path, "client", "ca")
+    make_certificate(tmp_path, "other")
+    plain = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
+    (tmp_path / "web.yml").write_text(plain)
+    with Server(program, tmp_path, DATA, "--web-config-file", tmp_path / "web.yml") as s:
+        assert s.scheme == "https" and https(s.port, tmp_path) == 200
+    (tmp_path / "web.yml").write_text(plain + "  client_ca_file: ca.pem\n  client_auth_type: RequireAndVerifyClientCert\n")
+    with Server(program, tmp_path, DATA, "--web-config-file", tmp_path / "web.yml", listen="0.0.0.0:0") as s:
+        assert https(s.port, tmp_path, "client") == 200
+        for wrong in (None, "other"):
+            try:
+                assert https(s.port, tmp_path, wrong) == 403
+            except (ssl.SSLError, ConnectionError):
+                pass
+    (tmp_path / "web.yml").write_text("tls_server_config:\n  cert_file: server.pem\n  key_file: client.key\n")
+    done = subprocess.run([program, "serve", str(DATA), "--listen", "127.0.0.1:0", "--web-config-file", str(tmp_path / "web.yml")], capture_output=True,
+                          text=True, timeout=20, check=False, env={"HOME": str(tmp_path)})
+    assert done.returncode == 1 and "certificate and key" in done.stderr
+
+
+# --- too much and too slow ---------------------------------------------------------------------
+
+
+def test_half_open_connections(program, tmp_path):
+    """Ten thousand that ask nothing: whoever asks is answered, and the descriptors come back."""
+    with Server(program, tmp_path, DATA) as s:
+        s.ready()
+        before = descriptors(s.process.pid)
+        idle = []
+        with contextlib.ExitStack() as stack:
+            for i in range(10_000 if os.environ.get("ASSAY_LONG") else 1200):
+                c = stack.enter_context(socket.socket())
+                c.settimeout(20)
+                c.connect(("127.0.0.1", s.port))
+                if i % 3 == 0:
+                    with contextlib.suppress(OSError):
+                        c.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0")
+                idle.append(c)
+                if len(idle) > 700:  # our own limit of open files
+                    idle.pop(0).close()
+                if i % 400 == 0:
+                    assert s.ask("/health")[0] == 200
+            assert s.ask("/health")[0] == 200 and s.ask("/metrics")[0] == 200
+            assert descriptors(s.process.pid) < before + 600
+        s.wait(lambda: descriptors(s.process.pid) <= before + 3)
+
+
+def test_headers_have_five_seconds(server):
+    """A byte now and then keeps nobody in."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as c:
+        begun = time.monotonic()
+        c.sendall(b"GET /metrics HTTP/1.1\r\n")
+        c.settimeout(0.2)
+        while time.monotonic() < begun + 15:
+            try:
+                c.sendall(b"X")
+                if c.recv(100) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        assert 4 < time.monotonic() - begun < 14
+
+
+def test_streams_are_limited_and_a_slow_reader_hurts_nobody(program, tmp_path):
+    with Server(program, tmp_path, TOUR, "--speed", "20") as s, contextlib.ExitStack() as stack:
+        s.ready()
+        open_streams = []
+        for _ in range(64):
+            c = stack.enter_context(socket.create_connection(("127.0.0.1", s.port), timeout=20))
+            c.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in c.recv(64)
+            open_streams.append(c)
+        assert s.ask("/api/v1/events")[0] == 503
+        reader = open_streams[0].makefile("rb")
+        seen = 0
+        while seen < 5:  # the other 63 read nothing
+            seen += reader.readline().startswith(b"data: ")
+        assert s.ask("/metrics")[0] == 200
+        reader.close()
+        for c in open_streams:
+            c.close()
+        s.wait(lambda: "assay_streams 0" in s.metrics(), 30)
+
+
+def test_a_stop_ends_streams(program, tmp_path):
+    with Server(program, tmp_path, TOUR, "--speed", "1") as s:
+        s.ready()
+        with socket.create_connection(("127.0.0.1", s.port), timeout=20) as c:
+            c.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            c.recv(64)
+            begun = time.monotonic()
+            assert s.stop() == 0
+            assert time.monotonic() - begun < 10
+
+
+def test_http_nonsense(server):
+    for junk in (b"\x00" * 50, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+                 b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc",
+                 b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as c:
+            c.sendall(junk)
+            c.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):
+                assert b"DCGM_" not in c.recv(4096)
+    assert server.ask("/health")[0] == 200

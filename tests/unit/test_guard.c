@@ -1,0 +1,332 @@
+/* Who is let in: each row is a way in that was tried somewhere. */
+#include "serve/auth.h"
+#include "serve/guard.h"
+#include "serve/listen.h"
+#include "serve/past.h"
+#include "serve/state.h"
+#include "serve/webconfig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define NS 1000000000LL
+
+static void test_hosts(void **state)
+{
+        static const struct {
+                const char *header;
+                bool let_in;
+                const char *why;
+        } cases[] = {
+            {"127.0.0.1:9400", true, "an address is no name that can be turned"},
+            {"[::1]:9400", true, "nor is this one"},
+            {"10.1.2.3", true, "behind a forwarded port"},
+            {"localhost", true, "ssh -L"},
+            {"LOCALHOST:8080", true, "names have no case"},
+            {"node-07:9400", true, "its own name"},
+            {"node-07.:9400", true, "with the root's dot"},
+            {"a.cluster.local", true, "allowed by a pattern"},
+            {"cluster.local", false, "the pattern wants something before the dot"},
+            {"evilcluster.local", false, "a suffix is not enough"},
+            {"evil.example", false, "rebinding"},
+            {"node-07.evil.example", false, "its name as a label of another's"},
+            {"127.0.0.1.evil.example", false, "an address as a label"},
+            {"localhost.evil.example", false, "the same"},
+            {"", false, "empty"},
+            {":9400", false, "a port alone"},
+            {"localhost:", false, "no port"},
+            {"localhost:94x", false, "not a port"},
+            {"[::1", false, "never closed"},
+            {"::1", false, "an address of this kind has brackets"},
+            {"[evil.example]", false, "a name in brackets"},
+            {NULL, false, "none at all"},
+        };
+        struct guard_hosts hosts = {0};
+        (void)state;
+        assert_true(guard_add_host(&hosts, "node-07", 7));
+        assert_true(guard_add_host(&hosts, "*.cluster.local", 15));
+        assert_false(guard_add_host(&hosts, "", 0));
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                if (guard_host(&hosts, cases[i].header) != cases[i].let_in)
+                        fail_msg("%s: %s", cases[i].header, cases[i].why);
+        }
+}
+
+static void test_headers(void **state)
+{
+        (void)state;
+        assert_true(guard_site(NULL));
+        assert_true(guard_site("same-origin"));
+        assert_true(guard_site("none"));
+        assert_false(guard_site("cross-site"));
+        assert_false(guard_site("same-site"));
+        assert_true(guard_accepts("gzip", "gzip"));
+        assert_true(guard_accepts("deflate, GZIP;q=0.5", "gzip"));
+        assert_false(guard_accepts("gzip;q=0", "gzip"));
+        assert_false(guard_accepts("gzip;q=0.000", "gzip"));
+        assert_false(guard_accepts("xgzip, gzipx", "gzip"));
+        assert_false(guard_accepts(NULL, "gzip"));
+        assert_true(guard_accepts("application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
+                                  "application/openmetrics-text"));
+        assert_string_equal(guard_bearer("bearer abc"), "abc");
+        assert_null(guard_bearer("Bearer "));
+        assert_null(guard_bearer("Basic abc"));
+}
+
+static void test_credentials(void **state)
+{
+        char user[32], password[32], cookie[8];
+        (void)state;
+        assert_true(guard_basic("Basic YWxpY2U6c2VzYW1l", user, password, sizeof(user)));
+        assert_string_equal(user, "alice");
+        assert_string_equal(password, "sesame");
+        assert_true(guard_basic("basic YWxpY2U6YTpi", user, password, sizeof(user)));
+        assert_string_equal(password, "a:b");
+        assert_false(guard_basic("Basic YWxpY2U=", user, password, sizeof(user)));
+        assert_false(guard_basic("Basic !!!!", user, password, sizeof(user)));
+        assert_false(guard_basic("Basic YQBhOmI=", user, password, sizeof(user)));
+        assert_false(guard_basic("Basic YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYTpi", user,
+                                 password, sizeof(user)));
+        assert_true(guard_cookie("a=1; assay=xyz; b=2", "assay", cookie, sizeof(cookie)));
+        assert_string_equal(cookie, "xyz");
+        assert_false(guard_cookie("xassay=1", "assay", cookie, sizeof(cookie)));
+        assert_false(guard_cookie("assay=123456789", "assay", cookie, sizeof(cookie)));
+        assert_true(guard_same("abc", "abc"));
+        assert_false(guard_same("abc", "abd"));
+        assert_false(guard_same("abc", "ab"));
+        assert_false(guard_same("", "a"));
+        assert_false(guard_same("a", ""));
+}
+
+static void test_places(void **state)
+{
+        static const struct {
+                const char *text, *host, *port; /* host NULL: refused */
+                bool loopback;
+        } cases[] = {
+            {"", "127.0.0.1", "9400", true},
+            {"9100", "127.0.0.1", "9100", true},
+            {":9400", "::", "9400", false},
+            {"0.0.0.0:80", "0.0.0.0", "80", false},
+            {"127.0.0.2:80", "127.0.0.2", "80", true},
+            {"[::1]:80", "::1", "80", true},
+            {"[::]:80", "::", "80", false},
+            {"localhost:0", "127.0.0.1", "0", true},
+            {"unix:/run/x", "/run/x", "", true},
+            {"unix:x", NULL, NULL, false},
+            {"127.0.0.1:99999", NULL, NULL, false},
+            {"example.org:80", NULL, NULL, false},
+            {"127.0.0.1:", NULL, NULL, false},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct listen_place p;
+                struct err err = {0};
+                int r = listen_parse(cases[i].text, &p, &err);
+                assert_int_equal(r, cases[i].host ? 0 : ERR_USAGE);
+                if (r < 0)
+                        continue;
+                assert_string_equal(p.host, cases[i].host);
+                assert_string_equal(p.port, cases[i].port);
+                assert_int_equal(p.loopback, cases[i].loopback);
+        }
+}
+
+static void test_auth(void **state)
+{
+        struct auth *a = calloc(1, sizeof(*a));
+        char secret[AUTH_SECRET_MAX], cookie[128];
+        enum role role;
+        (void)state;
+        assert_int_equal(auth_init(a), 0);
+        assert_false(auth_is_needed(a));
+        snprintf(a->viewer, sizeof(a->viewer), "0123456789abcdef-viewer");
+        snprintf(a->admin, sizeof(a->admin), "0123456789abcdef-admin");
+        assert_true(auth_is_needed(a));
+        assert_int_equal(auth_check(a, NULL, NULL, 0, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, "Bearer ", NULL, 0, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef", NULL, 0, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef-viewer", NULL, 0, &role), AUTH_YES);
+        assert_int_equal(role, ROLE_VIEWER);
+        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef-admin", NULL, 0, &role), AUTH_YES);
+        assert_int_equal(role, ROLE_ADMIN);
+        assert_int_equal(auth_make_link(a, 0), 0);
+        assert_int_equal(strlen(a->once), 64);
+        memcpy(secret, a->once, sizeof(secret));
+        assert_false(auth_use_link(a, "x", 1));
+        assert_true(auth_use_link(a, secret, 1));
+        assert_false(auth_use_link(a, secret, 1)); /* once */
+        assert_false(auth_use_link(a, "", 1));
+        auth_make_link(a, 0);
+        memcpy(secret, a->once, sizeof(secret));
+        assert_false(auth_use_link(a, secret, 601 * NS)); /* too late */
+        assert_int_equal(auth_start_session(a, ROLE_VIEWER, 0, secret), 0);
+        snprintf(cookie, sizeof(cookie), "x=1; " AUTH_COOKIE "=%s", secret);
+        assert_int_equal(auth_check(a, NULL, cookie, 1, &role), AUTH_YES);
+        assert_int_equal(auth_check(a, NULL, cookie, 8 * 86400 * NS, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, NULL, AUTH_COOKIE "=", 1, &role), AUTH_NO);
+        free(a);
+}
+
+static int parse(const char *text, struct webconfig *w, struct err *err)
+{
+        *err = (struct err){0};
+        return webconfig_parse(text, strlen(text), "/etc/x", w, err);
+}
+
+#define HASH "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
+
+static void test_web_config(void **state)
+{
+        static const struct {
+                const char *text;
+                bool good;
+                const char *why;
+        } cases[] = {
+            {"", true, "nothing"},
+            {"basic_auth_users:\n  alice: " HASH "\n", true, "a user"},
+            {"basic_auth_users:\n  alice: plain\n", false, "a password that is no hash"},
+            {"basic_auth_user:\n  alice: " HASH "\n", false, "a misspelt section"},
+            {"tls_server_config:\n  cert_file: a\n  key_file: b\n", true, "a certificate"},
+            {"tls_server_config:\n  cert_file: a\n", false, "half of it"},
+            {"tls_server_config:\n  cert: a\n", false, "a misspelt key"},
+            {"tls_server_config:\n  cert_file: a\n  key_file: b\n  cipher_suites:\n  - X\n  "
+             "min_version: TLS12\n",
+             true, "Go's own settings"},
+            {"tls_server_config:\n  client_auth_type: RequireAndVerifyClientCert\n", false,
+             "no CA"},
+            {"http_server_config:\n  http2: true\n  headers:\n    X-Y: z\n", true, "HTTP settings"},
+            {"[1, 2", false, "not YAML"},
+            {"just words", false, "not a mapping"},
+            {"a: &x\n  b: *x\n", false, "aliases"},
+        };
+        struct webconfig *w = calloc(1, sizeof(*w));
+        struct err err;
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                int r = parse(cases[i].text, w, &err);
+                if ((r == 0) != cases[i].good)
+                        fail_msg("%s: %d %s", cases[i].why, r, err.msg);
+        }
+        assert_int_equal(parse(cases[4].text, w, &err), 0);
+        assert_string_equal(w->cert_file, "/etc/x/a");
+        free(w);
+}
+
+/* --- counters' file -----------------------------------------------------------------------------
+ */
+
+static char folder[] = "/tmp/assay-state-XXXXXX";
+
+static struct state_file *reopen(struct state_file *f)
+{
+        struct err err = {0};
+        state_close(f);
+        f = NULL;
+        assert_int_equal(state_open(folder, 16, &f, &err), 0);
+        return f;
+}
+
+static void test_state(void **state)
+{
+        struct integrals in = {.created_ns = 77, .there = 1u << INTEGRAL_ENERGY}, back;
+        char path[128];
+        (void)state;
+        assert_non_null(mkdtemp(folder));
+        struct state_file *f = reopen(NULL);
+        assert_false(state_find(f, "a", &back));
+        in.v[INTEGRAL_ENERGY] = 0.1 + 0.2;
+        in.class_s[WORKLOAD_IDLE] = 12.5;
+        in.n_xids = 1;
+        in.xids[0] = (struct integral_xid){79, 3};
+        in.limiter_s[5] = 4;
+        state_put(f, 0, "a", &in);
+        state_put(f, 1, "b]=[x", &in);
+        assert_true(state_write(f, 2));
+        /* Two programs do not share a folder. */
+        struct state_file *second = NULL;
+        struct err err = {0};
+        assert_true(state_open(folder, 16, &second, &err) < 0);
+        f = reopen(f);
+        assert_true(state_find(f, "a", &back));
+        assert_true(back.v[INTEGRAL_ENERGY] == 0.1 + 0.2);
+        assert_true(back.class_s[WORKLOAD_IDLE] == 12.5 && back.limiter_s[5] == 4);
+        assert_true(back.created_ns == 77 && back.n_xids == 1 && back.xids[0].n == 3);
+        assert_true(state_find(f, "b]=[x", &back));
+        /* What is not put again is kept. */
+        in.v[INTEGRAL_ENERGY] = 9;
+        state_put(f, 0, "b]=[x", &in);
+        assert_true(state_write(f, 1));
+        f = reopen(f);
+        assert_true(state_find(f, "a", &back) && back.v[INTEGRAL_ENERGY] == 0.1 + 0.2);
+        assert_true(state_find(f, "b]=[x", &back) && back.v[INTEGRAL_ENERGY] == 9);
+        state_close(f);
+        /* The newest half is cut off: the one before it counts. */
+        for (int i = 0; i < 2; i++) {
+                snprintf(path, sizeof(path), "%s/counters.%d", folder, i);
+                assert_int_equal(truncate(path, 40), 0);
+        }
+        f = reopen(NULL);
+        assert_false(state_find(f, "a", &back));
+        state_close(f);
+        for (int i = 0; i < 2; i++) {
+                snprintf(path, sizeof(path), "%s/counters.%d", folder, i);
+                unlink(path);
+        }
+        snprintf(path, sizeof(path), "%s/lock", folder);
+        unlink(path);
+        rmdir(folder);
+}
+
+/* --- history -------------------------------------------------------------------------------------
+ */
+
+static void test_past(void **state)
+{
+        struct past *p = past_open();
+        struct row row = {0};
+        struct past_cell cells[5];
+        (void)state;
+        int64_t t = 100000 * NS;
+        for (int i = 0; i < 20; i++) {
+                row.sample.m[METRIC_POWER] = value_ok(i);
+                past_add(p, "a", &row, t + i * NS / 10);
+        }
+        assert_true(past_read(p, "a", PAST_POWER, false, t + NS, cells, 5));
+        assert_true(cells[4].there && cells[4].mean == 14.5f);
+        assert_true(cells[3].there && cells[3].mean == 4.5f);
+        assert_false(cells[2].there);
+        /* A hole stays one. */
+        past_add(p, "a", &row, t + 4 * NS);
+        past_read(p, "a", PAST_POWER, false, t + 4 * NS, cells, 5);
+        assert_true(cells[0].there && cells[1].there && !cells[2].there && !cells[3].there &&
+                    cells[4].there);
+        past_read(p, "a", PAST_POWER, true, t, cells, 1);
+        assert_true(cells[0].there && cells[0].least == 0 && cells[0].most == 19);
+        /* An hour later nothing of it is left, nor after time went back. */
+        past_add(p, "a", &row, t + 3700 * NS);
+        past_read(p, "a", PAST_POWER, false, t + 3700 * NS, cells, 5);
+        assert_true(!cells[3].there && cells[4].there);
+        past_add(p, "a", &row, t);
+        past_read(p, "a", PAST_POWER, false, t, cells, 5);
+        assert_true(!cells[3].there && cells[4].there);
+        assert_false(past_read(p, "b", PAST_POWER, false, t, cells, 5));
+        past_close(p);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(test_hosts),       cmocka_unit_test(test_headers),
+            cmocka_unit_test(test_credentials), cmocka_unit_test(test_places),
+            cmocka_unit_test(test_auth),        cmocka_unit_test(test_web_config),
+            cmocka_unit_test(test_state),       cmocka_unit_test(test_past),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* Counters that are exact: what a tick adds, and what it does not. */
+#include "base/clock.h"
+#include "compute/integrals.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct entity gpu = {.kind = ENTITY_GPU, .label = "0"};
+
+struct rig {
+        struct integrals in;
+        struct integrator it;
+        struct row row;
+        int64_t now_ns;
+};
+
+static void tick(struct rig *r, double seconds, double window)
+{
+        r->now_ns += clock_from_seconds(seconds);
+        struct frame f = {
+            .mono_ns = r->now_ns, .window_ns = clock_from_seconds(window), .rows = &r->row, .n = 1};
+        r->row.sample.who = &gpu;
+        integrals_add(&r->in, &r->it, &f, &r->row, 2, false);
+}
+
+static void set(struct rig *r, enum metric m, double v)
+{
+        r->row.sample.m[m] = value_ok(v);
+}
+
+static void near(double got, double want)
+{
+        if (fabs(got - want) > 1e-9)
+                fail_msg("%.12g is not %.12g", got, want);
+}
+
+/* A burst of 0.3 s every 7 s at 10 Hz: the integral is the truth, whoever looks when. */
+static void test_bursts_add_up(void **state)
+{
+        struct rig r = {.now_ns = 5};
+        (void)state;
+        set(&r, METRIC_SM_ACTIVE, 0);
+        tick(&r, 0, 0.1);
+        for (int i = 0; i < 7000; i++) {
+                set(&r, METRIC_SM_ACTIVE, i % 70 < 3 ? 1 : 0);
+                tick(&r, 0.1, 0.1);
+        }
+        near(r.in.v[INTEGRAL_OBSERVED], 700);
+        near(r.in.v[INTEGRAL_ACTIVE_SM], 30);
+        near(r.in.limiter_s[2], 700);
+}
+
+static void test_pauses(void **state)
+{
+        static const struct {
+                double passed, window, want;
+                const char *why;
+        } cases[] = {
+            {0.1, 0.1, 0.1, "a tick in time"},
+            {0.14, 0.1, 0.14, "the driver's clock and ours differ a little"},
+            {5, 0.1, 0.1, "only the window was seen"},
+            {0.2, 0, 0.2, "a late tick without a window"},
+            {60, 0, 0.1, "a pause without a window counts as one tick"},
+            {-3, 0, 0, "time that goes back adds nothing"},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct rig r = {.now_ns = NS_PER_S * 1000};
+                set(&r, METRIC_SM_ACTIVE, 1);
+                tick(&r, 0, cases[i].window);
+                tick(&r, 0.1, cases[i].window);
+                double before = r.in.v[INTEGRAL_OBSERVED];
+                tick(&r, cases[i].passed, cases[i].window);
+                near(r.in.v[INTEGRAL_OBSERVED] - before, cases[i].want);
+        }
+}
+
+/* The denominator is the time in which the counters were there. */
+static void test_what_is_observed(void **state)
+{
+        static const struct {
+                enum state sm, util;
+                double want;
+                const char *why;
+        } cases[] = {
+            {STATE_OK, STATE_NONE, 1, "counters"},
+            {STATE_BLANK, STATE_OK, 0, "a profiler holds the counters"},
+            {STATE_ERROR, STATE_OK, 0, "they failed"},
+            {STATE_UNSUPPORTED, STATE_OK, 1, "a GPU without counters has utilization"},
+            {STATE_NONE, STATE_OK, 1, "a source without counters"},
+            {STATE_DENIED, STATE_OK, 1, "counters for root only"},
+            {STATE_STALE, STATE_STALE, 0, "nothing new"},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct rig r = {.now_ns = NS_PER_S};
+                r.row.sample.m[METRIC_SM_ACTIVE] = value_missing(cases[i].sm);
+                r.row.sample.m[METRIC_GPU_UTIL] = value_missing(cases[i].util);
+                tick(&r, 0, 0);
+                tick(&r, 1, 0);
+                near(r.in.v[INTEGRAL_OBSERVED], cases[i].want);
+        }
+}
+
+static void test_energy(void **state)
+{
+        struct rig r = {.now_ns = NS_PER_S};
+        (void)state;
+        set(&r, METRIC_POWER, 100);
+        tick(&r, 0, 0);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_ENERGY], 100); /* power × time where there is no counter */
+        set(&r, METRIC_ENERGY, 5000);
+        tick(&r, 1, 0);
+        set(&r, METRIC_ENERGY, 5230);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_ENERGY], 330); /* the counter from then on */
+        set(&r, METRIC_ENERGY, 10);
+        tick(&r, 1, 0);
+        set(&r, METRIC_ENERGY, 30);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_ENERGY], 350); /* a reset takes nothing away */
+}
+
+static void test_growth_and_xids(void **state)
+{
+        struct rig r = {.now_ns = NS_PER_S};
+        (void)state;
+        set(&r, METRIC_PCIE_REPLAY, 7);
+        set(&r, METRIC_XID_COUNT, 0);
+        set(&r, METRIC_XID_LAST, 0);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_PCIE_REPLAYS], 7);
+        set(&r, METRIC_PCIE_REPLAY, 9);
+        set(&r, METRIC_XID_COUNT, 2);
+        set(&r, METRIC_XID_LAST, 31);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_PCIE_REPLAYS], 9);
+        set(&r, METRIC_PCIE_REPLAY, 3); /* the driver was loaded anew */
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_PCIE_REPLAYS], 12);
+        assert_int_equal(r.in.n_xids, 1);
+        assert_int_equal(r.in.xids[0].xid, 31);
+        near(r.in.xids[0].n, 2);
+}
+
+static void test_idle_allocation(void **state)
+{
+        struct rig r = {.now_ns = NS_PER_S};
+        (void)state;
+        r.row.verdict.workload = WORKLOAD_IDLE;
+        set(&r, METRIC_GPU_UTIL, 0);
+        set(&r, METRIC_FB_USED, 5e6);
+        tick(&r, 0, 0);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_IDLE_ALLOCATED], 0); /* the driver's own memory is nobody's */
+        set(&r, METRIC_FB_USED, 4e9);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_IDLE_ALLOCATED], 1);
+        r.row.verdict.workload = WORKLOAD_TENSOR;
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_IDLE_ALLOCATED], 1);
+        near(r.in.class_s[WORKLOAD_IDLE], 2);
+        near(r.in.class_s[WORKLOAD_TENSOR], 1);
+}
+
+static void test_differences(void **state)
+{
+        struct rig r = {.now_ns = NS_PER_S};
+        struct integrals from, d;
+        (void)state;
+        set(&r, METRIC_SM_ACTIVE, 0.5);
+        tick(&r, 0, 0);
+        tick(&r, 1, 0);
+        from = r.in;
+        tick(&r, 1, 0);
+        integrals_since(&from, &r.in, &d);
+        near(d.v[INTEGRAL_ACTIVE_SM], 0.5);
+        integrals_sum(&d, &d);
+        near(d.v[INTEGRAL_ACTIVE_SM], 1);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(test_bursts_add_up),    cmocka_unit_test(test_pauses),
+            cmocka_unit_test(test_what_is_observed), cmocka_unit_test(test_energy),
+            cmocka_unit_test(test_growth_and_xids),  cmocka_unit_test(test_idle_allocation),
+            cmocka_unit_test(test_differences),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
