@@ -319,7 +319,7 @@ def test_a_log_finds_the_monitor(tmp_path):
 @pytest.mark.parametrize("options, says", [
     ({"interval": "fast"}, "interval"),
     ({"interval": -1}, "interval: '-1' is not a time"),
-    ({"interval": 0, "levels": "none"}, "interval=0"),
+    ({"interval": 0, "levels": "none"}, "interval: '0' is out of range"),
     ({"intervall": 1}, "did you mean"),
     ({"levels": "proces"}, "proces"),
     ({"levels": ["process", "moon"]}, "moon"),
