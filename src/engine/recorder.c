@@ -256,7 +256,9 @@ static int start_host(struct recorder *r, struct err *err)
         const struct host_beat_config hc = {
             .view = r->config.host,
             .session = r->config.session,
-            .interval_ns = MAX(r->config.interval_ns, RECORDER_HOST_MIN_NS),
+            .interval_ns = r->config.host_interval_ns
+                               ? r->config.host_interval_ns
+                               : MAX(r->config.interval_ns, RECORDER_HOST_MIN_NS),
             .ends_with_target = r->config.ends_with_target,
             .on_host = see_host,
             .on_host_arg = r,

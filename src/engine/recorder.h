@@ -21,9 +21,11 @@ struct recorder_config {
         /* Frames are of now, whatever a capture says: what is marked meanwhile is of now too. */
         bool restamp;
         bool until_stopped; /* keep ticking after the source has ended */
-        /* Read at the same interval, but not oftener than ten times a second. NULL: no host. */
+        /* Read at the same interval, but not oftener than ten times a second, or at its own. NULL:
+         * no host. */
         struct host_view *host;
-        bool ends_with_target; /* the recorder ends when the host's target process has */
+        int64_t host_interval_ns; /* 0 for the same */
+        bool ends_with_target;    /* the recorder ends when the host's target process has */
         /* Sees every frame, on the sampling thread. May be NULL. */
         void (*on_frame)(void *arg, const struct frame *frame);
         /* Sees every tick of the host, on the host's thread. May be NULL. */
