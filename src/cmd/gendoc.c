@@ -24,40 +24,84 @@ static void put_choices(struct strbuf *out, const char *choices)
                 strbuf_putc(out, *s == '|' ? ' ' : *s);
 }
 
+/* The first command that takes an option, NULL for flags of the program itself. */
+static const char *first_taker(enum option option)
+{
+        for (size_t i = 0; command_at(i); i++) {
+                if (option_applies(option, command_at(i)->name))
+                        return command_at(i)->name;
+        }
+        return NULL;
+}
+
+static bool alias_applies(const struct alias_info *a, const char *command)
+{
+        return option_applies(a->option, command);
+}
+
+/* Which values a command's options have: "once.--backend) …", by what bash knows of the line. */
+static void bash_values(struct strbuf *out, const char *command)
+{
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info o = option_for(i, command);
+                if (!option_applies(i, command) || !has_value(&o))
+                        continue;
+                strbuf_putf(out, "        %s.--%s", command, o.name);
+                if (o.letter[0])
+                        strbuf_putf(out, " | %s.-%s", command, o.letter);
+                strbuf_puts(out, ") ");
+                if (o.type == OPTION_CHOICE) {
+                        strbuf_puts(out, "COMPREPLY=($(compgen -W \"");
+                        put_choices(out, o.metavar);
+                        strbuf_puts(out, "\" -- \"$cur\")); ");
+                } else if (o.type == OPTION_PATH) {
+                        strbuf_puts(out, "COMPREPLY=($(compgen -f -- \"$cur\")); ");
+                }
+                strbuf_puts(out, "return ;;\n");
+        }
+}
+
+static void bash_flags(struct strbuf *out, const char *command)
+{
+        const struct alias_info *a;
+        strbuf_putf(out, "        %s) flags=\"--help", command);
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                if (option_applies(i, command))
+                        strbuf_putf(out, " --%s", option_info(i)->name);
+        }
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                if (alias_applies(a, command))
+                        strbuf_putf(out, " --%s", a->name);
+        }
+        strbuf_puts(out, "\" ;;\n");
+}
+
 static void bash(struct strbuf *out)
 {
         const struct command *c;
         strbuf_puts(
-            out, "# Completion for assay, made from its option table.\n_assay() {\n"
-                 "        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-                 "        COMPREPLY=()\n        case $prev in\n");
-        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                const struct option_info *o = option_info(i);
-                if (o->type == OPTION_CHOICE) {
-                        strbuf_putf(out, "        --%s) COMPREPLY=($(compgen -W \"", o->name);
-                        put_choices(out, o->metavar);
-                        strbuf_puts(out, "\" -- \"$cur\")); return ;;\n");
-                } else if (o->type == OPTION_PATH) {
-                        strbuf_putf(
-                            out, "        --%s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n",
-                            o->name);
-                } else if (has_value(o)) {
-                        strbuf_putf(out, "        --%s) return ;;\n", o->name);
-                }
-        }
-        strbuf_puts(
-            out, "        export) COMPREPLY=($(compgen -W \"default all full\" -- \"$cur\")) ;;\n"
-                 "        esac\n        if [[ $cur == -* ]]; then\n"
-                 "                COMPREPLY=($(compgen -W \"");
-        for (enum option i = 0; i < OPT_COUNT_OF; i++)
-                strbuf_putf(out, "--%s ", option_info(i)->name);
-        const struct alias_info *a;
-        for (size_t i = 0; (a = alias_at(i)); i++)
-                strbuf_putf(out, "--%s ", a->name);
+            out,
+            "# Completion for assay, made from its tables of commands and options.\n_assay() {\n"
+            "        local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+            "        local command=top flags= word\n"
+            "        for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+            "                case $word in\n                ");
+        for (size_t i = 0; (c = command_at(i)); i++)
+                strbuf_putf(out, "%s%s", i ? " | " : "", c->name);
+        strbuf_puts(out, ") command=$word; break ;;\n                esac\n        done\n"
+                         "        COMPREPLY=()\n        case $command.$prev in\n");
+        for (size_t i = 0; (c = command_at(i)); i++)
+                bash_values(out, c->name);
         strbuf_puts(
             out,
-            "\" -- \"$cur\"))\n        elif [ \"$COMP_CWORD\" = 1 ] || [ \"$prev\" = help ]; then\n"
-            "                COMPREPLY=($(compgen -W \"");
+            "        export.export) COMPREPLY=($(compgen -W \"default all full\" -- \"$cur\")) ;;\n"
+            "        esac\n        case $command in\n");
+        for (size_t i = 0; (c = command_at(i)); i++)
+                bash_flags(out, c->name);
+        strbuf_puts(out, "        esac\n        if [[ $cur == -* ]]; then\n"
+                         "                COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
+                         "        elif [ \"$COMP_CWORD\" = 1 ] || [ \"$prev\" = help ]; then\n"
+                         "                COMPREPLY=($(compgen -W \"");
         for (size_t i = 0; (c = command_at(i)); i++)
                 strbuf_putf(out, "%s ", c->name);
         strbuf_puts(out, "\" -- \"$cur\"))\n        fi\n}\ncomplete -o default -F _assay assay\n");
@@ -94,26 +138,46 @@ static void zsh_option(struct strbuf *out, const struct option_info *o)
         strbuf_puts(out, "' \\\n");
 }
 
+/* The options of one command, for _arguments. */
+static void zsh_command(struct strbuf *out, const char *command)
+{
+        const struct alias_info *a;
+        bool rest = strcmp(command, "*") == 0;
+        strbuf_putf(out, "(%s) _arguments \\\n", command);
+        command = rest ? command_at(0)->name : command;
+        for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                const struct option_info o = option_for(i, command);
+                if (option_applies(i, command))
+                        zsh_option(out, &o);
+        }
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                if (!alias_applies(a, command))
+                        continue;
+                strbuf_putf(out, "  '--%s[", a->name);
+                put_plain(out, a->help);
+                strbuf_puts(out, "]' \\\n");
+        }
+        strbuf_puts(out, "  '--help[show help]' '*:file:_files' ;;\n");
+}
+
 static void zsh(struct strbuf *out)
 {
         const struct command *c;
-        const struct alias_info *a;
-        strbuf_puts(out, "#compdef assay\n# Completion for assay, made from its option table.\n"
+        strbuf_puts(out, "#compdef assay\n# Completion for assay, made from its tables.\n"
                          "local -a commands=(\n");
         for (size_t i = 0; (c = command_at(i)); i++) {
                 strbuf_putf(out, "  '%s:", c->name);
                 put_plain(out, c->summary);
                 strbuf_puts(out, "'\n");
         }
-        strbuf_puts(out, ")\n_arguments \\\n");
-        for (enum option i = 0; i < OPT_COUNT_OF; i++)
-                zsh_option(out, option_info(i));
-        for (size_t i = 0; (a = alias_at(i)); i++) {
-                strbuf_putf(out, "  '--%s[", a->name);
-                put_plain(out, a->help);
-                strbuf_puts(out, "]' \\\n");
-        }
-        strbuf_puts(out, "  '1:command:{_describe command commands}' '*:file:_files'\n");
+        strbuf_puts(out, ")\nif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
+                         "  _describe command commands\n  _files\n  return\nfi\n"
+                         "case $words[2] in\n");
+        for (size_t i = 1; (c = command_at(i)); i++)
+                zsh_command(out, c->name);
+        /* A line without a command is top's, the first one. */
+        zsh_command(out, "*");
+        strbuf_puts(out, "esac\n");
 }
 
 static void put_fish_text(struct strbuf *out, const char *s)
@@ -125,36 +189,62 @@ static void put_fish_text(struct strbuf *out, const char *s)
         }
 }
 
+/* One option for the commands whose words for it are the same as this one's. */
+static void fish_option(struct strbuf *out, enum option option, const char *command)
+{
+        const struct option_info o = option_for(option, command);
+        strbuf_puts(out, "complete -c assay");
+        if (command)
+                strbuf_putf(out, " -n '__fish_seen_subcommand_from %s'", command);
+        strbuf_putf(out, " -l %s", o.name);
+        if (o.letter[0])
+                strbuf_putf(out, " -s %s", o.letter);
+        if (o.type == OPTION_CHOICE) {
+                strbuf_puts(out, " -x -a '");
+                put_choices(out, o.metavar);
+                strbuf_putc(out, '\'');
+        } else if (o.type == OPTION_PATH) {
+                strbuf_puts(out, " -r");
+        } else if (has_value(&o)) {
+                strbuf_puts(out, " -x");
+        }
+        strbuf_puts(out, " -d '");
+        put_fish_text(out, o.help);
+        strbuf_puts(out, "'\n");
+}
+
+static void fish_aliases(struct strbuf *out, const char *command)
+{
+        const struct alias_info *a;
+        for (size_t i = 0; (a = alias_at(i)); i++) {
+                if (!alias_applies(a, command))
+                        continue;
+                strbuf_putf(out, "complete -c assay -n '__fish_seen_subcommand_from %s' -l %s -d '",
+                            command, a->name);
+                put_fish_text(out, a->help);
+                strbuf_puts(out, "'\n");
+        }
+}
+
 static void fish(struct strbuf *out)
 {
         const struct command *c;
-        const struct alias_info *a;
-        strbuf_puts(out, "# Completion for assay, made from its option table.\n");
+        strbuf_puts(out, "# Completion for assay, made from its tables of commands and options.\n");
         for (size_t i = 0; (c = command_at(i)); i++) {
                 strbuf_putf(out, "complete -c assay -n __fish_use_subcommand -a %s -d '", c->name);
                 put_fish_text(out, c->summary);
                 strbuf_puts(out, "'\n");
         }
         for (enum option i = 0; i < OPT_COUNT_OF; i++) {
-                const struct option_info *o = option_info(i);
-                strbuf_putf(out, "complete -c assay -l %s", o->name);
-                if (o->type == OPTION_CHOICE) {
-                        strbuf_puts(out, " -x -a '");
-                        put_choices(out, o->metavar);
-                        strbuf_putc(out, '\'');
-                } else if (o->type == OPTION_PATH) {
-                        strbuf_puts(out, " -r");
-                } else if (has_value(o)) {
-                        strbuf_puts(out, " -x");
-                }
-                strbuf_puts(out, " -d '");
-                put_fish_text(out, o->help);
-                strbuf_puts(out, "'\n");
+                if (!first_taker(i))
+                        fish_option(out, i, NULL);
         }
-        for (size_t i = 0; (a = alias_at(i)); i++) {
-                strbuf_putf(out, "complete -c assay -l %s -d '", a->name);
-                put_fish_text(out, a->help);
-                strbuf_puts(out, "'\n");
+        for (size_t k = 0; (c = command_at(k)); k++) {
+                for (enum option i = 0; i < OPT_COUNT_OF; i++) {
+                        if (option_applies(i, c->name))
+                                fish_option(out, i, c->name);
+                }
+                fish_aliases(out, c->name);
         }
 }
 

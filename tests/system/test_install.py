@@ -58,6 +58,10 @@ def test_bash_completion(prefix):
     assert complete(prefix, "assay", "export", "--missing", "z") == ["zero"]
     assert complete(prefix, "assay", "once", "--hpc") == ["--hpc-weights"]
     assert "replay" in complete(prefix, "assay", "--backend", "re")
+    assert complete(prefix, "assay", "once", "--phase") == [], "an option of another command"
+    assert complete(prefix, "assay", "report", "run.assay", "--phase") == ["--phase"]
+    assert complete(prefix, "assay", "report", "--format", "h") == ["html"]
+    assert complete(prefix, "assay", "export", "--format", "") == ["csv", "jsonl"]
 
 
 @pytest.mark.parametrize("shell, name, flag", [("zsh", "zsh/site-functions/_assay", "-n"),
