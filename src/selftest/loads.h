@@ -1,0 +1,44 @@
+/* The loads of a self-test: each does one thing for a while and counts what it did. */
+#pragma once
+
+#include "model/metric.h"
+#include "selftest/cuda.h"
+
+#include <stdbool.h>
+
+/* LOAD(id, words, unit of what it counts, counter that shows it, needs a BLAS) */
+#define LOADS(LOAD)                                                                                \
+        LOAD(COPY, "copy in GPU memory", "GB/s", DRAM_ACTIVE, false)                               \
+        LOAD(TO_DEVICE, "copy to the GPU", "GB/s", PCIE_RX, false)                                 \
+        LOAD(TO_HOST, "copy from the GPU", "GB/s", PCIE_TX, false)                                 \
+        LOAD(GEMM_BF16, "BF16 matrix product", "TFLOP/s", TENSOR_ACTIVE, true)                     \
+        LOAD(GEMM_TF32, "TF32 matrix product", "TFLOP/s", TENSOR_ACTIVE, true)                     \
+        LOAD(GEMM_FP32, "FP32 matrix product", "TFLOP/s", FP32_ACTIVE, true)                       \
+        LOAD(GEMM_FP64, "FP64 matrix product", "TFLOP/s", TENSOR_ACTIVE, true)
+
+enum load {
+#define LOAD(id, words, unit, metric, blas) LOAD_##id,
+        LOADS(LOAD)
+#undef LOAD
+            LOAD_COUNT
+};
+
+struct load_info {
+        const char *words, *unit;
+        enum metric metric;
+        bool blas;
+};
+
+const struct load_info *load_info(enum load load);
+
+/* What the loads work with: a GPU's context, its memory, pinned memory. */
+struct loads;
+
+/* On the GPU of this UUID ("GPU-…"). blas may be NULL. 0, or a negative code with err. */
+int loads_open(const struct cuda_api *cuda, const struct blas_api *blas, const char *uuid,
+               struct loads **ret, struct err *err);
+void loads_close(struct loads *l);
+/* Makes the context current in this thread, which is the one that runs loads from now on. */
+int loads_attach(struct loads *l, struct err *err);
+/* Does it for so long, and gives bytes or floating-point operations a second. */
+int loads_run(struct loads *l, enum load load, int64_t ns, double *ret_per_s, struct err *err);
