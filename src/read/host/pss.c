@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "life/thread.h"
 #include "read/host/files.h"
 
 #include <errno.h>
@@ -103,10 +104,10 @@ int pss_open(int root, bool asked, struct pss **ret)
         p->credit_ns = FIRST_CREDIT;
         pthread_mutex_init(&p->lock, NULL);
         pthread_cond_init(&p->work, NULL);
-        int r = pthread_create(&p->thread, NULL, work, p);
-        if (r != 0) {
+        int r = life_start_thread(work, p, &p->thread);
+        if (r < 0) {
                 free(p);
-                return -r;
+                return r;
         }
         *ret = p;
         return 0;
