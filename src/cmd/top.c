@@ -293,7 +293,13 @@ static void look_at_host(struct top *t)
         if (!t->host_beat)
                 return;
         host_beat_set_levels(t->host_beat, levels_shown(t));
+        if (t->frame)
+                host_beat_see(t->host_beat, t->frame);
+        int64_t before_ns = t->newest.mono_ns;
         t->host = host_beat_take(t->host_beat, &t->newest) ? &t->newest : NULL;
+        /* What limits a GPU depends on what the host does for it. */
+        if (t->host && t->host->mono_ns != before_ns)
+                feed_see_host(t->feed, t->host);
 }
 
 /* The first frame with GPUs shows whether the one that was named is there. */
@@ -315,7 +321,8 @@ static void draw(struct top *t)
 {
         choose_focus(t);
         call_doctor(t);
-        feed_want_processes(t->feed, t->ui.view == VIEW_JOB || t->ui.view == VIEW_FOCUS);
+        feed_want_processes(t->feed,
+                            t->host_beat || t->ui.view == VIEW_JOB || t->ui.view == VIEW_FOCUS);
         look_at_host(t);
         struct ui_data data = gather(t);
         note_trouble(t);

@@ -215,6 +215,14 @@ void feed_set_speed(struct feed *f, double speed)
         crew_unlock(&f->crew);
 }
 
+void feed_see_host(struct feed *f, const struct host *host)
+{
+        crew_lock(&f->crew);
+        if (f->pipeline)
+                pipeline_see_host(f->pipeline, host);
+        crew_unlock(&f->crew);
+}
+
 void feed_want_processes(struct feed *f, bool want)
 {
         crew_lock(&f->crew);

@@ -58,6 +58,8 @@ void feed_step(struct feed *f, int by);
 /* To the first frame at or after a time from the beginning. False when the source cannot. */
 bool feed_seek(struct feed *f, int64_t position_ns);
 void feed_set_speed(struct feed *f, double speed);
+/* What the host does, for the limiter of the frames to come; the newest counts. */
+void feed_see_host(struct feed *f, const struct host *host);
 /* Frames tell who uses the GPUs from now on, or do not: it costs something. */
 void feed_want_processes(struct feed *f, bool want);
 /* Opens a live source anew with another interval, which its floor may raise. */

@@ -31,6 +31,11 @@ static const struct figure_info *machine_info(size_t i)
         return system_figure_info((enum system_figure)i);
 }
 
+static const struct figure_info *gpu_evidence_info(size_t i)
+{
+        return evidence_info((enum evidence)i);
+}
+
 /* The figures, then why those that are null are, then the age of old ones. */
 static void put_figures(struct strbuf *out, const char *name, const struct value *f, size_t n,
                         const struct figure_info *(*info)(size_t i))
@@ -102,6 +107,27 @@ static void put_level(const struct host *h, enum level level, struct strbuf *out
         put_gpus(h, l, out);
 }
 
+/* What the host does for each GPU; the framework by its name. */
+static void put_evidence(const struct host *h, struct strbuf *out)
+{
+        bool first = true;
+        strbuf_puts(out, ",\"evidence\":{");
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                const struct value *e = h->evidence[i].e;
+                struct value framework = e[EVIDENCE_FRAMEWORK];
+                put_key(out, h->gpus[i], &first);
+                strbuf_putc(out, '{');
+                put_figures(out, "figures", e, EVIDENCE_FRAMEWORK, gpu_evidence_info);
+                strbuf_puts(out, ",\"framework\":");
+                if (value_there(framework) && framework.v >= 0 && framework.v < FRAMEWORK_COUNT)
+                        json_put_string(out, framework_name((enum framework)framework.v));
+                else
+                        strbuf_puts(out, "null");
+                strbuf_putc(out, '}');
+        }
+        strbuf_putc(out, '}');
+}
+
 static void put_time(struct strbuf *out, const struct host *h)
 {
         char time[NUM_FORMAT_MAX];
@@ -132,6 +158,7 @@ void host_json_rows(const struct host *h, struct strbuf *out)
                 if (l == LEVEL_SYSTEM) {
                         strbuf_putc(out, ',');
                         put_machine(h, out);
+                        put_evidence(h, out);
                 }
                 strbuf_puts(out, "}\n");
         }

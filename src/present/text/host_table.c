@@ -42,6 +42,24 @@ static struct text number(struct value v, int decimals)
         return t;
 }
 
+static struct text whole(struct value v)
+{
+        return number(v, 0);
+}
+
+static struct text cores(struct value v)
+{
+        return number(v, 2);
+}
+
+static struct text framework(struct value v)
+{
+        struct text t;
+        bool known = value_there(v) && v.v >= 0 && v.v < FRAMEWORK_COUNT;
+        snprintf(t.s, sizeof(t.s), "%s", known ? framework_name((enum framework)v.v) : "--");
+        return t;
+}
+
 static void write_cpus(const struct host *h, struct strbuf *out)
 {
         const struct value *v = h->system;
@@ -213,6 +231,43 @@ static void write_levels(const struct host *h, unsigned width, struct strbuf *ou
         }
 }
 
+/* One column of the table of what the host does for each GPU. */
+static const struct {
+        const char *heading;
+        int width;
+        enum evidence of;
+        struct text (*format)(struct value v);
+} gpu_cells[] = {
+    {"Held by", 8, EVIDENCE_HOLDERS, whole},      {"Cores", 6, EVIDENCE_CPU_MAIN, cores},
+    {"Thread", 6, EVIDENCE_CPU_THREAD, percent},  {"Children", 8, EVIDENCE_CPU_CHILDREN, cores},
+    {"of CPUs", 7, EVIDENCE_CPUS, whole},         {"I/O wait", 8, EVIDENCE_IO_WAIT, whole},
+    {"Read B/s", 8, EVIDENCE_READ, decimal},      {"Write B/s", 9, EVIDENCE_WRITE, decimal},
+    {"With", -11, EVIDENCE_FRAMEWORK, framework},
+};
+
+/* Of the GPUs that somebody holds, or that the watched command may. */
+static void write_evidence(const struct host *h, struct strbuf *out)
+{
+        bool headed = false;
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                const struct value *e = h->evidence[i].e;
+                if (!value_there(e[EVIDENCE_CPU_MAIN]))
+                        continue;
+                if (!headed) {
+                        strbuf_putf(out, "\n%-*s", LEVEL_WIDTH, "For GPU");
+                        for (size_t k = 0; k < ARRAY_LEN(gpu_cells); k++)
+                                put_cell(out, gpu_cells[k].width, gpu_cells[k].heading);
+                        end_line(out);
+                        headed = true;
+                }
+                strbuf_putf(out, "%-*s", LEVEL_WIDTH, h->gpus[i]);
+                for (size_t k = 0; k < ARRAY_LEN(gpu_cells); k++)
+                        put_cell(out, gpu_cells[k].width,
+                                 gpu_cells[k].format(e[gpu_cells[k].of]).s);
+                end_line(out);
+        }
+}
+
 void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
 {
         size_t start = out->len;
@@ -226,5 +281,6 @@ void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
                         strbuf_putf(out, "%-*s --  %s\n", LEVEL_WIDTH, level_name(l),
                                     h->levels[l].why);
         }
+        write_evidence(h, out);
         text_clean_lines(out, start);
 }
