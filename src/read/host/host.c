@@ -234,15 +234,21 @@ static void set_system(const struct host_reader *h, struct host *ret)
         f[FIGURE_MEMORY_LIMIT] = ret->system[SYSTEM_MEM_TOTAL];
 }
 
-/* Unless asked for, PSS is measured where several processes of a level may share pages. */
+/*
+ * Unless asked for, PSS is measured where several processes may share pages and no control group
+ * tells: of the target's tree and its job. All of a user's processes would cost too much.
+ */
 static unsigned levels_to_measure(const struct host_reader *h)
 {
-        unsigned levels = h->config.levels;
-        for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (!h->config.pss && scanner_sum(h->scanner, l)->processes < 2)
-                        levels &= ~LEVEL_BIT(l);
+        static const enum level some[] = {LEVEL_PROCESS, LEVEL_SLURM};
+        unsigned levels = 0;
+        if (h->config.pss)
+                return h->config.levels;
+        for (size_t i = 0; i < ARRAY_LEN(some); i++) {
+                if (scanner_sum(h->scanner, some[i])->processes > 1)
+                        levels |= LEVEL_BIT((unsigned)some[i]);
         }
-        return levels;
+        return levels & h->config.levels;
 }
 
 int host_read(struct host_reader *h, struct host *ret, struct err *err)
