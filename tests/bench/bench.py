@@ -95,6 +95,7 @@ def bench_host(_tmp):
     here = pathlib.Path(__file__).resolve().parent
     subprocess.run([sys.executable, here / "host_bench.py", BUILD], check=True)
     subprocess.run([sys.executable, here / "pss_bench.py", BUILD], check=True)
+    subprocess.run([sys.executable, here / "threads_bench.py", BUILD], check=True)
 
 
 def bench_nvml(_tmp):
