@@ -470,8 +470,7 @@ bool screen_flush(struct screen *s, const struct canvas *c)
         for (int y = 0; y < c->h; y++)
                 flush_row(s, c, y);
         s->counts.frames += s->out.len > 0;
-        write_some(s, 0);
-        return true;
+        return write_some(s, 0);
 }
 
 /* --- keys ---------------------------------------------------------------------------------- */
