@@ -12,6 +12,7 @@ void run_summary_finish(struct run_summary *r)
 {
         summary_finish(&r->summary);
         traces_finish(&r->traces);
+        stretches_finish(&r->stretches);
         strbuf_finish(&r->notices);
         input_finish(&r->in);
 }
@@ -34,11 +35,51 @@ static int choose_phases(const struct config *config, struct run_summary *r, str
         return 0;
 }
 
-static int add(struct run_summary *r, const struct frame *f)
+static void add_host(struct run_summary *r, const struct host *h, const struct process_list *p)
 {
         tick(r);
-        int code = summary_add(&r->summary, f);
-        return code == 0 && r->curves ? traces_add(&r->traces, f) : code;
+        summary_add_level(&r->summary, h, r->level);
+        stretches_see_host(&r->stretches, h, p);
+        if (r->curves)
+                traces_add_level(&r->traces, h, r->level);
+}
+
+/* Adds the host's samples up to a moment: what limits a GPU is asked of both at the same time. */
+static int add_hosts_until(struct run_summary *r, int64_t wall_ns, const struct process_list *p,
+                           struct err *err)
+{
+        int got = 1;
+        while (got > 0 && r->next_host && r->next_host->wall_ns <= wall_ns) {
+                add_host(r, r->next_host, p);
+                got = input_next_host(&r->in, &r->next_host, err);
+                if (got <= 0)
+                        r->next_host = NULL;
+        }
+        return MIN(got, 0);
+}
+
+/* Whether a moment is asked for: all are, unless phases were chosen. */
+static bool is_asked_for(const struct run_summary *r, int64_t wall_ns)
+{
+        for (size_t i = 0; r->summary.only_phases && i < r->in.n_phases; i++) {
+                if (r->in.phases[i].begin_ns < wall_ns && wall_ns <= r->in.phases[i].end_ns)
+                        return true;
+        }
+        return !r->summary.only_phases;
+}
+
+static int add(struct run_summary *r, const struct frame *f, struct err *err)
+{
+        tick(r);
+        int code = add_hosts_until(r, f->wall_ns, &f->processes, err);
+        if (code < 0)
+                return code;
+        code = summary_add(&r->summary, f);
+        if (code == 0 && is_asked_for(r, f->wall_ns))
+                code = stretches_add(&r->stretches, f);
+        if (code == 0 && r->curves)
+                code = traces_add(&r->traces, f);
+        return code < 0 ? err_set(err, code, "out of memory") : 0;
 }
 
 static int add_session(struct run_summary *r, struct err *err)
@@ -46,10 +87,8 @@ static int add_session(struct run_summary *r, struct err *err)
         const struct frame *f;
         int got, code = 0;
         while (code == 0 && (got = session_next(r->in.session, &f, err)) > 0)
-                code = add(r, f);
-        if (code < 0)
-                return err_set(err, code, "out of memory");
-        return got;
+                code = add(r, f, err);
+        return code < 0 ? code : got;
 }
 
 static int add_pipeline(const struct config *config, struct run_summary *r, struct err *err)
@@ -69,9 +108,7 @@ static int add_pipeline(const struct config *config, struct run_summary *r, stru
                 if (!r->in.session)
                         snprintf(r->in.facts.source, sizeof(r->in.facts.source), "%s",
                                  f->provenance);
-                code = add(r, f);
-                if (code < 0)
-                        err_set(err, code, "out of memory");
+                code = add(r, f, err);
         }
         if (code == 0)
                 setup_trouble(p, &r->notices);
@@ -121,20 +158,16 @@ static int choose_level(const struct config *config, unsigned there, enum level 
         return err_hint(err, "recorded:%s", there ? names : " nothing of the host");
 }
 
-static int add_hosts(const struct config *config, struct run_summary *r, struct err *err)
+/* The first of the host's samples. */
+static int begin_hosts(const struct config *config, struct run_summary *r, struct err *err)
 {
-        const struct host *h;
-        enum level level;
-        int got, code = choose_level(config, input_levels(&r->in), &level, err);
+        int code = choose_level(config, input_levels(&r->in), &r->level, err);
         if (code < 0)
                 return code;
-        while ((got = input_next_host(&r->in, &h, err)) > 0) {
-                tick(r);
-                summary_add_level(&r->summary, h, level);
-                if (r->curves)
-                        traces_add_level(&r->traces, h, level);
-        }
-        return got;
+        code = input_next_host(&r->in, &r->next_host, err);
+        if (code <= 0)
+                r->next_host = NULL;
+        return MIN(code, 0);
 }
 
 /* A phase that nobody ended ends with the last tick when the session does not say when it ended. */
@@ -157,18 +190,22 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
+        code = begin_hosts(config, r, err);
+        if (code < 0)
+                return code;
         if (r->in.session && (r->as_recorded || setup_as_recorded(config)))
                 code = add_session(r, err);
         else if (r->in.gpus[0])
                 code = add_files(config, r, err);
         if (code == 0)
-                code = add_hosts(config, r, err);
+                code = add_hosts_until(r, INT64_MAX, NULL, err);
         if (code < 0)
                 return code;
         close_phases(r);
         summary_time_phases(&r->summary);
         summary_judge(&r->summary, &thresholds);
-        return 0;
+        code = stretches_cut(&r->stretches, r->in.phases, r->in.n_phases, &r->summary.limits);
+        return code < 0 ? err_set(err, code, "out of memory") : 0;
 }
 
 int run_summary_take(struct run_summary *r, const struct config *config, const char *format,

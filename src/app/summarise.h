@@ -3,6 +3,7 @@
 
 #include "app/input.h"
 #include "base/strbuf.h"
+#include "compute/stretches.h"
 #include "compute/summary.h"
 #include "config/config.h"
 #include "model/trace.h"
@@ -12,10 +13,13 @@ struct run_summary {
         struct input in;
         struct summary summary;
         struct traces traces;
-        bool curves;                /* the format shows them */
-        bool as_recorded;           /* nothing but the session is read, whatever options say */
-        struct strbuf notices;      /* what is worth telling, a line each */
-        void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
+        struct stretches stretches;
+        enum level level;             /* whose figures are told */
+        const struct host *next_host; /* the sample of the host that lies ahead */
+        bool curves;                  /* the format shows them */
+        bool as_recorded;             /* nothing but the session is read, whatever options say */
+        struct strbuf notices;        /* what is worth telling, a line each */
+        void (*on_tick)(void *arg);   /* called at each tick that was read; may be NULL */
         void *arg;
 };
 

@@ -18,14 +18,14 @@
 #define IDLE_SHOWN_NS (2 * NS_PER_S)
 #define STRETCHES_MAX 64
 
-struct stretch {
+struct tour_stretch {
         int64_t begin_ns, end_ns; /* from the beginning */
 };
 
 struct tour {
         int64_t first_ns;
         struct input input;
-        struct stretch idle[STRETCHES_MAX];
+        struct tour_stretch idle[STRETCHES_MAX];
         size_t n_idle;
         size_t shown; /* the phase whose caption was given last, from 1; 0 for none */
 };
@@ -78,7 +78,7 @@ static bool is_idle(const struct frame *frame)
 
 static void note_frame(struct tour *t, int64_t at, bool idle, bool *was_idle)
 {
-        struct stretch *s = &t->idle[t->n_idle];
+        struct tour_stretch *s = &t->idle[t->n_idle];
         if (idle && !*was_idle)
                 s->begin_ns = at;
         if (*was_idle)
@@ -144,7 +144,7 @@ const char *tour_caption(struct tour *t, int64_t position_ns)
 int64_t tour_skip(const struct tour *t, int64_t position_ns)
 {
         for (size_t i = 0; i < t->n_idle; i++) {
-                const struct stretch *s = &t->idle[i];
+                const struct tour_stretch *s = &t->idle[i];
                 if (position_ns > s->begin_ns + IDLE_SHOWN_NS / 2 &&
                     position_ns < s->end_ns - IDLE_SHOWN_NS / 2)
                         return s->end_ns - IDLE_SHOWN_NS / 2;

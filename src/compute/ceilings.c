@@ -36,8 +36,11 @@ static double there_or(struct value v, double other)
 
 static void take_links(const struct value *m, const struct peak *peak, struct ceilings *c)
 {
-        double gen = there_or(m[METRIC_PCIE_GEN], there_or(m[METRIC_PCIE_GEN_MAX], 0));
-        double lanes = there_or(m[METRIC_PCIE_WIDTH], there_or(m[METRIC_PCIE_WIDTH_MAX], 0));
+        /* Where the source does not tell, the link is as the model's is. */
+        double gen = there_or(m[METRIC_PCIE_GEN],
+                              there_or(m[METRIC_PCIE_GEN_MAX], peak ? peak->pcie_gen : 0));
+        double lanes =
+            there_or(m[METRIC_PCIE_WIDTH], there_or(m[METRIC_PCIE_WIDTH_MAX], peak ? 16 : 0));
         double pcie = pcie_bytes_per_s(gen, lanes);
         take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
         take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
@@ -46,10 +49,11 @@ static void take_links(const struct value *m, const struct peak *peak, struct ce
         take_share(c, CEILING_NVLINK_OUT, m[METRIC_NVLINK_TX], nvlink);
 }
 
-static void take_clocks(const struct value *m, struct ceilings *c)
+static void take_clocks(const struct value *m, const struct peak *peak, struct ceilings *c)
 {
         struct value reasons = m[METRIC_THROTTLE_REASONS];
-        take_share(c, CEILING_CLOCK, m[METRIC_SM_CLOCK], there_or(m[METRIC_SM_CLOCK_MAX], 0));
+        take_share(c, CEILING_CLOCK, m[METRIC_SM_CLOCK],
+                   there_or(m[METRIC_SM_CLOCK_MAX], peak ? peak->boost : 0));
         take_share(c, CEILING_POWER, m[METRIC_POWER], there_or(m[METRIC_POWER_LIMIT], 0));
         if (!value_there(reasons))
                 return;
@@ -75,7 +79,7 @@ void ceilings_take(const struct sample *s, const struct peak *peak, struct ceili
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
                 take(ret, same[i].to, s->m[same[i].from]);
         take_links(s->m, peak, ret);
-        take_clocks(s->m, ret);
+        take_clocks(s->m, peak, ret);
 }
 
 static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct value b)

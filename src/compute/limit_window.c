@@ -31,9 +31,7 @@ void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns
         }
         if (!now)
                 return;
-        if (!p->active_once)
-                p->first_ns = now_ns;
-        if (!p->active_once || now_ns - p->active_ns > BURST_NS)
+        if (!p->active_once || now_ns - p->active_ns > BURST_NS / 2)
                 p->chain_ns = now_ns;
         p->active_once = true;
         p->active_ns = now_ns;

@@ -197,10 +197,10 @@ static enum truth program(const struct view *v)
 static enum truth starting(const struct view *v)
 {
         const struct situation *s = v->s;
-        enum truth unused = s->touched || s->elsewhere ? NO : nothing_runs(v);
+        enum truth fresh = s->touched || s->elsewhere ? NO : nothing_runs(v);
         enum truth preparing =
-            s->worked ? NO : both(below(v->c[CEILING_ENGINE], LIMIT_ENGINE_LOW), loading(v));
-        return both(program(v), either(unused, preparing));
+            s->worked ? NO : both(below(v->c[CEILING_ENGINE], LIMIT_SOME), loading(v));
+        return both(program(v), either(fresh, preparing));
 }
 
 static enum truth copying(const struct view *v)
@@ -222,8 +222,11 @@ static enum truth launching(const struct view *v)
 {
         struct range thread = thread_of(v, v->c);
         enum truth between = both(engine_from(v, LIMIT_ENGINE_LOW), host_limits(v));
-        enum truth small = both(below(v->busy_sm, LIMIT_SM_FEW), at_least(thread, LIMIT_CORE));
-        enum truth steady = v->s->uneven < LIMIT_UNEVEN ? engine_from(v, LIMIT_SOME) : NO;
+        /* Small kernels at an even pace come from a thread that launches them, seen or not. */
+        bool even = v->s->uneven < LIMIT_UNEVEN;
+        enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? at_least(thread, LIMIT_CORE) : YES;
+        enum truth small = both(below(v->busy_sm, LIMIT_SM_FEW), busy);
+        enum truth steady = even ? engine_from(v, LIMIT_SOME) : NO;
         return both(between, either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
 }
 
@@ -291,8 +294,16 @@ static enum truth on_device(enum limiter rule, const struct view *v)
         return NO;
 }
 
+static enum truth unused(const struct view *v)
+{
+        return v->s->quiet_s >= LIMIT_IDLE_S ? both(held(v), nothing_runs(v)) : NO;
+}
+
 static enum truth on_host(enum limiter rule, const struct view *v)
 {
+        /* Memory that is held and not used is seen on the GPU alone. */
+        if (!has(v, CEILING_CPU_MAIN) && rule != LIMITER_IDLE_ALLOCATED && unused(v) == YES)
+                return NO;
         if (rule == LIMITER_HOST_STORAGE)
                 return storing(v);
         if (rule == LIMITER_HOST_INPUT)
@@ -305,7 +316,7 @@ static enum truth on_host(enum limiter rule, const struct view *v)
                 return has(v, CEILING_NETWORK) ? at_least(v->gap[CEILING_NETWORK], LIMIT_NETWORK)
                                                : NO;
         if (rule == LIMITER_IDLE_ALLOCATED)
-                return v->s->quiet_s >= LIMIT_IDLE_S ? both(held(v), nothing_runs(v)) : NO;
+                return unused(v);
         return rule == LIMITER_HOST_WAITING ? YES : NO;
 }
 

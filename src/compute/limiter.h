@@ -46,13 +46,13 @@ struct limit limiter_decide(const struct ceilings *c, const struct situation *si
 struct first_use {
         bool touched, active_once;
         int64_t chain_ns, active_ns; /* the present chain of activity: its begin, its newest */
-        int64_t first_ns;            /* of any activity */
         int64_t touched_ns;
         int64_t worked_ns; /* when sustained work began; INT64_MAX while it has not */
 };
 
 #define FIRST_USE_START ((struct first_use){.worked_ns = INT64_MAX})
-/* Work with pauses up to so long is one work; work of at least half as long is sustained. */
+/* The longest period of bursts. Work with pauses up to half of it goes on; work that goes on for
+ * half of it is sustained. */
 #define BURST_NS ((int64_t)3000000000)
 
 void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns);

@@ -7,7 +7,7 @@
 /* The model's text is literal: it holds no formula. */
 static const struct peak peaks[] = {
 #define PEAK(name, n, boost_mhz, tensor_mhz, fp8, fp16, int8, tf32, fp64_tensor, fp32, fp64, mem,  \
-             link, sheet)                                                                          \
+             link, gen, sheet)                                                                     \
         {.model = (name),                                                                          \
          .sms = (n),                                                                               \
          .boost = (boost_mhz)*1e6,                                                                 \
@@ -22,6 +22,7 @@ static const struct peak peaks[] = {
                        [FLOPS_FP64] = (fp64)},                                                     \
          .memory = (mem)*1e9,                                                                      \
          .nvlink = (link)*1e9,                                                                     \
+         .pcie_gen = (gen),                                                                        \
          .sheet_tensor = (sheet)*1e12},
 #include "compute/peaks.def"
 #undef PEAK

@@ -30,6 +30,7 @@ struct peak {
         double boost, tensor_clock;    /* Hz, of the data sheet */
         double per_clock[FLOPS_COUNT]; /* an SM; 0 where there is no such unit */
         double memory, nvlink;         /* bytes a second; NVLink in one direction */
+        double pcie_gen;               /* of 16 lanes */
         double sheet_tensor;           /* FLOP/s */
 };
 

@@ -129,6 +129,7 @@ void summary_finish(struct summary *s)
         free(s->scope_of);
         free(s->by_end);
         free(s->before);
+        free(s->limits.list);
         *s = (struct summary){0};
 }
 

@@ -1,4 +1,4 @@
-/* From frames to a summary: means, percentiles, time per class, tags, what held the run back. */
+/* From frames to a summary: means, percentiles, time per class, tags. */
 #pragma once
 
 #include "base/err.h"
@@ -25,5 +25,5 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
 void summary_time_phases(struct summary *s);
 /* What an energy counter has not told yet is taken from the power. */
 void summary_settle_energy(struct summary *s);
-/* Decides tags, what held each GPU back, and the finding. Once, after the last frame. */
+/* Decides tags. Once, after the last frame. */
 void summary_judge(struct summary *s, const struct tag_thresholds *thresholds);

@@ -9,6 +9,7 @@
 #include "model/frame.h"
 #include "model/host.h"
 #include "model/phase.h"
+#include "model/stretch.h"
 
 #include <string.h>
 
@@ -83,53 +84,9 @@ struct tag_score {
         double score;
 };
 
-/* What held a GPU back. HOLD(id, weight): how much a lost second of it counts in the ranking. */
-#define HOLDS(HOLD)                                                                                \
-        HOLD(NOTHING, 0.02)                                                                        \
-        HOLD(UNKNOWN, 0.01)                                                                        \
-        HOLD(UNHEALTHY, 10)                                                                        \
-        HOLD(HEAT, 2)                                                                              \
-        HOLD(STARVED, 1)                                                                           \
-        HOLD(STORAGE, 0.9)                                                                         \
-        HOLD(COPIES, 0.9)                                                                          \
-        HOLD(STARTING, 0.4)                                                                        \
-        HOLD(IDLE_ALLOCATED, 0.5)                                                                  \
-        HOLD(SMALL_KERNELS, 0.5)                                                                   \
-        HOLD(MEMORY, 0.3)                                                                          \
-        HOLD(MIXED, 0.1)                                                                           \
-        HOLD(IDLE, 0.2)
-
-enum hold {
-#define HOLD(id, weight) HOLD_##id,
-        HOLDS(HOLD)
-#undef HOLD
-            HOLD_COUNT
-};
-
-/* What the host does while a GPU waits for it. */
-enum wait {
-        WAIT_UNKNOWN,  /* the host was not recorded */
-        WAIT_ONE_CORE, /* one core's worth of work, where more could be had */
-        WAIT_CPU,      /* most of the CPUs that may be used */
-        WAIT_IO,       /* storage */
-        WAIT_SOME,     /* some cores, for which there is no simple reason */
-        WAIT_OTHER,    /* none of them: something sleeps */
-};
-
-/* The rule-based answer for one GPU in one scope. */
-struct hold_back {
-        enum hold what;
-        enum wait wait;
-        bool no_io_wait;   /* nobody waited for storage */
-        size_t scope, gpu; /* places in the summary */
-        double share;      /* of the scope's time that it cost */
-        double lost_s;
-};
-
 /* One GPU in the whole run or in the phases of one name. */
 struct gpu_summary {
         struct entity who;
-        struct hold_back hold; /* what held it back */
         uint64_t samples;
         double seconds;
         struct spread m[METRIC_COUNT];
@@ -213,8 +170,7 @@ struct summary {
         int64_t last_mono_ns;
         struct before *before; /* by entity slot */
         size_t n_before;
-        bool has_finding; /* false when there is no GPU */
-        struct hold_back finding;
+        struct stretch_list limits; /* what limited the GPUs, when; the list is owned */
 };
 
 const char *tag_name(enum tag tag);

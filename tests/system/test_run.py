@@ -249,13 +249,13 @@ def test_a_shell_inside_can_suspend_itself(program, tmp_path):
 
 
 def test_what_it_says_at_the_end_is_the_reports_finding(assay, program, tmp_path):
-    """Of the phase that lost most, not of a run as a whole that had several."""
+    """Its words are the same."""
     path = tmp_path / "x.assay"
     script = f"sleep 0.7; {program} mark -- sleep 1.5; sleep 0.7"
     said = assay("run", "--speed", "20", "--source", TOUR, "-o", path, "--", "sh", "-c", script).stderr
     lines = assay("report", path).stdout.splitlines()
-    finding = lines[lines.index("finding") + 1].strip()
-    assert finding.startswith("GPU 0") and " of sleep: " in finding and finding in said
+    finding = lines[1].strip()
+    assert finding.startswith("1 GPU 0") and finding[2:] in said and "try: " in said
 
 
 def test_tasks_that_start_together_each_have_their_session(program, tmp_path):

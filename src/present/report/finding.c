@@ -1,255 +1,205 @@
-/* The finding in words: what, how much, and the numbers that say so. */
+/* Findings in words: what, why, so what, and what to try. */
 #include "base/attr.h"
 #include "base/text.h"
 #include "present/format.h"
 #include "present/report/report.h"
+#include "present/text/explain.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void put_metric(struct strbuf *out, const char *word, enum metric metric,
-                       const struct spread *spread)
+#define WHY_MAX 4
+
+/* The numbers that a limiter rests on, those people ask for first. */
+static const enum ceiling reasons[LIMITER_COUNT][WHY_MAX] = {
+    [LIMITER_UNKNOWN] = {CEILING_ENGINE, CEILING_MEMORY},
+    [LIMITER_IDLE] = {CEILING_ENGINE, CEILING_MEMORY},
+    [LIMITER_IDLE_ALLOCATED] = {CEILING_ENGINE, CEILING_MEMORY, CEILING_CPU_MAIN},
+    [LIMITER_HOST_STARTING] = {CEILING_CPU_MAIN, CEILING_CPU_CHILDREN, CEILING_STORAGE},
+    [LIMITER_HOST_INPUT] = {CEILING_ENGINE, CEILING_CPU_CHILDREN, CEILING_CPU_MAIN},
+    [LIMITER_HOST_STORAGE] = {CEILING_ENGINE, CEILING_STORAGE, CEILING_IO_WAIT},
+    [LIMITER_HOST_NETWORK] = {CEILING_ENGINE, CEILING_NETWORK, CEILING_CPU_MAIN},
+    [LIMITER_HOST_CODE] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_CPU_CHILDREN},
+    [LIMITER_HOST_WAITING] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_IO_WAIT},
+    [LIMITER_LAUNCH] = {CEILING_ENGINE, CEILING_SM, CEILING_CPU_THREAD, CEILING_CPU_MAIN},
+    [LIMITER_PARALLELISM] = {CEILING_ENGINE, CEILING_SM, CEILING_DRAM},
+    [LIMITER_COPY_LINK] = {CEILING_ENGINE, CEILING_PCIE_IN, CEILING_PCIE_OUT},
+    [LIMITER_COPY_HOST] = {CEILING_ENGINE, CEILING_PCIE_IN, CEILING_PCIE_OUT, CEILING_CPU_MAIN},
+    [LIMITER_MEMORY_BANDWIDTH] = {CEILING_DRAM, CEILING_SM, CEILING_TENSOR},
+    [LIMITER_MEMORY_ACCESS] = {CEILING_SM, CEILING_DRAM, CEILING_OCCUPANCY},
+    [LIMITER_COMPUTE_TENSOR] = {CEILING_TENSOR, CEILING_SM, CEILING_DRAM},
+    [LIMITER_COMPUTE_FP64] = {CEILING_FP64, CEILING_SM, CEILING_DRAM},
+    [LIMITER_COMPUTE_FP32] = {CEILING_FP32, CEILING_SM, CEILING_DRAM},
+    [LIMITER_COMPUTE_FP16] = {CEILING_FP16, CEILING_SM, CEILING_DRAM},
+    [LIMITER_COMPUTE_INT] = {CEILING_INT, CEILING_SM, CEILING_DRAM},
+    [LIMITER_KERNEL] = {CEILING_SM, CEILING_TENSOR, CEILING_FP32, CEILING_DRAM},
+    [LIMITER_COLLECTIVE] = {CEILING_SM, CEILING_TENSOR, CEILING_DRAM, CEILING_POWER},
+};
+
+static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceiling at)
 {
-        char number[FORMAT_MAX];
-        if (spread->n == 0)
+        static const char *const words[CEILING_COUNT] = {
+            [CEILING_ENGINE] = "kernels ran %s of the time",
+            [CEILING_SM] = "SMs %s",
+            [CEILING_OCCUPANCY] = "occupancy %s",
+            [CEILING_TENSOR] = "tensor cores %s",
+            [CEILING_FP64] = "FP64 %s",
+            [CEILING_FP32] = "FP32 %s",
+            [CEILING_FP16] = "FP16 %s",
+            [CEILING_INT] = "integer units %s",
+            [CEILING_DRAM] = "device memory %s",
+            [CEILING_PCIE_IN] = "PCIe in %s of the link",
+            [CEILING_PCIE_OUT] = "out %s",
+            [CEILING_POWER] = "power %s of the limit",
+            [CEILING_MEMORY] = "%s of device memory in use",
+            [CEILING_CPU_MAIN] = "%s cores busy in the program",
+            [CEILING_CPU_THREAD] = "busiest thread %s",
+            [CEILING_CPU_CHILDREN] = "%s in its children",
+            [CEILING_IO_WAIT] = "%s threads waiting for storage",
+            [CEILING_STORAGE] = "%s to and from storage",
+            [CEILING_NETWORK] = "%s over the network",
+        };
+        struct strbuf number = {0};
+        explain_ceiling(at, (double)c->v[at], &number);
+        const char *mark = strstr(words[at], "%s");
+        strbuf_put(out, words[at], (size_t)(mark - words[at]));
+        strbuf_puts(out, strbuf_str(&number));
+        strbuf_puts(out, mark + 2);
+        strbuf_finish(&number);
+}
+
+/* A host figure of 0 says nothing beside others. */
+static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
+{
+        if (!(c->there & (1u << at)))
+                return false;
+        bool host = ceiling_info(at)->kind == CEILING_HOST && at != CEILING_CPU_MAIN;
+        double least = ceiling_info(at)->unit == UNIT_BYTES_PER_S ? 1e6 : 0.05;
+        return nth == 0 || !host || (double)c->v[at] >= least;
+}
+
+void report_stretch_reasons(const struct stretch *s, struct strbuf *out)
+{
+        const struct ceilings *c = &s->limit.ceilings;
+        const enum ceiling *r = reasons[s->limit.limiter];
+        const char *gap = "";
+        for (size_t i = 0; i < WHY_MAX && (i == 0 || r[i] != CEILING_ENGINE); i++) {
+                if (!worth_telling(c, r[i], i))
+                        continue;
+                strbuf_puts(out, gap);
+                put_reason(out, c, r[i]);
+                gap = ", ";
+        }
+        if (s->limit.limiter != LIMITER_UNKNOWN)
                 return;
-        format_with_unit(number, sizeof(number), metric, spread_mean(spread));
-        strbuf_putf(out, ", %s %s", word, number);
-}
-
-/* Whether a GPU that is held back so may be waiting for the host. */
-static bool asks_the_host(enum hold what)
-{
-        switch (what) {
-        case HOLD_STARVED:
-        case HOLD_STARTING:
-        case HOLD_STORAGE:
-        case HOLD_COPIES:
-        case HOLD_MIXED:
-        case HOLD_IDLE_ALLOCATED:
-        case HOLD_SMALL_KERNELS:
-        case HOLD_IDLE:
-                return true;
-        case HOLD_NOTHING:
-        case HOLD_UNKNOWN:
-        case HOLD_UNHEALTHY:
-        case HOLD_HEAT:
-        case HOLD_MEMORY:
-        case HOLD_COUNT:
-                break;
+        strbuf_puts(out, gap[0] ? "; missing:" : "missing:");
+        gap = " ";
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (!(s->limit.missing & (1u << i)))
+                        continue;
+                strbuf_putf(out, "%s%s", gap, ceiling_info(i)->help);
+                gap = ", ";
         }
-        return false;
 }
 
-static void put_host(struct strbuf *out, const struct level_summary *l, const struct hold_back *h)
+/* "0", "0-3", "0, 2". */
+void report_stretch_gpus(const struct stretch_list *list, uint64_t gpus, struct strbuf *out)
 {
-        double cores = spread_mean(&l->cpu).v;
-        switch (h->wait) {
-        case WAIT_UNKNOWN:
+        const char *gap = "";
+        for (size_t i = 0; i < list->n_gpus; i++) {
+                size_t to = i;
+                if (!(gpus & (1ull << i)))
+                        continue;
+                while (to + 1 < list->n_gpus && (gpus & (1ull << (to + 1))))
+                        to++;
+                strbuf_putf(out, "%s%s", gap, list->labels[i]);
+                if (to > i)
+                        strbuf_putf(out, "%s%s", to > i + 1 ? "-" : ", ", list->labels[to]);
+                gap = ", ";
+                i = to;
+        }
+}
+
+/* "held at 1466 of 1980 MHz by the power limit (700 W)". */
+static void put_held(struct strbuf *out, const struct stretch_list *list, const struct stretch *s)
+{
+        size_t gpu = (size_t)__builtin_ctzll(s->gpus);
+        double most = list->clock_max[gpu], clock = (double)s->limit.ceilings.v[CEILING_CLOCK];
+        if (s->limit.held_by == HELD_BY_NOTHING)
                 return;
-        case WAIT_ONE_CORE:
-                strbuf_putf(out, ", one core at %.0f %%", 100 * MIN(cores, 1));
-                break;
-        case WAIT_CPU:
-        case WAIT_IO:
-        case WAIT_SOME:
-        case WAIT_OTHER:
-                strbuf_putf(out, ", %.1f of %g core%s busy", cores, l->cpus.v,
-                            l->cpus.v == 1 ? "" : "s");
-                break;
-        }
-        if (h->no_io_wait)
-                strbuf_puts(out, ", no I/O wait");
-        else if (l->io_wait.n > 0)
-                strbuf_putf(out, ", %.1f cores wait for I/O", spread_mean(&l->io_wait).v);
+        strbuf_puts(out, ", held");
+        if (most > 0)
+                strbuf_putf(out, " at %.0f of %.0f MHz", clock * most / 1e6, most / 1e6);
+        strbuf_putf(out, " by %s", held_by_words((enum held_by)s->limit.held_by));
+        if (s->limit.held_by == HELD_BY_POWER && list->power_limit[gpu] > 0)
+                strbuf_putf(out, " (%.0f W)", list->power_limit[gpu]);
 }
 
-static void put_storage(struct strbuf *out, const struct level_summary *l)
+static void put_what(struct strbuf *out, const struct stretch_list *list,
+                     const struct limit_finding *f)
 {
-        char number[FORMAT_MAX];
-        format_with_unit(number, sizeof(number), METRIC_PCIE_RX, spread_mean(&l->read));
-        strbuf_putf(out, ", %s read from storage", number);
-        format_with_unit(number, sizeof(number), METRIC_PCIE_RX, spread_mean(&l->write));
-        strbuf_putf(out, ", %s written", number);
-}
-
-/* The evidence that a kind of finding rests on; what was not measured is left out. */
-static void put_evidence(struct strbuf *out, const struct scope *scope, const struct gpu_summary *g)
-{
-        char number[FORMAT_MAX];
-        size_t start = out->len;
-        put_metric(out, "SM active", METRIC_SM_ACTIVE, &g->m[METRIC_SM_ACTIVE]);
-        put_metric(out, "engine active", METRIC_GR_ACTIVE, &g->m[METRIC_GR_ACTIVE]);
-        if (g->m[METRIC_GR_ACTIVE].n == 0)
-                put_metric(out, "GPU utilization", METRIC_GPU_UTIL, &g->m[METRIC_GPU_UTIL]);
-        switch (g->hold.what) {
-        case HOLD_STORAGE:
-                put_storage(out, &scope->level);
-                break;
-        case HOLD_COPIES:
-                put_metric(out, "PCIe in", METRIC_PCIE_RX, &g->m[METRIC_PCIE_RX]);
-                put_metric(out, "out", METRIC_PCIE_TX, &g->m[METRIC_PCIE_TX]);
-                break;
-        case HOLD_IDLE_ALLOCATED:
-                format_with_unit(number, sizeof(number), METRIC_FB_USED,
-                                 spread_max(&g->m[METRIC_FB_USED]));
-                strbuf_putf(out, ", up to %s held", number);
-                break;
-        case HOLD_MEMORY:
-                put_metric(out, "DRAM active", METRIC_DRAM_ACTIVE, &g->m[METRIC_DRAM_ACTIVE]);
-                break;
-        case HOLD_HEAT:
-        case HOLD_UNHEALTHY:
-                put_metric(out, "GPU", METRIC_GPU_TEMP, &g->m[METRIC_GPU_TEMP]);
-                break;
-        case HOLD_NOTHING:
-        case HOLD_STARVED:
-        case HOLD_STARTING:
-        case HOLD_MIXED:
-        case HOLD_SMALL_KERNELS:
-                put_metric(out, "tensor active", METRIC_TENSOR_ACTIVE, &g->m[METRIC_TENSOR_ACTIVE]);
-                break;
-        case HOLD_UNKNOWN:
-        case HOLD_IDLE:
-        case HOLD_COUNT:
-                break;
-        }
-        if (asks_the_host(g->hold.what))
-                put_host(out, &scope->level, &g->hold);
-        if (out->len > start) /* the first comma becomes the colon */
-                out->s[start] = ':';
-}
-
-static const char *starved(enum wait wait)
-{
-        switch (wait) {
-        case WAIT_ONE_CORE:
-                return "the input pipeline is the limit";
-        case WAIT_CPU:
-                return "the CPUs are busy: input pipeline or host code is the limit";
-        case WAIT_IO:
-                return "it waits for storage: I/O is the limit";
-        case WAIT_OTHER:
-                return "neither CPUs nor storage are busy: it waits for something else, such as "
-                       "the network, a lock or a sleep";
-        case WAIT_SOME:
-        case WAIT_UNKNOWN:
-                break;
-        }
-        return "it works in bursts and waits between them: the input pipeline or host code is the "
-               "limit";
-}
-
-/* Of the time: what computes less was held back by something. */
-#define MOSTLY 0.75
-
-static const char *conclusion(const struct hold_back *h)
-{
-        switch (h->what) {
-        case HOLD_NOTHING:
-                return h->share >= MOSTLY ? "nothing held it back" : "no one limit stands out";
-        case HOLD_UNKNOWN:
-                return "SM counters are missing, so nobody can tell; NVML GPM (Hopper or newer) or "
-                       "DCGM gives them";
-        case HOLD_UNHEALTHY:
-                return "have the hardware looked at first";
-        case HOLD_HEAT:
-                return "heat is the limit: look at cooling and neighbours";
-        case HOLD_STARVED:
-                return starved(h->wait);
-        case HOLD_STARTING:
-                return "it waited for the program to start: imports, loading, compiling";
-        case HOLD_STORAGE:
-                return "storage is the limit";
-        case HOLD_COPIES:
-                return "copies between host and GPU are the limit";
-        case HOLD_SMALL_KERNELS:
-                return "kernels are too small to fill the GPU: launches are the limit";
-        case HOLD_MIXED:
-                return "it did a little of everything, and no one limit stands out";
-        case HOLD_MEMORY:
-                return "device memory bandwidth is the limit";
-        case HOLD_IDLE_ALLOCATED:
-        case HOLD_IDLE: /* put_idle has the words */
-        case HOLD_COUNT:
-                break;
-        }
-        return "";
-}
-
-/* Activity that is written as 0. */
-#define NO_ACTIVITY 0.0005
-/* Of the idle time: as good as all of it. */
-#define ALL_OF_IT 0.95
-
-/* A GPU is idle with a few percent of activity, too. */
-static bool did_nothing(const struct gpu_summary *g)
-{
-        static const enum metric work[] = {METRIC_SM_ACTIVE, METRIC_GR_ACTIVE, METRIC_GPU_UTIL};
-        size_t known = 0;
-        for (size_t i = 0; i < ARRAY_LEN(work); i++) {
-                struct value most = spread_max(&g->m[work[i]]);
-                if (value_there(most) && most.v >= NO_ACTIVITY)
-                        return false;
-                known += value_there(most);
-        }
-        return known > 0;
-}
-
-static void put_idle(struct strbuf *out, const struct gpu_summary *g, const struct hold_back *h)
-{
-        const char *what = did_nothing(g) ? "nothing" : "next to nothing";
-        double idle_s = h->share * g->seconds;
-        if (h->what == HOLD_IDLE)
-                strbuf_putf(out, "%s ran in that time", what);
-        else if (g->idle_allocated_s >= ALL_OF_IT * idle_s)
-                strbuf_putf(out, "memory was held all that time, and %s computed", what);
+        const struct stretch *s = &list->list[f->stretch];
+        double share = list->seconds > 0 ? 100 * f->seconds / list->seconds : 100;
+        bool startup = f->limiter == LIMITER_HOST_STARTING;
+        strbuf_puts(out, stretch_gpus(s) > 1 ? "GPUs " : "GPU ");
+        report_stretch_gpus(list, s->gpus, out);
+        if (startup)
+                strbuf_puts(out, ": start-up, the program had not begun its work");
+        else if (f->limiter == LIMITER_UNKNOWN)
+                strbuf_puts(out, ": what limits it cannot be told");
+        else if (f->limiter == LIMITER_IDLE)
+                strbuf_puts(out, ": no program used it");
+        else if (f->limiter == LIMITER_IDLE_ALLOCATED)
+                strbuf_puts(out, ": memory is held and nobody computes");
+        else if (f->limiter == LIMITER_HOST_WAITING)
+                strbuf_puts(out, ": the program waits, neither the GPU nor the CPU works");
         else
-                strbuf_putf(out, "memory was held for %.0f %% of that time, and %s computed",
-                            100 * g->idle_allocated_s / idle_s, what);
-}
-
-static const char *verb(enum hold what)
-{
-        switch (what) {
-        case HOLD_NOTHING:
-                return "computed for";
-        case HOLD_UNKNOWN:
-                return "cannot be judged for";
-        case HOLD_UNHEALTHY:
-                return "was in a critical state for";
-        case HOLD_HEAT:
-                return "was slowed down by heat for";
-        case HOLD_STARVED:
-        case HOLD_IDLE_ALLOCATED:
-        case HOLD_IDLE:
-                return "was idle for";
-        case HOLD_STARTING:
-                return "had nothing to do yet for";
-        case HOLD_STORAGE:
-        case HOLD_COPIES:
-                return "did little but copy for";
-        case HOLD_MIXED:
-                return "was not computing for";
-        case HOLD_SMALL_KERNELS:
-                return "looked busy without using its SMs for";
-        case HOLD_MEMORY:
-                return "waited for its memory for";
-        case HOLD_COUNT:
-                break;
+                strbuf_putf(out, " limited by %s", limiter_words(f->limiter));
+        put_held(out, list, s);
+        strbuf_putf(out, ", for %.1f s (%.0f %% of the run", f->seconds, share);
+        if (f->n > 1)
+                strbuf_putf(out, ", in %zu stretches", f->n);
+        else
+                strbuf_putf(out, ", from %.1f to %.1f s", s->begin_s, s->end_s);
+        if (f->before_work && !startup)
+                strbuf_puts(out, ", before its work began");
+        if (s->phase[0]) {
+                strbuf_puts(out, ", in ");
+                text_put(out, s->phase, PHASE_NAME_MAX);
         }
-        return "";
+        strbuf_putc(out, ')');
 }
 
-void report_finding(const struct summary *s, const struct hold_back *h, struct strbuf *out)
+static void put_gain(struct strbuf *out, const struct limit_finding *f)
 {
-        const struct scope *scope = &s->scopes[h->scope];
-        const struct gpu_summary *g = scope->gpus[h->gpu];
-        strbuf_putf(out, "GPU %s %s %.0f %% of ", g->who.label, verb(h->what), h->share * 100);
-        text_put(out, scope->name[0] ? scope->name : "the run", PHASE_NAME_MAX);
-        put_evidence(out, scope, g);
+        bool device = limiter_side(f->limiter) == LIMITER_SIDE_DEVICE;
+        if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE)
+                return;
+        if (f->gain == 0 || !device) {
+                strbuf_putf(out, "; at most %.1f GPU-seconds to win", f->won_s);
+                if (f->gain >= 1.05 && f->gain < 10)
+                        strbuf_putf(out, ": the GPU would be busy %.1f × as much", f->gain);
+        } else if (f->limiter == LIMITER_PARALLELISM) {
+                strbuf_putf(out, "; up to %.0f × the work fits", f->gain);
+        } else if (f->gain >= 1.05) {
+                strbuf_putf(out, "; at most %.1f × faster%s", f->gain,
+                            f->held_by != HELD_BY_NOTHING ? " at full clock and a full unit"
+                                                          : " with that unit full");
+        } else {
+                strbuf_puts(out, "; it is as good as full");
+        }
+}
+
+void report_finding(const struct stretch_list *list, const struct limit_finding *f,
+                    struct strbuf *out)
+{
+        put_what(out, list, f);
         strbuf_puts(out, ": ");
-        if (h->what == HOLD_IDLE || h->what == HOLD_IDLE_ALLOCATED)
-                put_idle(out, g, h);
-        else
-                strbuf_puts(out, conclusion(h));
+        report_stretch_reasons(&list->list[f->stretch], out);
+        put_gain(out, f);
+}
+
+const char *report_finding_try(const struct limit_finding *f)
+{
+        return limiter_try(f->limiter, f->framework);
 }

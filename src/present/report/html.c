@@ -516,10 +516,21 @@ static void put_level(struct strbuf *out, const struct summary *s, const struct 
 static void put_finding(struct strbuf *out, const struct summary *s)
 {
         struct strbuf text = {0};
-        strbuf_puts(out, "<p class=finding>");
-        report_finding_or_level(s, &text);
-        quote_markup(out, strbuf_str(&text));
-        strbuf_puts(out, "</p>\n");
+        size_t n = MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
+        for (size_t i = 0; i < MAX(n, (size_t)1); i++) {
+                strbuf_clear(&text);
+                strbuf_puts(out, "<p class=finding>");
+                if (n > 0)
+                        report_finding(&s->limits, &s->limits.findings[i], &text);
+                else
+                        report_finding_or_level(s, &text);
+                quote_markup(out, strbuf_str(&text));
+                if (n > 0) {
+                        strbuf_puts(out, "<br><b>try:</b> ");
+                        quote_markup(out, report_finding_try(&s->limits.findings[i]));
+                }
+                strbuf_puts(out, "</p>\n");
+        }
         strbuf_finish(&text);
 }
 

@@ -81,55 +81,12 @@ static void put_level(struct strbuf *out, const struct summary *s, const struct 
         strbuf_putc(out, '}');
 }
 
-static const char *hold_name(enum hold hold)
-{
-        static const char *const names[HOLD_COUNT] = {
-            [HOLD_NOTHING] = "nothing",
-            [HOLD_UNKNOWN] = "unknown",
-            [HOLD_UNHEALTHY] = "unhealthy",
-            [HOLD_HEAT] = "heat",
-            [HOLD_STARVED] = "starved",
-            [HOLD_STORAGE] = "storage",
-            [HOLD_COPIES] = "copies",
-            [HOLD_STARTING] = "starting",
-            [HOLD_IDLE_ALLOCATED] = "idle_allocated",
-            [HOLD_SMALL_KERNELS] = "small_kernels",
-            [HOLD_MEMORY] = "memory",
-            [HOLD_MIXED] = "mixed",
-            [HOLD_IDLE] = "idle",
-        };
-        return names[hold];
-}
-
-static void put_hold(struct strbuf *out, const struct summary *s, const struct hold_back *h)
-{
-        struct strbuf text = {0};
-        report_finding(s, h, &text);
-        strbuf_puts(out, "{\"what\":");
-        json_put_string(out, hold_name(h->what));
-        strbuf_puts(out, ",\"gpu\":");
-        json_put_string(out, s->scopes[h->scope].gpus[h->gpu]->who.label);
-        strbuf_puts(out, ",\"phase\":");
-        if (h->scope > 0)
-                json_put_string(out, s->scopes[h->scope].name);
-        else
-                strbuf_puts(out, "null");
-        strbuf_puts(out, ",\"share\":");
-        json_put_number(out, h->share);
-        strbuf_puts(out, ",\"seconds\":");
-        json_put_number(out, h->lost_s);
-        strbuf_puts(out, ",\"text\":");
-        json_put_string(out, strbuf_str(&text));
-        strbuf_putc(out, '}');
-        strbuf_finish(&text);
-}
-
 static struct value when(bool there, double v)
 {
         return there ? value_ok(v) : value_missing(STATE_NONE);
 }
 
-static void put_gpu(struct strbuf *out, const struct summary *s, const struct gpu_summary *g)
+static void put_gpu(struct strbuf *out, const struct gpu_summary *g)
 {
         bool first = true, inner = true;
         strbuf_putc(out, '{');
@@ -159,9 +116,7 @@ static void put_gpu(struct strbuf *out, const struct summary *s, const struct gp
                 inner = false;
                 json_put_string(out, finding_text(i));
         }
-        strbuf_puts(out, "],\"held_back\":");
-        put_hold(out, s, &g->hold);
-        strbuf_putc(out, ',');
+        strbuf_puts(out, "],");
         put_spreads(out, g);
         strbuf_putc(out, '}');
 }
@@ -196,7 +151,7 @@ static void put_scope(struct strbuf *out, const struct summary *s, const struct 
         strbuf_puts(out, ",\"gpus\":[");
         for (size_t i = 0; i < scope->n; i++) {
                 strbuf_puts(out, i ? ",\n" : "\n");
-                put_gpu(out, s, scope->gpus[i]);
+                put_gpu(out, scope->gpus[i]);
         }
         strbuf_puts(out, "]}");
 }
@@ -231,13 +186,9 @@ void report_json(const struct run_facts *facts, const struct summary *s, const c
 {
         strbuf_puts(out, "{\"program\":\"assay\",\"version\":");
         json_put_string(out, version);
-        strbuf_putf(out, ",\"schema\":%d", JSON_SCHEMA_VERSION);
+        strbuf_putf(out, ",\"schema\":%d", REPORT_SCHEMA_VERSION);
         put_facts(out, facts, s);
-        strbuf_puts(out, ",\"finding\":");
-        if (s->has_finding)
-                put_hold(out, s, &s->finding);
-        else
-                strbuf_puts(out, "null");
+        report_json_limits(&s->limits, out);
         strbuf_puts(out, ",\n\"run\":");
         put_scope(out, s, &s->scopes[0]);
         strbuf_puts(out, ",\n\"phases\":[");

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static void put_moment(struct strbuf *out, int64_t ns)
@@ -77,8 +78,12 @@ static void put_command(struct strbuf *out, const struct run_facts *f)
 /* Without a GPU the level is what there is to tell. */
 void report_finding_or_level(const struct summary *s, struct strbuf *out)
 {
-        if (s->has_finding) {
-                report_finding(s, &s->finding, out);
+        if (s->limits.n_findings > 0) {
+                report_finding(&s->limits, &s->limits.findings[0], out);
+                return;
+        }
+        if (s->scopes[0].n > 0) {
+                strbuf_puts(out, "one tick is too short to tell what limits a GPU");
                 return;
         }
         strbuf_puts(out, "no GPU was recorded");
@@ -120,9 +125,93 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                     "SECONDS sets it\n",
                     clock_to_seconds(s->last_ns) / (double)(s->ticks - 1));
         put_ticks(out, f, s);
-        strbuf_puts(out, "\nfinding\n  ");
-        report_finding_or_level(s, out);
-        strbuf_puts(out, "\n");
+}
+
+static size_t columns_of(const char *s, size_t len)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < len; i++)
+                n += ((unsigned char)s[i] & 0xc0) != 0x80;
+        return n;
+}
+
+/* Breaks at blanks, so that a line fits 100 columns. */
+static void put_wrapped(struct strbuf *out, const char *text, size_t indent)
+{
+        size_t column = indent;
+        while (*text) {
+                size_t word = strcspn(text, " "), wide = columns_of(text, word);
+                if (column > indent && column + 1 + wide > 100) {
+                        strbuf_putc(out, '\n');
+                        strbuf_fill(out, ' ', indent);
+                        column = indent;
+                } else if (column > indent) {
+                        strbuf_putc(out, ' ');
+                        column++;
+                }
+                strbuf_put(out, text, word);
+                column += wide;
+                text += word + strspn(text + word, " ");
+        }
+        strbuf_putc(out, '\n');
+}
+
+static void put_findings(struct strbuf *out, const struct summary *s)
+{
+        struct strbuf text = {0};
+        size_t n = MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
+        strbuf_puts(out, n > 1 ? "findings\n" : "finding\n");
+        for (size_t i = 0; i < n; i++) {
+                const struct limit_finding *f = &s->limits.findings[i];
+                strbuf_clear(&text);
+                report_finding(&s->limits, f, &text);
+                strbuf_putf(out, "  %zu ", i + 1);
+                put_wrapped(out, strbuf_str(&text), 4);
+                strbuf_puts(out, "    try: ");
+                put_wrapped(out, report_finding_try(f), 9);
+        }
+        if (n == 0) {
+                report_finding_or_level(s, &text);
+                strbuf_puts(out, "  ");
+                put_wrapped(out, strbuf_str(&text), 2);
+        }
+        strbuf_putc(out, '\n');
+        strbuf_finish(&text);
+}
+
+static void put_stretches(struct strbuf *out, const struct summary *s)
+{
+        struct strbuf gpus = {0};
+        if (s->limits.n < 2)
+                return;
+        strbuf_putf(out, "\n%-18s %-8s %-26s %6s %6s %6s %6s\n", "stretches", "GPU", "limiter",
+                    "engine", "SM", "tensor", "DRAM");
+        for (size_t i = 0; i < s->limits.n; i++) {
+                static const enum ceiling shares[] = {CEILING_ENGINE, CEILING_SM, CEILING_TENSOR,
+                                                      CEILING_DRAM};
+                const struct stretch *t = &s->limits.list[i];
+                const char *held = held_by_name((enum held_by)t->limit.held_by);
+                char limiter[64];
+                strbuf_clear(&gpus);
+                report_stretch_gpus(&s->limits, t->gpus, &gpus);
+                snprintf(limiter, sizeof(limiter), "%s%s%s",
+                         limiter_name((enum limiter)t->limit.limiter), held ? ", " : "",
+                         held ? held : "");
+                strbuf_putf(out, "  %6.1f - %6.1f s %-8s %-26s", t->begin_s, t->end_s,
+                            strbuf_str(&gpus), limiter);
+                for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
+                        char number[FORMAT_MAX];
+                        format_percent(number, sizeof(number),
+                                       ceiling_value(&t->limit.ceilings, shares[k]));
+                        strbuf_putf(out, " %6s", number);
+                }
+                if (t->phase[0]) {
+                        strbuf_puts(out, "  ");
+                        text_put(out, t->phase, 15);
+                }
+                strbuf_putc(out, '\n');
+        }
+        strbuf_finish(&gpus);
 }
 
 /* Metrics worth a line, in the order people ask for them. */
@@ -224,14 +313,6 @@ static void put_mean(struct strbuf *out, const struct gpu_summary *g, enum metri
         strbuf_putf(out, " %6s", number);
 }
 
-static void put_tags(struct strbuf *out, const struct scope *scope)
-{
-        if (scope->n_tags == 0)
-                strbuf_puts(out, "--"); /* nothing was sampled in it */
-        for (size_t i = 0; i < scope->n_tags; i++)
-                strbuf_putf(out, "%s%s", i ? ", " : "", tag_name(scope->tags[i].tag));
-}
-
 static void put_name(struct strbuf *out, const char *name, double seconds)
 {
         strbuf_puts(out, "  ");
@@ -268,20 +349,6 @@ static void put_phase(struct strbuf *out, const struct scope *scope, int columns
         }
 }
 
-static void put_holds(struct strbuf *out, const struct summary *s)
-{
-        const char *title = "\nwhat held them back\n";
-        for (size_t i = 1; i < s->n; i++) {
-                const struct scope *scope = &s->scopes[i];
-                for (size_t k = 0; k < scope->n; k++) {
-                        strbuf_putf(out, "%s  ", title);
-                        report_finding(s, &scope->gpus[k]->hold, out);
-                        strbuf_putc(out, '\n');
-                        title = "";
-                }
-        }
-}
-
 static void put_phases(struct strbuf *out, const struct summary *s)
 {
         strbuf_putf(out, "\n%-29s %8s %*s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
@@ -289,15 +356,6 @@ static void put_phases(struct strbuf *out, const struct summary *s)
                     "PCIe", "W", "J");
         for (size_t i = 1; i < s->n; i++)
                 put_phase(out, &s->scopes[i], label_columns(&s->scopes[0]));
-        put_holds(out, s);
-        strbuf_puts(out, "\ntags\n");
-        for (size_t i = 1; i < s->n; i++) {
-                strbuf_puts(out, "  ");
-                text_put_name(out, s->scopes[i].name, REPORT_NAME_COLUMNS);
-                strbuf_putc(out, ' ');
-                put_tags(out, &s->scopes[i]);
-                strbuf_puts(out, s->scopes[i].open ? " (never ended)\n" : "\n");
-        }
 }
 
 static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
@@ -316,12 +374,9 @@ static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
 void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out)
 {
         size_t start = out->len;
+        put_findings(out, s);
         put_head(out, facts, s);
-        if (s->n == 1) {
-                strbuf_puts(out, "  tags      ");
-                put_tags(out, &s->scopes[0]);
-                strbuf_putc(out, '\n');
-        }
+        put_stretches(out, s);
         for (size_t i = 0; i < s->scopes[0].n; i++)
                 put_gpu(out, s->scopes[0].gpus[i]);
         report_level(s, out);
@@ -339,25 +394,19 @@ static bool host_matters(const struct summary *s)
                 if (run->tags[i].tag == TAG_CPU_BOUND || run->tags[i].tag == TAG_MEMORY_BOUND)
                         return true;
         }
-        return !s->has_finding;
+        return s->limits.n_findings == 0;
 }
 
 void report_short(const struct summary *s, struct strbuf *out)
 {
-        if (s->has_finding) {
-                report_finding(s, &s->finding, out);
-                strbuf_putc(out, '\n');
+        if (s->limits.n_findings > 0) {
+                report_finding(&s->limits, &s->limits.findings[0], out);
+                strbuf_putf(out, "\ntry: %s\n", report_finding_try(&s->limits.findings[0]));
         }
         size_t start = out->len;
         if (!host_matters(s))
                 return;
         report_level_line(s, out);
-        if (out->len == start)
-                return;
-        for (size_t i = 0; i < s->scopes[0].n_tags; i++) {
-                enum tag tag = s->scopes[0].tags[i].tag;
-                if (tag == TAG_CPU_BOUND || tag == TAG_MEMORY_BOUND)
-                        strbuf_putf(out, ", %s", tag_name(tag));
-        }
-        strbuf_putc(out, '\n');
+        if (out->len > start)
+                strbuf_putc(out, '\n');
 }

@@ -9,6 +9,7 @@
 void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out);
 /* Three lines at most: what `assay run` says at the end. No lines about the command itself. */
 void report_short(const struct summary *s, struct strbuf *out);
+#define REPORT_SCHEMA_VERSION 2
 /* Everything, in SI units. docs/JSON.md describes it. */
 void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
                  struct strbuf *out);
@@ -33,7 +34,18 @@ void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUM
 /* "process 1234 (python): 8 CPUs, at most 64.0G of memory". No newline. */
 void report_level_title(const struct summary *s, struct strbuf *out);
 
-/* The finding, or what there is to say without a GPU. No newline. */
+/* The first finding, or what there is to say without a GPU. No newline. */
 void report_finding_or_level(const struct summary *s, struct strbuf *out);
-/* One sentence: what held the GPU back, and the evidence. No newline. */
-void report_finding(const struct summary *s, const struct hold_back *h, struct strbuf *out);
+/* One sentence: what, the numbers that say so, and what could be won. No newline. */
+void report_finding(const struct stretch_list *list, const struct limit_finding *f,
+                    struct strbuf *out);
+/* Members "findings" and "stretches" of the report, each with a comma before it. */
+void report_json_limits(const struct stretch_list *list, struct strbuf *out);
+/* One sentence that a person can act on. */
+const char *report_finding_try(const struct limit_finding *f);
+/* The numbers that decided, of this stretch alone. No newline. */
+void report_stretch_reasons(const struct stretch *s, struct strbuf *out);
+/* "0", "0-3", "0, 2". */
+void report_stretch_gpus(const struct stretch_list *list, uint64_t gpus, struct strbuf *out);
+/* So many findings are told unless more are asked for. */
+#define REPORT_FINDINGS 3

@@ -1,0 +1,178 @@
+/* From stretches to findings: what could be won, and which is told first. */
+#include "base/attr.h"
+#include "compute/stretches.h"
+
+#include <string.h>
+
+/* What each ceiling reaches at most in real programs. */
+#define FULL_TENSOR 0.93
+#define FULL_PIPE 0.95
+#define FULL_DRAM 0.92
+#define FULL_LINK 0.94
+
+/* Of a time that the GPU's own work limits, better kernels seldom win more. */
+#define DEVICE_STAKE (1.0 / 3)
+#define START_FACTOR 1.5 /* so much longer than anything else must the start-up be */
+#define SMALL_STAKE 0.02 /* GPUs that nobody uses, and what is not known, are told last */
+
+static double share_of(const struct ceilings *c, enum ceiling at)
+{
+        return c->there & (1u << at) ? (double)c->v[at] : 0;
+}
+
+static double busy_share(const struct ceilings *c, enum ceiling at, double full)
+{
+        double engine = share_of(c, CEILING_ENGINE);
+        double share = engine > 0 ? share_of(c, at) / engine : 0;
+        return MIN(share / full, 1);
+}
+
+static double best_pipe(const struct ceilings *c)
+{
+        double best = busy_share(c, CEILING_TENSOR, FULL_TENSOR);
+        for (enum ceiling i = CEILING_FP64; i <= CEILING_INT; i++)
+                best = MAX(best, busy_share(c, i, FULL_PIPE));
+        return MAX(best, busy_share(c, CEILING_DRAM, FULL_DRAM));
+}
+
+/* Clocks that are held down count when the work follows them: memory has a clock of its own. */
+static double clock_share(const struct limit *l)
+{
+        bool follows = l->limiter != LIMITER_MEMORY_BANDWIDTH;
+        double clock = share_of(&l->ceilings, CEILING_CLOCK);
+        return l->held_by != HELD_BY_NOTHING && follows && clock > 0 ? MIN(clock, 1) : 1;
+}
+
+/* What is used now of what could be used at most, 0 to 1. */
+static double used_share(const struct limit *l)
+{
+        const struct ceilings *c = &l->ceilings;
+        switch ((enum limiter)l->limiter) {
+        case LIMITER_IDLE:
+        case LIMITER_IDLE_ALLOCATED:
+        case LIMITER_HOST_STARTING:
+        case LIMITER_COLLECTIVE:
+                return 0;
+        case LIMITER_HOST_INPUT:
+        case LIMITER_HOST_STORAGE:
+        case LIMITER_HOST_NETWORK:
+        case LIMITER_HOST_CODE:
+        case LIMITER_HOST_WAITING:
+        case LIMITER_COPY_LINK:
+        case LIMITER_COPY_HOST:
+                return share_of(c, CEILING_ENGINE);
+        case LIMITER_LAUNCH:
+        case LIMITER_PARALLELISM:
+                return share_of(c, CEILING_SM);
+        case LIMITER_MEMORY_BANDWIDTH:
+        case LIMITER_MEMORY_ACCESS:
+                return busy_share(c, CEILING_DRAM, FULL_DRAM);
+        case LIMITER_COMPUTE_TENSOR:
+                return busy_share(c, CEILING_TENSOR, FULL_TENSOR) * clock_share(l);
+        case LIMITER_COMPUTE_FP64:
+                return busy_share(c, CEILING_FP64, FULL_PIPE) * clock_share(l);
+        case LIMITER_COMPUTE_FP32:
+                return busy_share(c, CEILING_FP32, FULL_PIPE) * clock_share(l);
+        case LIMITER_COMPUTE_FP16:
+                return busy_share(c, CEILING_FP16, FULL_PIPE) * clock_share(l);
+        case LIMITER_COMPUTE_INT:
+                return busy_share(c, CEILING_INT, FULL_PIPE) * clock_share(l);
+        case LIMITER_KERNEL:
+                return best_pipe(c) * clock_share(l);
+        case LIMITER_UNKNOWN:
+        case LIMITER_COUNT:
+                break;
+        }
+        return 1;
+}
+
+/* Below this share a factor says nothing but "much". */
+#define SHARE_LEAST 0.01
+
+static void add_stretch(struct stretch_list *list, size_t at)
+{
+        const struct stretch *s = &list->list[at];
+        struct limit_finding *f = NULL;
+        double seconds = s->end_s - s->begin_s, gpu_s = seconds * stretch_gpus(s);
+        for (size_t i = 0; i < list->n_findings && !f; i++) {
+                struct limit_finding *have = &list->findings[i];
+                const struct stretch *first = &list->list[have->stretch];
+                if (have->limiter == s->limit.limiter && have->held_by == s->limit.held_by &&
+                    have->before_work == s->before_work && strcmp(first->phase, s->phase) == 0)
+                        f = have;
+        }
+        if (!f && list->n_findings == FINDINGS_MAX)
+                return;
+        if (!f) {
+                f = &list->findings[list->n_findings++];
+                *f = (struct limit_finding){.limiter = (enum limiter)s->limit.limiter,
+                                            .held_by = (enum held_by)s->limit.held_by,
+                                            .before_work = s->before_work,
+                                            .framework = list->framework,
+                                            .stretch = at};
+        }
+        const struct stretch *longest = &list->list[f->stretch];
+        if (seconds > longest->end_s - longest->begin_s)
+                f->stretch = at;
+        f->n++;
+        f->seconds += seconds;
+        f->gpu_s += gpu_s;
+        f->won_s += gpu_s * (1 - used_share(&s->limit));
+}
+
+static double stake(const struct limit_finding *f)
+{
+        if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE)
+                return SMALL_STAKE * f->gpu_s;
+        if (limiter_side(f->limiter) == LIMITER_SIDE_DEVICE)
+                return MAX(f->won_s, DEVICE_STAKE * f->gpu_s);
+        return f->won_s;
+}
+
+static bool is_startup(const struct limit_finding *f)
+{
+        return f->before_work || f->limiter == LIMITER_HOST_STARTING;
+}
+
+static void move_first(struct stretch_list *list, size_t at)
+{
+        struct limit_finding f = list->findings[at];
+        memmove(&list->findings[1], &list->findings[0], at * sizeof(f));
+        list->findings[0] = f;
+}
+
+/* The start-up comes first only when nothing else took about as much: it is there once, however
+ * long the program runs. */
+static void put_startup_behind(struct stretch_list *list)
+{
+        const struct limit_finding *first = &list->findings[0];
+        for (size_t i = 1; i < list->n_findings && is_startup(first); i++) {
+                const struct limit_finding *f = &list->findings[i];
+                bool tells = f->limiter != LIMITER_UNKNOWN && f->limiter != LIMITER_IDLE;
+                if (!is_startup(f) && tells && START_FACTOR * f->gpu_s >= first->gpu_s) {
+                        move_first(list, i);
+                        return;
+                }
+        }
+}
+
+void findings_rank(struct stretch_list *list)
+{
+        list->n_findings = 0;
+        for (size_t i = 0; i < list->n; i++)
+                add_stretch(list, i);
+        for (size_t i = 0; i < list->n_findings; i++) {
+                struct limit_finding *f = &list->findings[i];
+                double used = f->gpu_s > 0 ? 1 - f->won_s / f->gpu_s : 1;
+                f->gain = used > SHARE_LEAST ? 1 / used : 0;
+        }
+        for (size_t i = 1; i < list->n_findings; i++) {
+                struct limit_finding f = list->findings[i];
+                size_t at = i;
+                for (; at > 0 && stake(&list->findings[at - 1]) < stake(&f); at--)
+                        list->findings[at] = list->findings[at - 1];
+                list->findings[at] = f;
+        }
+        if (list->n_findings > 0)
+                put_startup_behind(list);
+}

@@ -1,0 +1,166 @@
+#include "compute/stretches.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH_NS (NS_PER_S / 4)
+#define GAP_FACTOR 10 /* a longer pause than so many ticks is not counted as the tick's */
+
+static struct stretch_track *track_of(struct stretches *s, const struct entity *e, size_t hint)
+{
+        if (LIKELY(hint < s->n && s->tracks[hint].slot == e->slot))
+                return &s->tracks[hint];
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->tracks[i].slot == e->slot)
+                        return &s->tracks[i];
+        }
+        return NULL;
+}
+
+static struct stretch_track *track_new(struct stretches *s, const struct entity *e)
+{
+        struct stretch_track *more = realloc(s->tracks, (s->n + 1) * sizeof(*more));
+        if (!more)
+                return NULL;
+        s->tracks = more;
+        struct stretch_track *t = &more[s->n];
+        *t = (struct stretch_track){.slot = e->slot,
+                                    .use = FIRST_USE_START,
+                                    .peak = peak_find(e->text[ENTITY_TEXT_MODEL]),
+                                    .buckets = calloc(STRETCH_BUCKETS, sizeof(*t->buckets))};
+        if (!t->buckets)
+                return NULL;
+        snprintf(t->label, sizeof(t->label), "%s", e->label);
+        s->n++;
+        return t;
+}
+
+static void add_bucket(struct stretch_bucket *to, const struct stretch_bucket *from)
+{
+        to->seconds += from->seconds;
+        to->square += from->square;
+        for (size_t i = 0; i < CEILING_COUNT; i++) {
+                to->sum[i] += from->sum[i];
+                to->weight[i] += from->weight[i];
+        }
+        for (size_t i = 0; i < STRETCH_HOST_COUNT; i++) {
+                to->gap[i] += from->gap[i];
+                to->gap_weight[i] += from->gap_weight[i];
+        }
+}
+
+/* Two buckets become one, in all tracks. */
+static void fold(struct stretches *s)
+{
+        for (size_t k = 0; k < s->n; k++) {
+                struct stretch_bucket *b = s->tracks[k].buckets;
+                for (size_t i = 0; i < STRETCH_BUCKETS / 2; i++) {
+                        struct stretch_bucket both = b[2 * i];
+                        add_bucket(&both, &b[2 * i + 1]);
+                        b[i] = both;
+                }
+                memset(b + STRETCH_BUCKETS / 2, 0, STRETCH_BUCKETS / 2 * sizeof(*b));
+        }
+        s->width_ns *= 2;
+}
+
+static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float seconds)
+{
+        float engine = c->there & CEILING_BIT(ENGINE) ? c->v[CEILING_ENGINE] : 0;
+        float gap = seconds * (engine < 1 ? 1 - engine : 0);
+        b->seconds += seconds;
+        b->square += seconds * engine * engine;
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                float there = c->there & (1u << i) ? seconds : 0;
+                b->sum[i] += there * c->v[i];
+                b->weight[i] += there;
+        }
+        for (size_t i = 0; i < STRETCH_HOST_COUNT; i++) {
+                float there = c->there & (1u << (STRETCH_HOST_FIRST + i)) ? gap : 0;
+                b->gap[i] += there * c->v[STRETCH_HOST_FIRST + i];
+                b->gap_weight[i] += there;
+        }
+}
+
+/* How long a tick was. Nobody knows what happened in a long pause. */
+static double passed_since(struct stretch_track *t, int64_t mono_ns)
+{
+        double passed = t->seen ? clock_to_seconds(mono_ns - t->mono_ns) : 0;
+        passed = passed > 0 ? passed : 0;
+        if (t->typical_s > 0 && passed > GAP_FACTOR * t->typical_s)
+                passed = t->typical_s;
+        t->typical_s = t->typical_s > 0 ? 0.9 * t->typical_s + 0.1 * passed : passed;
+        t->seen = true;
+        t->mono_ns = mono_ns;
+        return passed;
+}
+
+static void add_row(struct stretches *s, struct stretch_track *t, const struct frame *f,
+                    const struct row *row)
+{
+        struct ceilings now;
+        struct value clock = row->sample.m[METRIC_SM_CLOCK_MAX];
+        struct value power = row->sample.m[METRIC_POWER_LIMIT];
+        ceilings_take(&row->sample, t->peak, &now);
+        if (t->has_evidence)
+                ceilings_add_host(&t->evidence, &now);
+        t->clock_max = value_there(clock) ? clock.v : t->clock_max;
+        t->power_limit = value_there(power) ? power.v : t->power_limit;
+        double passed = passed_since(t, f->mono_ns);
+        int64_t middle = f->mono_ns - clock_from_seconds(passed / 2);
+        first_use_add(&t->use, &now, middle);
+        if (passed <= 0)
+                return;
+        while ((middle - s->first_ns) / s->width_ns >= STRETCH_BUCKETS)
+                fold(s);
+        int64_t at = (middle - s->first_ns) / s->width_ns;
+        add_tick(&t->buckets[at < 0 ? 0 : at], &now, (float)passed);
+}
+
+int stretches_add(struct stretches *s, const struct frame *f)
+{
+        if (!s->begun) {
+                s->first_ns = f->mono_ns;
+                s->first_wall_ns = f->wall_ns;
+                s->width_ns = WIDTH_NS;
+                s->begun = true;
+        }
+        s->last_ns = MAX(s->last_ns, f->mono_ns);
+        for (size_t i = 0; i < f->n; i++) {
+                const struct entity *e = f->rows[i].sample.who;
+                struct stretch_track *t = track_of(s, e, i);
+                if (!t && s->n == STRETCH_GPUS_MAX)
+                        continue;
+                if (!t)
+                        t = track_new(s, e);
+                if (!t)
+                        return -ENOMEM;
+                add_row(s, t, f, &f->rows[i]);
+        }
+        return 0;
+}
+
+void stretches_see_host(struct stretches *s, const struct host *host,
+                        const struct process_list *processes)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                struct stretch_track *t = &s->tracks[i];
+                evidence_take(host, t->label, processes, &t->evidence);
+                t->has_evidence = true;
+                struct value framework = t->evidence.e[EVIDENCE_FRAMEWORK];
+                if (value_there(framework) && framework.v >= 1 && framework.v < FRAMEWORK_COUNT)
+                        s->framework = (enum framework)framework.v;
+        }
+}
+
+void stretches_finish(struct stretches *s)
+{
+        for (size_t i = 0; i < s->n; i++)
+                free(s->tracks[i].buckets);
+        free(s->tracks);
+        *s = (struct stretches){0};
+}

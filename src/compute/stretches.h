@@ -1,0 +1,63 @@
+/*
+ * Cuts a run into stretches, in bounded memory however long it is, as time passes. Ticks are
+ * folded into at most STRETCH_BUCKETS buckets a GPU; when time outgrows them two become one.
+ */
+#pragma once
+
+#include "compute/limiter.h"
+#include "compute/peaks.h"
+#include "model/frame.h"
+#include "model/stretch.h"
+
+#define STRETCH_BUCKETS 1024
+#define STRETCH_HOST_FIRST CEILING_HOLDERS
+#define STRETCH_HOST_COUNT (CEILING_COUNT - STRETCH_HOST_FIRST)
+
+/* Sums of value × time. */
+struct stretch_bucket {
+        float seconds;
+        float sum[CEILING_COUNT], weight[CEILING_COUNT];
+        float gap[STRETCH_HOST_COUNT], gap_weight[STRETCH_HOST_COUNT]; /* while no kernel ran */
+        float square;                                                  /* of the engine */
+};
+
+/* One GPU. */
+struct stretch_track {
+        uint32_t slot;
+        char label[STRETCH_LABEL_MAX];
+        const struct peak *peak;
+        bool seen;
+        int64_t mono_ns;
+        double typical_s; /* a tick's length */
+        double clock_max, power_limit;
+        struct first_use use;
+        struct host_evidence evidence;
+        bool has_evidence;
+        struct stretch_bucket *buckets; /* STRETCH_BUCKETS */
+};
+
+/* All zeros to begin with. */
+struct stretches {
+        int64_t first_ns, first_wall_ns, last_ns;
+        bool begun;
+        int64_t width_ns; /* of a bucket */
+        enum framework framework;
+        size_t n;
+        struct stretch_track *tracks; /* STRETCH_GPUS_MAX at most */
+};
+
+/* Adds a frame. 0 or -ENOMEM. */
+int stretches_add(struct stretches *s, const struct frame *frame);
+/* What the host does for the GPUs, from the next frame on. */
+void stretches_see_host(struct stretches *s, const struct host *host,
+                        const struct process_list *processes);
+/*
+ * Cuts what was added so far; the phases of the run may be NULL. Judges the stretches and ranks the
+ * findings. 0 or -ENOMEM; free ret->list.
+ */
+int stretches_cut(const struct stretches *s, const struct phase *phases, size_t n_phases,
+                  struct stretch_list *ret);
+void stretches_finish(struct stretches *s);
+
+/* Fills the findings of a list whose stretches are judged. */
+void findings_rank(struct stretch_list *list);

@@ -1,0 +1,82 @@
+"""Real programs: the first finding against what an expert says."""
+import csv
+import json
+
+import pytest
+
+from conftest import ROOT
+
+TRUTH = ROOT / "tests" / "truth"
+LABELS = list(csv.DictReader((TRUTH / "labels.csv").open()))
+LEAST = 22 / 24
+
+
+@pytest.fixture(scope="module")
+def told(program):
+    import subprocess
+
+    def report(name):
+        path = TRUTH / f"{name}.assay"
+        return json.loads(subprocess.run([program, "report", str(path), "--format", "json"], capture_output=True, text=True, check=True).stdout)
+
+    return {row["recording"]: report(row["recording"]) for row in LABELS}
+
+
+def is_right(row, finding):
+    held = {"": finding["held_by"], "-": None}.get(row["held_by"], row["held_by"])
+    return finding["limiter"] in row["accepted"].split() and finding["held_by"] == held
+
+
+def test_score(told, capsys):
+    right, misleading, lines = 0, [], []
+    for row in LABELS:
+        finding = told[row["recording"]]["findings"][0]
+        good = is_right(row, finding)
+        right += good
+        if finding["limiter"] in row["misleading"].split():
+            misleading.append(row["recording"])
+        lines.append(f"{'right' if good else 'WRONG'} {row['recording']}: {finding['limiter']}, {finding['held_by']} "
+                     f"(accepted: {row['accepted']}, {row['held_by'] or 'any'})")
+    with capsys.disabled():
+        print("\n" + "\n".join(lines) + f"\ntruth: {right} of {len(LABELS)} right, {len(misleading)} misleading")
+    assert not misleading and right >= LEAST * len(LABELS)
+
+
+def test_labels_are_limiters(program, assay):
+    """A label that no limiter has could never be right."""
+    names = set()
+    for line in (ROOT / "src" / "model" / "limiters.def").read_text().splitlines():
+        if line.startswith("LIMITER("):
+            names.add(line.split('"')[1])
+    for row in LABELS:
+        assert set(row["accepted"].split()) | set(row["misleading"].split()) <= names, row["recording"]
+        assert (TRUTH / f"{row['recording']}.assay").stat().st_size <= 300_000
+
+
+@pytest.mark.parametrize("name", [row["recording"] for row in LABELS])
+def test_stretches_are_whole(told, name):
+    """They follow each other without gaps, none is short, there are few, and findings refer to them."""
+    report = told[name]
+    assert report["schema"] == 2
+    stretches = report["stretches"]
+    assert 1 <= len(stretches) <= 13 and stretches[0]["begin_s"] == 0
+    for a, b in zip(stretches, stretches[1:]):
+        assert a["end_s"] == b["begin_s"]
+    for s in stretches:
+        assert s["end_s"] - s["begin_s"] >= 1 and s["gpus"] == ["0"] and 0 <= s["duty"] <= 1
+        assert s["evidence"]["engine"] == pytest.approx(s["duty"], abs=1e-3)
+    for f in report["findings"]:
+        assert stretches[f["stretch"]]["limiter"] == f["limiter"] and f["text"] and f["try"]
+        assert f["gpu_seconds"] >= 0 and (f["gain"] is None or f["gain"] >= 1)
+
+
+def test_the_same_twice(assay):
+    path = TRUTH / f"{LABELS[0]['recording']}.assay"
+    assert assay("report", path, "--format", "json").stdout == assay("report", path, "--format", "json").stdout
+
+
+def test_the_text_begins_with_the_findings(assay):
+    text = assay("report", TRUTH / "jax_train.assay").stdout
+    first, *rest = text.splitlines()
+    assert first == "findings" and rest[0].startswith("  1 GPU 0 limited by the tensor cores, held at 1")
+    assert "try: " in text and max(map(len, text.split("\n\n")[0].splitlines())) <= 100 and "normal" not in text
