@@ -206,3 +206,21 @@ def test_a_source_that_names_new_gpus_for_ever(assay, tmp_path):
     assert db.execute("select count(*) from entity").fetchone() == (4096,)
     db.close()
     assert assay("report", tmp_path / "x.assay", "--format", "json", timeout=120).returncode == 0
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["with the host first", "without it first"])
+@pytest.mark.parametrize("uuid", [',UUID="GPU-1"', ""], ids=["by UUID", "by number"])
+def test_a_series_without_hostname_is_of_the_same_gpu(assay, tmp_path, order, uuid):
+    lines = [f'DCGM_FI_DEV_GPU_UTIL{{gpu="0"{uuid},Hostname="node1"}} 50', f'DCGM_FI_DEV_POWER_USAGE{{gpu="0"{uuid}}} 300'][::order]
+    (tmp_path / "scrape.prom").write_text("\n".join([*lines, f'DCGM_FI_DEV_GPU_TEMP{{gpu="0"{uuid},Hostname="node1"}} 40', ""]))
+    rows = [json.loads(x) for x in assay("once", "--json", "--source", tmp_path / "scrape.prom").stdout.splitlines() if x.startswith('{"schema"')]
+    text = assay("export", "gpu_id,gpu_util_pct,power_w,gpu_temp_c", "--source", tmp_path / "scrape.prom").stdout
+    assert len(text.splitlines()) == 2, text
+    assert [float(c) for c in text.splitlines()[1].split(",")] == [0, 50, 300, 40], (text, rows)
+
+
+def test_two_hosts_are_two_gpus(assay, tmp_path):
+    """A series without a host that fits both is of neither."""
+    (tmp_path / "scrape.prom").write_text('DCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="a"} 50\nDCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="b"} 60\nDCGM_FI_DEV_POWER_USAGE{gpu="0"} 300\n')
+    text = assay("export", "gpu_util_pct,power_w", "--source", tmp_path / "scrape.prom").stdout
+    assert sorted(text.splitlines()[1:]) == [",300.0", "50.0,", "60.0,"] or len(text.splitlines()) == 4, text

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import tempfile
+import sqlite3
 import subprocess
 import time
 
@@ -339,3 +340,43 @@ def test_three_hundred_children_keep_the_beat(program):
     times = column(rows, "timestamp")
     gaps = [b - a for a, b in zip(times, times[1:])]
     assert abs(sum(gaps) / len(gaps) - 0.1) < 0.01 or int(rows[-1]["ticks_missed"]) > 0
+
+
+def asked(path, sql):
+    """Rows of a session that may still grow; none before it has tables."""
+    try:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        rows = db.execute(sql).fetchall()
+        db.close()
+        return rows
+    except sqlite3.Error:
+        return []
+
+
+@needs_root
+def test_a_control_group_that_is_removed_is_absent(program, tmp_path):
+    """Not a group at rest: the level says why it is not there."""
+    with subprocess.Popen(["sleep", "60"]) as task:
+        name = f"assay-removed-{task.pid}"
+        folders = make_group(name, task.pid)
+        try:
+            if not folders:
+                pytest.skip("no control group can be made here")
+            path = tmp_path / "x.assay"
+            with subprocess.Popen([program, "record", "-q", "--levels", "cgroup,system", "--cgroup", f"/{name}", "--interval", "0.1", "-o", path]) as p:
+                while not asked(path, "select 1 from levels where level = 'cgroup' and absent is null limit 1"):
+                    time.sleep(0.1)
+                task.kill()
+                task.wait()
+                remove_group(folders)
+                for _ in range(100):
+                    if asked(path, "select 1 from levels where absent = 'the control group was removed' limit 1"):
+                        break
+                    time.sleep(0.1)
+                p.terminate()
+            assert asked(path, "select memory, cpu from levels where level = 'cgroup' order by tick desc limit 1") == [(None, None)]
+            assert asked(path, "select absent from levels where level = 'cgroup' order by tick desc limit 1") == [("the control group was removed",)]
+        finally:
+            task.kill()
+            task.wait()
+            remove_group(folders)

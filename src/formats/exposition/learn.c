@@ -12,7 +12,7 @@
 
 static void forget(struct exposition *x)
 {
-        x->n_blocks = x->n_slots = 0;
+        x->n_blocks = x->n_slots = x->hostless = 0;
         x->last_block = 0;
         lookup_clear(&x->block_lookup);
         lookup_clear(&x->slot_lookup);
@@ -169,6 +169,40 @@ static uint32_t key_hash(const struct entity_key *k)
                hash_text(k->host, k->host_len);
 }
 
+/* Whether two keys, one of which lacks the host, mean one entity: by UUID, else by number. */
+static bool same_but_for_host(const struct entity_key *a, const struct entity_key *b)
+{
+        bool one_lacks = (a->host_len == 0) != (b->host_len == 0);
+        struct entity_key x = *a;
+        x.host = b->host;
+        x.host_len = b->host_len;
+        return one_lacks && batcher_same(&x, b);
+}
+
+/*
+ * An exporter may leave the host out of some series. The one entity that is the same but for it is
+ * meant, and learns its host; where several are, on several hosts, nobody can tell.
+ */
+static int find_without_host(struct exposition *x, const struct entity_key *key)
+{
+        int found = NOBODY;
+        for (size_t i = 0; i < x->n_slots; i++) {
+                if (!same_but_for_host(&x->slots[i].key, key))
+                        continue;
+                if (found != NOBODY)
+                        return NOBODY;
+                found = (int)i;
+        }
+        if (found == NOBODY || key->host_len == 0)
+                return found;
+        if (!lookup_put(&x->slot_lookup, key_hash(key), (uint32_t)found))
+                return NOBODY;
+        x->slots[found].key.host = key->host;
+        x->slots[found].key.host_len = key->host_len;
+        x->hostless--;
+        return found;
+}
+
 /* The key's text must be in the pool already. NOBODY when there is no room. */
 static int find_slot(struct exposition *x, const struct entity_key *key)
 {
@@ -177,7 +211,14 @@ static int find_slot(struct exposition *x, const struct entity_key *key)
                 if (batcher_same(&x->slots[id].key, key))
                         return (int)id;
         }
-        return add_slot(x, key, hash) ? (int)x->n_slots - 1 : NOBODY;
+        /* Only where hosts are missing at all is it worth looking at every entity. */
+        int known = key->host_len == 0 || x->hostless > 0 ? find_without_host(x, key) : NOBODY;
+        if (known != NOBODY)
+                return known;
+        if (!add_slot(x, key, hash))
+                return NOBODY;
+        x->hostless += key->host_len == 0;
+        return (int)x->n_slots - 1;
 }
 
 static bool word_is(const struct word *w, const char *s)

@@ -161,7 +161,8 @@ static void prefer(struct value *to, struct value from)
 }
 
 /* Where a control group counts, its counters are exact: they know every process it ever had. */
-static void set_group(const struct host_reader *h, const struct cgroup_paths *paths,
+/* False when the group tells nothing. */
+static bool set_group(const struct host_reader *h, const struct cgroup_paths *paths,
                       struct level_state *ret)
 {
         struct cgroup_counters c;
@@ -173,6 +174,20 @@ static void set_group(const struct host_reader *h, const struct cgroup_paths *pa
         prefer(&ret->f[FIGURE_MEMORY_PEAK], c.memory_peak);
         prefer(&ret->f[FIGURE_READ_TOTAL], c.read);
         prefer(&ret->f[FIGURE_WRITE_TOTAL], c.write);
+        return value_there(c.cpu_s) || value_there(c.memory) || value_there(c.read) ||
+               value_there(c.write);
+}
+
+/* A group that is gone has no processes and no files. It is absent, and not at rest. */
+static void set_own_group(const struct host_reader *h, struct level_state *ret)
+{
+        if (set_group(h, &h->target.group, ret) ||
+            scanner_sum(h->scanner, LEVEL_CGROUP)->processes > 0)
+                return;
+        ret->present = false;
+        for (size_t i = 0; i < FIGURE_COUNT; i++)
+                ret->f[i] = value_missing(STATE_NONE);
+        snprintf(ret->why, sizeof(ret->why), "the control group was removed");
 }
 
 static void set_process(const struct host_reader *h, struct level_state *ret)
@@ -214,7 +229,7 @@ static void set_level(const struct host_reader *h, enum level level, struct host
                 set_slurm(h, l);
                 break;
         case LEVEL_CGROUP:
-                set_group(h, &h->target.group, l);
+                set_own_group(h, l);
                 break;
         case LEVEL_USER:
         case LEVEL_SYSTEM:
