@@ -21,6 +21,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by --quick")
 
 
+def tried(what, n=1):
+    """Counts hostile files, kills and faults; tests/run.py tells how many there were."""
+    path = os.environ.get("ASSAY_TRIED")
+    if path:
+        with open(path, "a", encoding="ascii") as file:
+            file.write(f"{n} {what}\n")
+
+
 @pytest.fixture(scope="session")
 def program():
     """The program under test."""

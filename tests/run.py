@@ -35,12 +35,27 @@ def run_pytest(build):
     if os.environ.get("QUICK") == "yes":
         args += ["-m", "not slow"]
     library = os.path.join(os.path.abspath(build), "libassay.so.0")
-    done = subprocess.run(args, env={**os.environ, "ASSAY_LIB": library}, check=False)
+    tried = os.path.join(os.path.abspath(build), "tried.txt")
+    if os.path.exists(tried):
+        os.unlink(tried)
+    done = subprocess.run(args, env={**os.environ, "ASSAY_LIB": library, "ASSAY_TRIED": tried}, check=False)
     suite = next(xml.parse(report).iter("testsuite"))
     bad = int(suite.get("failures")) + int(suite.get("errors"))
     if done.returncode not in (0, 1):
         bad = max(bad, 1)
     return int(suite.get("tests")) - bad - int(suite.get("skipped")), bad
+
+
+def tell_tried(build):
+    """How many hostile files, kills and faults the tests tried; each test writes its own lines."""
+    counts = {"hostile files": 0, "kills": 0, "faults": 0}
+    path = os.path.join(build, "tried.txt")
+    if os.path.exists(path):
+        with open(path, encoding="ascii") as lines:
+            for line in lines:
+                n, what = line.rstrip("\n").split(" ", 1)
+                counts[what] = counts.get(what, 0) + int(n)
+    print("tried: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
 
 
 def main():
@@ -49,6 +64,7 @@ def main():
     passed = sum(c[0] for c in counts)
     failed = sum(c[1] for c in counts)
     sys.stdout.flush()
+    tell_tried(build)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

@@ -45,15 +45,19 @@ const struct command *command_near(const char *word)
         return near ? command_find(near) : NULL;
 }
 
-/* Names of files and phases are other people's: they do nothing to the terminal. */
+/* Names of files and phases are other people's: they do nothing to the terminal. Nothing is
+ * allocated, so that the end of memory can be told too. */
 static void say(const char *before, const char *text)
 {
-        struct strbuf line = {0};
-        strbuf_puts(&line, before);
-        text_put(&line, text, SIZE_MAX);
-        strbuf_putc(&line, '\n');
-        fputs(strbuf_str(&line), stderr);
-        strbuf_finish(&line);
+        char line[4200];
+        snprintf(line, sizeof(line), "%s%s", before, text);
+        text_clean(line);
+        size_t len = strlen(line);
+        if (len > sizeof(line) - 2)
+                len = sizeof(line) - 2;
+        line[len] = '\n';
+        line[len + 1] = '\0';
+        fputs(line, stderr);
 }
 
 int complain(const struct err *err)

@@ -4,6 +4,8 @@
 #include "cmd/progress.h"
 #include "session/session.h"
 
+#include <errno.h>
+
 /* Reading changes nothing; this is asked for. */
 static int recover(const char *path, struct err *err)
 {
@@ -37,8 +39,10 @@ static int report_run(const struct config *config)
         struct err err = {0};
         struct run_summary *r = calloc(1, sizeof(*r));
         int code;
-        if (!r)
-                return EXIT_FAILED;
+        if (!r) {
+                err_set(&err, -ENOMEM, "out of memory");
+                return complain(&err);
+        }
         code = one_file(config, "assay report run.assay", &err);
         if (code == 0)
                 code = check_out(config, config->args[1], &err);

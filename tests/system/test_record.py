@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import FIXTURES, ROOT
+from conftest import FIXTURES, ROOT, tried
 
 TOUR = ROOT / "data" / "h200-tour.csv"
 DMON = FIXTURES / "tour" / "h200-tour.dmon.txt"
@@ -170,6 +170,7 @@ def kill_at(program, folder, after):
     with subprocess.Popen([program, "record", "-q", "--speed", "1", "--source", str(TOUR), "-o", str(path)]) as p:
         time.sleep(after)
         p.kill()
+        tried("kills")
         p.wait()
     if not path.exists():
         assert after < 0.3, "no session yet"
@@ -209,6 +210,7 @@ def test_killed_while_it_starts(program, assay, tmp_path):
                 assert p.poll() is None
             time.sleep(i * 0.0001)
             p.kill()
+            tried("kills")
         there += path.exists()
         assert not path.exists() or assay("report", path).returncode == 0
     assert there > 0
