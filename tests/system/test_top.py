@@ -222,6 +222,10 @@ def test_views_by_key_and_command(terminal):
     t.keys(":")
     t.type("focs")
     t.wait("did you mean focus")
+    # :q leaves the view, as Esc does; the fleet is left by leaving the dashboard.
+    t.keys(":")
+    t.type("q")
+    t.wait("Enter focus")
     t.keys(":")
     t.type("q")
     assert t.intact() == 0

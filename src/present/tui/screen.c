@@ -470,6 +470,7 @@ bool screen_flush(struct screen *s, const struct canvas *c)
         for (int y = 0; y < c->h; y++)
                 flush_row(s, c, y);
         s->counts.frames += s->out.len > 0;
+        /* The rest of a frame that the terminal took in part is sent at the next beat. */
         return write_some(s, 0);
 }
 

@@ -36,8 +36,8 @@ void screen_size(const struct screen *s, int *ret_w, int *ret_h);
 void screen_set_theme(struct screen *s, enum theme theme);
 /* Nothing is known of what the terminal shows: the next flush writes everything. */
 void screen_forget(struct screen *s);
-/* Writes what changed, without ever waiting. False when the terminal has not taken the frame before
- * yet; then this one is left out. */
+/* Writes what changed, without ever waiting. False when the terminal has not taken all of it, or of
+ * the frame before, in which case this one is left out: the next flush goes on. */
 bool screen_flush(struct screen *s, const struct canvas *c);
 /* The next key, INPUT_NONE when there is none. Never waits, except 25 ms after a lone escape.
  * -EIO when the terminal is gone. */
