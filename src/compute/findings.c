@@ -12,7 +12,7 @@
 
 /* Of a time that the GPU's own work limits, better kernels seldom win more. */
 #define DEVICE_STAKE (1.0 / 3)
-#define START_FACTOR 1.5 /* so much longer than anything else must the start-up be */
+#define START_SHARE 0.8  /* of the run: it is nearly all start-up */
 #define SMALL_STAKE 0.02 /* GPUs that nobody uses, and what is not known, are told last */
 
 static double share_of(const struct ceilings *c, enum ceiling at)
@@ -141,15 +141,28 @@ static void move_first(struct stretch_list *list, size_t at)
         list->findings[0] = f;
 }
 
-/* The start-up comes first only when nothing else took about as much: it is there once, however
- * long the program runs. */
+/* The part of the time in which GPUs are used that is start-up. */
+static double startup_share(const struct stretch_list *list)
+{
+        double all = 0, startup = 0;
+        for (size_t i = 0; i < list->n_findings; i++) {
+                const struct limit_finding *f = &list->findings[i];
+                all += f->limiter == LIMITER_IDLE ? 0 : f->gpu_s;
+                startup += is_startup(f) ? f->gpu_s : 0;
+        }
+        return all > 0 ? startup / all : 0;
+}
+
+/* The start-up comes first only when it is nearly all: it is there once, however long the program
+ * runs. */
 static void put_startup_behind(struct stretch_list *list)
 {
-        const struct limit_finding *first = &list->findings[0];
-        for (size_t i = 1; i < list->n_findings && is_startup(first); i++) {
+        if (!is_startup(&list->findings[0]) || startup_share(list) >= START_SHARE)
+                return;
+        for (size_t i = 1; i < list->n_findings; i++) {
                 const struct limit_finding *f = &list->findings[i];
                 bool tells = f->limiter != LIMITER_UNKNOWN && f->limiter != LIMITER_IDLE;
-                if (!is_startup(f) && tells && START_FACTOR * f->gpu_s >= first->gpu_s) {
+                if (!is_startup(f) && tells) {
                         move_first(list, i);
                         return;
                 }

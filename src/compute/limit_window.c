@@ -5,13 +5,15 @@
 
 #include <math.h>
 
-static bool active(const struct ceilings *c)
+#define ACTIVE 0.001 /* of the time or of the link: an idle GPU shows a tenth of it */
+
+bool ceilings_active(const struct ceilings *c)
 {
         double link = 0;
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
                 link = MAX(link, c->there & (1u << i) ? (double)c->v[i] : 0);
         struct value engine = ceiling_value(c, CEILING_ENGINE);
-        return (value_there(engine) && engine.v >= LIMIT_ENGINE_NONE / 5) || link >= LIMIT_COPIES;
+        return (value_there(engine) && engine.v >= ACTIVE) || link >= ACTIVE;
 }
 
 static bool holds(const struct ceilings *c)
@@ -24,7 +26,7 @@ static bool holds(const struct ceilings *c)
 
 void first_use_add(struct first_use *p, const struct ceilings *c, int64_t now_ns)
 {
-        bool now = active(c);
+        bool now = ceilings_active(c);
         if (!p->touched && (now || holds(c))) {
                 p->touched = true;
                 p->touched_ns = now_ns;
@@ -66,7 +68,7 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
         w->now_ns = now_ns;
         smooth(w, now, passed);
         first_use_add(&w->use, now, now_ns);
-        if (active(now))
+        if (ceilings_active(now))
                 w->quiet_ns = now_ns;
         double mean = (double)w->mean.v[CEILING_ENGINE];
         double variance = (double)w->square - mean * mean;

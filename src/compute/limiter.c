@@ -152,14 +152,17 @@ static double cores(const struct view *v)
         return MAX(main, 0) + MAX(children, 0);
 }
 
+/*
+ * Children that load keep more cores busy than the process they load for, or that process rests.
+ * Threads of one process cannot be told from its own code: they are not called loaders.
+ */
 static enum truth loading(const struct view *v)
 {
-        struct range main = v->gap[CEILING_CPU_MAIN], thread = thread_of(v, v->gap);
-        struct range others = {main.lo - thread.hi * holders(v), main.hi - thread.lo * holders(v)};
-        enum truth children = at_least(v->gap[CEILING_CPU_CHILDREN], LIMIT_CHILDREN);
-        if (!has(v, CEILING_CPU_THREAD))
-                others = point(0);
-        return either(children, at_least(others, 2 * LIMIT_CHILDREN));
+        struct range main = v->gap[CEILING_CPU_MAIN], children = v->gap[CEILING_CPU_CHILDREN];
+        enum truth more = children.lo >= main.hi  ? YES
+                          : children.hi < main.lo ? not_so(core_busy(v, v->gap))
+                                                  : MAYBE;
+        return both(at_least(children, LIMIT_CHILDREN), more);
 }
 
 static enum truth storing(const struct view *v)
@@ -224,7 +227,7 @@ static enum truth launching(const struct view *v)
         enum truth between = both(engine_from(v, LIMIT_ENGINE_LOW), host_limits(v));
         /* Small kernels at an even pace come from a thread that launches them, seen or not. */
         bool even = v->s->uneven < LIMIT_UNEVEN;
-        enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? at_least(thread, LIMIT_CORE) : YES;
+        enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? core_busy(v, v->c) : YES;
         enum truth small = both(below(v->busy_sm, LIMIT_SM_FEW), busy);
         enum truth steady = even ? engine_from(v, LIMIT_SOME) : NO;
         return both(between, either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));

@@ -228,7 +228,7 @@ static void fill(struct cutting *c, const struct stretch_track *t)
 /* ---- judging ---- */
 
 struct sums {
-        double seconds, square;
+        double seconds, square, active;
         double sum[CEILING_COUNT], weight[CEILING_COUNT];
         double gap[STRETCH_HOST_COUNT], gap_weight[STRETCH_HOST_COUNT];
 };
@@ -240,6 +240,7 @@ static void add_up(const struct stretch_track *t, size_t from, size_t to, struct
                 const struct stretch_bucket *b = &t->buckets[i];
                 ret->seconds += (double)b->seconds;
                 ret->square += (double)b->square;
+                ret->active += (double)b->active;
                 for (size_t k = 0; k < CEILING_COUNT; k++) {
                         ret->sum[k] += (double)b->sum[k];
                         ret->weight[k] += (double)b->weight[k];
@@ -251,8 +252,9 @@ static void add_up(const struct stretch_track *t, size_t from, size_t to, struct
         }
 }
 
-#define CUT_KNOWN 0.5 /* of a stretch's time a value must be there to stand for it */
-#define CUT_GAPS 0.05 /* of a stretch's time: less is not enough to know the host in gaps */
+#define CUT_QUIET 0.02 /* of a stretch's ticks: what recurs seldomer is not work */
+#define CUT_KNOWN 0.5  /* of a stretch's time a value must be there to stand for it */
+#define CUT_GAPS 0.05  /* of a stretch's time: less is not enough to know the host in gaps */
 
 static void means_of(const struct sums *s, struct ceilings *all, struct ceilings *gaps)
 {
@@ -322,6 +324,14 @@ static void trim(const struct stretches *s, const struct stretch_track *t, size_
         *to = last;
 }
 
+/* Whether something runs again and again: what happens at the beginning alone is no work. */
+static bool recurs(const struct stretch_track *t, size_t from, size_t to)
+{
+        struct sums later;
+        add_up(t, from + (to - from) / 3, to, &later);
+        return later.active >= CUT_QUIET * later.seconds;
+}
+
 static void judge(const struct stretches *s, size_t track, size_t from, size_t to,
                   struct stretch *ret)
 {
@@ -343,7 +353,7 @@ static void judge(const struct stretches *s, size_t track, size_t from, size_t t
             /* A GPU that is never used is not the one that a program starts on. */
             .elsewhere = !t->use.touched,
             .peers = s->n > 1,
-            .quiet_s = engine < LIMIT_ENGINE_NONE ? (double)(to - from) * width : 0,
+            .quiet_s = recurs(t, from, to) ? 0 : (double)(to - from) * width,
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .gaps = &gaps,
         };

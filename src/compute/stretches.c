@@ -43,6 +43,7 @@ static void add_bucket(struct stretch_bucket *to, const struct stretch_bucket *f
 {
         to->seconds += from->seconds;
         to->square += from->square;
+        to->active += from->active;
         for (size_t i = 0; i < CEILING_COUNT; i++) {
                 to->sum[i] += from->sum[i];
                 to->weight[i] += from->weight[i];
@@ -74,6 +75,7 @@ static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float s
         float gap = seconds * (engine < 1 ? 1 - engine : 0);
         b->seconds += seconds;
         b->square += seconds * engine * engine;
+        b->active += ceilings_active(c) ? seconds : 0;
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
                 float there = c->there & (1u << i) ? seconds : 0;
                 b->sum[i] += there * c->v[i];

@@ -19,6 +19,7 @@ struct stretch_bucket {
         float sum[CEILING_COUNT], weight[CEILING_COUNT];
         float gap[STRETCH_HOST_COUNT], gap_weight[STRETCH_HOST_COUNT]; /* while no kernel ran */
         float square;                                                  /* of the engine */
+        float active; /* time of ticks in which anything ran */
 };
 
 /* One GPU. */

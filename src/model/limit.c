@@ -67,8 +67,8 @@ const char *limiter_rule(enum limiter limiter)
             [LIMITER_HOST_STARTING] =
                 "a program runs and has not used the GPU yet, or loads and compiles before its "
                 "first work",
-            [LIMITER_HOST_INPUT] = "engine below 80 %; children, or threads beside the busiest, "
-                                   "keep cores busy",
+            [LIMITER_HOST_INPUT] = "engine below 80 %; children keep half a core busy, and more "
+                                   "than a process that is busy itself",
             [LIMITER_HOST_STORAGE] =
                 "engine below 80 %; threads wait for storage, or much is read or written",
             [LIMITER_HOST_NETWORK] = "engine below 80 %; little CPU, much network traffic",

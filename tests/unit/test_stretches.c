@@ -17,15 +17,16 @@ struct doing {
 };
 
 static const struct doing doings[] = {
-    {'s', 0, 0, 0, 0, 0, 1, 0, 0, false, false},       /* imports */
-    {'c', 0, 0, 0, 0, 0, 1, 0, 0, true, false},        /* builds on one core */
-    {'T', .99, .96, .93, .16, 0, 1, 0, 0, true, true}, /* a GEMM at the power limit */
-    {'M', .99, .95, 0, .85, 0, 1, 0, 0, true, false},  /* memory */
-    {'I', .02, .01, 0, 0, 0, .2, 8, 0, true, false},   /* loader workers */
-    {'w', 0, 0, 0, 0, 0, .02, 0, 0, true, false},      /* waits */
-    {'W', 0, 0, 0, 0, 0, .3, 0, 9e8, true, false},     /* writes */
-    {'P', .01, .01, 0, 0, .93, 1, 0, 0, true, false},  /* pinned copies */
-    {'x', 1, .9, .5, .3, 0, 1, 0, 0, true, false},     /* kernels */
+    {'s', 0, 0, 0, 0, 0, 1, 0, 0, false, false},        /* imports */
+    {'c', 0, 0, 0, 0, 0, 1, 0, 0, true, false},         /* builds on one core */
+    {'T', .99, .96, .93, .16, 0, 1, 0, 0, true, true},  /* a GEMM at the power limit */
+    {'M', .99, .95, 0, .85, 0, 1, 0, 0, true, false},   /* memory */
+    {'I', .02, .01, 0, 0, 0, .2, 8, 0, true, false},    /* loader workers */
+    {'w', 0, 0, 0, 0, 0, .02, 0, 0, true, false},       /* waits */
+    {'t', .004, .002, 0, 0, 0, .05, 0, 0, true, false}, /* a tiny step */
+    {'W', 0, 0, 0, 0, 0, .3, 0, 9e8, true, false},      /* writes */
+    {'P', .01, .01, 0, 0, .93, 1, 0, 0, true, false},   /* pinned copies */
+    {'x', 1, .9, .5, .3, 0, 1, 0, 0, true, false},      /* kernels */
 };
 
 struct made {
@@ -167,6 +168,8 @@ static void runs(void **state UNUSED)
              HELD_BY_NOTHING},
             {"work, then memory held", "s3 T10 w60", 0, 3, 3, LIMITER_IDLE_ALLOCATED,
              HELD_BY_NOTHING},
+            {"a small step now and then is no idleness", "s3 (t.1 w.3)30", 0, 2, 2,
+             LIMITER_HOST_WAITING, HELD_BY_NOTHING},
             {"copies", "s5 P9", 0, 2, 2, LIMITER_COPY_LINK, HELD_BY_NOTHING},
             {"a blip is not a stretch", "T10 w.5 T10", 0, 1, 1, LIMITER_COMPUTE_TENSOR,
              HELD_BY_POWER},
