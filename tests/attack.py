@@ -47,7 +47,7 @@ class Attack:
         try:
             done = subprocess.run([self.program, *map(str, words)], env={**self.env, **(env or {})}, preexec_fn=limit, capture_output=True, timeout=120, check=False)
         except subprocess.TimeoutExpired as late:
-            raise Broken(f"{words} hangs") from late
+            raise Broken(f"{words} {env or ''} hangs") from late
         if done.returncode not in (0, 1, 2, 3, 125):
             raise Broken(f"{words} {env or ''}: status {done.returncode}: {done.stderr[-2000:]!r}")
         if done.returncode != 0 and b"assay: " not in done.stderr:

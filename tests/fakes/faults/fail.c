@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -53,10 +54,12 @@ static bool fail_alloc(void)
         return true;
 }
 
-/* What the user reads is not what is tested: only files fail. */
+/* Only what is written to a disk fails: no pipe, terminal or event. */
 static bool fail_write(int fd)
 {
-        if (fd <= 2 || !is_due(write_at, &writes))
+        struct stat st;
+        if (write_at == 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+            !is_due(write_at, &writes))
                 return false;
         errno = (int)code;
         return true;
