@@ -1,0 +1,152 @@
+"""The page of `assay serve` in a real browser: live, safe, readable by everybody."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from browser import DRIVER, Browser
+from conftest import ROOT
+from serving import Server
+
+TOUR = ROOT / "data" / "h200-tour.csv"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not DRIVER or not shutil.which("chromium"), reason="no chromium")]
+
+
+def until(browser, script, seconds=20):
+    end = time.monotonic() + seconds
+    while not (got := browser.run(script)):
+        assert time.monotonic() < end, (script, browser.run("return document.body.innerText")[:800], browser.complaints())
+        time.sleep(0.1)
+    return got
+
+
+@pytest.fixture
+def live(program, tmp_path):
+    with Server(program, tmp_path, TOUR, "--speed", "2") as s:
+        yield s.ready()
+
+
+@pytest.fixture
+def browser(tmp_path):
+    with Browser(tmp_path / "profile") as b:
+        yield b
+
+
+def test_live_values_and_nothing_from_elsewhere(live, browser):
+    browser.open(f"http://127.0.0.1:{live.port}/")
+    until(browser, "return document.querySelectorAll('a[data-gpu]').length === 1")
+    first = browser.run("return app.now.gpus[0].tick")
+    until(browser, f"return app.now.gpus[0].tick > {first}", 5)
+    assert "H200" in browser.run("return document.body.innerText")
+    urls = [u for u in browser.requests() if not u.startswith(("data:", "chrome"))]
+    assert urls and all(u.startswith(f"http://127.0.0.1:{live.port}/") for u in urls), urls
+    assert not [c for c in browser.complaints() if "Content Security Policy" in c or "Uncaught" in c]
+
+
+def test_every_view(live, browser):
+    browser.open(f"http://127.0.0.1:{live.port}/#gpu/0")
+    until(browser, "return app.charts.length > 3 && app.charts[0].chart.series.length > 2")
+    assert "tensor" in browser.run("return document.body.innerText")
+    # zoom by dragging, and back
+    box = browser.run("const r = app.charts[0].chart.canvas.getBoundingClientRect(); return [r.left, r.top, r.width]")
+    browser.run("""const c = app.charts[0].chart; c.drag = [100, 100]; c.drag[1] = 300; c.drop(); return 1""")
+    assert browser.run("return app.zoom && app.zoom[1] > app.zoom[0] && app.charts[1].chart.view === app.zoom"), box
+    browser.run("app.charts[0].chart.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: '0'})); return 1")
+    assert browser.run("return app.zoom === null")
+    for key, word in (("2", "Jobs"), ("3", "Host"), ("4", "Findings"), ("1", "GPU 0")):
+        browser.run(f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})); return 1")
+        until(browser, f"return document.getElementById('main').innerText.includes('{word}')")
+    assert not [c for c in browser.complaints() if "Uncaught" in c or "SEVERE" in c and "favicon" not in c]
+
+
+def test_a_restart_of_the_server(program, tmp_path, browser):
+    with Server(program, tmp_path, TOUR, "--speed", "2") as one:
+        one.ready()
+        browser.open(f"http://127.0.0.1:{one.port}/")
+        until(browser, "return app.now !== null")
+        port = one.port
+    until(browser, "return document.getElementById('state').className === 'bad'")
+    with Server(program, tmp_path, TOUR, "--speed", "2", listen=f"127.0.0.1:{port}") as two:
+        two.ready()
+        until(browser, "return document.getElementById('state').className === ''", 40)
+
+
+def test_a_week_in_a_tab(live, browser):
+    """Nothing grows: arrays keep their length, whatever time passes."""
+    browser.open(f"http://127.0.0.1:{live.port}/#gpu/0")
+    until(browser, "return app.history['0 3600']")
+    sizes = "return JSON.stringify([app.history['0 3600'].series.power.mean.length, document.querySelectorAll('*').length, Object.keys(app.history).length])"
+    before = json.loads(browser.run(sizes))
+    browser.run("""app.source.close(); const now = structuredClone(app.now);
+        for (let i = 0; i < 20000; i++) { now.time += 1; now.gpus[0].time = now.time; append(now.gpus[0]); } take(now); return 1""")
+    after = json.loads(browser.run(sizes))
+    assert after[0] == before[0] and after[1] <= before[1] * 1.3 and after[2] == before[2]
+
+
+def test_hostile_names_do_nothing(program, tmp_path, browser):
+    evil = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
+    text = evil.replace('"', '\\"')
+    (tmp_path / "evil.prom").write_text(
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-1",modelName="{text}",hpc_job="{text}",pod="{text}",namespace="{text}"}} 50\n')
+    with Server(program, tmp_path, tmp_path / "evil.prom") as s:
+        s.ready()
+        for view in ("#fleet", "#gpu/0", "#jobs", "#findings"):
+            browser.open(f"http://127.0.0.1:{s.port}/{view}")
+            until(browser, "return app.now !== null")
+            time.sleep(0.3)
+            assert browser.run("return document.title").endswith("assay")
+            assert browser.run("return document.querySelectorAll('#main img, #main script').length") == 0
+        browser.open(f"http://127.0.0.1:{s.port}/")
+        until(browser, "return document.body.innerText.includes('<img src=x')")
+
+
+def test_a_token_is_asked_for(program, tmp_path, browser):
+    (tmp_path / "t").write_text("0123456789abcdef0123")
+    with Server(program, tmp_path, TOUR, "--speed", "1", "--auth-token-file", tmp_path / "t") as s:
+        browser.open(f"http://127.0.0.1:{s.port}/")
+        until(browser, "return document.getElementById('token')")
+        browser.run("document.getElementById('token').value = '0123456789abcdef0123'; document.querySelector('form').requestSubmit(); return 1")
+        until(browser, "return app.now !== null && document.querySelectorAll('a[data-gpu]').length === 1")
+        assert browser.run("return document.cookie") == "" and "0123456789abcdef" not in browser.run("return location.href")
+
+
+def test_a_phone_and_both_themes(live, tmp_path):
+    with Browser(tmp_path / "phone", width=500, height=800) as b:
+        b.open(f"http://127.0.0.1:{live.port}/#gpu/0")
+        until(b, "return app.charts.length && app.charts[0].chart.series.length")
+        assert b.run("return document.documentElement.scrollWidth <= window.innerWidth + 1")
+        one = b.run("return getComputedStyle(document.body).backgroundColor")
+        b.run("document.getElementById('theme').click(); return 1")
+        assert b.run("return getComputedStyle(document.body).backgroundColor") != one
+
+
+def axe_source():
+    """axe-core when it can be had: a path in AXE_CORE, an installed one, or npm's."""
+    for path in (os.environ.get("AXE_CORE", ""), "/usr/share/nodejs/axe-core/axe.min.js"):
+        if path and pathlib.Path(path).exists():
+            return pathlib.Path(path).read_text()
+    folder = pathlib.Path("/tmp/assay-axe-core")
+    if shutil.which("npm") and not (folder / "node_modules/axe-core/axe.min.js").exists():
+        subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", folder, "axe-core@4"], capture_output=True, timeout=60, check=False)
+    script = folder / "node_modules/axe-core/axe.min.js"
+    return script.read_text() if script.exists() else None
+
+
+def test_axe_finds_nothing_serious(live, browser):
+    source = axe_source()
+    if not source:
+        pytest.skip("axe-core is not to be had")
+    for theme in ("dark", "light"):
+        for view in ("#fleet", "#gpu/0", "#jobs", "#host", "#findings"):
+            browser.open(f"http://127.0.0.1:{live.port}/{view}")
+            until(browser, "return app.now !== null && document.getElementById('main').children.length > 0")
+            browser.run(f"theme('{theme}'); return 1")
+            time.sleep(0.3)
+            browser.run(source + "\nwindow.found = null; axe.run(document, {resultTypes: ['violations']}).then((r) => { window.found = r.violations; }); return 1")
+            until(browser, "return window.found !== null")
+            found = browser.run("return window.found.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html).join(' ').slice(0, 300))")
+            assert found == [], (theme, view)
