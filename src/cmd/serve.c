@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cmd/serve_setup.h"
 #include "life/stop.h"
-#include "serve/journal.h"
+#include "serve/keeper.h"
 #include "serve/notify.h"
 
 #include <errno.h>
@@ -21,6 +21,8 @@ struct serving {
         struct live *live;
         struct past *past;
         struct journal *journal;
+        struct keeper *keeper;
+        char records[SERVE_PATH_MAX + 16]; /* "" for none */
         struct host_view *host;
         pthread_mutex_t lock; /* of the server, which a reload replaces */
         struct server *server;
@@ -58,6 +60,7 @@ static int start_server(struct serving *s, struct err *err)
                                          .live = s->live,
                                          .past = s->past,
                                          .journal = s->journal,
+                                         .records = s->records[0] ? s->records : NULL,
                                          .version = program_version,
                                          .started_wall_ns = s->started_wall_ns};
         int r = server_open(&sc, &server, err);
@@ -86,6 +89,26 @@ static void open_machine(struct serving *s)
                 s->host = NULL;
 }
 
+/* Without a state folder of one's own there are no records. */
+static int start_keeper(struct serving *s, bool has_state, struct err *err)
+{
+        char text[512];
+        const char *root = config_text(&s->options, OPT_ROOT);
+        if (s->setup.state[0] && has_state)
+                snprintf(s->records, sizeof(s->records), "%s/%s", s->setup.state, RECORDS_FILE);
+        const struct keeper_config kc = {.live = s->live,
+                                         .journal = s->journal,
+                                         .owners = {.root = root ? root : "",
+                                                    .mapping_dir = s->setup.mapping_dir,
+                                                    .kubelet = s->setup.kubelet},
+                                         .records = s->records[0] ? s->records : NULL,
+                                         .keep_ns = s->setup.keep_jobs_ns};
+        int r = keeper_open(&kc, &s->keeper, text, sizeof(text), err);
+        if (r == 0 && text[0])
+                notice("%s", text);
+        return r;
+}
+
 static int start_serving(struct serving *s, struct err *err)
 {
         char text[512];
@@ -109,12 +132,15 @@ static int start_serving(struct serving *s, struct err *err)
         int r = live_open(&lc, &s->live, text, sizeof(text), err);
         if (r == 0 && text[0])
                 notice("%s", text);
+        if (r == 0)
+                r = start_keeper(s, text[0] == '\0', err);
         return r < 0 ? r : start_server(s, err);
 }
 
 static void stop_serving(struct serving *s)
 {
         stop_server(s);
+        keeper_close(s->keeper);
         live_close(s->live);
         if (s->setup.place.unix_socket && s->fd >= 0)
                 unlink(s->setup.place.host);

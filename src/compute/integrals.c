@@ -121,15 +121,14 @@ static void add_xids(struct integrals *in, struct integrator *it, const struct s
         it->xid_count = count;
 }
 
-static void add_verdicts(struct integrals *in, const struct row *row, int limiter, bool owned,
-                         double seconds)
+static void add_verdicts(struct integrals *in, const struct row *row, bool owned, double seconds)
 {
         struct value used = row->sample.m[METRIC_FB_USED];
         bool held = owned || (value_there(used) && used.v > ALLOCATED_BYTES);
         in->class_s[row->verdict.workload] += seconds;
         in->health_s[row->health.state] += seconds;
-        if (limiter >= 0 && limiter < INTEGRAL_LIMITERS_MAX)
-                in->limiter_s[limiter] += seconds;
+        if (row->limit.limiter < LIMITER_COUNT)
+                in->limiter_s[row->limit.limiter] += seconds;
         if (value_there(used) || owned)
                 add(in, INTEGRAL_IDLE_ALLOCATED,
                     held && row->verdict.workload == WORKLOAD_IDLE ? seconds : 0);
@@ -148,7 +147,7 @@ static bool is_fresh(const struct sample *s)
 }
 
 void integrals_add(struct integrals *in, struct integrator *it, const struct frame *frame,
-                   const struct row *row, int limiter, bool owned)
+                   const struct row *row, bool owned)
 {
         const struct sample *s = &row->sample;
         if (frame->stale || !is_fresh(s))
@@ -160,7 +159,7 @@ void integrals_add(struct integrals *in, struct integrator *it, const struct fra
                 add_value(in, i, s, seconds);
         add_energy(in, it, s, seconds);
         add_xids(in, it, s);
-        add_verdicts(in, row, limiter, owned, seconds);
+        add_verdicts(in, row, owned, seconds);
 }
 
 /* What became of n numbers. Counters never fall; rounding must not make one. */
@@ -192,7 +191,7 @@ void integrals_since(const struct integrals *from, const struct integrals *to,
         subtract(ret->v, to->v, from->v, INTEGRAL_COUNT);
         subtract(ret->class_s, to->class_s, from->class_s, WORKLOAD_COUNT);
         subtract(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
-        subtract(ret->limiter_s, to->limiter_s, from->limiter_s, INTEGRAL_LIMITERS_MAX);
+        subtract(ret->limiter_s, to->limiter_s, from->limiter_s, LIMITER_COUNT);
         ret->n_xids = 0;
         for (size_t i = 0; i < to->n_xids; i++) {
                 double n = to->xids[i].n - xids_of(from, to->xids[i].xid);
@@ -207,7 +206,7 @@ void integrals_sum(struct integrals *a, const struct integrals *b)
         accumulate(a->v, b->v, INTEGRAL_COUNT);
         accumulate(a->class_s, b->class_s, WORKLOAD_COUNT);
         accumulate(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
-        accumulate(a->limiter_s, b->limiter_s, INTEGRAL_LIMITERS_MAX);
+        accumulate(a->limiter_s, b->limiter_s, LIMITER_COUNT);
         a->peak_memory += b->peak_memory;
         for (size_t i = 0; i < b->n_xids; i++)
                 count_xid(a, b->xids[i].xid, b->xids[i].n);

@@ -16,12 +16,11 @@ struct integrator {
 };
 
 /*
- * Adds one row of a frame. A stale frame or row adds nothing. limiter is below
- * INTEGRAL_LIMITERS_MAX, or negative when it is not told. owned: a job holds the GPU, whether its
- * memory is in use or not.
+ * Adds one row of a frame. A stale frame or row adds nothing. owned: a job holds the GPU, whether
+ * its memory is in use or not.
  */
 void integrals_add(struct integrals *in, struct integrator *it, const struct frame *frame,
-                   const struct row *row, int limiter, bool owned);
+                   const struct row *row, bool owned);
 /* to - from of two moments of one GPU; peak memory is to's. */
 void integrals_since(const struct integrals *from, const struct integrals *to,
                      struct integrals *ret);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "model/limit.h"
 #include "model/metric.h"
 #include "model/verdict.h"
 
@@ -33,8 +34,6 @@ const struct integral_info *integral_info(enum integral integral);
 
 /* Kinds of XID that are counted apart; more share the last place, as XID 0. */
 #define INTEGRAL_XIDS_MAX 16
-/* Room for the limiters, whose list is elsewhere. */
-#define INTEGRAL_LIMITERS_MAX 32
 
 struct integral_xid {
         uint32_t xid;
@@ -47,7 +46,7 @@ struct integrals {
         double v[INTEGRAL_COUNT];
         double class_s[WORKLOAD_COUNT];
         double health_s[HEALTH_CRIT + 1];
-        double limiter_s[INTEGRAL_LIMITERS_MAX];
+        double limiter_s[LIMITER_COUNT];
         double growth_from[INTEGRAL_COUNT]; /* GROWTH: where the driver's counter stood */
         struct integral_xid xids[INTEGRAL_XIDS_MAX];
         size_t n_xids;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "present/page/page.h"
+#include "serve/records.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -268,6 +269,28 @@ static enum MHD_Result get_history(const struct request *q)
         return send_json(q, &out);
 }
 
+static enum MHD_Result get_jobs(const struct request *q)
+{
+        struct strbuf out = {0};
+        struct err err = {0};
+        struct records_query query = {
+            .limit = 200, .user = query_of(q, "user"), .wasted = query_of(q, "wasted") != NULL};
+        double since;
+        const char *text = query_of(q, "since");
+        if (text && num_parse_all(text, strlen(text), &since))
+                query.since_ns = clock_from_seconds(since);
+        strbuf_puts(&out, "{\"jobs\":");
+        if (!q->s->config.records)
+                strbuf_puts(&out, "[]");
+        else if (records_json(q->s->config.records, &query, &out, &err) < 0) {
+                strbuf_finish(&out);
+                return answer_refuse(q, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                     "the job records cannot be read\n", NULL, NULL);
+        }
+        strbuf_puts(&out, "}\n");
+        return send_json(q, &out);
+}
+
 static enum MHD_Result get_events(const struct request *q)
 {
         struct server *s = q->s;
@@ -334,7 +357,8 @@ static const struct route routes[] = {
     {"/-/healthy", get_health, true},        {"/-/ready", get_ready, true},
     {"/api/v1/now", get_now, false},         {"/api/v1/processes", get_processes, false},
     {"/api/v1/history", get_history, false}, {"/api/v1/findings", get_findings, false},
-    {"/api/v1/events", get_events, false},   {"/api/v1/login", get_login, false},
+    {"/api/v1/jobs", get_jobs, false},       {"/api/v1/events", get_events, false},
+    {"/api/v1/login", get_login, false},
 };
 
 const struct route *route_find(const char *path)

@@ -140,7 +140,7 @@ static void add_row(struct live *l, const struct frame *f, size_t at, int64_t no
         struct meter *m = meter_for(l, row->sample.who, at);
         if (!m)
                 return;
-        integrals_add(&m->gpu.in, &m->it, f, row, -1, m->owned);
+        integrals_add(&m->gpu.in, &m->it, f, row, m->owned);
         m->gpu.who = *row->sample.who;
         m->gpu.row = *row;
         m->seen_ns = now;
@@ -170,6 +170,11 @@ static void on_frame(void *arg, const struct frame *f)
         struct live *l = arg;
         int64_t now = clock_mono_ns();
         pthread_mutex_lock(&l->lock);
+        /* After its end a capture stays as it was. */
+        if (l->status.capture && l->status.ended) {
+                pthread_mutex_unlock(&l->lock);
+                return;
+        }
         for (size_t i = 0; i < f->n; i++)
                 add_row(l, f, i, now);
         l->frame = *f;

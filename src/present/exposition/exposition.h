@@ -60,7 +60,6 @@ struct exposition_input {
         size_t n;
         const struct owner *owners;
         size_t n_owners;
-        const char *(*limiter_name)(unsigned limiter); /* NULL: no limiters are told */
         struct exposed_self self;
 };
 

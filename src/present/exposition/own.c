@@ -108,7 +108,7 @@ struct states {
         const char *family, *label, *help;
         size_t n;
         const double *(*seconds)(const struct integrals *in);
-        const char *(*name)(const struct exposition_input *in, unsigned state);
+        const char *(*name)(unsigned state);
 };
 
 static const double *class_seconds(const struct integrals *in)
@@ -126,21 +126,19 @@ static const double *limiter_seconds(const struct integrals *in)
         return in->limiter_s;
 }
 
-static const char *class_label(const struct exposition_input *in, unsigned state)
+static const char *class_label(unsigned state)
 {
-        (void)in;
         return workload_status((enum workload)state);
 }
 
-static const char *health_label(const struct exposition_input *in, unsigned state)
+static const char *health_label(unsigned state)
 {
-        (void)in;
         return health_name((enum health_state)state);
 }
 
-static const char *limiter_label(const struct exposition_input *in, unsigned state)
+static const char *limiter_label(unsigned state)
 {
-        return in->limiter_name ? in->limiter_name(state) : "";
+        return limiter_name((enum limiter)state);
 }
 
 static void put_states(struct text *t, const struct states *s)
@@ -154,7 +152,7 @@ static void put_states(struct text *t, const struct states *s)
                         if (!begun)
                                 put_own_head(t, s->family, FAMILY_COUNTER, s->help);
                         begun = true;
-                        put_counter(t, s->family, &t->labels[i].own, s->label, s->name(t->in, k),
+                        put_counter(t, s->family, &t->labels[i].own, s->label, s->name(k),
                                     s->seconds(in)[k], 6, in->created_ns);
                 }
         }
@@ -166,8 +164,8 @@ static void put_all_states(struct text *t)
             {"assay_gpu_class_seconds", "class", "Time in each workload class.", WORKLOAD_COUNT,
              class_seconds, class_label},
             {"assay_gpu_limiter_seconds", "limiter",
-             "Time in which each limiter held the GPU back.", INTEGRAL_LIMITERS_MAX,
-             limiter_seconds, limiter_label},
+             "Time in which each limiter held the GPU back.", LIMITER_COUNT, limiter_seconds,
+             limiter_label},
             {"assay_gpu_health_seconds", "health", "Time in each state of health.", HEALTH_CRIT + 1,
              health_seconds, health_label},
         };

@@ -1,0 +1,330 @@
+#include "serve/keeper.h"
+
+#include "base/clock.h"
+#include "life/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_EVERY_NS (NS_PER_S / 2)
+#define WRITE_EVERY_NS (60 * NS_PER_S)
+#define TRIM_EVERY_NS (3600 * NS_PER_S)
+#define GONE_AFTER_NS (3 * NS_PER_S) /* a process list that misses one look is no end */
+#define STAYS_MAX 256
+#define STAY_GPUS_MAX 64
+#define IDLE_SHARE 0.95
+#define SEEN_SHARE 0.8
+
+/* One GPU of a stay. */
+struct held {
+        char key[STATE_KEY_MAX], label[ENTITY_LABEL_MAX];
+        struct integrals from, last; /* when it began; the newest */
+        struct idle_window window;
+        bool now; /* it is still held */
+};
+
+/* One owner from the first GPU it holds to the last. */
+struct stay {
+        bool used;
+        struct record record;
+        struct integrals ended; /* of GPUs that it gave back already */
+        struct held gpus[STAY_GPUS_MAX];
+        size_t n;
+        int64_t seen_ns, written_ns, counted_ns; /* monotonic */
+};
+
+struct keeper {
+        struct keeper_config config;
+        pthread_t thread;
+        pthread_mutex_t lock;
+        bool stop;
+        struct owners *owners;
+        struct records *records; /* NULL for none */
+        struct live_books books;
+        struct owner found[OWNERS_MAX];
+        size_t n_found;
+        struct stay *stays[STAYS_MAX];
+        int64_t trimmed_ns;
+        bool complained;
+};
+
+/* --- idleness
+ * -------------------------------------------------------------------------------------- */
+
+static void advance(struct idle_window *w, int64_t bucket)
+{
+        if (bucket - w->newest >= IDLE_BUCKETS || bucket < w->newest) {
+                memset(w->seen, 0, sizeof(w->seen));
+                memset(w->idle, 0, sizeof(w->idle));
+        } else {
+                for (int64_t b = w->newest + 1; b <= bucket; b++)
+                        w->seen[b % IDLE_BUCKETS] = w->idle[b % IDLE_BUCKETS] = 0;
+        }
+        w->newest = bucket;
+}
+
+double idle_window_add(struct idle_window *w, int64_t now_s, double seen, double idle)
+{
+        double all_seen = 0, all_idle = 0;
+        int64_t bucket = now_s / IDLE_BUCKET_S;
+        advance(w, bucket);
+        w->seen[bucket % IDLE_BUCKETS] += seen;
+        w->idle[bucket % IDLE_BUCKETS] += idle;
+        for (size_t i = 0; i < IDLE_BUCKETS; i++) {
+                all_seen += w->seen[i];
+                all_idle += w->idle[i];
+        }
+        bool judged = all_seen >= SEEN_SHARE * IDLE_BUCKETS * IDLE_BUCKET_S &&
+                      all_idle >= IDLE_SHARE * all_seen;
+        double wasted = !judged ? 0 : w->judged ? idle : all_idle;
+        w->judged = judged;
+        return wasted;
+}
+
+/* --- stays
+ * ------------------------------------------------------------------------------------------- */
+
+static void complain_once(struct keeper *k, const struct err *err)
+{
+        if (!k->complained)
+                journal_add(k->config.journal, clock_wall_ns(), "", "records", "%s", err->msg);
+        k->complained = true;
+}
+
+/* What it did so far: of the GPUs it gave back, and of those it has. */
+static void sum_up(struct stay *s)
+{
+        struct integrals part;
+        size_t at = 0;
+        s->record.sum = s->ended;
+        s->record.gpus[0] = '\0';
+        for (size_t i = 0; i < s->n; i++) {
+                struct held *h = &s->gpus[i];
+                integrals_since(&h->from, &h->last, &part);
+                integrals_sum(&s->record.sum, &part);
+                int n = snprintf(s->record.gpus + at, sizeof(s->record.gpus) - at, "%s%s",
+                                 at ? "," : "", h->label);
+                at = MIN(at + (size_t)MAX(n, 0), sizeof(s->record.gpus) - 1);
+        }
+        s->record.n_gpus = (uint32_t)s->n;
+}
+
+static void write_stay(struct keeper *k, struct stay *s, int64_t now)
+{
+        struct err err = {0};
+        sum_up(s);
+        s->written_ns = now;
+        if (k->records && records_put(k->records, &s->record, &err) < 0)
+                complain_once(k, &err);
+}
+
+static void end_stay(struct keeper *k, struct stay *s, int64_t now)
+{
+        s->record.final = true;
+        write_stay(k, s, now);
+        journal_add(k->config.journal, s->record.end_ns, "", "owner", "%s %s%s%s let go of GPU %s",
+                    owner_kind_name(s->record.who.kind),
+                    s->record.who.kind == OWNER_KUBERNETES ? s->record.who.pod
+                    : s->record.who.kind == OWNER_SLURM    ? s->record.who.job
+                                                           : s->record.who.user,
+                    "", "", s->record.gpus);
+        s->used = false;
+}
+
+static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now)
+{
+        struct stay *free_one = NULL;
+        for (size_t i = 0; i < STAYS_MAX; i++) {
+                struct stay *s = k->stays[i];
+                if (s && s->used && owner_same(&s->record.who, o))
+                        return s;
+                if (!free_one && (!s || !s->used)) {
+                        if (!s)
+                                s = k->stays[i] = calloc(1, sizeof(*s));
+                        free_one = s;
+                }
+        }
+        if (!free_one)
+                return NULL;
+        *free_one = (struct stay){.used = true, .written_ns = now, .counted_ns = now};
+        free_one->record.who = *o;
+        free_one->record.start_ns = free_one->record.end_ns = clock_wall_ns();
+        return free_one;
+}
+
+static struct held *hold(struct stay *s, const struct live_gpu *g)
+{
+        char key[STATE_KEY_MAX];
+        live_key(&g->who, key);
+        for (size_t i = 0; i < s->n; i++) {
+                if (strcmp(s->gpus[i].key, key) == 0)
+                        return &s->gpus[i];
+        }
+        if (s->n == STAY_GPUS_MAX)
+                return NULL;
+        struct held *h = &s->gpus[s->n++];
+        *h = (struct held){.from = g->in, .last = g->in};
+        h->from.peak_memory = 0;
+        snprintf(h->key, sizeof(h->key), "%s", key);
+        snprintf(h->label, sizeof(h->label), "%s", g->who.label);
+        return h;
+}
+
+static const struct live_gpu *gpu_of(const struct live_books *b, const struct owner *o)
+{
+        for (size_t i = 0; i < b->n; i++) {
+                if (b->gpus[i].who.index == o->index && b->gpus[i].who.gi == o->gi &&
+                    b->gpus[i].who.ci < 0)
+                        return &b->gpus[i];
+        }
+        return NULL;
+}
+
+static void learn(struct owner *known, const struct owner *o)
+{
+        if (!known->user[0])
+                memcpy(known->user, o->user, sizeof(known->user));
+        if (!known->account[0])
+                memcpy(known->account, o->account, sizeof(known->account));
+        if (!known->partition[0])
+                memcpy(known->partition, o->partition, sizeof(known->partition));
+}
+
+/* One GPU that an owner holds now. */
+static void note(struct keeper *k, const struct owner *o, int64_t now)
+{
+        const struct live_gpu *g = gpu_of(&k->books, o);
+        struct stay *s = g ? stay_of(k, o, now) : NULL;
+        struct held *h = s ? hold(s, g) : NULL;
+        if (!h)
+                return;
+        learn(&s->record.who, o);
+        double seen = MAX(g->in.v[INTEGRAL_SEEN] - h->last.v[INTEGRAL_SEEN], 0.0);
+        double idle = MAX(g->in.class_s[WORKLOAD_IDLE] - h->last.class_s[WORKLOAD_IDLE], 0.0);
+        s->record.wasted_s += idle_window_add(&h->window, now / NS_PER_S, seen, MIN(idle, seen));
+        double peak = MAX(h->last.peak_memory, value_there(g->row.sample.m[METRIC_FB_USED])
+                                                   ? g->row.sample.m[METRIC_FB_USED].v
+                                                   : 0);
+        h->last = g->in;
+        h->last.peak_memory = peak;
+        h->now = true;
+        s->seen_ns = now;
+        s->record.findings |= g->row.health.findings;
+}
+
+/* Counts the time that GPUs were held, and lets those go that are not any more. */
+static void close_round(struct keeper *k, struct stay *s, int64_t now)
+{
+        size_t held = 0;
+        for (size_t i = 0; i < s->n; i++) {
+                held += s->gpus[i].now;
+                s->gpus[i].now = false;
+        }
+        if (s->seen_ns == now) {
+                s->record.gpu_s += (double)held * clock_to_seconds(now - s->counted_ns);
+                s->record.end_ns = clock_wall_ns();
+                s->counted_ns = now;
+        }
+        if (now - s->seen_ns > GONE_AFTER_NS)
+                end_stay(k, s, now);
+        else if (now - s->written_ns > WRITE_EVERY_NS)
+                write_stay(k, s, now);
+}
+
+static void keep_books(struct keeper *k)
+{
+        bool news = live_read_books(k->config.live, &k->books, LOOK_EVERY_NS);
+        int64_t now = clock_mono_ns();
+        /* Folders and kubelets have news of their own. */
+        if (news || k->books.n > 0) {
+                journal_watch(k->config.journal, k->books.gpus, k->books.n, clock_wall_ns());
+                k->n_found = owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
+                live_set_owners(k->config.live, k->found, k->n_found);
+                for (size_t i = 0; i < k->n_found; i++)
+                        note(k, &k->found[i], now);
+        }
+        for (size_t i = 0; i < STAYS_MAX; i++) {
+                if (k->stays[i] && k->stays[i]->used)
+                        close_round(k, k->stays[i], now);
+        }
+        if (k->records && (k->trimmed_ns == 0 || now - k->trimmed_ns > TRIM_EVERY_NS)) {
+                records_trim(k->records, clock_wall_ns());
+                k->trimmed_ns = now;
+        }
+}
+
+/* --- the thread
+ * -------------------------------------------------------------------------------------- */
+
+static bool is_stopping(struct keeper *k)
+{
+        pthread_mutex_lock(&k->lock);
+        bool stop = k->stop;
+        pthread_mutex_unlock(&k->lock);
+        return stop;
+}
+
+static void *run_keeper(void *arg)
+{
+        struct keeper *k = arg;
+        int64_t last = 0;
+        while (!is_stopping(k)) {
+                /* The process list is renewed about once a second: twice that is enough. */
+                int64_t left = last + LOOK_EVERY_NS - clock_mono_ns();
+                if (left > 0)
+                        usleep((unsigned)(left / 1000));
+                last = clock_mono_ns();
+                keep_books(k);
+        }
+        for (size_t i = 0; i < STAYS_MAX; i++) {
+                if (k->stays[i] && k->stays[i]->used)
+                        write_stay(k, k->stays[i], clock_mono_ns());
+        }
+        return NULL;
+}
+
+static void free_keeper(struct keeper *k)
+{
+        for (size_t i = 0; i < STAYS_MAX; i++)
+                free(k->stays[i]);
+        owners_close(k->owners);
+        records_close(k->records);
+        live_free_books(&k->books);
+        pthread_mutex_destroy(&k->lock);
+        free(k);
+}
+
+int keeper_open(const struct keeper_config *config, struct keeper **ret, char *notice, size_t size,
+                struct err *err)
+{
+        struct keeper *k = calloc(1, sizeof(*k));
+        struct err why = {0};
+        notice[0] = '\0';
+        if (!k)
+                return err_set(err, -ENOMEM, "out of memory");
+        k->config = *config;
+        pthread_mutex_init(&k->lock, NULL);
+        k->owners = owners_open(&config->owners);
+        if (config->records &&
+            records_open(config->records, config->keep_ns, &k->records, &why) < 0)
+                snprintf(notice, size, "no job records: %.200s", why.msg);
+        int r = k->owners ? life_start_thread(run_keeper, k, &k->thread) : -ENOMEM;
+        if (r < 0) {
+                free_keeper(k);
+                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
+        }
+        *ret = k;
+        return 0;
+}
+
+void keeper_close(struct keeper *k)
+{
+        if (!k)
+                return;
+        pthread_mutex_lock(&k->lock);
+        k->stop = true;
+        pthread_mutex_unlock(&k->lock);
+        pthread_join(k->thread, NULL);
+        free_keeper(k);
+}

@@ -1,0 +1,145 @@
+#include "serve/kubelet.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+/* Protocol buffers' wire format: a key (field number and type), then a number or a length and
+ * bytes. */
+struct wire {
+        const unsigned char *at, *end;
+};
+
+enum { TYPE_VARINT = 0, TYPE_EIGHT = 1, TYPE_BYTES = 2, TYPE_FOUR = 5 };
+
+static bool read_varint(struct wire *w, uint64_t *ret)
+{
+        uint64_t v = 0;
+        for (unsigned shift = 0; shift < 64 && w->at < w->end; shift += 7) {
+                unsigned char c = *w->at++;
+                v |= (uint64_t)(c & 0x7f) << shift;
+                if (!(c & 0x80)) {
+                        *ret = v;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* The next field; what is no text or message has an empty value. False at the end. */
+static bool next_field(struct wire *w, unsigned *field, struct wire *value)
+{
+        uint64_t key, n = 0;
+        if (w->at >= w->end || !read_varint(w, &key))
+                return false;
+        *field = (unsigned)(key >> 3);
+        *value = (struct wire){w->at, w->at};
+        switch (key & 7) {
+        case TYPE_VARINT:
+                return read_varint(w, &n);
+        case TYPE_EIGHT:
+                n = 8;
+                break;
+        case TYPE_FOUR:
+                n = 4;
+                break;
+        case TYPE_BYTES:
+                if (!read_varint(w, &n))
+                        return false;
+                break;
+        default:
+                return false;
+        }
+        if (n > (uint64_t)(w->end - w->at))
+                return false;
+        if ((key & 7) == TYPE_BYTES)
+                *value = (struct wire){w->at, w->at + n};
+        w->at += n;
+        return true;
+}
+
+static void copy_text(struct wire v, char *ret, size_t size)
+{
+        size_t n = (size_t)(v.end - v.at);
+        n = n < size ? n : size - 1;
+        memcpy(ret, v.at, n);
+        ret[n] = '\0';
+        text_clean(ret);
+}
+
+struct reader {
+        struct allocation *ret;
+        size_t n, max;
+        struct owner who; /* of the pod and container being read */
+};
+
+static bool is_gpu(const char *resource)
+{
+        return strstr(resource, "nvidia.com/") || strstr(resource, "amd.com/") ||
+               strstr(resource, "intel.com/");
+}
+
+/* ContainerDevices: 1 resource_name, 2 device_ids. The name may come after the ids. */
+static void read_devices(struct reader *r, struct wire w)
+{
+        char resource[128] = "";
+        struct wire copy = w, value;
+        unsigned field;
+        while (next_field(&copy, &field, &value)) {
+                if (field == 1)
+                        copy_text(value, resource, sizeof(resource));
+        }
+        while (is_gpu(resource) && next_field(&w, &field, &value)) {
+                if (field != 2 || r->n == r->max)
+                        continue;
+                struct allocation *a = &r->ret[r->n++];
+                a->who = r->who;
+                copy_text(value, a->device, sizeof(a->device));
+        }
+}
+
+/* ContainerResources: 1 name, 2 devices. */
+static void read_container(struct reader *r, struct wire w)
+{
+        struct wire copy = w, value;
+        unsigned field;
+        r->who.container[0] = '\0';
+        while (next_field(&copy, &field, &value)) {
+                if (field == 1)
+                        copy_text(value, r->who.container, sizeof(r->who.container));
+        }
+        while (next_field(&w, &field, &value)) {
+                if (field == 2)
+                        read_devices(r, value);
+        }
+}
+
+/* PodResources: 1 name, 2 namespace, 3 containers. */
+static void read_pod(struct reader *r, struct wire w)
+{
+        struct wire copy = w, value;
+        unsigned field;
+        r->who = (struct owner){.kind = OWNER_KUBERNETES};
+        while (next_field(&copy, &field, &value)) {
+                if (field == 1)
+                        copy_text(value, r->who.pod, sizeof(r->who.pod));
+                else if (field == 2)
+                        copy_text(value, r->who.namespace, sizeof(r->who.namespace));
+        }
+        while (next_field(&w, &field, &value)) {
+                if (field == 3)
+                        read_container(r, value);
+        }
+}
+
+size_t kubelet_parse(const unsigned char *buf, size_t n, struct allocation *ret, size_t max)
+{
+        struct reader r = {.ret = ret, .max = max};
+        struct wire w = {buf, buf + n}, value;
+        unsigned field;
+        while (next_field(&w, &field, &value)) {
+                if (field == 1)
+                        read_pod(&r, value);
+        }
+        return r.n;
+}

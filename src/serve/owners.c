@@ -1,0 +1,466 @@
+#include "serve/owners.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/text.h"
+#include "read/host/cgroup.h"
+#include "read/host/files.h"
+#include "read/host/slurm.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLACES 512 /* processes remembered; the one not asked for longest goes first */
+#define TEXT_MAX (128 * 1024)
+#define PATH_LEN 512
+#define POD_FOLDERS "/var/log/pods"
+#define JOBS_A_FILE 64
+#define FOLDER_ENTRIES_MAX 4096
+#define UID_LEN 36
+
+/* What is known of a process: it does not change while it lives. */
+struct place {
+        int32_t pid;
+        int64_t start_ns;
+        int64_t asked_ns;          /* 0: free */
+        struct owner who;          /* kind and names */
+        struct cgroup_paths paths; /* of the job or container; "" for none */
+};
+
+struct owners {
+        int root;
+        char root_path[PATH_LEN], mapping_dir[PATH_LEN];
+        struct kubelet *kubelet; /* NULL for none */
+        struct cgroup_mounts mounts;
+        struct place places[PLACES];
+        struct allocation allocations[KUBELET_DEVICES_MAX];
+        char text[TEXT_MAX];
+};
+
+/* --- texts ---------------------------------------------------------------------------------------
+ */
+
+static bool is_uid(const char *s, char *ret)
+{
+        for (size_t i = 0; i < UID_LEN; i++) {
+                bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+                if (dash ? s[i] != '-' && s[i] != '_' : !isxdigit((unsigned char)s[i]))
+                        return false;
+                ret[i] = dash ? '-' : s[i];
+        }
+        ret[UID_LEN] = '\0';
+        return true;
+}
+
+bool owners_pod_uid(const char *cgroup, char *ret, size_t size)
+{
+        if (size <= UID_LEN || !strstr(cgroup, "kubepods"))
+                return false;
+        for (const char *at = cgroup; (at = strstr(at, "pod")); at += 3) {
+                if (is_uid(at + 3, ret))
+                        return true;
+        }
+        return false;
+}
+
+bool owners_pod_folder(const char *folder, const char *uid, struct owner *ret)
+{
+        const char *first = strchr(folder, '_'), *last = strrchr(folder, '_');
+        if (!first || first == last || strcmp(last + 1, uid) != 0 || first == folder ||
+            (size_t)(first - folder) >= sizeof(ret->namespace) ||
+            (size_t)(last - first - 1) >= sizeof(ret->pod) || last == first + 1)
+                return false;
+        snprintf(ret->namespace, sizeof(ret->namespace), "%.*s", (int)(first - folder), folder);
+        snprintf(ret->pod, sizeof(ret->pod), "%.*s", (int)(last - first - 1), first + 1);
+        text_clean(ret->namespace);
+        text_clean(ret->pod);
+        return true;
+}
+
+bool owners_variable(const char *buf, size_t n, const char *name, char *ret, size_t size)
+{
+        size_t len = strlen(name);
+        for (const char *at = buf, *end = buf + n; at < end;) {
+                const char *stop = memchr(at, '\0', (size_t)(end - at));
+                size_t have = (size_t)((stop ? stop : end) - at);
+                if (have > len && memcmp(at, name, len) == 0 && at[len] == '=') {
+                        if (!stop || have - len - 1 >= size)
+                                return false;
+                        memcpy(ret, at + len + 1, have - len);
+                        text_clean(ret);
+                        return true;
+                }
+                at += have + 1;
+        }
+        return false;
+}
+
+bool owners_mapping_name(const char *name, int32_t *index, int32_t *gi)
+{
+        uint64_t gpu, slice;
+        size_t n = strcspn(name, ".");
+        if (!num_parse_u64(name, n, &gpu) || gpu > 4095)
+                return false;
+        *gi = -1;
+        *index = (int32_t)gpu;
+        if (name[n] == '\0')
+                return true;
+        if (!num_parse_u64(name + n + 1, strlen(name + n + 1), &slice) || slice > 4095)
+                return false;
+        *gi = (int32_t)slice;
+        return true;
+}
+
+/* --- opening
+ * --------------------------------------------------------------------------------------- */
+
+struct owners *owners_open(const struct owners_config *config)
+{
+        struct owners *o = calloc(1, sizeof(*o));
+        if (!o)
+                return NULL;
+        o->root = files_open_root(config->root);
+        snprintf(o->root_path, sizeof(o->root_path), "%s", config->root);
+        snprintf(o->mapping_dir, sizeof(o->mapping_dir), "%s", config->mapping_dir);
+        ssize_t n =
+            o->root >= 0 ? files_read(o->root, "/proc/self/mountinfo", o->text, TEXT_MAX) : -1;
+        if (n > 0)
+                cgroup_parse_mounts(o->text, (size_t)n, &o->mounts);
+        if (config->kubelet[0])
+                o->kubelet = kubelet_open(config->kubelet);
+        return o;
+}
+
+void owners_close(struct owners *o)
+{
+        if (!o)
+                return;
+        kubelet_close(o->kubelet);
+        closep(&o->root);
+        free(o);
+}
+
+/* --- one process
+ * ------------------------------------------------------------------------------------- */
+
+static ssize_t read_of(struct owners *o, int32_t pid, const char *name)
+{
+        char path[48];
+        snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+        return files_read(o->root, path, o->text, TEXT_MAX);
+}
+
+/* What the job's environment adds, where it may be read. */
+static void read_job_texts(struct owners *o, struct place *p)
+{
+        ssize_t n = read_of(o, p->pid, "environ");
+        if (n <= 0)
+                return;
+        owners_variable(o->text, (size_t)n, "SLURM_JOB_ACCOUNT", p->who.account,
+                        sizeof(p->who.account));
+        owners_variable(o->text, (size_t)n, "SLURM_JOB_PARTITION", p->who.partition,
+                        sizeof(p->who.partition));
+        owners_variable(o->text, (size_t)n, "SLURM_JOB_USER", p->who.user, sizeof(p->who.user));
+}
+
+/* A container's name, when the pod has only one. */
+static void read_container(struct owners *o, const char *pod_folder, struct owner *who)
+{
+        char path[PATH_LEN * 2];
+        size_t found = 0;
+        snprintf(path, sizeof(path), "%s" POD_FOLDERS "/%s", o->root_path, pod_folder);
+        DIR *dir = opendir(path);
+        for (struct dirent *e; dir && (e = readdir(dir)) && found < 2;) {
+                if (e->d_name[0] == '.')
+                        continue;
+                snprintf(who->container, sizeof(who->container), "%.*s",
+                         (int)sizeof(who->container) - 1, e->d_name);
+                found++;
+        }
+        if (dir)
+                closedir(dir);
+        if (found != 1)
+                who->container[0] = '\0';
+        text_clean(who->container);
+}
+
+static void read_pod(struct owners *o, const char *uid, struct owner *who)
+{
+        char path[PATH_LEN + sizeof(POD_FOLDERS)];
+        snprintf(path, sizeof(path), "%s" POD_FOLDERS, o->root_path);
+        DIR *dir = opendir(path);
+        size_t seen = 0;
+        for (struct dirent *e; dir && (e = readdir(dir)) && seen < FOLDER_ENTRIES_MAX; seen++) {
+                if (owners_pod_folder(e->d_name, uid, who)) {
+                        read_container(o, e->d_name, who);
+                        break;
+                }
+        }
+        if (dir)
+                closedir(dir);
+        /* Without the folder its UID names it. */
+        if (!who->pod[0])
+                snprintf(who->pod, sizeof(who->pod), "%s", uid);
+}
+
+static void know_place(struct owners *o, struct place *p, const struct process *process)
+{
+        struct slurm_place slurm;
+        char uid[UID_LEN + 1] = "";
+        p->who.kind = OWNER_PROCESS;
+        snprintf(p->who.user, sizeof(p->who.user), "%s", process->user);
+        ssize_t n = read_of(o, p->pid, "cgroup");
+        if (n <= 0 || cgroup_parse_paths(o->text, (size_t)n, &p->paths) != 0)
+                p->paths = (struct cgroup_paths){0};
+        for (enum cgroup_kind k = 0; k < CGROUP_KINDS; k++) {
+                if (slurm_find(p->paths.path[k], &slurm)) {
+                        p->paths.path[k][slurm.folder_len] = '\0';
+                        p->who.kind = OWNER_SLURM;
+                } else if (owners_pod_uid(p->paths.path[k], uid, sizeof(uid))) {
+                        p->who.kind = OWNER_KUBERNETES;
+                }
+        }
+        if (process->slurm_job[0])
+                p->who.kind = OWNER_SLURM;
+        if (p->who.kind == OWNER_SLURM) {
+                snprintf(p->who.job, sizeof(p->who.job), "%s", process->slurm_job);
+                read_job_texts(o, p);
+        } else if (p->who.kind == OWNER_KUBERNETES) {
+                read_pod(o, uid, &p->who);
+        } else {
+                p->paths = (struct cgroup_paths){0};
+        }
+}
+
+static struct place *place_of(struct owners *o, const struct process *process, int64_t now)
+{
+        struct place *oldest = &o->places[0];
+        for (size_t i = 0; i < PLACES; i++) {
+                struct place *p = &o->places[i];
+                if (p->asked_ns && p->pid == process->pid && p->start_ns == process->start_ns) {
+                        p->asked_ns = now;
+                        return p;
+                }
+                if (p->asked_ns < oldest->asked_ns)
+                        oldest = p;
+        }
+        *oldest =
+            (struct place){.pid = process->pid, .start_ns = process->start_ns, .asked_ns = now};
+        know_place(o, oldest, process);
+        return oldest;
+}
+
+/* --- the list
+ * ---------------------------------------------------------------------------------------- */
+
+struct list {
+        struct owner *owners;
+        size_t n, max;
+};
+
+/* The GPU's own UUID, its parent's for a slice. */
+static const char *uuid_of(const struct live_books *b, const struct live_gpu *g)
+{
+        for (size_t i = 0; i < b->n && g->who.kind != ENTITY_GPU; i++) {
+                if (b->gpus[i].who.kind == ENTITY_GPU && entity_same_gpu(&b->gpus[i].who, &g->who))
+                        return b->gpus[i].who.text[ENTITY_TEXT_UUID];
+        }
+        return g->who.text[ENTITY_TEXT_UUID];
+}
+
+/* The owner of a GPU, added when it is new; NULL when there are too many. */
+static struct owner *add(struct list *l, const struct live_books *b, const struct live_gpu *g,
+                         const struct owner *who)
+{
+        const char *uuid = uuid_of(b, g);
+        for (size_t i = 0; i < l->n; i++) {
+                struct owner *o = &l->owners[i];
+                if (o->index == g->who.index && o->gi == g->who.gi && strcmp(o->uuid, uuid) == 0 &&
+                    owner_same(o, who))
+                        return o;
+        }
+        if (l->n == l->max)
+                return NULL;
+        struct owner *o = &l->owners[l->n++];
+        *o = *who;
+        snprintf(o->uuid, sizeof(o->uuid), "%s", uuid);
+        o->index = g->who.index;
+        o->gi = g->who.gi;
+        return o;
+}
+
+/* A slice that is not shown belongs to its GPU when that is. */
+static const struct live_gpu *gpu_named(const struct live_books *b, const char *label)
+{
+        const struct live_gpu *found = NULL;
+        for (size_t i = 0; i < b->n; i++) {
+                const char *own = b->gpus[i].who.label;
+                size_t n = strlen(own);
+                if (strncmp(label, own, n) == 0 &&
+                    (label[n] == '\0' || (label[n] == '/' && !found)))
+                        found = &b->gpus[i];
+        }
+        return found;
+}
+
+static const struct live_gpu *gpu_at(const struct live_books *b, int32_t index, int32_t gi)
+{
+        for (size_t i = 0; i < b->n; i++) {
+                if (b->gpus[i].who.index == index && b->gpus[i].who.gi == gi &&
+                    b->gpus[i].who.ci < 0)
+                        return &b->gpus[i];
+        }
+        return NULL;
+}
+
+static void read_use(struct owners *o, const struct place *p, struct owner *who)
+{
+        struct cgroup_counters c;
+        cgroup_read(o->root, &o->mounts, &p->paths, &c);
+        who->cpu_s = c.cpu_s;
+        who->memory = c.memory;
+        who->memory_limit = c.memory_limit;
+        who->read_bytes = c.read;
+        who->written_bytes = c.write;
+}
+
+static void add_processes(struct owners *o, const struct live_books *b, struct list *l)
+{
+        int64_t now = clock_mono_ns();
+        for (size_t i = 0; i < b->n_processes; i++) {
+                const struct process *p = &b->processes[i];
+                const struct live_gpu *g = gpu_named(b, p->gpu);
+                if (!g)
+                        continue;
+                const struct place *place = place_of(o, p, now);
+                struct owner *who = add(l, b, g, &place->who);
+                if (!who)
+                        return;
+                if (who->processes++ == 0)
+                        read_use(o, place, who);
+                if (value_there(p->gpu_memory))
+                        who->gpu_memory =
+                            value_ok((value_there(who->gpu_memory) ? who->gpu_memory.v : 0) +
+                                     p->gpu_memory.v);
+        }
+}
+
+/* What a source knows itself: another exporter's labels. */
+static void add_told(const struct live_books *b, struct list *l)
+{
+        for (size_t i = 0; i < b->n; i++) {
+                const struct entity *e = &b->gpus[i].who;
+                struct owner who = {.gi = -1};
+                if (e->text[ENTITY_TEXT_JOB][0]) {
+                        who.kind = OWNER_SLURM;
+                        snprintf(who.job, sizeof(who.job), "%.*s", (int)sizeof(who.job) - 1,
+                                 e->text[ENTITY_TEXT_JOB]);
+                        add(l, b, &b->gpus[i], &who);
+                }
+                if (e->text[ENTITY_TEXT_POD][0]) {
+                        who = (struct owner){.kind = OWNER_KUBERNETES};
+                        snprintf(who.pod, sizeof(who.pod), "%s", e->text[ENTITY_TEXT_POD]);
+                        snprintf(who.namespace, sizeof(who.namespace), "%.*s",
+                                 (int)sizeof(who.namespace) - 1, e->text[ENTITY_TEXT_NAMESPACE]);
+                        snprintf(who.container, sizeof(who.container), "%.*s",
+                                 (int)sizeof(who.container) - 1, e->text[ENTITY_TEXT_CONTAINER]);
+                        add(l, b, &b->gpus[i], &who);
+                }
+        }
+}
+
+/* One job a line; the process list may know more of it. */
+static void add_mapped_file(struct owners *o, const struct live_books *b, const char *name,
+                            struct list *l)
+{
+        char path[PATH_LEN * 2];
+        int32_t index, gi;
+        snprintf(path, sizeof(path), "%s/%s", o->mapping_dir, name);
+        const struct live_gpu *g =
+            owners_mapping_name(name, &index, &gi) ? gpu_at(b, index, gi) : NULL;
+        CLEANUP(closep) int fd = g ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        ssize_t n = fd >= 0 ? read(fd, o->text, 8192) : -1;
+        if (n <= 0)
+                return;
+        o->text[n] = '\0';
+        size_t lines = 0;
+        for (char *save = NULL, *line = strtok_r(o->text, "\r\n", &save);
+             line && lines < JOBS_A_FILE; line = strtok_r(NULL, "\r\n", &save), lines++) {
+                struct owner who = {.kind = OWNER_SLURM};
+                snprintf(who.job, sizeof(who.job), "%.*s", (int)sizeof(who.job) - 1, line);
+                text_clean(who.job);
+                if (who.job[0])
+                        add(l, b, g, &who);
+        }
+}
+
+static void add_mapped(struct owners *o, const struct live_books *b, struct list *l)
+{
+        DIR *dir = o->mapping_dir[0] ? opendir(o->mapping_dir) : NULL;
+        size_t seen = 0;
+        for (struct dirent *e; dir && (e = readdir(dir)) && seen < FOLDER_ENTRIES_MAX; seen++)
+                add_mapped_file(o, b, e->d_name, l);
+        if (dir)
+                closedir(dir);
+}
+
+/* "GPU-…", "MIG-…", with "::2" when it is shared. */
+static const struct live_gpu *gpu_of_device(const struct live_books *b, const char *id)
+{
+        size_t n = strcspn(id, ":");
+        for (size_t i = 0; i < b->n; i++) {
+                const char *uuid = b->gpus[i].who.text[ENTITY_TEXT_UUID];
+                if (b->gpus[i].who.ci < 0 && strlen(uuid) == n && strncmp(uuid, id, n) == 0)
+                        return &b->gpus[i];
+        }
+        return NULL;
+}
+
+static void add_allocated(struct owners *o, const struct live_books *b, struct list *l)
+{
+        size_t n = o->kubelet ? kubelet_take(o->kubelet, o->allocations, KUBELET_DEVICES_MAX) : 0;
+        for (size_t i = 0; i < n; i++) {
+                const struct allocation *a = &o->allocations[i];
+                const struct live_gpu *g = gpu_of_device(b, a->device);
+                if (g)
+                        add(l, b, g, &a->who);
+        }
+}
+
+/* A pod that uses what it was allocated is one owner: the kubelet names its container. */
+static void name_containers(struct list *l)
+{
+        for (size_t i = 0; i < l->n; i++) {
+                struct owner *o = &l->owners[i];
+                if (o->kind != OWNER_KUBERNETES || o->container[0])
+                        continue;
+                for (size_t k = 0; k < l->n; k++) {
+                        const struct owner *other = &l->owners[k];
+                        if (other != o && other->kind == OWNER_KUBERNETES && other->container[0] &&
+                            other->index == o->index && other->gi == o->gi &&
+                            strcmp(other->pod, o->pod) == 0 &&
+                            strcmp(other->namespace, o->namespace) == 0) {
+                                char name[OWNER_NAME_MAX];
+                                memcpy(name, other->container, sizeof(name));
+                                memcpy(o->container, name, sizeof(name));
+                                l->owners[k] = l->owners[--l->n];
+                                break;
+                        }
+                }
+        }
+}
+
+size_t owners_find(struct owners *o, const struct live_books *b, struct owner *ret, size_t max)
+{
+        struct list l = {.owners = ret, .max = max};
+        add_told(b, &l);
+        add_processes(o, b, &l);
+        add_mapped(o, b, &l);
+        add_allocated(o, b, &l);
+        name_containers(&l);
+        return l.n;
+}

@@ -1,0 +1,33 @@
+/*
+ * Who holds which GPU: processes by their control group and environment, jobs by a mapping folder,
+ * pods by what the kubelet allocated. Everything is keyed by UUID and GPU instance.
+ */
+#pragma once
+
+#include "serve/kubelet.h"
+#include "serve/live.h"
+
+struct owners_config {
+        const char *root;        /* of the file system; "" for the real one */
+        const char *mapping_dir; /* "" for none */
+        const char *kubelet;     /* its socket; "" for none */
+};
+
+struct owners;
+
+/* NULL when memory is short. Text is copied. */
+struct owners *owners_open(const struct owners_config *config);
+void owners_close(struct owners *o);
+/* All owners of this moment, at most max. */
+size_t owners_find(struct owners *o, const struct live_books *books, struct owner *ret, size_t max);
+
+/* The parts, for tests and fuzzers. */
+
+/* The pod's UID in a control group's path, with dashes; false when it is of no pod. */
+bool owners_pod_uid(const char *cgroup, char *ret, size_t size);
+/* "NAMESPACE_NAME_UID": false when it is not of that form or of another UID. */
+bool owners_pod_folder(const char *folder, const char *uid, struct owner *ret);
+/* The value of a variable in the text of an environment; false when it is not there or too long. */
+bool owners_variable(const char *buf, size_t n, const char *name, char *ret, size_t size);
+/* "0" or "0.7": a file of the mapping folder. False for other names. */
+bool owners_mapping_name(const char *name, int32_t *index, int32_t *gi);

@@ -1,0 +1,186 @@
+"""Who holds a GPU: mapping folder, processes, pods over a real gRPC server; and what is recorded of it."""
+import contextlib
+import json
+import os
+import signal
+import threading
+import time
+from concurrent import futures
+
+import pytest
+
+from conftest import FIXTURES, ROOT
+from serving import Server
+
+TOUR = ROOT / "data" / "h200-tour.csv"
+TWO = FIXTURES / "exposition" / "mig.prom"
+UUID0, UUID1 = "GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52", "GPU-1d3b5c0e-7a52-4a1e-9c35-0f5a0d8b9a11"
+
+
+def owners(server):
+    return [line for line in server.metrics().splitlines() if line.startswith("assay_gpu_owner_info{")]
+
+
+# --- Slurm ---------------------------------------------------------------------------------------
+
+
+def test_mapping_folder(program, tmp_path):
+    """Two jobs that share a GPU, one of a slice, and names that are none."""
+    folder = tmp_path / "map"
+    folder.mkdir()
+    (folder / "1").write_text("4711\n4712\n")
+    (folder / "0.7").write_text("99\n")
+    (folder / "notes").write_text("1\n")
+    (folder / "999").write_text("1\n")
+    with Server(program, tmp_path, TWO, "--hpc-job-mapping-dir", folder, "--owner-labels") as s:
+        s.ready()
+        s.wait(lambda: len(owners(s)) == 3)
+        text = "\n".join(owners(s))
+        assert f'{{uuid="{UUID1}",gpu="1",kind="slurm",job="4711"}} 1' in text and 'job="4712"' in text
+        assert f'{{uuid="{UUID0}",gpu="0",gi="7",kind="slurm",job="99"}} 1' in text
+        s.wait(lambda: 'GPU_I_ID="7",Hostname="node-07",DCGM_FI_DRIVER_VERSION="550.54.15",hpc_job="99"}' in s.metrics())
+        (folder / "1").unlink()
+        s.wait(lambda: len(owners(s)) == 1)
+
+
+def test_records_of_a_job(program, tmp_path, assay):
+    folder, state = tmp_path / "map", tmp_path / "state"
+    folder.mkdir()
+    (folder / "0").write_text("4711\n")
+    with Server(program, tmp_path, TOUR, "--speed", "20", "--hpc-job-mapping-dir", folder, "--state", state) as s:
+        s.ready()
+        s.wait(lambda: owners(s))
+        time.sleep(1.5)
+        (folder / "0").unlink()
+        s.wait(lambda: any(j["final"] for j in s.json("/api/v1/jobs")["jobs"]))
+        job = s.json("/api/v1/jobs")["jobs"][0]
+        # Readable while it is written.
+        listed = assay("jobs", "--state", state, "--format", "jsonl")
+        assert json.loads(listed.stdout)["job"] == "4711"
+    assert job["job"] == "4711" and job["kind"] == "slurm" and job["gpus"] == "0" and job["n_gpus"] == 1
+    assert 1 < job["gpu_seconds"] < 30 and 0 <= job["real_util"] <= 1
+    assert sum(job["class_s"].values()) == pytest.approx(job["counters"]["seen"])
+    card = assay("job", "4711", "--state", state)
+    assert card.returncode == 0 and "slurm 4711" in card.stdout and "Time by class" in card.stdout
+    assert assay("job", str(job["id"]), "--brief", "--state", state).stdout.startswith("assay: 1 GPU, ")
+    table = assay("jobs", "--state", state, "--since", "1d")
+    assert "slurm 4711" in table.stdout
+    rows = assay("jobs", "--state", state, "--format", "csv").stdout.splitlines()
+    assert len(rows) == 2 and rows[0].count(",") == rows[1].count(",")
+    assert "4711" not in assay("jobs", "--state", state, "--wasted").stdout
+    assert "4711" not in assay("jobs", "--state", state, "--user", "mallory").stdout
+    assert assay("job", "nobody", "--state", state).returncode == 2
+    assert assay("jobs", "--state", state, "--since", "whenever").returncode == 2
+    assert assay("jobs", "--state", tmp_path / "none").returncode == 1
+
+
+def test_records_survive_kill_9(program, tmp_path, assay):
+    """Whole or not there: never half a record, and one that was open is closed by the next."""
+    folder, state = tmp_path / "map", tmp_path / "state"
+    folder.mkdir()
+    for i in range(6):
+        (folder / "0").write_text(f"{i}\n")
+        with Server(program, tmp_path, TOUR, "--speed", "20", "--hpc-job-mapping-dir", folder, "--state", state) as s:
+            s.ready()
+            s.wait(lambda: owners(s))
+            if i % 2:
+                (folder / "0").unlink()
+                s.wait(lambda: any(j["final"] and j["job"] == str(i) for j in s.json("/api/v1/jobs")["jobs"]))
+            s.stop(signal.SIGKILL)
+    rows = [json.loads(line) for line in assay("jobs", "--state", state, "--format", "jsonl").stdout.splitlines()]
+    assert {r["job"] for r in rows} >= {"1", "3", "5"}
+    assert all(r["counters"] and r["end"] >= r["start"] for r in rows)
+
+
+def test_hostile_jobs(program, tmp_path, assay):
+    folder, state = tmp_path / "map", tmp_path / "state"
+    folder.mkdir()
+    (folder / "0").write_text("a\"b\\c'); DROP TABLE record; --\x1b[31m\n" + "x" * 500 + "\n")
+    with Server(program, tmp_path, TOUR, "--speed", "20", "--hpc-job-mapping-dir", folder, "--state", state) as s:
+        s.ready()
+        s.wait(lambda: len(owners(s)) == 2)
+        (folder / "0").unlink()
+        s.wait(lambda: sum(j["final"] for j in s.json("/api/v1/jobs")["jobs"]) == 2)
+        assert "\x1b" not in s.metrics()
+    shown = assay("jobs", "--state", state)
+    assert shown.returncode == 0 and "\x1b" not in shown.stdout and "DROP TABL" in shown.stdout
+
+
+# --- Kubernetes ------------------------------------------------------------------------------------
+
+
+def field(number, data):
+    data = data.encode() if isinstance(data, str) else data
+
+    def varint(n):
+        out = b""
+        while n > 127:
+            out += bytes([n & 127 | 128])
+            n >>= 7
+        return out + bytes([n])
+
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def pod(name, namespace, *containers):
+    """containers: (name, {resource: [ids]})."""
+    body = field(1, name) + field(2, namespace)
+    for container, devices in containers:
+        c = field(1, container)
+        for resource, ids in devices.items():
+            c += field(2, field(1, resource) + b"".join(field(2, i) for i in ids))
+        body += field(3, c)
+    return field(1, body)
+
+
+@contextlib.contextmanager
+def kubelet(path, answer):
+    grpc = pytest.importorskip("grpc")
+
+    class Lister(grpc.GenericRpcHandler):
+        def service(self, call):
+            if call.method != "/v1.PodResourcesLister/List":
+                return None
+            return grpc.unary_unary_rpc_method_handler(lambda request, context: answer(), request_deserializer=bytes, response_serializer=bytes)
+
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers((Lister(),))
+    server.add_insecure_port(f"unix:{path}")
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop(0)
+
+
+def test_pods_of_a_kubelet(program, tmp_path):
+    """Allocation over gRPC: whole GPUs, shared ones, other resources, and a large answer."""
+    text = pod("llm-0", "ml", ("trainer", {"nvidia.com/gpu": [UUID1], "cpu": ["1"]}), ("side", {"example.com/fpga": ["f0"]}))
+    text += pod("small", "web", ("a", {"nvidia.com/gpu.shared": [f"{UUID0}::3"]}))
+    text += b"".join(pod(f"filler-{i}", "x", ("c", {"vendor.example/thing": ["y" * 200]})) for i in range(2000))
+    with kubelet(tmp_path / "k.sock", lambda: text), \
+            Server(program, tmp_path, FIXTURES / "exposition" / "mig.prom", "-k", "--pod-resources-kubelet-socket", tmp_path / "k.sock") as s:
+        s.ready()
+        s.wait(lambda: len(owners(s)) == 2)
+        told = "\n".join(owners(s))
+        assert f'{{uuid="{UUID1}",gpu="1",kind="kubernetes",namespace="ml",pod="llm-0",container="trainer"}} 1' in told
+        assert f'{{uuid="{UUID0}",gpu="0",kind="kubernetes",namespace="web",pod="small",container="a"}} 1' in told
+        s.wait(lambda: 'container="trainer",namespace="ml",pod="llm-0"} ' in s.metrics())
+
+
+@pytest.mark.parametrize("answer", [b"", b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x05abcde", os.urandom(5000)])
+def test_damaged_answers(program, tmp_path, answer):
+    with kubelet(tmp_path / "k.sock", lambda: answer), Server(program, tmp_path, TWO, "--pod-resources-kubelet-socket", tmp_path / "k.sock") as s:
+        s.ready()
+        time.sleep(0.7)
+        assert s.ask("/metrics")[0] == 200
+
+
+def test_a_kubelet_that_hangs(program, tmp_path):
+    gate = threading.Event()
+    with kubelet(tmp_path / "k.sock", lambda: gate.wait(20) and b""), Server(program, tmp_path, TWO, "--pod-resources-kubelet-socket", tmp_path / "k.sock") as s:
+        s.ready()
+        assert s.ask("/metrics")[0] == 200
+        begun = time.monotonic()
+        assert s.stop() == 0 and time.monotonic() - begun < 8
+        gate.set()
