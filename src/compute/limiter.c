@@ -11,8 +11,9 @@
 #include <math.h>
 
 struct view {
-        struct range c[CEILING_COUNT];   /* means over all the time */
-        struct range gap[CEILING_COUNT]; /* of the host, while no kernel ran */
+        struct range c[CEILING_COUNT]; /* means over all the time */
+        struct range apart[CEILING_COUNT];
+        const struct range *gap;         /* of the host, while no kernel ran: apart, or c */
         struct range busy_pipe;          /* the highest pipe, of the engine's time */
         struct range busy_dram, busy_sm; /* of the engine's time */
         struct range link;               /* the busiest direction of the busiest link */
@@ -26,16 +27,18 @@ static struct range point(double v)
         return (struct range){v, v};
 }
 
-static double most_of(enum ceiling at)
-{
-        return ceiling_info(at)->unit == UNIT_RATIO ? 1 : INFINITY;
-}
+/* What a missing value may be at most. */
+static const double most_of[CEILING_COUNT] = {
+#define CEILING(id, name, unit, kind, help) UNIT_##unit == UNIT_RATIO ? 1 : INFINITY,
+#include "model/ceilings.def"
+#undef CEILING
+};
 
 static struct range range_of(const struct ceilings *c, enum ceiling at)
 {
         if (c->there & (1u << at))
                 return point((double)c->v[at]);
-        return (struct range){0, most_of(at)};
+        return (struct range){0, most_of[at]};
 }
 
 static struct range higher(struct range a, struct range b)
@@ -84,13 +87,15 @@ static struct range pipe_of(const struct view *v)
 
 static void look(const struct ceilings *c, const struct situation *s, struct view *ret)
 {
-        const struct ceilings *gaps = s->gaps ? s->gaps : c;
+        const struct ceilings *gaps = s->gaps;
         ret->there = c->there;
         ret->s = s;
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
                 ret->c[i] = range_of(c, i);
-                ret->gap[i] = gaps->there & (1u << i) ? range_of(gaps, i) : ret->c[i];
+                if (gaps)
+                        ret->apart[i] = gaps->there & (1u << i) ? range_of(gaps, i) : ret->c[i];
         }
+        ret->gap = gaps ? ret->apart : ret->c;
         struct range engine = ret->c[CEILING_ENGINE];
         struct range rest = {1 - engine.hi, 1 - engine.lo};
         ret->busy_pipe = relative(pipe_of(ret), engine);
@@ -372,7 +377,11 @@ static enum truth rule_holds(enum limiter rule, const struct view *v)
 
 static enum limiter cascade(const struct view *v, enum truth *ret_truth)
 {
+        /* A GPU that is busy is not asked about its host, nor the other way round. */
+        bool full = engine_from(v, LIMIT_ENGINE_FULL) == YES;
         for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+                if (full && order[i] >= LIMITER_HOST_INPUT && order[i] <= LIMITER_LAUNCH)
+                        continue;
                 *ret_truth = rule_holds(order[i], v);
                 if (*ret_truth != NO)
                         return order[i];
