@@ -81,18 +81,29 @@ static void add_value(struct integrals *in, enum integral i, const struct sample
         }
 }
 
-/* The driver's counter where there is one, else power × time. A counter that fell was reset. */
+/*
+ * The driver's counter where there is one. It may be read every few seconds only: power × time goes
+ * on from where it stood, so that a rate over seconds is right too, and waits when it was ahead.
+ */
 static void add_energy(struct integrals *in, struct integrator *it, const struct sample *s,
                        double seconds)
 {
         struct value now = s->m[METRIC_ENERGY], power = s->m[METRIC_POWER];
-        if (now.state == STATE_OK) {
-                double moved = it->energy.state == STATE_OK ? now.v - it->energy.v : 0;
-                add(in, INTEGRAL_ENERGY, MAX(moved, 0.0));
+        if (now.state != STATE_OK && power.state != STATE_OK)
+                return;
+        if (!it->has_energy)
+                it->confirmed_j = in->v[INTEGRAL_ENERGY];
+        it->has_energy = true;
+        it->pending_j += power.state == STATE_OK ? power.v * seconds : 0;
+        if (now.state == STATE_OK && (it->energy.state != STATE_OK || now.v != it->energy.v)) {
+                /* The first reading confirms nothing, nor does a counter that was reset. */
+                bool moved = it->energy.state == STATE_OK && now.v > it->energy.v;
+                it->confirmed_j += moved ? now.v - it->energy.v : it->pending_j;
+                it->pending_j = 0;
                 it->energy = now;
-        } else if (power.state == STATE_OK && it->energy.state != STATE_OK) {
-                add(in, INTEGRAL_ENERGY, power.v * seconds);
         }
+        add(in, INTEGRAL_ENERGY,
+            MAX(it->confirmed_j + it->pending_j - in->v[INTEGRAL_ENERGY], 0.0));
 }
 
 static void count_xid(struct integrals *in, uint32_t xid, double n)
@@ -136,11 +147,10 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
                 in->peak_memory = MAX(in->peak_memory, used.v);
 }
 
-/* Whether anything of the row is of this tick. */
-static bool is_fresh(const struct sample *s)
+bool integrals_fresh(const struct frame *frame, const struct sample *s)
 {
-        for (size_t i = 0; i < METRIC_COUNT; i++) {
-                if (s->m[i].state == STATE_OK)
+        for (enum metric i = 0; !frame->stale && i < METRIC_COUNT; i++) {
+                if (s->m[i].state == STATE_OK && metric_info(i)->kind != METRIC_KIND_DERIVED)
                         return true;
         }
         return false;
@@ -150,7 +160,7 @@ void integrals_add(struct integrals *in, struct integrator *it, const struct fra
                    const struct row *row, bool owned)
 {
         const struct sample *s = &row->sample;
-        if (frame->stale || !is_fresh(s))
+        if (!integrals_fresh(frame, s))
                 return;
         double seconds = time_of(it, frame);
         add(in, INTEGRAL_SEEN, seconds);

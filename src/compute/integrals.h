@@ -13,7 +13,12 @@ struct integrator {
         int64_t mono_ns;
         double typical_s; /* a tick's length */
         struct value energy, xid_count;
+        bool has_energy;
+        double confirmed_j, pending_j; /* by the driver's counter; power × time since it moved */
 };
+
+/* Whether anything of a row is of its tick; what is derived is of the tick of its inputs. */
+bool integrals_fresh(const struct frame *frame, const struct sample *sample);
 
 /*
  * Adds one row of a frame. A stale frame or row adds nothing. owned: a job holds the GPU, whether

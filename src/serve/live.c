@@ -123,15 +123,10 @@ static struct meter *meter_for(struct live *l, const struct entity *e, size_t hi
         return make_meter(l, e, key);
 }
 
-static bool is_fresh(const struct frame *f, const struct sample *s)
+static bool answers(const struct frame *f, const struct sample *s)
 {
-        if (f->stale || (value_there(s->m[METRIC_LOST]) && s->m[METRIC_LOST].v > 0))
-                return false;
-        for (size_t i = 0; i < METRIC_COUNT; i++) {
-                if (s->m[i].state == STATE_OK)
-                        return true;
-        }
-        return false;
+        bool lost = value_there(s->m[METRIC_LOST]) && s->m[METRIC_LOST].v > 0;
+        return !lost && integrals_fresh(f, s);
 }
 
 static void add_row(struct live *l, const struct frame *f, size_t at, int64_t now)
@@ -144,7 +139,7 @@ static void add_row(struct live *l, const struct frame *f, size_t at, int64_t no
         m->gpu.who = *row->sample.who;
         m->gpu.row = *row;
         m->seen_ns = now;
-        if (is_fresh(f, &row->sample))
+        if (answers(f, &row->sample))
                 m->fresh_ns = now;
 }
 

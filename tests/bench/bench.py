@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python; all without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python, serve; all without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -133,8 +133,13 @@ def bench_lib(_tmp):
         line(name, f"{statistics.median(float(r[0]) for r in runs):.2f} %", f"{min(int(r[2]) for r in runs)} allocations")
 
 
+def bench_serve(_tmp):
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "serve_bench.py", BUILD], check=True)
+
+
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
-           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python}
+           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve}
 
 
 def main():

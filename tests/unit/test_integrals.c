@@ -79,7 +79,21 @@ static void test_pauses(void **state)
         }
 }
 
-/* The denominator is the time in which the counters were there. */
+/* Real Utilization of old counters is old, whatever its state says. */
+static void test_a_gpu_that_hangs_adds_nothing(void **state)
+{
+        struct rig r = {.now_ns = NS_PER_S};
+        (void)state;
+        set(&r, METRIC_SM_ACTIVE, 1);
+        set(&r, METRIC_REAL_UTIL, 50);
+        tick(&r, 0, 0);
+        tick(&r, 1, 0);
+        r.row.sample.m[METRIC_SM_ACTIVE].state = STATE_STALE;
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_REAL], 0.5);
+        near(r.in.v[INTEGRAL_SEEN], 1);
+}
+
 static void test_what_is_observed(void **state)
 {
         static const struct {
@@ -118,12 +132,18 @@ static void test_energy(void **state)
         tick(&r, 1, 0);
         set(&r, METRIC_ENERGY, 5230);
         tick(&r, 1, 0);
-        near(r.in.v[INTEGRAL_ENERGY], 330); /* the counter from then on */
+        near(r.in.v[INTEGRAL_ENERGY], 430); /* the counter from its first reading on */
         set(&r, METRIC_ENERGY, 10);
         tick(&r, 1, 0);
         set(&r, METRIC_ENERGY, 30);
         tick(&r, 1, 0);
-        near(r.in.v[INTEGRAL_ENERGY], 350); /* a reset takes nothing away */
+        near(r.in.v[INTEGRAL_ENERGY], 550); /* a reset takes nothing away */
+        for (int i = 0; i < 3; i++)
+                tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_ENERGY], 850); /* power × time until it moves */
+        set(&r, METRIC_ENERGY, 330);
+        tick(&r, 1, 0);
+        near(r.in.v[INTEGRAL_ENERGY], 850); /* it was ahead: it waits */
 }
 
 static void test_growth_and_xids(void **state)
@@ -187,9 +207,13 @@ static void test_differences(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_bursts_add_up),    cmocka_unit_test(test_pauses),
-            cmocka_unit_test(test_what_is_observed), cmocka_unit_test(test_energy),
-            cmocka_unit_test(test_growth_and_xids),  cmocka_unit_test(test_idle_allocation),
+            cmocka_unit_test(test_bursts_add_up),
+            cmocka_unit_test(test_pauses),
+            cmocka_unit_test(test_what_is_observed),
+            cmocka_unit_test(test_a_gpu_that_hangs_adds_nothing),
+            cmocka_unit_test(test_energy),
+            cmocka_unit_test(test_growth_and_xids),
+            cmocka_unit_test(test_idle_allocation),
             cmocka_unit_test(test_differences),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,160 @@
+/* Who holds a GPU, by what files and answers of others say; and when a job counts as idle. */
+#include "serve/counters.h"
+#include "serve/keeper.h"
+#include "serve/owners.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define UID "0a1b2c3d-1111-2222-3333-444455556666"
+
+static void test_pod_uids(void **state)
+{
+        static const struct {
+                const char *path, *uid; /* NULL: none */
+        } cases[] = {
+            {"/kubepods.slice/kubepods-burstable.slice/"
+             "kubepods-burstable-pod0a1b2c3d_1111_2222_3333_444455556666.slice/"
+             "cri-containerd-ab.scope",
+             UID},
+            {"/kubepods/besteffort/pod" UID "/0123", UID},
+            {"/kubelet.slice/kubepods.slice/kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice",
+             UID},
+            {"/user.slice/pod" UID, NULL},
+            {"/kubepods/podless/pod123", NULL},
+            {"/kubepods/pod0a1b2c3d-1111-2222-3333-44445555666", NULL},
+            {"", NULL},
+        };
+        char uid[64];
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                bool found = owners_pod_uid(cases[i].path, uid, sizeof(uid));
+                assert_int_equal(found, cases[i].uid != NULL);
+                if (found)
+                        assert_string_equal(uid, cases[i].uid);
+        }
+}
+
+static void test_pod_folders(void **state)
+{
+        struct owner o = {0};
+        (void)state;
+        assert_true(owners_pod_folder("ml_llm-0_" UID, UID, &o));
+        assert_string_equal(o.namespace, "ml");
+        assert_string_equal(o.pod, "llm-0");
+        assert_false(owners_pod_folder("ml_llm-0_" UID, "other", &o));
+        assert_false(owners_pod_folder("ml_" UID, UID, &o));
+        assert_false(owners_pod_folder("__" UID, UID, &o));
+        assert_false(owners_pod_folder("", UID, &o));
+}
+
+static void test_variables(void **state)
+{
+        static const char env[] =
+            "PATH=/bin\0SLURM_JOB_ACCOUNT=physics\0XSLURM_JOB_USER=x\0SLURM_JOB_USER=alice";
+        char text[16];
+        (void)state;
+        assert_true(owners_variable(env, sizeof(env), "SLURM_JOB_ACCOUNT", text, sizeof(text)));
+        assert_string_equal(text, "physics");
+        assert_true(owners_variable(env, sizeof(env), "SLURM_JOB_USER", text, sizeof(text)));
+        assert_string_equal(text, "alice");
+        assert_false(owners_variable(env, sizeof(env) - 1, "SLURM_JOB_USER", text,
+                                     sizeof(text)));                      /* cut off */
+        assert_false(owners_variable(env, sizeof(env), "PATH", text, 3)); /* too long */
+        assert_false(owners_variable(env, 0, "PATH", text, sizeof(text)));
+}
+
+static void test_mapping_names(void **state)
+{
+        int32_t index, gi;
+        (void)state;
+        assert_true(owners_mapping_name("0", &index, &gi) && index == 0 && gi == -1);
+        assert_true(owners_mapping_name("3.7", &index, &gi) && index == 3 && gi == 7);
+        assert_false(owners_mapping_name(".7", &index, &gi));
+        assert_false(owners_mapping_name("3.", &index, &gi));
+        assert_false(owners_mapping_name("3.7.1", &index, &gi));
+        assert_false(owners_mapping_name("notes", &index, &gi));
+        assert_false(owners_mapping_name("99999999999999999999", &index, &gi));
+}
+
+/* PodResources{name "p", namespace "n", containers {name "c", devices {"nvidia.com/gpu",
+ * "GPU-1"}}}. */
+static void test_kubelet_answers(void **state)
+{
+        static const unsigned char whole[] = "\x0a\x26\x0a\x01p\x12\x01n\x1a\x1e\x0a\x01"
+                                             "c\x12\x19\x0a\x0envidia.com/gpu\x12\x05GPU-1\x18\x01";
+        struct allocation list[4];
+        (void)state;
+        size_t size = sizeof(whole) - 1;
+        assert_int_equal(kubelet_parse(whole, size, list, 4), 1);
+        assert_string_equal(list[0].device, "GPU-1");
+        assert_string_equal(list[0].who.pod, "p");
+        assert_string_equal(list[0].who.namespace, "n");
+        assert_string_equal(list[0].who.container, "c");
+        assert_int_equal(kubelet_parse(whole, size, list, 0), 0);
+        for (size_t n = 0; n < size; n++)
+                assert_int_equal(kubelet_parse(whole, n, list, 4), 0); /* cut off anywhere */
+}
+
+static void test_idleness(void **state)
+{
+        struct idle_window w = {0};
+        double wasted = 0;
+        int64_t t = 1000000;
+        (void)state;
+        /* Nine minutes idle: not yet. */
+        for (int i = 0; i < 470; i++)
+                wasted += idle_window_add(&w, t++, 1, 1);
+        assert_true(wasted == 0);
+        /* After ten minutes all of them count, and then each second. */
+        for (int i = 0; i < 430; i++)
+                wasted += idle_window_add(&w, t++, 1, 1);
+        assert_true(wasted > 880 && wasted <= 900);
+        /* Work ends it. */
+        double before = wasted;
+        for (int i = 0; i < 120; i++)
+                wasted += idle_window_add(&w, t++, 1, 0);
+        assert_true(wasted < before + 40);
+        /* Time that nobody saw is no idleness. */
+        struct idle_window unseen = {0};
+        wasted = 0;
+        for (int i = 0; i < 2000; i++)
+                wasted += idle_window_add(&unseen, t++, i % 2 ? 0 : 1, i % 2 ? 0 : 1);
+        assert_true(wasted == 0);
+}
+
+static void test_counters_text(void **state)
+{
+        struct integrals in = {.there = 1u << INTEGRAL_OBSERVED}, back;
+        struct strbuf text = {0};
+        (void)state;
+        in.v[INTEGRAL_OBSERVED] = 1.0 / 3;
+        in.class_s[WORKLOAD_TENSOR_HEAVY] = 5;
+        in.health_s[HEALTH_HOT] = 6;
+        in.limiter_s[LIMITER_COUNT - 1] = 7;
+        in.n_xids = 1;
+        in.xids[0] = (struct integral_xid){31, 2};
+        counters_put(&in, &text);
+        counters_parse(strbuf_str(&text), &back);
+        assert_memory_equal(&in, &back, sizeof(in));
+        counters_parse("unknown=5\nobserved=-1\nclass nonsense=3\n=\nobserved\n", &back);
+        assert_int_equal(back.there & ~(1u << INTEGRAL_OBSERVED), 0);
+        assert_true(back.v[INTEGRAL_OBSERVED] == 0);
+        strbuf_finish(&text);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(test_pod_uids),        cmocka_unit_test(test_pod_folders),
+            cmocka_unit_test(test_variables),       cmocka_unit_test(test_mapping_names),
+            cmocka_unit_test(test_kubelet_answers), cmocka_unit_test(test_idleness),
+            cmocka_unit_test(test_counters_text),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
