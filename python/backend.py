@@ -4,8 +4,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 import re
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 from typing import Any, Dict, Optional
@@ -20,12 +22,25 @@ Name: assay
 Version: {VERSION}
 Summary: What the GPUs, and the job around them, are really doing
 License: MIT
+Keywords: gpu,monitoring,nvml,utilization,performance
+Classifier: License :: OSI Approved :: MIT License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: System :: Monitoring
+Classifier: Typing :: Typed
 Requires-Python: >=3.9
 Description-Content-Type: text/markdown
 
 {(HERE / "README.md").read_text()}"""
 
-WHEEL = "Wheel-Version: 1.0\nGenerator: assay\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+PURE = "py3-none-any"
+# 1980 is the first year a zip file knows.
+MOMENT = max(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()), 315532800)
+
+
+def _wheel(tag: str) -> bytes:
+    pure = "true" if tag == PURE else "false"
+    return f"Wheel-Version: 1.0\nGenerator: assay ({VERSION})\nRoot-Is-Purelib: {pure}\nTag: {tag}\n".encode()
 
 
 def _package() -> Dict[str, bytes]:
@@ -38,15 +53,25 @@ def _line(name: str, data: bytes) -> str:
     return f"{name},sha256={digest},{len(data)}\n"
 
 
-def _write_wheel(folder: str, files: Dict[str, bytes]) -> str:
+def _write_wheel(folder: str, files: Dict[str, bytes], tag: str = PURE) -> str:
     info = f"{NAME}.dist-info"
-    files = {**files, f"{info}/METADATA": METADATA.encode(), f"{info}/WHEEL": WHEEL.encode()}
+    files = {**files, f"{info}/METADATA": METADATA.encode(), f"{info}/WHEEL": _wheel(tag)}
     record = "".join(_line(name, data) for name, data in files.items()) + f"{info}/RECORD,,\n"
-    target = f"{NAME}-py3-none-any.whl"
+    target = f"{NAME}-{tag}.whl"
     with zipfile.ZipFile(Path(folder) / target, "w", zipfile.ZIP_DEFLATED) as wheel:
         for name, data in {**files, f"{info}/RECORD": record.encode()}.items():
-            wheel.writestr(name, data)
+            entry = zipfile.ZipInfo(name, time.gmtime(MOMENT)[:6])
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix: the mode below is meant
+            entry.external_attr = (0o100755 if data.startswith(b"\x7fELF") else 0o100644) << 16
+            wheel.writestr(entry, data)
     return target
+
+
+def write_binary_wheel(folder: str, more: Dict[str, bytes], notes: Dict[str, bytes], tag: str) -> str:
+    """The package with files of a build, by their names in the wheel, and with notices."""
+    notices = {f"{NAME}.dist-info/licenses/{name}": data for name, data in notes.items()}
+    return _write_wheel(folder, {**_package(), **more, **notices}, tag)
 
 
 # What pip calls (PEP 517 and 660).

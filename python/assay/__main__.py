@@ -1,9 +1,19 @@
-"""python3 -m assay: the program, if it is on the PATH."""
+"""python3 -m assay: the program of the prefix this package is installed in, else the one on the PATH."""
 import os
 import shutil
 import sys
+from pathlib import Path
+from typing import Iterator
 
-program = shutil.which("assay")
+
+def _candidates() -> Iterator[str]:
+    # PREFIX/lib/python3.x/site-packages/assay, or PREFIX/lib/python/assay.
+    for prefix in list(Path(__file__).resolve().parents)[2:5]:
+        yield str(prefix / "bin" / "assay")
+    yield shutil.which("assay") or ""
+
+
+program = next((p for p in _candidates() if os.path.isfile(p) and os.access(p, os.X_OK)), None)
 if not program:
-    sys.exit("python3 -m assay: the program 'assay' is not on the PATH; install it (meson install -C build)")
+    sys.exit("python3 -m assay: cannot find the program 'assay'; install it, or add its folder to PATH")
 os.execv(program, [program, *sys.argv[1:]])

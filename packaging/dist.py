@@ -1,0 +1,155 @@
+"""Makes a release of the last commit: tarball, wheel, SBOM and SHA256SUMS.
+
+The same commit gives the same bytes, whatever the folder and the hour.
+"""
+import argparse
+import hashlib
+import io
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TREE = HERE.parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(TREE / "python"))
+
+import elf  # noqa: E402  pylint: disable=wrong-import-position
+import sbom  # noqa: E402  pylint: disable=wrong-import-position
+
+PREFIX = "/usr/local"
+
+
+def call(*args, **more):
+    """Runs a command; what it says is shown only when it fails."""
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, check=False, **more)
+    if done.returncode:
+        sys.exit(f"dist: {' '.join(map(str, args[:4]))} failed\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def version_of(tree):
+    return re.search(r"^  version: '(.+)'", (tree / "meson.build").read_text(), re.M)[1]
+
+
+def commit_time():
+    """Seconds since 1970 of the commit, or what SOURCE_DATE_EPOCH says."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(given or call("git", "log", "-1", "--format=%ct", cwd=TREE))
+
+
+def take_source(target):
+    """The committed tree: what lies around uncommitted must not change the bytes."""
+    if call("git", "status", "--porcelain", cwd=TREE).strip():
+        print("dist: uncommitted changes are left out", file=sys.stderr)
+    data = subprocess.run(["git", "archive", "HEAD"], cwd=TREE, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        archive.extractall(target)
+
+
+def build(source, folder, destination, setup):
+    """Builds the source and installs it below destination/usr/local."""
+    maps = f"-ffile-prefix-map={source}=. -ffile-prefix-map={folder}=. -ffile-prefix-map={os.path.relpath(source, folder)}=."
+    call("meson", "setup", folder, source, "-Dportable=true", "-Dbuildtype=release", f"--prefix={PREFIX}", "--libdir=lib",
+         f"-Dpython.purelibdir={PREFIX}/lib/python", "-Dpkgconfig.relocatable=true", "-Dstrip=true",
+         f"-Dc_args={maps}", *setup)
+    call("ninja", "-C", folder)
+    call("meson", "install", "-C", folder, "--no-rebuild", "--destdir", destination)
+
+
+def arrange(installed, source, top):
+    """The folder that people unpack."""
+    shutil.copytree(installed, top, symlinks=True)
+    for name in ("LICENSE", "README.md", "CHANGELOG.md"):
+        shutil.copy(source / name, top / name)
+    shutil.copy(source / "packaging/install.sh", top / "install.sh")
+    (top / "THIRD-PARTY.txt").write_text(sbom.notices(), encoding="utf-8")
+
+
+def clean(entry, epoch):
+    """Nothing of the builder in a member of the archive."""
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    entry.mtime = epoch
+    entry.mode = 0o755 if entry.isdir() or entry.issym() or entry.mode & 0o100 else 0o644
+    return entry
+
+
+def pack(top, target, epoch):
+    """A tarball in the order of names."""
+    plain = target.with_suffix("")
+    with tarfile.open(plain, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in [top, *sorted(top.rglob("*"))]:
+            archive.add(path, str(path.relative_to(top.parent)), recursive=False, filter=lambda e: clean(e, epoch))
+    target.unlink(missing_ok=True)
+    call("xz", "-9e", "-T1", plain)
+
+
+def make_wheel(source, top, out, machine, epoch):
+    """The Python package with the library and the program inside."""
+    os.environ["SOURCE_DATE_EPOCH"] = str(epoch)
+    sys.path.insert(0, str(source / "python"))
+    import backend  # pylint: disable=import-outside-toplevel
+    data = f"{backend.NAME}.data"
+    more = {
+        "assay/libassay.so.0": (top / "lib/libassay.so.0").read_bytes(),
+        f"{data}/scripts/assay": (top / "bin/assay").read_bytes(),
+        f"{data}/data/share/assay/tour.assay": (top / "share/assay/tour.assay").read_bytes(),
+    }
+    notes = {"LICENSE": (top / "LICENSE").read_bytes(), "THIRD-PARTY.txt": (top / "THIRD-PARTY.txt").read_bytes()}
+    return backend.write_binary_wheel(out, more, notes, f"py3-none-manylinux_2_28_{machine}")
+
+
+def write_sums(out):
+    """SHA256SUMS of all that lies beside it."""
+    lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.name}\n" for p in sorted(out.iterdir())
+             if p.is_file() and p.name != "SHA256SUMS"]
+    (out / "SHA256SUMS").write_text("".join(lines))
+
+
+def make(out, machine="x86_64", setup=(), work=None):
+    """Everything for one machine, into out. Gives the paths of tarball and wheel."""
+    out.mkdir(parents=True, exist_ok=True)
+    epoch = commit_time()
+    with tempfile.TemporaryDirectory(prefix="assay-dist-", dir=work) as where:
+        where = pathlib.Path(where)
+        source = where / "source"
+        take_source(source)
+        version = version_of(source)
+        name = f"assay-{version}-linux-{machine}"
+        build(source, where / "build", where / "root", setup)
+        top = where / name
+        arrange(where / "root" / PREFIX[1:], source, top)
+        bad = elf.complaints(top / "bin/assay") + elf.complaints(top / "lib/libassay.so.0")
+        if bad:
+            sys.exit("dist: not portable\n  " + "\n  ".join(b.replace(str(top) + "/", "") for b in bad))
+        tarball = out / f"{name}.tar.xz"
+        pack(top, tarball, epoch)
+        wheel = out / make_wheel(source, top, str(out), machine, epoch)
+        (out / f"{name}.spdx.json").write_text(sbom.document(version, epoch, tarball))
+    write_sums(out)
+    return tarball, wheel
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev dist", description="Makes a release of the last commit.")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=TREE / "build-dist", help="folder (build-dist)")
+    parser.add_argument("--check", action="store_true", help="prove it: build twice, install, run, remove")
+    parser.add_argument("--root", action="append", default=[], type=pathlib.Path, metavar="FOLDER",
+                        help="with --check: run it in this chroot too (as root; may be repeated)")
+    args = parser.parse_args()
+    tarball, wheel = make(args.output)
+    for path in (tarball, wheel):
+        print(f"{path.relative_to(TREE) if path.is_relative_to(TREE) else path}  {path.stat().st_size / 1e6:.1f} MB")
+    if args.check:
+        import check  # pylint: disable=import-outside-toplevel
+        check.prove(tarball, wheel, args.root)
+
+
+if __name__ == "__main__":
+    main()
