@@ -26,7 +26,7 @@ extern "C" {
 #define ASSAY_API
 #endif
 
-/* "0.1.0": of the library that is loaded. */
+/* "0.2.0": of the library that is loaded. */
 ASSAY_API const char *assay_version(void);
 
 /* ---- errors ---- */

@@ -18,7 +18,7 @@ from .runlog import RunLog
 from .session import LEVELS, Cell, Counts, Recording, Session, open_session
 from .show import Plot, Report
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AssayError", "Cell", "Counts", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "HWFiles", "HWMonitor",

@@ -1,6 +1,7 @@
 /* From a command line to a command. */
 #include "app/input.h"
 #include "cmd/command.h"
+#include "cmd/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -163,6 +164,15 @@ static int show_help(struct config *config)
         return command_find("help")->run(config);
 }
 
+static int show_version(struct config *config)
+{
+        struct strbuf out = {0};
+        version_write(config_is_set(config, OPT_JSON), &out);
+        strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return EXIT_FINE;
+}
+
 int main(int argc, char **argv)
 {
         struct config config = {0};
@@ -173,8 +183,7 @@ int main(int argc, char **argv)
         if (config_is_set(&config, OPT_HELP)) {
                 status = show_help(&config);
         } else if (config_is_set(&config, OPT_VERSION)) {
-                printf("assay %s\n", program_version);
-                status = EXIT_FINE;
+                status = show_version(&config);
         } else if (!c) {
                 status = no_such_command(config.args[0]);
         } else {
