@@ -5,7 +5,6 @@
 #include "base/strbuf.h"
 #include "build_features.h"
 #include "present/stream/json.h"
-#include "read/nvml/lib.h"
 #include "session/session.h"
 
 #include <dlfcn.h>
@@ -15,13 +14,14 @@
 #include <unistd.h>
 
 #define NAMES 3
+#define NVML "libnvidia-ml.so.1"
 
 /* Loaded when they are needed, by the name that is found first. */
 static const struct {
         const char *what;
         const char *names[NAMES];
 } libraries[] = {
-    {"nvml", {NVML_LIBRARY}},
+    {"nvml", {NVML}},
     {"cuda", {"libcuda.so.1"}},
     {"cublas", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
     {"rocm_smi", {"librocm_smi64.so.1", "librocm_smi64.so.7", "librocm_smi64.so"}},
@@ -70,7 +70,7 @@ static void put_libraries(struct strbuf *out)
 /* Whether the driver's library has GPM; null without it. 'assay doctor' asks the GPUs. */
 static const char *gpm_offered(void)
 {
-        const char *const names[NAMES] = {NVML_LIBRARY};
+        const char *const names[NAMES] = {NVML};
         const char *name;
         void *handle = load_first(names, &name);
         if (!handle)

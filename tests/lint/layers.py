@@ -16,11 +16,11 @@ ROOMS = {
 }
 # The C library, POSIX and Linux.
 SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dirent|dlfcn|endian|errno|fcntl|float|fnmatch|getopt|"
-                    r"glob|grp|inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|"
+                    r"glob|gnu/libc-version|grp|inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|"
                     r"signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|termios|"
                     r"threads|time|unistd|wchar|wctype)\.h")
 # Made by the build, and the public header.
-ELSEWHERE = {"version.h", "assay/assay.h"}
+ELSEWHERE = {"version.h", "build_features.h", "assay/assay.h"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.M)
 
 
