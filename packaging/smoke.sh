@@ -12,8 +12,11 @@ fail() { echo "smoke: $*" >&2; exit 1; }
 "$assay" once "$tour" | grep -q H200 || fail "'once' shows no H200"
 "$assay" once "$tour" --json | grep -q '"sm_active"' || fail "'once --json' has no sm_active"
 "$assay" record --source "$tour" -o smoke.assay 2>record.log || { cat record.log >&2; fail "'record' failed"; }
-"$assay" report smoke.assay --format html -o smoke.html && grep -q '</html>' smoke.html || fail "no HTML report"
-"$assay" plot smoke.assay -o smoke.svg && grep -q '</svg>' smoke.svg || fail "no SVG plot"
-"$assay" convert smoke.assay smoke.csv && grep -q sm_active smoke.csv || fail "no CSV"
+"$assay" report smoke.assay --format html -o smoke.html
+grep -q '</html>' smoke.html || fail "no HTML report"
+"$assay" plot smoke.assay -o smoke.svg
+grep -q '</svg>' smoke.svg || fail "no SVG plot"
+"$assay" convert smoke.assay smoke.csv
+grep -q sm_active smoke.csv || fail "no CSV"
 "$assay" doctor >doctor.txt || [ $? -le 3 ] || fail "'doctor' failed"
 echo "smoke: fine"
