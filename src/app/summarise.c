@@ -190,6 +190,10 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
+        if (config_is_set(config, OPT_FLOPS)) {
+                r->stretches.flops = flops_find(config_text(config, OPT_FLOPS));
+                r->stretches.has_flops = r->stretches.flops < FLOPS_COUNT;
+        }
         code = begin_hosts(config, r, err);
         if (code < 0)
                 return code;

@@ -85,9 +85,8 @@ double peak_flops(const struct peak *peak, enum flops_type type)
         return peak->sms * peak->per_clock[type] * (slow ? peak->tensor_clock : peak->boost);
 }
 
-#define EFFECTIVE_LEAST 0.9 /* of NVML's clock, measured under tensor load with free clocks */
-#define TENSOR_BUSY 0.1     /* tensor activity from which the clock may be lower than told */
-#define REASON_LOCKED 0x2   /* application clocks setting */
+#define TENSOR_BUSY 0.1   /* tensor activity from which the clock may be lower than told */
+#define REASON_LOCKED 0x2 /* application clocks setting */
 
 static double least_ratio(const struct sample *s, enum flops_type type)
 {
@@ -95,7 +94,7 @@ static double least_ratio(const struct sample *s, enum flops_type type)
         struct value reasons = s->m[METRIC_THROTTLE_REASONS];
         bool locked = value_there(reasons) && ((uint64_t)reasons.v & REASON_LOCKED);
         bool busy = types[type].tensor || (value_there(tensor) && tensor.v >= TENSOR_BUSY);
-        return busy && !locked ? EFFECTIVE_LEAST : 1;
+        return busy && !locked ? FLOPS_CLOCK_LEAST : 1;
 }
 
 static enum metric activity_of(enum flops_type type)
@@ -103,6 +102,18 @@ static enum metric activity_of(enum flops_type type)
         if (types[type].tensor)
                 return METRIC_TENSOR_ACTIVE;
         return type == FLOPS_FP64 ? METRIC_FP64_ACTIVE : METRIC_FP32_ACTIVE;
+}
+
+bool flops_tensor(enum flops_type type)
+{
+        return types[type].tensor;
+}
+
+struct flops flops_at(const struct peak *peak, enum flops_type type, double activity, double hz,
+                      double least)
+{
+        double most = activity * peak->sms * peak->per_clock[type] * hz;
+        return (struct flops){peak->per_clock[type] > 0, most * least, most};
 }
 
 struct flops flops_of(const struct sample *s, enum flops_type type, struct value effective_hz)
@@ -114,6 +125,5 @@ struct flops flops_of(const struct sample *s, enum flops_type type, struct value
             (!counted && !value_there(clock)))
                 return (struct flops){0};
         double hz = counted ? effective_hz.v : clock.v;
-        double most = activity.v * peak->sms * peak->per_clock[type] * hz;
-        return (struct flops){true, counted ? most : most * least_ratio(s, type), most};
+        return flops_at(peak, type, activity.v, hz, counted ? 1 : least_ratio(s, type));
 }

@@ -42,6 +42,8 @@ const struct peak *peak_at(size_t i);
 enum flops_type flops_find(const char *name);
 const char *flops_name(enum flops_type type);
 
+/* Whether a type is counted by the tensor pipe. */
+bool flops_tensor(enum flops_type type);
 /* FLOP/s of the data sheet, dense; 0 when the GPU has no such unit. */
 double peak_flops(const struct peak *peak, enum flops_type type);
 
@@ -49,6 +51,13 @@ struct flops {
         bool known;
         double lo, hi; /* FLOP/s; equal when the effective clock is known */
 };
+
+/* The same from means: activity of the type's pipe, NVML's clock in Hz, the least that the real
+ * clock may be of it. */
+struct flops flops_at(const struct peak *peak, enum flops_type type, double activity, double hz,
+                      double least);
+/* What NVML's clock stands for at least while the tensor pipe is busy and clocks are free. */
+#define FLOPS_CLOCK_LEAST 0.9
 
 /*
  * What a GPU computes, if all of it is of one type. effective_hz is the clock counted from elapsed

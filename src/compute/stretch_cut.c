@@ -366,6 +366,24 @@ static void judge(const struct stretches *s, size_t track, size_t from, size_t t
                                 .limit = limiter_decide(&all, &around, true)};
 }
 
+/* FLOP/s over all its time, if all of it was of the type asked for. */
+static void count_flops(const struct stretches *s, const struct stretch_track *t,
+                        struct stretch *ret)
+{
+        enum ceiling pipe = s->flops == FLOPS_FP64 ? CEILING_FP64 : CEILING_FP32;
+        bool tensor = flops_tensor(s->flops);
+        struct value activity = ceiling_value(&ret->limit.ceilings, tensor ? CEILING_TENSOR : pipe);
+        struct value clock = ceiling_value(&ret->limit.ceilings, CEILING_CLOCK);
+        if (!s->has_flops || !t->peak || !value_there(activity) || !value_there(clock))
+                return;
+        double most = t->clock_max > 0 ? t->clock_max : t->peak->boost;
+        bool exact = ret->limit.held_by == HELD_BY_LOCKED || !tensor;
+        struct flops f =
+            flops_at(t->peak, s->flops, activity.v, clock.v * most, exact ? 1 : FLOPS_CLOCK_LEAST);
+        ret->flops_lo = f.known ? f.lo : 0;
+        ret->flops_hi = f.known ? f.hi : 0;
+}
+
 /* ---- putting them together ---- */
 
 static bool alike(const struct limit *a, const struct limit *b)
@@ -391,6 +409,8 @@ static void blend(struct stretch *to, const struct stretch *s)
         for (size_t i = 0; i < CEILING_COUNT; i++)
                 to->limit.ceilings.v[i] +=
                     (s->limit.ceilings.v[i] - to->limit.ceilings.v[i]) / (n + 1);
+        to->flops_lo = MIN(to->flops_lo, s->flops_lo);
+        to->flops_hi = MAX(to->flops_hi, s->flops_hi);
         to->begin_s = MIN(to->begin_s, s->begin_s);
         to->end_s = MAX(to->end_s, s->end_s);
         to->gpus |= s->gpus;
@@ -466,6 +486,7 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
                 if (i + 1 == c->n && ret->seconds - stretch.end_s < CUT_SHORTEST_S)
                         stretch.end_s = ret->seconds;
                 name_phase(s, phases, n_phases, &stretch);
+                count_flops(s, t, &stretch);
                 r = place(ret, &stretch);
         }
         return r;
@@ -486,6 +507,7 @@ int stretches_cut(const struct stretches *s, const struct phase *phases, size_t 
         int r = c ? 0 : -ENOMEM;
         *ret = (struct stretch_list){.seconds = clock_to_seconds(s->last_ns - s->first_ns),
                                      .n_gpus = s->n,
+                                     .flops = s->has_flops ? flops_name(s->flops) : NULL,
                                      .framework = s->framework};
         for (size_t i = 0; i < s->n && r == 0; i++) {
                 memcpy(ret->labels[i], s->tracks[i].label, STRETCH_LABEL_MAX);

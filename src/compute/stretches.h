@@ -43,6 +43,8 @@ struct stretches {
         bool begun;
         int64_t width_ns; /* of a bucket */
         enum framework framework;
+        bool has_flops; /* FLOP/s of a type are asked for */
+        enum flops_type flops;
         size_t n;
         struct stretch_track *tracks; /* STRETCH_GPUS_MAX at most */
 };

@@ -75,6 +75,18 @@ def test_the_same_twice(assay):
     assert assay("report", path, "--format", "json").stdout == assay("report", path, "--format", "json").stdout
 
 
+def test_flops_of_a_type_that_is_named(assay):
+    """SMs × FLOP a clock × clock × activity; nothing is told unasked."""
+    path = TRUTH / "gemm_bf16.assay"
+    told = json.loads(assay("report", path, "--format", "json", "--flops", "bf16").stdout)
+    steady = told["stretches"][told["findings"][0]["stretch"]]
+    clock, tensor, flops = steady["evidence"]["clock"] * 1980e6, steady["evidence"]["tensor"], steady["flops"]
+    assert flops["type"] == "bf16" and flops["hi"] == pytest.approx(tensor * 132 * 4096 * clock, rel=1e-3)
+    assert flops["lo"] == pytest.approx(0.9 * flops["hi"], rel=1e-3) and "TFLOP/s bf16" in told["findings"][0]["text"]
+    assert all(s["flops"] is None for s in json.loads(assay("report", path, "--format", "json").stdout)["stretches"])
+    assert assay("report", path, "--flops", "bf17").returncode == 2
+
+
 def test_the_text_begins_with_the_findings(assay):
     text = assay("report", TRUTH / "jax_train.assay").stdout
     first, *rest = text.splitlines()

@@ -195,7 +195,13 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
 {
         put_what(out, list, f);
         strbuf_puts(out, ": ");
-        report_stretch_reasons(&list->list[f->stretch], out);
+        const struct stretch *s = &list->list[f->stretch];
+        report_stretch_reasons(s, out);
+        if (list->flops && s->flops_hi > 0 && s->flops_lo < s->flops_hi)
+                strbuf_putf(out, ", %.0f to %.0f TFLOP/s %s", s->flops_lo / 1e12,
+                            s->flops_hi / 1e12, list->flops);
+        else if (list->flops && s->flops_hi > 0)
+                strbuf_putf(out, ", %.1f TFLOP/s %s", s->flops_hi / 1e12, list->flops);
         put_gain(out, f);
 }
 

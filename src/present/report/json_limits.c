@@ -77,6 +77,11 @@ static void put_stretch(struct strbuf *out, const struct stretch_list *list, siz
                 strbuf_puts(out, ",\"duty\":null");
         put_thousandth(out, "uneven", s->uneven);
         strbuf_putf(out, ",\"before_work\":%s", s->before_work ? "true" : "false");
+        if (list->flops && s->flops_hi > 0)
+                strbuf_putf(out, ",\"flops\":{\"type\":\"%s\",\"lo\":%.5g,\"hi\":%.5g}",
+                            list->flops, s->flops_lo, s->flops_hi);
+        else
+                strbuf_puts(out, ",\"flops\":null");
         strbuf_puts(out, ",\"rule\":");
         enum limiter rule = s->limit.limiter == LIMITER_UNKNOWN ? (enum limiter)s->limit.undecided
                                                                 : (enum limiter)s->limit.limiter;
