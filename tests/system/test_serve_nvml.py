@@ -86,3 +86,66 @@ def test_an_xid_is_counted(nvml):
     s.wait(lambda: total(s.metrics(), "assay_gpu_xid_total", xid="31") >= 1, 40)
 
 
+
+
+# --- processes of jobs and pods -------------------------------------------------------------------
+
+POD = "0a1b2c3d-1111-2222-3333-444455556666"
+CGROUPS = {
+    4242: "0::/system.slice/slurmstepd.scope/job_77/step_0/user/task_0\n",
+    4243: f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/cri-containerd-{'ab' * 32}.scope\n",
+    4244: "0::/user.slice/user-0.slice/session-1.scope\n",
+}
+
+
+def make_tree(root):
+    """A machine as a folder: three processes on the GPU, a Slurm step, a pod, somebody's shell."""
+    proc = root / "proc"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self" / "mountinfo").write_text("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+    (proc / "stat").write_text("cpu  1 1 1 1 0 0 0 0 0 0\ncpu0 1 1 1 1 0 0 0 0 0 0\nbtime 1700000000\n")
+    (root / "etc").mkdir()
+    (root / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\nalice:x:1000:1000::/:/bin/sh\n")
+    for pid, cgroup in CGROUPS.items():
+        p = proc / str(pid)
+        p.mkdir()
+        p.joinpath("stat").write_text(f"{pid} (python3) S 1 {pid} {pid} 0 -1 0 0 0 0 0 100 50 0 0 20 0 1 0 {pid} 1000000 500 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n")
+        p.joinpath("status").write_text(f"Name:\tpython3\nPid:\t{pid}\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n")
+        p.joinpath("cmdline").write_bytes(b"python3\0/home/alice/secret-project/train.py\0--password=hunter2\0")
+        p.joinpath("cgroup").write_text(cgroup)
+        p.joinpath("environ").write_bytes(b"HOME=/home/alice\0SLURM_JOB_ID=77\0SLURM_JOB_ACCOUNT=physics\0SLURM_JOB_PARTITION=h200\0SLURM_JOB_USER=alice\0" if pid == 4242
+                                          else b"HOME=/root\0")
+    group = root / "sys/fs/cgroup/system.slice/slurmstepd.scope/job_77"
+    group.mkdir(parents=True)
+    (group / "cpu.stat").write_text("usage_usec 12500000\n")
+    (group / "memory.current").write_text("1073741824\n")
+    (group / "memory.max").write_text("8589934592\n")
+    (root / f"var/log/pods/ml_llm-0_{POD}/trainer").mkdir(parents=True)
+
+
+def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
+    make_tree(tmp_path / "root")
+    (tmp_path / "scn").write_text(RECORDED.replace("437:916455424", "4242:1000000000 4243:2000000000 4244:3000000"))
+    (tmp_path / "admin").write_text("admin-0123456789abcdef")
+    env = {"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(LIBRARY)}
+    with Server(program, tmp_path, "--backend", "nvml", "--root", tmp_path / "root", "--admin-token-file", tmp_path / "admin", "--owner-labels", env=env) as s:
+        s.wait(lambda: s.ask("/-/ready")[0] == 200)
+        admin = {"headers": {"Authorization": "Bearer admin-0123456789abcdef"}}
+
+        def text():
+            return s.ask("/metrics", **admin)[2]
+
+        s.wait(lambda: text().count("assay_gpu_owner_info{") == 3)
+        told = [line for line in text().splitlines() if line.startswith(("assay_gpu_owner_info", "assay_job_"))]
+        assert any('kind="slurm",job="77",user="alice",account="physics",partition="h200"} 1' in t for t in told), told
+        assert any('kind="kubernetes",' in t and 'namespace="ml",pod="llm-0",container="trainer"} 1' in t for t in told), told
+        assert any('kind="process",' in t for t in told), told
+        assert 'assay_job_cpu_seconds_total{kind="slurm",job="77"} 12.500' in told
+        assert 'assay_job_memory_bytes{kind="slurm",job="77"} 1073741824' in told
+        assert 'assay_job_memory_limit_bytes{kind="slurm",job="77"} 8589934592' in told
+        assert 'namespace="ml",pod="llm-0",hpc_job="77"} ' in text()
+        # Nothing of what a process was started with leaves the machine; its name only to an admin.
+        for path in ("/metrics", "/api/v1/now", "/api/v1/processes"):
+            body = s.ask(path, **admin)[2]
+            assert "hunter2" not in body and "secret-project" not in body and "/home" not in body, path
+        assert '"name":"python3"' in s.ask("/api/v1/processes", **admin)[2]
