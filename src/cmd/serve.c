@@ -1,5 +1,6 @@
 /* assay serve: what the GPUs do, for Prometheus and for browsers. */
 #include "app/input.h"
+#include "app/summarise.h"
 #include "base/clock.h"
 #include "cmd/serve_setup.h"
 #include "life/stop.h"
@@ -22,6 +23,7 @@ struct serving {
         struct past *past;
         struct journal *journal;
         struct keeper *keeper;
+        struct archive *archive;           /* NULL for none */
         char records[SERVE_PATH_MAX + 16]; /* "" for none */
         struct host_view *host;
         pthread_mutex_t lock; /* of the server, which a reload replaces */
@@ -61,6 +63,7 @@ static int start_server(struct serving *s, struct err *err)
                                          .past = s->past,
                                          .journal = s->journal,
                                          .records = s->records[0] ? s->records : NULL,
+                                         .archive = s->archive,
                                          .version = program_version,
                                          .started_wall_ns = s->started_wall_ns};
         int r = server_open(&sc, &server, err);
@@ -109,6 +112,25 @@ static int start_keeper(struct serving *s, bool has_state, struct err *err)
         return r;
 }
 
+/* The report of a recording as text; on the archive's thread. */
+static int write_report(void *arg, const char *path, struct strbuf *out)
+{
+        struct serving *s = arg;
+        struct err err = {0};
+        struct run_summary r = {0};
+        int done = run_summary_recorded(&r, &s->options, path, &err);
+        if (done == 0)
+                done = run_summary_write(&r, "text", out, &err);
+        run_summary_finish(&r);
+        return done;
+}
+
+static void open_archive(struct serving *s)
+{
+        const char *dir = config_text(&s->options, OPT_SESSIONS);
+        s->archive = dir ? archive_open(dir, write_report, s) : NULL;
+}
+
 static int start_serving(struct serving *s, struct err *err)
 {
         char text[512];
@@ -121,6 +143,7 @@ static int start_serving(struct serving *s, struct err *err)
         if (s->fd < 0)
                 return s->fd;
         open_machine(s);
+        open_archive(s);
         const struct live_config lc = {.open = open_source,
                                        .arg = s,
                                        .host = s->host,
@@ -140,6 +163,7 @@ static int start_serving(struct serving *s, struct err *err)
 static void stop_serving(struct serving *s)
 {
         stop_server(s);
+        archive_close(s->archive);
         keeper_close(s->keeper);
         live_close(s->live);
         if (s->setup.place.unix_socket && s->fd >= 0)

@@ -291,6 +291,47 @@ static enum MHD_Result get_jobs(const struct request *q)
         return send_json(q, &out);
 }
 
+static enum MHD_Result get_sessions(const struct request *q)
+{
+        struct strbuf out = {0};
+        strbuf_puts(&out, "{\"sessions\":");
+        if (q->s->config.archive)
+                archive_list(q->s->config.archive, &out);
+        else
+                strbuf_puts(&out, "null");
+        strbuf_puts(&out, "}\n");
+        return send_json(q, &out);
+}
+
+static enum MHD_Result get_report(const struct request *q)
+{
+        struct strbuf out = {0};
+        const char *id = query_of(q, "id");
+        enum archive_result found = id && q->s->config.archive
+                                        ? archive_report(q->s->config.archive, id, &out)
+                                        : ARCHIVE_NONE;
+        enum MHD_Result done = MHD_NO;
+        switch (found) {
+        case ARCHIVE_THERE:
+                done = send_text(q, MHD_HTTP_OK, PLAIN, strbuf_str(&out));
+                break;
+        case ARCHIVE_LATER:
+                done =
+                    answer_refuse(q, MHD_HTTP_ACCEPTED, "it is being made\n", "Retry-After", "1");
+                break;
+        case ARCHIVE_NONE:
+                done = answer_refuse(q, MHD_HTTP_NOT_FOUND, "there is no such recording\n", NULL,
+                                     NULL);
+                break;
+        case ARCHIVE_FAILED:
+                done = answer_refuse(q, MHD_HTTP_UNPROCESSABLE_CONTENT,
+                                     "this recording cannot be read\n", NULL, NULL);
+                break;
+        }
+        strbuf_finish(&out);
+        return done;
+}
+
 static enum MHD_Result get_events(const struct request *q)
 {
         struct server *s = q->s;
@@ -357,7 +398,8 @@ static const struct route routes[] = {
     {"/-/healthy", get_health, true},        {"/-/ready", get_ready, true},
     {"/api/v1/now", get_now, false},         {"/api/v1/processes", get_processes, false},
     {"/api/v1/history", get_history, false}, {"/api/v1/findings", get_findings, false},
-    {"/api/v1/jobs", get_jobs, false},       {"/api/v1/events", get_events, false},
+    {"/api/v1/jobs", get_jobs, false},       {"/api/v1/sessions", get_sessions, false},
+    {"/api/v1/report", get_report, false},   {"/api/v1/events", get_events, false},
     {"/api/v1/login", get_login, false},
 };
 

@@ -6,6 +6,7 @@
 
 #include "present/exposition/exposition.h"
 #include "serve/api.h"
+#include "serve/archive.h"
 #include "serve/guard.h"
 
 #define SERVER_PREFIX_MAX 128
@@ -29,7 +30,8 @@ struct server_config {
         struct live *live;
         struct past *past;
         struct journal *journal;
-        const char *records; /* the file of job records; NULL for none */
+        const char *records;     /* the file of job records; NULL for none */
+        struct archive *archive; /* recordings; NULL for none */
         const char *version;
         int64_t started_wall_ns;
 };

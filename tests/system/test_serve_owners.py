@@ -106,6 +106,28 @@ def test_hostile_jobs(program, tmp_path, assay):
     assert shown.returncode == 0 and "\x1b" not in shown.stdout and "DROP TABL" in shown.stdout
 
 
+# --- recordings --------------------------------------------------------------------------------------
+
+
+def test_recordings_and_their_reports(program, tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "one.assay").write_bytes((ROOT / "docs/example/tour.assay").read_bytes())
+    (folder / "bad.assay").write_text("nonsense")
+    (folder / "notes.txt").write_text("x")
+    (folder / "link.assay").symlink_to("/etc/passwd")
+    with Server(program, tmp_path, TOUR, "--speed", "1", "--sessions", folder) as s:
+        s.ready()
+        listed = {e["name"]: e["id"] for e in s.json("/api/v1/sessions")["sessions"]}
+        assert set(listed) == {"one.assay", "bad.assay"}
+        s.wait(lambda: s.ask(f"/api/v1/report?id={listed['one.assay']}")[0] == 200)
+        assert "H200" in s.ask(f"/api/v1/report?id={listed['one.assay']}")[2]
+        s.wait(lambda: s.ask(f"/api/v1/report?id={listed['bad.assay']}")[0] == 422)
+        for wrong in ("", "0", "../one.assay", "/etc/passwd", listed["one.assay"].upper() + "x"):
+            assert s.ask(f"/api/v1/report?id={wrong}")[0] == 404
+        assert s.ask("/health")[0] == 200
+
+
 # --- Kubernetes ------------------------------------------------------------------------------------
 
 

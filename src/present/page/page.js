@@ -1,7 +1,7 @@
 "use strict";
 /* The page of `assay serve`. Text from outside is only ever put into text nodes. Paths are relative, so that it works behind a prefix. */
 const SPAN = 3600;
-const VIEWS = [["fleet", "GPUs"], ["jobs", "Jobs"], ["host", "Host"], ["findings", "Findings"]];
+const VIEWS = [["fleet", "GPUs"], ["jobs", "Jobs"], ["host", "Host"], ["findings", "Findings"], ["recordings", "Recordings"]];
 const app = { now: null, at: 0, source: null, retry: 1000, span: SPAN, zoom: null, history: {}, charts: [], stop: null, sparks: {} };
 
 /* --- making elements ------------------------------------------------------------------------- */
@@ -369,6 +369,27 @@ function viewFindings(root) {
   show().catch(() => {});
 }
 
+/* A report takes a moment: who asked asks again. */
+async function fetchReport(id, show) {
+  const answer = await fetch(`api/v1/report?id=${encodeURIComponent(id)}`);
+  if (answer.status === 202) app.again2 = setTimeout(() => fetchReport(id, show), 1000);
+  else show(await answer.text());
+}
+
+function viewRecordings(root) {
+  const text = h("pre", { tabindex: "0", "aria-label": "Report", class: "wrap" });
+  const open = (s) => {
+    text.textContent = `reading ${s.name}`;
+    fetchReport(s.id, (t) => { text.textContent = t; }).catch(() => { text.textContent = "The report cannot be read."; });
+  };
+  load("api/v1/sessions").then((got) => fill(root, h("h2", {}, "Recordings"),
+    !got.sessions ? h("p", {}, "Start the server with --sessions DIR to see the recordings of a folder.") :
+      got.sessions.length ? table("Recordings", ["name", "time", "#size", "report"], got.sessions.map((s) => [s.name, clock(s.time), scaled(s.size, "B", 1024),
+        h("button", { type: "button", onclick: () => open(s), "aria-label": `Report of ${s.name}` }, "Report")])) : h("p", {}, "There are none."), got.sessions && got.sessions.length ? text : null)).catch(() => {});
+  app.update = null;
+  app.stop = () => clearTimeout(app.again2);
+}
+
 /* --- where we are -------------------------------------------------------------------------------- */
 
 function render() {
@@ -377,7 +398,7 @@ function render() {
   app.stop = app.update = null;
   document.getElementById("tabs").replaceChildren(...VIEWS.map(([id, text], i) => h("a", { href: `#${id}`, "aria-current": id === view || (view === "gpu" && id === "fleet") ? "page" : null, title: `key ${i + 1}` }, text)));
   document.title = view === "gpu" ? `GPU ${decodeURIComponent(rest || "")} - assay` : "assay";
-  const views = { fleet: viewFleet, jobs: viewJobs, host: viewHost, findings: viewFindings };
+  const views = { fleet: viewFleet, jobs: viewJobs, host: viewHost, findings: viewFindings, recordings: viewRecordings };
   if (view === "gpu") viewGpu(root, decodeURIComponent(rest || ""));
   else (views[view] || viewFleet)(root);
 }
