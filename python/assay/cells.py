@@ -4,7 +4,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .errors import E_USAGE, AssayError
 from .session import Cell, Column, Level, Recording
@@ -95,10 +95,6 @@ class Report(NamedTuple):
                 + (f"<i>{html.escape(self.finding)}</i>" if self.finding else ""))
 
 
-def _inside(cells: Sequence[Cell], times: Iterable[float]) -> List[int]:
-    return [i for i, t in enumerate(times) if any(c.start <= t <= c.end for c in cells)]
-
-
 def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int]) -> List[Figure]:
     known = recording.describe()
     totals = {"limit": recording.memory_limits.get(level), "gpu": recording.gpu_memory}
@@ -112,14 +108,26 @@ def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows:
     return found
 
 
-def phase_range(recording: Recording, cells: Sequence[Cell]) -> Optional[str]:
-    """The cells as places in the list of phases, which has others too; None when none of them was recorded."""
+def _places(recording: Recording, cells: Sequence[Cell]) -> List[int]:
+    """Where the cells are in the list of phases, which has others too."""
     wanted = {c.index for c in cells}
     rows = recording.phases()
     named = any("raw_cell" in row["data"] for row in rows)
-    places = [i for i, row in enumerate(rows)
-              if (row["data"].get("cell_index") if named else i) in wanted]
+    return [i for i, row in enumerate(rows) if (row["data"].get("cell_index") if named else i) in wanted]
+
+
+def phase_range(recording: Recording, cells: Sequence[Cell]) -> Optional[str]:
+    """The cells as a range of the list of phases; None when none of them was recorded."""
+    places = _places(recording, cells)
     return f"{places[0]}:{places[-1] + 1}" if places else None
+
+
+def _times(recording: Recording, level: Level, cells: Sequence[Cell]) -> Set[float]:
+    """The times of the samples that are the cells', as the library decides for every phase."""
+    found: Set[float] = set()
+    for place in _places(recording, cells):
+        found.update(recording.columns(f"notebook:{level}", phase=f"{place}:{place + 1}").get("time", []))
+    return found
 
 
 def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[List[str], str]:
@@ -133,9 +141,7 @@ def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[L
 
 def newest_measured(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Cell]:
     """The last of the cells in which a sample was taken."""
-    recorded = {c.index: c for c in recording.cells()}
-    times = [recording.start_time + t for t in recording.columns(f"notebook:{level}").get("time", [])]
-    return next((c for c in reversed(cells) if _inside([recorded.get(c.index, c)], times)), None)
+    return next((c for c in reversed(cells) if _times(recording, level, [c])), None)
 
 
 def report(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Report]:
@@ -144,8 +150,8 @@ def report(recording: Recording, cells: Sequence[Cell], level: Level) -> Optiona
     recorded = {c.index: c for c in recording.cells()}
     cells = [recorded.get(c.index, c) for c in cells]
     columns = recording.columns(f"notebook:{level}")
-    origin = recording.start_time
-    rows = _inside(cells, (origin + t for t in columns.get("time", [])))
+    inside = _times(recording, level, cells)
+    rows = [i for i, t in enumerate(columns.get("time", [])) if t in inside]
     if not rows:
         return None
     tags, finding = _judge(recording, level, cells)

@@ -180,7 +180,9 @@ static int choose_part(struct table_job *job, struct err *err)
                 return 0;
         int n = phases_choose(job->in.phases, job->in.n_phases, range, err);
         job->in.n_phases = n < 0 ? 0 : (size_t)n;
-        return n < 0 ? n : 0;
+        if (n >= 0 && phase_order_init(&job->order, job->in.phases, job->in.n_phases) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        return MIN(n, 0);
 }
 
 /* What is neither a session nor a folder is a capture, or there is nothing to ask. */
@@ -237,6 +239,7 @@ int assay_table_open(const char *path, const char *what, const assay_options *op
                 r = fill(t, what, &job, &err);
         if (r == 0)
                 r = table_end(t);
+        phase_order_finish(&job.order);
         input_finish(&job.in);
         if (r < 0) {
                 assay_table_free(t);

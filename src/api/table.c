@@ -150,18 +150,14 @@ int table_end(struct assay_table *t)
         return t->failed ? -ENOMEM : 0;
 }
 
-bool table_wants(const struct table_job *job, int64_t wall_ns)
+bool table_wants(struct table_job *job, int64_t wall_ns, int64_t moment_ns)
 {
         if (wall_ns < job->from_ns || wall_ns > job->to_ns)
                 return false;
         if (!config_is_set(job->config, OPT_PHASE))
                 return true;
-        for (size_t i = 0; i < job->in.n_phases; i++) {
-                const struct phase *p = &job->in.phases[i];
-                if (p->begin_ns <= wall_ns && wall_ns <= p->end_ns)
-                        return true;
-        }
-        return false;
+        phase_cursor_move(&job->cursor, &job->order, moment_ns, NULL, NULL);
+        return job->cursor.active > 0;
 }
 
 /* ---- the interface ---- */

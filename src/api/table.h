@@ -41,10 +41,14 @@ struct table_job {
         const struct config *config;
         struct input in;
         int64_t from_ns, to_ns; /* rows of this time */
+        struct phase_order order;
+        struct phase_clock clock; /* of the frames */
+        struct phase_cursor cursor;
 };
 
-/* Whether a moment is in the part that is asked for: in its time, and in one of its phases. */
-bool table_wants(const struct table_job *job, int64_t wall_ns);
+/* Whether a row is in the part that is asked for: its time in the time, the middle of its window in
+ * one of the phases. */
+bool table_wants(struct table_job *job, int64_t wall_ns, int64_t moment_ns);
 
 /* That a run has no such level, and which it has. */
 int table_level_missing(enum level level, unsigned there, struct err *err);

@@ -38,10 +38,10 @@ static bool start(struct level_rows *l, int64_t wall_ns)
         return l->row && !l->t->failed;
 }
 
-static void put_row(struct level_rows *l, int64_t wall_ns)
+static void put_row(struct level_rows *l, int64_t wall_ns, int64_t moment_ns)
 {
         size_t n = notebook_columns(&l->layout);
-        long cell = cells_at(&l->cells, wall_ns);
+        long cell = cells_at(&l->cells, moment_ns);
         table_add_row(l->t);
         table_put(l->t, 0, clock_to_seconds(wall_ns - l->zero_ns));
         for (size_t i = 0; i < n; i++)
@@ -59,10 +59,11 @@ static int add_hosts(struct level_rows *l, enum level level, struct err *err)
                         if (!start(l, h->wall_ns))
                                 return err_set(err, -ENOMEM, "out of memory");
                 }
-                if (!h->levels[level].present || !table_wants(l->job, h->wall_ns))
+                int64_t moment = phase_moment_of_host(h);
+                if (!h->levels[level].present || !table_wants(l->job, h->wall_ns, moment))
                         continue;
                 notebook_host_row(&l->layout, h, level, l->row);
-                put_row(l, h->wall_ns);
+                put_row(l, h->wall_ns, moment);
         }
         return got;
 }
@@ -93,14 +94,15 @@ static int each_frame(struct table_job *job, take_frame *take, void *arg, struct
 static int take_level(void *arg, const struct frame *f, struct err *err)
 {
         struct level_rows *l = arg;
+        int64_t moment = phase_moment(&l->job->clock, f);
         if (!l->started) {
                 notebook_layout_of_frame(&l->layout, f);
                 if (!start(l, f->wall_ns))
                         return err_set(err, -ENOMEM, "out of memory");
         }
-        if (table_wants(l->job, f->wall_ns)) {
+        if (table_wants(l->job, f->wall_ns, moment)) {
                 notebook_frame_row(&l->layout, f, l->row);
-                put_row(l, f->wall_ns);
+                put_row(l, f->wall_ns, moment);
         }
         return 0;
 }
@@ -160,7 +162,7 @@ enum gpu_column { GPU_TICK, GPU_TIME, GPU_ELAPSED, GPU_STALE, GPU_METRICS };
 
 struct gpu_rows {
         struct assay_table *t;
-        const struct table_job *job;
+        struct table_job *job;
         int64_t zero_ns;
         bool started;
 };
@@ -172,7 +174,8 @@ static int take_gpus(void *arg, const struct frame *f, struct err *err)
         if (!g->started)
                 g->zero_ns = g->job->in.facts.start_ns ? g->job->in.facts.start_ns : f->wall_ns;
         g->started = true;
-        for (size_t i = 0; table_wants(g->job, f->wall_ns) && i < f->n; i++) {
+        bool wanted = table_wants(g->job, f->wall_ns, phase_moment(&g->job->clock, f));
+        for (size_t i = 0; wanted && i < f->n; i++) {
                 const struct row *row = &f->rows[i];
                 const struct entity *e = row->sample.who;
                 table_add_row(t);
@@ -241,7 +244,7 @@ int table_fill_events(struct assay_table *t, struct table_job *job)
         size_t data = table_add_column(t, "data", true);
         for (size_t i = 0; i < job->in.n_marks; i++) {
                 const struct mark *m = &job->in.marks[i];
-                if (m->type != MARK_EVENT || !table_wants(job, m->wall_ns))
+                if (m->type != MARK_EVENT || !table_wants(job, m->wall_ns, m->wall_ns))
                         continue;
                 table_add_row(t);
                 table_put(t, time, clock_to_seconds(m->wall_ns));
@@ -259,7 +262,7 @@ int table_fill_metrics(struct assay_table *t, struct table_job *job)
         size_t value = table_add_column(t, "value", false);
         for (size_t i = 0; i < job->in.n_marks; i++) {
                 const struct mark *m = &job->in.marks[i];
-                if (m->type != MARK_METRIC || !table_wants(job, m->wall_ns))
+                if (m->type != MARK_METRIC || !table_wants(job, m->wall_ns, m->wall_ns))
                         continue;
                 table_add_row(t);
                 table_put(t, time, clock_to_seconds(m->wall_ns));

@@ -8,7 +8,7 @@
 
 struct level_table {
         struct assay_table *t;
-        const struct table_job *job;
+        struct table_job *job;
         enum level level;
         size_t machine, cores, gpus; /* the first column of each part */
         size_t n_cores, n_gpus;
@@ -109,7 +109,8 @@ int table_fill_figures(struct assay_table *t, struct table_job *job, enum level 
         while (!t->failed && (got = input_next_host(&job->in, &h, err)) > 0) {
                 if (!l.started)
                         start(&l, h);
-                if (h->levels[level].present && table_wants(job, h->wall_ns))
+                if (h->levels[level].present &&
+                    table_wants(job, h->wall_ns, phase_moment_of_host(h)))
                         put_row(&l, h);
         }
         if (got == 0 && !l.started)

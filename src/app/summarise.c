@@ -58,16 +58,6 @@ static int add_hosts_until(struct run_summary *r, int64_t wall_ns, const struct 
         return MIN(got, 0);
 }
 
-/* Whether a moment is asked for: all are, unless phases were chosen. */
-static bool is_asked_for(const struct run_summary *r, int64_t wall_ns)
-{
-        for (size_t i = 0; r->summary.only_phases && i < r->in.n_phases; i++) {
-                if (r->in.phases[i].begin_ns < wall_ns && wall_ns <= r->in.phases[i].end_ns)
-                        return true;
-        }
-        return !r->summary.only_phases;
-}
-
 static int add(struct run_summary *r, const struct frame *f, struct err *err)
 {
         tick(r);
@@ -75,7 +65,7 @@ static int add(struct run_summary *r, const struct frame *f, struct err *err)
         if (code < 0)
                 return code;
         code = summary_add(&r->summary, f);
-        if (code == 0 && is_asked_for(r, f->wall_ns))
+        if (code == 0 && summary_holds(&r->summary))
                 code = stretches_add(&r->stretches, f);
         if (code == 0 && r->curves)
                 code = traces_add(&r->traces, f);

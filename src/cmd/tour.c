@@ -132,7 +132,7 @@ const char *tour_caption(struct tour *t, int64_t position_ns)
         size_t found = 0;
         for (size_t i = 0; i < t->input.n_phases; i++) {
                 const struct phase *p = &t->input.phases[i];
-                if (p->begin_ns <= now && now < p->end_ns)
+                if (phase_holds(p, now))
                         found = i + 1;
         }
         if (found == 0 || found == t->shown)

@@ -439,7 +439,7 @@ static void name_phase(const struct stretches *s, const struct phase *phases, si
         int64_t shortest = INT64_MAX;
         for (size_t i = 0; i < n; i++) {
                 int64_t length = phases[i].end_ns - phases[i].begin_ns;
-                if (phases[i].begin_ns > at || phases[i].end_ns < at || length >= shortest)
+                if (!phase_holds(&phases[i], at) || length >= shortest)
                         continue;
                 shortest = length;
                 snprintf(to->phase, sizeof(to->phase), "%s", phases[i].name);

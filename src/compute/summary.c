@@ -44,46 +44,13 @@ static int scope_for(struct summary *s, const char *name)
         return (int)s->n++;
 }
 
-struct ending {
-        int64_t end_ns;
-        size_t phase;
-};
-
-static int compare_ends(const void *a, const void *b)
-{
-        const struct ending *x = a, *y = b;
-        return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
-}
-
-/* A phase that ends before it begins, as a clock that was set back may tell, never holds. */
-static int64_t end_of(const struct phase *p)
-{
-        return MAX(p->end_ns, p->begin_ns);
-}
-
-static size_t *sorted_by_end(const struct phase *phases, size_t n)
-{
-        CLEANUP(freep) struct ending *list = calloc(n + 1, sizeof(*list));
-        size_t *ret = calloc(n + 1, sizeof(*ret));
-        if (!list || !ret) {
-                free(ret);
-                return NULL;
-        }
-        for (size_t i = 0; i < n; i++)
-                list[i] = (struct ending){end_of(&phases[i]), i};
-        qsort(list, n, sizeof(*list), compare_ends);
-        for (size_t i = 0; i < n; i++)
-                ret[i] = list[i].phase;
-        return ret;
-}
-
 int summary_init(struct summary *s, const struct phase *phases, size_t n, bool only_phases)
 {
         *s = (struct summary){.phases = phases, .n_phases = n, .only_phases = only_phases};
+        int order = phase_order_init(&s->order, phases, n);
         s->scopes = calloc(1, sizeof(*s->scopes));
         s->scope_of = calloc(n + 1, sizeof(*s->scope_of));
-        s->by_end = sorted_by_end(phases, n);
-        if (!s->scopes || !s->scope_of || !s->by_end)
+        if (!s->scopes || !s->scope_of || order < 0)
                 return -ENOMEM;
         s->n = 1;
         for (size_t i = 0; i < n; i++) {
@@ -127,7 +94,7 @@ void summary_finish(struct summary *s)
         }
         free(s->scopes);
         free(s->scope_of);
-        free(s->by_end);
+        phase_order_finish(&s->order);
         free(s->before);
         free(s->limits.list);
         *s = (struct summary){0};
@@ -302,28 +269,26 @@ void summary_settle_energy(struct summary *s)
                 settle(s, (uint32_t)slot, unconfirmed(&s->before[slot]));
 }
 
-/* How many phases of each scope hold at a moment. Moments come in order, so each phase is looked at
- * twice, however many there are and however they are nested. */
-static void sweep(const struct summary *s, struct phase_cursor *c, int64_t wall_ns)
+/* How many phases of each scope hold at a moment. */
+struct scope_counts {
+        const struct summary *s;
+        struct scope_cursor *c;
+};
+
+static void count_scope(void *arg, size_t phase, int by)
 {
-        for (; c->next < s->n_phases && s->phases[c->next].begin_ns < wall_ns; c->next++) {
-                c->active[s->scope_of[c->next]]++;
-                c->n_active++;
-        }
-        for (; c->ended < s->n_phases && end_of(&s->phases[s->by_end[c->ended]]) < wall_ns;
-             c->ended++) {
-                c->active[s->scope_of[s->by_end[c->ended]]]--;
-                c->n_active--;
-        }
+        const struct scope_counts *counts = arg;
+        counts->c->active[counts->s->scope_of[phase]] += (size_t)by;
 }
 
 /* The scopes of a moment, each once: phases of one name may be nested. */
-static size_t scopes_at(const struct summary *s, struct phase_cursor *c, int64_t wall_ns,
+static size_t scopes_at(const struct summary *s, struct scope_cursor *c, int64_t moment_ns,
                         struct scope *ret[SCOPES_MAX])
 {
         size_t n = 0;
-        sweep(s, c, wall_ns);
-        if (!s->only_phases || c->n_active > 0)
+        struct scope_counts counts = {s, c};
+        phase_cursor_move(&c->at, &s->order, moment_ns, count_scope, &counts);
+        if (!s->only_phases || c->at.active > 0)
                 ret[n++] = &s->scopes[0];
         for (size_t i = 1; i < s->n; i++) {
                 if (c->active[i] > 0)
@@ -355,12 +320,15 @@ static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct s
         return 0;
 }
 
+bool summary_holds(const struct summary *s)
+{
+        return !s->only_phases || s->frames.at.active > 0;
+}
+
 int summary_add(struct summary *s, const struct frame *f)
 {
         struct scope *scopes[SCOPES_MAX];
-        /* A value is of the time before it, so the middle of that time says where it belongs. */
-        int64_t back = s->ticks > 0 ? MIN(f->mono_ns - s->last_mono_ns, NS_PER_S) / 2 : 0;
-        size_t n = scopes_at(s, &s->frames, f->wall_ns - MAX(back, 0), scopes);
+        size_t n = scopes_at(s, &s->frames, phase_moment(&s->clock, f), scopes);
         for (size_t i = 0; i < n; i++)
                 scopes[i]->ticks++;
         for (size_t i = 0; i < f->n; i++) {
@@ -373,7 +341,6 @@ int summary_add(struct summary *s, const struct frame *f)
         if (!s->only_phases)
                 s->scopes[0].seconds = clock_to_seconds(f->wall_ns - s->first_ns);
         s->last_ns = f->wall_ns;
-        s->last_mono_ns = f->mono_ns;
         s->ticks++;
         return 0;
 }
@@ -382,7 +349,7 @@ void summary_add_level(struct summary *s, const struct host *host, enum level le
 {
         struct scope *scopes[SCOPES_MAX];
         const char *name = host->levels[level].name;
-        size_t n = scopes_at(s, &s->hosts, host->wall_ns - host->interval_ns / 2, scopes);
+        size_t n = scopes_at(s, &s->hosts, phase_moment_of_host(host), scopes);
         s->level = level;
         /* A process that has ended is still the one that it was. */
         if (name[0] && (!s->level_name[0] || level != LEVEL_PROCESS || strchr(name, '(')))

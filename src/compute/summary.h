@@ -16,6 +16,8 @@ int summary_init(struct summary *s, const struct phase *phases, size_t n, bool o
 void summary_finish(struct summary *s);
 /* 0 or -ENOMEM. */
 int summary_add(struct summary *s, const struct frame *frame);
+/* Whether the frame added last is part of the whole: all are, unless only phases count. */
+bool summary_holds(const struct summary *s);
 /* What the host says of a level, always the same one. */
 void summary_add_level(struct summary *s, const struct host *host, enum level level);
 /* The same for one scope alone. */

@@ -146,10 +146,9 @@ struct scope {
 /* Phases beyond this many names share one scope. */
 #define SCOPES_MAX 64
 
-/* The phases that a moment lies in, as time passes. */
-struct phase_cursor {
-        size_t next, ended;        /* so many phases have begun, and ended */
-        size_t n_active;           /* phases at this moment */
+/* The phases that hold a moment, as time passes. */
+struct scope_cursor {
+        struct phase_cursor at;
         size_t active[SCOPES_MAX]; /* of them, by scope */
 };
 
@@ -159,16 +158,16 @@ struct summary {
         size_t n;
         const struct phase *phases;
         uint8_t *scope_of; /* by phase */
-        size_t *by_end;    /* the phases in the order of their ends */
         size_t n_phases;
-        struct phase_cursor frames, hosts;
+        struct phase_order order;
+        struct phase_clock clock;
+        struct scope_cursor frames, hosts;
         enum level level; /* whose figures the scopes have */
         char level_name[HOST_TEXT_MAX];
         bool only_phases; /* the whole is what lies inside the phases */
         uint64_t ticks;
         int64_t first_ns, last_ns; /* wall clock of the ticks */
-        int64_t last_mono_ns;
-        struct before *before; /* by entity slot */
+        struct before *before;     /* by entity slot */
         size_t n_before;
         struct stretch_list limits; /* what limited the GPUs, when; the list is owned */
 };

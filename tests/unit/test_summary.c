@@ -214,7 +214,8 @@ static void phases_nest_and_come_again(void **state UNUSED)
         assert_int_equal(s.scopes[2].ticks, 6);
         assert_float_equal(s.scopes[2].gpus[0]->seconds, 6, 1e-9);
         assert_int_equal(s.scopes[3].ticks, 4);
-        assert_int_equal(s.scopes[1].ticks, 20);
+        /* The first tick has no window that anybody knows: it is taken where it stands. */
+        assert_int_equal(s.scopes[1].ticks, 21);
         assert_int_equal(s.scopes[0].ticks, 21);
         summary_finish(&s);
 }

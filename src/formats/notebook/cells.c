@@ -44,11 +44,11 @@ void cells_finish(struct cells *c)
 }
 
 /* Phases are in order of their beginning, so the last that holds the moment is the innermost. */
-long cells_at(const struct cells *c, int64_t wall_ns)
+long cells_at(const struct cells *c, int64_t moment_ns)
 {
         long found = -1;
-        for (size_t i = 0; i < c->n && c->list[i].phase->begin_ns <= wall_ns; i++) {
-                if (c->list[i].phase->end_ns >= wall_ns)
+        for (size_t i = 0; i < c->n && c->list[i].phase->begin_ns <= moment_ns; i++) {
+                if (phase_holds(c->list[i].phase, moment_ns))
                         found = c->list[i].index;
         }
         return found;

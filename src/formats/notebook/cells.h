@@ -19,5 +19,5 @@ struct cells {
 /* The phases are borrowed. 0 or -ENOMEM. */
 int cells_init(struct cells *c, const struct phase *phases, size_t n);
 void cells_finish(struct cells *c);
-/* The index of the innermost cell at a moment; -1 for none. */
-long cells_at(const struct cells *c, int64_t wall_ns);
+/* The index of the innermost cell that holds a moment; -1 for none. */
+long cells_at(const struct cells *c, int64_t moment_ns);

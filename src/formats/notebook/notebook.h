@@ -62,6 +62,7 @@ struct notebook_writer {
         struct value memory_limits[LEVEL_COUNT]; /* bytes */
         struct value cpus;
         struct cells cells;
+        struct phase_clock clock;
         struct notebook_layout layout;
         struct value *row; /* one, while it is written */
         int64_t first_ns, last_ns;

@@ -60,9 +60,10 @@ static struct strbuf *file_of(struct notebook_writer *w, enum level level)
         return out;
 }
 
-static int put_row(struct notebook_writer *w, struct strbuf *out, int64_t wall_ns)
+static int put_row(struct notebook_writer *w, struct strbuf *out, int64_t wall_ns,
+                   int64_t moment_ns)
 {
-        long cell = cells_at(&w->cells, wall_ns);
+        long cell = cells_at(&w->cells, moment_ns);
         strbuf_putf(out, "%.6f", clock_to_seconds(wall_ns - w->first_ns));
         for (size_t i = 0; i < notebook_columns(&w->layout); i++) {
                 strbuf_putc(out, ',');
@@ -89,6 +90,7 @@ static void name_gpus(struct notebook_writer *w, const struct frame *f)
 
 int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
 {
+        int64_t moment = phase_moment(&w->clock, f);
         name_gpus(w, f);
         if (w->failed)
                 return 0;
@@ -101,7 +103,7 @@ int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
         if (!out)
                 return -ENOMEM;
         notebook_frame_row(&w->layout, f, w->row);
-        int r = put_row(w, out, f->wall_ns);
+        int r = put_row(w, out, f->wall_ns, moment);
         if (!w->by_host)
                 return r;
         w->failed = r;
@@ -134,7 +136,7 @@ static int add_level(struct notebook_writer *w, const struct host *h, enum level
         if (level == LEVEL_PROCESS)
                 w->cpus = l->f[FIGURE_CPUS];
         notebook_host_row(&w->layout, h, level, w->row);
-        return put_row(w, out, h->wall_ns);
+        return put_row(w, out, h->wall_ns, phase_moment_of_host(h));
 }
 
 int notebook_writer_add_host(struct notebook_writer *w, const struct host *h)

@@ -153,9 +153,8 @@ static void add_metric(struct plot *p, struct plot_panel *panel, const struct sa
 int plot_add_frame(struct plot *p, const struct frame *f)
 {
         size_t at;
-        /* A value is of the time before it, so the middle of that time says where it belongs. */
-        int64_t back = MIN(MAX(f->window_ns, 0), NS_PER_S) / 2;
-        if (f->wall_ns < -WALL_MAX || !place_of(p, f->wall_ns - back, &at))
+        int64_t moment = phase_moment(&p->clock, f);
+        if (f->wall_ns < -WALL_MAX || !place_of(p, moment, &at))
                 return 0;
         p->ticks++;
         for (size_t i = 0; i < f->n; i++) {
@@ -279,8 +278,7 @@ static bool of_host(enum subject subject)
 int plot_add_host(struct plot *p, const struct host *h)
 {
         size_t at;
-        int64_t back = MIN(MAX(h->interval_ns, 0), NS_PER_S) / 2;
-        if (h->wall_ns < -WALL_MAX || !place_of(p, h->wall_ns - back, &at))
+        if (h->wall_ns < -WALL_MAX || !place_of(p, phase_moment_of_host(h), &at))
                 return 0;
         const struct level_state *l = level_of(p, h);
         p->host_ticks++;

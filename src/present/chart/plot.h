@@ -66,6 +66,7 @@ struct plot {
         int64_t start_ns; /* of the first bucket */
         int64_t width_ns; /* of a bucket */
         int64_t end_ns;
+        struct phase_clock clock;
         uint64_t ticks, host_ticks;
         bool failed; /* memory was short */
 };

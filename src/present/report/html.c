@@ -49,7 +49,7 @@ static const char script[] =
     "svg.addEventListener('mousemove',e=>{const b=svg.getBoundingClientRect(),"
     "f=((e.clientX-b.left)/b.width*R.w-R.l)/R.pw;if(f<0||f>1){tip.style.display='none';return}"
     "const t=f*R.seconds,i=Math.floor(t/R.step);let s=t.toFixed(1)+' s';"
-    "const p=R.phases.filter(p=>p[1]<=t&&t<=p[2]).map(p=>p[0]);if(p.length)s+='  '+p.join(' > ');"
+    "const p=R.phases.filter(p=>p[1]<=t&&t<p[2]).map(p=>p[0]);if(p.length)s+='  '+p.join(' > ');"
     "for(const g of c.curves){const v=g.v[i];s+='\\n'+g.name+'  '+(v==null?'--':"
     "(v*c.scale).toPrecision(4)+' '+c.unit)}tip.textContent=s;tip.style.display='block';"
     "tip.style.left=Math.min(e.clientX+14,innerWidth-tip.offsetWidth-8)+'px';"
