@@ -322,7 +322,7 @@ static void draw(struct top *t)
         choose_focus(t);
         call_doctor(t);
         feed_want_processes(t->feed,
-                            t->host_beat || t->ui.view == VIEW_JOB || t->ui.view == VIEW_FOCUS);
+                            t->host_beat || t->ui.view == VIEW_JOB || t->ui.view <= VIEW_FOCUS);
         look_at_host(t);
         struct ui_data data = gather(t);
         note_trouble(t);
@@ -388,7 +388,10 @@ static void loop(struct top *t)
                 if (p[KEYS].revents & (POLLHUP | POLLERR))
                         t->quit = true;
                 bool checking = t->checkup && !t->checked;
-                t->dirty = t->dirty || (n == 0 && (checking || ages_show(&t->status)));
+                /* The host has a beat of its own, which a GPU source that fails does not stop. */
+                bool host_shows = t->host_beat && t->ui.view == VIEW_HOST;
+                t->dirty =
+                    t->dirty || (n == 0 && (checking || host_shows || ages_show(&t->status)));
                 if (t->dirty && !t->quit && clock_mono_ns() - t->drawn_ns >= FRAME_NS)
                         draw(t);
         }

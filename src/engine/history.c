@@ -10,6 +10,7 @@
 struct past {
         metric_set *there; /* which metrics had a value */
         float *rings[METRIC_COUNT];
+        uint8_t (*said)[3]; /* class, limiter, held_by */
 };
 
 struct history {
@@ -42,6 +43,7 @@ void history_close(struct history *h)
                 return;
         for (size_t i = 0; i < h->n; i++) {
                 free(h->pasts[i].there);
+                free(h->pasts[i].said);
                 for (size_t m = 0; m < METRIC_COUNT; m++)
                         free(h->pasts[i].rings[m]);
         }
@@ -65,7 +67,9 @@ static struct past *past_of(struct history *h, uint32_t slot)
         struct past *p = &h->pasts[slot];
         if (!p->there)
                 p->there = calloc(h->samples, sizeof(*p->there));
-        return p->there ? p : NULL;
+        if (!p->said)
+                p->said = calloc(h->samples, sizeof(*p->said));
+        return p->there && p->said ? p : NULL;
 }
 
 static int add_row(struct history *h, const struct row *row, size_t at)
@@ -85,6 +89,9 @@ static int add_row(struct history *h, const struct row *row, size_t at)
                 there |= (metric_set)1 << m;
         }
         p->there[at] = there;
+        p->said[at][0] = (uint8_t)row->verdict.workload;
+        p->said[at][1] = row->limit.limiter;
+        p->said[at][2] = row->limit.held_by;
         return 0;
 }
 
@@ -147,6 +154,24 @@ size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_
         return n;
 }
 
+size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t until, struct said *ret,
+                    size_t max)
+{
+        size_t n = 0;
+        pthread_mutex_lock(&h->lock);
+        uint64_t lo = find(h, from), hi = find(h, until < INT64_MAX ? until + 1 : until);
+        if (hi - lo > max)
+                lo = hi - max;
+        for (uint64_t k = lo; slot < h->n && h->pasts[slot].said && k < hi; k++) {
+                size_t at = (size_t)(k % h->samples);
+                const uint8_t *said = h->pasts[slot].said[at];
+                ret[n++] = (struct said){h->times[at], said[0], said[1], said[2],
+                                         h->pasts[slot].there[at] != 0};
+        }
+        pthread_mutex_unlock(&h->lock);
+        return n;
+}
+
 bool history_before(struct history *h, int64_t wall_ns, int64_t *ret)
 {
         pthread_mutex_lock(&h->lock);
@@ -164,7 +189,13 @@ static size_t copy_of(void *arg, uint32_t slot, enum metric metric, int64_t from
         return history_copy(arg, slot, metric, from, until, ret, max);
 }
 
+static size_t said_of(void *arg, uint32_t slot, int64_t from, int64_t until, struct said *ret,
+                      size_t max)
+{
+        return history_said(arg, slot, from, until, ret, max);
+}
+
 struct trends history_trends(struct history *h)
 {
-        return (struct trends){.arg = h, .copy = copy_of};
+        return (struct trends){.arg = h, .copy = copy_of, .said = said_of};
 }

@@ -13,6 +13,13 @@ struct point {
         bool there; /* v holds a value */
 };
 
+/* What was said of an entity at a time. */
+struct said {
+        int64_t wall_ns;
+        uint8_t workload, limiter, held_by; /* enums of verdict.h and limit.h */
+        bool there;                         /* the entity was seen then */
+};
+
 /* How to ask whoever keeps the past. */
 struct trends {
         void *arg;
@@ -22,4 +29,7 @@ struct trends {
          */
         size_t (*copy)(void *arg, uint32_t slot, enum metric metric, int64_t from, int64_t until,
                        struct point *ret, size_t max);
+        /* The same for what was said of it. */
+        size_t (*said)(void *arg, uint32_t slot, int64_t from, int64_t until, struct said *ret,
+                       size_t max);
 };

@@ -15,6 +15,7 @@ void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, 
 void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row, bool chosen);
 /* One line of a.w columns: the columns of the table that fit, always the same for all lines. */
-void fleet_draw_headings(const struct ui_data *d, struct canvas *c, struct area a);
+void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                         struct area a);
 void fleet_draw_line(const struct ui_data *d, struct canvas *c, struct area a,
                      const struct row *row, bool chosen);

@@ -5,6 +5,7 @@
 #include "present/text/explain.h"
 #include "present/tui/fleet.h"
 #include "present/tui/widgets.h"
+#include "present/tui/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -185,7 +186,8 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         model_short_name(e->text[ENTITY_TEXT_MODEL], model, sizeof(model));
         bool known = e->text[ENTITY_TEXT_MODEL][0] != '\0';
         bool slice = e->text[ENTITY_TEXT_MIG_PROFILE][0] != '\0';
-        snprintf(name, sizeof(name), " %s %s %s%s%.20s%s", entity_noun(e), e->label,
+        const char *mark = chosen ? "\u25b6" : " ";
+        snprintf(name, sizeof(name), "%s%s %s %s%s%.20s%s", mark, entity_noun(e), e->label,
                  known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
                  slice ? " " : "");
         snprintf(right, sizeof(right), " %s ", explain_class(row));
@@ -198,7 +200,7 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         int name_w = right_x - class_w - a.x - 1;
         /* Half a model's name helps nobody. */
         if (text_width(name) > name_w)
-                snprintf(name, sizeof(name), " %s %s ", entity_noun(e), e->label);
+                snprintf(name, sizeof(name), "%s%s %s ", mark, entity_noun(e), e->label);
         int n = canvas_text(c, a.x + 1, a.y, MAX(name_w, 8),
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];
@@ -231,22 +233,42 @@ static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, i
         widget_spark(c, x + 12 + bar_w, y, left, &d->trends, &spark);
 }
 
+static void draw_limit(struct canvas *c, int x, int y, int w, const struct row *row)
+{
+        char text[2 * WORDS_MAX];
+        words_limit(text, sizeof(text), row, w);
+        canvas_text(
+            c, x, y, w,
+            (struct style){words_limiter_ink((enum limiter)row->limit.limiter), 0, ATTR_BOLD},
+            text);
+}
+
 struct gauge {
         enum metric metric;
         uint8_t ink;
         const char *label;
 };
 
-/* "SM      99% ━━━━━━". */
+/* What a gauge shows: a share; of the link, the busier direction. Missing when nobody knows. */
+static struct value share_of(const struct row *row, enum metric m)
+{
+        const struct ceilings *k = &row->limit.ceilings;
+        if (m != METRIC_PCIE_RX)
+                return widget_ratio(row, m);
+        struct value in = ceiling_value(k, CEILING_PCIE_IN);
+        struct value out = ceiling_value(k, CEILING_PCIE_OUT);
+        return value_there(in) && value_there(out) && out.v > in.v ? out : in;
+}
+
+/* "SM      99% ━━━━━━"; bytes where the link's speed is not known. */
 static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *row,
                        const struct gauge *g)
 {
-        struct value ratio = widget_ratio(row, g->metric);
+        struct value ratio = share_of(row, g->metric);
         canvas_text(c, x, y, 6, dim, g->label);
-        /* Watts stand in for a share of a limit that is not known. */
-        if (g->metric == METRIC_POWER && ratio.state == STATE_NONE) {
-                widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_POWER, row->sample.m[METRIC_POWER]);
-                canvas_text(c, x + 12, y, 1, dim, "W");
+        if (g->metric == METRIC_PCIE_RX && !value_there(ratio)) {
+                widget_number(c, x + 6, y, 5, INK_TEXT, g->metric, row->sample.m[g->metric]);
+                canvas_text(c, x + 12, y, w - 13, dim, "B/s in");
                 return;
         }
         widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_GPU_UTIL, ratio);
@@ -256,15 +278,9 @@ static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *
 static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
 {
         static const struct gauge gauges[] = {
-            {METRIC_GPU_UTIL, INK_TEXT, "util"},
-            {METRIC_GR_ACTIVE, INK_TEXT, "gr"},
-            {METRIC_MEM_COPY_UTIL, INK_LINK, "copy"},
-            {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
-            {METRIC_SM_OCCUPANCY, INK_COMPUTE, "occup"},
-            {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tensor"},
-            {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"},
-            {METRIC_FB_USED_RATIO, INK_MEMORY, "memory"},
-            {METRIC_POWER, INK_POWER, "power"},
+            {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},    {METRIC_PCIE_RX, INK_LINK, "PCIe"},
+            {METRIC_GPU_UTIL, INK_TEXT, "util"},      {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tensor"},
+            {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"}, {METRIC_SM_OCCUPANCY, INK_COMPUTE, "occup"},
         };
         int w = a.w / 3;
         for (int i = 0; i < (int)ARRAY_LEN(gauges); i++)
@@ -272,28 +288,31 @@ static void draw_gauges(struct canvas *c, struct area a, const struct row *row)
                            &gauges[i]);
 }
 
+static struct style loud(bool is, uint8_t ink)
+{
+        return is ? (struct style){ink, 0, ATTR_BOLD} : plain;
+}
+
+/* Three lines of facts in words: what is used of what there is. */
 static void draw_facts(struct canvas *c, struct area a, const struct row *row)
 {
-        static const struct {
-                const char *label;
-                enum metric a, b;
-        } facts[] = {
-            {"mem", METRIC_FB_USED, METRIC_FB_TOTAL},
-            {"watt", METRIC_POWER, METRIC_POWER_LIMIT},
-            {"\u00b0C", METRIC_GPU_TEMP, METRIC_MEM_TEMP},
-            {"MHz", METRIC_SM_CLOCK, METRIC_MEM_CLOCK},
-            {"PCIe", METRIC_PCIE_RX, METRIC_PCIE_TX},
-            {"NVLink", METRIC_NVLINK_RX, METRIC_NVLINK_TX},
-            {"joule", METRIC_ENERGY, METRIC_COUNT},
-            {"replay", METRIC_PCIE_REPLAY, METRIC_PCIE_REPLAY_RATE},
-            {"procs", METRIC_PROCESSES, METRIC_COUNT},
-        };
         const struct value *m = row->sample.m;
-        for (int i = 0; i < (int)ARRAY_LEN(facts); i++) {
-                struct value second =
-                    facts[i].b == METRIC_COUNT ? value_missing(STATE_NONE) : m[facts[i].b];
-                draw_pair(c, a.x + i % 3 * (a.w / 3), a.y + i / 3, 6, facts[i].label, facts[i].a,
-                          m[facts[i].a], second, "");
+        int left = MAX(a.w * 5 / 8, 36), right = a.w - left;
+        char text[WORDS_MAX];
+        words_clock(text, sizeof(text), row);
+        canvas_text(c, a.x, a.y, left - 1, loud(words_is_throttled(row), INK_HOT), text);
+        words_power(text, sizeof(text), row);
+        canvas_text(c, a.x + left, a.y, right, plain, text);
+        words_memory(text, sizeof(text), row);
+        canvas_text(c, a.x, a.y + 1, left - 1, plain, text);
+        words_heat(text, sizeof(text), row);
+        canvas_text(c, a.x + left, a.y + 1, right, loud(words_is_hot(row), INK_HOT), text);
+        words_link(text, sizeof(text), "PCIe", m[METRIC_PCIE_RX], m[METRIC_PCIE_TX]);
+        canvas_text(c, a.x, a.y + 2, left - 1, dim, text);
+        if (m[METRIC_NVLINK_RX].state != STATE_NONE) {
+                words_link(text, sizeof(text), "NVLink", m[METRIC_NVLINK_RX], m[METRIC_NVLINK_TX]);
+                if (text_width(text) <= right)
+                        canvas_text(c, a.x + left, a.y + 2, right, dim, text);
         }
 }
 
@@ -317,12 +336,12 @@ void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, 
             .series = series,
             .n = ARRAY_LEN(series),
         };
+        static const char *const names[] = {"SM", "DRAM", "tensor", "util"};
         int x = a.x + CHART_LABEL_WIDTH;
-        for (size_t i = 0; i < ARRAY_LEN(series); i++) {
+        for (size_t i = 0; i < ARRAY_LEN(series); i++)
                 x += canvas_textf(c, x, a.y, a.x + a.w - x, (struct style){.fg = series[i].fg},
-                                  "\u2501 %s", metric_info(series[i].metric)->name) +
+                                  "\u2501 %s", names[i]) +
                      2;
-        }
         chart_draw(c, &chart, &d->trends, &ui->scratch);
 }
 
@@ -352,7 +371,8 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         struct area in = {a.x + 1, a.y + 1, a.w - 3, a.h - 1};
         draw_title(c, a, row, chosen);
         draw_real(d, c, in.x, in.y, in.w, row);
-        draw_gauges(c, (struct area){in.x, in.y + 1, in.w, 3}, row);
+        draw_limit(c, in.x, in.y + 1, in.w, row);
+        draw_gauges(c, (struct area){in.x, in.y + 2, in.w, 2}, row);
         draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
         int used = 7;
         if (in.h - used >= CHART_MIN_H)
@@ -363,34 +383,37 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
 void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row, bool chosen)
 {
-        static const struct gauge gauges[] = {{METRIC_GPU_UTIL, INK_TEXT, "util"},
-                                              {METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
+        static const struct gauge gauges[] = {{METRIC_SM_ACTIVE, INK_COMPUTE, "SM"},
+                                              {METRIC_PCIE_RX, INK_LINK, "PCIe"},
                                               {METRIC_TENSOR_ACTIVE, INK_TENSOR, "tens"},
                                               {METRIC_DRAM_ACTIVE, INK_MEMORY, "DRAM"}};
         const struct value *m = row->sample.m;
+        char text[WORDS_MAX];
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
         draw_title(c, a, row, chosen);
         draw_real(d, c, x, y++, w, row);
+        draw_limit(c, x, y++, w, row);
         for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
+                struct value ratio = share_of(row, gauges[i].metric);
+                bool bytes = gauges[i].metric == METRIC_PCIE_RX && !value_there(ratio);
                 at += canvas_text(c, at, y, 4, dim, gauges[i].label);
-                widget_number(c, at, y, 5, gauges[i].ink, gauges[i].metric, m[gauges[i].metric]);
+                widget_number(c, at, y, 5, gauges[i].ink, bytes ? METRIC_PCIE_RX : METRIC_GPU_UTIL,
+                              bytes ? m[METRIC_PCIE_RX] : ratio);
                 at += 5 + (w - 34) / 3;
         }
         y++;
-        draw_pair(c, x, y, 5, "mem", METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL], "");
-        widget_number(c, x + 17, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
-        canvas_text(c, x + 21, y, 1, dim, "W");
-        widget_number(c, x + 23, y, 4, INK_TEXT, METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
-        canvas_char(c, x + 27, y, dim, '/');
-        widget_number(c, x + 28, y, 3, INK_TEXT, METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
-        canvas_text(c, x + 31, y, 2, dim, "\u00b0C");
+        words_memory(text, sizeof(text), row);
+        canvas_text(c, x, y, 21, plain, text + sizeof("memory ") - 1);
+        widget_number(c, x + 15, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
+        canvas_text(c, x + 20, y, 1, dim, "W");
+        words_heat(text, sizeof(text), row);
+        canvas_text(c, x + 22, y, w - 22,
+                    words_is_hot(row)         ? (struct style){INK_HOT, 0, ATTR_BOLD}
+                    : words_is_throttled(row) ? (struct style){.fg = INK_WARN}
+                                              : plain,
+                    w >= 42 ? text : text + sizeof("GPU ") - 1);
         y++;
-        draw_pair(c, x, y, 5, "PCIe", METRIC_PCIE_RX, m[METRIC_PCIE_RX], m[METRIC_PCIE_TX], "");
-        canvas_text(c, x + 17, y, 3, dim, "cp");
-        widget_number(c, x + 19, y, 5, INK_LINK, METRIC_MEM_COPY_UTIL, m[METRIC_MEM_COPY_UTIL]);
-        canvas_text(c, x + 25, y, 3, dim, "NVL");
-        widget_number(c, x + 28, y, 5, INK_TEXT, METRIC_NVLINK_TOTAL, m[METRIC_NVLINK_TOTAL]);
-        int left = a.y + a.h - y - 2;
+        int left = a.y + a.h - y - 1;
         if (left >= 3)
-                draw_small_chart(ui, d, c, (struct area){x, y + 1, w, left}, row);
+                draw_small_chart(ui, d, c, (struct area){x, y, w, left}, row);
 }

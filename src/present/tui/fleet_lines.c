@@ -2,6 +2,7 @@
 #include "present/stream/columns.h"
 #include "present/tui/fleet.h"
 #include "present/tui/widgets.h"
+#include "present/tui/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct line_context {
         struct canvas *c;
         const struct row *row;
         int x, y, w;
+        bool chosen;
 };
 
 struct line_column {
@@ -25,10 +27,13 @@ struct line_column {
         enum metric metric; /* drawn as a number when there is no draw */
         uint8_t ink;
         void (*draw)(const struct line_context *l);
+        enum fleet_sort sort; /* the order that it shows; GPU for none but the first column */
 };
 
 static void draw_id(const struct line_context *l)
 {
+        if (l->chosen)
+                canvas_char(l->c, l->x - 1, l->y, (struct style){INK_KEY, 0, ATTR_BOLD}, 0x25b6);
         canvas_text(l->c, l->x, l->y, l->w, (struct style){INK_TITLE, 0, ATTR_BOLD},
                     l->row->sample.who->label);
 }
@@ -86,14 +91,27 @@ static void draw_two(const struct line_context *l, enum metric a, enum metric b)
         widget_number(l->c, l->x + half + 1, l->y, half, INK_DIM, b, l->row->sample.m[b]);
 }
 
-static void draw_memory(const struct line_context *l)
+static void draw_limiter(const struct line_context *l)
 {
-        draw_two(l, METRIC_FB_USED, METRIC_FB_TOTAL);
+        enum limiter limiter = (enum limiter)l->row->limit.limiter;
+        canvas_text(l->c, l->x, l->y, l->w, (struct style){.fg = words_limiter_ink(limiter)},
+                    words_limiter(limiter));
 }
 
-static void draw_temps(const struct line_context *l)
+/* What holds the clocks down: seen at a glance where there is anything. */
+static void draw_held(const struct line_context *l)
 {
-        draw_two(l, METRIC_GPU_TEMP, METRIC_MEM_TEMP);
+        const char *text = !words_is_throttled(l->row) ? ""
+                           : words_is_hot(l->row)      ? "heat"
+                                                       : "power";
+        canvas_text(l->c, l->x, l->y, l->w, (struct style){INK_HOT, 0, ATTR_BOLD}, text);
+}
+
+static void draw_temp(const struct line_context *l)
+{
+        bool hot = words_is_hot(l->row);
+        widget_number(l->c, l->x, l->y, l->w, hot ? INK_HOT : INK_TEXT, METRIC_GPU_TEMP,
+                      l->row->sample.m[METRIC_GPU_TEMP]);
 }
 
 static void draw_pcie(const struct line_context *l)
@@ -110,28 +128,32 @@ static void draw_number(const struct line_context *l, const struct line_column *
 }
 
 static const struct line_column table[] = {
-    {"GPU", 5, 0, true, 0, 0, draw_id},
-    {"Host", 12, 12, true, 0, 0, draw_host},
-    {"Model", 8, 7, true, 0, 0, draw_model},
-    {"Real", 4, 0, false, METRIC_REAL_UTIL, INK_TITLE, NULL},
-    {"", 8, 2, true, 0, 0, draw_bar},
-    {"Class", 20, 0, true, 0, 0, draw_class},
-    {"Util", 4, 0, false, METRIC_GPU_UTIL, INK_TEXT, NULL},
-    {"SM", 4, 0, false, METRIC_SM_ACTIVE, INK_COMPUTE, NULL},
-    {"Occ", 4, 8, false, METRIC_SM_OCCUPANCY, INK_COMPUTE, NULL},
-    {"Tens", 4, 0, false, METRIC_TENSOR_ACTIVE, INK_TENSOR, NULL},
-    {"DRAM", 4, 0, false, METRIC_DRAM_ACTIVE, INK_MEMORY, NULL},
-    {"Copy", 4, 6, false, METRIC_MEM_COPY_UTIL, INK_LINK, NULL},
-    {"Memory", 11, 3, false, 0, 0, draw_memory},
-    {"Watt", 4, 1, false, METRIC_POWER, INK_POWER, NULL},
-    {"\u00b0C", 7, 4, false, 0, 0, draw_temps},
-    {"PCIe rx/tx", 11, 5, false, 0, 0, draw_pcie},
-    {"NVLink", 6, 9, false, METRIC_NVLINK_TOTAL, INK_LINK, NULL},
-    {"MHz", 4, 10, false, METRIC_SM_CLOCK, INK_TEXT, NULL},
-    {"Joule", 5, 11, false, METRIC_ENERGY, INK_TEXT, NULL},
-    {"Rply/s", 6, 13, false, METRIC_PCIE_REPLAY_RATE, INK_WARN, NULL},
-    {"Health", 6, 0, true, 0, 0, draw_health},
-    {"Trend", 10, 4, true, 0, 0, draw_trend},
+    {"GPU", 3, 0, true, 0, 0, draw_id, FLEET_SORT_GPU},
+    {"Host", 10, 12, true, 0, 0, draw_host, 0},
+    {"Model", 8, 7, true, 0, 0, draw_model, 0},
+    {"Real", 5, 0, false, METRIC_REAL_UTIL, INK_TITLE, NULL, FLEET_SORT_REAL},
+    {"", 8, 3, true, 0, 0, draw_bar, 0},
+    {"Limited by", WORDS_LIMITER_W - 1, 0, true, 0, 0, draw_limiter, 0},
+    {"Held", 5, 1, true, 0, 0, draw_held, 0},
+    {"Class", 20, 4, true, 0, 0, draw_class, 0},
+    {"SM", 4, 0, false, METRIC_SM_ACTIVE, INK_COMPUTE, NULL, 0},
+    {"PCIe rx/tx", 11, 6, false, 0, 0, draw_pcie, 0},
+    {"Util", 5, 2, false, METRIC_GPU_UTIL, INK_TEXT, NULL, FLEET_SORT_UTIL},
+    {"Occ", 4, 9, false, METRIC_SM_OCCUPANCY, INK_COMPUTE, NULL, 0},
+    {"Tens", 4, 0, false, METRIC_TENSOR_ACTIVE, INK_TENSOR, NULL, 0},
+    {"DRAM", 4, 0, false, METRIC_DRAM_ACTIVE, INK_MEMORY, NULL, 0},
+    {"Memory", 7, 0, false, METRIC_FB_USED, INK_MEMORY, NULL, FLEET_SORT_MEMORY},
+    {"of", 5, 5, false, METRIC_FB_TOTAL, INK_DIM, NULL, 0},
+    {"Watt", 5, 1, false, METRIC_POWER, INK_POWER, NULL, FLEET_SORT_POWER},
+    {"\u00b0C", 4, 0, false, 0, 0, draw_temp, FLEET_SORT_TEMP},
+    {"mem\u00b0", 4, 8, false, METRIC_MEM_TEMP, INK_TEXT, NULL, 0},
+    {"NVLink", 6, 9, false, METRIC_NVLINK_TOTAL, INK_LINK, NULL, 0},
+    {"MHz", 4, 5, false, METRIC_SM_CLOCK, INK_TEXT, NULL, 0},
+    {"MemCtl", 6, 11, false, METRIC_MEM_COPY_UTIL, INK_LINK, NULL, 0},
+    {"Joule", 5, 12, false, METRIC_ENERGY, INK_TEXT, NULL, 0},
+    {"Rply/s", 6, 13, false, METRIC_PCIE_REPLAY_RATE, INK_WARN, NULL, 0},
+    {"Health", 7, 0, true, 0, 0, draw_health, FLEET_SORT_HEALTH},
+    {"Trend", 10, 5, true, 0, 0, draw_trend, 0},
 };
 
 /* Names do not change from tick to tick. */
@@ -180,18 +202,33 @@ static void choose(const struct frame *f, int width, int *widths)
                 widths[last] = MIN(widths[last] + width - total, TREND_MAX);
 }
 
-void fleet_draw_headings(const struct ui_data *d, struct canvas *c, struct area a)
+/* The order that a column shows; the first column's is the GPUs' own, which needs no mark. */
+static bool is_order(const struct ui *ui, size_t column)
+{
+        return ui->sort == table[column].sort &&
+               (column == 0 ? ui->reversed : table[column].sort > 0);
+}
+
+void fleet_draw_headings(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                         struct area a)
 {
         int widths[ARRAY_LEN(table)], x = a.x + 1;
-        struct style style = {INK_DIM, 0, ATTR_UNDERLINE};
         choose(d->frame, a.w - 2, widths);
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+                char text[32];
+                bool order = is_order(ui, i);
+                struct style style = {order ? INK_KEY : INK_DIM, 0,
+                                      order ? ATTR_UNDERLINE | ATTR_BOLD : ATTR_UNDERLINE};
                 if (widths[i] == 0)
                         continue;
+                snprintf(text, sizeof(text), "%s%s", table[i].heading,
+                         !order                                         ? ""
+                         : ui->reversed != (ui->sort == FLEET_SORT_GPU) ? "\u25b2"
+                                                                        : "\u25bc");
                 if (table[i].left)
-                        canvas_text(c, x, a.y, widths[i], style, table[i].heading);
+                        canvas_text(c, x, a.y, widths[i], style, text);
                 else
-                        canvas_right(c, x, a.y, widths[i], style, table[i].heading);
+                        canvas_right(c, x, a.y, widths[i], style, text);
                 x += widths[i] + 1;
         }
 }
@@ -205,7 +242,7 @@ void fleet_draw_line(const struct ui_data *d, struct canvas *c, struct area a,
                 canvas_paint(c, (struct area){a.x, a.y, a.w - 1, 1}, INK_SELECT);
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 const struct line_column *k = &table[i];
-                struct line_context l = {d, c, row, x, a.y, widths[i]};
+                struct line_context l = {d, c, row, x, a.y, widths[i], chosen};
                 if (widths[i] == 0)
                         continue;
                 if (k->draw)

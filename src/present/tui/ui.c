@@ -77,6 +77,7 @@ void ui_init(struct ui *ui)
         ui->plot.span_ns = 60 * NS_PER_S;
         ui->plot.cursor_ns = CHART_NO_CURSOR;
         ui->last_wall_ns = INT64_MIN;
+        ui->job.tree = true;
         plot_use_set(ui, 0);
         job_use_default_order(ui);
 }
@@ -84,8 +85,9 @@ void ui_init(struct ui *ui)
 void ui_finish(struct ui *ui)
 {
         free(ui->order);
-        free(ui->health);
+        free(ui->watched);
         chart_scratch_finish(&ui->scratch);
+        past_finish(&ui->past);
         strbuf_finish(&ui->text);
 }
 
@@ -215,34 +217,6 @@ const struct row *ui_chosen(const struct ui *ui, const struct ui_data *data)
         return &data->frame->rows[ui->order[ui->cursor]];
 }
 
-static int note_health(struct ui *ui, const struct frame *f, const struct row *row)
-{
-        uint32_t slot = row->sample.who->slot;
-        if (slot >= ui->n_health) {
-                size_t n = (size_t)slot + 16;
-                uint8_t *health = realloc(ui->health, n);
-                if (!health)
-                        return -ENOMEM;
-                memset(health + ui->n_health, 0, n - ui->n_health);
-                ui->health = health;
-                ui->n_health = n;
-        }
-        uint8_t now = (uint8_t)(row->health.state + 1), was = ui->health[slot];
-        ui->health[slot] = now;
-        /* A GPU that is well when it is first seen is no news. */
-        if (now == was || (was == 0 && row->health.state <= HEALTH_OK))
-                return 0;
-        const char *why = "";
-        for (enum finding k = 0; k < FINDING_COUNT && !*why; k++) {
-                if (row->health.findings & (1u << k))
-                        why = finding_text(k);
-        }
-        ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s",
-               row->sample.who->label, health_name(row->health.state), was ? ", was " : "",
-               was ? health_name((enum health_state)(was - 1)) : "", *why ? ": " : "", why);
-        return 0;
-}
-
 bool ui_is_stale(const struct ui_data *d)
 {
         return d->frame && (d->late || d->frame->stale);
@@ -280,11 +254,14 @@ int ui_update(struct ui *ui, const struct ui_data *data)
 {
         const struct frame *f = data->frame;
         note_state(ui, data, f ? f->wall_ns : 0);
+        past_see_host(&ui->past, data->host);
         if (!f)
                 return 0;
         int r = make_order(ui, f);
-        for (size_t i = 0; r == 0 && f->wall_ns != ui->last_wall_ns && i < f->n; i++)
-                r = note_health(ui, f, &f->rows[i]);
+        if (r == 0 && f->wall_ns != ui->last_wall_ns)
+                r = past_see_processes(&ui->past, data->processes, f->wall_ns, ui_bucket_ns(data));
+        if (r == 0 && f->wall_ns != ui->last_wall_ns)
+                r = notes_take(ui, data);
         ui->last_wall_ns = f->wall_ns;
         if (r == 0)
                 follow_choice(ui, data);

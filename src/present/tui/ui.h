@@ -12,6 +12,7 @@
 #include "present/tui/canvas.h"
 #include "present/tui/chart.h"
 #include "present/tui/keys.h"
+#include "present/tui/past.h"
 #include "present/tui/theme.h"
 
 enum view_id {
@@ -43,6 +44,13 @@ struct ui_check {
         bool wrong;
 };
 
+/* A part of a recording that has a name: a phase, or what limits a GPU meanwhile. */
+struct ui_part {
+        const char *name;
+        int64_t begin_ns, end_ns; /* from the beginning */
+        uint8_t ink;
+};
+
 /* What is drawn. All of it is borrowed for the time of one call. */
 struct ui_data {
         const struct frame *frame; /* NULL before the first */
@@ -63,7 +71,11 @@ struct ui_data {
         bool read_only;                       /* no signals */
         const struct ui_check *checks;        /* NULL: nobody looked at this machine */
         size_t n_checks;
-        bool checking; /* more are to come */
+        bool checking;                /* more are to come */
+        const struct ui_part *phases; /* of a recording, in order of their beginnings */
+        size_t n_phases;
+        const struct ui_part *findings; /* likewise: stretches with what limits them */
+        size_t n_findings;
 };
 
 /* Whether what is shown is old: the source does not answer, or says itself that nothing is new. */
@@ -161,12 +173,16 @@ struct ui {
                 int scroll;
                 bool reversed, tree;
         } job;
-        int help_scroll, log_scroll, host_scroll;
+        int help_scroll, log_scroll;
+
+        struct past past; /* of the host and of processes */
 
         struct ui_note log[UI_LOG_MAX]; /* a ring */
         size_t n_log;                   /* notes ever made */
-        uint8_t *health;                /* by slot, as last seen: enum health_state + 1 */
-        size_t n_health;
+        struct watched *watched;        /* by slot: what was told of it last */
+        size_t n_watched;
+        int64_t noted_ns;  /* when changes were looked for */
+        size_t last_phase; /* of the timeline, from 1; 0 for none */
         int64_t last_wall_ns;
         enum source_state last_state;
         bool last_late;
@@ -207,6 +223,8 @@ void ui_say(struct ui *ui, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ui_log(struct ui *ui, int64_t wall_ns, uint8_t ink, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Case does not matter. An empty needle is in everything. */
 bool ui_contains(const char *haystack, const char *needle);
+/* Looks for changes worth a line in the log. 0 or -ENOMEM. */
+int notes_take(struct ui *ui, const struct ui_data *data);
 const char *fleet_sort_name(enum fleet_sort sort);
 /* FLEET_SORT_COUNT when there is none of that name. */
 enum fleet_sort fleet_sort_find(const char *name);
@@ -216,6 +234,10 @@ enum layout layout_find(const char *name);
 int64_t ui_bucket_ns(const struct ui_data *data);
 /* What ':' commands do; complains by ui_say. */
 void ui_command(struct ui *ui, const struct ui_data *data, const char *text);
+/* job: processes that hold a GPU. */
+size_t job_count(const struct ui_data *data);
+/* job: headings and as many of them as fit, in the order of the view, nothing chosen. */
+void job_draw_list(struct ui *ui, const struct ui_data *data, struct canvas *c, struct area area);
 /* job: the largest GPU memory first. */
 void job_use_default_order(struct ui *ui);
 /* plot: makes the i-th built-in set of metrics the shown one. */

@@ -106,7 +106,7 @@ static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c,
         int down = ((int)ui->n_order + g->columns - 1) / g->columns;
         for (int k = 0; k < g->columns; k++) {
                 struct area line = {a.x + k * g->w, a.y, g->w - (k < g->columns - 1), 1};
-                fleet_draw_headings(d, c, line);
+                fleet_draw_headings(ui, d, c, line);
                 for (int i = 0; i < g->rows && ui->scroll + i < down; i++) {
                         size_t place = (size_t)k * (size_t)down + (size_t)ui->scroll + (size_t)i;
                         if (place >= ui->n_order)
@@ -132,23 +132,60 @@ static void draw_scroll_mark(const struct ui *ui, struct canvas *c, struct area 
                             0x2502);
 }
 
-static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
+static void draw_none(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        const char *text = d->frame->n > 0   ? "no GPU contains that; Esc shows all again"
-                           : d->frame->stale ? d->frame->provenance
-                                             : "the source sees no GPU";
-        canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE}, text);
+        struct style style = {.fg = INK_TITLE};
+        int y = a.y + a.h / 3;
+        if (d->frame->n > 0)
+                canvas_textf(c, a.x + 2, y, a.w - 4, style,
+                             "none of %zu GPUs contains '%s'; Esc shows all again", d->frame->n,
+                             ui->filter);
+        else
+                canvas_text(c, a.x + 2, y, a.w - 4, style,
+                            d->frame->stale ? d->frame->provenance : "the source sees no GPU");
+}
+
+/* Lines that the processes may have below the GPUs: none unless every GPU keeps its card. */
+static int process_lines(const struct ui *ui, const struct ui_data *d, struct area a)
+{
+        int n = (int)job_count(d), h = n > 0 ? MIN(n + 2, a.h / 3) : 0;
+        if (h < 3 || ui->n_order == 0)
+                return 0;
+        struct grid whole = choose_grid(ui, a);
+        a.h -= h;
+        struct grid rest = choose_grid(ui, a);
+        bool all = rest.rows * rest.columns >= (int)ui->n_order;
+        return all && rest.kind == whole.kind ? h : 0;
+}
+
+/* Where the GPUs are: below the summary, above the processes. */
+static struct area gpus_area(const struct ui *ui, const struct ui_data *d, struct area body)
+{
+        struct area a = {body.x, body.y + 1, body.w, body.h - 1};
+        a.h -= process_lines(ui, d, a);
+        return a;
+}
+
+static void draw_processes(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        int n = canvas_text(c, a.x + 1, a.y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD},
+                            "Processes");
+        canvas_line(c, a.x + n + 2, a.y, a.w - n - 4, (struct style){.fg = INK_FAINT}, 0x2500);
+        job_draw_list(ui, d, c, (struct area){a.x, a.y + 1, a.w, a.h - 1});
 }
 
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
+        struct area body = a;
         fleet_draw_summary(ui, d, c, a);
-        a.y += 1;
-        a.h -= 1;
+        a = gpus_area(ui, d, body);
         if (ui->n_order == 0) {
-                draw_none(d, c, a);
+                draw_none(ui, d, c, a);
                 return;
         }
+        struct area below = {a.x, a.y + a.h, a.w, body.y + body.h - a.y - a.h};
+        if (below.h > 0)
+                draw_processes(ui, d, c, below);
         struct grid g = choose_grid(ui, a);
         ui->columns = g.columns;
         ui->page = g.rows;
@@ -172,7 +209,7 @@ static bool act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         /* Lines in columns are read downwards: up and down go to the neighbour, left and right
          * over to the next column. */
-        struct area a = {ui->body.x, ui->body.y + 1, ui->body.w, ui->body.h - 1};
+        struct area a = gpus_area(ui, d, ui->body);
         bool lines = ui->n_order > 0 && choose_grid(ui, a).kind == GRID_LINES;
         int down = ((int)ui->n_order + ui->columns - 1) / MAX(ui->columns, 1);
         int vertical = lines ? 1 : ui->columns, sideways = lines ? down : 1;
@@ -194,18 +231,21 @@ static bool act(struct ui *ui, const struct ui_data *d, enum action action)
                 ui->layout = (enum layout)((ui->layout + 1) % LAYOUT_COUNT);
         else
                 return false;
-        if (action == ACTION_SORT || action == ACTION_REVERSE)
-                ui_say(ui, "sorted by %s%s", fleet_sort_name(ui->sort),
-                       ui->reversed ? ", reversed" : "");
         if (action == ACTION_LAYOUT)
                 ui_say(ui, "layout %s", layout_name(ui->layout));
         ui_update(ui, d);
+        /* A new order is looked at from its top. */
+        if (action == ACTION_SORT || action == ACTION_REVERSE) {
+                ui_choose(ui, d, 0);
+                ui_say(ui, "sorted by %s%s", fleet_sort_name(ui->sort),
+                       ui->reversed ? ", reversed" : "");
+        }
         return true;
 }
 
 static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
-        struct area a = {ui->body.x, ui->body.y + 1, ui->body.w, ui->body.h - 1};
+        struct area a = gpus_area(ui, d, ui->body);
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN) {
                 act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
                 return;

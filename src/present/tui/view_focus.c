@@ -6,6 +6,7 @@
 #include "present/tui/fleet.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
+#include "present/tui/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,11 @@
 #define VALUE_W 11
 #define ITEMS_MAX (METRIC_COUNT + METRIC_GROUP_COUNT + 80)
 #define PROCESSES_MAX 64
+#define LEAD_W 8
+#define CEILING_W 26
+#define CLASS_MIN_H 26
+#define CLASS_MAX_USED 4
+#define CEILING_NEAR 0.6 /* as docs/LIMITS.md has it */
 
 /* A line of the list: a heading, a metric, a process or a remark. */
 struct item {
@@ -102,6 +108,12 @@ static void draw_age(struct canvas *c, int x, int y, int w, struct value v)
         canvas_textf(c, x, y, w, (struct style){.fg = INK_WARN}, "%s old", age);
 }
 
+/* Its name in files, but for the one whose name says something else. */
+static const char *name_of(enum metric m)
+{
+        return m == METRIC_MEM_COPY_UTIL ? "memory controller" : metric_info(m)->name;
+}
+
 /* Where the bar would be, a missing value says why and an old one how old. */
 static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y, int w,
                         const struct row *row, enum metric m)
@@ -109,7 +121,7 @@ static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y,
         struct value v = row->sample.m[m];
         uint8_t ink = widget_metric_ink(m) == INK_DIM ? INK_TEXT : widget_metric_ink(m);
         char text[FORMAT_MAX];
-        canvas_text(c, x, y, NAME_W, (struct style){.fg = INK_DIM}, metric_info(m)->name);
+        canvas_text(c, x, y, NAME_W, (struct style){.fg = INK_DIM}, name_of(m));
         format_with_unit(text, sizeof(text), m, v);
         canvas_right(c, x + NAME_W, y, VALUE_W, widget_value_style(v, INK_TEXT), text);
         x += NAME_W + VALUE_W + 1;
@@ -138,8 +150,9 @@ static void draw_process(struct canvas *c, int x, int y, int w, const struct pro
         canvas_textf(c, x, y, 8, (struct style){.fg = INK_TEXT}, "%7d", p->pid);
         canvas_text(c, x + 8, y, 9, (struct style){.fg = INK_DIM}, p->user);
         widget_number(c, x + 17, y, 6, INK_MEMORY, METRIC_FB_USED, p->gpu_memory);
-        widget_number(c, x + 24, y, 4, INK_COMPUTE, METRIC_SM_ACTIVE, p->sm_util);
-        canvas_text(c, x + 29, y, w - 29, (struct style){.fg = INK_TEXT}, p->command);
+        canvas_text(c, x + 24, y, 5, (struct style){.fg = INK_DIM}, "NVML");
+        widget_number(c, x + 28, y, 5, INK_COMPUTE, METRIC_SM_ACTIVE, p->sm_util);
+        canvas_text(c, x + 34, y, w - 34, (struct style){.fg = INK_TEXT}, p->command);
 }
 
 static void draw_item(const struct ui_data *d, struct canvas *c, int x, int y, int w,
@@ -196,34 +209,134 @@ static void draw_identity(const struct ui_data *d, struct canvas *c, struct area
         }
 }
 
-/* "why" and its sentence, wrapped; returns the lines taken. */
-static int draw_sentence(struct ui *ui, struct canvas *c, struct area a, const char *lead,
-                         uint8_t ink)
+/* A word and its sentence, wrapped; returns the lines taken. */
+static int draw_sentence(struct canvas *c, struct area a, const char *lead, struct style style,
+                         const char *text)
 {
-        canvas_text(c, a.x + 1, a.y, 8, (struct style){.fg = INK_DIM}, lead);
-        struct area in = {a.x + 9, a.y, a.w - 10, a.h};
-        return widget_wrap(c, in, (struct style){.fg = ink}, strbuf_str(&ui->text));
+        if (a.h <= 0 || !*text)
+                return 0;
+        canvas_text(c, a.x + 1, a.y, LEAD_W, (struct style){.fg = INK_DIM}, lead);
+        struct area in = {a.x + 1 + LEAD_W, a.y, a.w - 2 - LEAD_W, a.h};
+        return MIN(widget_wrap(c, in, style, text), a.h);
 }
 
-static int draw_reasons(struct ui *ui, struct canvas *c, struct area a, const struct row *row)
+static struct area below(struct area a, int used)
 {
+        return (struct area){a.x, a.y + used, a.w, a.h - used};
+}
+
+/* What the GPU's programs compute with, as far as anybody knows. */
+static enum framework framework_of(const struct ui_data *d, const struct row *row)
+{
+        for (size_t i = 0; d->processes && i < d->processes->n; i++) {
+                const struct process *p = &d->processes->list[i];
+                if (p->framework != FRAMEWORK_NONE && strcmp(p->gpu, row->sample.who->label) == 0)
+                        return (enum framework)p->framework;
+        }
+        return FRAMEWORK_NONE;
+}
+
+/* What is wrong, now and in the last half minute. */
+static int draw_health(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                       const struct row *row)
+{
+        struct recent recent;
+        char text[2 * WORDS_MAX] = "";
         int used = 0;
-        struct value throttle = row->sample.m[METRIC_THROTTLE_REASONS];
-        strbuf_clear(&ui->text);
-        explain_verdict(row, &ui->text);
-        used += draw_sentence(ui, c, a, "why", INK_TEXT);
         strbuf_clear(&ui->text);
         explain_health(row, &ui->text);
-        if (ui->text.len > 0)
-                used += draw_sentence(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used},
-                                      "health", widget_health_ink(row->health.state));
+        used += draw_sentence(c, a, "health",
+                              (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD},
+                              strbuf_str(&ui->text));
+        if (words_recent(&d->trends, row->sample.who->slot, d->frame->wall_ns, &recent))
+                words_trouble(text, sizeof(text), &recent);
+        return used +
+               draw_sentence(c, below(a, used), "recent", (struct style){.fg = INK_HOT}, text);
+}
+
+/* The limiter, by which rule, and what to try. */
+static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row)
+{
+        enum limiter limiter = (enum limiter)row->limit.limiter;
+        struct style loud = {words_limiter_ink(limiter), 0, ATTR_BOLD}, dim = {.fg = INK_DIM};
+        int used = 0;
         strbuf_clear(&ui->text);
-        if (value_there(throttle))
-                explain_throttle((uint64_t)throttle.v, &ui->text);
-        if (ui->text.len > 0)
-                used += draw_sentence(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used},
-                                      "clocks", INK_TEXT);
-        return used;
+        explain_limit(row, &ui->text);
+        used += draw_sentence(c, a, "limit", loud, strbuf_str(&ui->text));
+        if (limiter == LIMITER_UNKNOWN)
+                return used;
+        used += draw_sentence(c, below(a, used), "rule", dim, limiter_rule(limiter));
+        return used + draw_sentence(c, below(a, used), "try", (struct style){.fg = INK_TEXT},
+                                    limiter_try(limiter, framework_of(d, row)));
+}
+
+/* "1515 of 1980 MHz, power limit; 71 % of the tensor peak". */
+static int draw_clock(struct canvas *c, struct area a, const struct row *row)
+{
+        char text[2 * WORDS_MAX];
+        const struct ceilings *k = &row->limit.ceilings;
+        struct value tensor = ceiling_value(k, CEILING_TENSOR),
+                     clock = ceiling_value(k, CEILING_CLOCK);
+        words_clock(text, sizeof(text), row);
+        size_t n = strlen(text);
+        if (value_there(tensor) && value_there(clock) && tensor.v > 0.005)
+                snprintf(text + n, sizeof(text) - n,
+                         "; about %.0f %% of the tensor peak (tensor pipe %.0f %% of the time at "
+                         "%.0f %% of the clock)",
+                         100 * tensor.v * clock.v, 100 * tensor.v, 100 * clock.v);
+        bool held = words_is_throttled(row);
+        return draw_sentence(c, a, "clock",
+                             held ? (struct style){INK_HOT, 0, ATTR_BOLD}
+                                  : (struct style){.fg = INK_TEXT},
+                             text + sizeof("clock ") - 1);
+}
+
+static int draw_reasons(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                        const struct row *row)
+{
+        int used = draw_health(ui, d, c, a, row);
+        used += draw_limit(ui, d, c, below(a, used), row);
+        used += draw_clock(c, below(a, used), row);
+        /* The title has the class; why it is that one needs room. */
+        if (2 * a.h < CLASS_MIN_H && used > CLASS_MAX_USED)
+                return used;
+        strbuf_clear(&ui->text);
+        explain_verdict(row, &ui->text);
+        return used + draw_sentence(c, below(a, used), "class", (struct style){.fg = INK_DIM},
+                                    strbuf_str(&ui->text));
+}
+
+static uint8_t ceiling_ink(enum ceiling k)
+{
+        if (k == CEILING_DRAM)
+                return INK_MEMORY;
+        if (k == CEILING_TENSOR)
+                return INK_TENSOR;
+        if (k >= CEILING_PCIE_IN && k <= CEILING_NVLINK_OUT)
+                return INK_LINK;
+        return k == CEILING_POWER || k == CEILING_CLOCK ? INK_POWER : INK_COMPUTE;
+}
+
+/* How near the hardware is to what it can do; the one that the limiter is about stands out. */
+static int draw_ceilings(struct canvas *c, struct area a, const struct row *row)
+{
+        int columns = MAX(a.w / CEILING_W, 1), w = a.w / columns, n = 0;
+        for (enum ceiling k = 0; k < CEILING_COUNT; k++) {
+                struct value v = ceiling_value(&row->limit.ceilings, k);
+                if (ceiling_info(k)->kind != CEILING_DEVICE || !value_there(v))
+                        continue;
+                int x = a.x + 1 + n % columns * w, y = a.y + n / columns;
+                bool near = v.v >= CEILING_NEAR;
+                if (y >= a.y + a.h)
+                        return a.h;
+                canvas_text(c, x, y, 11, (struct style){near ? INK_TITLE : INK_DIM, 0, 0},
+                            ceiling_info(k)->name);
+                widget_number(c, x + 11, y, 5, near ? INK_TITLE : INK_TEXT, METRIC_GPU_UTIL, v);
+                widget_bar(c, x + 17, y, w - 19, ceiling_ink(k), v);
+                n++;
+        }
+        return (n + columns - 1) / columns;
 }
 
 /* How long the group at i is, up to its blank line. */
@@ -276,6 +389,8 @@ static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, 
 {
         struct items items;
         int places[ITEMS_MAX][2];
+        if (a.h < 1)
+                return;
         make_items(ui, d, row, &items);
         int columns = MAX(a.w / COLUMN_MIN, 1), w = a.w / columns, room = columns * a.h;
         bool whole = fit(&items, columns, a.h, places);
@@ -305,8 +420,12 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                 return;
         }
         draw_identity(d, c, a, row);
-        int used = 1 + draw_reasons(ui, c, (struct area){a.x, a.y + 1, a.w, MAX(a.h / 3, 2)}, row);
-        used = MIN(used, 1 + MAX(a.h / 3, 2));
+        /* Half of the room is for what it means, an eighth for ceilings, the rest for the values.
+         */
+        int used =
+            1 + draw_reasons(ui, d, c, (struct area){a.x, a.y + 1, a.w, MAX(a.h / 2, 2)}, row);
+        used += draw_ceilings(c, (struct area){a.x, a.y + used, a.w, MAX(a.h / 4, 2)}, row);
+        used += a.h > 40;
         draw_list(ui, d, c, (struct area){a.x, a.y + used, a.w, a.h - used}, row);
         if (ui_is_stale(d))
                 canvas_tint(c, a, INK_DIM);

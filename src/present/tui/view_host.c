@@ -1,82 +1,151 @@
-/* Host: the machine around the GPUs. */
+/* Host: the machine around the GPUs, its last minutes, and the GPUs' processes on it. */
+#include "base/clock.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define GRAPH_LINES_MAX 8
+#define CORE_W 21
+#define CORE_W_MIN 11
 
 static const struct style dim = {.fg = INK_DIM};
+static const struct style plain = {.fg = INK_TEXT};
 
-static struct value part(struct value a, struct value b)
+static void put_number(char *buf, size_t size, const char *format, struct value v, double scale)
 {
-        if (!value_there(a) || !value_there(b) || b.v <= 0)
-                return value_missing(STATE_NONE);
-        a.v /= b.v;
-        return a;
+        if (value_there(v))
+                snprintf(buf, size, format, v.v * scale);
+        else
+                snprintf(buf, size, "--");
 }
 
-static void draw_gauge(struct canvas *c, int x, int y, int w, const char *label, uint8_t ink,
-                       struct value ratio)
+/* A title, and the last minutes below it. */
+struct host_graph {
+        const char *title;
+        enum host_ring ring;
+        double hi; /* 0: the largest value there is */
+        uint8_t ink;
+};
+
+static void draw_graph(const struct ui *ui, struct canvas *c, struct area a,
+                       const struct host_graph *g, const char *text)
 {
-        canvas_text(c, x, y, 8, dim, label);
-        widget_number(c, x + 8, y, 5, INK_TEXT, METRIC_GPU_UTIL, ratio);
-        widget_bar(c, x + 14, y, w - 15, ink, ratio);
+        int n = canvas_text(c, a.x, a.y, a.w, (struct style){INK_TITLE, 0, ATTR_BOLD}, g->title);
+        canvas_text(c, a.x + n + 1, a.y, a.w - n - 2, plain, text);
+        const struct ring *r = &ui->past.host[g->ring];
+        struct area in = {a.x, a.y + 1, a.w - 2, a.h - 1};
+        ring_draw(r, ui->past.host_bucket, g->hi > 0 ? g->hi : ring_most(r), c, in, g->ink);
 }
 
-static void draw_bytes(struct canvas *c, int x, int y, const char *label, enum metric metric,
-                       struct value a, struct value b, const char *between)
+static void cpu_words(char *buf, size_t size, const struct host *h, int w)
 {
-        canvas_text(c, x, y, 8, dim, label);
-        widget_number(c, x + 8, y, 6, INK_TEXT, metric, a);
-        canvas_text(c, x + 15, y, 2, dim, between);
-        widget_number(c, x + 16, y, 6, INK_TEXT, metric, b);
+        const struct value *s = h->system;
+        char busy[16], load[3][16], user[16], kernel[16], wait[16];
+        put_number(busy, sizeof(busy), "%.0f %%", host_cpu_busy(h), 100);
+        put_number(user, sizeof(user), "%.0f", s[SYSTEM_USER], 100);
+        put_number(kernel, sizeof(kernel), "%.0f", s[SYSTEM_KERNEL], 100);
+        put_number(wait, sizeof(wait), "%.0f", s[SYSTEM_IOWAIT], 100);
+        for (int i = 0; i < 3; i++)
+                put_number(load[i], sizeof(load[i]), "%.1f", s[SYSTEM_LOAD_1 + i], 1);
+        int n = snprintf(buf, size, "%s of %zu cores, load %s %s %s", busy, h->n_cores, load[0],
+                         load[1], load[2]);
+        if (w >= 76 && n > 0 && (size_t)n < size)
+                snprintf(buf + n, size - (size_t)n, ", user %s system %s I/O wait %s %%", user,
+                         kernel, wait);
 }
 
-static void draw_load(struct canvas *c, int x, int y, const struct host *h)
+static void pair_words(char *buf, size_t size, enum metric m, struct value a, struct value b,
+                       const char *format)
 {
-        const struct value *loads = &h->system[SYSTEM_LOAD_1];
-        canvas_text(c, x, y, 8, dim, "load");
-        for (int i = 0; i < 3; i++) {
-                char text[16] = "--";
-                if (value_there(loads[i]))
-                        snprintf(text, sizeof(text), "%.2f", loads[i].v);
-                canvas_right(c, x + 8 + i * 8, y, 7, widget_value_style(loads[i], INK_TEXT), text);
-        }
+        char first[24], second[24];
+        widget_format(first, sizeof(first), m, a);
+        widget_format(second, sizeof(second), m, b);
+        snprintf(buf, size, format, first, second);
 }
 
-static int draw_overview(struct canvas *c, struct area a, const struct host *h)
+static void memory_words(char *buf, size_t size, const struct host *h)
 {
+        const struct value *s = h->system;
+        char swap[32];
+        pair_words(buf, size, METRIC_FB_USED, s[SYSTEM_MEM_USED], s[SYSTEM_MEM_TOTAL], "%s of %s");
+        size_t n = strlen(buf);
+        if (!value_there(s[SYSTEM_SWAP_TOTAL]) || s[SYSTEM_SWAP_TOTAL].v <= 0)
+                return;
+        widget_format(swap, sizeof(swap), METRIC_FB_USED, s[SYSTEM_SWAP_USED]);
+        snprintf(buf + n, size - n, ", swap %s", swap);
+}
+
+/* CPU and memory, then disks and network, side by side; lines of graph each. */
+static int draw_graphs(const struct ui *ui, struct canvas *c, struct area a, const struct host *h,
+                       int lines)
+{
+        static const struct host_graph graphs[] = {
+            {"CPU", HOST_RING_CPU, 1, INK_COMPUTE}, {"Memory", HOST_RING_MEMORY, 1, INK_MEMORY},
+            {"Disk", HOST_RING_READ, 0, INK_IO},    {"Disk", HOST_RING_WRITE, 0, INK_IO},
+            {"Network", HOST_RING_RX, 0, INK_LINK}, {"Network", HOST_RING_TX, 0, INK_LINK},
+        };
         const struct value *s = h->system, *all = h->levels[LEVEL_SYSTEM].f;
-        struct value used = s[SYSTEM_MEM_USED], total = s[SYSTEM_MEM_TOTAL];
-        struct value swap = s[SYSTEM_SWAP_USED], swap_total = s[SYSTEM_SWAP_TOTAL];
-        int w = MAX(a.w / 2, 30), right = a.x + w, x = a.x + 1, y = a.y;
-        draw_gauge(c, x, y, w - 2, "CPU", INK_COMPUTE, host_cpu_busy(h));
-        draw_load(c, right, y++, h);
-        draw_gauge(c, x, y, w - 2, "memory", INK_MEMORY, part(used, total));
-        draw_bytes(c, right, y++, "memory", METRIC_FB_USED, used, total, "/");
-        draw_gauge(c, x, y, w - 2, "swap", INK_WARN, part(swap, swap_total));
-        draw_bytes(c, right, y++, "swap", METRIC_FB_USED, swap, swap_total, "/");
-        draw_gauge(c, x, y, w - 2, "stall", INK_HOT, s[SYSTEM_PSI_CPU]);
-        draw_bytes(c, right, y++, "disk r/w", METRIC_PCIE_RX, all[FIGURE_READ], all[FIGURE_WRITE],
-                   "/");
-        draw_gauge(c, x, y, w - 2, "  memory", INK_HOT, s[SYSTEM_PSI_MEMORY]);
-        draw_bytes(c, right, y++, "net i/o", METRIC_PCIE_RX, s[SYSTEM_NET_RX], s[SYSTEM_NET_TX],
-                   "/");
-        draw_gauge(c, x, y++, w - 2, "  io", INK_HOT, s[SYSTEM_PSI_IO]);
-        return y - a.y;
+        const struct value rates[] = {all[FIGURE_READ], all[FIGURE_WRITE], s[SYSTEM_NET_RX],
+                                      s[SYSTEM_NET_TX]};
+        static const char *const names[] = {"read", "write", "in", "out"};
+        char text[160], number[24];
+        int half = a.w / 2, quarter = a.w / 4, y = a.y;
+        cpu_words(text, sizeof(text), h, half);
+        draw_graph(ui, c, (struct area){a.x + 1, y, half - 1, lines + 1}, &graphs[0], text);
+        memory_words(text, sizeof(text), h);
+        draw_graph(ui, c, (struct area){a.x + half, y, a.w - half, lines + 1}, &graphs[1], text);
+        y += lines + 1;
+        int low = MAX(lines / 2, 1);
+        for (int i = 0; i < 4; i++) {
+                widget_format(number, sizeof(number), METRIC_PCIE_RX, rates[i]);
+                snprintf(text, sizeof(text), "%s %s%s", names[i], number,
+                         value_there(rates[i]) ? "B/s" : "");
+                struct area in = {a.x + i * quarter + (i == 0), y, quarter - (i == 0), low + 1};
+                draw_graph(ui, c, in, &graphs[2 + i], text);
+        }
+        return y + low + 1 - a.y;
+}
+
+/* "pressure: some task waited for CPU 2 %  memory 0 %  I/O 31 %". */
+static void draw_pressure(const struct ui *ui, struct canvas *c, struct area a,
+                          const struct host *h)
+{
+        static const struct {
+                const char *name;
+                enum system_figure figure;
+                enum host_ring ring;
+        } parts[] = {{"CPU", SYSTEM_PSI_CPU, HOST_RING_PSI_CPU},
+                     {"memory", SYSTEM_PSI_MEMORY, HOST_RING_PSI_MEMORY},
+                     {"I/O", SYSTEM_PSI_IO, HOST_RING_PSI_IO}};
+        int x = a.x + 1;
+        x += canvas_text(c, x, a.y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD}, "Pressure") +
+             1;
+        x += canvas_text(c, x, a.y, a.w - x, dim, a.w >= 100 ? "tasks waited for" : "wait") + 1;
+        int each = MAX((a.x + a.w - x - 1) / 3, 12);
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                struct value v = h->system[parts[i].figure];
+                bool much = value_there(v) && v.v >= 0.1;
+                int n = canvas_text(c, x, a.y, each, dim, parts[i].name);
+                widget_number(c, x + n, a.y, 5, much ? INK_HOT : INK_TEXT, METRIC_GPU_UTIL, v);
+                ring_draw(&ui->past.host[parts[i].ring], ui->past.host_bucket, 1, c,
+                          (struct area){x + n + 6, a.y, each - n - 8, 1}, INK_HOT);
+                x += each;
+        }
 }
 
 static void draw_level(struct canvas *c, int x, int y, int w, enum level level,
                        const struct level_state *l)
 {
         const struct value *f = l->f;
-        char cores[16] = "--";
-        canvas_text(c, x, y, 9, (struct style){.fg = INK_TEXT}, level_name(level));
+        char cores[16];
+        canvas_text(c, x, y, 9, plain, level_name(level));
         if (!l->present) {
                 canvas_text(c, x + 10, y, w - 10, dim, l->why[0] ? l->why : "not here");
                 return;
         }
-        if (value_there(f[FIGURE_CPU]))
-                snprintf(cores, sizeof(cores), "%.1f", f[FIGURE_CPU].v);
+        put_number(cores, sizeof(cores), "%.1f", f[FIGURE_CPU], 1);
         canvas_right(c, x + 10, y, 6, widget_value_style(f[FIGURE_CPU], INK_TEXT), cores);
         widget_number(c, x + 17, y, 5, INK_COMPUTE, METRIC_GPU_UTIL, f[FIGURE_CPU_SHARE]);
         widget_number(c, x + 23, y, 6, INK_MEMORY, METRIC_FB_USED, f[FIGURE_MEMORY]);
@@ -85,6 +154,7 @@ static void draw_level(struct canvas *c, int x, int y, int w, enum level level,
         widget_number(c, x + 44, y, 6, INK_TEXT, METRIC_PCIE_RX, f[FIGURE_WRITE]);
         widget_number(c, x + 51, y, 6, INK_TEXT, METRIC_PROCESSES, f[FIGURE_PROCESSES]);
         widget_number(c, x + 58, y, 7, INK_TEXT, METRIC_PROCESSES, f[FIGURE_THREADS]);
+        canvas_text(c, x + 67, y, w - 67, dim, l->name);
 }
 
 /* How many lines that took. */
@@ -92,7 +162,7 @@ static int draw_levels(struct canvas *c, struct area a, const struct host *h)
 {
         struct style head = {INK_DIM, 0, ATTR_UNDERLINE};
         int n = 0;
-        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+        for (enum level l = 0; l < LEVEL_COUNT && n + 1 < a.h; l++) {
                 if (h->levels[l].asked)
                         draw_level(c, a.x + 1, a.y + 1 + n++, a.w - 2, l, &h->levels[l]);
         }
@@ -101,66 +171,78 @@ static int draw_levels(struct canvas *c, struct area a, const struct host *h)
         canvas_textf(c, a.x + 1, a.y, a.w - 2, head, "%-9s %6s %5s %6s %6s %6s %6s %6s %7s",
                      "Level", "Cores", "CPU", "Memory", "Limit", "Read", "Write", "Procs",
                      "Threads");
-        return n + 2;
+        return n + 1;
+}
+
+/* One block a core: sixteen apart, so that they can be counted. */
+static int draw_core_blocks(struct canvas *c, struct area a, const struct host *h)
+{
+        int columns = MAX((a.w - 2) / 17, 1) * 16, used = 0;
+        for (int i = 0; i < (int)h->n_cores && i / columns < a.h; i++) {
+                struct value v = h->cores[i].util;
+                int level = value_there(v) ? (int)(MIN(MAX(v.v, 0.0), 1.0) * 7 + 0.5) : 0;
+                int at = i % columns;
+                canvas_char(c, a.x + 1 + at + at / 16, a.y + i / columns,
+                            (struct style){.fg = level > 0 ? INK_COMPUTE : INK_FAINT},
+                            value_there(v) ? 0x2581u + (uint32_t)level : 0xb7);
+                used = i / columns + 1;
+        }
+        return used;
 }
 
 /* One bar a core, in as many columns as fit; with very many cores one block each. */
-static void draw_cores(struct ui *ui, struct canvas *c, struct area a, const struct host *h)
+static int draw_cores(struct canvas *c, struct area a, const struct host *h)
 {
-        int n = (int)h->n_cores, columns = MAX(a.w / 22, 1);
+        int n = (int)h->n_cores, columns = MAX(a.w / CORE_W, 1);
         int lines = (n + columns - 1) / columns;
         if (lines > a.h) {
-                columns = MAX(a.w / 12, 1);
+                columns = MAX(a.w / CORE_W_MIN, 1);
                 lines = (n + columns - 1) / columns;
         }
+        if (lines > a.h)
+                return draw_core_blocks(c, a, h);
         int w = a.w / columns;
-        ui->host_scroll = MAX(MIN(ui->host_scroll, lines - a.h), 0);
         for (int i = 0; i < n; i++) {
-                int x = a.x + 1 + i / lines * w, y = a.y + i % lines - ui->host_scroll;
-                char text[16];
-                if (y < a.y || y >= a.y + a.h)
-                        continue;
-                snprintf(text, sizeof(text), "%d", i);
-                canvas_right(c, x, y, 4, dim, text);
-                widget_number(c, x + 4, y, 5, INK_TEXT, METRIC_GPU_UTIL, h->cores[i].util);
-                if (w > 14)
-                        widget_bar(c, x + 10, y, w - 12, INK_COMPUTE, h->cores[i].util);
+                int x = a.x + 1 + i / lines * w, y = a.y + i % lines;
+                canvas_textf(c, x, y, 4, dim, "%3d", i);
+                widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, h->cores[i].util);
+                if (w > 13)
+                        widget_bar(c, x + 9, y, w - 11, INK_COMPUTE, h->cores[i].util);
         }
+        return lines;
+}
+
+static void draw_missing(const struct ui_data *d, struct canvas *c, struct area a)
+{
+        canvas_text(c, a.x + 2, a.y + 2, a.w - 4, (struct style){.fg = INK_TITLE},
+                    "this source says nothing about the host");
+        widget_wrap(c, (struct area){a.x + 2, a.y + 4, a.w - 4, 3}, dim,
+                    d->replay ? "a capture of GPU counters does not hold the CPU, memory and I/O "
+                                "of the machine it was made on"
+                              : "CPU, memory, pressure and I/O appear here once a source reads "
+                                "them");
 }
 
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         if (!d->host) {
-                canvas_text(c, a.x + 2, a.y + 2, a.w - 4, (struct style){.fg = INK_TITLE},
-                            "this source says nothing about the host");
-                widget_wrap(c, (struct area){a.x + 2, a.y + 4, a.w - 4, 3}, dim,
-                            d->replay ? "a capture of GPU counters does not hold the CPU, memory "
-                                        "and I/O of the machine it was made on"
-                                      : "CPU, memory, pressure and I/O appear here once a source "
-                                        "reads them");
+                draw_missing(d, c, a);
                 return;
         }
-        int used = draw_overview(c, a, d->host) + 1;
-        used += draw_levels(c, (struct area){a.x, a.y + used, a.w, a.h - used}, d->host);
-        draw_cores(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used}, d->host);
-}
-
-static bool act(struct ui *ui, const struct ui_data *d UNUSED, enum action action)
-{
-        if (action == ACTION_UP || action == ACTION_DOWN)
-                ui->host_scroll += action == ACTION_DOWN ? 1 : -1;
-        else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
-                ui->host_scroll += (action == ACTION_PAGE_DOWN ? 1 : -1) * ui->body.h / 2;
-        else
-                return false;
-        ui->host_scroll = MAX(ui->host_scroll, 0);
-        return true;
+        int y = a.y, end = a.y + a.h;
+        int jobs = (int)job_count(d) > 0 ? MAX(a.h / 4, 4) : 0;
+        y += draw_graphs(ui, c, a, d->host, MIN(MAX(a.h / 8, 1), GRAPH_LINES_MAX));
+        draw_pressure(ui, c, (struct area){a.x, y++, a.w, 1}, d->host);
+        y += draw_levels(c, (struct area){a.x, y, a.w, end - y}, d->host);
+        int room = end - y - (end - y > jobs + 2 ? jobs : 0);
+        y += draw_cores(c, (struct area){a.x, y, a.w, room}, d->host);
+        if (jobs > 0 && end - y >= 3)
+                job_draw_list(ui, d, c, (struct area){a.x, y + 1, a.w, end - y - 1});
 }
 
 const struct view_ops view_host = {
     .name = "host",
     .title = "Host",
-    .hints = "\u2191\u2193 scroll",
+    .hints = "4 processes",
     .draw = draw,
-    .act = act,
 };

@@ -1,7 +1,8 @@
-/* Job: the processes on the GPUs, with the verdict of the GPU beside each. */
+/* Job: the processes on the GPUs and those that serve them, as trees. */
 #include "base/clock.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
+#include "present/tui/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,15 +86,18 @@ static double key_elapsed(const struct process *p)
 }
 
 static const struct job_column columns[] = {
-    {"PID", 8, 0, false, draw_pid, key_pid}, {"User", 9, 1, true, draw_user, NULL},
-    {"Group", 8, 8, true, draw_group, NULL}, {"GPU", 5, 0, true, draw_gpu, NULL},
-    {"Ty", 2, 6, true, draw_type, NULL},     {"GPU mem", 7, 0, false, draw_memory, key_memory},
-    {"SM", 4, 0, false, draw_sm, key_sm},    {"CPU", 5, 2, false, draw_cpu, key_cpu},
-    {"RSS", 6, 3, false, draw_rss, key_rss}, {"Time", 9, 4, false, draw_elapsed, key_elapsed},
-    {"Slurm", 9, 5, true, draw_slurm, NULL}, {"Container", 12, 7, true, draw_container, NULL},
-    {"Verdict", 20, 3, true, NULL, NULL},    {"Command", 0, 0, true, draw_command, NULL},
+    {"PID", 8, 0, false, draw_pid, key_pid},     {"User", 9, 1, true, draw_user, NULL},
+    {"Group", 8, 8, true, draw_group, NULL},     {"GPU", 5, 0, true, draw_gpu, NULL},
+    {"Ty", 2, 6, true, draw_type, NULL},         {"GPU mem", 8, 0, false, draw_memory, key_memory},
+    {"NVML", 5, 0, false, draw_sm, key_sm},      {"CPU", 5, 2, false, draw_cpu, key_cpu},
+    {"RSS", 6, 3, false, draw_rss, key_rss},     {"Time", 9, 4, false, draw_elapsed, key_elapsed},
+    {"Slurm", 9, 5, true, draw_slurm, NULL},     {"Container", 12, 7, true, draw_container, NULL},
+    {"Past", 12, 5, true, NULL, NULL},           {"Limited by", 14, 1, true, NULL, NULL},
+    {"Command", 0, 0, true, draw_command, NULL},
 };
 #define COMMAND_MIN 14
+#define COLUMN_PAST (ARRAY_LEN(columns) - 3)
+#define COLUMN_LIMIT (ARRAY_LEN(columns) - 2)
 
 static void choose(int width, int *widths)
 {
@@ -195,14 +199,15 @@ static void make_tree(struct job_list *l)
         *l = tree;
 }
 
-static void make_list(const struct ui *ui, const struct ui_data *d, struct job_list *ret)
+static void make_list(const struct ui *ui, const struct ui_data *d, const char *filter,
+                      struct job_list *ret)
 {
         ret->n = 0;
         memset(ret->depth, 0, sizeof(ret->depth));
         for (size_t i = 0; d->processes && i < d->processes->n && ret->n < JOBS_MAX; i++) {
                 const struct process *p = &d->processes->list[i];
                 /* Those that hold no GPU are part of the tree only. */
-                if ((ui->job.tree || !p->child) && matches(p, ui->filter))
+                if ((ui->job.tree || !p->child) && matches(p, filter))
                         ret->list[ret->n++] = p;
         }
         sort_jobs(ui, ret);
@@ -223,21 +228,48 @@ static void draw_headings(const struct ui *ui, struct canvas *c, struct area a, 
 {
         int x = a.x + 1;
         for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-                struct style style = {ui->job.sort == i ? INK_TITLE : INK_DIM, 0, ATTR_UNDERLINE};
+                bool order = ui->job.sort == i;
+                struct style style = {order ? INK_KEY : INK_DIM, 0,
+                                      order ? ATTR_UNDERLINE | ATTR_BOLD : ATTR_UNDERLINE};
+                char text[32];
                 if (widths[i] == 0)
                         continue;
+                snprintf(text, sizeof(text), "%s%s", columns[i].heading,
+                         !order             ? ""
+                         : ui->job.reversed ? "\u25b2"
+                                            : "\u25bc");
                 if (columns[i].left)
-                        canvas_text(c, x, a.y, widths[i], style, columns[i].heading);
+                        canvas_text(c, x, a.y, widths[i], style, text);
                 else
-                        canvas_right(c, x, a.y, widths[i], style, columns[i].heading);
+                        canvas_right(c, x, a.y, widths[i], style, text);
                 x += widths[i] + 1;
         }
 }
 
-static void draw_job(const struct ui_data *d, struct canvas *c, struct area a, const int *widths,
-                     const struct process *p, int depth)
+/* CPU of the last buckets, of one core; a worker that computes for a GPU stands out. */
+static void draw_past(const struct ui *ui, struct canvas *c, int x, int y, int w,
+                      const struct process *p)
 {
-        const struct row *gpu = gpu_of(d, p);
+        const struct process_past *past = past_of_process(&ui->past, p);
+        if (past)
+                ring_draw(&past->cpu, ui->past.bucket, MAX(ring_most(&past->cpu), 1.0), c,
+                          (struct area){x, y, w, 1}, INK_COMPUTE);
+}
+
+static void draw_limiter(const struct ui_data *d, struct canvas *c, int x, int y, int w,
+                         const struct process *p)
+{
+        const struct row *gpu = p->child ? NULL : gpu_of(d, p);
+        if (!gpu)
+                return;
+        enum limiter limiter = (enum limiter)gpu->limit.limiter;
+        canvas_text(c, x, y, w, (struct style){.fg = words_limiter_ink(limiter)},
+                    words_limiter(limiter));
+}
+
+static void draw_job(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                     const int *widths, const struct process *p, int depth)
+{
         int x = a.x + 1;
         for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
                 int indent = columns[i].width == 0 ? MIN(2 * depth, widths[i] / 2) : 0;
@@ -248,17 +280,19 @@ static void draw_job(const struct ui_data *d, struct canvas *c, struct area a, c
                                     0x2514);
                 if (columns[i].draw)
                         columns[i].draw(c, x + indent, a.y, widths[i] - indent, p);
-                else if (gpu)
-                        canvas_text(c, x, a.y, widths[i],
-                                    (struct style){.fg = widget_class_ink(gpu->verdict.workload)},
-                                    workload_status(gpu->verdict.workload));
+                else if (i == COLUMN_PAST)
+                        draw_past(ui, c, x, a.y, widths[i], p);
+                else
+                        draw_limiter(d, c, x, a.y, widths[i], p);
                 x += widths[i] + 1;
         }
 }
 
-static void draw_none(const struct ui_data *d, struct canvas *c, struct area a)
+static void draw_none(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        const char *title = d->processes ? "no process holds a GPU, or none contains the filter"
+        bool filtered = ui->filter[0] && job_count(d) > 0;
+        const char *title = filtered       ? "no process contains the filter; Esc shows all again"
+                            : d->processes ? "no process holds a GPU"
                             : d->asking_processes ? "processes come with the next sample"
                                                   : "this source names no processes";
         canvas_text(c, a.x + 2, a.y + 1, a.w - 4, (struct style){.fg = INK_TITLE}, title);
@@ -274,12 +308,12 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
 {
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
-        make_list(ui, d, &list);
+        make_list(ui, d, ui->filter, &list);
         choose(a.w - 2, widths);
         draw_headings(ui, c, a, widths);
         a = (struct area){a.x, a.y + 1, a.w, a.h - 1};
         if (list.n == 0) {
-                draw_none(d, c, a);
+                draw_none(ui, d, c, a);
                 return;
         }
         ui->job.cursor = MIN(ui->job.cursor, list.n - 1);
@@ -292,8 +326,32 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                 struct area line = {a.x, a.y + i, a.w, 1};
                 if (at == ui->job.cursor)
                         canvas_paint(c, line, INK_SELECT);
-                draw_job(d, c, line, widths, list.list[at], list.depth[at]);
+                draw_job(ui, d, c, line, widths, list.list[at], list.depth[at]);
         }
+        if ((int)list.n < a.h - 1)
+                canvas_text(c, a.x + 1, a.y + a.h - 1, a.w - 2, (struct style){.fg = INK_DIM},
+                            "NVML: the process's utilization as the driver tells it, not SM "
+                            "activity.  CPU: of one core");
+}
+
+size_t job_count(const struct ui_data *d)
+{
+        size_t n = 0;
+        for (size_t i = 0; d->processes && i < d->processes->n; i++)
+                n += !d->processes->list[i].child;
+        return n;
+}
+
+void job_draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        struct job_list list;
+        int widths[ARRAY_LEN(columns)];
+        make_list(ui, d, "", &list);
+        choose(a.w - 2, widths);
+        draw_headings(ui, c, a, widths);
+        for (int i = 0; i < a.h - 1 && i < (int)list.n; i++)
+                draw_job(ui, d, c, (struct area){a.x, a.y + 1 + i, a.w, 1}, widths, list.list[i],
+                         list.depth[i]);
 }
 
 static void next_sort(struct ui *ui)
@@ -301,6 +359,7 @@ static void next_sort(struct ui *ui)
         do {
                 ui->job.sort = (ui->job.sort + 1) % (unsigned)ARRAY_LEN(columns);
         } while (!columns[ui->job.sort].key);
+        ui->job.cursor = 0;
         ui_say(ui, "sorted by %s", columns[ui->job.sort].heading);
 }
 
@@ -319,7 +378,7 @@ static void ask_signal(struct ui *ui, const struct ui_data *d, const struct proc
 static bool act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         struct job_list list;
-        make_list(ui, d, &list);
+        make_list(ui, d, ui->filter, &list);
         size_t page = (size_t)MAX(ui->body.h - 1, 1), last = list.n > 0 ? list.n - 1 : 0;
         if (action == ACTION_UP)
                 ui->job.cursor -= ui->job.cursor > 0;

@@ -45,7 +45,7 @@ static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *
                              "and %d more GPUs", left);
         if (y == a.y)
                 canvas_text(c, a.x + 1, y++, a.w - 2, (struct style){.fg = INK_GOOD},
-                            "nothing is wrong as far as the source tells");
+                            "No problems found");
         return y - a.y;
 }
 

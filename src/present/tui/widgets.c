@@ -148,8 +148,8 @@ void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *tr
                 if (columns.n[i] == 0)
                         continue;
                 double v = columns.sum[i] / columns.n[i];
-                /* What never changes is no news, however large it is. */
-                double part = hi > lo && !flat ? (v - lo) / (hi - lo) : 0;
+                /* What never changes is no news, but it is not nothing either. */
+                double part = flat ? (v != 0 ? 0.5 : 0) : hi > lo ? (v - lo) / (hi - lo) : 0;
                 /* Never the whole cell, so that trends on neighbouring lines stay apart. */
                 int level = (int)lround(MIN(MAX(part, 0.0), 1.0) * 6);
                 struct style style = {.fg = level == 0 ? INK_FAINT : s->fg};

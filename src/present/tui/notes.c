@@ -1,0 +1,156 @@
+/* The log's lines: health, limiter, throttling, starvation and phases, as they change. */
+#include "base/clock.h"
+#include "present/text/explain.h"
+#include "present/tui/ui.h"
+#include "present/tui/widgets.h"
+#include "present/tui/words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A share of the last half minute from which, and below which, something is told. */
+#define SHARE_BEGINS 0.5
+#define SHARE_ENDS 0.2
+/* So much must have been seen before a share means anything. */
+#define SHARE_SECONDS 10
+#define LOOK_NS NS_PER_S
+#define SETTLE_S 3
+
+/* What was told last of a GPU. */
+struct watched {
+        uint8_t health;  /* enum health_state + 1; 0 for nothing yet */
+        uint8_t limiter; /* enum limiter + 1 */
+        uint8_t held;    /* enum held_by */
+        bool starved, throttled;
+};
+
+static struct watched *watched_of(struct ui *ui, uint32_t slot)
+{
+        if (slot >= ui->n_watched) {
+                size_t n = (size_t)slot + 16;
+                struct watched *w = realloc(ui->watched, n * sizeof(*w));
+                if (!w)
+                        return NULL;
+                memset(w + ui->n_watched, 0, (n - ui->n_watched) * sizeof(*w));
+                ui->watched = w;
+                ui->n_watched = n;
+        }
+        return &ui->watched[slot];
+}
+
+static void note_health(struct ui *ui, const struct frame *f, const struct row *row,
+                        struct watched *w)
+{
+        uint8_t now = (uint8_t)(row->health.state + 1), was = w->health;
+        w->health = now;
+        /* A GPU that is well when it is first seen is no news. */
+        if (now == was || (was == 0 && row->health.state <= HEALTH_OK))
+                return;
+        const char *why = "";
+        for (enum finding k = 0; k < FINDING_COUNT && !*why; k++) {
+                if (row->health.findings & (1u << k))
+                        why = finding_text(k);
+        }
+        ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s",
+               row->sample.who->label, health_name(row->health.state), was ? ", was " : "",
+               was ? health_name((enum health_state)(was - 1)) : "", *why ? ": " : "", why);
+}
+
+/* One that flaps is told when it has settled: most of the last ten seconds. */
+static void note_limiter(struct ui *ui, const struct frame *f, const struct row *row,
+                         const struct recent *r, struct watched *w)
+{
+        if (!r->settled || r->seconds < SETTLE_S || r->mostly == LIMITER_UNKNOWN)
+                return;
+        bool first = w->limiter == 0;
+        bool same = w->limiter == r->mostly + 1 && w->held == r->held;
+        w->limiter = (uint8_t)(r->mostly + 1);
+        w->held = (uint8_t)r->held;
+        /* What it does when it is first seen is on the screen. */
+        if (first || same)
+                return;
+        const char *held = held_by_words(r->held);
+        bool idle = limiter_side(r->mostly) == LIMITER_SIDE_NONE;
+        if (idle)
+                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: %s", row->sample.who->label,
+                       words_limiter(r->mostly));
+        else
+                ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly),
+                       "GPU %s: limited by %s%s%s (%s)", row->sample.who->label,
+                       limiter_words(r->mostly), *held ? ", held by " : "", held,
+                       workload_status(r->looks));
+}
+
+static bool crosses(bool *was, double share)
+{
+        bool now = *was ? share >= SHARE_ENDS : share >= SHARE_BEGINS;
+        bool changed = now != *was;
+        *was = now;
+        return changed;
+}
+
+static void note_shares(struct ui *ui, const struct frame *f, const struct row *row,
+                        const struct recent *r, struct watched *w)
+{
+        const char *label = row->sample.who->label;
+        double held = MAX(r->power, r->thermal);
+        if (r->seconds < SHARE_SECONDS)
+                return;
+        bool was_starved = w->starved;
+        if (crosses(&w->starved, r->starved) && w->starved)
+                ui_log(ui, f->wall_ns, INK_WARN,
+                       "GPU %s waited for the host %.0f %% of the last %.0f s, mostly %s", label,
+                       100 * r->starved, r->seconds, words_limiter(r->by));
+        else if (was_starved && !w->starved)
+                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s no longer waits for the host", label);
+        if (!crosses(&w->throttled, held))
+                return;
+        if (w->throttled)
+                ui_log(ui, f->wall_ns, INK_HOT,
+                       "GPU %s: clocks held by %s %.0f %% of the last %.0f s", label,
+                       r->thermal > r->power ? "heat" : "the power limit", 100 * held, r->seconds);
+        else
+                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: clocks are no longer held", label);
+}
+
+/* The innermost phase at this position, from 1. */
+static size_t phase_now(const struct ui_data *d)
+{
+        size_t at = 0;
+        for (size_t i = 0; i < d->n_phases; i++) {
+                if (d->phases[i].begin_ns <= d->position_ns && d->position_ns < d->phases[i].end_ns)
+                        at = i + 1;
+        }
+        return at;
+}
+
+static void note_phase(struct ui *ui, const struct ui_data *d)
+{
+        size_t now = phase_now(d);
+        if (now != ui->last_phase && now > 0)
+                ui_log(ui, d->frame->wall_ns, INK_KEY, "phase %s", d->phases[now - 1].name);
+        ui->last_phase = now;
+}
+
+int notes_take(struct ui *ui, const struct ui_data *d)
+{
+        const struct frame *f = d->frame;
+        bool look = f->wall_ns < ui->noted_ns || f->wall_ns - ui->noted_ns >= LOOK_NS;
+        for (size_t i = 0; i < f->n; i++) {
+                struct recent recent;
+                const struct row *row = &f->rows[i];
+                struct watched *w = watched_of(ui, row->sample.who->slot);
+                if (!w)
+                        return -ENOMEM;
+                note_health(ui, f, row, w);
+                if (!look || !words_recent(&d->trends, row->sample.who->slot, f->wall_ns, &recent))
+                        continue;
+                note_limiter(ui, f, row, &recent, w);
+                note_shares(ui, f, row, &recent, w);
+        }
+        if (look)
+                ui->noted_ns = f->wall_ns;
+        note_phase(ui, d);
+        return 0;
+}

@@ -1,0 +1,265 @@
+#include "present/tui/words.h"
+
+#include "base/clock.h"
+#include "present/tui/ink.h"
+#include "present/tui/widgets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* NVML's reasons, nvmlClocksEventReasons. */
+#define HOLD_IDLE 0x1
+#define HOLD_POWER (0x4 | 0x80)
+#define HOLD_HEAT (0x20 | 0x40)
+#define HOLD_OTHER 0x8
+#define HOLD_SET (0x2 | 0x10 | 0x100)
+/* A clock this near its maximum is there. */
+#define CLOCK_FULL 0.97
+#define HOT_MARGIN 5
+/* A share of the last half minute that is worth a word. */
+#define TROUBLE_SHARE 0.5
+#define SAID_MAX 512
+
+const char *words_limiter(enum limiter limiter)
+{
+        static const char *const words[LIMITER_COUNT] = {
+            [LIMITER_UNKNOWN] = "unknown",
+            [LIMITER_IDLE] = "idle",
+            [LIMITER_IDLE_ALLOCATED] = "idle, memory",
+            [LIMITER_HOST_STARTING] = "start-up",
+            [LIMITER_HOST_INPUT] = "input pipeline",
+            [LIMITER_HOST_STORAGE] = "storage",
+            [LIMITER_HOST_NETWORK] = "network",
+            [LIMITER_HOST_CODE] = "CPU code",
+            [LIMITER_HOST_WAITING] = "waiting",
+            [LIMITER_LAUNCH] = "launches",
+            [LIMITER_PARALLELISM] = "small kernels",
+            [LIMITER_COPY_LINK] = "copies",
+            [LIMITER_COPY_HOST] = "copies by host",
+            [LIMITER_MEMORY_BANDWIDTH] = "memory bandw.",
+            [LIMITER_MEMORY_ACCESS] = "memory access",
+            [LIMITER_COMPUTE_TENSOR] = "tensor cores",
+            [LIMITER_COMPUTE_FP64] = "FP64 units",
+            [LIMITER_COMPUTE_FP32] = "FP32 units",
+            [LIMITER_COMPUTE_FP16] = "FP16 units",
+            [LIMITER_COMPUTE_INT] = "integer units",
+            [LIMITER_KERNEL] = "kernels",
+            [LIMITER_COLLECTIVE] = "other GPUs",
+        };
+        return words[limiter];
+}
+
+uint8_t words_limiter_ink(enum limiter limiter)
+{
+        switch (limiter_side(limiter)) {
+        case LIMITER_SIDE_NONE:
+                return INK_DIM;
+        case LIMITER_SIDE_HOST:
+                return INK_WARN;
+        case LIMITER_SIDE_COPY:
+                return INK_IO;
+        case LIMITER_SIDE_DEVICE:
+                break;
+        }
+        return limiter == LIMITER_MEMORY_BANDWIDTH || limiter == LIMITER_MEMORY_ACCESS ? INK_MEMORY
+               : limiter == LIMITER_COMPUTE_TENSOR                                     ? INK_TENSOR
+                                                   : INK_COMPUTE;
+}
+
+void words_limit(char *buf, size_t size, const struct row *row, int w)
+{
+        enum limiter limiter = (enum limiter)row->limit.limiter;
+        const char *held = held_by_words((enum held_by)row->limit.held_by);
+        if (limiter_side(limiter) == LIMITER_SIDE_NONE)
+                snprintf(buf, size, "%s",
+                         limiter == LIMITER_UNKNOWN          ? "limiter unknown"
+                         : limiter == LIMITER_IDLE_ALLOCATED ? "idle, memory is held"
+                                                             : "idle, no program uses it");
+        else
+                snprintf(buf, size, "limited by %s%s%s", limiter_words(limiter),
+                         *held ? ", held by " : "", held);
+        if (text_width(buf) > w && limiter_side(limiter) != LIMITER_SIDE_NONE)
+                snprintf(buf, size, "by %s%s%s", words_limiter(limiter), *held ? ", held by " : "",
+                         held);
+}
+
+static uint64_t reasons_of(const struct row *row)
+{
+        struct value v = row->sample.m[METRIC_THROTTLE_REASONS];
+        return value_there(v) && v.v > 0 ? (uint64_t)v.v : 0;
+}
+
+static bool is_full(const struct row *row)
+{
+        struct value clock = row->sample.m[METRIC_SM_CLOCK],
+                     most = row->sample.m[METRIC_SM_CLOCK_MAX];
+        return value_there(clock) && value_there(most) && clock.v >= CLOCK_FULL * most.v;
+}
+
+const char *words_hold(const struct row *row)
+{
+        uint64_t reasons = reasons_of(row);
+        if (reasons & HOLD_HEAT)
+                return "heat";
+        if (reasons & HOLD_POWER)
+                return "power limit";
+        if (reasons & HOLD_OTHER)
+                return "hardware slowdown";
+        if (is_full(row))
+                return "";
+        if (reasons & HOLD_SET)
+                return "set lower";
+        if (reasons & HOLD_IDLE)
+                return "idle";
+        return row->limit.held_by == HELD_BY_LOCKED ? "locked" : "";
+}
+
+bool words_is_throttled(const struct row *row)
+{
+        return (reasons_of(row) & (HOLD_POWER | HOLD_HEAT | HOLD_OTHER)) != 0 ||
+               row->limit.held_by == HELD_BY_POWER || row->limit.held_by == HELD_BY_THERMAL;
+}
+
+bool words_is_hot(const struct row *row)
+{
+        struct value t = row->sample.m[METRIC_GPU_TEMP], most = row->sample.m[METRIC_TEMP_SLOWDOWN];
+        return row->health.state == HEALTH_HOT || (reasons_of(row) & HOLD_HEAT) != 0 ||
+               (value_there(t) && value_there(most) && t.v >= most.v - HOT_MARGIN);
+}
+
+/* "1515 of 1980"; the second only when it is known. */
+static int put_of(char *buf, size_t size, enum metric m, struct value a, struct value b)
+{
+        char first[24], second[24];
+        widget_format(first, sizeof(first), m, a);
+        widget_format(second, sizeof(second), m, b);
+        return value_there(b) ? snprintf(buf, size, "%s of %s", first, second)
+                              : snprintf(buf, size, "%s", first);
+}
+
+void words_clock(char *buf, size_t size, const struct row *row)
+{
+        char of[64];
+        const struct value *m = row->sample.m;
+        const char *why = words_hold(row);
+        put_of(of, sizeof(of), METRIC_SM_CLOCK, m[METRIC_SM_CLOCK], m[METRIC_SM_CLOCK_MAX]);
+        snprintf(buf, size, "clock %s MHz%s%s", of, *why ? ", " : "", why);
+}
+
+void words_memory(char *buf, size_t size, const struct row *row)
+{
+        char of[64];
+        const struct value *m = row->sample.m;
+        put_of(of, sizeof(of), METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
+        snprintf(buf, size, "memory %s", of);
+}
+
+void words_power(char *buf, size_t size, const struct row *row)
+{
+        char of[64];
+        const struct value *m = row->sample.m;
+        put_of(of, sizeof(of), METRIC_POWER, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
+        snprintf(buf, size, "power %s W", of);
+}
+
+void words_heat(char *buf, size_t size, const struct row *row)
+{
+        char gpu[24], memory[24];
+        const struct value *m = row->sample.m;
+        widget_format(gpu, sizeof(gpu), METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
+        widget_format(memory, sizeof(memory), METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
+        if (m[METRIC_MEM_TEMP].state == STATE_NONE)
+                snprintf(buf, size, "GPU %s\u00b0", gpu);
+        else
+                snprintf(buf, size, "GPU %s\u00b0, memory %s\u00b0", gpu, memory);
+}
+
+void words_link(char *buf, size_t size, const char *name, struct value in, struct value out)
+{
+        char a[24], b[24];
+        widget_format(a, sizeof(a), METRIC_PCIE_RX, in);
+        widget_format(b, sizeof(b), METRIC_PCIE_TX, out);
+        snprintf(buf, size, "%s in %s, out %s B/s", name, a, b);
+}
+
+/* --- the last half minute ------------------------------------------------------------------ */
+
+struct tally {
+        size_t limiters[LIMITER_COUNT], starved[LIMITER_COUNT];
+        size_t held[HELD_BY_LOCKED + 1];
+        size_t classes[WORKLOAD_COUNT];
+};
+
+static size_t most_of(const size_t *counts, size_t n)
+{
+        size_t best = 0;
+        for (size_t i = 1; i < n; i++) {
+                if (counts[i] > counts[best])
+                        best = i;
+        }
+        return best;
+}
+
+static bool starves(enum limiter l)
+{
+        return limiter_side(l) == LIMITER_SIDE_COPY ||
+               (limiter_side(l) == LIMITER_SIDE_HOST && l != LIMITER_HOST_STARTING);
+}
+
+static void count_late(struct tally *t, const struct said *s)
+{
+        t->limiters[s->limiter]++;
+        t->classes[s->workload]++;
+        t->held[s->held_by]++;
+}
+
+bool words_recent(const struct trends *trends, uint32_t slot, int64_t now_ns, struct recent *ret)
+{
+        struct said said[SAID_MAX];
+        struct tally t = {0};
+        size_t n = trends->said
+                       ? trends->said(trends->arg, slot, now_ns - RECENT_NS, now_ns, said, SAID_MAX)
+                       : 0;
+        size_t known = 0, late = 0;
+        *ret = (struct recent){0};
+        for (size_t i = 0; i < n; i++) {
+                if (!said[i].there)
+                        continue;
+                known++;
+                t.starved[said[i].limiter] += starves((enum limiter)said[i].limiter);
+                ret->power += said[i].held_by == HELD_BY_POWER;
+                ret->thermal += said[i].held_by == HELD_BY_THERMAL;
+                ret->starved += starves((enum limiter)said[i].limiter);
+                if (said[i].wall_ns > now_ns - RECENT_NS / 3) {
+                        late++;
+                        count_late(&t, &said[i]);
+                }
+        }
+        if (known == 0 || late == 0)
+                return false;
+        ret->seconds = clock_to_seconds(now_ns - said[0].wall_ns);
+        ret->starved /= (double)known;
+        ret->power /= (double)known;
+        ret->thermal /= (double)known;
+        ret->by = (enum limiter)most_of(t.starved, LIMITER_COUNT);
+        ret->mostly = (enum limiter)most_of(t.limiters, LIMITER_COUNT);
+        ret->looks = (enum workload)most_of(t.classes, WORKLOAD_COUNT);
+        ret->held = (enum held_by)most_of(t.held, ARRAY_LEN(t.held));
+        ret->settled = 10 * t.limiters[ret->mostly] >= 6 * late;
+        return true;
+}
+
+void words_trouble(char *buf, size_t size, const struct recent *r)
+{
+        double held = MAX(r->power, r->thermal);
+        int n = 0;
+        buf[0] = '\0';
+        if (r->starved >= TROUBLE_SHARE)
+                n = snprintf(buf, size, "waited for the host %.0f %% of the last %.0f s, mostly %s",
+                             100 * r->starved, r->seconds, words_limiter(r->by));
+        if (held >= TROUBLE_SHARE && n >= 0 && (size_t)n < size)
+                snprintf(buf + n, size - (size_t)n,
+                         "%sclocks held by %s %.0f %% of the last %.0f s", n > 0 ? "; " : "",
+                         r->thermal > r->power ? "heat" : "the power limit", 100 * held,
+                         r->seconds);
+}

@@ -1,0 +1,52 @@
+/* What a row says of itself in a few words: limiter, clock, memory, temperatures. */
+#pragma once
+
+#include "model/frame.h"
+#include "model/trend.h"
+
+#include <stddef.h>
+
+#define WORDS_MAX 96
+/* Columns that words_limiter takes at most. */
+#define WORDS_LIMITER_W 15
+
+/* "tensor cores", "input pipeline": at most WORDS_LIMITER_W columns. */
+const char *words_limiter(enum limiter limiter);
+/* "limited by the tensor cores, held by the power limit", shorter where w columns are too few for
+ * that; of an idle GPU what it is. */
+void words_limit(char *buf, size_t size, const struct row *row, int w);
+/* The ink of a limiter: by what has to move. */
+uint8_t words_limiter_ink(enum limiter limiter);
+/* Why the clock is below its maximum: "power limit", "heat", …; "" when nobody says. */
+const char *words_hold(const struct row *row);
+/* Whether something other than idling and settings holds the clock down. */
+bool words_is_throttled(const struct row *row);
+bool words_is_hot(const struct row *row);
+/* "clock 1515 of 1980 MHz, power limit". */
+void words_clock(char *buf, size_t size, const struct row *row);
+/* "memory 95.0 of 140 GiB". */
+void words_memory(char *buf, size_t size, const struct row *row);
+/* "power 691 of 700 W". */
+void words_power(char *buf, size_t size, const struct row *row);
+/* "GPU 60°, memory 50°". */
+void words_heat(char *buf, size_t size, const struct row *row);
+/* "PCIe in 59.4 GB/s, out 3.5 GB/s". */
+void words_link(char *buf, size_t size, const char *name, struct value in, struct value out);
+
+/* The last half minute of one GPU: shares of the time, and what it mostly was. */
+struct recent {
+        double seconds;      /* that are known */
+        double starved;      /* the GPU waited for the host or for copies */
+        double power;        /* clocks held by the power limit */
+        double thermal;      /* by heat */
+        enum limiter by;     /* what starved it most */
+        enum limiter mostly; /* of the last third: the limiter of most of the time */
+        enum workload looks; /* likewise the class */
+        enum held_by held;   /* likewise what held the clocks */
+        bool settled;        /* one limiter had most of the last third */
+};
+#define RECENT_NS (30 * 1000000000LL)
+/* False when there is no past to look at. */
+bool words_recent(const struct trends *trends, uint32_t slot, int64_t now_ns, struct recent *ret);
+/* "starved 60 % of the last 30 s: the input pipeline"; "" when there is nothing to tell. */
+void words_trouble(char *buf, size_t size, const struct recent *r);
