@@ -2,7 +2,6 @@
 
 #include "app/setup.h"
 #include "app/thresholds.h"
-#include "present/report/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@ void run_summary_finish(struct run_summary *r)
         traces_finish(&r->traces);
         stretches_finish(&r->stretches);
         strbuf_finish(&r->notices);
+        free(r->events);
         input_finish(&r->in);
 }
 
@@ -67,7 +67,7 @@ static int add(struct run_summary *r, const struct frame *f, struct err *err)
         code = summary_add(&r->summary, f);
         if (code == 0 && summary_holds(&r->summary))
                 code = stretches_add(&r->stretches, f);
-        if (code == 0 && r->curves)
+        if (code == 0 && r->curves && summary_holds(&r->summary))
                 code = traces_add(&r->traces, f);
         return code < 0 ? err_set(err, code, "out of memory") : 0;
 }
@@ -171,6 +171,33 @@ static void close_phases(struct run_summary *r)
         }
 }
 
+/* All is told, unless phases were chosen. */
+static bool is_told(const struct run_summary *r, int64_t wall_ns)
+{
+        for (size_t i = 0; r->summary.only_phases && i < r->in.n_phases; i++) {
+                if (r->in.phases[i].begin_ns <= wall_ns && wall_ns <= r->in.phases[i].end_ns)
+                        return true;
+        }
+        return !r->summary.only_phases;
+}
+
+/* What the run said about itself, in order of time. */
+static int take_events(struct run_summary *r, struct err *err)
+{
+        size_t n = 0;
+        r->events = calloc(r->in.n_marks + 1, sizeof(*r->events));
+        if (!r->events)
+                return err_set(err, -ENOMEM, "out of memory");
+        for (size_t i = 0; i < r->in.n_marks; i++) {
+                const struct mark *m = &r->in.marks[i];
+                if (m->type == MARK_EVENT && is_told(r, m->wall_ns))
+                        r->events[n++] = (struct report_event){m->wall_ns, m->name, m->data};
+        }
+        r->view.events = r->events;
+        r->view.n_events = n;
+        return 0;
+}
+
 static int summarise(const struct config *config, const char *format, struct run_summary *r,
                      struct err *err)
 {
@@ -198,6 +225,9 @@ static int summarise(const struct config *config, const char *format, struct run
         close_phases(r);
         summary_time_phases(&r->summary);
         summary_judge(&r->summary, &thresholds);
+        code = take_events(r, err);
+        if (code < 0)
+                return code;
         code = stretches_cut(&r->stretches, r->in.phases, r->in.n_phases, &r->summary.limits);
         return code < 0 ? err_set(err, code, "out of memory") : 0;
 }
@@ -230,13 +260,13 @@ int run_summary_write(const struct run_summary *r, const char *format, struct st
                       struct err *err)
 {
         if (strcmp(format, "text") == 0) {
-                report_text(&r->in.facts, &r->summary, out);
+                report_text(&r->in.facts, &r->summary, &r->view, out);
         } else if (strcmp(format, "json") == 0) {
                 report_json(&r->in.facts, &r->summary, program_version, out);
         } else if (strcmp(format, "resource-summary") == 0) {
                 report_resource_summary(&r->in.facts, &r->summary, out);
         } else if (strcmp(format, "html") == 0) {
-                report_html(&r->in.facts, &r->summary, &r->traces, out);
+                report_html(&r->in.facts, &r->summary, &r->traces, &r->view, out);
         } else {
                 err_set(err, ERR_USAGE, "a report cannot be written as %s", format);
                 return err_hint(err, "choose text, json, html or resource-summary");

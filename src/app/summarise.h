@@ -7,6 +7,7 @@
 #include "compute/summary.h"
 #include "config/config.h"
 #include "model/trace.h"
+#include "present/report/report.h"
 
 /* All zeros to begin with, but for the callback. */
 struct run_summary {
@@ -18,8 +19,10 @@ struct run_summary {
         const struct host *next_host; /* the sample of the host that lies ahead */
         bool curves;                  /* the format shows them */
         bool as_recorded;             /* nothing but the session is read, whatever options say */
-        struct strbuf notices;        /* what is worth telling, a line each */
-        void (*on_tick)(void *arg);   /* called at each tick that was read; may be NULL */
+        struct report_view view;      /* how it is written; the events are the summary's own */
+        struct report_event *events;
+        struct strbuf notices;      /* what is worth telling, a line each */
+        void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
         void *arg;
 };
 

@@ -5,6 +5,11 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define COLUMNS_MOST 1000
 
 /* Reading changes nothing; this is asked for. */
 static int recover(const char *path, struct err *err)
@@ -16,11 +21,27 @@ static int recover(const char *path, struct err *err)
         return r;
 }
 
+/* A terminal's columns, or 0. */
+static size_t terminal_columns(void)
+{
+        struct winsize size;
+        const char *said = getenv("COLUMNS");
+        long columns = said ? strtol(said, NULL, 10) : 0;
+        if (columns > 0)
+                return (size_t)MIN(columns, COLUMNS_MOST);
+        if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+                return size.ws_col;
+        return 0;
+}
+
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
         const char *format = config_text(config, OPT_FORMAT);
         struct progress progress = {0};
         struct strbuf out = {0};
+        r->view = (struct report_view){.columns = terminal_columns(),
+                                       .all = config_flag(config, OPT_ALL),
+                                       .each = config_flag(config, OPT_EACH)};
         r->on_tick = progress_tick;
         r->arg = &progress;
         int code = run_summary_read(r, config, config->args[1], format, err);

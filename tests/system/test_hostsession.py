@@ -236,8 +236,8 @@ def test_every_phase_has_the_level(assay, starved):
     add_host(starved, {"cpu": 2, "cpu_share": 0.125, "cpus": 16, "memory": 2**30, "memory_share": 0.5, "memory_limit": 2**31}, {})
     found = report(assay, starved)
     assert found["phases"] and all(p["level"]["cpu"]["mean"] == 2 for p in found["phases"])
-    text = assay("report", starved).stdout
-    assert "process 77 (python): may use 16 CPUs and 2.0 GiB of memory" in text and max(map(len, text.split("\nGPU 0")[0].splitlines())) < 101
+    text = assay("report", starved, "--all").stdout
+    assert "process 77 (python): limits: 16 CPUs, 2.0 GiB" in text and max(map(len, text.split("\nGPU 0")[0].splitlines())) < 101
     page = assay("report", starved, "--format", "html").stdout
     assert "svg data-m=cpu_share" in page and "svg data-m=memory" in page and "77 (python)" in page
 

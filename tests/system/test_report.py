@@ -121,8 +121,70 @@ def test_one_phase_alone(assay, marked):
     assert done.returncode == 2 and "from 0 'idle' to 13 'idle_allocated'" in done.stderr
 
 
-def test_text_names_what_matters(assay, marked):
+def test_the_first_screen(assay, marked):
+    """Findings, six key numbers, one row a GPU and phase; the rest is asked for."""
     text = assay("report", marked).stdout
+    heads = [text.index(words) for words in ("findings\n  1 GPU 0", "key numbers\n", "\nphases ", "\n  command " if "  command " in text else "\n  when ")]
+    assert heads == sorted(heads)
+    for words in ("Real Utilization ", "GPU busy ", "SM active ", "kWh", "memory 26.9 GiB of 140 GiB", "CPU --", "--all"):
+        assert words in text
+    for words in ("p95", "stretches ", "time in"):
+        assert words not in text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 140])
+def test_text_fits_the_terminal(assay, marked, columns):
+    text = assay("report", marked, "--all", "--each", env={"COLUMNS": str(columns)}).stdout
+    # Paths and commands are never broken; the tables of --all need 80.
+    wide = [line for line in text.splitlines() if len(line) > max(columns, 80) and str(marked) not in line]
+    assert wide == []
+    assert not re.search(r"\n +%", text), "a number and its unit stay together"
+
+
+def many_gpus(path, n, seconds=0, odd=None):
+    """The tour, with n GPUs; one may be odd: it does nothing."""
+    head, *lines = TOUR.read_text().splitlines()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(head + "\n")
+        for line in lines[:seconds * 10 or None]:
+            when, _, rest = line.split(",", 2)
+            for gpu in range(n):
+                cells = rest.split(",")
+                if gpu == odd:
+                    cells[1:6] = ["0"] * 5
+                f.write(f"{when},{gpu},{','.join(cells)}\n")
+    return path
+
+
+def test_many_gpus_are_a_spread_and_outliers(assay, tmp_path):
+    path = many_gpus(tmp_path / "many.csv", 72, 40, odd=17)
+    text = assay("report", path).stdout
+    assert len(text.splitlines()) < 45 and "GPUs that differ\n  GPU 17: sm_active 0.0 %, median " in text
+    rows = [line.split() for line in text.splitlines()]
+    assert [r[0] for r in rows if r and r[0] in ("mid", "high")] == ["mid", "high"] and any(r[:2] == ["the", "run"] and r[3] == "low" for r in rows)
+    full = assay("report", path, "--all").stdout
+    assert all(f"\nGPU {i} NVIDIA" in full for i in range(72))
+
+
+def test_phases_of_one_name_are_one_row(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("record", "-q", "--source", TOUR, "-o", path)
+    db = sqlite3.connect(path)
+    for i in range(3):
+        db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, seconds, data) values (?, 0, 'h', 1, 'phase', 'epoch', 5, ?)",
+                   (int((1794726560 + 10 * i) * 1e9), json.dumps({"epoch": i, "lr": 0.1})))
+    db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, data) values (?, 0, 'h', 1, 'event', 'saved', ?)",
+               (int(1794726570e9), json.dumps({"file": "a.pt"})))
+    db.commit()
+    db.close()
+    text = assay("report", path).stdout
+    assert len(re.findall(r"^  epoch ×3 +15\.0 ", text, re.M)) == 1 and re.search(r"events\n +\d+\.\d s  saved file=a.pt\n", text)
+    each = assay("report", path, "--each").stdout
+    assert re.findall(r" 5\.0  epoch (epoch=\d, lr=0\.1)", each) == [f"epoch={i}, lr=0.1" for i in range(3)]
+
+
+def test_text_names_what_matters(assay, marked):
+    text = assay("report", marked, "--all").stdout
     for words in ("findings\n  1 GPU 0", "    try: ", "stretches ", "compute.tensor, power", "energy    36646 J", "26.9 GiB at most, of 140 GiB",
                   "time in", "p95"):
         assert words in text

@@ -535,7 +535,7 @@ static void put_finding(struct strbuf *out, const struct summary *s)
 }
 
 void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
-                 struct strbuf *out)
+                 const struct report_view *view, struct strbuf *out)
 {
         struct strbuf text = {0};
         const char *title = facts->command[0] ? facts->command : facts->input;
@@ -557,7 +557,10 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
                 put_phase_table(out, s);
         }
         strbuf_puts(out, "<h2>everything</h2>\n<pre class=scroll>");
-        report_text(facts, s, &text);
+        struct report_view all = view ? *view : (struct report_view){0};
+        all.all = all.each = true;
+        all.columns = REPORT_COLUMNS;
+        report_text(facts, s, &all, &text);
         quote_markup(out, strbuf_str(&text));
         strbuf_puts(out, "</pre>\n<div id=tip></div>\n");
         put_data(out, s, t);

@@ -34,10 +34,10 @@ void report_level_title(const struct summary *s, struct strbuf *out)
         if (s->level_name[0])
                 strbuf_putf(out, " %s", s->level_name);
         if (value_there(l->cpus))
-                strbuf_putf(out, ": may use %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
+                strbuf_putf(out, ": limits: %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
         if (value_there(l->memory_limit)) {
                 format_with_unit(limit, sizeof(limit), METRIC_FB_USED, l->memory_limit);
-                strbuf_putf(out, " and %s of memory", limit);
+                strbuf_putf(out, "%s %s", value_there(l->cpus) ? "," : ": limits:", limit);
         }
 }
 
@@ -46,18 +46,28 @@ static bool has_level(const struct scope *scope)
         return scope->level.cpu.n > 0 || scope->level.memory.n > 0;
 }
 
-static void put_row(struct strbuf *out, const struct scope *scope)
+/* Of the cells, with the blank before each. */
+static const int cell_columns[REPORT_LEVEL_COLUMNS] = {6, 6, 5, 8, 9, 9, 10, 9};
+#define CELLS_COLUMNS 62
+
+static size_t name_columns(size_t columns)
+{
+        size_t room = columns > CELLS_COLUMNS + 2 ? columns - CELLS_COLUMNS - 2 : 0;
+        return MAX(MIN(room, (size_t)REPORT_NAME_COLUMNS), (size_t)8);
+}
+
+static void put_row(struct strbuf *out, const struct scope *scope, size_t name)
 {
         char cells[REPORT_LEVEL_COLUMNS][32];
         report_level_cells(scope, cells);
         strbuf_puts(out, "  ");
-        text_put_name(out, scope->name[0] ? scope->name : "the run", REPORT_NAME_COLUMNS);
+        text_put_name(out, scope->name[0] ? scope->name : "the run", name);
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
-                strbuf_putf(out, " %*s", i < 3 ? 6 : 9, cells[i]);
+                strbuf_putf(out, "%*s", cell_columns[i], cells[i]);
         strbuf_putc(out, '\n');
 }
 
-void report_level(const struct summary *s, struct strbuf *out)
+void report_level(const struct summary *s, size_t columns, struct strbuf *out)
 {
         const struct level_summary *l = &s->scopes[0].level;
         char total[2][FORMAT_MAX];
@@ -65,17 +75,18 @@ void report_level(const struct summary *s, struct strbuf *out)
                 return;
         strbuf_putc(out, '\n');
         report_level_title(s, out);
-        strbuf_putf(out, "\n%-29s", "");
+        strbuf_putc(out, '\n');
+        strbuf_fill(out, ' ', name_columns(columns) + 2);
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
-                strbuf_putf(out, " %*s", i < 3 ? 6 : 9, report_level_columns[i]);
+                strbuf_putf(out, "%*s", cell_columns[i], report_level_columns[i]);
         strbuf_putc(out, '\n');
         for (size_t i = 0; i < s->n; i++) {
                 if (has_level(&s->scopes[i]))
-                        put_row(out, &s->scopes[i]);
+                        put_row(out, &s->scopes[i], name_columns(columns));
         }
         format_with_unit(total[0], sizeof(total[0]), METRIC_FB_USED, value_ok(l->read_bytes));
         format_with_unit(total[1], sizeof(total[1]), METRIC_FB_USED, value_ok(l->written_bytes));
-        strbuf_putf(out, "  in all    %.1f s of CPU time, %s read, %s written\n", l->cpu_s,
+        strbuf_putf(out, "  total     %.1f s of CPU time, %s read, %s written\n", l->cpu_s,
                     total[0], total[1]);
 }
 
@@ -88,7 +99,7 @@ void report_level_line(const struct summary *s, struct strbuf *out)
                 return;
         format_percent(cpu, sizeof(cpu), spread_mean(&l->cpu_share));
         format_with_unit(peak, sizeof(peak), METRIC_FB_USED, spread_max(&l->memory));
-        strbuf_putf(out, "%.1f of %g core%s busy (%s), %s of memory at most", cores.v, l->cpus.v,
+        strbuf_putf(out, "%.1f of %g core%s busy (%s), memory peak %s", cores.v, l->cpus.v,
                     l->cpus.v == 1 ? "" : "s", cpu, peak);
         if (l->memory_bound)
                 strbuf_puts(out, ", pages that processes share counted in each");

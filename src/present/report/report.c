@@ -3,8 +3,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "present/format.h"
-#include "present/stream/columns.h"
-#include "present/text/explain.h"
+#include "present/report/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +15,12 @@ static void put_moment(struct strbuf *out, int64_t ns)
         time_t t = (time_t)(ns / NS_PER_S);
         struct tm tm;
         char text[40];
-        localtime_r(&t, &tm);
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+        gmtime_r(&t, &tm);
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
         strbuf_puts(out, text);
 }
 
-/* "1.2 s", "3 min 20 s", "5 h 12 min". */
-static void put_seconds(struct strbuf *out, double s)
+void report_put_seconds(struct strbuf *out, double s)
 {
         if (s < 99.95)
                 strbuf_putf(out, "%.1f s", s);
@@ -63,13 +61,13 @@ static void put_command(struct strbuf *out, const struct run_facts *f)
                 strbuf_putf(out, "  ended     by signal %.0f", f->exit_signal.v);
         if (value_there(f->command_s)) {
                 strbuf_puts(out, " after ");
-                put_seconds(out, f->command_s.v);
+                report_put_seconds(out, f->command_s.v);
         }
         if (value_there(f->cpu_user_s)) {
                 char rss[FORMAT_MAX];
                 format_with_unit(rss, sizeof(rss), METRIC_FB_USED, f->max_rss);
-                strbuf_putf(out, "; CPU %.1f s user, %.1f s system; %s at most", f->cpu_user_s.v,
-                            f->cpu_system_s.v, rss);
+                strbuf_putf(out, "; CPU %.1f s user, %.1f s system; peak memory %s",
+                            f->cpu_user_s.v, f->cpu_system_s.v, rss);
         }
         if (value_there(f->exit_status) || value_there(f->exit_signal))
                 strbuf_putc(out, '\n');
@@ -87,10 +85,8 @@ void report_finding_or_level(const struct summary *s, struct strbuf *out)
                 return;
         }
         strbuf_puts(out, "no GPU was recorded");
-        if (s->scopes[0].level.cpu.n == 0) {
-                strbuf_puts(out, ", so there is nothing to find");
+        if (s->scopes[0].level.cpu.n == 0)
                 return;
-        }
         strbuf_puts(out, "; ");
         report_level_line(s, out);
 }
@@ -105,7 +101,7 @@ static int64_t length_ns(const struct run_facts *f, const struct summary *s)
 
 static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s)
 {
-        strbuf_putf(out, "%s\n", f->input);
+        strbuf_putf(out, "\n%s\n", f->input);
         put_command(out, f);
         if (f->host[0])
                 strbuf_putf(out, "  where     %s%s%s\n", f->user, f->user[0] ? " on " : "",
@@ -114,15 +110,15 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                 strbuf_puts(out, "  when      ");
                 put_moment(out, s->first_ns);
                 strbuf_puts(out, ", for ");
-                put_seconds(out, clock_to_seconds(length_ns(f, s)));
+                report_put_seconds(out, clock_to_seconds(length_ns(f, s)));
                 strbuf_putc(out, '\n');
         }
         /* A capture without times counts from 0. */
         if (s->ticks > 1 && s->first_ns == 0)
                 strbuf_putf(
                     out,
-                    "  times     assumed: %g s between rounds, the capture has none; --poll "
-                    "SECONDS sets it\n",
+                    "  times     assumed: %g s between rounds (the capture has no times; set with "
+                    "--poll SECONDS)\n",
                     clock_to_seconds(s->last_ns) / (double)(s->ticks - 1));
         put_ticks(out, f, s);
 }
@@ -135,13 +131,16 @@ static size_t columns_of(const char *s, size_t len)
         return n;
 }
 
-/* Breaks at blanks, so that a line fits 100 columns. */
-static void put_wrapped(struct strbuf *out, const char *text, size_t indent)
+void report_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns)
 {
         size_t column = indent;
         while (*text) {
-                size_t word = strcspn(text, " "), wide = columns_of(text, word);
-                if (column > indent && column + 1 + wide > 100) {
+                size_t word = strcspn(text, " "), wide;
+                /* "28 %" stays together. */
+                if (text[word] == ' ' && text[word + 1] == '%')
+                        word += 1 + strcspn(text + word + 1, " ");
+                wide = columns_of(text, word);
+                if (column > indent && column + 1 + wide > columns) {
                         strbuf_putc(out, '\n');
                         strbuf_fill(out, ' ', indent);
                         column = indent;
@@ -156,234 +155,173 @@ static void put_wrapped(struct strbuf *out, const char *text, size_t indent)
         strbuf_putc(out, '\n');
 }
 
-static void put_findings(struct strbuf *out, const struct summary *s)
+static void put_findings(struct strbuf *out, const struct summary *s, const struct report_view *v)
 {
         struct strbuf text = {0};
-        size_t n = MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
+        size_t n =
+            v->all ? s->limits.n_findings : MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
         strbuf_puts(out, n > 1 ? "findings\n" : "finding\n");
         for (size_t i = 0; i < n; i++) {
                 const struct limit_finding *f = &s->limits.findings[i];
                 strbuf_clear(&text);
                 report_finding(&s->limits, f, &text);
                 strbuf_putf(out, "  %zu ", i + 1);
-                put_wrapped(out, strbuf_str(&text), 4);
+                report_put_wrapped(out, strbuf_str(&text), i < 9 ? 4 : 5, v->columns);
                 strbuf_puts(out, "    try: ");
-                put_wrapped(out, report_finding_try(f), 9);
+                report_put_wrapped(out, report_finding_try(f), 9, v->columns);
         }
         if (n == 0) {
                 report_finding_or_level(s, &text);
                 strbuf_puts(out, "  ");
-                put_wrapped(out, strbuf_str(&text), 2);
+                report_put_wrapped(out, strbuf_str(&text), 2, v->columns);
         }
-        strbuf_putc(out, '\n');
         strbuf_finish(&text);
 }
 
-static void put_stretches(struct strbuf *out, const struct summary *s)
+/* ---- key numbers ---- */
+
+/* The mean over GPUs of their means; missing when none has the metric. */
+static struct value mean_of_gpus(const struct scope *run, enum metric metric)
 {
-        struct strbuf gpus = {0};
-        if (s->limits.n < 2)
-                return;
-        strbuf_putf(out, "\n%-18s %-8s %-26s %6s %6s %6s %6s\n", "stretches", "GPU", "limiter",
-                    "engine", "SM", "tensor", "DRAM");
-        for (size_t i = 0; i < s->limits.n; i++) {
-                static const enum ceiling shares[] = {CEILING_ENGINE, CEILING_SM, CEILING_TENSOR,
-                                                      CEILING_DRAM};
-                const struct stretch *t = &s->limits.list[i];
-                const char *held = held_by_name((enum held_by)t->limit.held_by);
-                char limiter[64];
-                strbuf_clear(&gpus);
-                report_stretch_gpus(&s->limits, t->gpus, &gpus);
-                snprintf(limiter, sizeof(limiter), "%s%s%s",
-                         limiter_name((enum limiter)t->limit.limiter), held ? ", " : "",
-                         held ? held : "");
-                strbuf_putf(out, "  %6.1f - %6.1f s %-8s %-26s", t->begin_s, t->end_s,
-                            strbuf_str(&gpus), limiter);
-                for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
-                        char number[FORMAT_MAX];
-                        format_percent(number, sizeof(number),
-                                       ceiling_value(&t->limit.ceilings, shares[k]));
-                        strbuf_putf(out, " %6s", number);
-                }
-                if (t->phase[0]) {
-                        strbuf_puts(out, "  ");
-                        text_put(out, t->phase, 15);
-                }
-                strbuf_putc(out, '\n');
+        double sum = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < run->n; i++) {
+                struct value v = spread_mean(&run->gpus[i]->m[metric]);
+                sum += value_there(v) ? v.v : 0;
+                n += value_there(v);
         }
-        strbuf_finish(&gpus);
+        return n ? value_ok(sum / (double)n) : value_missing(STATE_NONE);
 }
 
-/* Metrics worth a line, in the order people ask for them. */
-static const enum metric shown[] = {METRIC_REAL_UTIL,    METRIC_GPU_UTIL,      METRIC_SM_ACTIVE,
-                                    METRIC_SM_OCCUPANCY, METRIC_TENSOR_ACTIVE, METRIC_FP64_ACTIVE,
-                                    METRIC_DRAM_ACTIVE,  METRIC_FB_USED,       METRIC_PCIE_RX,
-                                    METRIC_PCIE_TX,      METRIC_NVLINK_TOTAL,  METRIC_POWER,
-                                    METRIC_GPU_TEMP,     METRIC_MEM_TEMP,      METRIC_SM_CLOCK};
-
-static void put_spread(struct strbuf *out, enum metric metric, const struct spread *spread)
-{
-        const struct value v[] = {spread_mean(spread), spread_quantile(spread, 0.5),
-                                  spread_quantile(spread, 0.95), spread_max(spread)};
-        strbuf_putf(out, "  %-16s", metric_info(metric)->name);
-        for (size_t i = 0; i < ARRAY_LEN(v); i++) {
-                char number[FORMAT_MAX];
-                format_with_unit(number, sizeof(number), metric, v[i]);
-                /* The degree sign is two bytes and one column. */
-                int wide = metric_info(metric)->unit == UNIT_CELSIUS ? 13 : 12;
-                strbuf_putf(out, " %*s", wide, number);
-        }
-        strbuf_putc(out, '\n');
-}
-
-static void put_times(struct strbuf *out, const struct gpu_summary *g)
-{
-        const char *gap = "";
-        if (g->seconds <= 0)
-                return; /* one tick has no length */
-        strbuf_puts(out, "  time in  ");
-        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
-                if (g->class_s[w] <= 0)
-                        continue;
-                strbuf_putf(out, "%s%s ", gap, workload_status(w));
-                put_seconds(out, g->class_s[w]);
-                strbuf_putf(out, " (%.0f %%)", 100 * g->class_s[w] / g->seconds);
-                gap = "; ";
-        }
-        strbuf_puts(out, "\n");
-}
-
-static void put_throttled(struct strbuf *out, const struct gpu_summary *g)
-{
-        strbuf_puts(out, "  throttled ");
-        put_seconds(out, g->throttle_s);
-        strbuf_puts(out, ": by power ");
-        put_seconds(out, g->throttle_power_s);
-        strbuf_puts(out, ", by heat ");
-        put_seconds(out, g->throttle_heat_s);
-        strbuf_putc(out, '\n');
-}
-
-static void put_energy(struct strbuf *out, const struct gpu_summary *g)
-{
-        if (g->has_energy)
-                strbuf_putf(out, "  energy    %.0f J (%.4f kWh)\n", g->energy_j,
-                            g->energy_j / 3.6e6);
-        if (g->m[METRIC_FB_USED].n > 0) {
-                char peak[FORMAT_MAX], all[FORMAT_MAX];
-                format_with_unit(peak, sizeof(peak), METRIC_FB_USED,
-                                 spread_max(&g->m[METRIC_FB_USED]));
-                format_with_unit(all, sizeof(all), METRIC_FB_TOTAL,
-                                 spread_max(&g->m[METRIC_FB_TOTAL]));
-                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated ", peak, all);
-                put_seconds(out, g->idle_allocated_s);
-                strbuf_putc(out, '\n');
-        }
-        if (g->has_throttle)
-                put_throttled(out, g);
-        for (enum finding i = 0; i < FINDING_COUNT; i++) {
-                if (g->findings & (1U << i))
-                        strbuf_putf(out, "  health    %s: %s\n", health_name(finding_state(i)),
-                                    finding_text(i));
-        }
-}
-
-static void put_gpu(struct strbuf *out, const struct gpu_summary *g)
-{
-        strbuf_putf(out, "\nGPU %s %s\n", g->who.label, g->who.text[ENTITY_TEXT_MODEL]);
-        strbuf_putf(out, "  %-16s %12s %12s %12s %12s\n", "", "mean", "p50", "p95", "max");
-        for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
-                if (g->m[shown[i]].n > 0)
-                        put_spread(out, shown[i], &g->m[shown[i]]);
-        }
-        put_times(out, g);
-        put_energy(out, g);
-}
-
-static void put_mean(struct strbuf *out, const struct gpu_summary *g, enum metric metric)
+static void put_share(char *buf, size_t size, const char *what, const struct scope *run,
+                      enum metric metric)
 {
         char number[FORMAT_MAX];
-        struct value v = spread_mean(&g->m[metric]);
-        if (metric == METRIC_REAL_UTIL)
-                snprintf(number, sizeof(number), value_there(v) ? "%.0f" : "--", v.v);
-        else if (metric == METRIC_POWER || metric == METRIC_PCIE_RX)
-                format_si(number, sizeof(number), v);
+        struct value v = mean_of_gpus(run, metric);
+        format_with_unit(number, sizeof(number), metric, v);
+        snprintf(buf, size, "%s %s", what, number);
+}
+
+static void put_power(char *buf, size_t size, const struct scope *run)
+{
+        char number[FORMAT_MAX];
+        double joules = 0;
+        bool any = false;
+        for (size_t i = 0; i < run->n; i++) {
+                joules += run->gpus[i]->energy_j;
+                any |= run->gpus[i]->has_energy;
+        }
+        format_with_unit(number, sizeof(number), METRIC_POWER, mean_of_gpus(run, METRIC_POWER));
+        int at = snprintf(buf, size, "power %s", number);
+        if (any)
+                snprintf(buf + at, size - (size_t)at, ", %.3g kWh", joules / 3.6e6);
+}
+
+/* Of the GPU that had most in use. */
+static void put_memory(char *buf, size_t size, const struct scope *run)
+{
+        struct value most = value_missing(STATE_NONE), all = value_missing(STATE_NONE);
+        char used[FORMAT_MAX], total[FORMAT_MAX];
+        for (size_t i = 0; i < run->n; i++) {
+                struct value v = spread_max(&run->gpus[i]->m[METRIC_FB_USED]);
+                if (!value_there(v) || (value_there(most) && v.v <= most.v))
+                        continue;
+                most = v;
+                all = spread_max(&run->gpus[i]->m[METRIC_FB_TOTAL]);
+        }
+        format_with_unit(used, sizeof(used), METRIC_FB_USED, most);
+        format_with_unit(total, sizeof(total), METRIC_FB_TOTAL, all);
+        snprintf(buf, size, "memory %s of %s", used, total);
+}
+
+static void put_cpu(char *buf, size_t size, const struct level_summary *l)
+{
+        struct value cores = spread_mean(&l->cpu);
+        if (!value_there(cores))
+                snprintf(buf, size, "CPU --");
+        else if (value_there(l->cpus))
+                snprintf(buf, size, "CPU %.1f of %g cores", cores.v, l->cpus.v);
         else
-                format_percent(number, sizeof(number), v);
-        strbuf_putf(out, " %6s", number);
+                snprintf(buf, size, "CPU %.1f cores", cores.v);
 }
 
-static void put_name(struct strbuf *out, const char *name, double seconds)
+void report_key_numbers(const struct summary *s, char ret[REPORT_KEY_NUMBERS][REPORT_KEY_MAX])
 {
-        strbuf_puts(out, "  ");
-        text_put_name(out, name, REPORT_NAME_COLUMNS);
-        strbuf_putf(out, " %8.1f", seconds);
+        const struct scope *run = &s->scopes[0];
+        put_share(ret[0], REPORT_KEY_MAX, "Real Utilization", run, METRIC_REAL_UTIL);
+        put_share(ret[1], REPORT_KEY_MAX, "GPU busy", run, METRIC_GPU_UTIL);
+        put_share(ret[2], REPORT_KEY_MAX, "SM active", run, METRIC_SM_ACTIVE);
+        put_power(ret[3], REPORT_KEY_MAX, run);
+        put_memory(ret[4], REPORT_KEY_MAX, run);
+        put_cpu(ret[5], REPORT_KEY_MAX, &run->level);
 }
 
-/* "GPU-CI 10" is longer than a number. */
-static int label_columns(const struct scope *run)
+static void put_key_numbers(struct strbuf *out, const struct summary *s)
 {
-        size_t most = 4;
-        for (size_t i = 0; i < run->n; i++)
-                most = MAX(most, strlen(run->gpus[i]->who.label));
-        return (int)most;
+        char key[REPORT_KEY_NUMBERS][REPORT_KEY_MAX];
+        if (s->scopes[0].n == 0)
+                return;
+        report_key_numbers(s, key);
+        strbuf_puts(out, "\nkey numbers");
+        if (s->scopes[0].n > 1)
+                strbuf_putf(out, ", means of %zu GPUs; memory is the highest, energy the sum",
+                            s->scopes[0].n);
+        for (size_t i = 0; i < REPORT_KEY_NUMBERS; i++)
+                strbuf_putf(out, i % 3 == 2 ? "%s%s" : "%s%-26s", i % 3 ? "  " : "\n  ", key[i]);
+        strbuf_putc(out, '\n');
 }
 
-static void put_phase(struct strbuf *out, const struct scope *scope, int columns)
+static void put_rest(struct strbuf *out, const struct summary *s, const struct report_view *v)
 {
-        static const enum metric means[] = {
-            METRIC_REAL_UTIL,   METRIC_GPU_UTIL, METRIC_SM_ACTIVE, METRIC_TENSOR_ACTIVE,
-            METRIC_DRAM_ACTIVE, METRIC_PCIE_RX,  METRIC_POWER};
-        for (size_t i = 0; i < MAX(scope->n, (size_t)1); i++) {
-                const struct gpu_summary *g = i < scope->n ? scope->gpus[i] : NULL;
-                if (i == 0)
-                        put_name(out, scope->name, scope->seconds);
-                else
-                        strbuf_putf(out, "  %-27s %8s", "", "");
-                strbuf_putf(out, " %*s", columns, g ? g->who.label : "--");
-                for (size_t k = 0; g && k < ARRAY_LEN(means); k++)
-                        put_mean(out, g, means[k]);
-                if (g && g->has_energy)
-                        strbuf_putf(out, " %8.0f", g->energy_j);
-                strbuf_putc(out, '\n');
-        }
-}
-
-static void put_phases(struct strbuf *out, const struct summary *s)
-{
-        strbuf_putf(out, "\n%-29s %8s %*s %6s %6s %6s %6s %6s %6s %6s %8s\n", "phases", "seconds",
-                    label_columns(&s->scopes[0]), "GPU", "real", "util", "SM", "tensor", "DRAM",
-                    "PCIe", "W", "J");
-        for (size_t i = 1; i < s->n; i++)
-                put_phase(out, &s->scopes[i], label_columns(&s->scopes[0]));
-}
-
-static void put_user_metrics(struct strbuf *out, const struct run_facts *f)
-{
-        strbuf_putf(out, "\n%-27s %8s %12s %12s %12s %12s\n", "the run's own numbers", "times",
-                    "mean", "min", "max", "last");
-        for (size_t i = 0; i < f->n_metrics; i++) {
-                const struct user_metric *m = &f->metrics[i];
-                strbuf_puts(out, "  ");
-                text_put_name(out, m->name, REPORT_NAME_COLUMNS - 2);
-                strbuf_putf(out, " %8llu %12.6g %12.6g %12.6g %12.6g\n", (unsigned long long)m->n,
-                            m->sum / (double)m->n, m->min, m->max, m->last);
-        }
-}
-
-void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out)
-{
-        size_t start = out->len;
-        put_findings(out, s);
-        put_head(out, facts, s);
-        put_stretches(out, s);
+        report_stretches(s, v, out);
         for (size_t i = 0; i < s->scopes[0].n; i++)
-                put_gpu(out, s->scopes[0].gpus[i]);
-        report_level(s, out);
-        if (s->n > 1)
-                put_phases(out, s);
+                report_gpu(s->scopes[0].gpus[i], v, out);
+        report_level(s, v->columns, out);
+}
+
+static void put_health(struct strbuf *out, const struct scope *run)
+{
+        const char *title = "\nhealth\n";
+        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+                size_t n = 0, first = 0;
+                for (size_t i = run->n; i-- > 0;) {
+                        if (!(run->gpus[i]->findings & (1U << f)))
+                                continue;
+                        n++;
+                        first = i;
+                }
+                if (n == 0)
+                        continue;
+                strbuf_putf(out, "%s  %s: %s: GPU %s", title, health_name(finding_state(f)),
+                            finding_text(f), run->gpus[first]->who.label);
+                if (n > 1)
+                        strbuf_putf(out, " and %zu more", n - 1);
+                strbuf_putc(out, '\n');
+                title = "";
+        }
+}
+
+void report_text(const struct run_facts *facts, const struct summary *s,
+                 const struct report_view *view, struct strbuf *out)
+{
+        struct report_view v = view ? *view : (struct report_view){0};
+        size_t start = out->len;
+        v.columns = v.columns ? MAX(v.columns, (size_t)REPORT_COLUMNS_LEAST) : REPORT_COLUMNS;
+        put_findings(out, s, &v);
+        put_key_numbers(out, s);
+        report_rows(s, &v, out);
+        put_health(out, &s->scopes[0]);
+        if (v.each)
+                report_each(s, &v, out);
+        report_events(s, &v, out);
         if (facts->n_metrics > 0)
-                put_user_metrics(out, facts);
+                report_user_metrics(facts, out);
+        put_head(out, facts, s);
+        if (v.all)
+                put_rest(out, s, &v);
+        else if (s->ticks > 0)
+                strbuf_puts(out, "\nmore: --all (stretches, every metric, the host), --each "
+                                 "(each time a phase ran), --format html\n");
         text_clean_lines(out, start);
 }
 

@@ -5,8 +5,30 @@
 #include "model/summary.h"
 #include "model/trace.h"
 
-/* What ran, what was found, per GPU and per phase. Fits 100 columns. */
-void report_text(const struct run_facts *facts, const struct summary *s, struct strbuf *out);
+struct report_event {
+        int64_t wall_ns;
+        const char *name, *data; /* data is JSON, or NULL */
+};
+
+/* How a report is shown. All zeros: the first screen, REPORT_COLUMNS wide. */
+struct report_view {
+        size_t columns;                    /* 0: REPORT_COLUMNS */
+        bool all;                          /* stretches, every metric, the host */
+        bool each;                         /* each time a phase ran */
+        const struct report_event *events; /* in order of time; borrowed */
+        size_t n_events;
+};
+
+#define REPORT_COLUMNS 100
+#define REPORT_COLUMNS_LEAST 60
+
+/* What limits the run, six key numbers, one row a GPU and phase, what ran. view may be NULL. */
+void report_text(const struct run_facts *facts, const struct summary *s,
+                 const struct report_view *view, struct strbuf *out);
+#define REPORT_KEY_NUMBERS 6
+#define REPORT_KEY_MAX 96
+/* "SM active 43.5 %": of the whole run, over its GPUs. */
+void report_key_numbers(const struct summary *s, char ret[REPORT_KEY_NUMBERS][REPORT_KEY_MAX]);
 /* Three lines at most: what `assay run` says at the end. No lines about the command itself. */
 void report_short(const struct summary *s, struct strbuf *out);
 #define REPORT_SCHEMA_VERSION 2
@@ -15,14 +37,14 @@ void report_json(const struct run_facts *facts, const struct summary *s, const c
                  struct strbuf *out);
 /* One self-contained file with curves; the phases are the summary's. */
 void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
-                 struct strbuf *out);
+                 const struct report_view *view, struct strbuf *out);
 /* The keys that existing sweeps read, one decimal; null for what was not measured, but no mem_util
  * and no jax_peak then. */
 void report_resource_summary(const struct run_facts *facts, const struct summary *s,
                              struct strbuf *out);
 
 /* What the level did, in all and phase by phase: a table, or nothing when none was recorded. */
-void report_level(const struct summary *s, struct strbuf *out);
+void report_level(const struct summary *s, size_t columns, struct strbuf *out);
 /* One line about the level in the whole run; nothing when none was recorded. No newline. */
 void report_level_line(const struct summary *s, struct strbuf *out);
 /* Columns that a name takes in the tables of text. */
@@ -31,7 +53,7 @@ void report_level_line(const struct summary *s, struct strbuf *out);
 #define REPORT_LEVEL_COLUMNS 8
 extern const char *const report_level_columns[REPORT_LEVEL_COLUMNS];
 void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUMNS][32]);
-/* "process 1234 (python): 8 CPUs, at most 64.0G of memory". No newline. */
+/* "process 1234 (python): limits: 8 CPUs, 64.0 GiB". No newline. */
 void report_level_title(const struct summary *s, struct strbuf *out);
 
 /* The first finding, or what there is to say without a GPU. No newline. */

@@ -1,0 +1,148 @@
+/* What a report tells when all is asked for: stretches, each GPU, the run's own numbers. */
+#include "base/attr.h"
+#include "base/text.h"
+#include "present/format.h"
+#include "present/report/parts.h"
+#include "present/stream/columns.h"
+#include "present/text/explain.h"
+
+#include <stdio.h>
+
+#define TABLE_COLUMNS 78 /* of the stretches, before the phase */
+
+void report_stretches(const struct summary *s, const struct report_view *v, struct strbuf *out)
+{
+        struct strbuf gpus = {0};
+        size_t room = v->columns > TABLE_COLUMNS + 9 ? v->columns - TABLE_COLUMNS : 0;
+        if (s->limits.n < 2)
+                return;
+        strbuf_putf(out, "\n%-19s %-5s %-24s %5s %5s %6s %5s%s\n", "stretches", "GPU", "limiter",
+                    "busy", "SM", "tensor", "DRAM", room ? "  phase" : "");
+        for (size_t i = 0; i < s->limits.n; i++) {
+                static const enum ceiling shares[] = {CEILING_ENGINE, CEILING_SM, CEILING_TENSOR,
+                                                      CEILING_DRAM};
+                const struct stretch *t = &s->limits.list[i];
+                const char *held = held_by_name((enum held_by)t->limit.held_by);
+                char limiter[64];
+                strbuf_clear(&gpus);
+                report_stretch_gpus(&s->limits, t->gpus, &gpus);
+                snprintf(limiter, sizeof(limiter), "%s%s%s",
+                         limiter_name((enum limiter)t->limit.limiter), held ? ", " : "",
+                         held ? held : "");
+                strbuf_putf(out, "  %6.1f - %6.1f s %-5s %-24s", t->begin_s, t->end_s,
+                            strbuf_str(&gpus), limiter);
+                for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
+                        char number[FORMAT_MAX];
+                        format_percent(number, sizeof(number),
+                                       ceiling_value(&t->limit.ceilings, shares[k]));
+                        strbuf_putf(out, k == 2 ? " %6s" : " %5s", number);
+                }
+                if (t->phase[0] && room) {
+                        strbuf_puts(out, "  ");
+                        text_put(out, t->phase, room);
+                }
+                strbuf_putc(out, '\n');
+        }
+        strbuf_finish(&gpus);
+}
+
+/* Metrics worth a line, in the order people ask for them. */
+static const enum metric shown[] = {METRIC_REAL_UTIL,    METRIC_GPU_UTIL,      METRIC_SM_ACTIVE,
+                                    METRIC_SM_OCCUPANCY, METRIC_TENSOR_ACTIVE, METRIC_FP64_ACTIVE,
+                                    METRIC_DRAM_ACTIVE,  METRIC_FB_USED,       METRIC_PCIE_RX,
+                                    METRIC_PCIE_TX,      METRIC_NVLINK_TOTAL,  METRIC_POWER,
+                                    METRIC_GPU_TEMP,     METRIC_MEM_TEMP,      METRIC_SM_CLOCK};
+
+static void put_spread(struct strbuf *out, enum metric metric, const struct spread *spread)
+{
+        const struct value v[] = {spread_mean(spread), spread_quantile(spread, 0.5),
+                                  spread_quantile(spread, 0.95), spread_max(spread)};
+        strbuf_putf(out, "  %-16s", metric_info(metric)->name);
+        for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+                char number[FORMAT_MAX];
+                format_with_unit(number, sizeof(number), metric, v[i]);
+                /* The degree sign is two bytes and one column. */
+                int wide = metric_info(metric)->unit == UNIT_CELSIUS ? 13 : 12;
+                strbuf_putf(out, " %*s", wide, number);
+        }
+        strbuf_putc(out, '\n');
+}
+
+static void put_times(struct strbuf *out, const struct gpu_summary *g, size_t columns)
+{
+        struct strbuf text = {0};
+        const char *gap = "";
+        if (g->seconds <= 0)
+                return; /* one tick has no length */
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                if (g->class_s[w] <= 0)
+                        continue;
+                strbuf_putf(&text, "%s%s ", gap, workload_status(w));
+                report_put_seconds(&text, g->class_s[w]);
+                strbuf_putf(&text, " (%.0f %%)", 100 * g->class_s[w] / g->seconds);
+                gap = "; ";
+        }
+        strbuf_puts(out, "  time in   ");
+        report_put_wrapped(out, strbuf_str(&text), 12, columns);
+        strbuf_finish(&text);
+}
+
+static void put_throttled(struct strbuf *out, const struct gpu_summary *g)
+{
+        strbuf_puts(out, "  throttled ");
+        report_put_seconds(out, g->throttle_s);
+        strbuf_puts(out, ": by power ");
+        report_put_seconds(out, g->throttle_power_s);
+        strbuf_puts(out, ", by heat ");
+        report_put_seconds(out, g->throttle_heat_s);
+        strbuf_putc(out, '\n');
+}
+
+static void put_energy(struct strbuf *out, const struct gpu_summary *g)
+{
+        if (g->has_energy)
+                strbuf_putf(out, "  energy    %.0f J (%.4f kWh)\n", g->energy_j,
+                            g->energy_j / 3.6e6);
+        if (g->m[METRIC_FB_USED].n > 0) {
+                char peak[FORMAT_MAX], all[FORMAT_MAX];
+                format_with_unit(peak, sizeof(peak), METRIC_FB_USED,
+                                 spread_max(&g->m[METRIC_FB_USED]));
+                format_with_unit(all, sizeof(all), METRIC_FB_TOTAL,
+                                 spread_max(&g->m[METRIC_FB_TOTAL]));
+                strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated ", peak, all);
+                report_put_seconds(out, g->idle_allocated_s);
+                strbuf_putc(out, '\n');
+        }
+        if (g->has_throttle)
+                put_throttled(out, g);
+        for (enum finding i = 0; i < FINDING_COUNT; i++) {
+                if (g->findings & (1U << i))
+                        strbuf_putf(out, "  health    %s: %s\n", health_name(finding_state(i)),
+                                    finding_text(i));
+        }
+}
+
+void report_gpu(const struct gpu_summary *g, const struct report_view *v, struct strbuf *out)
+{
+        strbuf_putf(out, "\nGPU %s %s\n", g->who.label, g->who.text[ENTITY_TEXT_MODEL]);
+        strbuf_putf(out, "  %-16s %12s %12s %12s %12s\n", "", "mean", "p50", "p95", "max");
+        for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+                if (g->m[shown[i]].n > 0)
+                        put_spread(out, shown[i], &g->m[shown[i]]);
+        }
+        put_times(out, g, v->columns);
+        put_energy(out, g);
+}
+
+void report_user_metrics(const struct run_facts *f, struct strbuf *out)
+{
+        strbuf_putf(out, "\n%-27s %7s %10s %10s %10s %10s\n", "numbers logged", "times", "mean",
+                    "min", "max", "last");
+        for (size_t i = 0; i < f->n_metrics; i++) {
+                const struct user_metric *m = &f->metrics[i];
+                strbuf_puts(out, "  ");
+                text_put_name(out, m->name, REPORT_NAME_COLUMNS - 2);
+                strbuf_putf(out, " %7llu %10.5g %10.5g %10.5g %10.5g\n", (unsigned long long)m->n,
+                            m->sum / (double)m->n, m->min, m->max, m->last);
+        }
+}

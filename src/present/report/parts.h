@@ -1,0 +1,27 @@
+/* What the parts of the text share. Only for the files of this folder. */
+#pragma once
+
+#include "present/report/report.h"
+
+/* "1.2 s", "3 min 20 s", "5 h 12 min". */
+void report_put_seconds(struct strbuf *out, double s);
+/* Breaks at blanks so that lines fit; further lines begin at indent. Ends with a newline. */
+void report_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns);
+/* "lr=0.1, epoch=3" of a JSON object; other JSON as it is. Nothing for NULL. No newline. */
+void report_put_data(struct strbuf *out, const char *json);
+
+/* A run of more GPUs than this is told as a spread with its outliers. */
+#define REPORT_GPUS_EACH 8
+
+/* The limiter that a GPU had for the longest time of a scope; LIMITER_COUNT when none is known. */
+enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu);
+
+/* One row a GPU and phase; of many GPUs a spread and the outliers. */
+void report_rows(const struct summary *s, const struct report_view *v, struct strbuf *out);
+/* Each time a phase ran. */
+void report_each(const struct summary *s, const struct report_view *v, struct strbuf *out);
+void report_events(const struct summary *s, const struct report_view *v, struct strbuf *out);
+void report_stretches(const struct summary *s, const struct report_view *v, struct strbuf *out);
+/* All numbers of one GPU. */
+void report_gpu(const struct gpu_summary *g, const struct report_view *v, struct strbuf *out);
+void report_user_metrics(const struct run_facts *f, struct strbuf *out);
