@@ -25,13 +25,13 @@ def must(truth, what):
         sys.exit(f"check: {what}")
 
 
-def again(tarball, wheel):
+def again(commit, tarball, wheel):
     """A second build: another folder, another hour, another umask, no compiler cache."""
     with tempfile.TemporaryDirectory(prefix="assay-another-folder-") as where:
         old = os.umask(0o077)
         os.environ.update(CCACHE_DISABLE="1", TZ="Pacific/Auckland", LC_ALL="C")
         try:
-            second = dist.make(pathlib.Path(where) / "out", work=where)
+            second = dist.make(commit, pathlib.Path(where) / "out", work=where)
         finally:
             os.umask(old)
         for one, two in zip((tarball, wheel), second):
@@ -121,7 +121,7 @@ def in_root(tarball, root):
         shutil.rmtree(place)
 
 
-def prove(tarball, wheel, roots):
+def prove(commit, tarball, wheel, roots):
     """All of it; ends the program with a line at the first failure."""
     with tempfile.TemporaryDirectory(prefix="assay-check-") as folder:
         folder = pathlib.Path(folder)
@@ -134,4 +134,4 @@ def prove(tarball, wheel, roots):
         wheel_works(wheel, folder)
     for root in roots:
         in_root(tarball, root)
-    again(tarball, wheel)
+    again(commit, tarball, wheel)

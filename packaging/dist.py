@@ -4,6 +4,7 @@ The same commit gives the same bytes, whatever the folder and the hour.
 """
 import argparse
 import hashlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -17,7 +18,6 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent
 sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(TREE / "python"))
 
 import elf  # noqa: E402  pylint: disable=wrong-import-position
 import sbom  # noqa: E402  pylint: disable=wrong-import-position
@@ -37,17 +37,20 @@ def version_of(tree):
     return re.search(r"^  version: '(.+)'", (tree / "meson.build").read_text(), re.M)[1]
 
 
-def commit_time():
-    """Seconds since 1970 of the commit, or what SOURCE_DATE_EPOCH says."""
-    given = os.environ.get("SOURCE_DATE_EPOCH")
-    return int(given or call("git", "log", "-1", "--format=%ct", cwd=TREE))
-
-
-def take_source(target):
-    """The committed tree: what lies around uncommitted must not change the bytes."""
+def last_commit():
     if call("git", "status", "--porcelain", cwd=TREE).strip():
         print("dist: uncommitted changes are left out", file=sys.stderr)
-    data = subprocess.run(["git", "archive", "HEAD"], cwd=TREE, check=True, capture_output=True).stdout
+    return call("git", "rev-parse", "HEAD", cwd=TREE).strip()
+
+
+def commit_time(commit):
+    """Seconds since 1970."""
+    return int(call("git", "log", "-1", "--format=%ct", commit, cwd=TREE))
+
+
+def take_source(commit, target):
+    """The committed tree: what lies around uncommitted must not change the bytes."""
+    data = subprocess.run(["git", "archive", commit], cwd=TREE, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         archive.extractall(target)
 
@@ -93,8 +96,9 @@ def pack(top, target, epoch):
 def make_wheel(source, top, out, machine, epoch):
     """The Python package with the library and the program inside."""
     os.environ["SOURCE_DATE_EPOCH"] = str(epoch)
-    sys.path.insert(0, str(source / "python"))
-    import backend  # pylint: disable=import-outside-toplevel
+    spec = importlib.util.spec_from_file_location("backend", source / "python/backend.py")
+    backend = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(backend)
     data = f"{backend.NAME}.data"
     more = {
         "assay/libassay.so.0": (top / "lib/libassay.so.0").read_bytes(),
@@ -112,14 +116,14 @@ def write_sums(out):
     (out / "SHA256SUMS").write_text("".join(lines))
 
 
-def make(out, machine="x86_64", setup=(), work=None):
+def make(commit, out, machine="x86_64", setup=(), work=None):
     """Everything for one machine, into out. Gives the paths of tarball and wheel."""
     out.mkdir(parents=True, exist_ok=True)
-    epoch = commit_time()
+    epoch = commit_time(commit)
     with tempfile.TemporaryDirectory(prefix="assay-dist-", dir=work) as where:
         where = pathlib.Path(where)
         source = where / "source"
-        take_source(source)
+        take_source(commit, source)
         version = version_of(source)
         name = f"assay-{version}-linux-{machine}"
         build(source, where / "build", where / "root", setup)
@@ -143,12 +147,13 @@ def main():
     parser.add_argument("--root", action="append", default=[], type=pathlib.Path, metavar="FOLDER",
                         help="with --check: run it in this chroot too (as root; may be repeated)")
     args = parser.parse_args()
-    tarball, wheel = make(args.output)
+    commit = last_commit()
+    tarball, wheel = make(commit, args.output)
     for path in (tarball, wheel):
         print(f"{path.relative_to(TREE) if path.is_relative_to(TREE) else path}  {path.stat().st_size / 1e6:.1f} MB")
     if args.check:
         import check  # pylint: disable=import-outside-toplevel
-        check.prove(tarball, wheel, args.root)
+        check.prove(commit, tarball, wheel, args.root)
 
 
 if __name__ == "__main__":
