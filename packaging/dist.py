@@ -141,19 +141,28 @@ def make(commit, out, machine="x86_64", setup=(), work=None):
 
 
 def main():
+    import packages  # pylint: disable=import-outside-toplevel
     parser = argparse.ArgumentParser(prog="./dev dist", description="Makes a release of the last commit.")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=TREE / "build-dist", help="folder (build-dist)")
+    parser.add_argument("--deb", action="store_true", help="Debian packages instead")
+    parser.add_argument("--rpm", action="store_true", help="RPM packages instead")
     parser.add_argument("--check", action="store_true", help="prove it: build twice, install, run, remove")
     parser.add_argument("--root", action="append", default=[], type=pathlib.Path, metavar="FOLDER",
                         help="with --check: run it in this chroot too (as root; may be repeated)")
     args = parser.parse_args()
     commit = last_commit()
-    tarball, wheel = make(commit, args.output)
-    for path in (tarball, wheel):
-        print(f"{path.relative_to(TREE) if path.is_relative_to(TREE) else path}  {path.stat().st_size / 1e6:.1f} MB")
-    if args.check:
+    args.output.mkdir(parents=True, exist_ok=True)
+    if args.deb or args.rpm:
+        made = packages.debian(commit, args.output) if args.deb else []
+        made += packages.rpm(commit, args.output) if args.rpm else []
+        write_sums(args.output)
+    else:
+        made = make(commit, args.output)
+    for path in made:
+        print(f"{path.relative_to(TREE) if path.is_relative_to(TREE) else path}  {path.stat().st_size / 1e6:.1f} MB", flush=True)
+    if args.check and not args.deb and not args.rpm:
         import check  # pylint: disable=import-outside-toplevel
-        check.prove(commit, tarball, wheel, args.root)
+        check.prove(commit, *made, args.root)
 
 
 if __name__ == "__main__":
