@@ -154,6 +154,9 @@ def main():
     args.output.mkdir(parents=True, exist_ok=True)
     if args.deb or args.rpm:
         made = packages.debian(commit, args.output) if args.deb else []
+        if args.check:
+            for root in args.root:
+                packages.debian_in_root(made, root)
         made += packages.rpm(commit, args.output) if args.rpm else []
         write_sums(args.output)
     else:

@@ -55,6 +55,64 @@ def lint(changes):
     print("dist: lintian has nothing to say but: " + "; ".join(EXCEPTIONS))
 
 
+def older(deb, folder):
+    """The same package under a lower version, to upgrade from."""
+    tree = folder / "older"
+    dist.call("dpkg-deb", "-R", deb, tree)
+    control = tree / "DEBIAN/control"
+    control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 0.1.9+").replace("(= 0", "(= 0.1.9+0"))
+    target = folder / ("old-" + deb.name)
+    dist.call("dpkg-deb", "-b", tree, target)
+    shutil.rmtree(tree)
+    return target
+
+
+def listing(root):
+    """What lies in a root, but for what apt and dpkg keep for themselves."""
+    skipped = ("tmp", "proc", "dev", "sys", "var/cache", "var/log", "var/lib/apt", "var/lib/dpkg")
+    return {str(p.relative_to(root)) for p in root.rglob("*") if not str(p.relative_to(root)).startswith(skipped)
+            and "__pycache__" not in p.parts and not p.name.endswith("-")}
+
+
+def debian_in_root(debs, root):
+    """Installs, upgrades, tries and purges the packages in a chroot of their release, whose apt works."""
+    def inside(*args, **more):
+        return dist.call("chroot", root, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", *args, **more)
+
+    place = pathlib.Path(tempfile.mkdtemp(prefix="assay-deb-", dir=root / "tmp"))
+    place.chmod(0o755)
+    names = [deb.name.split("_")[0] for deb in debs]
+    try:
+        old = [older(deb, place) for deb in debs]
+        new = [pathlib.Path(shutil.copy(deb, place)) for deb in debs]
+        shutil.copytree(dist.TREE / "packaging", place / "packaging")
+        inside("apt-get", "update", "-qq")
+        depends = sorted({d for deb in debs for d in depends_of(deb)} - set(names))
+        inside("apt-get", "install", "-y", "-qq", "--no-install-recommends", *depends)
+        before = listing(root)
+        for files in (old, new):
+            inside("apt-get", "install", "-y", "-qq", "--no-install-recommends", *(f"/tmp/{place.name}/{f.name}" for f in files))
+        work = place / "work"
+        work.mkdir()
+        os.chown(work, 65534, 65534)
+        script = f"cd /tmp/{place.name} && AUTOPKGTEST_TMP=/tmp/{place.name}/work sh packaging/debian/tests/smoke"
+        dist.call("chroot", "--userspec=65534:65534", root, "sh", "-c", script)
+        inside("id", "assay-serve")
+        inside("apt-get", "purge", "-y", "-qq", *names)
+        left = sorted(listing(root) - before)
+        if left or "assay" in (root / "etc/passwd").read_text():
+            raise SystemExit(f"dist: {root.name}: left after a purge: {left}")
+        print(f"dist: {root.name}: the packages install, upgrade, run and leave nothing")
+    finally:
+        shutil.rmtree(place)
+
+
+def depends_of(deb):
+    """The first alternative, for this release, of each dependency."""
+    said = dist.call("dpkg-deb", "-f", deb, "Depends")
+    return [part.split("|")[-1].split("(")[0].strip() for part in said.split(",") if part.strip()]
+
+
 def rpm(commit, out):
     """The .rpm files, into out. Where rpm is not the system's own, its dependencies are not known to it."""
     foreign = [] if pathlib.Path("/etc/redhat-release").exists() else ["--nodeps"]
