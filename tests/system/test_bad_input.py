@@ -123,7 +123,7 @@ def test_two_layouts_in_one_file(assay, tmp_path):
     (["--poll"], 2, "needs a value"),
     (["--missing", "maybe"], 2, "unknown|zero"),
     (["exprt"], 2, "did you mean 'assay export'"),
-    (["once", "--focus-gpu", "7"], 2, "there is no GPU '7'"),
+    (["once", "--focus-gpu", "7"], 2, "no GPU '7'"),
     (["once", "--at", "9999"], 2, "beyond the end"),
     (["--config", "/nowhere/config"], 2, "config file"),
 ])

@@ -234,7 +234,7 @@ def test_devices_as_json(assay):
     told = json.loads(done.stdout)
     assert [d["gpu"] for d in told["devices"]] == ["0", "1"] and told["source"] == "dcgm"
     first = told["devices"][0]
-    assert "sm_active" in first["metrics"] and first["missing"]["jpg_util"] == "absent"
+    assert "sm_active" in first["metrics"] and first["missing"]["hotspot_temp"] == "absent"
     assert first["identity"]["pci"] == "00000000:18:00.0"
 
 

@@ -255,7 +255,7 @@ def test_header_is_what_is_promised(assay):
 
 @pytest.mark.parametrize("args, words", [
     (["--pid", "999999999"], "no process"),
-    (["--pid", "0"], "no process"),
+    (["--pid", "0"], "is not a process"),
     (["--user", "nobody-of-that-name"], "no user"),
     (["--cgroup", "/no/such/group"], "no control group"),
     (["--levels", "galaxy"], "not a list of levels"),

@@ -44,9 +44,11 @@ def test_seconds_with_units(assay):
         "0.00", "0.00", "0.10", "0.10", "0.20", "0.20"]
 
 
-def test_environment_does_not_choose_from_a_capture(assay):
-    """CUDA_VISIBLE_DEVICES speaks of this machine, the capture of another."""
-    done = assay("export", "gpu_id", "--source", TWO, env={"CUDA_VISIBLE_DEVICES": "7"})
+def test_environment_chooses_from_a_capture(assay):
+    """As the dashboard before did; --show-all does not ask it."""
+    done = assay("export", "gpu_id", "--source", TWO, env={"CUDA_VISIBLE_DEVICES": "1"})
+    assert set(done.stdout.split()[1:]) == {"1"}
+    done = assay("export", "gpu_id", "--source", TWO, "--show-all", env={"CUDA_VISIBLE_DEVICES": "1"})
     assert done.stdout.split()[1:3] == ["0", "1"]
 
 

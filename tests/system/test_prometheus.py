@@ -517,9 +517,9 @@ def test_retries_back_off(program):
         calls.append(time.monotonic())
         good(handler) if len(calls) == 1 else send(handler, "busy", 503)
 
-    with Exporter(answer) as e, running(program, "export", "gpu_id", "--source", e.url(), "--count", "9",
+    with Exporter(answer) as e, running(program, "export", "--format", "jsonl", "--source", e.url(), "--count", "9",
                                         "--gpus", "0") as child:
         out, err = child.communicate(timeout=30)
     gaps = [round(b - a) for a, b in zip(calls, calls[1:])]
     assert gaps == [1, 1, 2, 4]  # the beat, then 1, 2 and 4 seconds
-    assert out.count("\n") == 10 and "4 of 5 scrapes failed" in err and "503" in err
+    assert out.count("\n") == 9 and "4 of 5 scrapes failed" in err and "503" in err

@@ -306,6 +306,15 @@ static size_t count_alike(const struct frame *f, size_t first, size_t columns)
         return n;
 }
 
+/* Below the first line of a reason; nothing for an empty text. */
+static void write_more(struct strbuf *text, size_t indent, unsigned width, struct strbuf *out)
+{
+        if (text->len == 0)
+                return;
+        strbuf_fill(out, ' ', indent);
+        write_wrapped(out, strbuf_str(text), indent, width);
+}
+
 /* Neighbours that have the same to say say it once, as "0-7" or "0/0-7". */
 static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
@@ -325,14 +334,10 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
                 write_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);
                 explain_limit(row, &text);
-                strbuf_fill(out, ' ', indent);
-                write_wrapped(out, strbuf_str(&text), indent, o->width);
+                write_more(&text, indent, o->width, out);
                 strbuf_clear(&text);
                 explain_health(row, &text);
-                if (text.len > 0) {
-                        strbuf_fill(out, ' ', indent);
-                        write_wrapped(out, strbuf_str(&text), indent, o->width);
-                }
+                write_more(&text, indent, o->width, out);
         }
         strbuf_finish(&text);
 }
