@@ -42,6 +42,8 @@ def folder(program, tmp_path_factory):
 def test_command(folder, name, command):
     env = clean_env(folder)
     env["PATH"] = f"{folder}/bin:{env['PATH']}"
+    if command == "assay serve":
+        command = "timeout --preserve-status 2 assay serve --listen 127.0.0.1:0"  # it serves until it is told to end
     done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=60,
                           stdin=subprocess.DEVNULL)
     assert "unknown option" not in done.stderr and "does not take" not in done.stderr and "unknown command" not in done.stderr
