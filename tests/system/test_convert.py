@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import threading
 import zipfile
 
 import pytest
@@ -222,6 +223,11 @@ def test_damaged_zips(assay, notebook, tmp_path):
         assert assay("once", "--source", tmp_path / "x.zip").returncode in (0, 1, 3)
 
 
+def send_rest(fd, text):
+    with os.fdopen(fd, "wb") as rest:
+        rest.write(text)
+
+
 @pytest.mark.parametrize("words", [("report", TOUR), ("convert", "--to", "csv", TOUR, "-")])
 def test_a_pipe_is_read_from_its_first_byte(assay, program, words):
     """As bash's <(zcat capture.gz) gives it: a look at what is there already must not take it away."""
@@ -232,9 +238,10 @@ def test_a_pipe_is_read_from_its_first_byte(assay, program, words):
     with subprocess.Popen([program, *("/dev/stdin" if w == TOUR else w for w in words)], stdin=read,
                           stdout=subprocess.PIPE) as p:
         os.close(read)
-        with os.fdopen(write, "wb") as rest:
-            rest.write(text[4096:])
+        writer = threading.Thread(target=send_rest, args=(write, text[4096:]))
+        writer.start()
         same = p.stdout.read().decode().replace("/dev/stdin", str(TOUR)) == wanted
+        writer.join()
         assert same
 
 
