@@ -151,8 +151,6 @@ void explain_limit(const struct row *row, struct strbuf *out)
 {
         const struct limit *l = &row->limit;
         const char *gap = " ";
-        if (l->limiter == LIMITER_UNKNOWN && row->verdict.workload == WORKLOAD_UNKNOWN)
-                return; /* the class has said what is missing */
         if (l->limiter == LIMITER_UNKNOWN) {
                 strbuf_puts(out, "limiter unknown: missing");
                 for (enum ceiling i = 0; i < CEILING_COUNT; i++) {

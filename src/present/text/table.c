@@ -282,6 +282,13 @@ static bool share_label(const char *a, const char *b, size_t columns)
                strlen(a) + 1 + strlen(last_number(b)) <= columns;
 }
 
+/* What limits it; nothing when the class has said already what is missing. */
+static void put_limit(const struct row *row, struct strbuf *out)
+{
+        if (row->limit.limiter != LIMITER_UNKNOWN || row->verdict.workload != WORKLOAD_UNKNOWN)
+                explain_limit(row, out);
+}
+
 /* How many rows from the first on have the same to say and can share a label. */
 static size_t count_alike(const struct frame *f, size_t first, size_t columns)
 {
@@ -289,13 +296,13 @@ static size_t count_alike(const struct frame *f, size_t first, size_t columns)
         const char *label = f->rows[first].sample.who->label;
         size_t n = 1;
         explain_verdict(&f->rows[first], &one);
-        explain_limit(&f->rows[first], &one);
+        put_limit(&f->rows[first], &one);
         explain_health(&f->rows[first], &one);
         for (; first + n < f->n; n++) {
                 const struct row *row = &f->rows[first + n];
                 strbuf_clear(&other);
                 explain_verdict(row, &other);
-                explain_limit(row, &other);
+                put_limit(row, &other);
                 explain_health(row, &other);
                 if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
                     !share_label(label, row->sample.who->label, columns))
@@ -333,7 +340,7 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
                 strbuf_putc(out, ' ');
                 write_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);
-                explain_limit(row, &text);
+                put_limit(row, &text);
                 write_more(&text, indent, o->width, out);
                 strbuf_clear(&text);
                 explain_health(row, &text);
