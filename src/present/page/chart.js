@@ -138,6 +138,7 @@ class Chart {
     g.textAlign = "center";
     g.textBaseline = "top";
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
+      if (x(t) < b.left + 30 || x(t) > b.right - 30) continue;
       const d = new Date(t * 1000);
       g.fillText(d.toLocaleTimeString([], step < 60 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : { hour: "2-digit", minute: "2-digit" }), x(t), b.bottom + 4);
     }
@@ -160,27 +161,25 @@ class Chart {
     g.strokeStyle = color;
     g.lineWidth = 1.4;
     g.beginPath();
-    let open = false;
+    let before = -Infinity; /* the last point that is there */
     for (let i = first; i <= last; i += skip) {
       let v = null;
       for (let k = i; k < i + skip && k <= last; k++) if (s.values[k] !== null && (v === null || s.values[k] > v)) v = s.values[k];
-      if (v === null) {
-        open = false;
-      } else {
-        if (open) g.lineTo(x(time(i)), y(v));
-        else {
-          g.moveTo(x(time(i)), y(v));
-          g.lineTo(x(time(i)) + 1, y(v));
-        }
-        open = true;
+      if (v === null) continue;
+      /* Samples may be further apart than cells; what is further apart than samples is a gap. */
+      if ((i - before) * this.step <= Math.max(this.options.gap(), 1.5 * skip * this.step)) g.lineTo(x(time(i)), y(v));
+      else {
+        g.moveTo(x(time(i)), y(v));
+        g.lineTo(x(time(i)) + 1, y(v));
       }
+      before = i;
     }
     g.stroke();
   }
 }
 
 /* A line without axes. */
-function spark(canvas, values, top) {
+function spark(canvas, values, top, gap) {
   const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
   if (!w || !h) return;
   canvas.width = Math.round(w * ratio);
@@ -190,14 +189,15 @@ function spark(canvas, values, top) {
   g.strokeStyle = getComputedStyle(canvas).getPropertyValue("--c0").trim();
   g.lineWidth = 1.3;
   g.beginPath();
-  let open = false;
+  let open = false, at = 0;
   const skip = Math.max(1, Math.floor(n / (2 * w)));
   for (let i = 0; i < n; i += skip) {
     const v = values[i];
     if (v === null || v === undefined) {
-      open = false;
+      if (i - at > gap) open = false;
       continue;
     }
+    at = i;
     const px = n > 1 ? i / (n - 1) * w : w, py = h - 2 - Math.min(1, v / top) * (h - 4);
     if (open) g.lineTo(px, py);
     else g.moveTo(px, py);

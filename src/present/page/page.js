@@ -119,7 +119,12 @@ function askToken() {
   input.focus();
 }
 
+/* Further apart than three samples is a gap. */
+const gap = () => 3 * Math.max(1, app.interval || 1);
+
 function take(now) {
+  const passed = app.now ? now.time - app.now.time : 0;
+  if (passed > 0 && passed < 600) app.interval = app.interval ? 0.8 * app.interval + 0.2 * passed : passed;
   app.now = now;
   const s = now.status;
   if (!s.up) state(s.error ? s.error : "no source delivers", true);
@@ -167,7 +172,7 @@ function ownerName(o) {
   if (o.kind === "kubernetes") return `${o.namespace}/${o.pod}`;
   return o.user || "somebody";
 }
-const limiterOf = (gpu) => (gpu.up && gpu.limiter && gpu.limiter !== "unknown" ? gpu.limiter : null);
+const limiterOf = (gpu) => (gpu.up && gpu.limiter && !["unknown", "idle"].includes(gpu.limiter) ? gpu.limiter : null);
 
 function bar(share, label) {
   return h("div", { class: "bar", role: "img", "aria-label": label }, h("span", { style: null, "data-share": there(share) ? Math.min(1, Math.max(0, share)) : 0 }));
@@ -206,7 +211,7 @@ function viewFleet(root) {
     if (focused !== null) root.querySelector(`[data-gpu="${CSS.escape(focused)}"]`)?.focus();
     for (const gpu of app.now.gpus) {
       const past = app.history[`${gpu.gpu} ${SPAN}`];
-      if (past) spark(app.sparks[gpu.gpu], (past.series.real_util || past.series.gpu_util || { mean: [] }).mean, past.series.real_util ? 100 : 1);
+      if (past) spark(app.sparks[gpu.gpu], (past.series.real_util || past.series.gpu_util || { mean: [] }).mean, past.series.real_util ? 100 : 1, gap());
       else if (past === undefined) {
         app.history[`${gpu.gpu} ${SPAN}`] = null;
         fetchHistory(gpu.gpu, SPAN).catch(() => {});
@@ -229,7 +234,7 @@ const PANELS = [
 
 function panel(p) {
   const canvas = h("canvas", {}), legend = h("div", { class: "legend" });
-  const chart = new Chart(canvas, { top: p.top, format: p.format, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
+  const chart = new Chart(canvas, { top: p.top, format: p.format, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
   const card = h("section", { class: "card", "aria-label": p.title }, h("h3", {}, p.title), canvas, legend);
   return { p, chart, legend, card };
 }
@@ -265,8 +270,14 @@ function drawCharts() {
   }
 }
 
-function ceilingRows(gpu) {
-  return Object.entries(gpu.ceilings || {}).filter(([, v]) => there(v)).map(([k, v]) => [k.replace(/_/g, " "), typeof v === "number" ? (v <= 1.5 ? percent(v) : v.toFixed(2)) : String(v)]);
+/* What the GPU is measured by, as bars. */
+function ceilings(gpu) {
+  const list = Object.entries(gpu.ceilings || {}).filter(([, v]) => typeof v === "number");
+  if (!list.length) return null;
+  return [h("h3", {}, "Ceilings"), h("div", { class: "ceilings" }, list.map(([k, v]) => {
+    const text = v <= 1.5 ? percent(v) : v.toFixed(2);
+    return h("div", {}, h("div", { class: "row small" }, h("span", {}, k.replace(/_/g, " ")), h("span", {}, text)), bar(v, `${k} ${text}`));
+  }))];
 }
 
 function viewGpu(root, label) {
@@ -290,17 +301,17 @@ function viewGpu(root, label) {
   const describe = () => {
     const gpu = app.now && app.now.gpus.find((g) => g.gpu === label);
     if (!gpu) return;
-    const m = gpu.metrics, ceilings = ceilingRows(gpu);
+    const m = gpu.metrics;
     fill(head, h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.gpu} ${gpu.identity.model || ""}`), h("span", { class: gpu.health.state }, gpu.up ? gpu.health.state : "does not answer")),
       h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, gpu.why.startsWith(gpu.verdict.class) ? gpu.why.slice(gpu.verdict.class.length) : ` ${gpu.why}`)),
       limiterOf(gpu) ? h("p", {}, `Limited by ${limiterOf(gpu)}${gpu.held_by ? `, clocks held down by ${gpu.held_by}` : ""}.`) : null,
       gpu.health_text ? h("p", { class: gpu.health.state }, gpu.health_text) : null,
-      h("dl", {}, [["Real Utilization", there(m.real_util) ? `${m.real_util.toFixed(0)} %` : "--"], ["SM, tensor, DRAM", `${percent(m.sm_active)}, ${percent(m.tensor_active)}, ${percent(m.dram_active)}`],
+      h("dl", { class: "facts" }, [["Real Utilization", there(m.real_util) ? `${m.real_util.toFixed(0)} %` : "--"], ["SM, tensor, DRAM", `${percent(m.sm_active)}, ${percent(m.tensor_active)}, ${percent(m.dram_active)}`],
         ["Memory", `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`], ["Power", `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)} W` : ""}`],
-        ["UUID", gpu.identity.uuid || "--"], ["PCI", gpu.identity.pci || "--"], ["Driver", gpu.identity.driver || "--"]].map(([a, b]) => [h("dt", {}, a), h("dd", {}, b)])),
-      ceilings.length ? [h("h3", {}, "Ceilings"), table("Ceilings", ["ceiling", "#share"], ceilings)] : null);
-    fill(people, h("h3", {}, "Who holds it"), ownersOf(gpu).length ? table("Owners", ["kind", "name", "#processes", "#GPU memory"],
+        ["UUID", gpu.identity.uuid || "--"], ["PCI", gpu.identity.pci || "--"], ["Driver", gpu.identity.driver || "--"]].map(([a, b]) => h("div", {}, h("dt", {}, a), h("dd", {}, b)))));
+    fill(people, ceilings(gpu), h("h3", {}, "Who holds it"), ownersOf(gpu).length ? table("Owners", ["kind", "name", "#processes", "#GPU memory"],
       ownersOf(gpu).map((o) => [o.kind, ownerName(o), o.processes, scaled(o.gpu_memory, "B", 1024)])) : h("p", { class: "soft" }, "Nobody."), app.processes || "");
+    layBars(people);
     drawCharts();
   };
   const processes = async () => {
