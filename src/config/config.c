@@ -504,6 +504,7 @@ static int read_word(struct config *c, struct reader *in)
                 return read_short(c, in);
         if (c->n_args == CONFIG_ARGS_MAX)
                 return err_set(in->err, ERR_USAGE, "more than %d words", CONFIG_ARGS_MAX);
+        c->places[c->n_args] = in->at;
         c->args[c->n_args++] = word;
         return 0;
 }

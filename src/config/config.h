@@ -62,6 +62,7 @@ struct config {
         const char *command; /* whose options these are; NULL: the library's */
         struct setting settings[OPT_COUNT_OF];
         const char *args[CONFIG_ARGS_MAX]; /* words that are not options, borrowed from argv */
+        int places[CONFIG_ARGS_MAX];       /* where they stand on the command line, from 1 */
         size_t n_args;
         char *const *rest; /* the command line of another program, ended by NULL; NULL for none */
         size_t n_rest;

@@ -1,0 +1,234 @@
+#include "app/diff.h"
+
+#include "app/digest.h"
+#include "app/setup.h"
+#include "base/num.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "present/diff/diff.h"
+#include "session/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- options ---- */
+
+/* "5%", "2GiB", "10s", "300J": a number and its unit. */
+static bool parse_most(const char *s, struct diff_gate *gate)
+{
+        static const struct {
+                const char *unit;
+                enum diff_gate_of of; /* COUNT: any */
+                double scale;
+        } units[] = {{"%", DIFF_GATE_COUNT, 0.01},          {"s", DIFF_GATE_TIME, 1},
+                     {"ms", DIFF_GATE_TIME, 1e-3},          {"J", DIFF_GATE_ENERGY, 1},
+                     {"kJ", DIFF_GATE_ENERGY, 1e3},         {"B", DIFF_GATE_MEMORY, 1},
+                     {"KiB", DIFF_GATE_MEMORY, 1024},       {"MiB", DIFF_GATE_MEMORY, 1048576},
+                     {"GiB", DIFF_GATE_MEMORY, 1073741824}, {"MB", DIFF_GATE_MEMORY, 1e6},
+                     {"GB", DIFF_GATE_MEMORY, 1e9}};
+        double v;
+        size_t k = num_parse(s, strlen(s), &v);
+        for (size_t i = 0; k > 0 && i < ARRAY_LEN(units); i++) {
+                bool fits = units[i].of == DIFF_GATE_COUNT || units[i].of == gate->of;
+                if (!fits || strcmp(s + k, units[i].unit) != 0)
+                        continue;
+                gate->relative = i == 0;
+                gate->most = v * units[i].scale;
+                return v >= 0;
+        }
+        return false;
+}
+
+static int add_gate(struct run_diff *r, char *word, struct err *err)
+{
+        char *equals = strchr(word, '=');
+        struct diff_gate gate = {.of = DIFF_GATE_COUNT};
+        if (equals)
+                *equals = '\0';
+        for (enum diff_gate_of of = 0; of < DIFF_GATE_COUNT; of++) {
+                if (strcmp(diff_gate_name(of), word) == 0)
+                        gate.of = of;
+        }
+        if (gate.of == DIFF_GATE_COUNT) {
+                err_set(err, ERR_USAGE, "--gate: unknown figure '%s'", word);
+                return err_hint(err, "choose time, energy or memory: --gate time=5%%");
+        }
+        if (!equals || !parse_most(equals + 1, &gate)) {
+                err_set(err, ERR_USAGE, "--gate: '%s' is not a limit for %s",
+                        equals ? equals + 1 : "", word);
+                return err_hint(err, "write for example time=5%%,energy=10%%,memory=2GiB");
+        }
+        for (size_t i = 0; i < r->n_gates; i++) {
+                if (r->gates[i].of == gate.of)
+                        return err_set(err, ERR_USAGE, "--gate: '%s' stands twice", word);
+        }
+        r->gates[r->n_gates++] = gate;
+        return 0;
+}
+
+int run_diff_gates(struct run_diff *r, const char *text, struct err *err)
+{
+        char copy[256], *rest = copy, *word;
+        int code = 0;
+        if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+                return err_set(err, ERR_USAGE, "--gate: too long");
+        while (code == 0 && (word = strsep(&rest, ",")))
+                code = add_gate(r, word, err);
+        return code;
+}
+
+int run_diff_allow(struct run_diff *r, const char *text, struct err *err)
+{
+        char copy[256], *rest = copy, *word;
+        snprintf(copy, sizeof(copy), "%s", text);
+        while ((word = strsep(&rest, ","))) {
+                enum diff_allow i = 0;
+                while (i < DIFF_ALLOW_COUNT && strcmp(diff_allow_name(i), word) != 0)
+                        i++;
+                if (i == DIFF_ALLOW_COUNT) {
+                        err_set(err, ERR_USAGE, "--allow: unknown difference '%s'", word);
+                        return err_hint(err, "choose of gpus, model, mig, coverage, exit, ranks");
+                }
+                r->allow |= 1u << i;
+        }
+        return 0;
+}
+
+/* ---- reading ---- */
+
+/* curves: where the run's go; NULL: nowhere. */
+static int read_file(struct run_diff *r, const struct config *config, const char *path,
+                     struct traces *curves, struct diff_run *ret, struct err *err)
+{
+        struct run_summary *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->on_tick = r->on_tick;
+        s->arg = r->arg;
+        int code = run_summary_read(s, config, path, "html", err);
+        if (s->notices.len > 0)
+                strbuf_put(&r->notices, s->notices.s, s->notices.len);
+        if (code == 0)
+                code = digest_take(s, ret);
+        if (code == 0 && curves) {
+                *curves = s->traces;
+                s->traces = (struct traces){0};
+        }
+        run_summary_finish(s);
+        free(s);
+        return code;
+}
+
+static int is_session_name(const struct dirent *e)
+{
+        size_t len = strlen(e->d_name);
+        return len > 6 && e->d_name[0] != '.' && strcmp(e->d_name + len - 6, ".assay") == 0;
+}
+
+/* The sessions of a job's ranks; 0 when there are none. */
+static int list_ranks(const char *path, struct dirent ***ret)
+{
+        struct stat st;
+        char file[4200];
+        if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) || hwmon_is_one(path, file, sizeof(file)) ||
+            notebook_is_one(path))
+                return 0;
+        return MAX(scandir(path, ret, is_session_name, alphasort), 0);
+}
+
+static int read_rank(struct run_diff *r, const struct config *config, const char *folder,
+                     const char *name, struct traces *curves, struct diff_run *run, bool first,
+                     struct err *err)
+{
+        char path[4200];
+        CLEANUP(freep) struct diff_run *rank = calloc(1, sizeof(*rank));
+        if (!rank || snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+                return err_set(err, -ENOMEM, "out of memory");
+        int code = read_file(r, config, path, first ? curves : NULL, rank, err);
+        if (code < 0)
+                return code;
+        if (first)
+                *run = *rank;
+        else
+                diff_run_join(run, rank);
+        return 0;
+}
+
+static int read_run(struct run_diff *r, const struct config *config, const char *path,
+                    struct traces *curves, struct diff_run *run, struct err *err)
+{
+        struct dirent **names = NULL;
+        int n = list_ranks(path, &names), code = 0;
+        if (n == 0)
+                return read_file(r, config, path, curves, run, err);
+        for (int i = 0; i < n; i++) {
+                if (code == 0)
+                        code =
+                            read_rank(r, config, path, names[i]->d_name, curves, run, i == 0, err);
+                free(names[i]);
+        }
+        free(names);
+        snprintf(run->name, sizeof(run->name), "%s", path);
+        text_clean(run->name);
+        return code;
+}
+
+int run_diff_read(struct run_diff *r, const struct config *config, bool is_new,
+                  const char *const *paths, size_t n, struct err *err)
+{
+        struct diff_side *side = is_new ? &r->now : &r->base;
+        if (n == 0 || n > DIFF_RUNS_MAX) {
+                err_set(err, ERR_USAGE, "a side has 1 to %d runs", DIFF_RUNS_MAX);
+                return err_hint(err, "write for example: assay diff base.assay new.assay");
+        }
+        side->runs = calloc(n, sizeof(*side->runs));
+        if (!side->runs)
+                return err_set(err, -ENOMEM, "out of memory");
+        int code = 0;
+        for (size_t i = 0; code == 0 && i < n; i++) {
+                code = read_run(r, config, paths[i], i == 0 ? &r->traces[is_new] : NULL,
+                                &side->runs[i], err);
+                side->n = i + 1;
+        }
+        return code;
+}
+
+void run_diff_compare(struct run_diff *r)
+{
+        diff_compare(&r->base, &r->now, r->allow, r->gates, r->n_gates, &r->result);
+}
+
+void run_diff_finish(struct run_diff *r)
+{
+        for (size_t i = 0; i < r->base.n; i++)
+                diff_run_finish(&r->base.runs[i]);
+        for (size_t i = 0; i < r->now.n; i++)
+                diff_run_finish(&r->now.runs[i]);
+        free(r->base.runs);
+        free(r->now.runs);
+        traces_finish(&r->traces[0]);
+        traces_finish(&r->traces[1]);
+        strbuf_finish(&r->notices);
+}
+
+int run_diff_write(const struct run_diff *r, const char *format, struct strbuf *out,
+                   struct err *err)
+{
+        const struct diff_page page = {.d = &r->result,
+                                       .base = &r->base,
+                                       .now = &r->now,
+                                       .traces = {&r->traces[0], &r->traces[1]},
+                                       .status = diff_status(&r->result)};
+        if (strcmp(format, "text") == 0) {
+                diff_text(&page, out);
+        } else if (strcmp(format, "json") == 0) {
+                diff_json(&page, program_version, out);
+        } else {
+                err_set(err, ERR_USAGE, "a comparison cannot be written as %s", format);
+                return err_hint(err, "choose text, json, markdown, html or junit");
+        }
+        return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+}

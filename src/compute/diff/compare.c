@@ -1,0 +1,152 @@
+#include "base/attr.h"
+#include "compute/diff/diff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The verdict is the main row's, unless something forbids one. */
+static void conclude(struct diff *d)
+{
+        d->word = DIFF_INCONCLUSIVE;
+        if (!d->comparable) {
+                for (size_t i = 0; i < d->n_checks; i++) {
+                        const struct diff_check *c = &d->checks[i];
+                        if (c->forbids && !d->why[0])
+                                snprintf(d->why, sizeof(d->why), "%s: %.90s", c->what, c->why);
+                }
+                return;
+        }
+        if (d->identical) {
+                d->word = DIFF_SAME;
+                return;
+        }
+        if (d->main == SIZE_MAX) {
+                snprintf(d->why, sizeof(d->why),
+                         "one run a side tells no noise: give repeats, or mark steps");
+                return;
+        }
+        d->word = d->rows[d->main].word;
+        snprintf(d->why, sizeof(d->why), "%s", d->rows[d->main].why);
+}
+
+static bool is_identical(const struct diff_side *base, const struct diff_side *now)
+{
+        return base->n == 1 && now->n == 1 && diff_is_same_run(&base->runs[0], &now->runs[0]);
+}
+
+/* A recording that is given twice is one. */
+static struct diff_side once_each(const struct diff_side *side, struct diff_run *room)
+{
+        struct diff_side ret = {0, room};
+        for (size_t i = 0; i < side->n; i++) {
+                bool had = false;
+                for (size_t k = 0; k < ret.n; k++)
+                        had |= diff_is_same_run(&room[k], &side->runs[i]);
+                if (!had)
+                        room[ret.n++] = side->runs[i];
+        }
+        return ret;
+}
+
+static void compare_sides(const struct diff_side *base, const struct diff_side *now, unsigned allow,
+                          struct diff *ret)
+{
+        ret->identical = is_identical(base, now);
+        diff_check(base, now, allow, ret);
+        diff_measure(base, now, ret);
+        diff_align(&base->runs[0], &now->runs[0], ret);
+        conclude(ret);
+        diff_explain(base, now, ret);
+}
+
+void diff_compare(const struct diff_side *base, const struct diff_side *now, unsigned allow,
+                  const struct diff_gate *gates, size_t n_gates, struct diff *ret)
+{
+        memset(ret, 0, sizeof(*ret));
+        CLEANUP(freep) struct diff_run *a = calloc(base->n, sizeof(*a));
+        CLEANUP(freep) struct diff_run *b = calloc(now->n, sizeof(*b));
+        ret->main = SIZE_MAX;
+        if (a && b) {
+                const struct diff_side x = once_each(base, a), y = once_each(now, b);
+                compare_sides(&x, &y, allow, ret);
+        } else {
+                ret->word = DIFF_INCONCLUSIVE;
+                snprintf(ret->why, sizeof(ret->why), "out of memory");
+        }
+        ret->n_gates = MIN(n_gates, (size_t)DIFF_GATE_COUNT);
+        memcpy(ret->gates, gates, ret->n_gates * sizeof(*gates));
+        diff_judge_gates(ret);
+}
+
+/* ---- gates ---- */
+
+static size_t find_row(const struct diff *d, const char *name, size_t len)
+{
+        for (size_t i = 0; i < d->n_rows; i++) {
+                if (!d->rows[i].is_phase && strncmp(d->rows[i].name, name, len) == 0)
+                        return i;
+        }
+        return SIZE_MAX;
+}
+
+static size_t row_of(const struct diff *d, enum diff_gate_of of)
+{
+        size_t at = SIZE_MAX;
+        switch (of) {
+        case DIFF_GATE_TIME:
+                return d->main;
+        case DIFF_GATE_ENERGY:
+                at = find_row(d, "energy a ", 9);
+                return at == SIZE_MAX ? find_row(d, "energy", 7) : at;
+        case DIFF_GATE_MEMORY:
+                return find_row(d, "peak memory", 12);
+        case DIFF_GATE_COUNT:
+                break;
+        }
+        return at;
+}
+
+/*
+ * Within only when even the worst of the interval is; beyond when the change is, and is surely one.
+ * Everything between is open.
+ */
+static enum diff_gate_result judge(const struct diff_row *row, const struct diff_gate *gate)
+{
+        double unit = gate->relative ? 1 : row->base.v;
+        if (!row->has_interval || (row->word == DIFF_INCONCLUSIVE && row->low == row->high))
+                return DIFF_GATE_OPEN;
+        if (row->change * unit > gate->most && row->low > 0)
+                return DIFF_GATE_BEYOND;
+        return row->high * unit <= gate->most ? DIFF_GATE_WITHIN : DIFF_GATE_OPEN;
+}
+
+void diff_judge_gates(struct diff *d)
+{
+        for (size_t i = 0; i < d->n_gates; i++) {
+                struct diff_gate *gate = &d->gates[i];
+                gate->row = row_of(d, gate->of);
+                gate->result = DIFF_GATE_OPEN;
+                if (!d->comparable || gate->row == SIZE_MAX)
+                        continue;
+                const struct diff_row *row = &d->rows[gate->row];
+                if (!row->why[0] || row->has_interval)
+                        gate->result = judge(row, gate);
+                /* What is not known for another reason than its width stays open. */
+                bool wide = strncmp(row->why, "the noise", 9) == 0;
+                if (row->word == DIFF_INCONCLUSIVE && !wide)
+                        gate->result = DIFF_GATE_OPEN;
+        }
+}
+
+int diff_status(const struct diff *d)
+{
+        bool open = !d->comparable || (d->n_gates == 0 && d->word == DIFF_INCONCLUSIVE);
+        for (size_t i = 0; i < d->n_gates; i++) {
+                if (d->comparable && d->gates[i].result == DIFF_GATE_BEYOND)
+                        return 1;
+                open |= d->gates[i].result == DIFF_GATE_OPEN;
+        }
+        if (open)
+                return 3;
+        return d->n_gates == 0 && d->word == DIFF_MORE ? 1 : 0;
+}

@@ -1,0 +1,63 @@
+/*
+ * Compares two sides: first whether they can be compared, then each figure with its uncertainty,
+ * then the one change that explains the others. Pure: everything comes from the digests of runs.
+ */
+#pragma once
+
+#include "compute/diff/stats.h"
+#include "model/diff.h"
+
+#define DIFF_MARGIN 0.03      /* a difference that is surely smaller is none */
+#define DIFF_LEAST 0.01       /* one that is smaller is not told, however sure it is */
+#define DIFF_RUN_SPREAD 0.005 /* what runs of one program differ by, where no repeats tell */
+#define DIFF_STEPS_LEAST 20   /* steps that a step time needs on each side */
+#define DIFF_SHORT_S 5.0      /* a run that is shorter tells nothing alone */
+#define DIFF_OBSERVED 0.9     /* of the time must have been observed */
+
+/* What would forbid a verdict and may be allowed: bits. DIFF_ALLOW(id, name) */
+#define DIFF_ALLOWS(DIFF_ALLOW)                                                                    \
+        DIFF_ALLOW(GPUS, "gpus")                                                                   \
+        DIFF_ALLOW(MODEL, "model")                                                                 \
+        DIFF_ALLOW(MIG, "mig")                                                                     \
+        DIFF_ALLOW(COVERAGE, "coverage")                                                           \
+        DIFF_ALLOW(EXIT, "exit")                                                                   \
+        DIFF_ALLOW(RANKS, "ranks")
+
+enum diff_allow {
+#define DIFF_ALLOW(id, name) DIFF_ALLOW_##id,
+        DIFF_ALLOWS(DIFF_ALLOW)
+#undef DIFF_ALLOW
+            DIFF_ALLOW_COUNT
+};
+
+const char *diff_allow_name(enum diff_allow allow);
+
+/* gates: ret's are filled from them; n_gates may be 0. allow: bits of enum diff_allow. */
+void diff_compare(const struct diff_side *base, const struct diff_side *now, unsigned allow,
+                  const struct diff_gate *gates, size_t n_gates, struct diff *ret);
+
+/* Whether two digests are of one recording. */
+bool diff_is_same_run(const struct diff_run *a, const struct diff_run *b);
+/* Adds a number to the series of a name, which begins with it. False when memory is short or there
+ * are too many names: the others are kept. */
+bool diff_run_add(struct diff_run *run, const char *name, enum diff_kind kind, double v);
+/* Makes one run of the ranks of a job: GPUs and energy add up, the slowest rank's steps count. The
+ * rank's series are taken. */
+void diff_run_join(struct diff_run *run, struct diff_run *rank);
+void diff_run_finish(struct diff_run *run);
+
+/* ---- parts of diff_compare ---- */
+
+void diff_check(const struct diff_side *base, const struct diff_side *now, unsigned allow,
+                struct diff *ret);
+void diff_measure(const struct diff_side *base, const struct diff_side *now, struct diff *ret);
+/* The steps that the verdict comes from: in both sides, often, and longest in all. NULL for none.
+ */
+const struct diff_series *diff_steps(const struct diff_side *base, const struct diff_side *now);
+const struct diff_series *diff_series_find(const struct diff_run *run, const char *name,
+                                           enum diff_kind kind);
+void diff_explain(const struct diff_side *base, const struct diff_side *now, struct diff *ret);
+void diff_align(const struct diff_run *base, const struct diff_run *now, struct diff *ret);
+/* 0 within, 1 beyond, 3 open: the exit status that follows. */
+int diff_status(const struct diff *d);
+void diff_judge_gates(struct diff *d);

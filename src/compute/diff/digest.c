@@ -1,0 +1,129 @@
+/* The digest of a run: what it is made of, and ranks that make one. */
+#include "base/attr.h"
+#include "compute/diff/diff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SERIES_MAX 4000000 /* numbers of one name; later ones are left out */
+
+static struct diff_series *series_for(struct diff_run *run, const char *name, enum diff_kind kind)
+{
+        for (size_t i = 0; i < run->n_series; i++) {
+                struct diff_series *s = &run->series[i];
+                if (s->kind == kind && strcmp(s->name, name) == 0)
+                        return s;
+        }
+        if (run->n_series == DIFF_SERIES_MAX)
+                return NULL;
+        struct diff_series *s = &run->series[run->n_series++];
+        *s = (struct diff_series){.kind = kind, .steps = kind == DIFF_PHASE, .energy = -1};
+        snprintf(s->name, sizeof(s->name), "%s", name);
+        return s;
+}
+
+bool diff_run_add(struct diff_run *run, const char *name, enum diff_kind kind, double v)
+{
+        struct diff_series *s = series_for(run, name, kind);
+        if (!s || s->n == SERIES_MAX)
+                return false;
+        if (s->n == s->room) {
+                size_t room = MAX(64, 2 * s->room);
+                double *more = realloc(s->v, room * sizeof(*more));
+                if (!more)
+                        return false;
+                s->v = more;
+                s->room = room;
+        }
+        s->v[s->n++] = v;
+        return true;
+}
+
+void diff_run_finish(struct diff_run *run)
+{
+        for (size_t i = 0; i < run->n_series; i++)
+                free(run->series[i].v);
+        run->n_series = 0;
+}
+
+const struct diff_series *diff_series_find(const struct diff_run *run, const char *name,
+                                           enum diff_kind kind)
+{
+        for (size_t i = 0; i < run->n_series; i++) {
+                const struct diff_series *s = &run->series[i];
+                if (s->kind == kind && strcmp(s->name, name) == 0)
+                        return s;
+        }
+        return NULL;
+}
+
+static bool is_same_series(const struct diff_series *a, const struct diff_series *b)
+{
+        return a->kind == b->kind && a->n == b->n && strcmp(a->name, b->name) == 0 &&
+               (a->n == 0 || memcmp(a->v, b->v, a->n * sizeof(*a->v)) == 0);
+}
+
+bool diff_is_same_run(const struct diff_run *a, const struct diff_run *b)
+{
+        bool same = a->ticks == b->ticks && a->start_ns == b->start_ns && a->gpus == b->gpus &&
+                    a->seconds == b->seconds && a->n_series == b->n_series &&
+                    strcmp(a->command, b->command) == 0 &&
+                    memcmp(a->windows, b->windows, sizeof(a->windows)) == 0;
+        for (size_t i = 0; same && i < a->n_series; i++)
+                same = is_same_series(&a->series[i], &b->series[i]);
+        return same;
+}
+
+static double total(const struct diff_series *s)
+{
+        double sum = 0;
+        for (size_t i = 0; i < s->n; i++)
+                sum += s->v[i];
+        return sum;
+}
+
+/* A step is over when the slowest rank's is. */
+static void join_series(struct diff_run *run, struct diff_run *rank)
+{
+        for (size_t i = 0; i < rank->n_series; i++) {
+                struct diff_series *from = &rank->series[i];
+                struct diff_series *s = series_for(run, from->name, from->kind);
+                bool energy = s && s->energy >= 0 && from->energy >= 0;
+                double both = energy ? s->energy + from->energy : -1;
+                if (!s)
+                        continue;
+                both = s->n == 0 && s->energy < 0 ? from->energy : both;
+                if (total(from) > total(s) || s->n == 0) {
+                        struct diff_series old = *s;
+                        *s = *from;
+                        *from = old;
+                }
+                s->energy = both;
+        }
+}
+
+static struct value sum_of(struct value a, struct value b)
+{
+        return value_there(a) && value_there(b) ? value_ok(a.v + b.v) : value_missing(STATE_NONE);
+}
+
+void diff_run_join(struct diff_run *run, struct diff_run *rank)
+{
+        join_series(run, rank);
+        run->ranks += rank->ranks;
+        run->gpus += rank->gpus;
+        run->ticks += rank->ticks;
+        run->seconds = MAX(run->seconds, rank->seconds);
+        run->has_seconds &= rank->has_seconds;
+        run->observed = MIN(run->observed, rank->observed);
+        run->startup_s = MAX(run->startup_s, rank->startup_s);
+        run->energy_j = sum_of(run->energy_j, rank->energy_j);
+        if (!value_there(run->peak_memory) ||
+            (value_there(rank->peak_memory) && rank->peak_memory.v > run->peak_memory.v))
+                run->peak_memory = rank->peak_memory;
+        if (rank->ended[0])
+                memcpy(run->ended, rank->ended, sizeof(run->ended));
+        if (rank->lost[0])
+                memcpy(run->lost, rank->lost, sizeof(run->lost));
+        diff_run_finish(rank);
+}

@@ -1,0 +1,183 @@
+/*
+ * Two sides of a comparison, each one run or several repeats of it, and what follows: what differs
+ * between them, by how much with which certainty, and why. docs/DIFF.md explains the rules.
+ */
+#pragma once
+
+#include "model/phase.h"
+#include "model/stretch.h"
+#include "model/trace.h"
+#include "model/unit.h"
+
+#define DIFF_RUNS_MAX 32   /* of one side */
+#define DIFF_SERIES_MAX 64 /* names of a run */
+#define DIFF_TEXT_MAX 160
+#define DIFF_WINDOWS_MAX TRACE_POINTS
+
+/* What the numbers of a series are. */
+enum diff_kind { DIFF_PHASE, DIFF_USER };
+
+/* One number a time that something came: how long a phase took, what a metric of the user's was. */
+struct diff_series {
+        char name[PHASE_NAME_MAX];
+        enum diff_kind kind;
+        bool steps;    /* lengths of steps, in seconds */
+        double energy; /* joules in the phases of that name; negative when not known */
+        size_t n, room;
+        double *v;
+};
+
+/* Means over windows of equal length and over all GPUs. */
+struct diff_windows {
+        size_t n;
+        float v[DIFF_WINDOWS_MAX];
+};
+
+struct diff_stretch {
+        enum limiter limiter;
+        bool before_work;
+        double seconds;
+};
+
+#define DIFF_STRETCHES_MAX 128
+
+/* One recording in the numbers that a comparison needs. */
+struct diff_run {
+        char name[256];
+        char command[1024], model[80], driver[80], mig[80], source[128];
+        size_t gpus;
+        int64_t start_ns;
+        struct value interval_s;
+        double seconds;   /* of the run */
+        bool has_seconds; /* nobody cut it short */
+        char ended[64];   /* how it ended when that was not well; empty otherwise */
+        uint64_t ticks;
+        double observed;          /* share of the time that was observed, of the GPU seen least */
+        char lost[32];            /* a GPU that was not there to the end; empty for none */
+        double startup_s;         /* before the first sustained work */
+        struct value energy_j;    /* of all GPUs */
+        struct value peak_memory; /* bytes, of the GPU that had most */
+        struct value throttled;   /* share of the time */
+        struct value power_limit, clock, clock_max; /* W; Hz while it worked */
+        struct value engine; /* share of the time in which kernels ran, after the start-up */
+        struct value children, storage, io_wait; /* what the host did then */
+        double limiter[LIMITER_COUNT]; /* shares of the GPU-seconds; add up to 1, or are all 0 */
+        enum held_by held;             /* what held the clocks down for most of the time */
+        struct diff_windows windows[TRACE_COUNT]; /* after the start-up */
+        size_t ranks;                             /* files that it was made of */
+        size_t n_stretches;                       /* one after the other, of one limiter each */
+        struct diff_stretch stretches[DIFF_STRETCHES_MAX];
+        size_t n_series;
+        struct diff_series series[DIFF_SERIES_MAX];
+};
+
+struct diff_side {
+        size_t n;
+        struct diff_run *runs; /* owned by whoever made them */
+};
+
+enum diff_word { DIFF_LESS, DIFF_MORE, DIFF_SAME, DIFF_INCONCLUSIVE };
+
+/* Where a row's noise comes from. */
+enum diff_method {
+        DIFF_BY_NOTHING,
+        DIFF_BY_IDENTITY, /* both sides are the same recording */
+        DIFF_BY_REPEATS,
+        DIFF_BY_STEPS,
+        DIFF_BY_WINDOWS,
+        DIFF_BY_PEAK, /* a maximum, which repeats without noise */
+};
+
+/* How a change is told. */
+enum diff_scale {
+        DIFF_RELATIVE, /* new / base - 1 */
+        DIFF_ABSOLUTE, /* new - base, of shares */
+};
+
+struct diff_row {
+        char name[PHASE_NAME_MAX + 32];
+        enum unit unit;
+        enum diff_scale scale;
+        bool is_time;  /* less is faster */
+        bool is_phase; /* belongs to the table of phases */
+        struct value base, now;
+        bool has_interval;
+        double change, low, high; /* 95 % */
+        enum diff_word word;
+        enum diff_method method;
+        size_t n_base, n_now;    /* numbers behind it: runs, steps or windows */
+        char why[DIFF_TEXT_MAX]; /* why it is inconclusive; empty otherwise */
+};
+
+/* Something that differs between the sides besides the result. */
+struct diff_check {
+        char what[32];
+        char base[DIFF_TEXT_MAX], now[DIFF_TEXT_MAX];
+        bool forbids; /* no verdict is given */
+        bool allowed; /* it would forbid one, and the user allows it */
+        char why[DIFF_TEXT_MAX];
+};
+
+enum diff_cause_kind {
+        DIFF_CAUSE_NONE,
+        DIFF_CAUSE_POWER_LIMIT,
+        DIFF_CAUSE_CLOCK,
+        DIFF_CAUSE_LIMITER,
+        DIFF_CAUSE_STARTUP,
+};
+
+struct diff_cause {
+        enum diff_cause_kind kind;
+        enum limiter limiter; /* LIMITER: whose time moved */
+        enum limiter other;   /* what limits most on the side where it does not */
+        double base, now;     /* its share, or W, Hz, s */
+        double explains;      /* of the change, 0 to 1 */
+        struct value engine_base, engine_now;
+        char part[PHASE_NAME_MAX];  /* the phase that grew or shrank with it; empty for none */
+        double part_base, part_now; /* seconds each time */
+};
+
+enum diff_gate_of { DIFF_GATE_TIME, DIFF_GATE_ENERGY, DIFF_GATE_MEMORY, DIFF_GATE_COUNT };
+enum diff_gate_result { DIFF_GATE_WITHIN, DIFF_GATE_BEYOND, DIFF_GATE_OPEN };
+
+struct diff_gate {
+        enum diff_gate_of of;
+        bool relative; /* of the base; otherwise in the row's own unit */
+        double most;
+        size_t row; /* the row that it looks at; SIZE_MAX when there is none */
+        enum diff_gate_result result;
+};
+
+/* Parts of the run in order, matched by what limits them. */
+struct diff_part {
+        enum limiter limiter;
+        bool before_work;
+        double base_s, now_s; /* negative: not on that side */
+};
+
+#define DIFF_ROWS_MAX 160
+#define DIFF_CHECKS_MAX 48
+#define DIFF_PARTS_MAX 24
+
+struct diff {
+        enum diff_word word;
+        bool comparable;
+        bool identical;
+        char why[DIFF_TEXT_MAX]; /* why there is no verdict; empty otherwise */
+        size_t main;             /* the row that the verdict comes from; SIZE_MAX for none */
+        size_t n_rows;
+        struct diff_row rows[DIFF_ROWS_MAX];
+        size_t n_checks;
+        struct diff_check checks[DIFF_CHECKS_MAX];
+        size_t n_parts;
+        struct diff_part parts[DIFF_PARTS_MAX];
+        struct diff_cause cause;
+        size_t n_gates;
+        struct diff_gate gates[DIFF_GATE_COUNT];
+};
+
+/* "faster", "slower", "lower", "higher", "no difference", "inconclusive". */
+const char *diff_word_name(enum diff_word word, bool is_time);
+/* "repeats", "steps", "windows", …: as JSON has it. */
+const char *diff_method_name(enum diff_method method);
+const char *diff_gate_name(enum diff_gate_of of);

@@ -1,0 +1,45 @@
+/* A comparison for people and programs. */
+#pragma once
+
+#include "base/strbuf.h"
+#include "model/diff.h"
+
+/* What is shown: borrowed. */
+struct diff_page {
+        const struct diff *d;
+        const struct diff_side *base, *now;
+        const struct traces *traces[2]; /* of the first run of each side */
+        int status;                     /* the exit status that follows */
+};
+
+/* At most a screen, however much there is. */
+void diff_text(const struct diff_page *page, struct strbuf *out);
+void diff_json(const struct diff_page *page, const char *version, struct strbuf *out);
+/* For the summary of a CI job and for comments. */
+void diff_markdown(const struct diff_page *page, struct strbuf *out);
+/* One test case a gate, or one for the verdict. */
+void diff_junit(const struct diff_page *page, struct strbuf *out);
+/* One file, with both runs' curves over each other. */
+void diff_html(const struct diff_page *page, struct strbuf *out);
+
+/* ---- words that the formats share ---- */
+
+/* "slower: step 0.124 s -> 0.131 s, +5.6 % (95 %: +4.9 to +6.4 %)". */
+void diff_put_verdict(const struct diff_page *page, struct strbuf *out);
+/* Where the noise comes from, a sentence; nothing when there is no main row. */
+void diff_put_method(const struct diff_page *page, struct strbuf *out);
+/* The cause, a sentence; nothing when there is none. */
+void diff_put_cause(const struct diff_page *page, struct strbuf *out);
+/* "0.124 s", "12.4 GiB", "87.1 %"; "--" when missing. */
+void diff_put_value(enum unit unit, struct value v, struct strbuf *out);
+/* "+5.6 %", "+5.6 points". */
+void diff_put_change(const struct diff_row *row, struct strbuf *out);
+/* "+4.9 to +6.4 %"; "--" when there is none. */
+void diff_put_interval(const struct diff_row *row, struct strbuf *out);
+/* "GPUs: 8, now 7; other numbers of GPUs do other work (forbids a verdict)". */
+void diff_put_check(const struct diff_check *check, struct strbuf *out);
+/* "time at most +5 %: within". */
+void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, struct strbuf *out);
+/* "start-up", "limited by the tensor cores". */
+void diff_put_part(const struct diff_part *part, struct strbuf *out);
+const char *diff_gate_word(enum diff_gate_result result);

@@ -1,0 +1,537 @@
+/*
+ * Comparisons of runs that are made by code: the statistics, the traps, and how often the words are
+ * right. ASSAY_DIFF_PAIRS=1000 makes more pairs of runs for the table.
+ */
+#include "base/attr.h"
+#include "compute/diff/diff.h"
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOISES 16
+#define NOISE_MAX 128
+
+/* What the SMs of real programs did, window by window. */
+struct noise {
+        char name[32];
+        size_t n;
+        double v[NOISE_MAX];
+        double rho; /* of neighbours */
+};
+
+struct maker {
+        uint64_t random;
+        size_t n;
+        struct noise noises[NOISES];
+};
+
+static double uniform(struct maker *m)
+{
+        m->random = m->random * 6364136223846793005ULL + 1442695040888963407ULL;
+        return (double)(m->random >> 11) / 0x1p53;
+}
+
+static double normal(struct maker *m)
+{
+        double sum = -6;
+        for (int i = 0; i < 12; i++)
+                sum += uniform(m);
+        return sum;
+}
+
+static void fit(struct noise *n)
+{
+        double both = 0, all = 0;
+        for (size_t i = 0; i < n->n; i++) {
+                all += n->v[i] * n->v[i];
+                both += i > 0 ? n->v[i] * n->v[i - 1] : 0;
+        }
+        n->rho = all > 0 ? both / all : 0;
+}
+
+static void load(struct maker *m)
+{
+        char path[4096], line[4096];
+        *m = (struct maker){.random = 18};
+        snprintf(path, sizeof(path), "%s/diff/noise.txt", getenv("FIXTURES"));
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        while (m->n < NOISES && fgets(line, sizeof(line), f)) {
+                struct noise *n = &m->noises[m->n];
+                char *rest = line, *word = strsep(&rest, " ");
+                if (word[0] == '#')
+                        continue;
+                snprintf(n->name, sizeof(n->name), "%.31s", word);
+                while (n->n < NOISE_MAX && (word = strsep(&rest, " ")))
+                        n->v[n->n++] = strtod(word, NULL) / 1e4;
+                fit(n);
+                m->n++;
+        }
+        fclose(f);
+        assert_true(m->n > 10);
+}
+
+/* Steps of a mean length, as noisy as a recording and with its correlation. */
+static void add_steps(struct maker *m, struct diff_run *run, const char *name, size_t n,
+                      double mean, const struct noise *noise)
+{
+        double x = 0;
+        for (size_t i = 0; i < n + 50; i++) {
+                size_t at = 1 + (size_t)(uniform(m) * (double)(noise->n - 1));
+                x = noise->rho * x + noise->v[at] - noise->rho * noise->v[at - 1];
+                if (i >= 50)
+                        assert_true(diff_run_add(run, name, DIFF_PHASE, mean * (1 + x)));
+        }
+}
+
+/* A minute of a GPU that works. */
+static void init(struct diff_run *run, double seconds)
+{
+        *run = (struct diff_run){.gpus = 1,
+                                 .ranks = 1,
+                                 .seconds = seconds,
+                                 .has_seconds = true,
+                                 .ticks = (uint64_t)(seconds * 10),
+                                 .observed = 1,
+                                 .energy_j = value_ok(500 * seconds),
+                                 .peak_memory = value_ok(8e9),
+                                 .clock = value_ok(1.98e9),
+                                 .clock_max = value_ok(1.98e9),
+                                 .power_limit = value_ok(700),
+                                 .engine = value_ok(0.9),
+                                 .n_stretches = 1};
+        snprintf(run->model, sizeof(run->model), "NVIDIA H200");
+        run->limiter[LIMITER_COMPUTE_TENSOR] = 1;
+        run->stretches[0] = (struct diff_stretch){LIMITER_COMPUTE_TENSOR, false, seconds};
+        for (size_t k = 0; k < TRACE_COUNT; k++) {
+                run->windows[k].n = 100;
+                for (size_t i = 0; i < 100; i++)
+                        run->windows[k].v[i] = 0.8f + (i % 7 == 3 ? 0.01f : 0);
+        }
+}
+
+struct pair {
+        struct diff_run a, b;
+        struct diff d;
+};
+
+static struct pair *new_pair(struct maker *m, double mean_a, double mean_b)
+{
+        struct pair *p = calloc(1, sizeof(*p));
+        assert_non_null(p);
+        init(&p->a, 60);
+        init(&p->b, 60 * mean_b / mean_a);
+        p->b.start_ns = 1;
+        add_steps(m, &p->a, "step", 300, mean_a, &m->noises[2]);
+        add_steps(m, &p->b, "step", 300, mean_b, &m->noises[2]);
+        return p;
+}
+
+static void compare(struct pair *p)
+{
+        const struct diff_side a = {1, &p->a}, b = {1, &p->b};
+        diff_compare(&a, &b, 0, NULL, 0, &p->d);
+}
+
+static void free_pair(struct pair *p)
+{
+        diff_run_finish(&p->a);
+        diff_run_finish(&p->b);
+        free(p);
+}
+
+/* ---- statistics ---- */
+
+static void quantiles(void **state UNUSED)
+{
+        static const struct {
+                double df, t;
+        } rows[] = {{1, 12.706}, {2, 4.303},   {4, 2.776},  {10, 2.228},
+                    {20, 2.086}, {100, 1.984}, {1e6, 1.960}};
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                assert_true(fabs(stats_t(rows[i].df) - rows[i].t) < 0.003);
+        for (double df = 1; df < 30; df += 0.25)
+                assert_true(stats_t(df) > stats_t(df + 0.25)); /* no step between the tables */
+}
+
+static void warm_ups(void **state UNUSED)
+{
+        double v[100];
+        static const struct {
+                size_t slow;
+                double factor;
+                size_t least, most;
+                const char *why;
+        } rows[] = {{0, 1, 0, 0, "no warm-up"},
+                    {10, 3, 10, 12, "compiling at first"},
+                    {10, 1.02, 0, 0, "within the noise"},
+                    {90, 3, 0, 50, "never more than half"}};
+        for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+                for (size_t i = 0; i < 100; i++)
+                        v[i] =
+                            (i < rows[k].slow ? rows[k].factor : 1) * (1 + 0.01 * (double)(i % 3));
+                size_t n = stats_warm_up(v, 100);
+                if (n < rows[k].least || n > rows[k].most)
+                        fail_msg("%s: %zu", rows[k].why, n);
+        }
+        assert_int_equal(stats_warm_up(v, 0), 0);
+}
+
+/* Errors of means grow with the correlation, as theory says. */
+static void errors(void **state UNUSED)
+{
+        static const double rhos[] = {0, 0.5, 0.8};
+        struct maker m;
+        load(&m);
+        for (size_t k = 0; k < ARRAY_LEN(rhos); k++) {
+                double sum = 0, v[1000];
+                for (int round = 0; round < 40; round++) {
+                        double x = 0;
+                        for (size_t i = 0; i < 1000; i++)
+                                v[i] = 10 + (x = rhos[k] * x + normal(&m));
+                        sum += stats_mean(v, 1000).se;
+                }
+                double truth = 1 / (1 - rhos[k]) / sqrt(1000);
+                assert_true(fabs(sum / 40 / truth - 1) < 0.15);
+        }
+}
+
+static void few_numbers(void **state UNUSED)
+{
+        double v[STATS_LEAST] = {1, 1, 1, 1, 1, 1, 1, 1};
+        assert_true(stats_mean(v, STATS_LEAST - 1).se < 0);
+        assert_true(stats_mean(v, STATS_LEAST).se == 0);
+        assert_true(stats_mean(v, 0).se < 0);
+}
+
+/* ---- traps ---- */
+
+enum trap {
+        SAME_RUN,
+        NOTHING,
+        LOST,
+        COUNT,
+        EMPTY,
+        CUT,
+        SHORT,
+        RENAMED,
+        UNOBSERVED,
+        RANKS,
+        NO_COUNTERS,
+        MIG,
+        MODEL,
+        NO_STEPS,
+        MORE_STEPS,
+};
+
+static void rename_steps(struct diff_run *run)
+{
+        snprintf(run->series[0].name, sizeof(run->series[0].name), "train_step");
+}
+
+static void set_trap(enum trap trap, struct pair *p)
+{
+        switch (trap) {
+        case SAME_RUN:
+        case NOTHING:
+                return;
+        case LOST:
+                snprintf(p->b.lost, sizeof(p->b.lost), "3");
+                return;
+        case COUNT:
+                p->b.gpus = 2;
+                return;
+        case EMPTY:
+                diff_run_finish(&p->b);
+                p->b = (struct diff_run){.ranks = 1};
+                return;
+        case CUT:
+                snprintf(p->b.ended, sizeof(p->b.ended), "killed by signal 9");
+                p->b.has_seconds = false;
+                return;
+        case SHORT:
+                p->b.seconds = 2;
+                return;
+        case RENAMED:
+                rename_steps(&p->b);
+                return;
+        case UNOBSERVED:
+                p->b.observed = 0.6;
+                return;
+        case RANKS:
+                p->a.ranks = 8;
+                p->b.ranks = 7;
+                return;
+        case NO_COUNTERS:
+                memset(p->b.windows, 0, sizeof(p->b.windows));
+                diff_run_finish(&p->a);
+                diff_run_finish(&p->b);
+                return;
+        case MIG:
+                snprintf(p->b.mig, sizeof(p->b.mig), "3g.71gb");
+                return;
+        case MODEL:
+                snprintf(p->b.model, sizeof(p->b.model), "NVIDIA H100");
+                return;
+        case NO_STEPS:
+                diff_run_finish(&p->a);
+                diff_run_finish(&p->b);
+                return;
+        case MORE_STEPS:
+                assert_true(diff_run_add(&p->b, "step", DIFF_PHASE, 0.05));
+                return;
+        }
+}
+
+/* NEW is twice as fast in all of them: nothing of this may be told as a win. */
+static void traps(void **state UNUSED)
+{
+        static const struct {
+                enum trap trap;
+                enum diff_word word;
+                bool comparable;
+                int status;
+                const char *why;
+        } rows[] = {
+            {NOTHING, DIFF_LESS, true, 0, "no trap: it is faster"},
+            {LOST, DIFF_INCONCLUSIVE, false, 3, "a GPU was lost"},
+            {COUNT, DIFF_INCONCLUSIVE, false, 3, "another number of GPUs"},
+            {EMPTY, DIFF_INCONCLUSIVE, false, 3, "an empty recording"},
+            {CUT, DIFF_INCONCLUSIVE, false, 3, "kill -9"},
+            {SHORT, DIFF_INCONCLUSIVE, true, 3, "a run of 2 s"},
+            {RENAMED, DIFF_INCONCLUSIVE, true, 3, "no phase is in both"},
+            {UNOBSERVED, DIFF_INCONCLUSIVE, false, 3, "time that nobody saw"},
+            {RANKS, DIFF_INCONCLUSIVE, false, 3, "a rank is missing"},
+            {NO_COUNTERS, DIFF_INCONCLUSIVE, true, 3, "nothing to go by"},
+            {MIG, DIFF_INCONCLUSIVE, false, 3, "a slice instead of a GPU"},
+            {MODEL, DIFF_INCONCLUSIVE, false, 3, "another GPU"},
+            {NO_STEPS, DIFF_INCONCLUSIVE, true, 3, "one run a side, other work"},
+            {MORE_STEPS, DIFF_LESS, true, 0, "the steps are still faster"},
+        };
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct pair *p = new_pair(&m, 0.1, 0.05);
+                set_trap(rows[i].trap, p);
+                compare(p);
+                if (p->d.word != rows[i].word || p->d.comparable != rows[i].comparable ||
+                    diff_status(&p->d) != rows[i].status)
+                        fail_msg("%s: %s, comparable %d, status %d: %s", rows[i].why,
+                                 diff_word_name(p->d.word, true), p->d.comparable,
+                                 diff_status(&p->d), p->d.why);
+                assert_true(p->d.word != DIFF_INCONCLUSIVE || p->d.why[0]);
+                free_pair(p);
+        }
+}
+
+/* Whatever is wrong with it: the same recording has no difference from itself. */
+static void same_twice(void **state UNUSED)
+{
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < 3; i++) {
+                struct pair *p = new_pair(&m, 0.1, 0.1);
+                p->a.seconds = i == 1 ? 2 : 60; /* too short, too */
+                if (i == 2)
+                        memset(p->a.windows, 0, sizeof(p->a.windows));
+                const struct diff_side a = {1, &p->a};
+                diff_compare(&a, &a, 0, NULL, 0, &p->d);
+                assert_int_equal(p->d.word, DIFF_SAME);
+                assert_int_equal(diff_status(&p->d), 0);
+                for (size_t k = 0; k < p->d.n_rows; k++)
+                        assert_true(p->d.rows[k].change == 0 && p->d.rows[k].word == DIFF_SAME);
+                free_pair(p);
+        }
+}
+
+/* A longer warm-up is not a slower step. */
+static void longer_warm_up(void **state UNUSED)
+{
+        struct maker m;
+        load(&m);
+        struct pair *p = new_pair(&m, 0.1, 0.1);
+        for (size_t i = 0; i < 30; i++)
+                p->b.series[0].v[i] *= 8;
+        compare(p);
+        assert_int_equal(p->d.word, DIFF_SAME);
+        free_pair(p);
+}
+
+/* Copies of one recording are no repeats. */
+static void copies_are_one(void **state UNUSED)
+{
+        struct maker m;
+        load(&m);
+        struct pair *p = new_pair(&m, 0.1, 0.11);
+        diff_run_finish(&p->a);
+        diff_run_finish(&p->b);
+        p->b.windows[TRACE_SM_ACTIVE].n = 0;
+        struct diff_run three[3] = {p->a, p->a, p->a};
+        const struct diff_side a = {3, three}, b = {1, &p->b};
+        diff_compare(&a, &b, 0, NULL, 0, &p->d);
+        assert_int_equal(p->d.word, DIFF_INCONCLUSIVE);
+        free_pair(p);
+}
+
+/* ---- causes ---- */
+
+static void limits(struct diff_run *run, enum limiter l, double engine)
+{
+        memset(run->limiter, 0, sizeof(run->limiter));
+        run->limiter[l] = 1;
+        run->engine = value_ok(engine);
+}
+
+static void causes(void **state UNUSED)
+{
+        static const struct {
+                double time, clock, power_limit;
+                enum limiter base, now;
+                enum diff_cause_kind kind;
+                enum limiter moved;
+                const char *why;
+        } rows[] = {
+            {2, 1.98e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_HOST_INPUT, DIFF_CAUSE_LIMITER,
+             LIMITER_HOST_INPUT, "a starved loader"},
+            {1.25, 1.6e9, 500, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_TENSOR,
+             DIFF_CAUSE_POWER_LIMIT, 0, "a lower power limit"},
+            {1.25, 1.6e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_TENSOR, DIFF_CAUSE_CLOCK, 0,
+             "another clock"},
+            {0.3, 1.98e9, 700, LIMITER_COMPUTE_FP32, LIMITER_COMPUTE_TENSOR, DIFF_CAUSE_LIMITER,
+             LIMITER_COMPUTE_FP32, "another precision"},
+            {0.6, 1.98e9, 700, LIMITER_LAUNCH, LIMITER_KERNEL, DIFF_CAUSE_LIMITER, LIMITER_LAUNCH,
+             "CUDA graphs"},
+            {1, 1.98e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_KERNEL, DIFF_CAUSE_NONE, 0,
+             "no difference has no cause"},
+        };
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct pair *p = new_pair(&m, 0.1, 0.1 * rows[i].time);
+                limits(&p->a, rows[i].base, 0.9);
+                limits(&p->b, rows[i].now, 0.9 / rows[i].time);
+                p->b.clock = value_ok(rows[i].clock);
+                p->b.power_limit = value_ok(rows[i].power_limit);
+                compare(p);
+                if (p->d.cause.kind != rows[i].kind ||
+                    (rows[i].kind == DIFF_CAUSE_LIMITER && p->d.cause.limiter != rows[i].moved))
+                        fail_msg("%s: cause %d, %s", rows[i].why, p->d.cause.kind,
+                                 limiter_name(p->d.cause.limiter));
+                free_pair(p);
+        }
+}
+
+/* ---- gates ---- */
+
+static void gates(void **state UNUSED)
+{
+        static const struct {
+                double change;
+                struct diff_gate gate;
+                int status;
+                const char *why;
+        } rows[] = {
+            {1, {.of = DIFF_GATE_TIME, .relative = true, .most = 0.05}, 0, "no change"},
+            {1.3, {.of = DIFF_GATE_TIME, .relative = true, .most = 0.05}, 1, "far beyond"},
+            {1.3, {.of = DIFF_GATE_TIME, .relative = true, .most = 0.5}, 0, "more is allowed"},
+            {0.7, {.of = DIFF_GATE_TIME, .relative = true, .most = 0.05}, 0, "faster"},
+            {1, {.of = DIFF_GATE_TIME, .relative = true, .most = 0}, 3, "nothing is that sure"},
+            {1.3, {.of = DIFF_GATE_TIME, .most = 0.01}, 1, "30 ms of 100 are beyond 10 ms"},
+            {1, {.of = DIFF_GATE_MEMORY, .most = 2e9}, 0, "as much memory"},
+            {1, {.of = DIFF_GATE_ENERGY, .relative = true, .most = 0.1}, 3, "not recorded by step"},
+        };
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct pair *p = new_pair(&m, 0.1, 0.1 * rows[i].change);
+                const struct diff_side a = {1, &p->a}, b = {1, &p->b};
+                diff_compare(&a, &b, 0, &rows[i].gate, 1, &p->d);
+                if (diff_status(&p->d) != rows[i].status)
+                        fail_msg("%s: %d", rows[i].why, diff_status(&p->d));
+                free_pair(p);
+        }
+}
+
+/* ---- how often it is right ---- */
+
+#define BETWEEN_RUNS 0.003 /* standard deviation of what a run as a whole differs by */
+
+struct score {
+        size_t n, faster, slower, same, open, covered;
+};
+
+static void try_pair(struct maker *m, double change, size_t repeats, struct score *s)
+{
+        struct diff_run *runs = calloc(2 * repeats, sizeof(*runs));
+        struct diff *d = calloc(1, sizeof(*d));
+        assert_true(runs && d);
+        const struct noise *noise = &m->noises[(size_t)(uniform(m) * (double)m->n)];
+        for (size_t i = 0; i < 2 * repeats; i++) {
+                double mean = 0.1 * (i < repeats ? 1 : 1 + change);
+                init(&runs[i], 60);
+                runs[i].start_ns = (int64_t)i;
+                add_steps(m, &runs[i], "step", 300, mean * (1 + BETWEEN_RUNS * normal(m)), noise);
+        }
+        const struct diff_side a = {repeats, runs}, b = {repeats, runs + repeats};
+        diff_compare(&a, &b, 0, NULL, 0, d);
+        const struct diff_row *row = &d->rows[d->main];
+        s->n++;
+        s->faster += d->word == DIFF_LESS;
+        s->slower += d->word == DIFF_MORE;
+        s->same += d->word == DIFF_SAME;
+        s->open += d->word == DIFF_INCONCLUSIVE;
+        s->covered += row->low <= change && change <= row->high;
+        for (size_t i = 0; i < 2 * repeats; i++)
+                diff_run_finish(&runs[i]);
+        free(runs);
+        free(d);
+}
+
+static void judge_scores(double change, size_t repeats, const struct score *s)
+{
+        double n = (double)s->n;
+        size_t wrong = s->faster + (change == 0 ? s->slower : 0);
+        print_message(
+            "# | %zu | %3.0f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% |\n",
+            repeats, change * 100, 100 * (double)s->slower / n, 100 * (double)s->faster / n,
+            100 * (double)s->same / n, 100 * (double)s->open / n, 100 * (double)s->covered / n);
+        assert_true((double)wrong <= 0.05 * n);
+        assert_true(change < 0.05 || (double)s->slower >= 0.95 * n);
+        /* 95 %, less two standard errors of so many tries. */
+        assert_true((double)s->covered >= 0.95 * n - 2 * sqrt(0.95 * 0.05 * n));
+}
+
+static void words_are_right(void **state UNUSED)
+{
+        static const double changes[] = {0, 0.01, 0.02, 0.05, 0.1, 0.3};
+        const char *asked = getenv("ASSAY_DIFF_PAIRS");
+        size_t pairs = asked ? strtoul(asked, NULL, 10) : 50;
+        struct maker m;
+        load(&m);
+        print_message("# | runs a side | change | slower | faster | no difference | inconclusive | "
+                      "interval covers it |\n");
+        for (size_t repeats = 1; repeats <= 3; repeats += 2) {
+                for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+                        struct score s = {0};
+                        for (size_t k = 0; k < pairs; k++)
+                                try_pair(&m, changes[i], repeats, &s);
+                        judge_scores(changes[i], repeats, &s);
+                }
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(quantiles),       cmocka_unit_test(warm_ups),
+            cmocka_unit_test(errors),          cmocka_unit_test(few_numbers),
+            cmocka_unit_test(traps),           cmocka_unit_test(same_twice),
+            cmocka_unit_test(longer_warm_up),  cmocka_unit_test(copies_are_one),
+            cmocka_unit_test(causes),          cmocka_unit_test(gates),
+            cmocka_unit_test(words_are_right),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
