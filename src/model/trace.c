@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_WIDTH_NS (50 * NS_PER_MS)
-#define TRACE_GPUS_MAX 64 /* more curves than this nobody can tell apart */
+#define FIRST_WIDTH_NS (25 * NS_PER_MS)
+
+_Static_assert(BOTTLENECK_MIXED + 1 == TRACE_CLASSES, "a bucket has a count for each");
 
 enum metric trace_metric(enum trace_metric t)
 {
@@ -41,10 +42,23 @@ static void halve(struct trace_point *p)
 {
         for (size_t i = 0; i < TRACE_POINTS / 2; i++) {
                 const struct trace_point a = p[2 * i], b = p[2 * i + 1];
-                bool first = b.n == 0 || (a.n > 0 && a.max > b.max);
-                p[i] = (struct trace_point){a.sum + b.sum, first ? a.max : b.max, a.n + b.n};
+                if (a.n == 0 || b.n == 0)
+                        p[i] = a.n == 0 ? b : a;
+                else
+                        p[i] = (struct trace_point){a.sum + b.sum, MIN(a.min, b.min),
+                                                    MAX(a.max, b.max), a.n + b.n};
         }
         memset(p + TRACE_POINTS / 2, 0, TRACE_POINTS / 2 * sizeof(*p));
+}
+
+static void halve_classes(struct trace_gpu *g)
+{
+        for (size_t i = 0; i < TRACE_POINTS / 2; i++) {
+                for (size_t k = 0; k < TRACE_CLASSES; k++)
+                        g->classes[i][k] = (uint16_t)MIN(
+                            g->classes[2 * i][k] + g->classes[2 * i + 1][k], UINT16_MAX);
+        }
+        memset(g->classes + TRACE_POINTS / 2, 0, sizeof(g->classes) / 2);
 }
 
 static size_t place_of(struct traces *t, int64_t wall_ns)
@@ -54,6 +68,7 @@ static size_t place_of(struct traces *t, int64_t wall_ns)
                 for (size_t i = 0; i < t->n; i++) {
                         for (size_t k = 0; k < TRACE_COUNT; k++)
                                 halve(t->gpus[i]->points[k]);
+                        halve_classes(t->gpus[i]);
                 }
                 for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
                         halve(t->level[k]);
@@ -62,14 +77,19 @@ static size_t place_of(struct traces *t, int64_t wall_ns)
         return (size_t)(passed / t->width_ns);
 }
 
-static struct trace_gpu *gpu_for(struct traces *t, const struct entity *e)
+/* NULL when there are too many, or no memory. */
+static struct trace_gpu *gpu_for(struct traces *t, const struct entity *e, size_t hint)
 {
+        if (hint < t->n && t->gpus[hint]->who.slot == e->slot)
+                return t->gpus[hint];
         for (size_t i = 0; i < t->n; i++) {
                 if (t->gpus[i]->who.slot == e->slot)
                         return t->gpus[i];
         }
-        if (t->n == TRACE_GPUS_MAX)
+        if (t->n == TRACE_GPUS_MAX) {
+                t->left_out = MAX(t->left_out, hint + 1 - t->n);
                 return NULL;
+        }
         struct trace_gpu **more = realloc(t->gpus, (t->n + 1) * sizeof(*more));
         if (!more)
                 return NULL;
@@ -95,9 +115,35 @@ static void add(struct trace_point *p, struct value v)
 {
         if (!value_there(v))
                 return;
+        p->min = p->n == 0 || (float)v.v < p->min ? (float)v.v : p->min;
         p->max = p->n == 0 || (float)v.v > p->max ? (float)v.v : p->max;
         p->sum += (float)v.v;
         p->n++;
+}
+
+/* What bounds a metric; METRIC_COUNT for nothing. */
+static enum metric limit_of(enum trace_metric m)
+{
+        if (m == TRACE_FB_USED)
+                return METRIC_FB_TOTAL;
+        if (m == TRACE_POWER)
+                return METRIC_POWER_LIMIT;
+        if (m == TRACE_SM_CLOCK)
+                return METRIC_SM_CLOCK_MAX;
+        return m == TRACE_GPU_TEMP ? METRIC_TEMP_SLOWDOWN : METRIC_COUNT;
+}
+
+static void add_row(struct trace_gpu *g, const struct row *row, size_t at)
+{
+        const struct value *m = row->sample.m;
+        uint16_t *class = &g->classes[at][workload_bottleneck(row->verdict.workload)];
+        *class = (uint16_t)MIN(*class + 1, UINT16_MAX);
+        for (enum trace_metric k = 0; k < TRACE_COUNT; k++) {
+                enum metric limit = limit_of(k);
+                add(&g->points[k][at], m[trace_metric(k)]);
+                if (limit < METRIC_COUNT && value_there(m[limit]))
+                        g->limits[k] = MAX(g->limits[k], (float)m[limit].v);
+        }
 }
 
 int traces_add(struct traces *t, const struct frame *f)
@@ -106,11 +152,9 @@ int traces_add(struct traces *t, const struct frame *f)
         size_t at = place_of(t, f->wall_ns);
         t->end_ns = MAX(f->wall_ns, t->start_ns);
         for (size_t i = 0; i < f->n; i++) {
-                struct trace_gpu *g = gpu_for(t, f->rows[i].sample.who);
-                for (size_t k = 0; g && k < TRACE_COUNT; k++) {
-                        add(&g->points[k][at],
-                            f->rows[i].sample.m[trace_metric((enum trace_metric)k)]);
-                }
+                struct trace_gpu *g = gpu_for(t, f->rows[i].sample.who, i);
+                if (g)
+                        add_row(g, &f->rows[i], at);
         }
         return 0;
 }

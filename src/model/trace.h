@@ -4,18 +4,24 @@
 #include "model/frame.h"
 #include "model/host.h"
 
-#define TRACE_POINTS 1024
+#define TRACE_POINTS 2048
+#define TRACE_GPUS_MAX 256 /* more are counted only */
+#define TRACE_CLASSES 6    /* bottlenecks */
 
 /* The metrics worth a curve. */
 #define TRACE_METRICS(TRACE)                                                                       \
         TRACE(REAL_UTIL)                                                                           \
+        TRACE(GPU_UTIL)                                                                            \
         TRACE(SM_ACTIVE)                                                                           \
         TRACE(TENSOR_ACTIVE)                                                                       \
         TRACE(DRAM_ACTIVE)                                                                         \
-        TRACE(GPU_UTIL)                                                                            \
         TRACE(FB_USED)                                                                             \
+        TRACE(POWER)                                                                               \
+        TRACE(SM_CLOCK)                                                                            \
+        TRACE(GPU_TEMP)                                                                            \
         TRACE(PCIE_RX)                                                                             \
-        TRACE(POWER)
+        TRACE(PCIE_TX)                                                                             \
+        TRACE(NVLINK_TOTAL)
 
 enum trace_metric {
 #define TRACE(id) TRACE_##id,
@@ -28,7 +34,7 @@ enum metric trace_metric(enum trace_metric t);
 
 /* The figures of the level that are worth one. */
 #define TRACE_FIGURES(TRACE)                                                                       \
-        TRACE(CPU_SHARE)                                                                           \
+        TRACE(CPU)                                                                                 \
         TRACE(MEMORY)                                                                              \
         TRACE(READ)                                                                                \
         TRACE(WRITE)
@@ -43,12 +49,14 @@ enum trace_figure {
 enum figure trace_figure(enum trace_figure t);
 
 struct trace_point {
-        float sum, max;
+        float sum, min, max;
         uint32_t n;
 };
 
 struct trace_gpu {
         struct entity who;
+        float limits[TRACE_COUNT]; /* the highest seen of what bounds the metric; 0 for none */
+        uint16_t classes[TRACE_POINTS][TRACE_CLASSES]; /* ticks of each bottleneck */
         struct trace_point points[TRACE_COUNT][TRACE_POINTS];
 };
 
@@ -57,6 +65,7 @@ struct traces {
         int64_t start_ns, width_ns, end_ns;
         bool started;
         size_t n;
+        size_t left_out; /* GPUs beyond those that have curves */
         struct trace_gpu **gpus;
         struct trace_point level[TRACE_LEVEL_COUNT][TRACE_POINTS];
 };

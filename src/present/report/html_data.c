@@ -1,0 +1,481 @@
+/* The numbers behind the page's charts, bounded however long the run is and however many GPUs. */
+#include "base/attr.h"
+#include "base/clock.h"
+#include "base/quote.h"
+#include "present/chart/axis.h"
+#include "present/chart/choose.h"
+#include "present/report/page.h"
+#include "present/stream/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GPUS_EACH 8             /* more are drawn as mean and range; each can still be chosen */
+#define CURVE_POINTS (12 << 11) /* of all GPUs' curves in a chart, together */
+#define LEVELS_OF_TOP 4094      /* values are in so many parts of the axis; the next is "missing" */
+#define LIMIT_NEAR 0.1          /* of a limit: from there on it is drawn */
+#define GAP_TICKS 4
+#define LEVEL_CHARTS 3
+#define CURVES_LEVEL 2
+
+/* How many points there are, and how many become one in the curves of single GPUs. */
+struct fold {
+        size_t n, by;
+};
+
+static struct fold fold_of(const struct traces *t)
+{
+        struct fold f = {.n = (size_t)((t->end_ns - t->start_ns) / MAX(t->width_ns, 1)) + 1,
+                         .by = 1};
+        f.n = MIN(f.n, (size_t)TRACE_POINTS);
+        while (t->n > GPUS_EACH && t->n * (f.n / f.by) > CURVE_POINTS)
+                f.by *= 2;
+        f.n = (f.n + f.by - 1) / f.by * f.by;
+        return f;
+}
+
+/* ---- text ---- */
+
+/* "</script>" inside a name must not end the script. */
+static void put_string(struct strbuf *out, const char *s)
+{
+        struct strbuf text = {0};
+        json_put_string(&text, s);
+        for (size_t i = 0; i < text.len; i++) {
+                if (text.s[i] == '<')
+                        strbuf_puts(out, "\\u003c");
+                else
+                        strbuf_putc(out, text.s[i]);
+        }
+        strbuf_finish(&text);
+}
+
+static void put_value(struct strbuf *out, double v, double top)
+{
+        static const char digits[] =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        unsigned q = LEVELS_OF_TOP + 1;
+        if (!isnan(v))
+                q = (unsigned)(MIN(MAX(v / top, 0), 1) * LEVELS_OF_TOP + 0.5);
+        strbuf_putc(out, digits[q >> 6]);
+        strbuf_putc(out, digits[q & 63]);
+}
+
+/* ---- curves ---- */
+
+enum part { PART_MEAN, PART_MIN, PART_MAX };
+
+static struct trace_point fold_points(const struct trace_point *p, size_t n)
+{
+        struct trace_point sum = {0};
+        for (size_t i = 0; i < n; i++) {
+                if (p[i].n == 0)
+                        continue;
+                sum.min = sum.n == 0 ? p[i].min : MIN(sum.min, p[i].min);
+                sum.max = sum.n == 0 ? p[i].max : MAX(sum.max, p[i].max);
+                sum.sum += p[i].sum;
+                sum.n += p[i].n;
+        }
+        return sum;
+}
+
+static double part_of(const struct trace_point *p, enum part part)
+{
+        if (p->n == 0)
+                return NAN;
+        return part == PART_MEAN ? (double)p->sum / p->n
+                                 : (double)(part == PART_MIN ? p->min : p->max);
+}
+
+static void put_points(struct strbuf *out, const struct trace_point *points, struct fold f,
+                       enum part part, const struct value_axis *axis)
+{
+        static const char *const names[] = {"\"mean\":\"", ",\"min\":\"", ",\"max\":\""};
+        strbuf_puts(out, names[part]);
+        for (size_t i = 0; i < f.n; i += f.by) {
+                struct trace_point p = fold_points(points + i, MIN(f.by, TRACE_POINTS - i));
+                put_value(out, part_of(&p, part) * axis->factor, axis->high);
+        }
+        strbuf_putc(out, '"');
+}
+
+static bool has_range(const struct trace_point *points)
+{
+        for (size_t i = 0; i < TRACE_POINTS; i++) {
+                if (points[i].n > 1 && points[i].max > points[i].min)
+                        return true;
+        }
+        return false;
+}
+
+static void put_curve(struct strbuf *out, const char *name, const struct trace_point *points,
+                      struct fold f, bool range, const struct value_axis *axis)
+{
+        strbuf_puts(out, "{\"name\":");
+        put_string(out, name);
+        strbuf_putc(out, ',');
+        put_points(out, points, f, PART_MEAN, axis);
+        if (range && has_range(points)) {
+                put_points(out, points, f, PART_MIN, axis);
+                put_points(out, points, f, PART_MAX, axis);
+        }
+        strbuf_putc(out, '}');
+}
+
+/* Mean and range over all GPUs. */
+static void put_all(struct strbuf *out, const struct traces *t, enum trace_metric m, struct fold f,
+                    const struct value_axis *axis)
+{
+        struct trace_point *all = calloc(TRACE_POINTS, sizeof(*all));
+        if (!all)
+                return;
+        for (size_t i = 0; i < f.n && i < TRACE_POINTS; i++) {
+                for (size_t g = 0; g < t->n; g++) {
+                        struct trace_point both[] = {all[i], t->gpus[g]->points[m][i]};
+                        all[i] = fold_points(both, 2);
+                }
+        }
+        strbuf_puts(out, ",\"all\":{");
+        f.by = 1;
+        for (enum part p = PART_MEAN; p <= PART_MAX; p++)
+                put_points(out, all, f, p, axis);
+        strbuf_putc(out, '}');
+        free(all);
+}
+
+/* ---- charts ---- */
+
+static struct trace_point whole(const struct trace_point *points)
+{
+        return fold_points(points, TRACE_POINTS);
+}
+
+static double limit_of(const struct traces *t, enum trace_metric m)
+{
+        double most = 0;
+        for (size_t i = 0; i < t->n; i++)
+                most = MAX(most, (double)t->gpus[i]->limits[m]);
+        return most;
+}
+
+static void put_head(struct strbuf *out, const char *id, const char *title,
+                     const struct value_axis *axis, const struct trace_point *sum)
+{
+        strbuf_putf(out, "{\"id\":\"%s\",\"title\":", id);
+        put_string(out, title);
+        strbuf_putf(out, ",\"unit\":\"%s\",\"top\":%.8g,\"says\":\"mean %.3g %s, highest %.3g %s\"",
+                    axis->unit, axis->high, part_of(sum, PART_MEAN) * axis->factor, axis->unit,
+                    (double)sum->max * axis->factor, axis->unit);
+}
+
+static struct trace_point metric_whole(const struct traces *t, enum trace_metric m)
+{
+        struct trace_point sum = {0};
+        for (size_t i = 0; i < t->n; i++) {
+                struct trace_point both[] = {sum, whole(t->gpus[i]->points[m])};
+                sum = fold_points(both, 2);
+        }
+        return sum;
+}
+
+/* A link that nothing used tells nothing. */
+static bool metric_shown(const struct traces *t, enum trace_metric m)
+{
+        struct trace_point sum = metric_whole(t, m);
+        return sum.n > 0 && (sum.max > 0 || metric_info(trace_metric(m))->unit != UNIT_BYTES_PER_S);
+}
+
+static void put_metric(struct strbuf *out, const struct traces *t, enum trace_metric m,
+                       struct fold f)
+{
+        const struct metric_info *info = metric_info(trace_metric(m));
+        struct choice c = {.subject = SUBJECT_METRIC, .what = (uint8_t)trace_metric(m)};
+        struct trace_point sum = metric_whole(t, m);
+        double limit = limit_of(t, m), most = (double)sum.max;
+        bool near = limit > 0 && most >= limit * LIMIT_NEAR;
+        struct value_axis axis =
+            value_axis_for(info->unit, 0, near ? MAX(most, limit) : most, true);
+        char title[96], name[ENTITY_LABEL_MAX + 8];
+        choice_title(&c, title, sizeof(title));
+        put_head(out, info->name, title, &axis, &sum);
+        strbuf_puts(out, ",\"gpus\":true,\"limits\":[");
+        if (near)
+                strbuf_putf(out, "[\"limit\",%.6g]", limit * axis.factor);
+        strbuf_puts(out, "],\"curves\":[");
+        for (size_t i = 0; i < t->n; i++) {
+                snprintf(name, sizeof(name), "GPU %s", t->gpus[i]->who.label);
+                strbuf_puts(out, i ? "," : "");
+                put_curve(out, name, t->gpus[i]->points[m], f, t->n <= GPUS_EACH, &axis);
+        }
+        strbuf_putc(out, ']');
+        if (t->n > 1)
+                put_all(out, t, m, f, &axis);
+        strbuf_putc(out, '}');
+}
+
+/* Cores busy, memory, and both directions of I/O in one picture. */
+static const struct {
+        const char *id, *title;
+        size_t n;
+        struct {
+                enum trace_figure figure;
+                const char *name;
+        } curves[CURVES_LEVEL];
+} level_charts[LEVEL_CHARTS] = {
+    {"cpu", "CPU cores busy", 1, {{TRACE_LEVEL_CPU, "cores"}}},
+    {"memory", "Host memory", 1, {{TRACE_LEVEL_MEMORY, "memory"}}},
+    {"io", "Storage I/O", 2, {{TRACE_LEVEL_READ, "read"}, {TRACE_LEVEL_WRITE, "write"}}}};
+
+static struct trace_point level_whole(const struct traces *t, size_t which)
+{
+        struct trace_point sum = {0};
+        for (size_t i = 0; i < level_charts[which].n; i++) {
+                struct trace_point both[] = {sum,
+                                             whole(t->level[level_charts[which].curves[i].figure])};
+                sum = fold_points(both, 2);
+        }
+        return sum;
+}
+
+static void put_level_limits(struct strbuf *out, const struct level_summary *l, size_t which,
+                             const struct value_axis *axis)
+{
+        struct value limit = which == 0   ? l->cpus
+                             : which == 1 ? l->memory_limit
+                                          : value_missing(STATE_NONE);
+        strbuf_puts(out, ",\"limits\":[");
+        if (value_there(limit))
+                strbuf_putf(out, "[\"limit\",%.6g]", limit.v * axis->factor);
+        /* A program of one thread cannot pass this line. */
+        if (which == 0)
+                strbuf_putf(out, "%s[\"one core\",1]", value_there(limit) ? "," : "");
+        strbuf_putc(out, ']');
+}
+
+static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t,
+                      size_t which, struct fold f)
+{
+        struct trace_point sum = level_whole(t, which);
+        enum figure figure = trace_figure(level_charts[which].curves[0].figure);
+        double most = MAX((double)sum.max, which == 0 ? 1.2 : 0);
+        struct value_axis axis = value_axis_for(figure_info(figure)->unit, 0, most, true);
+        f.by = 1;
+        put_head(out, level_charts[which].id, level_charts[which].title, &axis, &sum);
+        put_level_limits(out, &s->scopes[0].level, which, &axis);
+        strbuf_puts(out, ",\"curves\":[");
+        for (size_t i = 0; i < level_charts[which].n; i++) {
+                strbuf_puts(out, i ? "," : "");
+                put_curve(out, level_charts[which].curves[i].name,
+                          t->level[level_charts[which].curves[i].figure], f, true, &axis);
+        }
+        strbuf_puts(out, "]}");
+}
+
+bool report_page_charts(const struct summary *s, const struct traces *t, bool level,
+                        struct strbuf *out)
+{
+        bool any = false;
+        for (size_t i = 0; i < (level ? LEVEL_CHARTS : TRACE_COUNT); i++) {
+                bool shown =
+                    level ? level_whole(t, i).n > 0 : metric_shown(t, (enum trace_metric)i);
+                if (!shown)
+                        continue;
+                any = true;
+                strbuf_putf(out, "<div class=chart data-m=%s></div>\n",
+                            level ? level_charts[i].id
+                                  : metric_info(trace_metric((enum trace_metric)i))->name);
+                if (!level && i == 0)
+                        strbuf_puts(out, "<div class=chart data-m=strips></div>\n<div class=legend "
+                                         "id=legend></div>\n");
+        }
+        (void)s;
+        return any;
+}
+
+/* ---- classes and stretches ---- */
+
+static unsigned class_at(const struct trace_gpu *g, size_t from, size_t n)
+{
+        unsigned sum[TRACE_CLASSES] = {0}, best = TRACE_CLASSES;
+        for (size_t i = from; i < from + n && i < TRACE_POINTS; i++) {
+                for (unsigned k = 0; k < TRACE_CLASSES; k++)
+                        sum[k] += g->classes[i][k];
+        }
+        for (unsigned k = 0; k < TRACE_CLASSES; k++) {
+                if (sum[k] > 0 && (best == TRACE_CLASSES || sum[k] > sum[best]))
+                        best = k;
+        }
+        return best;
+}
+
+/* Runs of one class: [from, to, class]. A class lasts until the next tick, but not across a gap. */
+static void put_classes(struct strbuf *out, const struct traces *t, const struct trace_gpu *g,
+                        struct fold f, double gap_s)
+{
+        double step = clock_to_seconds(t->width_ns) * (double)f.by, since = 0, last = 0;
+        unsigned now = TRACE_CLASSES;
+        const char *comma = "";
+        for (size_t i = 0; i <= f.n; i += f.by) {
+                double at = (double)(i / f.by) * step;
+                unsigned what = i < f.n ? class_at(g, i, f.by) : TRACE_CLASSES;
+                if (what == TRACE_CLASSES && i < f.n && at - last <= MAX(gap_s, step))
+                        continue;
+                if (what < TRACE_CLASSES)
+                        last = at;
+                if (what == now)
+                        continue;
+                if (now < TRACE_CLASSES) {
+                        strbuf_putf(out, "%s[%.6g,%.6g,%u]", comma, since, at, now);
+                        comma = ",";
+                }
+                now = what;
+                since = at;
+        }
+}
+
+static void put_gpus(struct strbuf *out, const struct traces *t, struct fold f, double gap_s)
+{
+        strbuf_puts(out, "\"gpus\":[");
+        for (size_t i = 0; i < t->n; i++) {
+                char name[ENTITY_LABEL_MAX + 8];
+                snprintf(name, sizeof(name), "GPU %s", t->gpus[i]->who.label);
+                strbuf_puts(out, i ? ",{\"name\":" : "{\"name\":");
+                put_string(out, name);
+                strbuf_puts(out, ",\"classes\":[");
+                put_classes(out, t, t->gpus[i], f, gap_s);
+                strbuf_puts(out, "]}");
+        }
+        strbuf_puts(out, "],\"classes\":[");
+        for (enum bottleneck b = 0; b < (enum bottleneck)TRACE_CLASSES; b++) {
+                strbuf_puts(out, b ? "," : "");
+                put_string(out, bottleneck_name(b));
+        }
+        strbuf_putc(out, ']');
+}
+
+/* The place of a label among the curves. */
+static size_t curve_of(const struct traces *t, const char *label)
+{
+        size_t i = 0;
+        while (i < t->n && strcmp(t->gpus[i]->who.label, label) != 0)
+                i++;
+        return i;
+}
+
+static void put_stretch(struct strbuf *out, const struct stretch_list *list,
+                        const struct stretch *s, const struct traces *t)
+{
+        const char *comma = "", *held = held_by_name((enum held_by)s->limit.held_by);
+        strbuf_putf(out, "[%.6g,%.6g,[", s->begin_s, s->end_s);
+        for (size_t k = 0; k < list->n_gpus; k++) {
+                size_t at = s->gpus & (1ull << k) ? curve_of(t, list->labels[k]) : t->n;
+                if (at == t->n)
+                        continue;
+                strbuf_putf(out, "%s%zu", comma, at);
+                comma = ",";
+        }
+        strbuf_puts(out, "],");
+        put_string(out, limiter_name((enum limiter)s->limit.limiter));
+        strbuf_putc(out, ',');
+        put_string(out, held ? held : "");
+        strbuf_putc(out, ']');
+}
+
+/* Colours by what has to move, as page.css has them. */
+static unsigned colour_of(enum limiter l)
+{
+        switch (limiter_side(l)) {
+        case LIMITER_SIDE_NONE:
+                return l == LIMITER_UNKNOWN ? 0 : 1;
+        case LIMITER_SIDE_HOST:
+                return 6;
+        case LIMITER_SIDE_COPY:
+                return 4;
+        case LIMITER_SIDE_DEVICE:
+                break;
+        }
+        const char *name = limiter_name(l);
+        return strncmp(name, "compute", 7) == 0 ? 2 : strncmp(name, "memory", 6) == 0 ? 3 : 5;
+}
+
+static void put_stretches(struct strbuf *out, const struct summary *s, const struct traces *t)
+{
+        strbuf_puts(out, ",\"stretches\":[");
+        for (size_t i = 0; i < s->limits.n; i++) {
+                strbuf_puts(out, i ? "," : "");
+                put_stretch(out, &s->limits, &s->limits.list[i], t);
+        }
+        strbuf_puts(out, "],\"sides\":{");
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++)
+                strbuf_putf(out, "%s\"%s\":%u", l ? "," : "", limiter_name(l), colour_of(l));
+        strbuf_putc(out, '}');
+}
+
+/* ---- all of it ---- */
+
+static double since(const struct traces *t, int64_t wall_ns)
+{
+        return clock_to_seconds(wall_ns - t->start_ns);
+}
+
+#define PHASES_MAX 2000 /* bands; more could not be told apart */
+
+static void put_marks(struct strbuf *out, const struct summary *s, const struct traces *t,
+                      const struct report_view *v)
+{
+        strbuf_puts(out, ",\"phases\":[");
+        for (size_t i = 0; i < MIN(s->n_phases, (size_t)PHASES_MAX); i++) {
+                strbuf_puts(out, i ? ",[" : "[");
+                put_string(out, s->phases[i].name);
+                strbuf_putf(out, ",%.6g,%.6g]", since(t, s->phases[i].begin_ns),
+                            since(t, s->phases[i].end_ns));
+        }
+        strbuf_puts(out, "],\"events\":[");
+        for (size_t i = 0; i < MIN(v->n_events, (size_t)PHASES_MAX); i++) {
+                strbuf_putf(out, "%s[%.6g,", i ? "," : "", since(t, v->events[i].wall_ns));
+                put_string(out, v->events[i].name);
+                strbuf_putc(out, ']');
+        }
+        strbuf_puts(out, "],");
+}
+
+static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t,
+                       struct fold f)
+{
+        const char *comma = "";
+        strbuf_puts(out, ",\"charts\":[");
+        for (size_t i = 0; i < TRACE_COUNT + LEVEL_CHARTS; i++) {
+                bool metric = i < TRACE_COUNT;
+                if (metric ? !metric_shown(t, (enum trace_metric)i)
+                           : level_whole(t, i - TRACE_COUNT).n == 0)
+                        continue;
+                strbuf_puts(out, comma);
+                comma = ",\n";
+                if (metric)
+                        put_metric(out, t, (enum trace_metric)i, f);
+                else
+                        put_level(out, s, t, i - TRACE_COUNT, f);
+        }
+        strbuf_putc(out, ']');
+}
+
+void report_page_data(const struct summary *s, const struct traces *t, const struct report_view *v,
+                      struct strbuf *out)
+{
+        struct fold f = fold_of(t);
+        double seconds = MAX(clock_to_seconds(t->end_ns - t->start_ns), 1e-3);
+        double step = clock_to_seconds(t->width_ns), tick = seconds / (double)MAX(s->ticks, 1);
+        double gap = GAP_TICKS * MAX(tick, step);
+        strbuf_putf(out, "{\"seconds\":%.9g,\"seconds_all\":%.9g,\"step\":%.9g,\"gap\":%.6g",
+                    seconds, step * (double)f.n, step, gap);
+        /* A capture without times counts from 0: there is no clock to show. */
+        strbuf_putf(out, ",\"start\":%.3f,\"many\":%s",
+                    s->first_ns > 86400 * NS_PER_S ? clock_to_seconds(t->start_ns) : 0,
+                    t->n > GPUS_EACH ? "true" : "false");
+        put_marks(out, s, t, v);
+        put_gpus(out, t, f, gap);
+        put_stretches(out, s, t);
+        put_charts(out, s, t, f);
+        strbuf_putc(out, '}');
+}

@@ -1,0 +1,353 @@
+"use strict";
+/* Charts, strips and sorting of a report. The numbers are in #data; names go into the page as text only. */
+(() => {
+  const D = JSON.parse(document.getElementById("data").textContent);
+  /* SVG elements are cloned from this one, so that the page names no address at all. */
+  const NS = document.getElementById("svg").namespaceURI, LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18;
+  const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", MISSING = 4095;
+  const place = new Map([...DIGITS].map((c, i) => [c, i]));
+  const tip = document.getElementById("tip");
+  const charts = [];
+  let view = [0, D.seconds], chosen = new Set();
+
+  const make = (name, attributes, parent, text) => {
+    const e = document.createElementNS(NS, name);
+    for (const k in attributes) e.setAttribute(k, attributes[k]);
+    if (text !== undefined) e.textContent = text;
+    if (parent) parent.appendChild(e);
+    return e;
+  };
+  const html = (name, parent, text) => {
+    const e = document.createElement(name);
+    if (text !== undefined) e.textContent = text;
+    if (parent) parent.appendChild(e);
+    return e;
+  };
+  /* Two letters a value, in 4094ths of the chart's top; null where nothing was measured. */
+  const unpack = (s, top) => {
+    const out = new Array(s.length / 2);
+    for (let i = 0; i < out.length; i++) {
+      const v = place.get(s[2 * i]) * 64 + place.get(s[2 * i + 1]);
+      out[i] = v === MISSING ? null : v / 4094 * top;
+    }
+    return out;
+  };
+  const number = (v) => (v === null || v === undefined ? "--" : v.toFixed(Math.abs(v) >= 99.95 ? 0 : Math.abs(v) >= 9.995 ? 1 : 2));
+  const clock = (t) => {
+    const s = Math.floor(t), pad = (n) => String(n).padStart(2, "0");
+    if (D.seconds < 180) return `${t.toFixed(1)} s`;
+    return D.seconds < 10800 ? `${Math.floor(s / 60)}:${pad(s % 60)} min` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)} h`;
+  };
+  const moment = (t) => (D.start ? `  ${new Date((D.start + t) * 1000).toISOString().slice(11, 19)} UTC` : "");
+  const phasesAt = (t) => D.phases.filter((p) => p[1] <= t && t <= p[2]).map((p) => p[0]);
+  const colour = (i) => `var(--c${i % 8})`;
+
+  /* ---- time ---- */
+
+  const setView = (from, to) => {
+    const least = Math.max(D.step * 8, D.seconds / 4000), span = Math.min(Math.max(to - from, least), D.seconds);
+    from = Math.min(Math.max(from, 0), D.seconds - span);
+    view = [from, from + span];
+    drawAll();
+  };
+  const zoom = (factor) => {
+    const middle = (view[0] + view[1]) / 2, half = (view[1] - view[0]) * factor / 2;
+    setView(middle - half, middle + half);
+  };
+  const pan = (part) => setView(view[0] + part * (view[1] - view[0]), view[1] + part * (view[1] - view[0]));
+  const moves = { "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), 0: () => setView(0, D.seconds) };
+  const ticks = (from, to, about) => {
+    const raw = (to - from) / about;
+    let step = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800].find((s) => s >= raw);
+    if (raw < 1) step = Math.pow(10, Math.ceil(Math.log10(raw)));
+    const out = [];
+    for (let t = Math.ceil(from / step) * step; t <= to + 1e-9; t += step) out.push(t);
+    return out;
+  };
+
+  /* ---- one picture ---- */
+
+  class Picture {
+    constructor(box, title, height) {
+      this.box = box;
+      this.height = height;
+      this.title = title;
+      box.tabIndex = 0;
+      box.setAttribute("role", "img");
+      box.addEventListener("pointermove", (e) => this.move(e));
+      box.addEventListener("pointerleave", () => this.leave());
+      box.addEventListener("pointerdown", (e) => this.press(e));
+      box.addEventListener("pointerup", (e) => this.drop(e));
+      box.addEventListener("dblclick", () => setView(0, D.seconds));
+      box.addEventListener("keydown", (e) => {
+        if (!(e.key in moves)) return;
+        e.preventDefault();
+        moves[e.key]();
+      });
+      charts.push(this);
+    }
+    x(t) { return LEFT + (t - view[0]) / (view[1] - view[0]) * (this.width - LEFT - RIGHT); }
+    time(e) {
+      const b = this.box.getBoundingClientRect();
+      return view[0] + ((e.clientX - b.left) / b.width * this.width - LEFT) / (this.width - LEFT - RIGHT) * (view[1] - view[0]);
+    }
+    begin() {
+      this.width = Math.max(this.box.clientWidth || 960, 320);
+      this.svg = make("svg", { viewBox: `0 0 ${this.width} ${this.height}`, "aria-hidden": "true" });
+      make("text", { class: "name", x: LEFT, y: 15 }, this.svg, this.title);
+      const bottom = this.height - AXIS;
+      D.phases.forEach((p, i) => {
+        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT);
+        if (b - a < 0.4) return;
+        make("rect", { class: i % 2 ? "band odd" : "band", x: a, y: TOP, width: b - a, height: bottom - TOP }, this.svg);
+      });
+      for (const t of ticks(view[0], view[1], this.width / 110)) {
+        const x = this.x(t);
+        make("line", { class: "grid", x1: x, x2: x, y1: TOP, y2: bottom }, this.svg);
+        make("text", { x: Math.min(x, this.width - 24), y: this.height - 4, "text-anchor": "middle" }, this.svg, clock(t).replace(/\.0 s$/, " s"));
+      }
+      for (const [t] of D.events) {
+        const x = this.x(t);
+        if (x >= LEFT && x <= this.width - RIGHT) make("line", { class: "event", x1: x, x2: x, y1: TOP, y2: bottom }, this.svg);
+      }
+    }
+    /* Names of phases, each where it has room. */
+    names() {
+      const ends = [-1, -1, -1];
+      for (const p of D.phases) {
+        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT), room = Math.floor((b - a - 4) / 6);
+        const line = ends.findIndex((end) => end <= a);
+        if (b - a < 24 || line < 0) continue;
+        ends[line] = b;
+        make("text", { x: a + 3, y: TOP + 11 + 12 * line }, this.svg, p[0].length > room ? `${p[0].slice(0, room - 1)}…` : p[0]);
+      }
+    }
+    end(label) {
+      this.cross = make("line", { class: "cross", y1: TOP, y2: this.height - AXIS, visibility: "hidden" }, this.svg);
+      this.pick = make("rect", { class: "pick", y: TOP, height: this.height - AXIS - TOP, visibility: "hidden" }, this.svg);
+      this.box.replaceChildren(this.svg);
+      this.box.setAttribute("aria-label", label);
+    }
+    move(e) {
+      const t = this.time(e);
+      if (this.from !== undefined) {
+        const a = this.x(Math.min(this.from, t)), b = this.x(Math.max(this.from, t));
+        this.pick.setAttribute("x", a);
+        this.pick.setAttribute("width", Math.max(b - a, 0));
+        this.pick.setAttribute("visibility", "visible");
+      }
+      if (t < view[0] || t > view[1]) return this.leave();
+      for (const c of charts) {
+        c.cross.setAttribute("x1", c.x(t));
+        c.cross.setAttribute("x2", c.x(t));
+        c.cross.setAttribute("visibility", "visible");
+      }
+      const inside = phasesAt(t);
+      tip.textContent = [`${clock(t)}${moment(t)}${inside.length ? `  ${inside.join(" > ")}` : ""}`, ...this.values(t, e)].join("\n");
+      tip.style.display = "block";
+      tip.style.left = `${Math.max(4, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
+      tip.style.top = `${Math.min(e.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+    }
+    leave() {
+      tip.style.display = "none";
+      for (const c of charts) c.cross.setAttribute("visibility", "hidden");
+    }
+    press(e) {
+      if (e.button !== 0 || e.pointerType === "touch") return;
+      this.from = this.time(e);
+      this.shift = e.shiftKey;
+      this.box.setPointerCapture(e.pointerId);
+    }
+    drop(e) {
+      if (this.from === undefined) return;
+      const a = this.from, b = this.time(e);
+      this.from = undefined;
+      this.pick.setAttribute("visibility", "hidden");
+      if (Math.abs(this.x(a) - this.x(b)) < 6) return;
+      if (this.shift) setView(view[0] + a - b, view[1] + a - b);
+      else setView(Math.min(a, b), Math.max(a, b));
+    }
+  }
+
+  /* ---- curves ---- */
+
+  class Curves extends Picture {
+    constructor(box, c) {
+      super(box, c.unit ? `${c.title}, ${c.unit}` : c.title, TOP + HIGH + AXIS);
+      this.c = c;
+      this.curves = c.curves.map((k) => ({ name: k.name, mean: unpack(k.mean, c.top), min: k.min && unpack(k.min, c.top), max: k.max && unpack(k.max, c.top) }));
+      this.all = c.all && { mean: unpack(c.all.mean, c.top), min: unpack(c.all.min, c.top), max: unpack(c.all.max, c.top) };
+    }
+    y(v) { return TOP + HIGH * (1 - Math.min(Math.max(v / this.c.top, 0), 1)); }
+    /* Ticks are coarser than buckets at first: a value holds until the next, but not across a gap. */
+    at(list, t) {
+      const step = D.seconds_all / list.length;
+      for (let i = Math.min(Math.floor(t / step), list.length - 1), k = 0; i >= 0 && k <= Math.max(1, D.gap / step); i--, k++) if (list[i] !== null) return list[i];
+      return null;
+    }
+    path(curve, stroke, shade) {
+      const n = curve.mean.length, step = D.seconds_all / n, gap = Math.max(1, D.gap / step);
+      const first = Math.max(0, Math.floor(view[0] / step) - 1), last = Math.min(n - 1, Math.ceil(view[1] / step));
+      let line = "", area = "", back = "", silent = gap + 1;
+      const close = () => { if (back) area += `${back}Z`; back = ""; };
+      for (let i = first; i <= last; i++) {
+        const v = curve.mean[i];
+        if (v === null) { if (++silent > gap) close(); continue; }
+        const x = Math.min(Math.max(this.x((i + 0.5) * step), LEFT), this.width - RIGHT).toFixed(1);
+        const up = silent > gap;
+        if (up) close();
+        line += `${up ? "M" : "L"}${x} ${this.y(v).toFixed(1)}`;
+        if (up) line += `h.6`;
+        if (shade && curve.max) {
+          area += `${up ? "M" : "L"}${x} ${this.y(curve.max[i]).toFixed(1)}`;
+          back = `L${x} ${this.y(curve.min[i]).toFixed(1)}${back}`;
+        }
+        silent = 0;
+      }
+      close();
+      if (area) make("path", { class: "range", fill: stroke, d: area }, this.svg);
+      if (line) make("path", { class: "mean", stroke, d: line }, this.svg);
+    }
+    draw() {
+      this.begin();
+      if (charts[0] === this || this.c.names) this.names();
+      for (const part of [0, 0.5, 1]) {
+        const y = this.y(part * this.c.top);
+        make("line", { class: "grid", x1: LEFT, x2: this.width - RIGHT, y1: y, y2: y }, this.svg);
+        make("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.svg, number(part * this.c.top).replace(/\.?0+$/, (z) => (z[0] === "." ? "" : z)));
+      }
+      let at = this.width - RIGHT;
+      for (const [name, v] of this.c.limits) {
+        if (v > this.c.top) continue;
+        make("line", { class: "limit", x1: LEFT, x2: this.width - RIGHT, y1: this.y(v), y2: this.y(v) }, this.svg);
+        make("text", { class: "limit-text", x: at, y: 15, "text-anchor": "end" }, this.svg, `${name} ${number(v)}`);
+        at -= 110;
+      }
+      const gpus = this.c.gpus;
+      const shown = this.curves.map((k, i) => [k, i]).filter(([, i]) => !gpus || chosen.has(i));
+      if (this.all && (shown.length === 0 || D.many)) this.path(this.all, colour(0), true);
+      for (const [k, i] of shown) this.path(k, colour(this.all && D.many ? i + 1 : i), shown.length <= 3 && !D.many);
+      if (!gpus && this.curves.length > 1) this.curves.forEach((k, i) => { make("text", { x: LEFT + 170 + 60 * i, y: 15 }, this.svg, k.name).style.fill = colour(i); });
+      this.end(`${this.title}: ${this.c.says}`);
+    }
+    values(t) {
+      const unit = this.c.unit ? ` ${this.c.unit}` : "", out = [];
+      const said = (k) => {
+        const low = k.min && this.at(k.min, t), high = k.max && this.at(k.max, t);
+        return `${number(this.at(k.mean, t))}${unit}${k.min && low !== null && high - low > this.c.top / 200 ? `  (${number(low)} to ${number(high)})` : ""}`;
+      };
+      if (this.all && this.curves.length > 1) {
+        out.push(`mean  ${said(this.all)}`);
+        const now = this.curves.map((k) => [this.at(k.mean, t), k.name]).filter((v) => v[0] !== null).sort((a, b) => a[0] - b[0]);
+        if (now.length && D.many) out.push(`lowest  ${now[0][1]}  ${number(now[0][0])}${unit}`, `highest  ${now[now.length - 1][1]}  ${number(now[now.length - 1][0])}${unit}`);
+      }
+      this.curves.forEach((k, i) => { if (!this.c.gpus || chosen.has(i)) out.push(`${k.name}  ${said(k)}`); });
+      return out.slice(0, 20);
+    }
+  }
+
+  /* ---- class and limiter ---- */
+
+  class Strips extends Picture {
+    constructor(box) {
+      const row = D.gpus.length > 16 ? 5 : 9;
+      super(box, "Class (upper) and limiter (lower) of each GPU", TOP + D.gpus.length * (2 * row + 3) + AXIS);
+      this.row = row;
+    }
+    draw() {
+      this.begin();
+      const paths = new Map(), put = (key, a, b, y) => {
+        const from = Math.max(this.x(a), LEFT), to = Math.min(this.x(b), this.width - RIGHT);
+        if (to > from) paths.set(key, `${paths.get(key) || ""}M${from.toFixed(1)} ${y}H${to.toFixed(1)}V${y + this.row}H${from.toFixed(1)}Z`);
+      };
+      D.gpus.forEach((g, i) => {
+        const y = TOP + i * (2 * this.row + 3);
+        if (D.gpus.length <= 16 || i % 8 === 0) make("text", { x: LEFT - 6, y: y + 9, "text-anchor": "end" }, this.svg, g.name);
+        for (const [a, b, k] of g.classes) put(`var(--k${k})`, a, b, y);
+      });
+      for (const s of D.stretches) for (const g of s[2]) put(`var(--k${D.sides[s[3]]})`, s[0], s[1], TOP + g * (2 * this.row + 3) + this.row);
+      for (const [fill, d] of paths) make("path", { fill, d }, this.svg);
+      this.end("Workload class and limiter of each GPU over time; the tables below have the same in words");
+    }
+    values(t, e) {
+      const b = this.box.getBoundingClientRect(), y = (e.clientY - b.top) / b.height * this.height;
+      const i = Math.min(Math.max(Math.floor((y - TOP) / (2 * this.row + 3)), 0), D.gpus.length - 1), g = D.gpus[i];
+      const k = g.classes.find((c) => c[0] <= t && t < c[1]), s = D.stretches.find((c) => c[0] <= t && t < c[1] && c[2].includes(i));
+      return [`${g.name}`, `class  ${k ? D.classes[k[2]] : "--"}`, `limiter  ${s ? s[3] + (s[4] ? `, held by ${s[4]}` : "") : "--"}`];
+    }
+  }
+
+  /* ---- the page ---- */
+
+  const drawAll = () => charts.forEach((c) => c.draw());
+  const bar = document.getElementById("bar"), chips = document.getElementById("chips");
+  for (const [text, label, act] of [["+", "zoom in", () => zoom(0.5)], ["−", "zoom out", () => zoom(2)], ["←", "earlier", () => pan(-0.25)],
+    ["→", "later", () => pan(0.25)], ["whole run", "whole run", () => setView(0, D.seconds)]]) {
+    const b = html("button", bar, text);
+    b.type = "button";
+    b.setAttribute("aria-label", label);
+    b.addEventListener("click", act);
+  }
+  if (bar) html("span", bar, "Drag to zoom, shift and drag to move, double-click for the whole run.").className = "note";
+  if (D.gpus.length > 1 && chips) {
+    if (!D.many) D.gpus.forEach((_, i) => chosen.add(i));
+    D.gpus.forEach((g, i) => {
+      const b = html("button", chips, g.name);
+      b.type = "button";
+      b.setAttribute("aria-pressed", String(chosen.has(i)));
+      b.style.borderLeft = `5px solid ${colour(D.many ? i + 1 : i)}`;
+      b.addEventListener("click", () => {
+        if (!chosen.delete(i)) chosen.add(i);
+        b.setAttribute("aria-pressed", String(chosen.has(i)));
+        drawAll();
+      });
+    });
+  } else {
+    chosen.add(0);
+  }
+  for (const box of document.querySelectorAll(".chart")) {
+    const c = D.charts.find((one) => one.id === box.dataset.m);
+    if (c) new Curves(box, c);
+    else if (box.dataset.m === "strips") new Strips(box);
+  }
+  const legend = document.getElementById("legend");
+  const entry = (fill, text) => {
+    const s = html("span", legend), i = html("i", s);
+    i.style.background = fill;
+    html("span", s, text);
+  };
+  if (legend) {
+    D.classes.forEach((name, k) => { if (D.gpus.some((g) => g.classes.some((c) => c[2] === k))) entry(`var(--k${k})`, name); });
+    const seen = new Map();
+    for (const s of D.stretches) seen.set(D.sides[s[3]], [...(seen.get(D.sides[s[3]]) || []), s[3]]);
+    for (const [k, names] of seen) entry(`var(--k${k})`, `limiter: ${[...new Set(names)].join(", ")}`);
+  }
+  drawAll();
+  let wide = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; drawAll(); } });
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+
+  /* ---- tables ---- */
+
+  for (const table of document.querySelectorAll("table")) {
+    const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
+    heads.forEach((th, column) => {
+      const b = document.createElement("button");
+      b.type = "button";
+      b.textContent = th.textContent;
+      th.replaceChildren(b);
+      b.addEventListener("click", () => {
+        const down = th.getAttribute("aria-sort") === "descending" ? 1 : -1;
+        const key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent;
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        th.setAttribute("aria-sort", down < 0 ? "descending" : "ascending");
+        const rows = [...body.rows].sort((a, z) => {
+          const p = key(a), q = key(z), m = p === "" || p === "--", n = q === "" || q === "--";
+          if (m || n) return m - n; /* missing is last, whatever the direction */
+          return down * (isNaN(p) || isNaN(q) ? p.localeCompare(q, "en", { numeric: true }) : p - q);
+        });
+        body.append(...rows);
+      });
+    });
+  }
+})();
