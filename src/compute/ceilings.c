@@ -98,6 +98,7 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
                 ceiling_set(c, CEILING_HOLDERS, e[EVIDENCE_HOLDERS].v);
         take(c, CEILING_CPU_MAIN, main);
         take(c, CEILING_CPU_THREAD, e[EVIDENCE_CPU_THREAD]);
+        take(c, CEILING_CPU_FIRST, e[EVIDENCE_CPU_FIRST]);
         take(c, CEILING_CPU_CHILDREN, children);
         take(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);

@@ -157,17 +157,37 @@ static double cores(const struct view *v)
         return MAX(main, 0) + MAX(children, 0);
 }
 
-/*
- * Children that load keep more cores busy than the process they load for, or that process rests.
- * Threads of one process cannot be told from its own code: they are not called loaders.
- */
-static enum truth loading(const struct view *v)
+/* Children that load keep more cores busy than the process they load for, or that process rests. */
+static enum truth children_load(const struct view *v)
 {
         struct range main = v->gap[CEILING_CPU_MAIN], children = v->gap[CEILING_CPU_CHILDREN];
         enum truth more = children.lo >= main.hi  ? YES
                           : children.hi < main.lo ? not_so(core_busy(v, v->gap))
                                                   : MAYBE;
         return both(at_least(children, LIMIT_CHILDREN), more);
+}
+
+/*
+ * Threads that load work while the main thread rests: it does nothing, or not much besides waiting
+ * for kernels while they run. Then the others must do more than take turns with it, as a thread
+ * for the backward pass does. Where the main thread is not known, no thread is called a loader.
+ */
+static enum truth threads_load(const struct view *v)
+{
+        double n = holders(v), engine = v->c[CEILING_ENGINE].hi;
+        if (!has(v, CEILING_CPU_FIRST) || !has(v, CEILING_CPU_MAIN))
+                return NO;
+        double still = v->gap[CEILING_CPU_FIRST].lo / n, first = v->c[CEILING_CPU_FIRST].lo / n;
+        double others = v->gap[CEILING_CPU_MAIN].lo / n - still;
+        if (still < LIMIT_RESTS)
+                return others >= LIMIT_CHILDREN ? YES : NO;
+        bool waits = first < engine + LIMIT_SOME * (1 - engine);
+        return waits && others >= LIMIT_LAUNCHING ? YES : NO;
+}
+
+static enum truth loading(const struct view *v)
+{
+        return either(children_load(v), threads_load(v));
 }
 
 static enum truth storing(const struct view *v)
@@ -207,7 +227,7 @@ static enum truth starting(const struct view *v)
         const struct situation *s = v->s;
         enum truth fresh = s->touched || s->elsewhere ? NO : nothing_runs(v);
         enum truth preparing =
-            s->worked ? NO : both(below(v->c[CEILING_ENGINE], LIMIT_SOME), loading(v));
+            s->worked ? NO : both(below(v->c[CEILING_ENGINE], LIMIT_SOME), children_load(v));
         return both(program(v), either(fresh, preparing));
 }
 
@@ -398,7 +418,9 @@ static enum limiter cascade(const struct view *v, enum truth *ret_truth)
 #define PIPES                                                                                      \
         (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
          CEILING_BIT(INT))
-#define HOST_CPU (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_CHILDREN))
+#define HOST_CPU                                                                                   \
+        (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
+         CEILING_BIT(CPU_CHILDREN))
 #define DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | PIPES)
 
 /* What a rule looks at. Counters that are seldom there are not called missing. */
@@ -430,7 +452,8 @@ static const uint32_t rule_inputs[LIMITER_COUNT] = {
 };
 #define SELDOM                                                                                     \
         (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
-         CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(OCCUPANCY))
+         CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
+         CEILING_BIT(OCCUPANCY))
 
 static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
 {

@@ -15,7 +15,8 @@
 #define LIMIT_COPIES 0.04        /* link: copies are what happens */
 #define LIMIT_CORE 0.6           /* cores: a thread that hardly rests */
 #define LIMIT_LAUNCHING 0.9      /* cores: a thread that never rests */
-#define LIMIT_CHILDREN 0.5       /* cores: children at work */
+#define LIMIT_CHILDREN 0.5       /* cores: children or loader threads at work */
+#define LIMIT_RESTS 0.1          /* cores: a thread that does nothing */
 #define LIMIT_IO_WAIT 0.3        /* threads that wait for storage */
 #define LIMIT_STORAGE 200e6      /* bytes a second to and from storage that are a lot */
 #define LIMIT_STORAGE_CORE 100e6 /* and so many for each core that is busy: not only read */

@@ -98,6 +98,8 @@ def test_a_busy_thread_is_seen(program, tmp_path):
     most = ask(path, "select max(cpu_thread), max(cpu_main) from evidence")[0]
     assert 0.3 < most[0] <= 1 and most[0] > most[1] / 3
     assert ask(path, "select max(cpu_children), min(cpus) from evidence")[0][0] == 0
+    # The main thread waited for it: of all that time hardly any is its own.
+    assert ask(path, "select avg(cpu_first) < avg(cpu_thread) / 2 from evidence where cpu_thread > 0.3") == [(1,)]
 
 
 def test_a_holder_that_waits_is_quiet(program, tmp_path):

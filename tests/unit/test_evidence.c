@@ -350,9 +350,30 @@ static void the_busiest_thread_is_found(void **state UNUSED)
         put_thread(200, 205, 190, 'D');
         const struct host *h = tick();
         is(h, 0, EVIDENCE_CPU_THREAD, 0.9);
+        is(h, 0, EVIDENCE_CPU_FIRST, 0.1); /* the main thread apart from the busiest */
         is(h, 0, EVIDENCE_IO_WAIT, 1);
         put_thread(200, 200, 215, 'S'); /* clock ticks are not in step: never above a core */
-        is(tick(), 0, EVIDENCE_CPU_THREAD, 1);
+        h = tick();
+        is(h, 0, EVIDENCE_CPU_THREAD, 1);
+        is(h, 0, EVIDENCE_CPU_FIRST, 1);
+}
+
+/* A sum of what some processes show and others do not is missing. */
+static void main_threads_are_summed(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 200, .ppid = 1});
+        put_fake((struct fake){.pid = 300, .ppid = 1});
+        put_fake((struct fake){.pid = 400, .ppid = 1});
+        put_thread(200, 200, 100, 'S');
+        put_thread(300, 300, 100, 'S');
+        start(0);
+        HOLD(2, {200, 0}, {300, 0}, {200, 1}, {400, 1});
+        is_missing(tick(), 0, EVIDENCE_CPU_FIRST, STATE_BLANK);
+        put_thread(200, 200, 150, 'S');
+        put_thread(300, 300, 130, 'S');
+        const struct host *h = tick();
+        is(h, 0, EVIDENCE_CPU_FIRST, 0.8);
+        assert_false(value_there(h->evidence[1].e[EVIDENCE_CPU_FIRST])); /* 400 shows no threads */
 }
 
 /* More threads than are looked at in one go: the busy one stays in sight. */
@@ -362,12 +383,16 @@ static void many_threads_go_by_turns(void **state UNUSED)
         put_fake((struct fake){.pid = 200, .ppid = 1});
         for (int i = 0; i < THREADS; i++)
                 put_thread(200, 1000 + i, 0, 'S');
+        put_thread(200, 200, 0, 'S');
         start(0);
         HOLD(1, {200, 0});
         int seen = 0;
         for (int i = 1; i <= 8; i++) {
                 put_thread(200, BUSY, 80 * i, 'R');
+                put_thread(200, 200, 10 * i, 'S');
                 const struct host *h = tick();
+                if (i > 1)
+                        is(h, 0, EVIDENCE_CPU_FIRST, 0.1); /* the main thread always */
                 struct value v = h->evidence[0].e[EVIDENCE_CPU_THREAD];
                 seen += value_there(v) && v.v > 0.75 && v.v < 0.85;
         }
@@ -482,6 +507,7 @@ int main(void)
             cmocka_unit_test_setup_teardown(launchers_are_looked_through, begin, end),
             cmocka_unit_test_setup_teardown(what_cannot_be_known_is_missing, begin, end),
             cmocka_unit_test_setup_teardown(the_busiest_thread_is_found, begin, end),
+            cmocka_unit_test_setup_teardown(main_threads_are_summed, begin, end),
             cmocka_unit_test_setup_teardown(many_threads_go_by_turns, begin, end),
             cmocka_unit_test_setup_teardown(frameworks_are_known_by_what_is_mapped, begin, end),
             cmocka_unit_test_setup_teardown(the_tree_of_a_job, begin, end),

@@ -52,8 +52,8 @@ static const struct given rows[] = {
      .2, 9.1, 0, 0, 0, 0},
     {"loader workers compute and the GPU works by turns", LIMITER_HOST_INPUT, HELD_BY_NOTHING, .5,
      .45, .4, .1, 0, 0, 1, .5, .3, .2, 9.1, .2, 1e6, .4, 0},
-    {"threads of one process cannot be told from its own code", LIMITER_HOST_CODE, HELD_BY_NOTHING,
-     .1, .1, 0, 0, 0, 0, 1, .2, 4, .9, 0, 0, 0, .2, 0},
+    {"threads of a process whose main thread is not known apart", LIMITER_HOST_CODE,
+     HELD_BY_NOTHING, .1, .1, 0, 0, 0, 0, 1, .2, 4, .9, 0, 0, 0, .2, 0},
     {"compilers as children of a process that is busier", LIMITER_HOST_CODE, HELD_BY_NOTHING, .01,
      .01, 0, 0, 0, 0, 1, .2, 2.9, .5, 1.4, 0, 0, 0, 0},
     {"small kernels, launched by threads that take turns", LIMITER_LAUNCH, HELD_BY_NOTHING, .08,
@@ -151,6 +151,45 @@ static void rules(void **state UNUSED)
         }
 }
 
+/* Threads of a process: its own code, or loaders that the main thread waits for. */
+static void main_threads(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter;
+                double engine, main, first, thread, holders;
+        } given[] = {
+            {"eight threads decode, the main thread waits for them", LIMITER_HOST_INPUT, .1, 7.6,
+             .04, .95, 1},
+            {"OpenMP: the main thread works like the others", LIMITER_HOST_CODE, .1, 7.9, .98, .99,
+             1},
+            {"a CPU optimizer by turns with kernels", LIMITER_HOST_CODE, .3, 8, .9, .95, 1},
+            {"one thread that fetches ahead", LIMITER_HOST_INPUT, .1, .9, .02, .88, 1},
+            {"threads decode; the main thread spins while kernels run", LIMITER_HOST_INPUT, .4, 4.4,
+             .45, .98, 1},
+            {"a thread for the backward pass takes turns with the main thread", LIMITER_HOST_CODE,
+             .5, 1, .35, .65, 1},
+            {"two processes, each with loader threads", LIMITER_HOST_INPUT, .1, 4, .1, .9, 2},
+            {"all rest", LIMITER_HOST_WAITING, .1, .2, .05, .1, 1},
+            {"the main thread is not known", LIMITER_HOST_CODE, .1, 7.6, N, .95, 1},
+        };
+        const struct situation s = {.touched = true, .worked = true, .uneven = .4};
+        for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+                struct ceilings c = ceilings_given(&rows[0]);
+                put(&c, CEILING_ENGINE, given[i].engine);
+                put(&c, CEILING_SM, given[i].engine * .9);
+                put(&c, CEILING_TENSOR, given[i].engine * .5);
+                put(&c, CEILING_DRAM, given[i].engine * .3);
+                put(&c, CEILING_CPU_MAIN, given[i].main);
+                put(&c, CEILING_CPU_THREAD, given[i].thread);
+                put(&c, CEILING_CPU_FIRST, given[i].first);
+                put(&c, CEILING_HOLDERS, given[i].holders);
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != given[i].limiter)
+                        fail_msg("%s: %s", given[i].why, limiter_name((enum limiter)l.limiter));
+        }
+}
+
 /* The margin names a change that really changes the limiter. */
 static void margins(void **state UNUSED)
 {
@@ -220,8 +259,9 @@ static void rates(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(rules),       cmocka_unit_test(margins), cmocka_unit_test(tables),
-            cmocka_unit_test(data_sheets), cmocka_unit_test(rates),
+            cmocka_unit_test(rules),  cmocka_unit_test(margins),
+            cmocka_unit_test(tables), cmocka_unit_test(data_sheets),
+            cmocka_unit_test(rates),  cmocka_unit_test(main_threads),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

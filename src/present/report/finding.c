@@ -16,10 +16,12 @@ static const enum ceiling reasons[LIMITER_COUNT][WHY_MAX] = {
     [LIMITER_IDLE] = {CEILING_ENGINE, CEILING_MEMORY},
     [LIMITER_IDLE_ALLOCATED] = {CEILING_ENGINE, CEILING_MEMORY, CEILING_CPU_MAIN},
     [LIMITER_HOST_STARTING] = {CEILING_CPU_MAIN, CEILING_CPU_CHILDREN, CEILING_STORAGE},
-    [LIMITER_HOST_INPUT] = {CEILING_ENGINE, CEILING_CPU_CHILDREN, CEILING_CPU_MAIN},
+    [LIMITER_HOST_INPUT] = {CEILING_ENGINE, CEILING_CPU_CHILDREN, CEILING_CPU_MAIN,
+                            CEILING_CPU_FIRST},
     [LIMITER_HOST_STORAGE] = {CEILING_ENGINE, CEILING_STORAGE, CEILING_IO_WAIT},
     [LIMITER_HOST_NETWORK] = {CEILING_ENGINE, CEILING_NETWORK, CEILING_CPU_MAIN},
-    [LIMITER_HOST_CODE] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_CPU_CHILDREN},
+    [LIMITER_HOST_CODE] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_CPU_FIRST,
+                           CEILING_CPU_CHILDREN},
     [LIMITER_HOST_WAITING] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_IO_WAIT},
     [LIMITER_LAUNCH] = {CEILING_ENGINE, CEILING_SM, CEILING_CPU_THREAD, CEILING_CPU_MAIN},
     [LIMITER_PARALLELISM] = {CEILING_ENGINE, CEILING_SM, CEILING_DRAM},
@@ -54,6 +56,7 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_MEMORY] = "%s of device memory in use",
             [CEILING_CPU_MAIN] = "%s cores busy in the program",
             [CEILING_CPU_THREAD] = "busiest thread %s",
+            [CEILING_CPU_FIRST] = "%s of them in its main thread",
             [CEILING_CPU_CHILDREN] = "%s in its children",
             [CEILING_IO_WAIT] = "%s threads waiting for storage",
             [CEILING_STORAGE] = "%s to and from storage",
@@ -73,7 +76,8 @@ static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
 {
         if (!(c->there & (1u << at)))
                 return false;
-        bool host = ceiling_info(at)->kind == CEILING_HOST && at != CEILING_CPU_MAIN;
+        bool host = ceiling_info(at)->kind == CEILING_HOST && at != CEILING_CPU_MAIN &&
+                    at != CEILING_CPU_FIRST;
         double least = ceiling_info(at)->unit == UNIT_BYTES_PER_S ? 1e6 : 0.05;
         return nth == 0 || !host || (double)c->v[at] >= least;
 }

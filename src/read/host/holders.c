@@ -228,16 +228,29 @@ static void take_larger(struct value *to, struct value v)
                 *to = v;
 }
 
+/* A sum with a missing part is missing. */
+static void add_part(struct value *to, struct value v, bool begun)
+{
+        if (!begun || !value_there(v))
+                *to = v;
+        else if (value_there(*to))
+                to->v += v.v;
+}
+
 void holders_sum(const struct holders *h, size_t group, int64_t mono_ns, struct holders_sum *ret)
 {
+        bool begun = false;
         *ret = (struct holders_sum){0};
         for (size_t i = 0; i < HOLDERS_MAX; i++) {
                 const struct holder *p = &h->list[i];
-                struct value busiest = p->threads.busiest;
+                struct value busiest = p->threads.busiest, first = p->threads.first;
                 if (!p->pid || !(p->groups & SCAN_GROUP_BIT(group)))
                         continue;
                 busiest.age_ms = (uint32_t)((mono_ns - p->threads.read_ns) / NS_PER_MS);
+                first.age_ms = busiest.age_ms;
                 take_larger(&ret->busiest, busiest);
+                add_part(&ret->first, first, begun);
+                begun = true;
                 take_larger(&ret->cpus, p->cpus);
                 take_larger(&ret->framework, p->framework);
                 ret->blocked += p->threads.blocked;

@@ -18,7 +18,9 @@
 
 void threads_init(struct threads *t)
 {
-        *t = (struct threads){.folder = -1, .busiest = value_missing(STATE_BLANK)};
+        *t = (struct threads){.folder = -1,
+                              .busiest = value_missing(STATE_BLANK),
+                              .first = value_missing(STATE_BLANK)};
 }
 
 static void close_thread(struct thread_state *x, struct fd_budget *fds)
@@ -51,6 +53,7 @@ static bool open_folder(struct threads *t, const struct threads_ask *ask, struct
         int fd = fds->left > 0 ? openat(ask->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (fd < 0) {
                 t->busiest = fds->left > 0 ? files_missing(-errno) : value_missing(STATE_BLANK);
+                t->first = t->busiest;
                 return false;
         }
         fds->left--;
@@ -95,6 +98,8 @@ static void list_threads(struct threads *t, const struct threads_ask *ask)
                 return;
         t->listed_ns = ask->now_ns;
         t->told = ask->n;
+        if (t->n == 0)
+                add_thread(t, ask->pid); /* the main thread is the first, and stays it */
         if (lseek(t->folder, 0, SEEK_SET) < 0)
                 return;
         while ((n = getdents64(t->folder, dents, sizeof(dents))) > 0) {
@@ -167,10 +172,10 @@ static size_t look_at(struct threads *t, size_t first, size_t most, const struct
         return i;
 }
 
-/* The busiest come first, so that they are found again. */
+/* The busiest come next after the main thread, so that they are found again. */
 static void favour_busiest(struct threads *t)
 {
-        for (size_t i = 0; i < FAVOURITES && i < t->n; i++) {
+        for (size_t i = 1; i < FAVOURITES && i < t->n; i++) {
                 size_t best = i;
                 for (size_t k = i + 1; k < t->n; k++) {
                         if (t->list[k].busy > t->list[best].busy)
@@ -182,18 +187,26 @@ static void favour_busiest(struct threads *t)
         }
 }
 
+/* Clock ticks are not in step with ours: one more may fall into the time between. */
+static struct value busy_value(double busy)
+{
+        return busy < 0 ? value_missing(STATE_BLANK) : value_ok(MIN(busy, 1.0));
+}
+
 static void sum_up(struct threads *t, const struct threads_ask *ask)
 {
-        double most = -1;
+        double most = -1, first = -1;
         t->blocked = 0;
         for (size_t i = 0; i < t->n; i++) {
                 const struct thread_state *x = &t->list[i];
                 if (x->read_ns == ask->now_ns)
                         most = MAX(most, x->busy);
+                if (x->read_ns == ask->now_ns && x->tid == ask->pid)
+                        first = x->busy;
                 t->blocked += x->state == 'D' && x->tid != ask->pid;
         }
-        /* Clock ticks are not in step with ours: one more may fall into the time between. */
-        t->busiest = most < 0 ? value_missing(STATE_BLANK) : value_ok(MIN(most, 1.0));
+        t->busiest = busy_value(most);
+        t->first = busy_value(first);
 }
 
 void threads_look(struct threads *t, const struct threads_ask *ask, struct fd_budget *fds)

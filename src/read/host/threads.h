@@ -1,7 +1,7 @@
 /*
  * The threads of one process: which is busiest. /proc is asked for each of them, so they are looked
  * at less often than ticks come, through descriptors that stay open; when there are many, the
- * busiest of the last time each time and the others by turns.
+ * main thread and the busiest of the last time each time, and the others by turns.
  */
 #pragma once
 
@@ -36,6 +36,7 @@ struct threads {
         int64_t listed_ns; /* 0: never */
         int64_t read_ns;
         struct value busiest; /* ratio of one core, as of read_ns */
+        struct value first;   /* the main thread's, likewise */
         uint32_t blocked;     /* in uninterruptible sleep, the main thread left out */
 };
 
