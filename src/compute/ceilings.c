@@ -2,12 +2,9 @@
 
 #include "base/attr.h"
 #include "compute/peaks.h"
+#include "model/throttle.h"
 
 #include <string.h>
-
-/* NVML's clock event reasons. */
-#define REASON_POWER 0x84u /* software power cap, hardware power brake */
-#define REASON_HEAT 0x68u  /* hardware slowdown, software and hardware thermal slowdown */
 
 double pcie_bytes_per_s(double generation, double lanes)
 {
@@ -57,8 +54,9 @@ static void take_clocks(const struct value *m, const struct peak *peak, struct c
         take_share(c, CEILING_POWER, m[METRIC_POWER], there_or(m[METRIC_POWER_LIMIT], 0));
         if (!value_there(reasons))
                 return;
-        ceiling_set(c, CEILING_HELD_POWER, ((uint64_t)reasons.v & REASON_POWER) != 0);
-        ceiling_set(c, CEILING_HELD_THERMAL, ((uint64_t)reasons.v & REASON_HEAT) != 0);
+        ceiling_set(c, CEILING_HELD_POWER, ((uint64_t)reasons.v & THROTTLE_BY_POWER) != 0);
+        ceiling_set(c, CEILING_HELD_THERMAL,
+                    ((uint64_t)reasons.v & THROTTLE_BY_HEAT_OR_HARDWARE) != 0);
 }
 
 void ceilings_take(const struct sample *s, const struct peak *peak, struct ceilings *ret)

@@ -12,10 +12,28 @@
 #include <math.h>
 
 struct inputs {
-        struct range sm, tensor, dram, gr, fp64, copy, pcie_rx, pcie_tx, real;
+        struct range r[CLASS_INPUT_COUNT];
         metric_set missing; /* of those above */
         enum metric gr_from;
 };
+
+/* Where an input comes from. REAL is made of others. */
+static const struct {
+        enum metric metric;
+        double scale; /* from the metric's unit to the rule's */
+        double max;
+} input_table[CLASS_INPUT_COUNT] = {
+    [CLASS_INPUT_REAL] = {METRIC_REAL_UTIL, 1, 100},
+    [CLASS_INPUT_SM] = {METRIC_SM_ACTIVE, 100, 100},
+    [CLASS_INPUT_TENSOR] = {METRIC_TENSOR_ACTIVE, 100, 100},
+    [CLASS_INPUT_DRAM] = {METRIC_DRAM_ACTIVE, 100, 100},
+    [CLASS_INPUT_GR] = {METRIC_GR_ACTIVE, 100, 100},
+    [CLASS_INPUT_FP64] = {METRIC_FP64_ACTIVE, 100, 100},
+    [CLASS_INPUT_COPY] = {METRIC_MEM_COPY_UTIL, 100, 100},
+    [CLASS_INPUT_PCIE_RX] = {METRIC_PCIE_RX, 1, INFINITY},
+    [CLASS_INPUT_PCIE_TX] = {METRIC_PCIE_TX, 1, INFINITY},
+};
+#define FIRST_MEASURED CLASS_INPUT_SM
 
 static struct range range_of(struct value v, double scale, double max, enum metric metric,
                              bool missing_is_zero, metric_set *missing)
@@ -39,35 +57,38 @@ static enum metric engine_metric(const struct sample *s)
 }
 
 /* A slice moves no more data than its GPU, of which it has no share of its own to tell. */
-static void bound(struct range *r, double scale, enum metric metric, const struct sample *whole,
-                  metric_set missing)
+static void bound(struct inputs *in, enum class_input input, const struct sample *whole)
 {
-        if ((missing >> metric & 1) && value_there(whole->m[metric]))
-                r->hi = MIN(r->hi, whole->m[metric].v * scale);
+        enum metric metric = input_table[input].metric;
+        struct range *r = &in->r[input];
+        if ((in->missing >> metric & 1) && value_there(whole->m[metric]))
+                r->hi = MIN(r->hi, whole->m[metric].v * input_table[input].scale);
+}
+
+/* The score when every part is at its least, or at its most. */
+static double weigh(const struct inputs *in, const struct weights *w, bool most)
+{
+        double at[CLASS_INPUT_COUNT];
+        for (enum class_input i = FIRST_MEASURED; i <= CLASS_INPUT_GR; i++)
+                at[i] = most ? in->r[i].hi : in->r[i].lo;
+        return weighted(w, at[CLASS_INPUT_SM], at[CLASS_INPUT_TENSOR], at[CLASS_INPUT_DRAM],
+                        at[CLASS_INPUT_GR]);
 }
 
 static struct inputs gather(const struct sample *s, const struct sample *whole,
                             const struct compute_options *o)
 {
         struct inputs in = {.gr_from = engine_metric(s)};
-        bool zero = o->missing_is_zero;
-#define PERCENT(id) range_of(s->m[METRIC_##id], 100.0, 100.0, METRIC_##id, zero, &in.missing)
-        in.sm = PERCENT(SM_ACTIVE);
-        in.tensor = PERCENT(TENSOR_ACTIVE);
-        in.dram = PERCENT(DRAM_ACTIVE);
-        in.fp64 = PERCENT(FP64_ACTIVE);
-        in.copy = PERCENT(MEM_COPY_UTIL);
-#undef PERCENT
-        in.gr = range_of(s->m[in.gr_from], 100.0, 100.0, METRIC_GR_ACTIVE, zero, &in.missing);
-        in.pcie_rx = range_of(s->m[METRIC_PCIE_RX], 1, INFINITY, METRIC_PCIE_RX, zero, &in.missing);
-        in.pcie_tx = range_of(s->m[METRIC_PCIE_TX], 1, INFINITY, METRIC_PCIE_TX, zero, &in.missing);
-        if (whole) {
-                bound(&in.copy, 100, METRIC_MEM_COPY_UTIL, whole, in.missing);
-                bound(&in.pcie_rx, 1, METRIC_PCIE_RX, whole, in.missing);
-                bound(&in.pcie_tx, 1, METRIC_PCIE_TX, whole, in.missing);
+        for (enum class_input i = FIRST_MEASURED; i < CLASS_INPUT_COUNT; i++) {
+                enum metric metric = input_table[i].metric;
+                enum metric from = metric == METRIC_GR_ACTIVE ? in.gr_from : metric;
+                in.r[i] = range_of(s->m[from], input_table[i].scale, input_table[i].max, metric,
+                                   o->missing_is_zero, &in.missing);
         }
-        in.real.lo = weighted(&o->weights, in.sm.lo, in.tensor.lo, in.dram.lo, in.gr.lo);
-        in.real.hi = weighted(&o->weights, in.sm.hi, in.tensor.hi, in.dram.hi, in.gr.hi);
+        for (enum class_input i = CLASS_INPUT_COPY; whole && i < CLASS_INPUT_COUNT; i++)
+                bound(&in, i, whole);
+        in.r[CLASS_INPUT_REAL] =
+            (struct range){weigh(&in, &o->weights, false), weigh(&in, &o->weights, true)};
         return in;
 }
 
@@ -80,7 +101,7 @@ static struct value score(const struct inputs *in, const struct compute_options 
                             (w->gr > 0 ? METRIC_BIT(GR_ACTIVE) : 0);
         if (!o->missing_is_zero && (in->missing & needed))
                 return value_missing(STATE_NONE);
-        return value_ok(in->real.lo);
+        return value_ok(in->r[CLASS_INPUT_REAL].lo);
 }
 
 struct value real_util(const struct sample *s, const struct compute_options *o)
@@ -89,68 +110,67 @@ struct value real_util(const struct sample *s, const struct compute_options *o)
         return score(&in, o);
 }
 
-#define IO_BYTES_PER_S 1e9
-
 static enum truth is_io(const struct inputs *in)
 {
-        enum truth pcie =
-            either(at_least(in->pcie_rx, IO_BYTES_PER_S), at_least(in->pcie_tx, IO_BYTES_PER_S));
-        return either(at_least(in->copy, 40), pcie);
+        enum truth any = NO;
+        for (const struct class_condition *c = workload_io_signs(); c->test != CLASS_TEST_END; c++)
+                any = either(any, at_least(in->r[c->input], c->threshold));
+        return any;
 }
 
-#define IO_INPUTS (METRIC_BIT(MEM_COPY_UTIL) | METRIC_BIT(PCIE_RX) | METRIC_BIT(PCIE_TX))
+static metric_set metrics_of(enum class_input input)
+{
+        if (input == CLASS_INPUT_REAL)
+                return METRIC_BIT(SM_ACTIVE) | METRIC_BIT(TENSOR_ACTIVE) | METRIC_BIT(DRAM_ACTIVE) |
+                       METRIC_BIT(GR_ACTIVE);
+        return (metric_set)1 << input_table[input].metric;
+}
 
-/* What each rule looks at, for the evidence. */
-static const metric_set rule_inputs[WORKLOAD_COUNT] = {
-    [WORKLOAD_IDLE] = METRIC_BIT(SM_ACTIVE) | METRIC_BIT(TENSOR_ACTIVE) | METRIC_BIT(DRAM_ACTIVE) |
-                      METRIC_BIT(GR_ACTIVE) | IO_INPUTS,
-    [WORKLOAD_TENSOR_HEAVY] = METRIC_BIT(TENSOR_ACTIVE) | METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_TENSOR] = METRIC_BIT(TENSOR_ACTIVE) | METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_FP64] = METRIC_BIT(FP64_ACTIVE) | METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_IO] = IO_INPUTS | METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_MEMORY_BOUND] = METRIC_BIT(DRAM_ACTIVE) | METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_COMPUTE_HEAVY] = METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_COMPUTE_ACTIVE] = METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_MEMORY_ACTIVE] = METRIC_BIT(DRAM_ACTIVE),
-    [WORKLOAD_BUSY_LOW_SM] = METRIC_BIT(GR_ACTIVE) | METRIC_BIT(SM_ACTIVE),
-    [WORKLOAD_LOW] = METRIC_BIT(GR_ACTIVE) | METRIC_BIT(SM_ACTIVE) | METRIC_BIT(DRAM_ACTIVE),
-    [WORKLOAD_MIXED] = METRIC_BIT(SM_ACTIVE) | METRIC_BIT(TENSOR_ACTIVE) | METRIC_BIT(DRAM_ACTIVE) |
-                       METRIC_BIT(GR_ACTIVE),
-};
+static metric_set io_inputs(void)
+{
+        metric_set set = 0;
+        for (const struct class_condition *c = workload_io_signs(); c->test != CLASS_TEST_END; c++)
+                set |= metrics_of(c->input);
+        return set;
+}
+
+/* What a rule looks at, for the evidence. */
+static metric_set rule_inputs(enum workload rule)
+{
+        metric_set set = 0;
+        const struct class_condition *c = workload_conditions(rule);
+        for (; c->test != CLASS_TEST_END; c++)
+                set |= c->input < CLASS_INPUT_COUNT ? metrics_of(c->input) : io_inputs();
+        return set;
+}
+
+static enum truth condition_holds(const struct class_condition *c, const struct inputs *in)
+{
+        switch (c->test) {
+        case CLASS_TEST_AT_LEAST:
+                return at_least(in->r[c->input], c->threshold);
+        case CLASS_TEST_BELOW:
+                return below(in->r[c->input], c->threshold);
+        case CLASS_TEST_IO:
+                return is_io(in);
+        case CLASS_TEST_NOT_IO:
+                return not_so(is_io(in));
+        case CLASS_TEST_NEVER:
+                return NO;
+        case CLASS_TEST_ALWAYS:
+        case CLASS_TEST_END:
+                break;
+        }
+        return YES;
+}
 
 static enum truth rule_holds(enum workload rule, const struct inputs *in)
 {
-        switch (rule) {
-        case WORKLOAD_IDLE:
-                return both(both(below(in->real, 5), below(in->gr, 5)),
-                            both(below(in->dram, 5), not_so(is_io(in))));
-        case WORKLOAD_TENSOR_HEAVY:
-                return both(at_least(in->tensor, 50), at_least(in->sm, 60));
-        case WORKLOAD_TENSOR:
-                return both(at_least(in->tensor, 15), at_least(in->sm, 40));
-        case WORKLOAD_FP64:
-                return both(at_least(in->fp64, 20), at_least(in->sm, 50));
-        case WORKLOAD_IO:
-                return both(is_io(in), below(in->sm, 30));
-        case WORKLOAD_MEMORY_BOUND:
-                return both(at_least(in->dram, 50), below(in->sm, 50));
-        case WORKLOAD_COMPUTE_HEAVY:
-                return at_least(in->sm, 80);
-        case WORKLOAD_COMPUTE_ACTIVE:
-                return at_least(in->sm, 50);
-        case WORKLOAD_MEMORY_ACTIVE:
-                return at_least(in->dram, 40);
-        case WORKLOAD_BUSY_LOW_SM:
-                return both(at_least(in->gr, 40), below(in->sm, 25));
-        case WORKLOAD_LOW:
-                return both(both(below(in->gr, 15), below(in->sm, 15)), below(in->dram, 15));
-        case WORKLOAD_MIXED:
-                return YES;
-        case WORKLOAD_UNKNOWN:
-        case WORKLOAD_COUNT:
-                break;
-        }
-        return NO;
+        enum truth all = YES;
+        const struct class_condition *c = workload_conditions(rule);
+        for (; c->test != CLASS_TEST_END && all != NO; c++)
+                all = both(all, condition_holds(c, in));
+        return all;
 }
 
 /* The first rule that holds or cannot be decided; *ret_truth tells which of the two. */
@@ -189,80 +209,93 @@ static bool idle_without_counters(const struct sample *s, const struct inputs *i
 
 static metric_set present_inputs(enum workload rule, const struct inputs *in)
 {
-        metric_set set = rule_inputs[rule] & ~in->missing;
+        metric_set set = rule_inputs(rule) & ~in->missing;
         if ((set & METRIC_BIT(GR_ACTIVE)) && in->gr_from == METRIC_GPU_UTIL)
                 set = (set & ~METRIC_BIT(GR_ACTIVE)) | METRIC_BIT(GPU_UTIL);
         return set;
 }
 
-struct range_field {
-        enum metric metric;
-        size_t offset;
-        double scale; /* from the metric's unit to the range's */
-};
+#define IO_BYTES_PER_S 1e9 /* as far as 100 percent, where moves are compared */
 
-#define RANGE(id, field, scale)                                                                    \
-        {                                                                                          \
-                METRIC_##id, offsetof(struct inputs, field), scale                                 \
-        }
-static const struct range_field range_fields[] = {
-    RANGE(SM_ACTIVE, sm, 100),  RANGE(TENSOR_ACTIVE, tensor, 100), RANGE(DRAM_ACTIVE, dram, 100),
-    RANGE(GR_ACTIVE, gr, 100),  RANGE(FP64_ACTIVE, fp64, 100),     RANGE(MEM_COPY_UTIL, copy, 100),
-    RANGE(PCIE_RX, pcie_rx, 1), RANGE(PCIE_TX, pcie_tx, 1),
-};
-#undef RANGE
+static bool is_percent(enum class_input input)
+{
+        return input_table[input].max == 100;
+}
 
 /* How far a change is, on a scale that makes percent and bytes per second comparable. */
-static double distance(const struct range_field *f, double change)
+static double distance(enum class_input input, double change)
 {
-        return fabs(change) / (f->scale == 100 ? 100.0 : IO_BYTES_PER_S);
+        return fabs(change) / (is_percent(input) ? 100.0 : IO_BYTES_PER_S);
 }
 
 /* The class when one input is moved to `to`, all else the same. */
-static enum workload class_with(const struct inputs *in, const struct range_field *f, double to,
+static enum workload class_with(const struct inputs *in, enum class_input input, double to,
                                 const struct weights *w)
 {
         struct inputs moved = *in;
-        struct range *r = (struct range *)((char *)&moved + f->offset);
-        *r = (struct range){to, to};
-        double real = weighted(w, moved.sm.lo, moved.tensor.lo, moved.dram.lo, moved.gr.lo);
-        moved.real = (struct range){real, real};
+        moved.r[input] = (struct range){to, to};
+        double real = weigh(&moved, w, false);
+        moved.r[CLASS_INPUT_REAL] = (struct range){real, real};
         enum truth truth;
         enum workload rule = cascade(&moved, &truth);
         return truth == YES ? rule : WORKLOAD_UNKNOWN;
 }
 
-/* Tries each input at either side of each threshold and keeps the smallest move that matters. */
+/* The smallest move that was found. */
+struct nearest {
+        struct margin margin;
+        double distance, threshold;
+        enum class_input input;
+};
+
+/* Of two moves of one input that are as far, the lower threshold's counts. */
+static bool is_nearer(const struct nearest *n, enum class_input input, double distance,
+                      double threshold)
+{
+        return distance < n->distance ||
+               (distance == n->distance && input == n->input && threshold < n->threshold);
+}
+
+/* Tries an input at either side of a condition's threshold. */
+static void try_move(struct nearest *n, const struct inputs *in, enum class_input input,
+                     const struct class_condition *c, enum workload now, const struct weights *w)
+{
+        bool has = c->test == CLASS_TEST_AT_LEAST || c->test == CLASS_TEST_BELOW;
+        if (!has || is_percent(c->input) != is_percent(input))
+                return;
+        double from = in->r[input].lo, at = c->threshold;
+        double to = from < at ? at : nextafter(at, 0), change = to - from;
+        if (!is_nearer(n, input, distance(input, change), at))
+                return;
+        enum workload other = class_with(in, input, to, w);
+        if (other == now || other == WORKLOAD_UNKNOWN)
+                return;
+        *n = (struct nearest){{other, input_table[input].metric, change / input_table[input].scale},
+                              distance(input, change),
+                              at,
+                              input};
+}
+
+/* Each input at each threshold of the table: a move may matter by way of the score alone. Of inputs
+ * whose moves are as far, the first counts. */
 static struct margin find_margin(const struct inputs *in, enum workload now,
                                  const struct weights *w)
 {
-        static const double thresholds[] = {5, 15, 20, 25, 30, 40, 50, 60, 80};
-        static const double io_threshold[] = {IO_BYTES_PER_S};
-        struct margin best = {.other = WORKLOAD_UNKNOWN};
-        double best_distance = INFINITY;
-        for (size_t i = 0; i < ARRAY_LEN(range_fields); i++) {
-                const struct range_field *f = &range_fields[i];
-                const struct range *r = (const struct range *)((const char *)in + f->offset);
-                if (in->missing & ((metric_set)1 << f->metric))
+        struct nearest best = {.distance = INFINITY};
+        for (enum class_input i = FIRST_MEASURED; i < CLASS_INPUT_COUNT; i++) {
+                if (in->missing & metrics_of(i))
                         continue;
-                bool percent = f->scale == 100;
-                const double *at = percent ? thresholds : io_threshold;
-                size_t n = percent ? ARRAY_LEN(thresholds) : ARRAY_LEN(io_threshold);
-                for (size_t k = 0; k < n; k++) {
-                        double to = r->lo < at[k] ? at[k] : nextafter(at[k], 0);
-                        double change = to - r->lo;
-                        if (distance(f, change) >= best_distance)
-                                continue;
-                        enum workload other = class_with(in, f, to, w);
-                        if (other == now || other == WORKLOAD_UNKNOWN)
-                                continue;
-                        best_distance = distance(f, change);
-                        best = (struct margin){other, f->metric, change / f->scale};
+                const struct class_condition *c = workload_io_signs();
+                for (; c->test != CLASS_TEST_END; c++)
+                        try_move(&best, in, i, c, now, w);
+                for (enum workload rule = 0; rule < WORKLOAD_COUNT; rule++) {
+                        for (c = workload_conditions(rule); c->test != CLASS_TEST_END; c++)
+                                try_move(&best, in, i, c, now, w);
                 }
         }
-        if (best.metric == METRIC_GR_ACTIVE && best.other != WORKLOAD_UNKNOWN)
-                best.metric = in->gr_from;
-        return best;
+        if (best.margin.metric == METRIC_GR_ACTIVE && best.margin.other != WORKLOAD_UNKNOWN)
+                best.margin.metric = in->gr_from;
+        return best.margin;
 }
 
 /* A GPU that the kernel has suspended does nothing. */
@@ -288,7 +321,7 @@ static struct verdict decide(const struct sample *s, const struct inputs *in,
                         v.margin = find_margin(in, rule, &o->weights);
                 return v;
         }
-        v.missing = rule_inputs[rule] & in->missing;
+        v.missing = rule_inputs(rule) & in->missing;
         if (idle_without_counters(s, in)) {
                 v.workload = WORKLOAD_IDLE;
                 v.rule = WORKLOAD_IDLE;

@@ -1,6 +1,7 @@
 #include "compute/compute.h"
 
 #include "base/num.h"
+#include "model/throttle.h"
 
 #include <string.h>
 
@@ -22,10 +23,6 @@ static double model_warning(const struct sample *s)
         }
         return DEFAULT_WARNING;
 }
-
-/* Clock-event bits of the driver that mean heat. */
-#define THROTTLE_SW_THERMAL 0x20
-#define THROTTLE_HW_THERMAL 0x40
 
 static bool is_one_of(double v, const int *list, size_t n)
 {
@@ -117,8 +114,7 @@ static void look_at_heat(struct look *l, bool table_only)
         double memory_warning = !table_only && value_there(memory) ? memory.v : warning;
         if (get(l, METRIC_MEM_TEMP, &v) && v >= memory_warning)
                 found(l, FINDING_MEMORY_HOT);
-        if (!table_only && get(l, METRIC_THROTTLE_REASONS, &v) &&
-            (num_whole(v) & (THROTTLE_SW_THERMAL | THROTTLE_HW_THERMAL)))
+        if (!table_only && get(l, METRIC_THROTTLE_REASONS, &v) && (num_whole(v) & THROTTLE_BY_HEAT))
                 found(l, FINDING_THERMAL_SLOWDOWN);
 }
 

@@ -1,6 +1,7 @@
 #include "compute/peaks.h"
 
 #include "base/attr.h"
+#include "model/throttle.h"
 
 #include <string.h>
 
@@ -85,14 +86,13 @@ double peak_flops(const struct peak *peak, enum flops_type type)
         return peak->sms * peak->per_clock[type] * (slow ? peak->tensor_clock : peak->boost);
 }
 
-#define TENSOR_BUSY 0.1   /* tensor activity from which the clock may be lower than told */
-#define REASON_LOCKED 0x2 /* application clocks setting */
+#define TENSOR_BUSY 0.1 /* tensor activity from which the clock may be lower than told */
 
 static double least_ratio(const struct sample *s, enum flops_type type)
 {
         struct value tensor = s->m[METRIC_TENSOR_ACTIVE];
         struct value reasons = s->m[METRIC_THROTTLE_REASONS];
-        bool locked = value_there(reasons) && ((uint64_t)reasons.v & REASON_LOCKED);
+        bool locked = value_there(reasons) && ((uint64_t)reasons.v & THROTTLE_APPLICATION);
         bool busy = types[type].tensor || (value_there(tensor) && tensor.v >= TENSOR_BUSY);
         return busy && !locked ? FLOPS_CLOCK_LEAST : 1;
 }

@@ -3,16 +3,13 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "model/throttle.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define GAP_FACTOR 10 /* a longer pause than so many ticks is not counted as the tick's */
-
-/* NVML's clock event reasons. */
-#define THROTTLE_POWER 0x84 /* software power cap, hardware power brake */
-#define THROTTLE_HEAT 0x68  /* hardware slowdown, software and hardware thermal slowdown */
 
 /* What the last tick of an entity said. */
 struct before {
@@ -222,9 +219,11 @@ static void add_row(struct gpu_summary *g, const struct row *row, const struct s
         else if (share->has_power)
                 g->energy_j += share->work_j;
         g->has_throttle |= share->has_throttle;
-        g->throttle_power_s += share->throttle & THROTTLE_POWER ? share->seconds : 0;
-        g->throttle_heat_s += share->throttle & THROTTLE_HEAT ? share->seconds : 0;
-        g->throttle_s += share->throttle & (THROTTLE_POWER | THROTTLE_HEAT) ? share->seconds : 0;
+        bool power = share->throttle & THROTTLE_BY_POWER;
+        bool heat = share->throttle & THROTTLE_BY_HEAT_OR_HARDWARE;
+        g->throttle_power_s += power ? share->seconds : 0;
+        g->throttle_heat_s += heat ? share->seconds : 0;
+        g->throttle_s += power || heat ? share->seconds : 0;
         add_allocation(g, row, share->seconds);
 }
 

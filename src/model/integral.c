@@ -1,5 +1,7 @@
 #include "model/integral.h"
 
+#include "model/throttle.h"
+
 static const struct integral_info table[INTEGRAL_COUNT] = {
 #define INTEGRAL(id, name, how, metric, mask) {name, INTEGRAL_HOW_##how, metric, mask},
 #include "model/integrals.def"

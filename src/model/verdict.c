@@ -1,13 +1,68 @@
 #include "model/verdict.h"
 
+#define AT_LEAST(input, threshold)                                                                 \
+        {                                                                                          \
+                CLASS_TEST_AT_LEAST, CLASS_INPUT_##input, threshold                                \
+        }
+#define BELOW(input, threshold)                                                                    \
+        {                                                                                          \
+                CLASS_TEST_BELOW, CLASS_INPUT_##input, threshold                                   \
+        }
+#define ALWAYS(input)                                                                              \
+        {                                                                                          \
+                CLASS_TEST_ALWAYS, CLASS_INPUT_##input, 0                                          \
+        }
+#define IO                                                                                         \
+        {                                                                                          \
+                CLASS_TEST_IO, CLASS_INPUT_COUNT, 0                                                \
+        }
+#define NOT_IO                                                                                     \
+        {                                                                                          \
+                CLASS_TEST_NOT_IO, CLASS_INPUT_COUNT, 0                                            \
+        }
+#define NEVER                                                                                      \
+        {                                                                                          \
+                CLASS_TEST_NEVER, CLASS_INPUT_COUNT, 0                                             \
+        }
+static const struct class_condition conditions[WORKLOAD_COUNT][CLASS_CONDITIONS_MAX] = {
+#define CLASS(id, status, bottleneck, words, ...) {__VA_ARGS__},
+#include "model/classes.def"
+#undef CLASS
+};
+
+static const struct class_condition io_signs[] = {
+#define CLASS(...)
+#define IO_SIGN(input, threshold) AT_LEAST(input, threshold),
+#include "model/classes.def"
+#undef IO_SIGN
+#undef CLASS
+    {CLASS_TEST_END, CLASS_INPUT_COUNT, 0},
+};
+#undef AT_LEAST
+#undef BELOW
+#undef ALWAYS
+#undef IO
+#undef NOT_IO
+#undef NEVER
+
 static const struct {
-        const char *status;
+        const char *status, *rule;
         enum bottleneck bottleneck;
 } workloads[WORKLOAD_COUNT] = {
-#define WORKLOAD(id, status, bottleneck) {status, BOTTLENECK_##bottleneck},
-    WORKLOADS(WORKLOAD)
-#undef WORKLOAD
+#define CLASS(id, status, bottleneck, words, ...) {status, words, BOTTLENECK_##bottleneck},
+#include "model/classes.def"
+#undef CLASS
 };
+
+const struct class_condition *workload_conditions(enum workload workload)
+{
+        return conditions[workload];
+}
+
+const struct class_condition *workload_io_signs(void)
+{
+        return io_signs;
+}
 
 static const struct {
         const char *text;
@@ -49,22 +104,7 @@ const char *bottleneck_name(enum bottleneck bottleneck)
 
 const char *workload_rule(enum workload workload)
 {
-        static const char *const rules[WORKLOAD_COUNT] = {
-            [WORKLOAD_UNKNOWN] = "a rule needs counters that are missing",
-            [WORKLOAD_IDLE] = "real < 5 and gr < 5 and dram < 5 and not io",
-            [WORKLOAD_TENSOR_HEAVY] = "tensor >= 50 and sm >= 60",
-            [WORKLOAD_TENSOR] = "tensor >= 15 and sm >= 40",
-            [WORKLOAD_FP64] = "fp64 >= 20 and sm >= 50",
-            [WORKLOAD_IO] = "(copy >= 40 or pcie >= 1 GB/s) and sm < 30",
-            [WORKLOAD_MEMORY_BOUND] = "dram >= 50 and sm < 50",
-            [WORKLOAD_COMPUTE_HEAVY] = "sm >= 80",
-            [WORKLOAD_COMPUTE_ACTIVE] = "sm >= 50",
-            [WORKLOAD_MEMORY_ACTIVE] = "dram >= 40",
-            [WORKLOAD_BUSY_LOW_SM] = "gr >= 40 and sm < 25",
-            [WORKLOAD_LOW] = "gr < 15 and sm < 15 and dram < 15",
-            [WORKLOAD_MIXED] = "no other rule holds",
-        };
-        return rules[workload];
+        return workloads[workload].rule;
 }
 
 const char *health_name(enum health_state state)

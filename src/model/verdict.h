@@ -4,27 +4,12 @@
 #include "model/metric.h"
 #include "model/value.h"
 
-/* WORKLOAD(id, status, bottleneck): the classes in the order of the cascade. */
-#define WORKLOADS(WORKLOAD)                                                                        \
-        WORKLOAD(UNKNOWN, "unknown", UNKNOWN)                                                      \
-        WORKLOAD(IDLE, "idle", IDLE)                                                               \
-        WORKLOAD(TENSOR_HEAVY, "tensor-heavy compute", COMPUTE)                                    \
-        WORKLOAD(TENSOR, "tensor compute", COMPUTE)                                                \
-        WORKLOAD(FP64, "FP64 / HPC compute", COMPUTE)                                              \
-        WORKLOAD(IO, "I/O or data-loading", IO)                                                    \
-        WORKLOAD(MEMORY_BOUND, "memory-bound", MEMORY)                                             \
-        WORKLOAD(COMPUTE_HEAVY, "compute-heavy", COMPUTE)                                          \
-        WORKLOAD(COMPUTE_ACTIVE, "compute-active", COMPUTE)                                        \
-        WORKLOAD(MEMORY_ACTIVE, "memory-active", MEMORY)                                           \
-        WORKLOAD(BUSY_LOW_SM, "busy, low SM use", MIXED)                                           \
-        WORKLOAD(LOW, "low utilization", MIXED)                                                    \
-        WORKLOAD(MIXED, "mixed / moderate", MIXED)
-
+/* The classes, in the order in which they are tried. */
 enum workload {
-#define WORKLOAD(id, status, bottleneck) WORKLOAD_##id,
-        WORKLOADS(WORKLOAD)
-#undef WORKLOAD
-            WORKLOAD_COUNT
+#define CLASS(id, ...) WORKLOAD_##id,
+#include "model/classes.def"
+#undef CLASS
+        WORKLOAD_COUNT
 };
 
 enum bottleneck {
@@ -41,6 +26,41 @@ enum bottleneck workload_bottleneck(enum workload workload);
 const char *bottleneck_name(enum bottleneck bottleneck);
 /* The rule in words, as the documents state it: "tensor >= 50 and sm >= 60". */
 const char *workload_rule(enum workload workload);
+
+/* What rules look at. REAL is Real Utilization, GR the engine's activity or what stands in for it.
+ */
+enum class_input {
+        CLASS_INPUT_REAL,
+        CLASS_INPUT_SM,
+        CLASS_INPUT_TENSOR,
+        CLASS_INPUT_DRAM,
+        CLASS_INPUT_GR,
+        CLASS_INPUT_FP64,
+        CLASS_INPUT_COPY,
+        CLASS_INPUT_PCIE_RX,
+        CLASS_INPUT_PCIE_TX,
+        CLASS_INPUT_COUNT,
+};
+
+struct class_condition {
+        enum class_test {
+                CLASS_TEST_END, /* after the last condition of a class */
+                CLASS_TEST_AT_LEAST,
+                CLASS_TEST_BELOW,
+                CLASS_TEST_IO,
+                CLASS_TEST_NOT_IO,
+                CLASS_TEST_ALWAYS,
+                CLASS_TEST_NEVER,
+        } test;
+        enum class_input input;
+        double threshold; /* percent, or bytes per second */
+};
+
+#define CLASS_CONDITIONS_MAX 5
+/* The conditions of a class, up to CLASS_TEST_END. */
+const struct class_condition *workload_conditions(enum workload workload);
+/* Those of which one is I/O: each "at least"; up to CLASS_TEST_END. */
+const struct class_condition *workload_io_signs(void);
 
 /* A set of metrics, one bit each. */
 __extension__ typedef unsigned __int128 metric_set;

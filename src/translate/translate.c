@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/num.h"
+#include "model/throttle.h"
 #include "translate/map.h"
 
 #include <math.h>
@@ -50,11 +51,11 @@ void translate_bind(struct binding *b, const struct schema *schema)
 static double drm_throttle(double v)
 {
         static const unsigned bits[] = {
-            0x04, /* power: software power cap */
-            0x08, /* current: hardware slowdown */
-            0x20, /* heat: software thermal slowdown */
-            0x40, /* the board asks: hardware thermal slowdown */
-            0x00, /* others have no bit */
+            THROTTLE_POWER_CAP,     /* power */
+            THROTTLE_SLOWDOWN,      /* current */
+            THROTTLE_HEAT_SOFTWARE, /* heat */
+            THROTTLE_HEAT_HARDWARE, /* the board asks for it */
+            0,                      /* others have no bit */
         };
         unsigned groups = v < 32 ? (unsigned)v : 0, reasons = 0;
         for (size_t i = 0; i < ARRAY_LEN(bits); i++)

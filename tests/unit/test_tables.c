@@ -7,6 +7,7 @@
 #include "formats/format.h"
 #include "model/entity.h"
 #include "model/metric.h"
+#include "model/throttle.h"
 #include "model/verdict.h"
 #include "present/stream/columns.h"
 #include "read/source.h"
@@ -211,6 +212,72 @@ static char *read_header(void)
         return text;
 }
 
+static const char *input_word(enum class_input input)
+{
+        static const char *const words[CLASS_INPUT_COUNT] = {
+            [CLASS_INPUT_REAL] = "real",     [CLASS_INPUT_SM] = "sm",
+            [CLASS_INPUT_TENSOR] = "tensor", [CLASS_INPUT_DRAM] = "dram",
+            [CLASS_INPUT_GR] = "gr",         [CLASS_INPUT_FP64] = "fp64",
+            [CLASS_INPUT_COPY] = "copy",     [CLASS_INPUT_PCIE_RX] = "pcie",
+            [CLASS_INPUT_PCIE_TX] = "pcie"};
+        return words[input];
+}
+
+/* A class says in words what its conditions are. */
+static void rules_say_what_they_do(void **state UNUSED)
+{
+        for (enum workload w = WORKLOAD_IDLE; w < WORKLOAD_MIXED; w++) {
+                char text[256] = "";
+                size_t n = 0;
+                for (const struct class_condition *c = workload_conditions(w);
+                     c->test != CLASS_TEST_END; c++) {
+                        const char *and = n > 0 ? " and " : "";
+                        if (c->test == CLASS_TEST_IO)
+                                n += (size_t)snprintf(text + n, sizeof(text) - n,
+                                                      "%s(copy >= %g or pcie >= %g GB/s)", and,
+                                                      workload_io_signs()[0].threshold,
+                                                      workload_io_signs()[1].threshold / 1e9);
+                        else if (c->test == CLASS_TEST_NOT_IO)
+                                n += (size_t)snprintf(text + n, sizeof(text) - n, "%snot io", and);
+                        else
+                                n += (size_t)snprintf(
+                                    text + n, sizeof(text) - n, "%s%s %s %g", and,
+                                    input_word(c->input),
+                                    c->test == CLASS_TEST_BELOW ? "<" : ">=", c->threshold);
+                }
+                assert_string_equal(workload_rule(w), text);
+        }
+        assert_true(workload_io_signs()[1].threshold == workload_io_signs()[2].threshold);
+}
+
+static void throttle_reasons(void **state UNUSED)
+{
+        static const struct {
+                uint64_t bits;
+                const char *words;
+        } cases[] = {
+            {0, "none"},
+            {0x1, "idle"},
+            {0x4, "power limit"},
+            {0x84, "power limit, power brake from outside"},
+            {0x60, "heat (software), heat (hardware)"},
+            {0x8, "hardware slowdown"},
+            {0x112, "clocks set by an application, sync boost with other GPUs, clocks set for the "
+                    "display"},
+            {0x8000, "0x8000"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct strbuf out = {0};
+                throttle_put(&out, cases[i].bits);
+                assert_string_equal(strbuf_str(&out), cases[i].words);
+                strbuf_finish(&out);
+        }
+        assert_int_equal(THROTTLE_BY_CHOICE, 0x112);
+        assert_int_equal(THROTTLE_BY_POWER, 0x84);
+        assert_int_equal(THROTTLE_BY_HEAT, 0x60);
+        assert_int_equal(THROTTLE_BY_HEAT_OR_HARDWARE, 0x68);
+}
+
 static bool is_bottleneck(const char *word)
 {
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
@@ -305,6 +372,8 @@ static void sources_and_formats(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(rules_say_what_they_do),
+            cmocka_unit_test(throttle_reasons),
             cmocka_unit_test(metrics),
             cmocka_unit_test(scopes_are_those_of_dcgm),
             cmocka_unit_test(every_metric_has_a_producer),

@@ -1,6 +1,7 @@
 #include "present/text/details.h"
 
 #include "base/text.h"
+#include "model/throttle.h"
 #include "present/format.h"
 #include "present/text/explain.h"
 
@@ -36,7 +37,7 @@ static void put_clock(const struct row *row, struct strbuf *out)
         put_pair(clock, sizeof(clock), m[METRIC_SM_CLOCK], m[METRIC_SM_CLOCK_MAX], 1e6);
         strbuf_putf(out, "%-6s %11s %13s  ", row->sample.who->label, temp, clock);
         if (value_there(m[METRIC_THROTTLE_REASONS]))
-                explain_throttle((uint64_t)m[METRIC_THROTTLE_REASONS].v, out);
+                throttle_put(out, (uint64_t)m[METRIC_THROTTLE_REASONS].v);
         else
                 strbuf_puts(out, "--");
         strbuf_putc(out, '\n');

@@ -180,32 +180,3 @@ void explain_health(const struct row *row, struct strbuf *out)
                 gap = "; ";
         }
 }
-
-void explain_throttle(uint64_t bits, struct strbuf *out)
-{
-        static const struct {
-                uint64_t bit;
-                const char *text;
-        } reasons[] = {
-            {0x1, "idle"},
-            {0x2, "clocks set by an application"},
-            {0x4, "power limit"},
-            {0x8, "hardware slowdown"},
-            {0x10, "sync boost with other GPUs"},
-            {0x20, "heat (software)"},
-            {0x40, "heat (hardware)"},
-            {0x80, "power brake from outside"},
-            {0x100, "clocks set for the display"},
-        };
-        const char *gap = "";
-        for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
-                if (!(bits & reasons[i].bit))
-                        continue;
-                strbuf_putf(out, "%s%s", gap, reasons[i].text);
-                gap = ", ";
-        }
-        if (bits == 0)
-                strbuf_puts(out, "none");
-        else if (*gap == '\0')
-                strbuf_putf(out, "0x%llx", (unsigned long long)bits);
-}

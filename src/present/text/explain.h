@@ -14,5 +14,3 @@ void explain_ceiling(enum ceiling at, double v, struct strbuf *out);
 /* "limited by the tensor cores, held by the power limit: engine 99 %, …". */
 void explain_limit(const struct row *row, struct strbuf *out);
 void explain_health(const struct row *row, struct strbuf *out);
-/* What a set of throttle bits means, in words; "none" when nothing holds the clocks down. */
-void explain_throttle(uint64_t bits, struct strbuf *out);

@@ -1,18 +1,13 @@
 #include "present/tui/words.h"
 
 #include "base/clock.h"
+#include "model/throttle.h"
 #include "present/tui/ink.h"
 #include "present/tui/widgets.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* NVML's reasons, nvmlClocksEventReasons. */
-#define HOLD_IDLE 0x1
-#define HOLD_POWER (0x4 | 0x80)
-#define HOLD_HEAT (0x20 | 0x40)
-#define HOLD_OTHER 0x8
-#define HOLD_SET (0x2 | 0x10 | 0x100)
 /* A clock this near its maximum is there. */
 #define CLOCK_FULL 0.97
 #define HOT_MARGIN 5
@@ -99,31 +94,32 @@ static bool is_full(const struct row *row)
 const char *words_hold(const struct row *row)
 {
         uint64_t reasons = reasons_of(row);
-        if (reasons & HOLD_HEAT)
+        if (reasons & THROTTLE_BY_HEAT)
                 return "heat";
-        if (reasons & HOLD_POWER)
+        if (reasons & THROTTLE_BY_POWER)
                 return "power limit";
-        if (reasons & HOLD_OTHER)
+        if (reasons & THROTTLE_SLOWDOWN)
                 return "hardware slowdown";
         if (is_full(row))
                 return "";
-        if (reasons & HOLD_SET)
+        if (reasons & THROTTLE_BY_CHOICE)
                 return "set lower";
-        if (reasons & HOLD_IDLE)
+        if (reasons & THROTTLE_IDLE)
                 return "idle";
         return row->limit.held_by == HELD_BY_LOCKED ? "locked" : "";
 }
 
 bool words_is_throttled(const struct row *row)
 {
-        return (reasons_of(row) & (HOLD_POWER | HOLD_HEAT | HOLD_OTHER)) != 0 ||
+        return (reasons_of(row) & (THROTTLE_BY_POWER | THROTTLE_BY_HEAT | THROTTLE_SLOWDOWN)) !=
+                   0 ||
                row->limit.held_by == HELD_BY_POWER || row->limit.held_by == HELD_BY_THERMAL;
 }
 
 bool words_is_hot(const struct row *row)
 {
         struct value t = row->sample.m[METRIC_GPU_TEMP], most = row->sample.m[METRIC_TEMP_SLOWDOWN];
-        return row->health.state == HEALTH_HOT || (reasons_of(row) & HOLD_HEAT) != 0 ||
+        return row->health.state == HEALTH_HOT || (reasons_of(row) & THROTTLE_BY_HEAT) != 0 ||
                (value_there(t) && value_there(most) && t.v >= most.v - HOT_MARGIN);
 }
 
