@@ -2,6 +2,7 @@
 import email.utils
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -60,7 +61,9 @@ def older(deb, folder):
     tree = folder / "older"
     dist.call("dpkg-deb", "-R", deb, tree)
     control = tree / "DEBIAN/control"
-    control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 0.1.9+").replace("(= 0", "(= 0.1.9+0"))
+    text = control.read_text()
+    version = re.search(r"^Version: (.*)$", text, re.M)[1]
+    control.write_text(re.sub(rf"(^Version: |\([>]?= ){re.escape(version)}", rf"\g<1>0.0.9+{version}", text, flags=re.M))
     target = folder / ("old-" + deb.name)
     dist.call("dpkg-deb", "-b", tree, target)
     shutil.rmtree(tree)
