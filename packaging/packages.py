@@ -72,7 +72,7 @@ def older(deb, folder):
 
 def listing(root):
     """What lies in a root, but for what apt and dpkg keep for themselves."""
-    skipped = ("tmp", "proc", "dev", "sys", "var/cache", "var/log", "var/lib/apt", "var/lib/dpkg")
+    skipped = ("tmp", "run", "proc", "dev", "sys", "var/cache", "var/log", "var/lib/apt", "var/lib/dpkg")
     return {str(p.relative_to(root)) for p in root.rglob("*") if not str(p.relative_to(root)).startswith(skipped)
             and "__pycache__" not in p.parts and not p.name.endswith("-")}
 

@@ -1,4 +1,5 @@
 """What a release is made of, as far as it can be seen without making one; './dev dist --check' makes and proves it."""
+import ast
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ sys.path.insert(0, str(TREE / "python"))
 
 import backend  # noqa: E402  pylint: disable=wrong-import-position
 import elf  # noqa: E402  pylint: disable=wrong-import-position
+import notes as release_notes  # noqa: E402  pylint: disable=wrong-import-position
 
 VERSION = re.search(r"^  version: '(.+)'", (TREE / "meson.build").read_text(), re.M)[1]
 
@@ -114,3 +116,65 @@ def test_install(unpacked, tmp_path):
 def test_install_mistakes(unpacked, tmp_path, args, status, says):
     done = install(unpacked, *[a.format(tmp=tmp_path) for a in args], home=tmp_path)
     assert done.returncode == status and says in done.stderr
+
+
+RECIPES = TREE / "packaging/recipes"
+
+
+@pytest.mark.parametrize("name", ["spack/package.py", "assay-0.2.0.eb"])
+def test_recipes_parse(name):
+    ast.parse((RECIPES / name).read_text())
+
+
+def test_conda_recipe_parses():
+    yaml = pytest.importorskip("yaml")
+    lines = [line for line in (RECIPES / "conda/meta.yaml").read_text().splitlines() if not line.startswith("{%")]
+    recipe = yaml.safe_load(re.sub(r"\{\{.*?\}\}", "x", "\n".join(lines)))
+    assert recipe["package"]["name"] == "assay" and recipe["about"]["license"] == "MIT"
+
+
+def test_everybody_says_the_same_version():
+    """What names the version by hand names this one."""
+    places = [p for p in RECIPES.rglob("*") if p.is_file()] + [TREE / "packaging/rpm/assay.spec", TREE / "docs/INSTALL.md"]
+    for path in places:
+        found = set(re.findall(r"(?:assay[-/ ]|^(?:ARG )?(?:version|VERSION)\W{1,6})(\d+\.\d+\.\d+)", path.read_text(), flags=re.M))
+        assert found <= {VERSION}, path
+
+
+@pytest.mark.parametrize("text, version, notes, why", [
+    ("## 0.2.0 (2026)\n\n- a\n\n## 0.1.0\n\n- b\n", "0.2.0", "- a", "its own section"),
+    ("## Unreleased\n\n- a\n\n## 0.1.0\n\n- b\n", "0.2.0", "- a", "not named yet"),
+    ("## 0.1.0\n\n- b\n", "0.1.0", "- b", "the last of the file"),
+    ("## 0.1.0\n\n- b\n", "0.3.0", None, "not there"),
+])
+def test_release_notes(text, version, notes, why):
+    assert release_notes.section(text, version) == notes, why
+
+
+def test_service_is_confined():
+    """systemd's own rating, where it can be asked without a running systemd."""
+    unit = TREE / "packaging/systemd/assay-serve.service"
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd-analyze")
+    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", str(unit)], capture_output=True, text=True, check=False)
+    rating = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
+    if not rating:
+        pytest.skip(f"systemd-analyze does not rate files here: {done.stderr[:100]}")
+    assert float(rating[1]) <= 2.0
+
+
+@pytest.mark.parametrize("path", ["packaging/install.sh", "packaging/smoke.sh", "packaging/debian/assay-serve.postinst",
+                                  "packaging/debian/assay-serve.postrm", "packaging/debian/tests/smoke", "dev"])
+def test_shell_scripts_parse(path):
+    assert subprocess.run(["sh", "-n", str(TREE / path)], check=False).returncode == 0
+
+
+def test_dev_without_a_package_manager(tmp_path):
+    """A list of what is missing, not the failure of a tool that is not there."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("dirname", "sed", "id", "nproc"):
+        os.symlink(shutil.which(name), tools / name)
+    shutil.copy(TREE / "dev", tmp_path / "dev")
+    done = subprocess.run(["/bin/sh", tmp_path / "dev", "run"], capture_output=True, text=True, check=False, env={"PATH": str(tools)})
+    assert done.returncode == 1 and "please install: cc meson ninja pkg-config inih jansson" in done.stderr
