@@ -142,24 +142,17 @@ static bool may_name(const struct viewer *v, const struct process *p)
         return v->role == ROLE_ADMIN || (v->user[0] && strcmp(v->user, p->user) == 0);
 }
 
-/* The program's name without its folder and arguments: those are nobody's business. */
-static void put_name(struct strbuf *out, const struct process *p)
-{
-        char name[PROCESS_COMMAND_MAX];
-        size_t n = strcspn(p->command, " ");
-        snprintf(name, sizeof(name), "%.*s", (int)n, p->command);
-        const char *slash = strrchr(name, '/');
-        strbuf_putc(out, ',');
-        put_text(out, "name", slash ? slash + 1 : name);
-}
-
 void api_processes(const struct live_moment *m, const struct viewer *viewer, struct strbuf *out)
 {
         strbuf_putf(out, "{\"known\":%s,\"processes\":[",
                     m->frame.knows_processes ? "true" : "false");
+        bool first = true;
         for (size_t i = 0; i < m->processes.n; i++) {
                 const struct process *p = &m->processes.list[i];
-                strbuf_putf(out, "%s{\"pid\":%d,", i ? ",\n" : "\n", p->pid);
+                if (p->child)
+                        continue;
+                strbuf_putf(out, "%s{\"pid\":%d,", first ? "\n" : ",\n", p->pid);
+                first = false;
                 put_text(out, "gpu", p->gpu);
                 strbuf_putc(out, ',');
                 put_text(out, "user", p->user);
@@ -170,8 +163,12 @@ void api_processes(const struct live_moment *m, const struct viewer *viewer, str
                 put_value(out, "cpu", p->cpu);
                 put_value(out, "rss", p->rss);
                 put_value(out, "elapsed", p->elapsed);
-                if (may_name(viewer, p))
-                        put_name(out, p);
+                /* The program's name, never its folder or arguments: those are nobody's business.
+                 */
+                if (may_name(viewer, p)) {
+                        strbuf_putc(out, ',');
+                        put_text(out, "name", p->name);
+                }
                 strbuf_putc(out, '}');
         }
         strbuf_puts(out, "]}\n");

@@ -333,7 +333,7 @@ static void add_processes(struct owners *o, const struct live_books *b, struct l
         int64_t now = clock_mono_ns();
         for (size_t i = 0; i < b->n_processes; i++) {
                 const struct process *p = &b->processes[i];
-                const struct live_gpu *g = gpu_named(b, p->gpu);
+                const struct live_gpu *g = p->child ? NULL : gpu_named(b, p->gpu);
                 if (!g)
                         continue;
                 const struct place *place = place_of(o, p, now);

@@ -13,6 +13,9 @@ import time
 
 import pytest
 
+from conftest import FIXTURES
+from serving import Server
+
 NEEDED = ("munged", "slurmctld", "slurmd", "srun", "scancel")
 missing = [name for name in NEEDED if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
 pytestmark = [pytest.mark.slow,
@@ -236,3 +239,21 @@ def test_the_limit_is_the_jobs(assay, cluster, jobs):
 def test_a_job_that_is_not_here(assay, cluster):
     done = assay("once", "--job", "999999", "--levels", "slurm", "--json")
     assert "no process of job 999999" in json.loads(done.stdout)["host"]["absent"]["slurm"]
+
+
+def test_serve_tells_which_job_holds_a_gpu(program, tmp_path, cluster, jobs):
+    """Two jobs share a GPU; the other GPU belongs to a job that does not use it."""
+    library = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
+    text = (FIXTURES / "nvml" / "h200-bf16.scn").read_text()
+    text = text.replace("437:916455424", " ".join(f"{pid}:1000000000" for _, pid in jobs))
+    text += "\n[gpu copy 0]\nnvmlDeviceGetUUID = 0 GPU-22222222-0000-0000-0000-000000000000\nnvmlDeviceGetComputeRunningProcesses_v3 = 0\n"
+    (tmp_path / "scn").write_text(text)
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map" / "1").write_text("4711\n")
+    env = {"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(library)}
+    with Server(program, tmp_path, "--backend", "nvml", "--hpc-job-mapping-dir", tmp_path / "map", "--state", tmp_path / "state", env=env) as s:
+        s.wait(lambda: s.metrics().count("assay_gpu_owner_info{") == 3, 30)
+        told = [line for line in s.metrics().splitlines() if line.startswith("assay_gpu_owner_info{")]
+        for job, _ in jobs:
+            assert [t for t in told if f'gpu="0",kind="slurm",job="{job}",user="root"' in t], (job, told)
+        assert [t for t in told if 'gpu="1",kind="slurm",job="4711"' in t], told
