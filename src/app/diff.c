@@ -226,6 +226,12 @@ int run_diff_write(const struct run_diff *r, const char *format, struct strbuf *
                 diff_text(&page, out);
         } else if (strcmp(format, "json") == 0) {
                 diff_json(&page, program_version, out);
+        } else if (strcmp(format, "markdown") == 0) {
+                diff_markdown(&page, out);
+        } else if (strcmp(format, "html") == 0) {
+                diff_html(&page, out);
+        } else if (strcmp(format, "junit") == 0) {
+                diff_junit(&page, out);
         } else {
                 err_set(err, ERR_USAGE, "a comparison cannot be written as %s", format);
                 return err_hint(err, "choose text, json, markdown, html or junit");

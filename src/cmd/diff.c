@@ -1,5 +1,6 @@
 /* assay diff: whether a run is faster than another, by how much, and why. */
 #include "app/diff.h"
+#include "app/baseline.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
 
@@ -13,6 +14,7 @@ enum { DIFF_WRONG_USAGE = 2, DIFF_NO_ANSWER = 3 };
 struct sides {
         const char *base[DIFF_RUNS_MAX + 1], *now[DIFF_RUNS_MAX + 1];
         size_t n_base, n_now;
+        struct baseline baseline;
 };
 
 static void put(const char **list, size_t *n, const char *path)
@@ -51,9 +53,34 @@ static int usage(struct err *err)
                              "--base A B C --new D E F for repeats");
 }
 
+/* All words are NEW then. */
+static int take_baseline(const struct config *config, const char *name, struct sides *ret,
+                         struct err *err)
+{
+        char folder[BASELINE_PATH_MAX];
+        const char *now = config_text(config, OPT_NEW);
+        if (config_text(config, OPT_BASE)) {
+                err_set(err, ERR_USAGE, "both --base and --baseline");
+                return err_hint(err, "give one of them");
+        }
+        int code = baseline_folder(config_text(config, OPT_BASELINES), get_env, folder, err);
+        if (code == 0)
+                code = baseline_find(folder, name, &ret->baseline, err);
+        for (size_t i = 0; i < ret->baseline.n; i++)
+                put(ret->base, &ret->n_base, ret->baseline.paths[i]);
+        if (now)
+                put(ret->now, &ret->n_now, now);
+        for (size_t i = 1; i < config->n_args; i++)
+                put(ret->now, &ret->n_now, config->args[i]);
+        return code < 0 || ret->n_now > 0 ? code : usage(err);
+}
+
 static int take_sides(const struct config *config, struct sides *ret, struct err *err)
 {
         bool named = config_text(config, OPT_BASE) || config_text(config, OPT_NEW);
+        const char *baseline = config_text(config, OPT_BASELINE);
+        if (baseline)
+                return take_baseline(config, baseline, ret, err);
         if (named) {
                 take_options(config, ret);
         } else if (config->n_args == 3) {
@@ -129,6 +156,7 @@ static int diff(const struct config *config, struct run_diff *r, struct err *err
         if (code == 0)
                 code = write_out(config, sides.base[0], &out, err);
         strbuf_finish(&out);
+        baseline_finish(&sides.baseline);
         return code;
 }
 
@@ -153,8 +181,8 @@ const struct command command_diff = {
     .args = "BASE NEW",
     .summary = "whether a run is faster than another, by how much, and why",
     .words = WORDS_OWN,
-    .examples = {{"assay diff base.assay new.assay", "two runs with marked steps"},
-                 {"assay diff --base a.assay b.assay --new c.assay d.assay", "repeats"},
-                 {"assay diff base.assay new.assay --gate time=5%", "for CI: exit 0, 1 or 3"}},
+    .examples = {{"assay diff a.assay b.assay", "two runs with marked steps"},
+                 {"assay diff --base a b c --new d e f", "repeats"},
+                 {"assay diff a.assay b.assay --gate time=5%", "for CI: exit 0, 1 or 3"}},
     .run = diff_run_command,
 };

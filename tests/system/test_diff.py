@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+import xml.etree.ElementTree
 
 import pytest
 
@@ -207,8 +208,63 @@ def test_text_fits_a_screen(assay, run):
     assert len(out.splitlines()) < 45
 
 
+HOSTILE = "<b>|`x`\n&\x1b[31m"
+
+
+def test_formats(assay, run):
+    """Each says the verdict; names of the user's do nothing in any of them."""
+    base, slow = run("base", seconds=0.05), run("slow", seconds=0.06, seed=2)
+    for path in (base, slow):
+        put_steps(path, 0.01, n=30, name=HOSTILE)
+    out = {f: assay("diff", base, slow, "--gate", "time=5%,memory=1GiB", "--format", f).stdout for f in ("markdown", "html", "junit", "text")}
+    assert out["markdown"].startswith("### assay diff: slower: step") and "| figure | base | new |" in out["markdown"]
+    suite = xml.etree.ElementTree.fromstring(out["junit"]).find("testsuite")
+    assert suite.attrib == {"name": "assay diff", "tests": "2", "failures": "1", "errors": "0"}
+    assert [(c.get("name"), c.find("failure") is not None) for c in suite.findall("testcase")] == [("time", True), ("memory", False)]
+    assert out["html"].count("<svg") == 4 and out["html"].count('<path class="new" d="M') == 4 and "http" not in out["html"]
+    for text in out.values():
+        assert "slower" in text and "\x1b" not in text
+    assert "<b>" not in out["html"] + out["markdown"] + out["junit"]
+
+
+def test_junit_without_gates(assay, run):
+    base = run("base", seconds=0.05)
+    for other, attribute in ((run("same", seconds=0.05, seed=5), None), (run("slow", seconds=0.06), "failures"), (RUN, "errors")):
+        suite = xml.etree.ElementTree.fromstring(assay("diff", base, other, "--format", "junit").stdout).find("testsuite")
+        assert [a for a in ("failures", "errors") if suite.get(a) == "1"] == ([attribute] if attribute else [])
+
+
 def test_output_is_never_an_input(assay, run):
     base, new = run("base", seconds=0.05), run("new", seconds=0.05, seed=2)
     before = new.read_bytes()
     assert assay("diff", base, new, "-o", new, "--force").returncode == 2
     assert new.read_bytes() == before
+
+
+def test_baselines(assay, run, tmp_path):
+    """Kept by name, listed, compared with, removed; the folder is the user's unless one is named."""
+    base, slow = run("base", seconds=0.05), run("slow", seconds=0.06, seed=2)
+    for place in ([], ["--baselines", tmp_path / "kept"]):
+        assert assay("baseline", "list", *place).stdout == ""
+        assert assay("baseline", "add", "main-1.0", base, *place).returncode == 0
+        assert assay("baseline", "add", "main-1.0", run("again", seconds=0.05, seed=8), *place).returncode == 0
+        listed = assay("baseline", "list", *place).stdout
+        assert listed.startswith("main-1.0 ") and "2 runs" in listed
+        got, status = diff(assay, "--baseline", "main-1.0", slow, *place)
+        assert (len(got["base"]), got["verdict"], status) == (2, "slower", 1)
+        assert assay("baseline", "rm", "main-1.0", *place).returncode == 0
+        assert assay("baseline", "list", *place).stdout == ""
+        done = assay("diff", "--baseline", "main-1.0", slow, *place)
+        assert done.returncode == 2 and "no baseline 'main-1.0'" in done.stderr
+
+
+@pytest.mark.parametrize("args", [["add"], ["add", "x"], ["add", "../x", RUN], ["add", ".x", RUN], ["add", "", RUN], ["rm"], ["rm", "../.."], ["rm", "none"], ["list", "x"], []])
+def test_wrong_baselines(assay, tmp_path, args):
+    done = assay("baseline", *args, "--baselines", tmp_path / "kept")
+    assert done.returncode == 2 and done.stderr.startswith("assay: ") and not (tmp_path / "kept").exists()
+
+
+def test_a_baseline_can_be_read(assay, tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    done = assay("baseline", "add", "x", tmp_path / "empty.csv", "--baselines", tmp_path / "kept")
+    assert done.returncode != 0 and "empty" in done.stderr and not (tmp_path / "kept").exists()

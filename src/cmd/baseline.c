@@ -1,0 +1,79 @@
+/* assay baseline: recordings that later runs are compared with, by name. */
+#include "app/baseline.h"
+#include "app/summarise.h"
+#include "cmd/command.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int usage(struct err *err)
+{
+        err_set(err, ERR_USAGE, "nothing to do with a baseline");
+        return err_hint(err, "write 'assay baseline add NAME FILE...', 'assay baseline list' or "
+                             "'assay baseline rm NAME'");
+}
+
+/* A file that cannot be read later is refused now. */
+static int check_readable(const struct config *config, const char *file, struct err *err)
+{
+        struct run_summary *r = calloc(1, sizeof(*r));
+        if (!r)
+                return err_set(err, -ENOMEM, "out of memory");
+        int code = run_summary_read(r, config, file, "text", err);
+        run_summary_finish(r);
+        free(r);
+        return code;
+}
+
+static int add(const struct config *config, const char *folder, struct err *err)
+{
+        int code = 0;
+        for (size_t i = 3; code == 0 && i < config->n_args; i++)
+                code = check_readable(config, config->args[i], err);
+        for (size_t i = 3; code == 0 && i < config->n_args; i++)
+                code = baseline_add(folder, config->args[2], config->args[i], err);
+        return code;
+}
+
+static int list(const char *folder, struct err *err)
+{
+        struct strbuf out = {0};
+        int code = baseline_list(folder, &out, err);
+        if (code == 0)
+                code = strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return code == -EPIPE ? 0 : code;
+}
+
+static int act(const struct config *config, struct err *err)
+{
+        char folder[BASELINE_PATH_MAX];
+        const char *what = config->n_args > 1 ? config->args[1] : "";
+        int code = baseline_folder(config_text(config, OPT_BASELINES), get_env, folder, err);
+        if (code < 0)
+                return code;
+        if (strcmp(what, "add") == 0 && config->n_args > 3)
+                return add(config, folder, err);
+        if (strcmp(what, "list") == 0 && config->n_args == 2)
+                return list(folder, err);
+        if (strcmp(what, "rm") == 0 && config->n_args == 3)
+                return baseline_remove(folder, config->args[2], err);
+        return usage(err);
+}
+
+static int baseline_run(const struct config *config)
+{
+        struct err err = {0};
+        return act(config, &err) < 0 ? complain(&err) : EXIT_FINE;
+}
+
+const struct command command_baseline = {
+    .name = "baseline",
+    .args = "add NAME FILE... | list | rm NAME",
+    .summary = "keep recordings that later runs are compared with",
+    .words = WORDS_OWN,
+    .examples = {{"assay baseline add main a.assay b.assay", "keep two repeats"},
+                 {"assay diff --baseline main new.assay", "compare with them"},
+                 {"assay baseline list", "which there are"}},
+    .run = baseline_run,
+};
