@@ -4,6 +4,7 @@
 #include "cmd/command.h"
 #include "cmd/host.h"
 #include "cmd/prefs.h"
+#include "cmd/scan.h"
 #include "cmd/tour.h"
 #include "engine/feed.h"
 #include "engine/host_beat.h"
@@ -36,6 +37,8 @@ struct top {
         bool checked;                /* it has ended */
         struct host_beat *host_beat; /* NULL when the source is not about this machine */
         struct host_play *host_play; /* NULL when the source is no session */
+        struct scan *scan;           /* likewise */
+        bool scanned;                /* it has ended */
         unsigned levels;             /* of the host, when it is looked at */
         struct host newest;
         const struct host *host; /* NULL: none */
@@ -78,7 +81,7 @@ static struct ui_data gather(struct top *t)
         size_t n_checks = 0;
         if (t->checkup)
                 t->checked = checkup_results(t->checkup, &checks, &n_checks);
-        return (struct ui_data){
+        struct ui_data data = {
             .frame = t->frame,
             .processes = t->frame && t->frame->knows_processes ? &t->frame->processes : NULL,
             .asking_processes = t->frame && t->frame->may_name_processes,
@@ -100,6 +103,9 @@ static struct ui_data gather(struct top *t)
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
         };
+        if (t->scan)
+                scan_fill(t->scan, &data);
+        return data;
 }
 
 /* --- what the interface asks for ----------------------------------------------------------- */
@@ -345,8 +351,8 @@ static bool ages_show(const struct feed_status *s)
 
 static int wait_ms(const struct top *t)
 {
-        /* A doctor at work is looked at now and then. */
-        if (!t->dirty && t->checkup && !t->checked)
+        /* Others at work are looked at now and then. */
+        if (!t->dirty && ((t->checkup && !t->checked) || (t->scan && !t->scanned)))
                 return 200;
         int64_t wait = t->dirty                ? t->drawn_ns + FRAME_NS - clock_mono_ns()
                        : ages_show(&t->status) ? NS_PER_S / 2
@@ -388,6 +394,8 @@ static void loop(struct top *t)
                 if (p[KEYS].revents & (POLLHUP | POLLERR))
                         t->quit = true;
                 bool checking = t->checkup && !t->checked;
+                if (t->scan && !t->scanned)
+                        t->dirty |= t->scanned = !scan_reads(t->scan);
                 /* The host has a beat of its own, which a GPU source that fails does not stop. */
                 bool host_shows = t->host_beat && t->ui.view == VIEW_HOST;
                 t->dirty =
@@ -440,6 +448,8 @@ static int open_feed(struct top *t, struct err *err)
                 start_host(t, fc.pipeline.source.poll_ns);
         if (r == 0 && !t->host_beat && fc.pipeline.source.location)
                 t->host_play = host_play_open(fc.pipeline.source.location);
+        if (r == 0 && fc.pipeline.source.location)
+                t->scan = scan_start(config, fc.pipeline.source.location);
         return r;
 }
 
@@ -506,6 +516,7 @@ static void close_all(struct top *t)
         checkup_close(t->checkup);
         host_beat_close(t->host_beat);
         host_play_close(t->host_play);
+        scan_close(t->scan);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
         closep(&t->signals);

@@ -24,6 +24,7 @@ GROUND, INK = (16, 20, 24), (214, 218, 222)
 BASIC = [(0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188),
          (17, 168, 205), (229, 229, 229), (102, 102, 102), (241, 76, 76), (35, 209, 139),
          (245, 245, 67), (59, 142, 234), (214, 112, 214), (41, 184, 219), (255, 255, 255)]
+SESSION = pathlib.Path(__file__).resolve().parents[2] / "docs" / "example" / "tour.assay"
 TOUR = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "tour" / "h200-tour.dmon.txt"
 
 
@@ -179,7 +180,7 @@ def capture(command, width, height, wait=1.0, keys=()):
 def docs(program, folder):
     """The pictures that README and the guides show."""
     os.makedirs(folder, exist_ok=True)
-    replay = f"{program} top --source {TOUR} --poll 0.1 --at 42 --speed 0.01"
+    play = f"{program} top {SESSION} --speed 0.01 --at"
     with tempfile.TemporaryDirectory() as made:
         eight = os.path.join(made, "eight.txt")
         lines = TOUR.read_text().split("\n")
@@ -191,20 +192,13 @@ def docs(program, folder):
                     f.write(f"GPU {gpu}{rows[(i + 97 * gpu) % len(rows)]}\n")
         fleet8 = f"{program} top --source {eight} --poll 0.1 --at 42 --speed 0.01"
         for name, command, width, height, keys in [
-                ("fleet", replay, 100, 28, ()),
+                ("dashboard", f"{play} 44", 120, 34, ()),
                 ("fleet-8", fleet8, 120, 40, ()),
-                ("fleet-lines", fleet8, 120, 14, ("c", "c")),
-                ("fleet-light", fleet8 + " --theme light", 120, 40, ()),
-                ("focus", replay + " --view focus", 120, 40, ()),
-                ("plot", replay + " --view plot", 120, 40, ()),
-                ("job", replay + " --view job", 100, 16, ()),
-                ("host", replay + " --view host", 100, 16, ()),
-                ("log", replay + " --view log", 100, 16, ()),
-                ("help", replay + " --view help", 140, 34, ())]:
-            light = "light" in name
-            global GROUND, INK
-            GROUND, INK = ((255, 255, 255), (32, 33, 36)) if light else ((16, 20, 24), (214, 218, 222))
-            render(capture(command, width, height, 1.0, keys), os.path.join(folder, name + ".png"))
+                ("focus", f"{play} 20 --view focus", 120, 40, ()),
+                ("plot", f"{play} 88 --view plot", 120, 40, ("Z",)),
+                ("job", f"{program} top {SESSION} --at 62 --view job", 120, 24, ()),
+                ("host", f"{program} top {SESSION} --at 62 --view host", 120, 30, ())]:
+            render(capture(command, width, height, 4.0, keys), os.path.join(folder, name + ".png"))
 
 
 def main():

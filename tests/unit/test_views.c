@@ -258,6 +258,30 @@ FLEET_SCENE(missing, 4, make_missing)
 FLEET_SCENE(stale, 4, make_stale)
 FLEET_SCENE(crit, 4, make_crit)
 
+static const struct ui_part phases[] = {
+    {"load", 0, 20 * NS_PER_S, INK_KEY},
+    {"train", 20 * NS_PER_S, 80 * NS_PER_S, INK_KEY},
+    {"validate", 60 * NS_PER_S, 70 * NS_PER_S, INK_KEY},
+};
+static const struct ui_part parts[] = {
+    {"start-up", 0, 21 * NS_PER_S, INK_WARN},
+    {"tensor cores, power", 21 * NS_PER_S, 90 * NS_PER_S, INK_TENSOR},
+};
+
+/* A session of a hundred seconds, in the middle of its second phase. */
+static void scene_session(struct scene *s)
+{
+        open_fleet(s, 2, no_change);
+        s->data.replay = true;
+        s->data.speed = 1;
+        s->data.position_ns = 59 * NS_PER_S;
+        s->data.duration_ns = 100 * NS_PER_S;
+        s->data.phases = phases;
+        s->data.n_phases = ARRAY_LEN(phases);
+        s->data.findings = parts;
+        s->data.n_findings = ARRAY_LEN(parts);
+}
+
 static const struct process processes[] = {
     {.pid = 4101,
      .ppid = 1,
@@ -542,6 +566,7 @@ static const struct golden screens[] = {
     {"tour-log", scene_tour, VIEW_LOG, "", SMALL},
     {"help", scene_tour, VIEW_HELP, "", ALL},
     {"jobs-flat", scene_gpus8, VIEW_JOB, "tjx", SMALL},
+    {"session", scene_session, VIEW_FLEET, "", SMALL | 2},
     {"fleet0", scene_fleet0, VIEW_FLEET, "", SMALL},
     {"gpus72-sorted", scene_gpus72, VIEW_FLEET, "ss", SMALL},
     {"fleet8-sorted", scene_fleet8, VIEW_FLEET, "ssjc", SMALL},
@@ -596,8 +621,9 @@ static void goldens(void **state UNUSED)
 /* Any key, in any view, at any size: nothing is drawn outside, nothing is read outside. */
 static void survives_any_key(void **state UNUSED)
 {
-        static void (*const opens[])(struct scene *) = {scene_fleet0, scene_jobs, scene_host,
-                                                        scene_missing, scene_mig};
+        static void (*const opens[])(struct scene *) = {scene_fleet0, scene_session, scene_gpus8,
+                                                        scene_jobs,   scene_host,    scene_missing,
+                                                        scene_mig};
         static const int odd[][2] = {{1, 1},  {39, 8},   {40, 7}, {40, 8},
                                      {61, 9}, {300, 12}, {80, 90}};
         for (size_t o = 0; o < ARRAY_LEN(opens); o++) {
@@ -768,6 +794,55 @@ static void limiters_are_logged_without_flapping(void **state UNUSED)
         close_scene(s);
 }
 
+/* n and N go to the beginnings of phases and findings, a click to any time. */
+static void timeline_jumps(void **state UNUSED)
+{
+        static const struct {
+                int64_t at_s;
+                const char *keys;
+                double to; /* -1: nowhere */
+        } jumps[] = {
+            {0, "n", 20},  {20, "n", 21}, {30, "n", 60}, {60, "n", -1},
+            {61, "N", 60}, {60, "N", 21}, {21, "N", 20}, {0, "N", -1},
+        };
+        struct scene *s = calloc(1, sizeof(*s));
+        scene_session(s);
+        finish_open(s);
+        for (size_t i = 0; i < ARRAY_LEN(jumps); i++) {
+                s->data.position_ns = jumps[i].at_s * NS_PER_S;
+                s->ui.request = (struct ui_request){0};
+                press(s, jumps[i].keys);
+                if (jumps[i].to < 0)
+                        assert_int_equal(s->ui.request.what, REQUEST_NONE);
+                else
+                        assert_true(s->ui.request.what == REQUEST_SEEK_TO &&
+                                    s->ui.request.number == jumps[i].to);
+        }
+        struct canvas c = {0};
+        assert_int_equal(canvas_resize(&c, 80, 24), 0);
+        ui_draw(&s->ui, &s->data, &c);
+        struct key_event click = {.key = INPUT_MOUSE, .button = MOUSE_LEFT, .x = 79, .y = 22};
+        ui_key(&s->ui, &s->data, &click);
+        assert_true(s->ui.request.what == REQUEST_SEEK_TO && s->ui.request.number == 100);
+        canvas_finish(&c);
+        close_scene(s);
+}
+
+/* A ring keeps what fits; holes, going back and long gaps leave no old values. */
+static void rings_forget(void **state UNUSED)
+{
+        struct ring r = {0};
+        ring_put(&r, 1000, value_ok(3));
+        ring_put(&r, 1001, value_ok(5));
+        assert_true(ring_most(&r) == 5);
+        ring_put(&r, 1003, value_missing(STATE_NONE));
+        assert_true(ring_most(&r) == 5);
+        ring_put(&r, 999, value_ok(1)); /* a replay went back */
+        assert_true(ring_most(&r) == 1);
+        ring_put(&r, 999 + 2 * RING_LEN, value_ok(2));
+        assert_true(ring_most(&r) == 2);
+}
+
 /* A new order is looked at from its top; after that the choice stays with the GPU. */
 static void choice_follows(void **state UNUSED)
 {
@@ -795,6 +870,8 @@ int main(void)
             cmocka_unit_test(signals_are_asked_for),
             cmocka_unit_test(health_changes_are_logged),
             cmocka_unit_test(limiters_are_logged_without_flapping),
+            cmocka_unit_test(timeline_jumps),
+            cmocka_unit_test(rings_forget),
             cmocka_unit_test(choice_follows),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

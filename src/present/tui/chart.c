@@ -14,6 +14,7 @@ void chart_scratch_finish(struct chart_scratch *s)
         free(s->dots);
         free(s->ink);
         free(s->points);
+        free(s->said);
         *s = (struct chart_scratch){0};
 }
 
@@ -277,4 +278,62 @@ void chart_draw(struct canvas *c, const struct chart *k, const struct trends *tr
                 }
         }
         draw_cursor(c, k);
+}
+
+#define STRIP_NOTHING 0xff
+#define STRIP_WORDS_MIN 4
+
+/* The value of each column, STRIP_NOTHING where nobody said anything. */
+static void fill_strip(const struct chart *k, const struct strip *strip, const struct said *said,
+                       size_t n, uint8_t *columns, int w)
+{
+        int64_t gap = n > 1 ? 4 * (said[n - 1].wall_ns - said[0].wall_ns) / (int64_t)n : 0;
+        gap = MAX(gap, 4 * dot_ns(k));
+        int x0 = chart_inside(k).x;
+        memset(columns, STRIP_NOTHING, (size_t)w);
+        for (size_t i = 0; i < n; i++) {
+                if (!said[i].there)
+                        continue;
+                int x = chart_column_of(k, said[i].wall_ns) - x0;
+                /* One that is near reaches to the next. */
+                int until = i + 1 < n && said[i + 1].wall_ns - said[i].wall_ns <= gap
+                                ? chart_column_of(k, said[i + 1].wall_ns) - x0
+                                : x + 1;
+                for (int at = MAX(x, 0); at < MAX(until, x + 1) && at < w; at++)
+                        columns[at] = strip->value(&said[i]);
+        }
+}
+
+static void draw_run(struct canvas *c, const struct strip *strip, uint8_t value, int x, int y,
+                     int w)
+{
+        const char *words = strip->words(value);
+        struct style style = {.fg = strip->ink(value)};
+        if (!words)
+                return;
+        canvas_line(c, x, y, w, style, 0x2500);
+        canvas_char(c, x, y, style, 0x2502);
+        if (w >= STRIP_WORDS_MIN)
+                canvas_text(c, x + 1, y, w - 1, style, words);
+}
+
+void chart_strip(struct canvas *c, const struct chart *k, const struct strip *strip, int y,
+                 const struct trends *trends, struct chart_scratch *s)
+{
+        uint8_t columns[CANVAS_WIDTH_MAX];
+        struct area in = chart_inside(k);
+        int w = MIN(in.w, CANVAS_WIDTH_MAX);
+        if (w < 4 || !trends->said)
+                return;
+        if (!s->said && !(s->said = malloc(CHART_POINTS_MAX * sizeof(*s->said))))
+                return;
+        size_t n = trends->said(trends->arg, strip->slot, k->until_ns - k->span_ns, k->until_ns,
+                                s->said, CHART_POINTS_MAX);
+        fill_strip(k, strip, s->said, n, columns, w);
+        for (int x = 0, end; x < w; x = end) {
+                for (end = x + 1; end < w && columns[end] == columns[x];)
+                        end++;
+                if (columns[x] != STRIP_NOTHING)
+                        draw_run(c, strip, columns[x], in.x + x, y, end - x);
+        }
 }

@@ -17,6 +17,7 @@ struct chart_scratch {
         uint8_t *dots, *ink;
         size_t cap;
         struct point *points;
+        struct said *said;
 };
 
 #define CHART_POINTS_MAX 8192
@@ -38,6 +39,18 @@ void chart_scratch_finish(struct chart_scratch *s);
 /* Draws nothing when the area is too small or memory is short. */
 void chart_draw(struct canvas *c, const struct chart *chart, const struct trends *trends,
                 struct chart_scratch *scratch);
+/*
+ * What was said of an entity, in the columns of a chart, as words in runs: "tensor cores ──". What
+ * of each tells which: the words and the ink of a value, NULL for one that is left blank.
+ */
+struct strip {
+        uint32_t slot;
+        uint8_t (*value)(const struct said *s);
+        const char *(*words)(uint8_t value);
+        uint8_t (*ink)(uint8_t value);
+};
+void chart_strip(struct canvas *c, const struct chart *chart, const struct strip *strip, int y,
+                 const struct trends *trends, struct chart_scratch *scratch);
 /* The part of the area that holds dots. */
 struct area chart_inside(const struct chart *chart);
 /* Time at a column of the canvas, and back; the middle of the cell. */

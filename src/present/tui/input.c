@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/suggest.h"
-#include "present/tui/ui.h"
+#include "present/tui/timeline.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -283,6 +283,8 @@ static void act_on_source(struct ui *ui, const struct ui_data *d, enum action ac
                 ask_replay(ui, d, REQUEST_STEP, -1);
         else if (action == ACTION_SEEK_BACK || action == ACTION_SEEK_ON)
                 ask_replay(ui, d, REQUEST_SEEK_BY, action == ACTION_SEEK_ON ? SEEK_S : -SEEK_S);
+        else if (action == ACTION_JUMP_ON || action == ACTION_JUMP_BACK)
+                timeline_jump(ui, d, action == ACTION_JUMP_ON);
         else if (action == ACTION_SLOWER || action == ACTION_FASTER)
                 change_speed(ui, d, action == ACTION_FASTER ? 2 : 0.5);
         else if (action == ACTION_LONGER || action == ACTION_SHORTER)
@@ -337,6 +339,8 @@ void ui_key(struct ui *ui, const struct ui_data *d, const struct key_event *even
         if (event->key == INPUT_MOUSE) {
                 if (event->y == 0 && event->button == MOUSE_LEFT)
                         click_tab(ui, event->x, ui->body.w);
+                else if (event->button == MOUSE_LEFT && timeline_click(ui, d, event->x, event->y))
+                        ;
                 else if (view->mouse)
                         view->mouse(ui, d, event);
                 return;

@@ -1,6 +1,6 @@
 /* What surrounds every view: tabs and state above, keys or a question below. */
 #include "base/clock.h"
-#include "present/tui/ui.h"
+#include "present/tui/timeline.h"
 #include "present/tui/widgets.h"
 
 #include <stdio.h>
@@ -131,7 +131,9 @@ static void draw_foot(struct ui *ui, const struct ui_data *d, struct canvas *c)
         const struct view_ops *view = view_at(ui->view);
         bool acts = view->acting_hints && !d->replay && !d->read_only;
         snprintf(hints, sizeof(hints), "%s%s  %s", view->hints, acts ? view->acting_hints : "",
-                 d->replay ? "p pause  <> seek  [] speed" : "p pause  +- interval");
+                 d->n_phases + d->n_findings > 0 ? "p pause  nN jump  <> seek  [] speed"
+                 : d->replay                     ? "p pause  <> seek  [] speed"
+                                                 : "p pause  +- interval");
         static const char always[] = "? help  q quit";
         int end = c->w - (int)sizeof(always);
         draw_hints(c, y, end, c->w - end, always);
@@ -176,7 +178,11 @@ void ui_draw(struct ui *ui, const struct ui_data *d, struct canvas *c)
                 return;
         }
         draw_head(ui, d, c);
-        ui->body = (struct area){0, 1, c->w, c->h - 2};
+        int lines = timeline_lines(d, c->h);
+        ui->body = (struct area){0, 1, c->w, c->h - 2 - lines};
+        ui->timeline = (struct area){0};
+        if (lines > 0)
+                timeline_draw(ui, d, c, (struct area){0, c->h - 1 - lines, c->w, lines});
         if (d->frame || ui->view == VIEW_HELP || ui->view == VIEW_LOG || ui->view == VIEW_HOST)
                 view_at(ui->view)->draw(ui, d, c, ui->body);
         else

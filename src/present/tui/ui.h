@@ -188,8 +188,9 @@ struct ui {
         bool last_late;
 
         struct chart_scratch scratch;
-        struct strbuf text; /* for sentences */
-        struct area body;   /* where the view was drawn last */
+        struct strbuf text;   /* for sentences */
+        struct area body;     /* where the view was drawn last */
+        struct area timeline; /* likewise; no lines while there is none */
 };
 
 struct view_ops {

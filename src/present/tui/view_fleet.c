@@ -105,7 +105,7 @@ static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c,
 {
         int down = ((int)ui->n_order + g->columns - 1) / g->columns;
         for (int k = 0; k < g->columns; k++) {
-                struct area line = {a.x + k * g->w, a.y, g->w - (k < g->columns - 1), 1};
+                struct area line = {a.x + k * g->w, a.y, g->w - (g->columns > 1), 1};
                 fleet_draw_headings(ui, d, c, line);
                 for (int i = 0; i < g->rows && ui->scroll + i < down; i++) {
                         size_t place = (size_t)k * (size_t)down + (size_t)ui->scroll + (size_t)i;

@@ -271,7 +271,7 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                                     limiter_try(limiter, framework_of(d, row)));
 }
 
-/* "1515 of 1980 MHz, power limit; 71 % of the tensor peak". */
+/* "1515 of 1980 MHz, power limit; 71 % of the tensor peak (pipe 92 %, clock 77 %)". */
 static int draw_clock(struct canvas *c, struct area a, const struct row *row)
 {
         char text[2 * WORDS_MAX];
@@ -282,8 +282,7 @@ static int draw_clock(struct canvas *c, struct area a, const struct row *row)
         size_t n = strlen(text);
         if (value_there(tensor) && value_there(clock) && tensor.v > 0.005)
                 snprintf(text + n, sizeof(text) - n,
-                         "; about %.0f %% of the tensor peak (tensor pipe %.0f %% of the time at "
-                         "%.0f %% of the clock)",
+                         "; %.0f %% of the tensor peak (pipe %.0f %%, clock %.0f %%)",
                          100 * tensor.v * clock.v, 100 * tensor.v, 100 * clock.v);
         bool held = words_is_throttled(row);
         return draw_sentence(c, a, "clock",

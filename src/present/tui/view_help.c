@@ -9,10 +9,13 @@
 #define KEY_W 14
 
 static const char *const words[] = {
-    "Real Utilization weighs SM, tensor, DRAM and engine activity: what the chip does.",
-    "util is what nvidia-smi shows: a kernel or a copy ran, however small.",
-    "copy is traffic of device memory. PCIe and NVLink are bytes a second, in/out.",
-    "-- is missing, dimmed is old. memory and bytes: k M G are powers of 1024.",
+    "Mouse: click a tab, a GPU (again: focus), a process, the plot (cursor) or the timeline",
+    "(go there). The wheel scrolls; in the plot it zooms. Shift selects text as usual.",
+    "Real: Real Utilization weighs SM, tensor, DRAM and engine activity: what the chip does.",
+    "limited by: what would have to change to go faster (docs/LIMITS.md); Held: what holds clocks.",
+    "util: what nvidia-smi shows: a kernel or a copy ran, however small. SM: SMs with work.",
+    "NVML: a process's utilization as the driver tells it. PCIe, NVLink: bytes a second, in/out.",
+    "-- is missing, dimmed is old. Memory and bytes: k M G are powers of 1024.",
 };
 
 static int count_keys(void)
@@ -42,17 +45,20 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                      "assay %s \u00b7 keys", d->version);
         y += 1;
         int room = a.y + a.h - y, lines = (n + columns - 1) / columns;
-        bool with_words = lines + (int)ARRAY_LEN(words) + 1 <= room;
-        ui->help_scroll = MAX(MIN(ui->help_scroll, lines - room), 0);
+        int all = lines + 1 + (int)ARRAY_LEN(words);
+        ui->help_scroll = MAX(MIN(ui->help_scroll, all - room), 0);
         for (int i = 0; i < n; i++) {
                 int line = i % lines - ui->help_scroll;
                 if (line >= 0 && line < room)
                         draw_key(c, a.x + i / lines * w, y + line, w - 1, key_at((unsigned)i));
         }
-        for (int i = 0; with_words && i < (int)ARRAY_LEN(words); i++)
-                canvas_text(c, a.x + 1, y + lines + 1 + i, a.w - 2, (struct style){.fg = INK_DIM},
-                            words[i]);
-        if (ui->help_scroll + room < lines)
+        for (int i = 0; i < (int)ARRAY_LEN(words); i++) {
+                int line = lines + 1 + i - ui->help_scroll;
+                if (line >= 0 && line < room)
+                        canvas_text(c, a.x + 1, y + line, a.w - 2, (struct style){.fg = INK_DIM},
+                                    words[i]);
+        }
+        if (ui->help_scroll + room < all)
                 canvas_right(c, a.x, a.y + a.h - 1, a.w - 1, (struct style){.fg = INK_KEY},
                              "\u25bc");
 }

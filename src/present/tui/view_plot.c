@@ -1,15 +1,19 @@
-/* Plot: the past as lines. Several metrics of one GPU, or one metric of all. */
+/* Plot: the past as lines, one below the other, with what was said meanwhile. Several metrics of
+ * one GPU, or one metric of all. */
 #include "base/clock.h"
 #include "present/format.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
+#include "present/tui/words.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define CHARTS_MAX 4
-#define CHART_H_MIN 5
-#define VALUE_W 6
+#define PANELS_MAX 64
+#define PANEL_H_MIN 2
+#define LABEL_W 16
+#define STRIPS_MIN_H 16
+_Static_assert(PANELS_MAX >= UI_SERIES_MAX, "a panel for every series");
 #define SPAN_MIN (2 * NS_PER_S)
 #define SPAN_MAX (24 * 3600 * NS_PER_S)
 
@@ -19,10 +23,10 @@ static const struct {
         size_t n;
 } sets[] = {
     {"activity",
-     {METRIC_GPU_UTIL, METRIC_SM_ACTIVE, METRIC_TENSOR_ACTIVE, METRIC_DRAM_ACTIVE, METRIC_PCIE_RX,
+     {METRIC_SM_ACTIVE, METRIC_GPU_UTIL, METRIC_TENSOR_ACTIVE, METRIC_DRAM_ACTIVE, METRIC_PCIE_RX,
       METRIC_POWER},
      6},
-    {"utilization", {METRIC_REAL_UTIL, METRIC_GPU_UTIL, METRIC_GR_ACTIVE, METRIC_SM_ACTIVE}, 4},
+    {"utilization", {METRIC_REAL_UTIL, METRIC_SM_ACTIVE, METRIC_GPU_UTIL, METRIC_GR_ACTIVE}, 4},
     {"pipes",
      {METRIC_TENSOR_ACTIVE, METRIC_FP64_ACTIVE, METRIC_FP32_ACTIVE, METRIC_FP16_ACTIVE,
       METRIC_INT_ACTIVE},
@@ -48,48 +52,28 @@ static uint8_t series_ink(size_t i)
         return (uint8_t)(INK_S1 + i % 8);
 }
 
-/* Metrics that share an axis share a chart. */
-static enum unit axis_of(enum metric m)
-{
-        return metric_info(m)->unit == UNIT_SCORE ? UNIT_RATIO : metric_info(m)->unit;
-}
-
+/* A curve of its own: a metric of the chosen GPU, or of one of all. */
 struct panel {
-        enum unit unit;
-        struct chart_series series[UI_SERIES_MAX];
-        size_t n;
+        struct chart_series series;
+        const struct row *row;
 };
-
-static struct panel *panel_for(struct panel *panels, size_t *n, enum unit unit)
-{
-        for (size_t i = 0; i < *n; i++) {
-                if (panels[i].unit == unit)
-                        return &panels[i];
-        }
-        if (*n == CHARTS_MAX)
-                return NULL;
-        panels[*n] = (struct panel){.unit = unit};
-        return &panels[(*n)++];
-}
 
 static size_t make_panels(const struct ui *ui, const struct ui_data *d, const struct row *row,
                           struct panel *ret)
 {
         size_t n = 0;
-        if (ui->plot.all) {
-                ret[0] = (struct panel){.unit = metric_info(ui->plot.metrics[0])->unit};
-                for (size_t i = 0; i < ui->n_order && ret[0].n < UI_SERIES_MAX; i++)
-                        ret[0].series[ret[0].n++] =
-                            (struct chart_series){d->frame->rows[ui->order[i]].sample.who->slot,
-                                                  ui->plot.metrics[0], series_ink(i)};
-                return 1;
+        if (!ui->plot.all) {
+                for (; n < ui->plot.n; n++)
+                        ret[n] = (struct panel){
+                            {row->sample.who->slot, ui->plot.metrics[n], series_ink(n)}, row};
+                return n;
         }
-        for (size_t i = 0; i < ui->plot.n; i++) {
-                enum metric m = ui->plot.metrics[i];
-                struct panel *p = panel_for(ret, &n, axis_of(m));
-                if (p)
-                        p->series[p->n++] =
-                            (struct chart_series){row->sample.who->slot, m, series_ink(i)};
+        /* From the chosen GPU on, so that up and down lead to those that do not fit. */
+        for (size_t i = 0; i < ui->n_order && n < PANELS_MAX; i++) {
+                size_t place = (ui->cursor + i) % ui->n_order;
+                row = &d->frame->rows[ui->order[place]];
+                ret[n++] = (struct panel){
+                    {row->sample.who->slot, ui->plot.metrics[0], series_ink(place)}, row};
         }
         return n;
 }
@@ -108,27 +92,88 @@ static struct value value_at(const struct ui *ui, const struct ui_data *d,
         return n > 0 && p[n - 1].there ? value_ok((double)p[n - 1].v) : value_missing(STATE_NONE);
 }
 
-static void draw_legend(const struct ui *ui, const struct ui_data *d, struct canvas *c,
-                        struct area a, const struct panel *p, int64_t until_ns)
+/* What a value is of: "of 700 W". */
+static bool limit_of(const struct row *row, enum metric m, char *buf, size_t size)
 {
-        int x = a.x + CHART_LABEL_WIDTH;
-        for (size_t i = 0; i < p->n; i++) {
-                char text[FORMAT_MAX], name[64];
-                const struct chart_series *s = &p->series[i];
-                widget_format(text, sizeof(text), s->metric, value_at(ui, d, s, until_ns));
-                if (ui->plot.all)
-                        snprintf(name, sizeof(name), "%s",
-                                 d->frame->rows[ui->order[i]].sample.who->label);
-                else
-                        snprintf(name, sizeof(name), "%s", metric_info(s->metric)->name);
-                int w = text_width(name) + 2 + VALUE_W;
-                if (x + w > a.x + a.w)
-                        return;
-                canvas_textf(c, x, a.y, w, (struct style){s->fg, 0, ATTR_BOLD}, "\u2501 %s", name);
-                canvas_right(c, x + w - VALUE_W, a.y, VALUE_W, (struct style){.fg = INK_TEXT},
-                             text);
-                x += w + 1;
+        char text[FORMAT_MAX];
+        enum metric limit = m == METRIC_POWER      ? METRIC_POWER_LIMIT
+                            : m == METRIC_SM_CLOCK ? METRIC_SM_CLOCK_MAX
+                            : m == METRIC_FB_USED  ? METRIC_FB_TOTAL
+                                                   : METRIC_COUNT;
+        if (limit == METRIC_COUNT || !value_there(row->sample.m[limit]))
+                return false;
+        format_with_unit(text, sizeof(text), limit, row->sample.m[limit]);
+        snprintf(buf, size, "of %s", text);
+        return true;
+}
+
+/* Where the line ends: whose it is, and its value with the unit. */
+static void draw_label(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                       struct area a, const struct panel *p, int64_t until_ns)
+{
+        char value[FORMAT_MAX], limit[FORMAT_MAX + 4];
+        struct style name = {p->series.fg, 0, ATTR_BOLD};
+        struct value v = value_at(ui, d, &p->series, until_ns);
+        format_with_unit(value, sizeof(value), p->series.metric, v);
+        if (ui->plot.all)
+                canvas_textf(c, a.x, a.y, a.w, name, "GPU %s", p->row->sample.who->label);
+        else
+                canvas_text(c, a.x, a.y, a.w, name, metric_info(p->series.metric)->name);
+        if (a.h > 1)
+                canvas_text(c, a.x, a.y + 1, a.w, widget_value_style(v, INK_TITLE), value);
+        if (a.h > 2 && limit_of(p->row, p->series.metric, limit, sizeof(limit)))
+                canvas_text(c, a.x, a.y + 2, a.w, (struct style){.fg = INK_DIM}, limit);
+}
+
+/* --- what was said of it ------------------------------------------------------------------- */
+
+static uint8_t said_limiter(const struct said *s)
+{
+        return s->limiter;
+}
+
+static uint8_t said_class(const struct said *s)
+{
+        return s->workload;
+}
+
+static const char *limiter_text(uint8_t v)
+{
+        return words_limiter((enum limiter)v);
+}
+
+static uint8_t limiter_color(uint8_t v)
+{
+        return words_limiter_ink((enum limiter)v);
+}
+
+static const char *class_text(uint8_t v)
+{
+        return workload_status((enum workload)v);
+}
+
+static uint8_t class_color(uint8_t v)
+{
+        return widget_class_ink((enum workload)v);
+}
+
+/* Limiter and class over the same time; the lines they took. */
+static int draw_strips(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                       const struct row *row, const struct chart *chart)
+{
+        uint32_t slot = row->sample.who->slot;
+        const struct strip strips[] = {{slot, said_limiter, limiter_text, limiter_color},
+                                       {slot, said_class, class_text, class_color}};
+        static const char *const names[] = {"limited by", "class"};
+        int n = a.h >= STRIPS_MIN_H ? 2 : 1;
+        if (ui->plot.all)
+                return 0;
+        for (int i = 0; i < n; i++) {
+                chart_strip(c, chart, &strips[i], a.y + i, &d->trends, &ui->scratch);
+                canvas_text(c, a.x + a.w - LABEL_W, a.y + i, LABEL_W, (struct style){.fg = INK_DIM},
+                            names[i]);
         }
+        return n;
 }
 
 static void draw_heading(const struct ui *ui, struct canvas *c, struct area a,
@@ -154,9 +199,36 @@ static void draw_heading(const struct ui *ui, struct canvas *c, struct area a,
         canvas_right(c, x + 1, a.y, a.x + a.w - x - 2, (struct style){.fg = INK_DIM}, right);
 }
 
+static void draw_panels(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                        const struct panel *panels, int n, struct chart chart)
+{
+        int shown = MAX(MIN(n, (a.h - 1) / PANEL_H_MIN), 1);
+        int left = a.h - 1; /* the last line is for times */
+        for (int i = 0; i < shown; i++) {
+                bool last = i + 1 == shown;
+                int h = left / (shown - i);
+                chart.area = (struct area){a.x, a.y, a.w - LABEL_W - 1, h + last};
+                chart.no_times = !last;
+                chart.unit = metric_info(panels[i].series.metric)->unit;
+                chart.series = &panels[i].series;
+                chart.n = 1;
+                chart_draw(c, &chart, &d->trends, &ui->scratch);
+                draw_label(ui, d, c, (struct area){a.x + a.w - LABEL_W, a.y, LABEL_W, h},
+                           &panels[i], chart.until_ns);
+                a.y += h;
+                left -= h;
+        }
+        if (shown < n)
+                canvas_textf(c, a.x + a.w - LABEL_W, a.y, LABEL_W, (struct style){.fg = INK_KEY},
+                             ui->plot.all ? "%d more \u2191\u2193" : "%d more, taller", n - shown);
+        ui->plot.drawn = chart;
+        ui->plot.drawn.series = NULL;
+        ui->plot.drawn.n = 0;
+}
+
 static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        struct panel panels[CHARTS_MAX];
+        struct panel panels[PANELS_MAX];
         const struct row *row = ui_chosen(ui, d);
         if (!row || !d->trends.copy) {
                 canvas_text(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE},
@@ -164,31 +236,20 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                 return;
         }
         int64_t until = d->frame->wall_ns - ui->plot.back_ns;
-        size_t n = make_panels(ui, d, row, panels);
+        int n = (int)make_panels(ui, d, row, panels);
         draw_heading(ui, c, a, row, until);
         a = (struct area){a.x, a.y + 1, a.w - 1, a.h - 1};
-        /* What does not fit is left out from the end; the first chart gets half of the room. */
-        while (n > 1 && a.h / (int)(n + 1) < CHART_H_MIN)
-                n--;
-        for (size_t i = 0; i < n; i++) {
-                int h = i == 0 ? a.h - (int)(n - 1) * (a.h / (int)(n + 1)) : a.h / (int)(n + 1);
-                draw_legend(ui, d, c, a, &panels[i], until);
-                ui->plot.drawn = (struct chart){
-                    .area = {a.x, a.y + 1, a.w, h - 1},
-                    .axes = true,
-                    .no_times = i + 1 < n,
-                    .unit = panels[i].unit,
-                    .until_ns = until,
-                    .span_ns = ui->plot.span_ns,
-                    .cursor_ns = ui->plot.cursor_ns,
-                    .series = panels[i].series,
-                    .n = panels[i].n,
-                };
-                chart_draw(c, &ui->plot.drawn, &d->trends, &ui->scratch);
-                ui->plot.drawn.series = NULL;
-                ui->plot.drawn.n = 0;
-                a.y += h;
-        }
+        struct chart chart = {
+            .area = {a.x, a.y, a.w - LABEL_W - 1, a.h},
+            .axes = true,
+            .until_ns = until,
+            .span_ns = ui->plot.span_ns,
+            .cursor_ns = ui->plot.cursor_ns,
+        };
+        int used = draw_strips(ui, d, c, a, row, &chart);
+        a.y += used;
+        a.h -= used;
+        draw_panels(ui, d, c, a, panels, n, chart);
 }
 
 static void zoom(struct ui *ui, bool in)
