@@ -81,6 +81,8 @@ static int each_frame(struct table_job *job, take_frame *take, void *arg, struct
         int got = 0, r = 0;
         if (!session)
                 r = setup_open(job->config, job->in.gpus, false, 0, &p, notice, err);
+        if (p)
+                pipeline_want_limits(p, false);
         while (r == 0) {
                 got = session ? session_next(job->in.session, &f, err) : pipeline_next(p, &f, err);
                 if (got <= 0)

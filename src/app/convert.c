@@ -330,6 +330,8 @@ static int convert(struct conversion *c, const struct target *target, struct err
         int got = 0, r = setup_open(c->config, c->in.gpus, margins, 0, &p, notice, err);
         if (notice[0])
                 strbuf_putf(c->job->notices, "%s\n", notice);
+        if (r == 0)
+                pipeline_want_limits(p, margins || strcmp(target->name, "csv") == 0);
         if (r == 0 && target->begin)
                 r = target->begin(c, err);
         while (r == 0 && (got = pipeline_next(p, &f, err)) > 0) {

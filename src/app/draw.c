@@ -174,6 +174,7 @@ static int add_pipeline(const struct config *config, struct plotting *w, struct 
         int got = 0, r = setup_open(config, w->in.gpus, false, 0, &p, notice, err);
         if (r < 0)
                 return r;
+        pipeline_want_limits(p, false);
         if (notice[0])
                 strbuf_putf(w->notices, "%s\n", notice);
         while (r == 0 && (got = pipeline_next(p, &f, err)) > 0) {

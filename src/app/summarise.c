@@ -89,6 +89,8 @@ static int add_pipeline(const struct config *config, struct run_summary *r, stru
         int code = setup_open(config, r->in.gpus, false, 0, &p, notice, err);
         if (notice[0])
                 strbuf_putf(&r->notices, "%s\n", notice);
+        if (code == 0)
+                pipeline_want_limits(p, false); /* stretches have theirs */
         while (code == 0) {
                 int got = pipeline_next(p, &f, err);
                 if (got <= 0) {

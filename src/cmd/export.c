@@ -113,6 +113,7 @@ static int export_gpus(const struct config *config, struct err *err)
         if (r == 0)
                 r = open_pipeline(config, e.json, &p, err);
         if (r == 0) {
+                pipeline_want_limits(p, e.json || csv_wants_limits(&e.csv));
                 life_watch_signals(on_stop, p, &watch);
                 e.live = pipeline_is_live(p);
                 r = stream(config, &e, p, err);

@@ -70,6 +70,8 @@ static int record(const struct config *config, struct recording *rec, struct err
             .arg = rec,
             .interval_ns = p ? pipeline_interval_ns(p) : manifest_interval_ns(config),
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
+        if (p)
+                pipeline_want_limits(p, false); /* a session keeps what they follow from */
         int code = recorder_start(&rc, &r, err);
         if (code < 0)
                 return code;

@@ -138,6 +138,9 @@ static void open_source(struct running *r)
                 notice("%s", text);
         if (code < 0)
                 tell_source_end(r, &err);
+        else
+                pipeline_want_limits(r->pipeline,
+                                     false); /* a session keeps what they follow from */
 }
 
 /* On the host's thread. */

@@ -49,9 +49,12 @@ static void smooth(struct limit_window *w, const struct ceilings *now, double se
         float part = (float)(seconds > 0 && seconds < SMOOTH_S ? seconds / SMOOTH_S : 1);
         uint32_t before = w->mean.there;
         w->mean.there = now->there;
-        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                float a = before & (1u << i) ? part : 1;
-                w->mean.v[i] += a * (now->v[i] - w->mean.v[i]);
+        for (size_t i = 0; i < CEILING_COUNT; i++)
+                w->mean.v[i] += part * (now->v[i] - w->mean.v[i]);
+        /* What was not there before begins as it is. */
+        for (uint32_t fresh = now->there & ~before; fresh; fresh &= fresh - 1) {
+                int i = __builtin_ctz(fresh);
+                w->mean.v[i] = now->v[i];
         }
         float engine = now->v[CEILING_ENGINE];
         w->square += part * (engine * engine - w->square);

@@ -11,9 +11,8 @@
 #include <math.h>
 
 struct view {
-        struct range c[CEILING_COUNT]; /* means over all the time */
-        struct range apart[CEILING_COUNT];
-        const struct range *gap;         /* of the host, while no kernel ran: apart, or c */
+        const struct ceilings *all;      /* means over all the time */
+        const struct ceilings *gaps;     /* of the host, while no kernel ran; NULL: as all */
         struct range busy_pipe;          /* the highest pipe, of the engine's time */
         struct range busy_dram, busy_sm; /* of the engine's time */
         struct range link;               /* the busiest direction of the busiest link */
@@ -41,6 +40,16 @@ static struct range range_of(const struct ceilings *c, enum ceiling at)
         return (struct range){0, most_of[at]};
 }
 
+static struct range now(const struct view *v, enum ceiling at)
+{
+        return range_of(v->all, at);
+}
+
+static struct range gap(const struct view *v, enum ceiling at)
+{
+        return range_of(v->gaps && v->gaps->there & (1u << at) ? v->gaps : v->all, at);
+}
+
 static struct range higher(struct range a, struct range b)
 {
         return (struct range){MAX(a.lo, b.lo), MAX(a.hi, b.hi)};
@@ -60,7 +69,7 @@ static struct range relative(struct range a, struct range b)
 /* Links that nobody has told of are not there. */
 static struct range link_of(const struct view *v)
 {
-        struct range r = higher(v->c[CEILING_PCIE_IN], v->c[CEILING_PCIE_OUT]);
+        struct range r = higher(now(v, CEILING_PCIE_IN), now(v, CEILING_PCIE_OUT));
         /* Without profiling counters the engine's time includes copies: they are no extra. */
         if (!(v->there & CEILING_BIT(SM)) &&
             !(v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT))))
@@ -68,7 +77,7 @@ static struct range link_of(const struct view *v)
         static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
         for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
                 if (v->there & (1u << nvlink[i]))
-                        r = higher(r, v->c[nvlink[i]]);
+                        r = higher(r, now(v, nvlink[i]));
         }
         return r;
 }
@@ -77,30 +86,25 @@ static struct range link_of(const struct view *v)
 static struct range pipe_of(const struct view *v)
 {
         static const enum ceiling seldom[] = {CEILING_FP64, CEILING_FP16, CEILING_INT};
-        struct range r = higher(v->c[CEILING_TENSOR], v->c[CEILING_FP32]);
+        struct range r = higher(now(v, CEILING_TENSOR), now(v, CEILING_FP32));
         for (size_t i = 0; i < ARRAY_LEN(seldom); i++) {
                 if (v->there & (1u << seldom[i]))
-                        r = higher(r, v->c[seldom[i]]);
+                        r = higher(r, now(v, seldom[i]));
         }
         return r;
 }
 
 static void look(const struct ceilings *c, const struct situation *s, struct view *ret)
 {
-        const struct ceilings *gaps = s->gaps;
+        ret->all = c;
+        ret->gaps = s->gaps;
         ret->there = c->there;
         ret->s = s;
-        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                ret->c[i] = range_of(c, i);
-                if (gaps)
-                        ret->apart[i] = gaps->there & (1u << i) ? range_of(gaps, i) : ret->c[i];
-        }
-        ret->gap = gaps ? ret->apart : ret->c;
-        struct range engine = ret->c[CEILING_ENGINE];
+        struct range engine = now(ret, CEILING_ENGINE);
         struct range rest = {1 - engine.hi, 1 - engine.lo};
         ret->busy_pipe = relative(pipe_of(ret), engine);
-        ret->busy_dram = relative(ret->c[CEILING_DRAM], engine);
-        ret->busy_sm = relative(ret->c[CEILING_SM], engine);
+        ret->busy_dram = relative(now(ret, CEILING_DRAM), engine);
+        ret->busy_sm = relative(now(ret, CEILING_SM), engine);
         ret->link = link_of(ret);
         ret->idle_link = relative(ret->link, rest);
 }
@@ -114,7 +118,7 @@ static bool has(const struct view *v, enum ceiling at)
 
 static enum truth engine_from(const struct view *v, double threshold)
 {
-        return at_least(v->c[CEILING_ENGINE], threshold);
+        return at_least(now(v, CEILING_ENGINE), threshold);
 }
 
 static enum truth host_limits(const struct view *v)
@@ -124,28 +128,30 @@ static enum truth host_limits(const struct view *v)
 
 static enum truth nothing_runs(const struct view *v)
 {
-        return both(below(v->c[CEILING_ENGINE], LIMIT_ENGINE_NONE), below(v->link, LIMIT_COPIES));
+        return both(below(now(v, CEILING_ENGINE), LIMIT_ENGINE_NONE), below(v->link, LIMIT_COPIES));
 }
 
 static double holders(const struct view *v)
 {
-        double n = has(v, CEILING_HOLDERS) ? v->c[CEILING_HOLDERS].lo : 1;
+        double n = has(v, CEILING_HOLDERS) ? now(v, CEILING_HOLDERS).lo : 1;
         return MAX(n, 1);
 }
 
+typedef struct range look_f(const struct view *v, enum ceiling at); /* now or gap */
+
 /* The busiest thread; where it is not known, at most a core of what each process uses. */
-static struct range thread_of(const struct view *v, const struct range *of)
+static struct range thread_of(const struct view *v, look_f *of)
 {
-        struct range main = of[CEILING_CPU_MAIN];
+        struct range main = of(v, CEILING_CPU_MAIN);
         if (has(v, CEILING_CPU_THREAD))
-                return of[CEILING_CPU_THREAD];
+                return of(v, CEILING_CPU_THREAD);
         return (struct range){MIN(main.lo / holders(v), 1), MIN(main.hi / holders(v), 1)};
 }
 
 /* Threads that take turns, as Python's do, keep one core busy together. */
-static enum truth core_busy(const struct view *v, const struct range *of)
+static enum truth core_busy(const struct view *v, look_f *of)
 {
-        struct range main = of[CEILING_CPU_MAIN];
+        struct range main = of(v, CEILING_CPU_MAIN);
         return either(
             at_least(thread_of(v, of), LIMIT_CORE),
             at_least((struct range){main.lo / holders(v), main.hi / holders(v)}, LIMIT_CORE));
@@ -153,16 +159,16 @@ static enum truth core_busy(const struct view *v, const struct range *of)
 
 static double cores(const struct view *v)
 {
-        double main = v->gap[CEILING_CPU_MAIN].lo, children = v->gap[CEILING_CPU_CHILDREN].lo;
+        double main = gap(v, CEILING_CPU_MAIN).lo, children = gap(v, CEILING_CPU_CHILDREN).lo;
         return MAX(main, 0) + MAX(children, 0);
 }
 
 /* Children that load keep more cores busy than the process they load for, or that process rests. */
 static enum truth children_load(const struct view *v)
 {
-        struct range main = v->gap[CEILING_CPU_MAIN], children = v->gap[CEILING_CPU_CHILDREN];
+        struct range main = gap(v, CEILING_CPU_MAIN), children = gap(v, CEILING_CPU_CHILDREN);
         enum truth more = children.lo >= main.hi  ? YES
-                          : children.hi < main.lo ? not_so(core_busy(v, v->gap))
+                          : children.hi < main.lo ? not_so(core_busy(v, gap))
                                                   : MAYBE;
         return both(at_least(children, LIMIT_CHILDREN), more);
 }
@@ -174,11 +180,11 @@ static enum truth children_load(const struct view *v)
  */
 static enum truth threads_load(const struct view *v)
 {
-        double n = holders(v), engine = v->c[CEILING_ENGINE].hi;
+        double n = holders(v), engine = now(v, CEILING_ENGINE).hi;
         if (!has(v, CEILING_CPU_FIRST) || !has(v, CEILING_CPU_MAIN))
                 return NO;
-        double still = v->gap[CEILING_CPU_FIRST].lo / n, first = v->c[CEILING_CPU_FIRST].lo / n;
-        double others = v->gap[CEILING_CPU_MAIN].lo / n - still;
+        double still = gap(v, CEILING_CPU_FIRST).lo / n, first = now(v, CEILING_CPU_FIRST).lo / n;
+        double others = gap(v, CEILING_CPU_MAIN).lo / n - still;
         if (still < LIMIT_RESTS)
                 return others >= LIMIT_CHILDREN ? YES : NO;
         bool waits = first < engine + LIMIT_SOME * (1 - engine);
@@ -192,7 +198,7 @@ static enum truth loading(const struct view *v)
 
 static enum truth storing(const struct view *v)
 {
-        struct range wait = v->gap[CEILING_IO_WAIT], bytes = v->gap[CEILING_STORAGE];
+        struct range wait = gap(v, CEILING_IO_WAIT), bytes = gap(v, CEILING_STORAGE);
         double busy = cores(v);
         bool one = has(v, CEILING_IO_WAIT) != has(v, CEILING_STORAGE);
         enum truth waits = at_least(wait, MAX(LIMIT_IO_WAIT, LIMIT_SOME * busy));
@@ -204,13 +210,13 @@ static enum truth storing(const struct view *v)
 
 static enum truth held(const struct view *v)
 {
-        enum truth memory = at_least(v->c[CEILING_MEMORY], LIMIT_HELD_BYTES);
+        enum truth memory = at_least(now(v, CEILING_MEMORY), LIMIT_HELD_BYTES);
         if (!has(v, CEILING_HOLDERS))
                 return memory;
-        enum truth process = at_least(v->c[CEILING_HOLDERS], 0.5);
+        enum truth process = at_least(now(v, CEILING_HOLDERS), 0.5);
         /* Some memory without a process is the driver's; much is of a process that is not seen. */
         if (process == NO && !has(v, CEILING_CPU_MAIN))
-                memory = at_least(v->c[CEILING_MEMORY], 10 * LIMIT_HELD_BYTES);
+                memory = at_least(now(v, CEILING_MEMORY), 10 * LIMIT_HELD_BYTES);
         return has(v, CEILING_MEMORY) ? either(memory, process) : process;
 }
 
@@ -227,7 +233,7 @@ static enum truth starting(const struct view *v)
         const struct situation *s = v->s;
         enum truth fresh = s->touched || s->elsewhere ? NO : nothing_runs(v);
         enum truth preparing =
-            s->worked ? NO : both(below(v->c[CEILING_ENGINE], LIMIT_SOME), children_load(v));
+            s->worked ? NO : both(below(now(v, CEILING_ENGINE), LIMIT_SOME), children_load(v));
         return both(program(v), either(fresh, preparing));
 }
 
@@ -248,11 +254,11 @@ static enum truth copying(const struct view *v)
 
 static enum truth launching(const struct view *v)
 {
-        struct range thread = thread_of(v, v->c);
+        struct range thread = thread_of(v, now);
         enum truth between = both(engine_from(v, LIMIT_ENGINE_LOW), host_limits(v));
         /* Small kernels at an even pace come from a thread that launches them, seen or not. */
         bool even = v->s->uneven < LIMIT_UNEVEN;
-        enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? core_busy(v, v->c) : YES;
+        enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? core_busy(v, now) : YES;
         enum truth small = both(below(v->busy_sm, LIMIT_SM_FEW), busy);
         enum truth steady = even ? engine_from(v, LIMIT_SOME) : NO;
         return both(between, either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
@@ -260,7 +266,7 @@ static enum truth launching(const struct view *v)
 
 static enum truth collective(const struct view *v)
 {
-        struct range nvlink = higher(v->c[CEILING_NVLINK_IN], v->c[CEILING_NVLINK_OUT]);
+        struct range nvlink = higher(now(v, CEILING_NVLINK_IN), now(v, CEILING_NVLINK_OUT));
         enum truth talks = has(v, CEILING_NVLINK_IN) && has(v, CEILING_NVLINK_OUT)
                                ? both(at_least(nvlink, LIMIT_NOTHING / 2),
                                       both(below(v->busy_pipe, 2 * LIMIT_NOTHING),
@@ -268,13 +274,13 @@ static enum truth collective(const struct view *v)
                                : NO;
         enum truth spins =
             both(both(below(v->busy_pipe, LIMIT_NOTHING), below(v->busy_dram, LIMIT_NOTHING)),
-                 both(at_least(v->busy_sm, LIMIT_SM_FULL), below(v->c[CEILING_POWER], 0.45)));
+                 both(at_least(v->busy_sm, LIMIT_SM_FULL), below(now(v, CEILING_POWER), 0.45)));
         return v->s->peers ? either(talks, spins) : NO;
 }
 
 static enum truth highest(const struct view *v, enum ceiling pipe)
 {
-        struct range own = relative(v->c[pipe], v->c[CEILING_ENGINE]);
+        struct range own = relative(now(v, pipe), now(v, CEILING_ENGINE));
         if (!has(v, pipe))
                 return pipe == CEILING_TENSOR || pipe == CEILING_FP32 ? at_least(own, LIMIT_NEAR)
                                                                       : NO;
@@ -337,11 +343,11 @@ static enum truth on_host(enum limiter rule, const struct view *v)
         if (rule == LIMITER_HOST_INPUT)
                 return loading(v);
         if (rule == LIMITER_COPY_HOST)
-                return both(at_least(v->link, LIMIT_COPIES), core_busy(v, v->c));
+                return both(at_least(v->link, LIMIT_COPIES), core_busy(v, now));
         if (rule == LIMITER_HOST_CODE)
-                return core_busy(v, v->gap);
+                return core_busy(v, gap);
         if (rule == LIMITER_HOST_NETWORK)
-                return has(v, CEILING_NETWORK) ? at_least(v->gap[CEILING_NETWORK], LIMIT_NETWORK)
+                return has(v, CEILING_NETWORK) ? at_least(gap(v, CEILING_NETWORK), LIMIT_NETWORK)
                                                : NO;
         if (rule == LIMITER_IDLE_ALLOCATED)
                 return unused(v);

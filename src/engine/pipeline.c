@@ -22,6 +22,7 @@ struct pipeline {
         struct compute compute;
         struct process_join *join; /* made when processes are first asked for */
         atomic_bool want_processes;
+        bool without_limits;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
         struct sample whole;  /* scratch: the GPU of a group of slices */
@@ -351,8 +352,8 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         if (first && f->n == 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
         add_processes(p);
-        take_host(p);
-        compute_limits(&p->compute, f);
+        if (!p->without_limits)
+                pipeline_judge(p);
         p->ticks++;
         return 0;
 }
@@ -384,6 +385,11 @@ void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)
 {
         return select_unmatched(&p->config.selection, buf, size);
+}
+
+void pipeline_want_limits(struct pipeline *p, bool want)
+{
+        p->without_limits = !want;
 }
 
 void pipeline_want_processes(struct pipeline *p, bool want)

@@ -51,5 +51,8 @@ void pipeline_see_host(struct pipeline *p, const struct host *host);
 void pipeline_judge(struct pipeline *p);
 /* Whether frames tell who uses the GPUs, from the next one on; safe from another thread. */
 void pipeline_want_processes(struct pipeline *p, bool want);
+/* Whether frames say what limits each GPU. They do unless nobody wants it, which is told before the
+ * first one. */
+void pipeline_want_limits(struct pipeline *p, bool want);
 /* Ends a waiting pipeline_next; safe from another thread. */
 void pipeline_interrupt(struct pipeline *p);

@@ -2,6 +2,16 @@
 
 #include "base/num.h"
 
+bool csv_wants_limits(const struct csv *csv)
+{
+        for (size_t i = 0; i < csv->n; i++) {
+                enum column_kind kind = csv->columns[i]->kind;
+                if (kind == COLUMN_LIMITER || kind == COLUMN_HELD_BY || kind == COLUMN_CEILING)
+                        return true;
+        }
+        return false;
+}
+
 void csv_write_header(const struct csv *csv, struct strbuf *out)
 {
         for (size_t i = 0; i < csv->n; i++) {
