@@ -390,3 +390,24 @@ def test_html_has_no_empty_tables(assay, tmp_path):
     assay("run", "-q", "--nvml-lib", "/nowhere", "--root", "/nowhere", "-o", session, "--", "true")
     html = assay("report", session, "--format", "html").stdout
     assert "<h2>Everything</h2>" in html and "<h2>GPUs" not in html and "<h2>Phases" not in html
+
+
+@pytest.mark.parametrize("hot_s, told, why", [
+    (30, True, "half of the run"),
+    (6, False, "a tenth of the run"),
+    (0, False, "never"),
+])
+def test_an_unhealthy_gpu_is_a_finding(program, tmp_path, hot_s, told, why):
+    path = tmp_path / "hot.csv"
+    rows = [f"{1794726548 + s},{g},NVIDIA H100 80GB HBM3,90,{97 if g == 1 and s < hot_s else 60}"
+            for s in range(60) for g in (0, 1)]
+    path.write_text("\n".join(["timestamp,gpu_id,model,gpu_util_pct,gpu_temp_c"] + rows) + "\n")
+    done = subprocess.run([program, "report", str(path)], capture_output=True, text=True, check=True)
+    findings = done.stdout.split("key numbers")[0]
+    assert ("GPU 1 was not healthy" in findings) == told, why
+    assert "GPU 0 was not healthy" not in findings
+    data = json.loads(subprocess.run([program, "report", str(path), "--format", "json"], capture_output=True, text=True, check=True).stdout)
+    assert [u["gpu"] for u in data["unhealthy"]] == (["1"] if told else [])
+    if told:
+        assert "warning temperature" in findings and findings.index("GPU 1 was") > findings.index("  1 ")
+        assert "cooling" in data["unhealthy"][0]["try"]

@@ -1,6 +1,7 @@
 """Real programs: the first finding against what an expert says."""
 import csv
 import json
+import re
 
 import pytest
 
@@ -92,3 +93,13 @@ def test_the_text_begins_with_the_findings(assay):
     first, *rest = text.splitlines()
     assert first == "findings" and rest[0].startswith("  1 GPU 0 limited by the tensor cores, held at 1")
     assert "try: " in text and max(map(len, text.split("\n\n")[0].splitlines())) <= 100 and "normal" not in text
+
+
+def test_examples_are_true(told):
+    """docs/LIMITS.md quotes first findings: word for word what is said of the recordings."""
+    text = (ROOT / "docs" / "LIMITS.md").read_text()
+    quoted = re.findall(r"^- `([a-z0-9.]+)`, `(\w+)`: .+\n  > (.+)$", text, re.M)
+    assert len(quoted) >= 15
+    for limiter, name, said in quoted:
+        finding = told[name]["findings"][0]
+        assert (limiter, said) == (finding["limiter"], finding["text"]), name

@@ -181,6 +181,29 @@ static void put_facts(struct strbuf *out, const struct run_facts *f, const struc
         put_number(out, "ticks_dropped", when(f->asked > 0, (double)f->dropped), &first);
 }
 
+static void put_unhealthy(struct strbuf *out, const struct scope *run)
+{
+        struct strbuf text = {0};
+        const char *gap = "\n";
+        strbuf_puts(out, ",\n\"unhealthy\":[");
+        for (size_t i = 0; i < run->n; i++) {
+                const struct gpu_summary *g = run->gpus[i];
+                strbuf_clear(&text);
+                if (!report_unhealthy(g, &text))
+                        continue;
+                strbuf_putf(out, "%s{\"gpu\":", gap);
+                json_put_string(out, g->who.label);
+                strbuf_puts(out, ",\"text\":");
+                json_put_string(out, strbuf_str(&text));
+                strbuf_puts(out, ",\"try\":");
+                json_put_string(out, report_unhealthy_try(g));
+                strbuf_putc(out, '}');
+                gap = ",\n";
+        }
+        strbuf_putc(out, ']');
+        strbuf_finish(&text);
+}
+
 void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
                  struct strbuf *out)
 {
@@ -189,6 +212,7 @@ void report_json(const struct run_facts *facts, const struct summary *s, const c
         strbuf_putf(out, ",\"schema\":%d", REPORT_SCHEMA_VERSION);
         put_facts(out, facts, s);
         report_json_limits(&s->limits, out);
+        put_unhealthy(out, &s->scopes[0]);
         strbuf_puts(out, ",\n\"run\":");
         put_scope(out, s, &s->scopes[0]);
         strbuf_puts(out, ",\n\"phases\":[");

@@ -155,12 +155,80 @@ void report_put_wrapped(struct strbuf *out, const char *text, size_t indent, siz
         strbuf_putc(out, '\n');
 }
 
+#define UNHEALTHY_SHARE 0.25 /* of the run */
+
+/* 0 unless it is a good part of the run. */
+static double unhealthy_s(const struct gpu_summary *g)
+{
+        double s = g->health_s[HEALTH_HOT] + g->health_s[HEALTH_WARN] + g->health_s[HEALTH_CRIT];
+        return s >= UNHEALTHY_SHARE * g->seconds ? s : 0;
+}
+
+/* What is wrong, the worst first. */
+bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out)
+{
+        double seconds = unhealthy_s(g);
+        const char *gap = ": ";
+        if (seconds <= 0)
+                return false;
+        strbuf_putf(out, "GPU %s was not healthy for %.1f s (%.0f %% of the run)", g->who.label,
+                    seconds, 100 * seconds / g->seconds);
+        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+                if (!(g->findings & (1U << f)))
+                        continue;
+                strbuf_putf(out, "%s%s", gap, finding_text(f));
+                gap = ", ";
+        }
+        return true;
+}
+
+const char *report_unhealthy_try(const struct gpu_summary *g)
+{
+        enum finding worst = (enum finding)__builtin_ctz(g->findings | 1U << FINDING_GPU_HOT);
+        if (worst >= FINDING_GPU_HOT)
+                return "look at its cooling: fans, dust, the air that goes in, what runs beside it";
+        if (worst == FINDING_XID_APPLICATION)
+                return "look for the program in the kernel's log (dmesg, Xid): it made an invalid "
+                       "access";
+        if (worst == FINDING_REMAP_PENDING)
+                return "reset the GPU when nobody uses it, so that the row is replaced";
+        if (worst >= FINDING_NVLINK_ERRORS)
+                return "have the link looked at: its seat, riser or cable, and the slot's settings";
+        return "take it out of service until the cause is known: the kernel's log (dmesg, Xid) "
+               "tells more";
+}
+
+static size_t count_unhealthy(const struct scope *run)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < run->n; i++)
+                n += unhealthy_s(run->gpus[i]) > 0;
+        return n;
+}
+
+static void put_unhealthy(struct strbuf *out, const struct scope *run, size_t n,
+                          const struct report_view *v)
+{
+        struct strbuf text = {0};
+        for (size_t i = 0, told = 0; i < run->n && (v->all || told < REPORT_FINDINGS); i++) {
+                strbuf_clear(&text);
+                if (!report_unhealthy(run->gpus[i], &text))
+                        continue;
+                told++;
+                strbuf_putf(out, "  %zu ", n + told);
+                report_put_wrapped(out, strbuf_str(&text), n + told < 10 ? 4 : 5, v->columns);
+                strbuf_puts(out, "    try: ");
+                report_put_wrapped(out, report_unhealthy_try(run->gpus[i]), 9, v->columns);
+        }
+        strbuf_finish(&text);
+}
+
 static void put_findings(struct strbuf *out, const struct summary *s, const struct report_view *v)
 {
         struct strbuf text = {0};
         size_t n =
             v->all ? s->limits.n_findings : MIN(s->limits.n_findings, (size_t)REPORT_FINDINGS);
-        strbuf_puts(out, n > 1 ? "findings\n" : "finding\n");
+        strbuf_puts(out, n + count_unhealthy(&s->scopes[0]) > 1 ? "findings\n" : "finding\n");
         for (size_t i = 0; i < n; i++) {
                 const struct limit_finding *f = &s->limits.findings[i];
                 strbuf_clear(&text);
@@ -175,6 +243,7 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
                 strbuf_puts(out, "  ");
                 report_put_wrapped(out, strbuf_str(&text), 2, v->columns);
         }
+        put_unhealthy(out, &s->scopes[0], n, v);
         strbuf_finish(&text);
 }
 
