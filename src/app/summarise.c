@@ -200,6 +200,28 @@ static int take_events(struct run_summary *r, struct err *err)
         return 0;
 }
 
+/* The type whose FLOP/s are told: the one asked for, else the one that the run's marks declare. */
+static void choose_flops(const struct config *config, struct run_summary *r)
+{
+        char name[16];
+        enum flops_type type = FLOPS_COUNT;
+        if (config_is_set(config, OPT_FLOPS))
+                type = flops_find(config_text(config, OPT_FLOPS));
+        for (size_t i = 0; !config_is_set(config, OPT_FLOPS) && i < r->in.n_marks; i++) {
+                if (!mark_text(&r->in.marks[i], "flops", name, sizeof(name)))
+                        continue;
+                enum flops_type said = flops_find(name);
+                if (said < FLOPS_COUNT && type < FLOPS_COUNT && said != type) {
+                        strbuf_puts(&r->notices, "marks declare several types of FLOP; choose one "
+                                                 "with --flops\n");
+                        return;
+                }
+                type = said < FLOPS_COUNT ? said : type;
+        }
+        r->stretches.flops = type;
+        r->stretches.has_flops = type < FLOPS_COUNT;
+}
+
 static int summarise(const struct config *config, const char *format, struct run_summary *r,
                      struct err *err)
 {
@@ -209,10 +231,7 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        if (config_is_set(config, OPT_FLOPS)) {
-                r->stretches.flops = flops_find(config_text(config, OPT_FLOPS));
-                r->stretches.has_flops = r->stretches.flops < FLOPS_COUNT;
-        }
+        choose_flops(config, r);
         code = begin_hosts(config, r, err);
         if (code < 0)
                 return code;

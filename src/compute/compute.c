@@ -171,9 +171,11 @@ void compute_limits(struct compute *c, struct frame *f)
                 struct ceilings now;
                 if (!m)
                         continue; /* not after compute_row */
-                if (!m->looked_up)
-                        m->peak = peak_find(row->sample.who->text[ENTITY_TEXT_MODEL]);
-                m->looked_up = row->sample.who->text[ENTITY_TEXT_MODEL][0] != '\0';
+                const char *model = row->sample.who->text[ENTITY_TEXT_MODEL];
+                if (!m->looked_up && model[0]) { /* some sources tell it later */
+                        m->peak = peak_find(model);
+                        m->looked_up = true;
+                }
                 ceilings_take(&row->sample, m->peak, &now);
                 ceilings_add_host(evidence_of(&c->host, row->sample.who->label), &now);
                 bool elsewhere = !m->window.use.touched && used_elsewhere(c, f, i);

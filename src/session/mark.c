@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const names[MARK_COUNT] = {
 #define MARK(id, name) name,
@@ -99,4 +100,17 @@ int mark_parse(const char *s, size_t len, struct mark *ret)
         }
         *ret = m;
         return 0;
+}
+
+bool mark_text(const struct mark *m, const char *key, char *buf, size_t size)
+{
+        if (!m->data || !strstr(m->data, key))
+                return false;
+        json_t *data = json_loads(m->data, 0, NULL);
+        const char *text = json_string_value(json_object_get(data, key));
+        bool fits = text && strlen(text) < size;
+        if (fits)
+                memcpy(buf, text, strlen(text) + 1);
+        json_decref(data);
+        return fits;
 }

@@ -2,6 +2,8 @@
 import csv
 import json
 import re
+import shutil
+import sqlite3
 
 import pytest
 
@@ -103,3 +105,30 @@ def test_examples_are_true(told):
     for limiter, name, said in quoted:
         finding = told[name]["findings"][0]
         assert (limiter, said) == (finding["limiter"], finding["text"]), name
+
+
+@pytest.mark.parametrize("marks, said, why", [
+    ([("event", '{"flops":"bf16"}')], "bf16", "an event says it"),
+    ([("begin", '{"flops":"fp8","lr":0.1}')], "fp8", "a phase's keys say it"),
+    ([("event", '{"flops":"bf17"}')], None, "no such type"),
+    ([("event", '{"flops":16}')], None, "no text"),
+    ([("event", '["flops"]')], None, "no object"),
+    ([("event", '{"flops":"bf16"}'), ("event", '{"flops":"bf16"}')], "bf16", "twice the same"),
+    ([("event", '{"flops":"bf16"}'), ("event", '{"flops":"fp8"}')], None, "two types"),
+])
+def test_marks_declare_the_type(assay, tmp_path, marks, said, why):
+    path = tmp_path / "run.assay"
+    shutil.copy(TRUTH / "gemm_bf16.assay", path)
+    db = sqlite3.connect(path)
+    wall = db.execute("select min(time) from ticks").fetchone()[0]
+    for kind, data in marks:
+        db.execute("insert into mark(wall_ns, mono_ns, host, pid, type, name, data) values (?, 0, 'h', 1, ?, 'x', ?)",
+                   (int(wall * 1e9) + 10**9, kind, data))
+    db.commit()
+    db.close()
+    done = assay("report", path, "--format", "json")
+    types = {s["flops"]["type"] for s in json.loads(done.stdout)["stretches"] if s["flops"]}
+    assert types == ({said} if said else set()), why
+    assert ("several types" in done.stderr) == (why == "two types")
+    asked = json.loads(assay("report", path, "--format", "json", "--flops", "tf32").stdout)
+    assert {s["flops"]["type"] for s in asked["stretches"] if s["flops"]} == {"tf32"}, "what is asked for wins"
