@@ -86,3 +86,16 @@ def test_the_project_speaks_of_itself_alone():
     for path in tracked("src/*", "docs/*.md", "README.md", "man/*", "tests/*.py", "dev", "CHANGELOG.md"):
         if path.is_file() and path.suffix not in (".png", ".gz") and path != pathlib.Path(__file__).resolve():
             assert not words.search(path.read_text(errors="ignore")), path
+
+
+def test_changes_of_mutate_apply():
+    """Every row of tests/mutate/changes.txt still changes exactly one place, and names tests that are there."""
+    sys.path.insert(0, str(ROOT / "tests" / "mutate"))
+    import mutate
+    changes = list(mutate.read_changes())
+    assert len(changes) >= 100
+    for change in changes:
+        found = (ROOT / change.path).read_text().count(change.old)
+        assert found == 1, f"changes.txt:{change.line}: {change.path} has '{change.old}' {found} times"
+        for test in change.tests:
+            assert (ROOT / "tests" / (f"unit/{test}.c" if mutate.is_unit(test) else test)).is_file(), test

@@ -65,6 +65,19 @@ static void every_rule(void **state UNUSED)
             {{25, 0, 0, 40, 0, 0, 0}, WORKLOAD_MIXED, "sm at the limit of busy"},
             {{14.9, 0, 14.9, 14.9, 0, 0, 0}, WORKLOAD_LOW, "a little of everything"},
             {{20, 0, 20, 20, 0, 0, 0}, WORKLOAD_MIXED, "no rule"},
+            {{20, 0, 0, 0, 0, 0, 0}, WORKLOAD_MIXED, "the score alone is above the idle limit"},
+            {{60, 49.9, 0, 90, 0, 0, 0}, WORKLOAD_TENSOR, "tensor short of tensor-heavy"},
+            {{39.9, 15, 0, 90, 0, 0, 0}, WORKLOAD_MIXED, "sm short of tensor"},
+            {{41, 14.9, 0, 90, 0, 0, 0}, WORKLOAD_MIXED, "tensor short of tensor"},
+            {{0, 0, 0, 0, 0, 39.9, 0.99e9}, WORKLOAD_IDLE, "copies and PCIe short of io"},
+            {{45, 0, 49.9, 90, 0, 0, 0}, WORKLOAD_MEMORY_ACTIVE, "dram short of memory-bound"},
+            {{79.9, 0, 0, 99, 0, 0, 0}, WORKLOAD_COMPUTE_ACTIVE, "sm short of compute-heavy"},
+            {{49.9, 0, 0, 99, 0, 0, 0}, WORKLOAD_MIXED, "sm short of compute-active"},
+            {{26, 0, 39.9, 50, 0, 0, 0}, WORKLOAD_MIXED, "dram short of memory-active"},
+            {{16, 0, 20, 39.9, 0, 0, 0}, WORKLOAD_MIXED, "gr short of busy"},
+            {{14, 0, 14, 15, 0, 0, 0}, WORKLOAD_MIXED, "gr at the limit of low"},
+            {{15, 0, 14, 14, 0, 0, 0}, WORKLOAD_MIXED, "sm at the limit of low"},
+            {{14, 0, 15, 14, 0, 0, 0}, WORKLOAD_MIXED, "dram at the limit of low"},
         };
         struct compute_options o = ai();
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -74,6 +87,20 @@ static void every_rule(void **state UNUSED)
                         fail_msg("%s: %s, expected %s", cases[i].why, workload_status(v.workload),
                                  workload_status(cases[i].expected));
                 assert_int_equal(v.rule, cases[i].expected);
+        }
+}
+
+/* Either direction of the link is enough. */
+static void one_direction(void **state UNUSED)
+{
+        static const enum metric ways[] = {METRIC_PCIE_RX, METRIC_PCIE_TX};
+        struct compute_options o = ai();
+        for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+                struct sample s = sample_of(&(struct numbers){0});
+                s.m[ways[i]] = value_ok(1e9);
+                assert_int_equal(classify(&s, &o).workload, WORKLOAD_IO);
+                s.m[ways[i]] = value_ok(0.999e9);
+                assert_int_equal(classify(&s, &o).workload, WORKLOAD_IDLE);
         }
 }
 
@@ -137,6 +164,50 @@ static void idle_without_counters(void **state UNUSED)
         assert_true(v.without_counters);
         s.m[METRIC_POWER] = value_ok(300);
         assert_int_equal(classify(&s, &o).workload, WORKLOAD_UNKNOWN);
+}
+
+static void what_keeps_idle_from_being_concluded(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                double util, processes, power, limit, copy; /* limit, copy below 0: not known */
+                enum workload expected;
+        } cases[] = {
+            {"idle", 0.04, 0, 70, 700, -1, WORKLOAD_IDLE},
+            {"something ran", 0.05, 0, 70, 700, -1, WORKLOAD_UNKNOWN},
+            {"somebody holds it", 0, 1, 70, 700, -1, WORKLOAD_UNKNOWN},
+            {"it draws much of its limit", 0, 0, 210, 700, -1, WORKLOAD_UNKNOWN},
+            {"it draws just less", 0, 0, 209, 700, -1, WORKLOAD_IDLE},
+            {"no limit is known, little power", 0, 0, 99, -1, -1, WORKLOAD_IDLE},
+            {"no limit is known, more power", 0, 0, 100, -1, -1, WORKLOAD_UNKNOWN},
+            {"it copies", 0, 0, 70, 700, 0.5, WORKLOAD_UNKNOWN},
+        };
+        struct compute_options o = ai();
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct sample s = {0};
+                s.m[METRIC_GPU_UTIL] = value_ok(cases[i].util);
+                s.m[METRIC_PROCESSES] = value_ok(cases[i].processes);
+                s.m[METRIC_POWER] = value_ok(cases[i].power);
+                put(&s, METRIC_POWER_LIMIT, cases[i].limit, 1);
+                put(&s, METRIC_MEM_COPY_UTIL, cases[i].copy, 1);
+                if (classify(&s, &o).workload != cases[i].expected)
+                        fail_msg("%s", cases[i].why);
+        }
+}
+
+/* What a slice does not tell of the link is at most what its GPU does. */
+static void slices_are_bounded_by_their_gpu(void **state UNUSED)
+{
+        struct compute_options o = ai();
+        struct value real;
+        struct sample slice = sample_of(&(struct numbers){0, 0, 0, 0, 0, -1, -1});
+        struct sample whole = {0};
+        assert_int_equal(assess(&slice, &whole, &o, &real).workload, WORKLOAD_UNKNOWN);
+        whole.m[METRIC_MEM_COPY_UTIL] = value_ok(0.1);
+        whole.m[METRIC_PCIE_RX] = whole.m[METRIC_PCIE_TX] = value_ok(1e8);
+        assert_int_equal(assess(&slice, &whole, &o, &real).workload, WORKLOAD_IDLE);
+        whole.m[METRIC_PCIE_TX] = value_ok(2e9);
+        assert_int_equal(assess(&slice, &whole, &o, &real).workload, WORKLOAD_UNKNOWN);
 }
 
 static void real_util_values(void **state UNUSED)
@@ -209,8 +280,11 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(every_rule),
+            cmocka_unit_test(one_direction),
             cmocka_unit_test(missing_counters),
             cmocka_unit_test(idle_without_counters),
+            cmocka_unit_test(what_keeps_idle_from_being_concluded),
+            cmocka_unit_test(slices_are_bounded_by_their_gpu),
             cmocka_unit_test(real_util_values),
             cmocka_unit_test(bad_weights),
             cmocka_unit_test(margins),

@@ -19,6 +19,10 @@ static void each_finding(void **state UNUSED)
             {METRIC_REMAPPED_UNCORRECTABLE, 1, HEALTH_CRIT, "one uncorrectable row"},
             {METRIC_LOST, 1, HEALTH_CRIT, "a lost GPU"},
             {METRIC_XID_LAST, 79, HEALTH_CRIT, "fallen off the bus"},
+            {METRIC_XID_LAST, 48, HEALTH_CRIT, "an uncorrectable memory error"},
+            {METRIC_XID_LAST, 43, HEALTH_WARN, "a channel that was reset"},
+            {METRIC_XID_LAST, 13, HEALTH_WARN, "an exception in a kernel"},
+            {METRIC_XID_LAST, 45, HEALTH_OK, "a clean-up after another error"},
             {METRIC_XID_LAST, 31, HEALTH_WARN, "an application's page fault"},
             {METRIC_XID_LAST, 0, HEALTH_OK, "no XID"},
             {METRIC_PCIE_REPLAY_RATE, 0.1, HEALTH_WARN, "replays"},
@@ -78,7 +82,89 @@ static void thresholds_by_model(void **state UNUSED)
         struct sample own = {0};
         own.m[METRIC_GPU_TEMP] = value_ok(88);
         own.m[METRIC_TEMP_MAX_OPERATING] = value_ok(87);
+        own.m[METRIC_TEMP_SLOWDOWN] = value_ok(90);
         assert_int_equal(health_of(&own, false, &plain).state, HEALTH_HOT);
+}
+
+/* The worst of several, whichever is found first. */
+static void the_worst_counts(void **state UNUSED)
+{
+        struct sample s = {0};
+        s.m[METRIC_GPU_TEMP] = value_ok(99);
+        s.m[METRIC_XID_LAST] = value_ok(79);
+        s.m[METRIC_PCIE_REPLAY_RATE] = value_ok(1);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_CRIT);
+        s.m[METRIC_XID_LAST] = value_ok(0);
+        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_WARN);
+}
+
+/* A link that is slow while the GPU idles saves power. */
+static void links_under_load(void **state UNUSED)
+{
+        static const struct {
+                double util, now;
+                enum health_state expected;
+        } cases[] = {{0.5, 1, HEALTH_WARN}, {0.49, 1, HEALTH_OK}, {0.9, 4, HEALTH_OK}};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct sample s = {0};
+                s.m[METRIC_GPU_UTIL] = value_ok(cases[i].util);
+                s.m[METRIC_PCIE_GEN] = value_ok(cases[i].now);
+                s.m[METRIC_PCIE_GEN_MAX] = value_ok(4);
+                assert_int_equal(health_of(&s, false, &plain).state, cases[i].expected);
+        }
+}
+
+/* Errors matter while they rise, and from then on. */
+static void errors_that_rise(void **state UNUSED)
+{
+        static const struct {
+                double errors;
+                enum health_state expected;
+        } ticks[] = {{7, HEALTH_OK}, {7, HEALTH_OK}, {8, HEALTH_CRIT}, {8, HEALTH_CRIT}};
+        struct compute c;
+        struct entity e = {0};
+        compute_init(&c, &plain);
+        for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+                struct row row = {.sample = {.who = &e}};
+                row.sample.m[METRIC_ECC_DBE_VOLATILE] = value_ok(ticks[i].errors);
+                assert_int_equal(compute_row(&c, (int64_t)i * 1000000000, NULL, &row), 0);
+                assert_int_equal(row.health.state, ticks[i].expected);
+        }
+        compute_finish(&c);
+}
+
+/* Memory of which there is none is a mistake of the source, not a ratio. */
+static void memory_without_a_total(void **state UNUSED)
+{
+        struct compute c;
+        struct entity e = {0};
+        struct row row = {.sample = {.who = &e}};
+        compute_init(&c, &plain);
+        row.sample.m[METRIC_FB_USED] = value_ok(1);
+        row.sample.m[METRIC_FB_TOTAL] = value_ok(0);
+        assert_int_equal(compute_row(&c, 0, NULL, &row), 0);
+        assert_false(value_there(row.sample.m[METRIC_FB_USED_RATIO]));
+        compute_finish(&c);
+}
+
+static void replays_a_second(void **state UNUSED)
+{
+        static const struct {
+                double count, rate; /* below 0: not known */
+        } ticks[] = {{5, -1}, {15, 5}, {15, 0}, {19, 2}};
+        struct compute c;
+        struct entity e = {0};
+        compute_init(&c, &plain);
+        for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+                struct row row = {.sample = {.who = &e}};
+                row.sample.m[METRIC_PCIE_REPLAY] = value_ok(ticks[i].count);
+                assert_int_equal(compute_row(&c, (int64_t)i * 2000000000, NULL, &row), 0);
+                struct value rate = row.sample.m[METRIC_PCIE_REPLAY_RATE];
+                assert_int_equal(value_there(rate), ticks[i].rate >= 0);
+                if (value_there(rate))
+                        assert_float_equal(rate.v, ticks[i].rate, 1e-9);
+        }
+        compute_finish(&c);
 }
 
 static void memory_has_its_own_limit(void **state UNUSED)
@@ -162,6 +248,11 @@ static void over_time(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(the_worst_counts),
+            cmocka_unit_test(links_under_load),
+            cmocka_unit_test(errors_that_rise),
+            cmocka_unit_test(replays_a_second),
+            cmocka_unit_test(memory_without_a_total),
             cmocka_unit_test(each_finding),
             cmocka_unit_test(nothing_known),
             cmocka_unit_test(thresholds_by_model),

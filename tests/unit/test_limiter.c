@@ -15,12 +15,14 @@ struct given {
         unsigned flags;
 };
 
-#define FRESH 1u   /* the GPU was never used */
-#define PEERS 2u   /* there are other GPUs */
-#define CAPPED 4u  /* the power limit holds the clocks */
-#define QUIET 8u   /* for a minute */
-#define BUILDS 16u /* work has not begun */
-#define EMPTY 32u  /* no memory, no process */
+#define FRESH 1u    /* the GPU was never used */
+#define PEERS 2u    /* there are other GPUs */
+#define CAPPED 4u   /* the power limit holds the clocks */
+#define QUIET 8u    /* for a minute */
+#define BUILDS 16u  /* work has not begun */
+#define EMPTY 32u   /* no memory, no process */
+#define SHORT 64u   /* nothing ran for six seconds */
+#define SELDOM 128u /* the power limit holds the clocks a third of the time */
 #define N -1.0
 
 static const struct given rows[] = {
@@ -97,6 +99,22 @@ static const struct given rows[] = {
      0, 1, .2, N, N, N, N, N, .05, 0},
     {"no host, bursts", LIMITER_UNKNOWN, HELD_BY_NOTHING, .5, .4, .3, .1, 0, 0, 1, .2, N, N, N, N,
      N, .4, 0},
+    {"memory held, a kernel now and then", LIMITER_HOST_WAITING, HELD_BY_NOTHING, .02, .01, 0, 0, 0,
+     0, 1, .2, 0, 0, 0, 0, 0, 0, QUIET},
+    {"memory held, nothing for six seconds", LIMITER_IDLE_ALLOCATED, HELD_BY_NOTHING, 0, 0, 0, 0, 0,
+     0, 1, .2, 0, 0, 0, 0, 0, 0, SHORT},
+    {"a GEMM with small gaps", LIMITER_COMPUTE_TENSOR, HELD_BY_NOTHING, .85, .8, .75, .1, 0, 0, 1,
+     .8, 1, 1, 0, 0, 0, .05, 0},
+    {"tensor cores busy two thirds of the time", LIMITER_COMPUTE_TENSOR, HELD_BY_NOTHING, 1, .9,
+     .66, .1, 0, 0, 1, .8, 1, 1, 0, 0, 0, 0, 0},
+    {"one loader worker, nearly a core", LIMITER_HOST_INPUT, HELD_BY_NOTHING, .1, .1, 0, 0, 0, 0, 1,
+     .2, .1, .1, .9, 0, 0, .3, 0},
+    {"half a thread waits for storage", LIMITER_HOST_STORAGE, HELD_BY_NOTHING, .1, .1, 0, 0, 0, 0,
+     1, .2, .1, .1, 0, .5, 0, .3, 0},
+    {"clocks held a third of the time", LIMITER_COMPUTE_TENSOR, HELD_BY_NOTHING, .99, .96, .93, .16,
+     0, 0, .99, .9, 1, 1, 0, 0, 0, 0, SELDOM},
+    {"a kernel that uses nothing, and no other GPU", LIMITER_KERNEL, HELD_BY_NOTHING, 1, .95, 0,
+     .01, .01, 0, 1, .3, 1, 1, 0, 0, 0, 0, 0},
     {"nothing at all", LIMITER_UNKNOWN, HELD_BY_NOTHING, N, N, N, N, N, N, N, N, N, N, N, N, N, 0,
      0},
 };
@@ -119,7 +137,7 @@ static struct ceilings ceilings_given(const struct given *g)
         put(&c, CEILING_PCIE_OUT, g->pcie < 0 ? N : 0);
         put(&c, CEILING_CLOCK, g->clock);
         put(&c, CEILING_POWER, g->power);
-        put(&c, CEILING_HELD_POWER, (g->flags & CAPPED) != 0);
+        put(&c, CEILING_HELD_POWER, g->flags & SELDOM ? 0.33 : (g->flags & CAPPED) != 0);
         put(&c, CEILING_HELD_THERMAL, 0);
         put(&c, CEILING_MEMORY, g->flags & EMPTY ? 0 : 1e9);
         put(&c, CEILING_HOLDERS, g->flags & EMPTY ? 0 : strstr(g->why, "two") ? 2 : 1);
@@ -138,7 +156,9 @@ static void rules(void **state UNUSED)
                 const struct situation s = {.touched = !(rows[i].flags & FRESH),
                                             .worked = !(rows[i].flags & BUILDS),
                                             .peers = rows[i].flags & PEERS,
-                                            .quiet_s = rows[i].flags & QUIET ? 60 : 0,
+                                            .quiet_s = rows[i].flags & QUIET   ? 60
+                                                       : rows[i].flags & SHORT ? 6
+                                                                               : 0,
                                             .uneven = rows[i].uneven};
                 struct limit l = limiter_decide(&c, &s, true);
                 if (l.limiter != rows[i].limiter || l.held_by != rows[i].held)
@@ -188,6 +208,45 @@ static void main_threads(void **state UNUSED)
                 if (l.limiter != given[i].limiter)
                         fail_msg("%s: %s", given[i].why, limiter_name((enum limiter)l.limiter));
         }
+}
+
+static void speeds_of_links(void **state UNUSED)
+{
+        static const struct {
+                double gen, lanes, bytes_per_s;
+        } cases[] = {{1, 1, 0.25e9},    {2, 16, 8e9},      {3, 16, 15.76e9},
+                     {4, 16, 31.504e9}, {5, 16, 63.008e9}, {6, 16, 121.008e9},
+                     {0, 16, 0},        {7, 16, 0},        {4, 0, 0}};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+                assert_float_equal(pcie_bytes_per_s(cases[i].gen, cases[i].lanes),
+                                   cases[i].bytes_per_s, 1e6);
+}
+
+/* A clock that still rises is not locked; one that stays is. */
+static void clocks_that_move(void **state UNUSED)
+{
+        for (int rising = 0; rising < 2; rising++) {
+                struct limit_window w = {0};
+                struct limit l = {0};
+                for (int i = 0; i < 8; i++) {
+                        struct ceilings c = ceilings_given(&rows[1]);
+                        ceiling_set(&c, CEILING_CLOCK, rising ? 0.3 + 0.04 * i : 0.6);
+                        l = limit_window_add(&w, &c, (int64_t)i * 100000000, false, false, false);
+                }
+                assert_int_equal(l.held_by, rising ? HELD_BY_NOTHING : HELD_BY_LOCKED);
+        }
+}
+
+/* A second after the work has changed, the limiter is the new one's. */
+static void limits_follow_within_a_second(void **state UNUSED)
+{
+        struct limit_window w = {0};
+        struct limit l = {0};
+        struct ceilings before = ceilings_given(&rows[0]), after = ceilings_given(&rows[3]);
+        for (int i = 0; i < 60; i++)
+                l = limit_window_add(&w, i < 40 ? &before : &after, (int64_t)i * 100000000, false,
+                                     false, false);
+        assert_int_equal(l.limiter, LIMITER_MEMORY_BANDWIDTH);
 }
 
 /* The margin names a change that really changes the limiter. */
@@ -259,9 +318,15 @@ static void rates(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(rules),  cmocka_unit_test(margins),
-            cmocka_unit_test(tables), cmocka_unit_test(data_sheets),
-            cmocka_unit_test(rates),  cmocka_unit_test(main_threads),
+            cmocka_unit_test(rules),
+            cmocka_unit_test(margins),
+            cmocka_unit_test(tables),
+            cmocka_unit_test(data_sheets),
+            cmocka_unit_test(rates),
+            cmocka_unit_test(main_threads),
+            cmocka_unit_test(speeds_of_links),
+            cmocka_unit_test(clocks_that_move),
+            cmocka_unit_test(limits_follow_within_a_second),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

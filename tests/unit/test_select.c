@@ -88,6 +88,7 @@ static void lists(void **state UNUSED)
             {"0;1", "!", "another separator"},
             {"node[", "!", "an open bracket"},
             {"99999999999", "!", "too large"},
+            {"65536", "!", "one too large"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 char buf[8];

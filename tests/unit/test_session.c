@@ -78,6 +78,9 @@ static void random_blocks(void **state UNUSED)
 
 static void scales(void **state UNUSED)
 {
+        static const struct series_scale bad[] = {{-1, 1}, {0, 1}, {1, 0}, {1e13, 1}, {1, 1e-13}};
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+                assert_false(series_scale_fits(bad[i]));
         for (size_t i = 0; i < SERIES_COUNT; i++) {
                 struct series_scale s = series_scale(i);
                 assert_int_equal(series_find(series_name(i)), i);

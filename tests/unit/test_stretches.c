@@ -291,11 +291,70 @@ static void a_day(void **state UNUSED)
         free(m);
 }
 
+static struct stretch stretch_of(enum limiter limiter, double begin, double end, double engine)
+{
+        struct stretch t = {.begin_s = begin, .end_s = end, .gpus = 1};
+        t.limit.limiter = (uint8_t)limiter;
+        ceiling_set(&t.limit.ceilings, CEILING_ENGINE, engine);
+        ceiling_set(&t.limit.ceilings, CEILING_TENSOR, engine * 0.93);
+        ceiling_set(&t.limit.ceilings, CEILING_SM, engine);
+        return t;
+}
+
+/* What could be won most comes first; the GPU's own work counts a third of its time at least, what
+ * nobody uses or knows hardly. */
+static void ranks(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter a, b;
+                double a_s, b_s, a_engine, b_engine;
+                enum limiter first;
+        } cases[] = {
+            {"more to win", LIMITER_HOST_INPUT, LIMITER_HOST_CODE, 10, 20, .5, .5,
+             LIMITER_HOST_CODE},
+            {"full tensor cores for long", LIMITER_HOST_INPUT, LIMITER_COMPUTE_TENSOR, 10, 60, .5,
+             1, LIMITER_COMPUTE_TENSOR},
+            {"but not for as long as the input", LIMITER_HOST_INPUT, LIMITER_COMPUTE_TENSOR, 20, 20,
+             .5, 1, LIMITER_HOST_INPUT},
+            {"unused for long", LIMITER_HOST_INPUT, LIMITER_IDLE, 10, 100, .5, 0,
+             LIMITER_HOST_INPUT},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct stretch two[] = {stretch_of(cases[i].a, 0, cases[i].a_s, cases[i].a_engine),
+                                        stretch_of(cases[i].b, cases[i].a_s,
+                                                   cases[i].a_s + cases[i].b_s, cases[i].b_engine)};
+                struct stretch_list list = {.n = 2, .list = two, .n_gpus = 1};
+                findings_rank(&list);
+                assert_int_equal(list.n_findings, 2);
+                if (list.findings[0].limiter != cases[i].first)
+                        fail_msg("%s: %s", cases[i].why, limiter_name(list.findings[0].limiter));
+        }
+}
+
+static void findings_add_up(void **state UNUSED)
+{
+        struct stretch three[] = {stretch_of(LIMITER_HOST_INPUT, 0, 10, .25),
+                                  stretch_of(LIMITER_COMPUTE_TENSOR, 10, 11, 1),
+                                  stretch_of(LIMITER_HOST_INPUT, 11, 31, .25)};
+        struct stretch_list list = {.n = 3, .list = three, .n_gpus = 1};
+        findings_rank(&list);
+        const struct limit_finding *f = &list.findings[0];
+        assert_int_equal(f->limiter, LIMITER_HOST_INPUT);
+        assert_int_equal(f->n, 2);
+        assert_int_equal(f->stretch, 2);
+        assert_float_equal(f->seconds, 30, 1e-9);
+        assert_float_equal(f->won_s, 22.5, 1e-6);
+        assert_float_equal(f->gain, 4, 1e-6);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(runs),         cmocka_unit_test(own_time), cmocka_unit_test(phases),
-            cmocka_unit_test(several_gpus), cmocka_unit_test(a_day),
+            cmocka_unit_test(ranks),  cmocka_unit_test(findings_add_up),
+            cmocka_unit_test(runs),   cmocka_unit_test(own_time),
+            cmocka_unit_test(phases), cmocka_unit_test(several_gpus),
+            cmocka_unit_test(a_day),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,26 @@ static void more_phases_than_scopes(void **state UNUSED)
         summary_finish(&s);
 }
 
+/* Start-up is idle before the first work; a little memory is the driver's. */
+static void idle_before_work(void **state UNUSED)
+{
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int i = 0; i <= 10; i++) {
+                bool works = i >= 4 && i < 8;
+                add(&s, i,
+                    &(struct tick){.used_gb = i < 6 ? 0.05 : 1,
+                                   .gr = works ? 0.9 : 0,
+                                   .workload = works ? WORKLOAD_MIXED : WORKLOAD_IDLE});
+        }
+        const struct gpu_summary *g = s.scopes[0].gpus[0];
+        assert_float_equal(g->lead_s, 3, 1e-9);
+        assert_float_equal(g->tail_s, 3, 1e-9);
+        assert_float_equal(g->idle_allocated_s, 3, 1e-9);
+        assert_int_equal(g->allocated_unused, 3);
+        summary_finish(&s);
+}
+
 static void tags(void **state UNUSED)
 {
         static const struct {
@@ -261,6 +281,10 @@ static void tags(void **state UNUSED)
              {.used_gb = 1, .workload = WORKLOAD_IDLE},
              {.used_gb = 1, .workload = WORKLOAD_IDLE},
              TAG_ALLOCATED_UNUSED},
+            {"memory held, unused a third of the time",
+             {.used_gb = 1, .gr = 0.06, .workload = WORKLOAD_IDLE},
+             {.used_gb = 1, .gr = 0.6, .workload = WORKLOAD_MIXED},
+             TAG_NORMAL},
             {"nothing there", {.workload = WORKLOAD_IDLE}, {.workload = WORKLOAD_IDLE}, TAG_NORMAL},
             {"tiny kernels",
              {.gr = 0.6, .sm = 0.02, .used_gb = 1, .workload = WORKLOAD_BUSY_LOW_SM},
@@ -549,6 +573,7 @@ int main(void)
             cmocka_unit_test(an_outage_is_not_counted),
             cmocka_unit_test(phases_nest_and_come_again),
             cmocka_unit_test(more_phases_than_scopes),
+            cmocka_unit_test(idle_before_work),
             cmocka_unit_test(tags),
             cmocka_unit_test(gpu_tags_are_the_levels),
             cmocka_unit_test(the_level_has_tags_too),
