@@ -17,7 +17,7 @@ static const struct {
 static double model_warning(const struct sample *s)
 {
         const char *model = s->who ? s->who->text[ENTITY_TEXT_MODEL] : "";
-        for (size_t i = 0; i < ARRAY_LEN(model_temps); i++) {
+        for (size_t i = 0; model[0] && i < ARRAY_LEN(model_temps); i++) {
                 if (strstr(model, model_temps[i].model))
                         return model_temps[i].warning;
         }

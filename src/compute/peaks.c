@@ -58,7 +58,7 @@ static bool fits(const char *model, const char *name)
 const struct peak *peak_find(const char *model)
 {
         const struct peak *best = NULL;
-        for (size_t i = 0; i < ARRAY_LEN(peaks); i++) {
+        for (size_t i = 0; model[0] && i < ARRAY_LEN(peaks); i++) {
                 if (fits(model, peaks[i].model) &&
                     (!best || strlen(peaks[i].model) > strlen(best->model)))
                         best = &peaks[i];

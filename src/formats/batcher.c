@@ -197,6 +197,8 @@ static enum state missing_word(const char *s, size_t len)
             {"[GPU is lost]", STATE_ERROR},
             {"[GPU requires reset]", STATE_ERROR},
         };
+        if (LIKELY(len == 3 && memcmp(s, "N/A", 3) == 0)) /* by far the commonest */
+                return STATE_BLANK;
         for (size_t i = 0; i < ARRAY_LEN(words); i++) {
                 if (is_word(s, len, words[i].word))
                         return words[i].state;
@@ -207,9 +209,14 @@ static enum state missing_word(const char *s, size_t len)
 
 void batcher_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
 {
+        batcher_word(b, s, len, len, ret);
+}
+
+void batcher_word(struct batcher *b, const char *s, size_t len, size_t readable, struct raw *ret)
+{
         double v;
         *ret = (struct raw){0};
-        if (LIKELY(len > 0 && num_parse(s, len, &v) == len)) {
+        if (LIKELY(len > 0 && num_parse(s, readable, &v) == len)) {
                 ret->num = v;
                 ret->state = (uint8_t)batcher_number_state(v);
                 return;

@@ -45,6 +45,9 @@ void batcher_give(const struct batcher *b, struct batch *ret);
 
 /* Turns one word of a source into a cell: a number, a known way of saying "missing", or text. */
 void batcher_cell(struct batcher *b, const char *s, size_t len, struct raw *ret);
+/* The same of a word that a blank or the end of what is readable follows: so many bytes can be read
+ * from s on, and short numbers are read eight bytes at a time. */
+void batcher_word(struct batcher *b, const char *s, size_t len, size_t readable, struct raw *ret);
 /* The state of a number that may be one of DCGM's blanks, which are very large numbers. */
 enum state batcher_large_number_state(double v);
 

@@ -5,6 +5,7 @@ Nothing here fails for being slow: the numbers are read, and the bounds stand be
 """
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -43,6 +44,29 @@ def make_capture(path, size, gpus=8):
             tick += 1
 
 
+DENSE = """GPUTL MCUTL POWER TMPTR MMTMP SMCLK MMCLK TOTEC GRACT SMACT SMOCC TENSO DRAMA FP64A FP32A FP16A PCITX PCIRX NVLTX NVLRX
+FBTTL FBFRE FBUSD PCRPL ECDVD""".split()
+WHOLE = {"GPUTL", "MCUTL", "TMPTR", "MMTMP", "SMCLK", "MMCLK", "TOTEC", "PCITX", "PCIRX", "FBTTL", "FBFRE", "FBUSD", "PCRPL", "ECDVD"}
+
+
+def make_dense_capture(path, size, gpus=8):
+    """25 values a row with one blank between them, a tenth of them missing: nothing repeats from row to row."""
+    chance = random.Random(7)
+
+    def value(name):
+        if chance.random() < 0.1:
+            return "N/A"
+        return str(chance.randrange(100000)) if name in WHOLE else f"{chance.random():.3f}"
+
+    rows = [" ".join(map(value, DENSE)) for _ in range(997)]
+    written, tick = 0, 0
+    with open(path, "w") as out:
+        while written < size:
+            head = "#Entity " + " ".join(DENSE) + "\nID\n" if tick % 14 == 0 else ""
+            written += out.write(head + "".join(f"GPU {g} {rows[(tick + 37 * g) % len(rows)]}\n" for g in range(gpus)))
+            tick += 1
+
+
 def floor(path):
     seconds = [float(subprocess.run([BUILD / "tests/floor", path], capture_output=True, text=True,
                                     check=True).stdout.split()[0]) for _ in range(5)]
@@ -65,6 +89,11 @@ def bench_replay(tmp):
         line(f"gawk, {what}", f"{speed:.1f} MB/s")
         line("  assay is faster by", f"{mb / seconds / speed:.1f} x", "at least 20")
     line("floor: read and look for newlines", f"{mb / floor(path):.0f} MB/s")
+    make_dense_capture(part, 100_000_000)
+    mb = part.stat().st_size / 1e6
+    seconds, rss = median([ASSAY, "export", "all", "--source", part])
+    line(f"a dense capture, {mb:.0f} MB", f"{mb / seconds:.0f} MB/s", "at least 250")
+    line("  its memory", f"{rss:.1f} MB", "at most 16")
 
 
 def bench_exposition(tmp):

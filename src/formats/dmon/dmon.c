@@ -221,8 +221,11 @@ static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, cons
         if (!by_words(d, line, &key, &words))
                 return DMON_UNKNOWN;
         enum dmon_line row = add_row(d, b, &key, &cells);
-        for (size_t i = 0; row == DMON_ROW && i < d->n; i++)
-                batcher_cell(b, words.w[i + 2].s, words.w[i + 2].len, &cells[i]);
+        const char *end = line->s + line->len;
+        for (size_t i = 0; row == DMON_ROW && i < d->n; i++) {
+                const struct word *w = &words.w[i + 2];
+                batcher_word(b, w->s, w->len, (size_t)(end - w->s), &cells[i]);
+        }
         return row;
 }
 
