@@ -99,3 +99,21 @@ def test_changes_of_mutate_apply():
         assert found == 1, f"changes.txt:{change.line}: {change.path} has '{change.old}' {found} times"
         for test in change.tests:
             assert (ROOT / "tests" / (f"unit/{test}.c" if mutate.is_unit(test) else test)).is_file(), test
+
+
+def test_files_that_the_architecture_names():
+    """The map is true: every file it names is there. x stands for a name that somebody chooses."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    files = [str(p.relative_to(ROOT)) for p in tracked("src", "tests", "man", "python")]
+    for name in sorted(set(re.findall(r"`([\w/.-]+\.(?:c|h|def|py|in))`", text))):
+        if not re.search(r"(^|[/_-])x[/.]", name):
+            assert any(f == name or f.endswith("/" + name) for f in files), name
+
+
+def test_rooms_of_the_architecture():
+    """Every folder of src stands in the table of rooms, and every room is a folder."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"^\| src/([\w/]+) \|", text, re.M))
+    folders = {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
+    assert {n.split("/")[0] for n in named} == folders
+    assert all((ROOT / "src" / n).is_dir() for n in named)
