@@ -195,6 +195,18 @@ static void what_keeps_idle_from_being_concluded(void **state UNUSED)
         }
 }
 
+/* A GPU that is suspended does nothing, whatever its last values; one that is awake is looked at.
+ */
+static void asleep(void **state UNUSED)
+{
+        struct compute_options o = ai();
+        struct sample s = sample_of(&(struct numbers){90, 0, 0, 90, 0, 0, 0});
+        s.m[METRIC_ASLEEP] = value_ok(0);
+        assert_int_equal(classify(&s, &o).workload, WORKLOAD_COMPUTE_HEAVY);
+        s.m[METRIC_ASLEEP] = value_ok(1);
+        assert_int_equal(classify(&s, &o).workload, WORKLOAD_IDLE);
+}
+
 /* What a slice does not tell of the link is at most what its GPU does. */
 static void slices_are_bounded_by_their_gpu(void **state UNUSED)
 {
@@ -285,6 +297,7 @@ int main(void)
             cmocka_unit_test(idle_without_counters),
             cmocka_unit_test(what_keeps_idle_from_being_concluded),
             cmocka_unit_test(slices_are_bounded_by_their_gpu),
+            cmocka_unit_test(asleep),
             cmocka_unit_test(real_util_values),
             cmocka_unit_test(bad_weights),
             cmocka_unit_test(margins),

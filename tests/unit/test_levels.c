@@ -219,9 +219,24 @@ static void a_gpu_is_found_by_its_label(void **state UNUSED)
         }
 }
 
+/* Ticks of the kernel's clock are coarse: more than all of the time is all of it, less than none is
+ * none. */
+static void cores_are_never_more_than_busy(void **state UNUSED)
+{
+        before = now = (struct host){.n_cores = 2};
+        now.mono_ns = NS_PER_S;
+        before.cores[0] = before.cores[1] = (struct host_core){.busy_s = 1, .total_s = 10};
+        now.cores[0] = (struct host_core){.busy_s = 2.2, .total_s = 11};
+        now.cores[1] = (struct host_core){.busy_s = 0.9, .total_s = 11};
+        levels_compute(&before, &now);
+        assert_float_equal(now.cores[0].util.v, 1, 1e-12);
+        assert_float_equal(now.cores[1].util.v, 0, 1e-12);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(cores_are_never_more_than_busy),
             cmocka_unit_test_setup(rates_come_from_counters, begin),
             cmocka_unit_test_setup(an_upper_bound_reaches_no_limit, begin),
             cmocka_unit_test_setup(the_first_tick_has_no_rates, begin),

@@ -258,6 +258,24 @@ static void idle_before_work(void **state UNUSED)
         summary_finish(&s);
 }
 
+/* Memory that is unused for less than half of the time is worth no tag. */
+static void memory_unused_for_a_while(void **state UNUSED)
+{
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.8, 0.8};
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int i = 0; i < 40; i++)
+                add(&s, i,
+                    &(struct tick){.used_gb = 1,
+                                   .gr = i % 4 ? 0.5 : 0,
+                                   .workload = i % 4 ? WORKLOAD_MIXED : WORKLOAD_IDLE});
+        summary_judge(&s, &thresholds);
+        assert_int_equal(s.scopes[0].gpus[0]->allocated_unused, 10);
+        assert_int_equal(s.scopes[0].n_tags, 1);
+        assert_int_equal(s.scopes[0].tags[0].tag, TAG_NORMAL);
+        summary_finish(&s);
+}
+
 static void tags(void **state UNUSED)
 {
         static const struct {
@@ -301,6 +319,10 @@ static void tags(void **state UNUSED)
             {"device memory",
              {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
              {.gr = 0.9, .sm = 0.3, .dram = 0.6, .workload = WORKLOAD_MEMORY_BOUND},
+             TAG_GPU_UTIL_BOUND},
+            {"busy to the very limit",
+             {.sm = 0.8, .gr = 0.8, .workload = WORKLOAD_COMPUTE_HEAVY},
+             {.sm = 0.8, .gr = 0.8, .workload = WORKLOAD_COMPUTE_HEAVY},
              TAG_GPU_UTIL_BOUND},
             {"heat",
              {.gr = 0.7, .sm = 0.7, .workload = WORKLOAD_TENSOR, .throttle = 0x40},
@@ -574,6 +596,7 @@ int main(void)
             cmocka_unit_test(phases_nest_and_come_again),
             cmocka_unit_test(more_phases_than_scopes),
             cmocka_unit_test(idle_before_work),
+            cmocka_unit_test(memory_unused_for_a_while),
             cmocka_unit_test(tags),
             cmocka_unit_test(gpu_tags_are_the_levels),
             cmocka_unit_test(the_level_has_tags_too),
