@@ -201,7 +201,9 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         /* Half a model's name helps nobody. */
         if (text_width(name) > name_w)
                 snprintf(name, sizeof(name), "%s%s %s ", mark, entity_noun(e), e->label);
-        int n = canvas_text(c, a.x + 1, a.y, MAX(name_w, 8),
+        /* Who it is comes before what it looks like. */
+        class_w -= MIN(MAX(text_width(name) - name_w, 0), class_w);
+        int n = canvas_text(c, a.x + 1, a.y, right_x - class_w - a.x - 1,
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];
         if (host[0] && a.x + 1 + n + text_width(host) + 2 < right_x - class_w)
@@ -213,12 +215,20 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
                      health);
 }
 
+/* Real Utilization, beside what nvidia-smi shows where no gauge has that. */
 static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, int w,
-                      const struct row *row)
+                      const struct row *row, bool with_util)
 {
         struct value real = row->sample.m[METRIC_REAL_UTIL];
         canvas_text(c, x, y, 5, dim, "Real");
         widget_number(c, x + 5, y, 4, INK_TITLE, METRIC_REAL_UTIL, real);
+        if (with_util) {
+                canvas_text(c, x + 10, y, 4, dim, "util");
+                widget_number(c, x + 14, y, 5, INK_TEXT, METRIC_GPU_UTIL,
+                              row->sample.m[METRIC_GPU_UTIL]);
+                x += 10;
+                w -= 10;
+        }
         int bar_w = MAX((w - 11) / 3, 6);
         widget_bar(c, x + 10, y, bar_w, widget_class_ink(row->verdict.workload),
                    widget_ratio(row, METRIC_REAL_UTIL));
@@ -370,7 +380,7 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
 {
         struct area in = {a.x + 1, a.y + 1, a.w - 3, a.h - 1};
         draw_title(c, a, row, chosen);
-        draw_real(d, c, in.x, in.y, in.w, row);
+        draw_real(d, c, in.x, in.y, in.w, row, false);
         draw_limit(c, in.x, in.y + 1, in.w, row);
         draw_gauges(c, (struct area){in.x, in.y + 2, in.w, 2}, row);
         draw_facts(c, (struct area){in.x, in.y + 4, in.w, 3}, row);
@@ -391,7 +401,7 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         char text[WORDS_MAX];
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
         draw_title(c, a, row, chosen);
-        draw_real(d, c, x, y++, w, row);
+        draw_real(d, c, x, y++, w, row, true);
         draw_limit(c, x, y++, w, row);
         for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {
                 struct value ratio = share_of(row, gauges[i].metric);

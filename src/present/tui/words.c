@@ -73,9 +73,14 @@ void words_limit(char *buf, size_t size, const struct row *row, int w)
         else
                 snprintf(buf, size, "limited by %s%s%s", limiter_words(limiter),
                          *held ? ", held by " : "", held);
-        if (text_width(buf) > w && limiter_side(limiter) != LIMITER_SIDE_NONE)
-                snprintf(buf, size, "by %s%s%s", words_limiter(limiter), *held ? ", held by " : "",
-                         held);
+        /* Shorter in two steps. */
+        static const char *const leads[] = {"limited by", "by"};
+        const char *short_held = held_by_name((enum held_by)row->limit.held_by);
+        for (size_t i = 0; i < ARRAY_LEN(leads) && text_width(buf) > w &&
+                           limiter_side(limiter) != LIMITER_SIDE_NONE;
+             i++)
+                snprintf(buf, size, "%s %s%s%s", leads[i], words_limiter(limiter),
+                         short_held ? ", held by " : "", short_held ? short_held : "");
 }
 
 static uint64_t reasons_of(const struct row *row)
