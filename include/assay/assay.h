@@ -272,6 +272,13 @@ ASSAY_API int assay_file_plot(const char *path, const char *out, const assay_opt
 /* As `assay convert`: a session, CSV, JSON lines, a notebook's folder or zip, … Option: to. */
 ASSAY_API int assay_file_convert(const char *path, const char *out, const assay_options *options,
                                  struct assay_error *error);
+/*
+ * Compares runs as `assay diff` does: each side is one recording, or repeats of one. format: text,
+ * json, markdown, html or junit. Options: gate, allow, gpus, weights, missing. assay_free the text.
+ */
+ASSAY_API int assay_diff(const char *const *base, size_t n_base, const char *const *now,
+                         size_t n_now, const char *format, const assay_options *options, char **ret,
+                         struct assay_error *error);
 /* The summary of a hardware monitor's three files as JSON; each may be NULL. assay_free it. */
 ASSAY_API int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char *dmon_csv,
                                      char **ret, struct assay_error *error);

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._lib import lib_version
+from .compare import Diff, diff
 from .errors import E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayError
 from .hwmonitor import HWFiles, HWMonitor, ResourceSummary, build_resource_summary, probe_jax_peak_memory_mb
 from .monitor import Monitor
@@ -21,8 +22,8 @@ from .show import Plot, Report
 __version__ = "0.2.0"
 
 __all__ = [
-    "AssayError", "Cell", "Counts", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "HWFiles", "HWMonitor",
-    "LEVELS", "Monitor", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "build_resource_summary",
+    "AssayError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "HWFiles", "HWMonitor",
+    "LEVELS", "Monitor", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "build_resource_summary", "diff",
     "lib_version", "open_session", "probe_jax_peak_memory_mb",
 ]
 

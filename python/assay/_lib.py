@@ -61,6 +61,7 @@ _CALLS = {
     "assay_file_report": (c_int, [c_char_p, c_char_p, c_void_p, _OUT, _ERR]),
     "assay_file_plot": (c_int, [c_char_p, c_char_p, c_void_p, _ERR]),
     "assay_file_convert": (c_int, [c_char_p, c_char_p, c_void_p, _ERR]),
+    "assay_diff": (c_int, [POINTER(c_char_p), c_size_t, POINTER(c_char_p), c_size_t, c_char_p, c_void_p, _OUT, _ERR]),
     "assay_resource_summary": (c_int, [c_char_p, c_char_p, c_char_p, _OUT, _ERR]),
     "assay_metric_find": (c_int, [c_char_p]),
     "assay_metric_unit": (c_char_p, [c_int]),

@@ -167,8 +167,15 @@ def bench_serve(_tmp):
     subprocess.run([sys.executable, HERE / "serve_bench.py", BUILD], check=True)
 
 
+def bench_diff(_tmp):
+    print("comparisons: how often they are right (1000 pairs a row), and two sessions of a day")
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "diff_bench.py", BUILD, ASSAY], check=True)
+
+
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
-           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve}
+           "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
+           "diff": bench_diff}
 
 
 def main():
