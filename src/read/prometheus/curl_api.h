@@ -8,6 +8,8 @@
 
 /* Calls go through pointers, which its checking macros do not know. */
 #define CURL_DISABLE_TYPECHECK
+/* CURLOPT_PROTOCOLS: libcurl before 7.85 does not know what replaces it, and limits nothing. */
+#define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 
 /* CURL_FUNCTION(name): the functions of libcurl that are used, without their curl_. */

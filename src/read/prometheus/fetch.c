@@ -50,7 +50,7 @@ static void set_options(struct fetch *f)
         __typeof__(curl_easy_setopt) *set = f->api.easy_setopt;
         long timeout_ms = (long)(MIN(f->config.timeout_ns, FETCH_TIMEOUT_MAX_NS) / NS_PER_MS);
         set(f->easy, CURLOPT_URL, f->address.url);
-        set(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+        set(f->easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
         set(f->easy, CURLOPT_FOLLOWLOCATION, 0L);
         set(f->easy, CURLOPT_NOSIGNAL, 1L);
         set(f->easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
