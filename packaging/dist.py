@@ -55,12 +55,12 @@ def take_source(commit, target):
         archive.extractall(target)
 
 
-def build(source, folder, destination, setup):
+def build(source, folder, destination, setup, flags):
     """Builds the source and installs it below destination/usr/local."""
     maps = f"-ffile-prefix-map={source}=. -ffile-prefix-map={folder}=. -ffile-prefix-map={os.path.relpath(source, folder)}=."
     call("meson", "setup", folder, source, "-Dportable=true", "-Dbuildtype=release", f"--prefix={PREFIX}", "--libdir=lib",
          f"-Dpython.purelibdir={PREFIX}/lib/python", "-Dpkgconfig.relocatable=true", "-Dstrip=true",
-         f"-Dc_args={maps}", *setup)
+         f"-Dc_args={maps} {flags}", *setup)
     call("ninja", "-C", folder)
     call("meson", "install", "-C", folder, "--no-rebuild", "--destdir", destination)
 
@@ -116,7 +116,7 @@ def write_sums(out):
     (out / "SHA256SUMS").write_text("".join(lines))
 
 
-def make(commit, out, machine="x86_64", setup=(), work=None):
+def make(commit, out, machine=os.uname().machine, cross_setup=((), ""), work=None):
     """Everything for one machine, into out. Gives the paths of tarball and wheel."""
     out.mkdir(parents=True, exist_ok=True)
     epoch = commit_time(commit)
@@ -126,7 +126,7 @@ def make(commit, out, machine="x86_64", setup=(), work=None):
         take_source(commit, source)
         version = version_of(source)
         name = f"assay-{version}-linux-{machine}"
-        build(source, where / "build", where / "root", setup)
+        build(source, where / "build", where / "root", *cross_setup)
         top = where / name
         arrange(where / "root" / PREFIX[1:], source, top)
         bad = elf.complaints(top / "bin/assay") + elf.complaints(top / "lib/libassay.so.0")
@@ -141,9 +141,11 @@ def make(commit, out, machine="x86_64", setup=(), work=None):
 
 
 def main():
+    import cross  # pylint: disable=import-outside-toplevel
     import packages  # pylint: disable=import-outside-toplevel
     parser = argparse.ArgumentParser(prog="./dev dist", description="Makes a release of the last commit.")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=TREE / "build-dist", help="folder (build-dist)")
+    parser.add_argument("--aarch64", action="store_true", help="for aarch64, with Debian's cross compiler")
     parser.add_argument("--deb", action="store_true", help="Debian packages instead")
     parser.add_argument("--rpm", action="store_true", help="RPM packages instead")
     parser.add_argument("--check", action="store_true", help="prove it: build twice, install, run, remove")
@@ -159,11 +161,13 @@ def main():
                 packages.debian_in_root(made, root)
         made += packages.rpm(commit, args.output) if args.rpm else []
         write_sums(args.output)
+    elif args.aarch64:
+        made = make(commit, args.output, "aarch64", cross.setup(TREE / "build-aarch64"))
     else:
         made = make(commit, args.output)
     for path in made:
         print(f"{path.relative_to(TREE) if path.is_relative_to(TREE) else path}  {path.stat().st_size / 1e6:.1f} MB", flush=True)
-    if args.check and not args.deb and not args.rpm:
+    if args.check and not (args.deb or args.rpm or args.aarch64):
         import check  # pylint: disable=import-outside-toplevel
         check.prove(commit, *made, args.root)
 

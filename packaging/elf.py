@@ -1,4 +1,5 @@
 """What a program or library asks of the machine it starts on."""
+import os
 import re
 import subprocess
 
@@ -8,8 +9,15 @@ GLIBC_PARTS = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt
 NEWEST = (2, 28)
 
 
+def _tool(path):
+    """The objdump for the machine that the file is for; 183 is aarch64."""
+    with open(path, "rb") as file:
+        machine = int.from_bytes(file.read(20)[18:], "little")
+    return "aarch64-linux-gnu-objdump" if machine == 183 and os.uname().machine != "aarch64" else "objdump"
+
+
 def _objdump(option, path):
-    return subprocess.run(["objdump", option, str(path)], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([_tool(path), option, str(path)], check=True, capture_output=True, text=True).stdout
 
 
 def needed(path):
