@@ -34,6 +34,7 @@
         }
 
 OLD(FIRST, double, exp, (double x), (x))
+OLD(FIRST, double, hypot, (double x, double y), (x, y))
 OLD(FIRST, double, log, (double x), (x))
 OLD(FIRST, double, pow, (double x, double y), (x, y))
 OLD(FIRST, void *, dlopen, (const char *file, int mode), (file, mode))
