@@ -3,6 +3,8 @@
 #include "app/input.h"
 #include "app/setup.h"
 #include "base/clock.h"
+#include "compute/stretches.h"
+#include "present/report/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +19,10 @@ struct plotting {
         struct user_names user;
         struct plot_event *events;
         size_t n_events;
+        struct stretches stretches;
+        struct stretch_list limits;
+        struct strbuf finding;
+        const struct host *next_host; /* the sample of the host that lies ahead */
         struct strbuf *notices;
         struct draw_watch watch;
 };
@@ -56,7 +62,7 @@ static int choose_size(const struct config *config, struct plot_options *o, stru
         o->height = config_number(config, OPT_HEIGHT);
         if (o->width >= WIDTH_LEAST && o->width <= SIZE_MOST && o->height <= SIZE_MOST)
                 return 0;
-        err_set(err, ERR_USAGE, "a plot cannot be %.0f wide and %.0f high", o->width, o->height);
+        err_set(err, ERR_USAGE, "invalid size: %.0f × %.0f", o->width, o->height);
         return err_hint(err, "units are 1/96 inch: widths from %d to %d, heights up to %d",
                         WIDTH_LEAST, SIZE_MOST, SIZE_MOST);
 }
@@ -140,10 +146,41 @@ static void tick(const struct plotting *w)
                 w->watch.fn(w->watch.arg);
 }
 
-static int add_frame(struct plotting *w, const struct frame *f)
+/* The host's samples up to a moment: what limits a GPU is asked of both at the same time. */
+static int add_hosts_until(struct plotting *w, int64_t wall_ns, const struct process_list *p,
+                           struct err *err)
+{
+        int r = 0;
+        while (r >= 0 && w->next_host && w->next_host->wall_ns <= wall_ns) {
+                tick(w);
+                stretches_see_host(&w->stretches, w->next_host, p);
+                r = plot_add_host(&w->plot, w->next_host);
+                if (r < 0)
+                        return err_set(err, r, "out of memory");
+                r = input_next_host(&w->in, &w->next_host, err);
+                if (r <= 0)
+                        w->next_host = NULL;
+        }
+        return MIN(r, 0);
+}
+
+static bool is_drawn(const struct plotting *w, int64_t wall_ns)
+{
+        return wall_ns >= w->plot.options.from_ns && wall_ns <= w->plot.options.to_ns;
+}
+
+/* The frame first: the axis begins with it, and hosts belong to GPUs that are known. */
+static int add_frame(struct plotting *w, const struct frame *f, struct err *err)
 {
         tick(w);
-        return plot_add_frame(&w->plot, f);
+        int r = plot_add_frame(&w->plot, f);
+        if (r < 0)
+                return err_set(err, r, "out of memory");
+        r = add_hosts_until(w, f->wall_ns, &f->processes, err);
+        if (r < 0 || !is_drawn(w, f->wall_ns))
+                return r;
+        r = stretches_add(&w->stretches, f);
+        return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
 static int add_session(struct plotting *w, struct err *err)
@@ -151,19 +188,8 @@ static int add_session(struct plotting *w, struct err *err)
         const struct frame *f;
         int got = 0, r = 0;
         while (r == 0 && (got = session_next(w->in.session, &f, err)) > 0)
-                r = add_frame(w, f);
-        return r < 0 ? err_set(err, r, "out of memory") : got;
-}
-
-static int add_host(struct plotting *w, struct err *err)
-{
-        const struct host *h;
-        int got = 0, r = 0;
-        while (r == 0 && (got = input_next_host(&w->in, &h, err)) > 0) {
-                tick(w);
-                r = plot_add_host(&w->plot, h);
-        }
-        return r < 0 ? err_set(err, r, "out of memory") : got;
+                r = add_frame(w, f, err);
+        return r < 0 ? r : got;
 }
 
 static int add_pipeline(const struct config *config, struct plotting *w, struct err *err)
@@ -181,12 +207,12 @@ static int add_pipeline(const struct config *config, struct plotting *w, struct 
                 if (!w->in.facts.source[0])
                         snprintf(w->in.facts.source, sizeof(w->in.facts.source), "%s",
                                  f->provenance);
-                r = add_frame(w, f);
+                r = add_frame(w, f, err);
         }
         if (r == 0 && got == 0)
                 setup_trouble(p, w->notices);
         pipeline_close(p);
-        return r < 0 ? err_set(err, r, "out of memory") : got;
+        return r < 0 ? r : got;
 }
 
 static int add_number(struct plotting *w, const struct mark *m)
@@ -215,19 +241,43 @@ static int add_marks(struct plotting *w, struct err *err)
         return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
+/* What limited the GPUs in the time that is drawn. */
+static int find(struct plotting *w, struct err *err)
+{
+        int r = stretches_cut(&w->stretches, w->in.phases, w->in.n_phases, &w->limits);
+        if (r < 0)
+                return err_set(err, r, "out of memory");
+        if (w->limits.n_findings > 0)
+                report_finding(&w->limits, &w->limits.findings[0], &w->finding);
+        return 0;
+}
+
 static int draw(const struct config *config, struct plotting *w, enum plot_format format,
                 struct strbuf *out, struct err *err)
 {
         bool session = w->in.session && setup_as_recorded(config);
-        int r = session ? add_session(w, err) : add_pipeline(config, w, err);
+        int r = input_next_host(&w->in, &w->next_host, err);
+        if (r <= 0)
+                w->next_host = NULL;
+        if (r >= 0)
+                r = session ? add_session(w, err) : add_pipeline(config, w, err);
         if (r == 0)
-                r = add_host(w, err);
+                r = add_hosts_until(w, INT64_MAX, NULL, err);
         if (r == 0)
                 r = add_marks(w, err);
+        if (r == 0)
+                r = find(w, err);
         if (r < 0)
                 return r;
-        const struct plot_around around = {&w->in.facts, w->in.phases, w->in.n_phases, w->events,
-                                           w->n_events};
+        const struct plot_around around = {.facts = &w->in.facts,
+                                           .phases = w->in.phases,
+                                           .n_phases = w->in.n_phases,
+                                           .events = w->events,
+                                           .n_events = w->n_events,
+                                           .limits = &w->limits,
+                                           .limits_ns = w->stretches.first_wall_ns,
+                                           .finding =
+                                               w->finding.len ? strbuf_str(&w->finding) : NULL};
         return plot_draw(&w->plot, &around, format, out, err);
 }
 
@@ -244,6 +294,9 @@ int draw_file(const struct config *config, const char *path, enum plot_format fo
         if (r == 0)
                 r = draw(config, w, format, out, err);
         plot_finish(&w->plot);
+        stretches_finish(&w->stretches);
+        free(w->limits.list);
+        strbuf_finish(&w->finding);
         input_finish(&w->in);
         free(w->events);
         free(w);

@@ -11,7 +11,7 @@ static int choose_format(const struct config *config, const char **ret_path,
 {
         const char *path = config_text(config, OPT_OUTPUT);
         if (!path && isatty(STDOUT_FILENO)) {
-                err_set(err, ERR_USAGE, "a plot needs a file to go to");
+                err_set(err, ERR_USAGE, "no output file given");
                 return err_hint(err, "write for example -o run.png (or .svg, .pdf)");
         }
         if (!path || strcmp(path, "-") == 0)

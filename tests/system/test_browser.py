@@ -22,6 +22,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser(folder):
     with Browser(folder / "profile") as b:
+        b.open("about:blank")  # what the first page of the browser itself asks for is not ours
         yield b
 
 

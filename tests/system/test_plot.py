@@ -1,5 +1,6 @@
 """Plots: each format is what it says, phases and units are there, gaps stay gaps, errors help."""
 import os
+import json
 import re
 import sqlite3
 import struct
@@ -28,7 +29,7 @@ def group(svg, name):
 
 
 def panels(svg):
-    return [g.get("class") for g in xml.fromstring(svg).iter(SVG + "g") if g.get("class") not in ("header", "phases", "events", "classes", "time")]
+    return [g.get("class") for g in xml.fromstring(svg).iter(SVG + "g") if g.get("class") not in ("header", "phases", "events", "classes", "limiters", "time")]
 
 
 def curve(svg, name, colour="#0072b2"):
@@ -77,10 +78,27 @@ def unfilter(kind, row, above):
 def test_svg_says_what_it_shows(tour):
     found = texts(tour)
     for words in ("python3 tour.py", "SM active, %", "Device memory used, GiB", "Power, W", "PCIe in, GB/s", "time since the start, s", "limit 700",
-                  "limit 140", "tiny_kernels", "train_starved_", "What the GPU did", "I/O"):
+                  "limit 140", "tiny_kernels", "train_starved_", "Class", "Limited by", "I/O", "copies"):
         assert words in found, words
     assert any("NVIDIA H200" in t and "started 2026-11-15" in t and "1 min 34 s" in t for t in found)
-    assert panels(tour) == ["gpu_util", "sm_active", "tensor_active", "dram_active", "fb_used", "power", "pcie_rx", "pcie_tx"]
+    assert panels(tour) == ["gpu_util", "sm_active", "tensor_active", "dram_active", "fb_used", "power", "sm_clock", "pcie_rx", "pcie_tx"]
+
+
+def test_the_finding_is_below_the_title(assay, tour):
+    said = json.loads(assay("report", TOUR, "--format", "json").stdout)["findings"][0]["text"]
+    lines = texts(tour)[2:4]
+    assert said.startswith(lines[0]) and said[:len(" ".join(lines)) - 2].startswith(" ".join(lines).rstrip("…")[:120]), (lines, said)
+    assert not any(t.startswith("%") for t in lines)
+
+
+def test_cores_have_a_line_at_one(assay):
+    svg = assay("plot", ROOT / "docs" / "example" / "tour.assay", "--metrics", "default").stdout
+    assert "CPU cores busy (process)" in texts(svg) and "one core" in texts(svg) and "cpu_share" not in panels(svg)
+    assert "limit 1980" in texts(svg), "the clock has its limit"
+
+
+def test_a_capture_without_times_has_no_date(assay):
+    assert not any("1970" in t for t in texts(assay("plot", DMON).stdout))
 
 
 def test_the_curve_is_the_run(tour):
@@ -159,7 +177,7 @@ def test_minus_is_svg_to_the_standard_output(assay, tour):
 def test_metrics_choose_the_panels(assay):
     assert panels(assay("plot", TOUR, "--metrics", "power,sm").stdout) == ["power", "sm_active", "sm_occupancy"]
     many = panels(assay("plot", TOUR, "--metrics", "default,gpu_temp").stdout)
-    assert many[-1] == "gpu_temp" and len(many) == 9
+    assert many[-1] == "gpu_temp" and len(many) == 10
 
 
 def test_several_gpus(assay):
@@ -230,12 +248,12 @@ def test_a_day_is_fast_and_small(program, tmp_path):
     done = subprocess.run([program, "plot", tmp_path / "long.csv"], capture_output=True, text=True, check=True)
     assert len(done.stdout) < 600_000
     assert "time since the start, min" in texts(done.stdout)
-    assert any("the shade spans lowest to highest within" in t for t in texts(done.stdout))
+    assert any("shade: lowest to highest within" in t for t in texts(done.stdout))
 
 
 def test_size(assay):
-    root = xml.fromstring(assay("plot", TOUR, "--width", "500", "--height", "640").stdout)
-    assert (root.get("width"), root.get("height")) == ("500", "640")
+    root = xml.fromstring(assay("plot", TOUR, "--width", "500", "--height", "900").stdout)
+    assert (root.get("width"), root.get("height")) == ("500", "900")
     for option, value in (("--width", "20"), ("--height", "99999")):
         assert assay("plot", TOUR, option, value).returncode == 2
 
@@ -245,7 +263,7 @@ def test_any_recording_is_drawn(assay, tmp_path):
         done = assay("plot", source)
         assert done.returncode == 0 and "gpu_util" in panels(done.stdout), source
         # Without counters no class is known, so there is no strip of them.
-        assert ("What the GPU did" in texts(done.stdout)) == (source == CSV)
+        assert ("Class" in texts(done.stdout)) == (source == CSV)
     assert assay("convert", TOUR, tmp_path / "n.zip").returncode == 0
     done = assay("plot", tmp_path / "n.zip", "--metrics", "gpu_util_summary,gpu_mem_summary")
     assert done.returncode == 0, done.stderr

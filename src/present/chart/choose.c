@@ -44,11 +44,12 @@ static const struct choice defaults[] = {
     CHOICE(SUBJECT_METRIC, METRIC_DRAM_ACTIVE, MANNER_ANY, SHOW_WITH_VALUES),
     CHOICE(SUBJECT_METRIC, METRIC_FB_USED, MANNER_ANY, SHOW_WITH_VALUES),
     CHOICE(SUBJECT_METRIC, METRIC_POWER, MANNER_ANY, SHOW_WITH_VALUES),
+    CHOICE(SUBJECT_METRIC, METRIC_SM_CLOCK, MANNER_ANY, SHOW_WITH_VALUES),
     CHOICE(SUBJECT_METRIC, METRIC_PCIE_RX, MANNER_ANY, SHOW_ABOVE_ZERO),
     CHOICE(SUBJECT_METRIC, METRIC_PCIE_TX, MANNER_ANY, SHOW_ABOVE_ZERO),
     CHOICE(SUBJECT_METRIC, METRIC_NVLINK_RX, MANNER_ANY, SHOW_ABOVE_ZERO),
     CHOICE(SUBJECT_METRIC, METRIC_NVLINK_TX, MANNER_ANY, SHOW_ABOVE_ZERO),
-    CHOICE(SUBJECT_FIGURE, FIGURE_CPU_SHARE, MANNER_ANY, SHOW_WITH_VALUES),
+    CHOICE(SUBJECT_FIGURE, FIGURE_CPU, MANNER_ANY, SHOW_WITH_VALUES),
     CHOICE(SUBJECT_FIGURE, FIGURE_MEMORY, MANNER_ANY, SHOW_WITH_VALUES),
     CHOICE(SUBJECT_FIGURE, FIGURE_READ, MANNER_ANY, SHOW_ABOVE_ZERO),
     CHOICE(SUBJECT_FIGURE, FIGURE_WRITE, MANNER_ANY, SHOW_ABOVE_ZERO),
@@ -90,7 +91,7 @@ static int add(struct choices *to, struct choice c, struct err *err)
                         return 0;
         }
         if (to->n == CHOICES_MAX) {
-                err_set(err, ERR_USAGE, "more than %d metrics do not fit one plot", CHOICES_MAX);
+                err_set(err, ERR_USAGE, "too many metrics: one plot has room for %d", CHOICES_MAX);
                 return err_hint(err, "make several plots with fewer --metrics each");
         }
         to->list[to->n++] = c;
@@ -212,7 +213,7 @@ static int add_named(struct choices *to, const char *name, const struct user_nam
                         return add_group(to, g, err);
         }
         const char *near = suggest_nearest(name, candidate, user);
-        err_set(err, ERR_USAGE, "there is no metric '%s'", name);
+        err_set(err, ERR_USAGE, "unknown metric '%s'", name);
         if (near)
                 return err_hint(err, "did you mean '%s'? 'assay metrics' lists them", near);
         return err_hint(err, "'assay metrics' lists them; 'assay help plot' tells the others");
@@ -242,7 +243,7 @@ int choices_parse(const char *list, const struct user_names *user, struct choice
         struct choices found = {0};
         int r = list ? add_list(&found, list, user, true, err) : add_defaults(&found, user, err);
         if (r == 0 && found.n == 0) {
-                err_set(err, ERR_USAGE, "--metrics names nothing");
+                err_set(err, ERR_USAGE, "--metrics is empty");
                 r = err_hint(err, "write for example --metrics sm_active,power");
         }
         if (r == 0)

@@ -16,6 +16,8 @@
 #define PANEL_HEIGHT 70.0
 #define PANEL_LEAST 24.0
 #define AXIS_ROOM 34.0
+#define DAY_NS (86400 * NS_PER_S)
+#define FINDING_LINES 2
 #define TICK_ROOM 70.0 /* between time labels, at least */
 
 struct ink draw_colour(size_t i)
@@ -83,9 +85,11 @@ static void put_caption(const struct draw *d, struct strbuf *out)
         put_gpus(p, out);
         if (facts->host[0])
                 strbuf_putf(out, "%s" DOT, facts->host);
-        put_time(out, "started %Y-%m-%d %H:%M:%S UTC", p->zero_ns);
+        /* A capture without times counts from 0: it has no date. */
+        if (p->zero_ns > DAY_NS)
+                put_time(out, "started %Y-%m-%d %H:%M:%S UTC" DOT, p->zero_ns);
         duration_text((double)(d->to_ns - d->from_ns) / 1e9, duration, sizeof(duration));
-        strbuf_putf(out, DOT "%s%s", d->from_ns > p->zero_ns ? "showing " : "", duration);
+        strbuf_putf(out, "%s%s", d->from_ns > p->zero_ns ? "showing " : "", duration);
         if (facts->source[0])
                 strbuf_putf(out, DOT "%s", facts->source);
 }
@@ -132,7 +136,7 @@ static double draw_legend(const struct draw *d, double y)
         if (p->n_slots == 1 && p->ticks > d->columns * 3 / 2) {
                 duration_text((double)(d->to_ns - d->from_ns) / 1e9 / (double)d->columns, span,
                               sizeof(span));
-                snprintf(text, sizeof(text), "mean; the shade spans lowest to highest within %s",
+                snprintf(text, sizeof(text), "line: mean; shade: lowest to highest within %s",
                          span);
                 draw_key(d, d->left, y + 12, draw_colour(0), false, text);
                 return y + 18;
@@ -151,10 +155,38 @@ static double draw_legend(const struct draw *d, double y)
                 y += 18;
         }
         if (any_each(p, false)) {
-                snprintf(text, sizeof(text), "mean of %zu GPUs; the shade spans lowest to highest",
+                snprintf(text, sizeof(text), "line: mean of %zu GPUs; shade: lowest to highest",
                          p->n_slots);
                 draw_key(d, d->left, y + 12, draw_colour(0), false, text);
                 y += 18;
+        }
+        return y;
+}
+
+/* The finding below the title, in so many lines at most. */
+static double draw_finding(const struct draw *d, double y)
+{
+        const char *s = d->around->finding;
+        for (int line = 1; s && *s && line <= FINDING_LINES; line++) {
+                char text[LABEL_MAX], head[LABEL_MAX];
+                size_t end = 0;
+                for (size_t i = 1; i < LABEL_MAX && line < FINDING_LINES; i++) {
+                        /* "22 %" stays together. */
+                        if (s[i] && (s[i] != ' ' || s[i + 1] == '%'))
+                                continue;
+                        snprintf(head, sizeof(head), "%.*s", (int)i, s);
+                        if (label_width(head, (double)SMALL) > d->right - d->left)
+                                break;
+                        end = i;
+                        if (!s[i])
+                                break;
+                }
+                snprintf(head, sizeof(head), "%.*s", end ? (int)end : LABEL_MAX - 1, s);
+                label_fit(head, (double)SMALL, d->right - d->left, text, sizeof(text));
+                y += (double)SMALL + 3;
+                draw_text(d, d->left, y, (struct letters){SMALL, false, ANCHOR_START, INK_TEXT},
+                          text);
+                s = end ? s + end + (s[end] == ' ') : "";
         }
         return y;
 }
@@ -177,6 +209,7 @@ static double draw_header(const struct draw *d)
         y += (double)SMALL;
         draw_text(d, d->left, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT}, text);
         strbuf_finish(&caption);
+        y = draw_finding(d, y);
         y = draw_legend(d, y + 6);
         d->pen->ops->group(d->pen, "");
         return y + 4;
@@ -248,7 +281,7 @@ static double measure(struct draw *d)
                 panel = MAX(panel + (wanted - d->height) / n, PANEL_LEAST);
                 d->height = draw_all(d, panel);
         }
-        d->height = ceil(d->height);
+        d->height = ceil(d->height - 1e-6);
         d->pen = NULL;
         return panel;
 }
@@ -287,7 +320,8 @@ static int draw_with_pen(struct draw *d, enum plot_format format, struct strbuf 
         struct strbuf made = {0};
         char title[LABEL_MAX];
         double panel = measure(d);
-        put_time(&made, "%Y-%m-%dT%H:%M:%SZ", d->plot->zero_ns);
+        if (d->plot->zero_ns > DAY_NS)
+                put_time(&made, "%Y-%m-%dT%H:%M:%SZ", d->plot->zero_ns);
         label_clean(title_of(d), title, sizeof(title));
         const struct sheet sheet = {d->width, d->height, title, strbuf_str(&made)};
         int r = format == PLOT_SVG ? pen_open_svg(&sheet, &d->pen, err)
@@ -305,10 +339,10 @@ int plot_draw(struct plot *p, const struct plot_around *around, enum plot_format
 {
         struct draw d = {.plot = p, .around = around, .width = p->options.width};
         if (!p->started || panels_shown(p) == 0) {
-                err_set(err, ERR_DATA, "'%s' has nothing to draw", around->facts->input);
+                err_set(err, ERR_DATA, "nothing to draw in '%s'", around->facts->input);
                 return err_hint(err, p->started ? "none of the metrics has values; choose others "
                                                   "with --metrics"
-                                                : "there is no tick in the time asked for");
+                                                : "no samples in the chosen time");
         }
         int r = prepare(&d, err);
         if (r == 0)

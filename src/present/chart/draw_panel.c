@@ -13,6 +13,7 @@
 #define SEVERAL 3   /* values that make a curve */
 #define DOTS_MAX 60 /* more than that make the line */
 #define DOT_SIZE 4.0
+#define ONE_CORE 1.0
 
 bool panel_shown(const struct plot_panel *p)
 {
@@ -29,6 +30,12 @@ bool panel_shown(const struct plot_panel *p)
         return false;
 }
 
+/* Cores busy: a program of one thread cannot pass the line at one. */
+static bool is_cores(const struct plot_panel *p)
+{
+        return p->choice.subject == SUBJECT_FIGURE && p->choice.what == FIGURE_CPU;
+}
+
 static struct value_axis axis_of(const struct plot_panel *p)
 {
         enum unit unit = choice_unit(&p->choice);
@@ -40,6 +47,8 @@ static struct value_axis axis_of(const struct plot_panel *p)
         /* A limit that is far away would flatten the curve. */
         if (p->limit && p->limit->n > 0 && max >= p->limit->max * LIMIT_NEAR)
                 max = MAX(max, p->limit->max);
+        if (is_cores(p))
+                max = MAX(max, ONE_CORE);
         return value_axis_for(unit, min, max, from_zero);
 }
 
@@ -244,6 +253,16 @@ static void draw_curves(struct draw *d, const struct box *b, struct plot_panel *
         }
 }
 
+static void draw_one_core(struct draw *d, const struct box *b)
+{
+        const struct stroke dashed = {INK_AXIS, 0.9f, true};
+        double y = (double)y_of(b, ONE_CORE);
+        const struct spot ends[] = {{(float)d->left, (float)y}, {(float)d->right, (float)y}};
+        d->pen->ops->line(d->pen, ends, 2, &dashed);
+        draw_text(d, d->right - 3, y - 2.5, (struct letters){8, false, ANCHOR_END, INK_SOFT},
+                  "one core");
+}
+
 void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
 {
         struct box b = {y + PANEL_TITLE, height, axis_of(p)};
@@ -253,6 +272,8 @@ void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
         draw_numbers(d, p, &b, draw_title(d, p, &b));
         draw_bands(d, &b);
         draw_grid(d, &b);
+        if (is_cores(p))
+                draw_one_core(d, &b);
         d->window.gap = gap_of(d, p);
         if (p->all && p->all->n > 0) {
                 const struct stroke limit = {INK_LIMIT, 0.9f, true};
@@ -261,8 +282,7 @@ void panel_draw(struct draw *d, struct plot_panel *p, double y, double height)
                 draw_curves(d, &b, p);
         } else {
                 draw_text(d, (d->left + d->right) / 2, b.y + height / 2 + 4,
-                          (struct letters){MEDIUM, false, ANCHOR_MIDDLE, INK_SOFT},
-                          "there are no values of it here");
+                          (struct letters){MEDIUM, false, ANCHOR_MIDDLE, INK_SOFT}, "no values");
         }
         draw_axes(d, &b);
         d->pen->ops->group(d->pen, "");

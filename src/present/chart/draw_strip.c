@@ -1,7 +1,9 @@
-/* What the GPUs did, tick by tick: the bottleneck of their workload classes as colours. */
+/* Class and limiter of each GPU over time, as colours. */
 #include "base/attr.h"
 #include "present/chart/draw.h"
 #include "present/chart/label.h"
+
+#include <string.h>
 
 #define ROW_ONE 10.0 /* when there is one GPU */
 #define ROW_MANY 6.0
@@ -81,57 +83,139 @@ static unsigned strips_used(struct draw *d, size_t rows)
         return used;
 }
 
+/* ---- limiters ---- */
+
+/* Colours by what has to move. */
+enum strip_side {
+        SIDE_UNKNOWN,
+        SIDE_IDLE,
+        SIDE_HOST,
+        SIDE_COPY,
+        SIDE_COMPUTE,
+        SIDE_MEMORY,
+        SIDE_KERNEL,
+        SIDES
+};
+
+static const char *const side_names[SIDES] = {"unknown", "idle",   "host",   "copies",
+                                              "compute", "memory", "kernels"};
+static const uint32_t side_colours[SIDES] = {0xeff1f3, 0xd0d7de, 0xd55e00, 0xcc79a7,
+                                             0x009e73, 0xe69f00, 0x56b4e9};
+
+static enum strip_side side_of(enum limiter l)
+{
+        const char *name = limiter_name(l);
+        switch (limiter_side(l)) {
+        case LIMITER_SIDE_NONE:
+                return l == LIMITER_UNKNOWN ? SIDE_UNKNOWN : SIDE_IDLE;
+        case LIMITER_SIDE_HOST:
+                return SIDE_HOST;
+        case LIMITER_SIDE_COPY:
+                return SIDE_COPY;
+        case LIMITER_SIDE_DEVICE:
+                break;
+        }
+        return strncmp(name, "compute", 7) == 0  ? SIDE_COMPUTE
+               : strncmp(name, "memory", 6) == 0 ? SIDE_MEMORY
+                                                 : SIDE_KERNEL;
+}
+
+/* The stretches of one GPU in the window. Which colours are used is added to the bits. */
+static void draw_limiter_row(const struct draw *d, const char *label, double y, double height,
+                             unsigned *used)
+{
+        const struct stretch_list *list = d->around->limits;
+        double span = (double)(d->to_ns - d->from_ns);
+        size_t gpu = 0;
+        while (gpu < list->n_gpus && strcmp(list->labels[gpu], label) != 0)
+                gpu++;
+        for (size_t i = 0; gpu < list->n_gpus && i < list->n; i++) {
+                const struct stretch *s = &list->list[i];
+                double shift = (double)(d->around->limits_ns - d->from_ns);
+                double from = (shift + s->begin_s * 1e9) / span,
+                       to = (shift + s->end_s * 1e9) / span;
+                enum strip_side side = side_of((enum limiter)s->limit.limiter);
+                from = MIN(MAX(from, 0), 1);
+                to = MIN(MAX(to, 0), 1);
+                if (!(s->gpus & (1ull << gpu)) || !(to > from))
+                        continue;
+                *used |= 1U << side;
+                d->pen->ops->rect(d->pen, draw_x(d, from), y, draw_x(d, to) - draw_x(d, from),
+                                  height, (struct ink){side_colours[side], 1});
+        }
+}
+
+/* ---- legends ---- */
+
+struct strip_legend {
+        const char *title;
+        const char *const *names;
+        const uint32_t *colours;
+        unsigned n, used;
+};
+
 /* Ends at the right, on the base line y. Returns where it begins. */
-static double draw_strip_legend(const struct draw *d, double y, unsigned used, bool draw)
+static double draw_strip_legend(const struct draw *d, double y, const struct strip_legend *l,
+                                bool draw)
 {
         double x = d->right;
-        for (unsigned k = PLOT_BOTTLENECKS; k-- > 0;) {
-                if (!(used & 1U << k))
+        for (unsigned k = l->n; k-- > 0;) {
+                if (!(l->used & 1U << k))
                         continue;
-                x -= label_width(strip_names[k], (double)SMALL);
+                x -= label_width(l->names[k], (double)SMALL);
                 if (draw)
                         draw_text(d, x, y, (struct letters){SMALL, false, ANCHOR_START, INK_SOFT},
-                                  strip_names[k]);
+                                  l->names[k]);
                 x -= 12;
                 if (draw)
-                        d->pen->ops->rect(d->pen, x, y - 7.5, 8, 8,
-                                          (struct ink){strip_colours[k], 1});
+                        d->pen->ops->rect(d->pen, x, y - 7.5, 8, 8, (struct ink){l->colours[k], 1});
                 x -= 10;
         }
         return x;
 }
 
 /* The title, and the legend beside it or, on a narrow sheet, below. Returns the y below both. */
-static double draw_strip_head(struct draw *d, double y, size_t rows, unsigned used)
+static double draw_strip_head(struct draw *d, double y, const struct strip_legend *l)
 {
-        const char *title = rows > 1 ? "What the GPUs did" : "What the GPU did";
         double base = y + PANEL_TITLE - 6;
-        draw_text(d, d->left, base, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT}, title);
-        if (draw_strip_legend(d, base, used, false) <
-            d->left + label_width(title, (double)MEDIUM * BOLD))
+        draw_text(d, d->left, base, (struct letters){MEDIUM, true, ANCHOR_START, INK_TEXT},
+                  l->title);
+        if (draw_strip_legend(d, base, l, false) <
+            d->left + label_width(l->title, (double)MEDIUM * BOLD))
                 base += (double)SMALL + 4;
-        draw_strip_legend(d, base, used, true);
+        draw_strip_legend(d, base, l, true);
         return base + 6;
 }
 
-double draw_strips(struct draw *d, double y)
+/* Which sides the stretches have, as bits. */
+static unsigned sides_used(struct draw *d, size_t rows)
+{
+        struct pen nothing = {&pen_null_ops}, *pen = d->pen;
+        unsigned used = 0;
+        d->pen = &nothing;
+        for (size_t i = 0; d->around->limits && i < rows; i++)
+                draw_limiter_row(d, d->plot->gpus[i].label, 0, 0, &used);
+        d->pen = pen;
+        return used;
+}
+
+/* One row a GPU: of its classes, or of its limiters. */
+static double draw_rows(struct draw *d, double y, size_t rows, const struct strip_legend *l,
+                        bool limiters)
 {
         struct plot *p = d->plot;
-        size_t rows = p->n_gpus <= ROWS_MAX ? p->n_gpus : 0;
-        if (rows == 0)
-                return y;
         double height = rows > 1 ? ROW_MANY : ROW_ONE, row = rows > 1 ? ROW_MANY + 1 : ROW_ONE;
-        double ticks = (double)MAX(p->ticks, 1);
-        d->window.gap = MAX((d->window.to - d->window.from) / ticks, 1) * GAP_TICKS;
-        unsigned used = strips_used(d, rows);
+        unsigned used = 0;
         /* Without counters nothing is known, and a blank strip would only puzzle. */
-        if ((used & ~(1U << BOTTLENECK_UNKNOWN)) == 0)
+        if ((l->used & ~1U) == 0)
                 return y;
-        d->pen->ops->group(d->pen, "classes");
-        double top = draw_strip_head(d, y, rows, used);
+        d->pen->ops->group(d->pen, limiters ? "limiters" : "classes");
+        double top = draw_strip_head(d, y, l);
         for (size_t i = 0; i < rows; i++) {
                 double at = top + (double)i * row;
-                if (p->gpus[i].strip)
+                if (limiters)
+                        draw_limiter_row(d, p->gpus[i].label, at, height, &used);
+                else if (p->gpus[i].strip)
                         draw_strip_row(d, p->gpus[i].strip, at, height, &used);
                 if (rows > 1)
                         draw_text(d, d->left - 5, at + ROW_MANY,
@@ -140,4 +224,20 @@ double draw_strips(struct draw *d, double y)
         }
         d->pen->ops->group(d->pen, "");
         return top + row * (double)rows + PANEL_GAP;
+}
+
+_Static_assert(BOTTLENECK_UNKNOWN == 0 && SIDE_UNKNOWN == 0, "the first bit is what is not known");
+
+double draw_strips(struct draw *d, double y)
+{
+        struct plot *p = d->plot;
+        size_t rows = p->n_gpus <= ROWS_MAX ? p->n_gpus : 0;
+        double ticks = (double)MAX(p->ticks, 1);
+        d->window.gap = MAX((d->window.to - d->window.from) / ticks, 1) * GAP_TICKS;
+        const struct strip_legend classes = {"Class", strip_names, strip_colours, PLOT_BOTTLENECKS,
+                                             strips_used(d, rows)};
+        const struct strip_legend limiters = {"Limited by", side_names, side_colours, SIDES,
+                                              sides_used(d, rows)};
+        y = draw_rows(d, y, rows, &classes, false);
+        return draw_rows(d, y, rows, &limiters, true);
 }

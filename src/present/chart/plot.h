@@ -7,6 +7,7 @@
 #include "model/frame.h"
 #include "model/host.h"
 #include "model/phase.h"
+#include "model/stretch.h"
 #include "model/summary.h"
 #include "present/chart/choose.h"
 #include "present/chart/curve.h"
@@ -87,6 +88,9 @@ struct plot_around {
         size_t n_phases;
         const struct plot_event *events;
         size_t n_events;
+        const struct stretch_list *limits; /* what limited the GPUs; NULL when not known */
+        int64_t limits_ns;                 /* the moment that its times count from */
+        const char *finding;               /* one sentence, or NULL */
 };
 
 /* Draws the file into out. 0, or a negative code with err: nothing to draw, no cairo, no memory. */
