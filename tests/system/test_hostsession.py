@@ -237,7 +237,7 @@ def test_every_phase_has_the_level(assay, starved):
     found = report(assay, starved)
     assert found["phases"] and all(p["level"]["cpu"]["mean"] == 2 for p in found["phases"])
     text = assay("report", starved, "--all").stdout
-    assert "process 77 (python): limits: 16 CPUs, 2.0 GiB" in text and max(map(len, text.split("\nGPU 0")[0].splitlines())) < 101
+    assert "process 77 (python), limits: 16 CPUs, 2.0 GiB" in text and max(map(len, text.split("\nGPU 0")[0].splitlines())) < 101
     page = assay("report", starved, "--format", "html").stdout
     assert "svg data-m=cpu_share" in page and "svg data-m=memory" in page and "77 (python)" in page
 

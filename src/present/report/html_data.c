@@ -349,7 +349,7 @@ static void put_gpus(struct strbuf *out, const struct traces *t, struct fold f, 
         strbuf_puts(out, "],\"classes\":[");
         for (enum bottleneck b = 0; b < (enum bottleneck)TRACE_CLASSES; b++) {
                 strbuf_puts(out, b ? "," : "");
-                put_string(out, bottleneck_name(b));
+                put_string(out, b == BOTTLENECK_IO ? "I/O" : bottleneck_name(b));
         }
         strbuf_putc(out, ']');
 }

@@ -34,10 +34,10 @@ void report_level_title(const struct summary *s, struct strbuf *out)
         if (s->level_name[0])
                 strbuf_putf(out, " %s", s->level_name);
         if (value_there(l->cpus))
-                strbuf_putf(out, ": limits: %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
+                strbuf_putf(out, ", limits: %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
         if (value_there(l->memory_limit)) {
                 format_with_unit(limit, sizeof(limit), METRIC_FB_USED, l->memory_limit);
-                strbuf_putf(out, "%s %s", value_there(l->cpus) ? "," : ": limits:", limit);
+                strbuf_putf(out, "%s %s", value_there(l->cpus) ? "," : ", limits:", limit);
         }
 }
 

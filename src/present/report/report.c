@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#define HEAD_INDENT 12 /* "  command   " */
+
 static void put_moment(struct strbuf *out, int64_t ns)
 {
         time_t t = (time_t)(ns / NS_PER_S);
@@ -51,26 +53,30 @@ static void put_line(struct strbuf *out, const char *title, const char *text)
         strbuf_putc(out, '\n');
 }
 
-static void put_command(struct strbuf *out, const struct run_facts *f)
+static void put_command(struct strbuf *out, const struct run_facts *f, size_t columns)
 {
+        struct strbuf text = {0};
         if (f->command[0])
                 put_line(out, "  command   ", f->command);
+        if (!value_there(f->exit_status) && !value_there(f->exit_signal))
+                return;
         if (value_there(f->exit_status))
-                strbuf_putf(out, "  ended     with %.0f", f->exit_status.v);
-        else if (value_there(f->exit_signal))
-                strbuf_putf(out, "  ended     by signal %.0f", f->exit_signal.v);
+                strbuf_putf(&text, "with %.0f", f->exit_status.v);
+        else
+                strbuf_putf(&text, "by signal %.0f", f->exit_signal.v);
         if (value_there(f->command_s)) {
-                strbuf_puts(out, " after ");
-                report_put_seconds(out, f->command_s.v);
+                strbuf_puts(&text, " after ");
+                report_put_seconds(&text, f->command_s.v);
         }
         if (value_there(f->cpu_user_s)) {
                 char rss[FORMAT_MAX];
                 format_with_unit(rss, sizeof(rss), METRIC_FB_USED, f->max_rss);
-                strbuf_putf(out, "; CPU %.1f s user, %.1f s system; peak memory %s",
+                strbuf_putf(&text, "; CPU %.1f s user, %.1f s system; peak memory %s",
                             f->cpu_user_s.v, f->cpu_system_s.v, rss);
         }
-        if (value_there(f->exit_status) || value_there(f->exit_signal))
-                strbuf_putc(out, '\n');
+        strbuf_puts(out, "  ended     ");
+        report_put_wrapped(out, strbuf_str(&text), HEAD_INDENT, columns);
+        strbuf_finish(&text);
 }
 
 /* Without a GPU the level is what there is to tell. */
@@ -99,10 +105,22 @@ static int64_t length_ns(const struct run_facts *f, const struct summary *s)
         return s->last_ns - s->first_ns;
 }
 
-static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s)
+/* A capture without times counts from 0. */
+static void put_assumed(struct strbuf *out, const struct summary *s, size_t columns)
+{
+        char text[160];
+        snprintf(text, sizeof(text),
+                 "assumed: %g s between rounds (the capture has no times; set with --poll SECONDS)",
+                 clock_to_seconds(s->last_ns) / (double)(s->ticks - 1));
+        strbuf_puts(out, "  times     ");
+        report_put_wrapped(out, text, HEAD_INDENT, columns);
+}
+
+static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s,
+                     size_t columns)
 {
         strbuf_putf(out, "\n%s\n", f->input);
-        put_command(out, f);
+        put_command(out, f, columns);
         if (f->host[0])
                 strbuf_putf(out, "  where     %s%s%s\n", f->user, f->user[0] ? " on " : "",
                             f->host);
@@ -113,13 +131,8 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                 report_put_seconds(out, clock_to_seconds(length_ns(f, s)));
                 strbuf_putc(out, '\n');
         }
-        /* A capture without times counts from 0. */
         if (s->ticks > 1 && s->first_ns == 0)
-                strbuf_putf(
-                    out,
-                    "  times     assumed: %g s between rounds (the capture has no times; set with "
-                    "--poll SECONDS)\n",
-                    clock_to_seconds(s->last_ns) / (double)(s->ticks - 1));
+                put_assumed(out, s, columns);
         put_ticks(out, f, s);
 }
 
@@ -370,6 +383,15 @@ static void put_health(struct strbuf *out, const struct scope *run)
         }
 }
 
+static void put_more(struct strbuf *out, size_t columns)
+{
+        strbuf_puts(out, "\nmore: ");
+        report_put_wrapped(out,
+                           "--all (stretches, every metric, the host), --each (each time a phase "
+                           "ran), --format html",
+                           6, columns);
+}
+
 void report_text(const struct run_facts *facts, const struct summary *s,
                  const struct report_view *view, struct strbuf *out)
 {
@@ -385,12 +407,11 @@ void report_text(const struct run_facts *facts, const struct summary *s,
         report_events(s, &v, out);
         if (facts->n_metrics > 0)
                 report_user_metrics(facts, out);
-        put_head(out, facts, s);
+        put_head(out, facts, s, v.columns);
         if (v.all)
                 put_rest(out, s, &v);
         else if (s->ticks > 0)
-                strbuf_puts(out, "\nmore: --all (stretches, every metric, the host), --each "
-                                 "(each time a phase ran), --format html\n");
+                put_more(out, v.columns);
         text_clean_lines(out, start);
 }
 

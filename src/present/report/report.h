@@ -53,7 +53,7 @@ void report_level_line(const struct summary *s, struct strbuf *out);
 #define REPORT_LEVEL_COLUMNS 8
 extern const char *const report_level_columns[REPORT_LEVEL_COLUMNS];
 void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUMNS][32]);
-/* "process 1234 (python): limits: 8 CPUs, 64.0 GiB". No newline. */
+/* "process 1234 (python), limits: 8 CPUs, 64.0 GiB". No newline. */
 void report_level_title(const struct summary *s, struct strbuf *out);
 
 /* The first finding, or what there is to say without a GPU. No newline. */
