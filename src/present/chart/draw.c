@@ -153,6 +153,13 @@ static double draw_legend(const struct draw *d, double y)
                         x = draw_key(d, x, y + 12, draw_colour(i), i >= 8, text);
                 }
                 y += 18;
+                if (p->n_slots > p->n_gpus) {
+                        snprintf(text, sizeof(text), "%zu more GPUs have no line of their own",
+                                 p->n_slots - p->n_gpus);
+                        draw_text(d, d->left, y + 10,
+                                  (struct letters){SMALL, false, ANCHOR_START, INK_SOFT}, text);
+                        y += 16;
+                }
         }
         if (any_each(p, false)) {
                 snprintf(text, sizeof(text), "line: mean of %zu GPUs; shade: lowest to highest",

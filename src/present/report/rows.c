@@ -231,7 +231,7 @@ static void put_scope_spread(struct strbuf *out, const struct layout *l, const s
         }
 }
 
-#define OUTLIERS_MAX 6
+#define OUTLIERS_MAX 6     /* GPUs */
 #define OUTLIER_FAR 4.0    /* times the median distance from the median */
 #define OUTLIER_LEAST 0.15 /* of the median: nearer ones are alike for people */
 
@@ -249,38 +249,71 @@ static double median_distance(const struct mean_of *m, size_t n, double middle)
         return median;
 }
 
-/* GPUs whose mean is far from the others'. */
-static void put_outliers(struct strbuf *out, const struct scope *run, struct mean_of *room)
+static const enum metric compared[] = {METRIC_SM_ACTIVE, METRIC_GPU_UTIL, METRIC_POWER,
+                                       METRIC_FB_USED,   METRIC_GPU_TEMP, METRIC_SM_CLOCK};
+
+/* What is usual in a run, metric by metric. */
+struct usual {
+        double middle, far; /* farther from the middle than this differs */
+        bool there;
+};
+
+static void find_usual(const struct scope *run, struct mean_of *room,
+                       struct usual ret[ARRAY_LEN(compared)])
 {
-        static const enum metric asked[] = {METRIC_SM_ACTIVE, METRIC_GPU_UTIL, METRIC_POWER,
-                                            METRIC_FB_USED,   METRIC_GPU_TEMP, METRIC_SM_CLOCK};
-        const char *title = "\nGPUs that differ\n";
-        size_t told = 0, left = 0;
-        for (size_t k = 0; k < ARRAY_LEN(asked); k++) {
-                size_t n = sort_means(run, asked[k], room);
+        for (size_t k = 0; k < ARRAY_LEN(compared); k++) {
+                size_t n = sort_means(run, compared[k], room);
                 double middle = n ? room[n / 2].v : 0;
-                double far = MAX(OUTLIER_FAR * (n ? median_distance(room, n, middle) : 0),
-                                 OUTLIER_LEAST * fabs(middle));
-                for (size_t i = 0; i < n; i++) {
-                        char is[FORMAT_MAX], usual[FORMAT_MAX];
-                        if (fabs(room[i].v - middle) <= far)
-                                continue;
-                        if (told == OUTLIERS_MAX) {
-                                left++;
-                                continue;
-                        }
-                        format_with_unit(is, sizeof(is), asked[k], value_ok(room[i].v));
-                        format_with_unit(usual, sizeof(usual), asked[k], value_ok(middle));
-                        strbuf_putf(out, "%s  GPU %s: %s %s, median %s\n", title,
-                                    room[i].gpu->who.label, metric_info(asked[k])->name, is, usual);
-                        title = "";
-                        told++;
+                double distance = n ? median_distance(room, n, middle) : 0;
+                ret[k] = (struct usual){
+                    middle, MAX(OUTLIER_FAR * distance, OUTLIER_LEAST * fabs(middle)), n > 0};
+        }
+}
+
+/* "sm_active 0.0 % (median 91.0 %), power …"; nothing for a GPU like the others. */
+static void put_differences(struct strbuf *out, const struct gpu_summary *g,
+                            const struct usual usual[ARRAY_LEN(compared)])
+{
+        for (size_t k = 0; k < ARRAY_LEN(compared); k++) {
+                struct value v = spread_mean(&g->m[compared[k]]);
+                char is[FORMAT_MAX], middle[FORMAT_MAX];
+                if (!usual[k].there || !value_there(v) ||
+                    fabs(v.v - usual[k].middle) <= usual[k].far)
+                        continue;
+                format_with_unit(is, sizeof(is), compared[k], v);
+                format_with_unit(middle, sizeof(middle), compared[k], value_ok(usual[k].middle));
+                strbuf_putf(out, "%s%s %s (median %s)", out->len ? ", " : "",
+                            metric_info(compared[k])->name, is, middle);
+        }
+}
+
+/* GPUs whose means are far from the others'. */
+static void put_outliers(struct strbuf *out, const struct scope *run, struct mean_of *room,
+                         size_t columns)
+{
+        struct usual usual[ARRAY_LEN(compared)];
+        struct strbuf text = {0};
+        size_t told = 0, left = 0;
+        find_usual(run, room, usual);
+        for (size_t i = 0; i < run->n; i++) {
+                strbuf_clear(&text);
+                put_differences(&text, run->gpus[i], usual);
+                if (text.len == 0)
+                        continue;
+                if (told == OUTLIERS_MAX) {
+                        left++;
+                        continue;
                 }
+                strbuf_puts(out, told++ ? "" : "\nGPUs that differ\n");
+                strbuf_putf(out, "  GPU %s: ", run->gpus[i]->who.label);
+                report_put_wrapped(out, strbuf_str(&text), 8 + strlen(run->gpus[i]->who.label),
+                                   columns);
         }
         if (left > 0)
-                strbuf_putf(out, "  and %zu more values; --all shows every GPU\n", left);
+                strbuf_putf(out, "  and %zu more; --all shows every GPU\n", left);
         else if (told == 0)
                 strbuf_puts(out, "\nno GPU differs from the others by more than 15 %\n");
+        strbuf_finish(&text);
 }
 
 void report_rows(const struct summary *s, const struct report_view *v, struct strbuf *out)
@@ -301,7 +334,7 @@ void report_rows(const struct summary *s, const struct report_view *v, struct st
                         put_scope(out, &l, s, &s->scopes[i]);
         }
         if (many && room)
-                put_outliers(out, run, room);
+                put_outliers(out, run, room, v->columns);
         free(room);
 }
 
