@@ -218,6 +218,24 @@ static void put_events(struct strbuf *out, const struct traces *t, const struct 
 
 /* ---- the top of the page ---- */
 
+/* As many as the text tells; the text below has all. */
+static void put_unhealthy(struct strbuf *out, const struct scope *run)
+{
+        struct strbuf text = {0};
+        for (size_t i = 0, told = 0; i < run->n && told < REPORT_FINDINGS; i++) {
+                strbuf_clear(&text);
+                if (!report_unhealthy(run->gpus[i], &text))
+                        continue;
+                told++;
+                strbuf_puts(out, "<li>");
+                quote_markup(out, strbuf_str(&text));
+                strbuf_puts(out, "<p><b>Try:</b> ");
+                quote_markup(out, report_unhealthy_try(run->gpus[i]));
+                strbuf_puts(out, "</p></li>\n");
+        }
+        strbuf_finish(&text);
+}
+
 static void put_findings(struct strbuf *out, const struct summary *s)
 {
         struct strbuf text = {0};
@@ -238,6 +256,7 @@ static void put_findings(struct strbuf *out, const struct summary *s)
                 }
                 strbuf_puts(out, "</li>\n");
         }
+        put_unhealthy(out, &s->scopes[0]);
         strbuf_puts(out, "</ol>\n");
         strbuf_finish(&text);
 }
