@@ -46,9 +46,9 @@ static void *work_run(void *arg)
 {
         struct work *w = arg;
         w->r = loads_attach(w->loads, &w->err);
-        w->begun_ns = clock_mono_ns();
         if (w->r == 0)
-                w->r = loads_run(w->loads, w->load, w->ns, &w->per_s, &w->err);
+                w->r = loads_run(w->loads, w->load, SETTLE_NS, w->ns, &w->begun_ns, &w->per_s,
+                                 &w->err);
         w->ended_ns = clock_mono_ns();
         return NULL;
 }
@@ -91,7 +91,7 @@ static int watch(struct pipeline *p, struct work *w, const char *uuid, struct se
                 const struct row *row = row_of(f, uuid);
                 int64_t begun = w->begun_ns;
                 if (row && begun && !f->stale && w->ended_ns == 0 &&
-                    f->mono_ns - f->window_ns >= begun + SETTLE_NS)
+                    f->mono_ns - f->window_ns >= begun)
                         look(ret, row, load_info(w->load)->metric);
         }
         return 0;

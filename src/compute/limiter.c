@@ -188,7 +188,9 @@ static enum truth threads_load(const struct view *v)
         if (still < LIMIT_RESTS)
                 return others >= LIMIT_CHILDREN ? YES : NO;
         bool waits = first < engine + LIMIT_SOME * (1 - engine);
-        return waits && others >= LIMIT_LAUNCHING ? YES : NO;
+        /* Whole cores work for a thread that rests, and what they make goes to the GPU. */
+        bool served = first < LIMIT_CORE && others >= 2 && v->link.lo >= LIMIT_COPIES;
+        return served || (waits && others >= LIMIT_LAUNCHING) ? YES : NO;
 }
 
 static enum truth loading(const struct view *v)

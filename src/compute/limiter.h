@@ -12,7 +12,7 @@
 #define LIMIT_NOTHING 0.05       /* pipe, device memory: not in use */
 #define LIMIT_SM_FULL 0.7        /* SMs of the engine: kernels fill the GPU */
 #define LIMIT_SM_FEW 0.5         /* SMs of the engine: kernels leave most of it empty */
-#define LIMIT_COPIES 0.04        /* link: copies are what happens */
+#define LIMIT_COPIES 0.02        /* link: copies are what happens */
 #define LIMIT_CORE 0.6           /* cores: a thread that hardly rests */
 #define LIMIT_LAUNCHING 0.9      /* cores: a thread that never rests */
 #define LIMIT_CHILDREN 0.5       /* cores: children or loader threads at work */

@@ -10,6 +10,7 @@
 
 #define BLOCK_BYTES ((size_t)1 << 30) /* many times the caches */
 #define HOST_BYTES ((size_t)256 << 20)
+#define AT_ONCE 8      /* enough that the GPU never waits for us */
 #define SIDE 8192      /* of the matrices */
 #define SIDE_FP64 4096 /* a product takes as long */
 
@@ -214,6 +215,22 @@ static int start_once(struct loads *l, enum load load)
         return -1;
 }
 
+/* Does it until then. times may be NULL. */
+static int repeat(struct loads *l, enum load load, int64_t until_ns, double *times, struct err *err)
+{
+        const char *words = infos[load].words;
+        int r = 0;
+        while (r == 0 && clock_mono_ns() < until_ns) {
+                for (int i = 0; r == 0 && i < AT_ONCE; i++)
+                        r = check(l, start_once(l, load), words, err);
+                if (r == 0)
+                        r = check(l, l->cuda->wait(l->stream), words, err);
+                if (times)
+                        *times += AT_ONCE;
+        }
+        return r;
+}
+
 /* What one time does: bytes moved, or floating-point operations. */
 static double amount(enum load load)
 {
@@ -225,26 +242,18 @@ static double amount(enum load load)
         return 2 * side * side * side;
 }
 
-#define AT_ONCE 8 /* enough that the GPU never waits for us */
-
-int loads_run(struct loads *l, enum load load, int64_t ns, double *ret_per_s, struct err *err)
+int loads_run(struct loads *l, enum load load, int64_t settle_ns, int64_t ns,
+              _Atomic int64_t *begun_ns, double *ret_per_s, struct err *err)
 {
-        const char *words = infos[load].words;
-        if (infos[load].blas && !l->handle)
-                return err_set(err, ERR_NO_SOURCE, "%s: there is no cuBLAS", words);
-        int r = check(l, start_once(l, load), words, err);
-        if (r == 0)
-                r = check(l, l->cuda->wait(l->stream), words, err);
-        int64_t begun = clock_mono_ns(), now = begun;
         double times = 0;
-        while (r == 0 && now - begun < ns) {
-                for (int i = 0; r == 0 && i < AT_ONCE; i++, times++)
-                        r = check(l, start_once(l, load), words, err);
-                if (r == 0)
-                        r = check(l, l->cuda->wait(l->stream), words, err);
-                now = clock_mono_ns();
-        }
+        if (infos[load].blas && !l->handle)
+                return err_set(err, ERR_NO_SOURCE, "%s: there is no cuBLAS", infos[load].words);
+        int r = repeat(l, load, clock_mono_ns() + settle_ns, NULL, err);
+        int64_t begun = clock_mono_ns();
+        *begun_ns = begun;
         if (r == 0)
-                *ret_per_s = times * amount(load) / clock_to_seconds(now - begun);
+                r = repeat(l, load, begun + ns, &times, err);
+        if (r == 0)
+                *ret_per_s = times * amount(load) / clock_to_seconds(clock_mono_ns() - begun);
         return r;
 }

@@ -40,5 +40,10 @@ int loads_open(const struct cuda_api *cuda, const struct blas_api *blas, const c
 void loads_close(struct loads *l);
 /* Makes the context current in this thread, which is the one that runs loads from now on. */
 int loads_attach(struct loads *l, struct err *err);
-/* Does it for so long, and gives bytes or floating-point operations a second. */
-int loads_run(struct loads *l, enum load load, int64_t ns, double *ret_per_s, struct err *err);
+/*
+ * Does it for a moment, until clocks and counters have settled, then for so long, and gives bytes
+ * or floating-point operations a second of that time. *begun_ns is when it began, by the monotonic
+ * clock.
+ */
+int loads_run(struct loads *l, enum load load, int64_t settle_ns, int64_t ns,
+              _Atomic int64_t *begun_ns, double *ret_per_s, struct err *err);
