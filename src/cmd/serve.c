@@ -330,8 +330,8 @@ const struct command command_serve = {
     .args = "[FILE|URL]",
     .summary = "serve metrics for Prometheus and a live page for browsers",
     .words = WORDS_SOURCE,
-    .examples = {{"assay serve", "at http://127.0.0.1:9400, for this machine alone"},
-                 {"assay serve -a :9400 --auth-token-file T", "for others who have the token"},
+    .examples = {{"assay serve", "on port 9400, for this machine"},
+                 {"assay serve -a :9400 --auth-token-file T", "for others with a token"},
                  {"assay serve run.assay --speed 1", "a recording, as if it happened now"}},
     .run = serve_run,
 };
