@@ -81,13 +81,6 @@ def test_every_command_has_a_man_page():
             assert (ROOT / f"man/assay-{name}.1.in").exists(), name
 
 
-def test_the_project_speaks_of_itself_alone():
-    words = re.compile(r"/work/|\.library|BRIEF\.md|helper-\d")
-    for path in tracked("src/*", "docs/*.md", "README.md", "man/*", "tests/*.py", "dev", "CHANGELOG.md"):
-        if path.is_file() and path.suffix not in (".png", ".gz") and path != pathlib.Path(__file__).resolve():
-            assert not words.search(path.read_text(errors="ignore")), path
-
-
 def test_changes_of_mutate_apply():
     """Every row of tests/mutate/changes.txt still changes exactly one place, and names tests that are there."""
     sys.path.insert(0, str(ROOT / "tests" / "mutate"))
