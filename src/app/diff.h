@@ -22,7 +22,7 @@ int run_diff_gates(struct run_diff *r, const char *text, struct err *err);
 /* "gpus,model": what shall not forbid a verdict. 0 or ERR_USAGE. */
 int run_diff_allow(struct run_diff *r, const char *text, struct err *err);
 /*
- * Reads the files of a side, which are repeats of one run: sessions, captures, run logs, or folders
+ * Reads the files of a side, which are repeats of one run: sessions, captures, or folders
  * with the sessions of a job's ranks. 0, or a negative code with err.
  */
 int run_diff_read(struct run_diff *r, const struct config *config, bool is_new,
