@@ -135,4 +135,4 @@ def test_the_program_as_a_module(python, tmp_path):
     assert done.stdout == "ran once --json\n"
     done = subprocess.run([sys.executable, "-m", "assay"], env={"PATH": "/nowhere", "PYTHONPATH": str(PACKAGE)},
                           capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "is not on the PATH" in done.stderr
+    assert done.returncode == 1 and "cannot find the program" in done.stderr

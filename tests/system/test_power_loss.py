@@ -75,6 +75,6 @@ def test_the_program_reads_what_is_left(killed, assay, tmp_path):
     copy = tmp_path / "copy.assay"
     shutil.copy(path, copy)
     (tmp_path / "copy.assay-wal").write_bytes(log[: len(log) * 7 // 8 + 100])
-    done = assay("report", copy)
+    done = assay("report", copy, "--all")
     assert done.returncode == 0, done.stderr
     assert "H200" in done.stdout

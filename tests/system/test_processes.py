@@ -63,7 +63,7 @@ def test_job_view_names_them(program, tmp_path, env, worker):
         t.type(f"{program} top --view job")
         screen = t.wait("sleep 77.25")
         row = next(line for line in screen.splitlines() if "sleep 77.25" in line)
-        assert str(worker.pid) in row and "874M" in row and "tensor-heavy compute" in row
+        assert str(worker.pid) in row and "874M" in row and "tensor cores" in row
         assert "root" in row or os.getuid() != 0
         t.keys("q")
     finally:

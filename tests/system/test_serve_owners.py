@@ -121,7 +121,7 @@ def test_recordings_and_their_reports(program, tmp_path):
         listed = {e["name"]: e["id"] for e in s.json("/api/v1/sessions")["sessions"]}
         assert set(listed) == {"one.assay", "bad.assay"}
         s.wait(lambda: s.ask(f"/api/v1/report?id={listed['one.assay']}")[0] == 200)
-        assert "H200" in s.ask(f"/api/v1/report?id={listed['one.assay']}")[2]
+        assert "findings" in s.ask(f"/api/v1/report?id={listed['one.assay']}")[2]
         s.wait(lambda: s.ask(f"/api/v1/report?id={listed['bad.assay']}")[0] == 422)
         for wrong in ("", "0", "../one.assay", "/etc/passwd", listed["one.assay"].upper() + "x"):
             assert s.ask(f"/api/v1/report?id={wrong}")[0] == 404
