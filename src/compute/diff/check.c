@@ -101,7 +101,7 @@ static void look_at(struct checker *c, const struct diff_run *run, bool is_new)
         if (run->gpus > 0 && run->observed < DIFF_OBSERVED && (check = tell(c, what))) {
                 snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX,
                          "%.0f %% of the time observed", floor(run->observed * 100));
-                forbid(c, check, DIFF_ALLOW_COVERAGE, "nobody knows what happened in the rest");
+                forbid(c, check, DIFF_ALLOW_COVERAGE, "the rest was not observed");
         }
         snprintf(what, sizeof(what), "data of %s", side);
         if (run->ticks == 0 && run->n_series == 0 && (check = tell(c, what))) {
