@@ -230,6 +230,7 @@ static void reload(struct serving *s, const struct config *config)
                         serve_setup_finish(fresh);
         } else {
                 notify_say("RELOADING=1");
+                server_drain(s->server);
                 stop_server(s);
                 memcpy(fresh->auth.sessions, s->setup.auth.sessions, sizeof(fresh->auth.sessions));
                 fresh->place = s->setup.place;

@@ -19,6 +19,7 @@ struct server {
         struct server_config config;
         struct mhd_api mhd;
         struct MHD_Daemon *daemon;
+        int quiet_fd; /* where a drained server listened; -1 else */
         struct conns *conns;
         struct streams *streams;
         struct cached_text cached[CACHED_KINDS];

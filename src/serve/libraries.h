@@ -13,6 +13,7 @@
 /* MHD_FUNCTION(name): what is used of libmicrohttpd, without its MHD_. */
 #define MHD_FUNCTIONS(MHD_FUNCTION)                                                                \
         MHD_FUNCTION(start_daemon)                                                                 \
+        MHD_FUNCTION(quiesce_daemon)                                                               \
         MHD_FUNCTION(stop_daemon)                                                                  \
         MHD_FUNCTION(queue_response)                                                               \
         MHD_FUNCTION(create_response_from_buffer)                                                  \

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define HEADERS_MAX 8192
 #define POOL_BYTES (24 * 1024) /* of a connection: headers, and a block of the answer */
 #define NOTHING "there is nothing here\n"
+#define DRAIN_NS (NS_PER_S / 2)
 #define INACTIVE_S 60 /* nothing moves, not even a byte */
 
 /* --- who asks -------------------------------------------------------------------------------- */
@@ -272,6 +274,7 @@ int server_open(const struct server_config *config, struct server **ret, struct 
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
         s->config = *config;
+        s->quiet_fd = -1;
         int r = mhd_api_load(&s->mhd, err);
         if (r == 0 && config->settings->certificate &&
             s->mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
@@ -290,6 +293,18 @@ int server_open(const struct server_config *config, struct server **ret, struct 
         return 0;
 }
 
+void server_drain(struct server *s)
+{
+        const struct timespec pause = {0, 5 * NS_PER_MS};
+        int64_t until = clock_mono_ns() + DRAIN_NS;
+        if (!s)
+                return;
+        s->quiet_fd = s->mhd.quiesce_daemon(s->daemon);
+        streams_stop(s->streams);
+        while (conns_count(s->conns) > 0 && clock_mono_ns() < until)
+                nanosleep(&pause, NULL);
+}
+
 void server_close(struct server *s)
 {
         if (!s)
@@ -298,6 +313,7 @@ void server_close(struct server *s)
                 streams_stop(s->streams);
         if (s->daemon)
                 s->mhd.stop_daemon(s->daemon);
+        closep(&s->quiet_fd);
         for (size_t i = 0; i < CACHED_KINDS; i++)
                 answer_drop_cached(s, &s->cached[i]);
         streams_close(s->streams);

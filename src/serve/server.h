@@ -39,6 +39,11 @@ struct server_config {
 struct server;
 
 int server_open(const struct server_config *config, struct server **ret, struct err *err);
+/*
+ * Accepts nobody any more and lets those who are connected have their answers, for half a second;
+ * who comes meanwhile waits in the listening socket, which others hold too. NULL is fine.
+ */
+void server_drain(struct server *s);
 /* Ends what is being answered. NULL is fine. */
 void server_close(struct server *s);
 /* Wakes live streams: there is news. From any thread. */

@@ -232,6 +232,16 @@ def test_reload_keeps_counters_and_takes_new_files(serve, tmp_path):
     assert "DCGM_FI_DEV_POWER_USAGE" in s.metrics()
 
 
+def test_reload_cuts_nobody_off(serve):
+    """Who asks while a reload goes on gets an answer: from the server before it or the one after."""
+    s = serve(TOUR, "--speed", "50").ready()
+    for k in range(60):
+        if k % 10 == 0:
+            s.process.send_signal(signal.SIGHUP)
+        assert s.ask("/-/ready")[0] == 200
+    assert s.process.poll() is None
+
+
 def test_check_config(assay, tmp_path):
     good = assay("serve", "--check-config")
     assert good.returncode == 0 and "the configuration is good" in good.stderr
