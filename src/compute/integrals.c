@@ -140,6 +140,8 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
         in->health_s[row->health.state] += seconds;
         if (row->limit.limiter < LIMITER_COUNT)
                 in->limiter_s[row->limit.limiter] += seconds;
+        for (enum finding f = 0; f < FINDING_COUNT; f++)
+                in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
         if (value_there(used) || owned)
                 add(in, INTEGRAL_IDLE_ALLOCATED,
                     held && row->verdict.workload == WORKLOAD_IDLE ? seconds : 0);
@@ -202,6 +204,7 @@ void integrals_since(const struct integrals *from, const struct integrals *to,
         subtract(ret->class_s, to->class_s, from->class_s, WORKLOAD_COUNT);
         subtract(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
         subtract(ret->limiter_s, to->limiter_s, from->limiter_s, LIMITER_COUNT);
+        subtract(ret->finding_s, to->finding_s, from->finding_s, FINDING_COUNT);
         ret->n_xids = 0;
         for (size_t i = 0; i < to->n_xids; i++) {
                 double n = to->xids[i].n - xids_of(from, to->xids[i].xid);
@@ -217,6 +220,7 @@ void integrals_sum(struct integrals *a, const struct integrals *b)
         accumulate(a->class_s, b->class_s, WORKLOAD_COUNT);
         accumulate(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
         accumulate(a->limiter_s, b->limiter_s, LIMITER_COUNT);
+        accumulate(a->finding_s, b->finding_s, FINDING_COUNT);
         a->peak_memory += b->peak_memory;
         for (size_t i = 0; i < b->n_xids; i++)
                 count_xid(a, b->xids[i].xid, b->xids[i].n);

@@ -47,6 +47,7 @@ struct integrals {
         double class_s[WORKLOAD_COUNT];
         double health_s[HEALTH_CRIT + 1];
         double limiter_s[LIMITER_COUNT];
+        double finding_s[FINDING_COUNT];
         double growth_from[INTEGRAL_COUNT]; /* GROWTH: where the driver's counter stood */
         struct integral_xid xids[INTEGRAL_XIDS_MAX];
         size_t n_xids;

@@ -65,10 +65,10 @@ const struct class_condition *workload_io_signs(void)
 }
 
 static const struct {
-        const char *text;
+        const char *name, *text;
         enum health_state state;
 } findings[FINDING_COUNT] = {
-#define FINDING(id, state, text) {text, HEALTH_##state},
+#define FINDING(id, name, state, text) {name, text, HEALTH_##state},
     FINDINGS(FINDING)
 #undef FINDING
 };
@@ -129,6 +129,11 @@ void health_join(struct health *slice, const struct health *gpu)
         slice->findings |= gpu->findings;
         if (gpu->state > slice->state)
                 slice->state = gpu->state;
+}
+
+const char *finding_name(enum finding finding)
+{
+        return findings[finding].name;
 }
 
 const char *finding_text(enum finding finding)

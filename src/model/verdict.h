@@ -91,27 +91,31 @@ enum health_state {
         HEALTH_CRIT,
 };
 
-/* Why. FINDING(id, state, text) worst first. */
+/* Why. FINDING(id, name, state, text) worst first. */
 #define FINDINGS(FINDING)                                                                          \
-        FINDING(LOST, CRIT, "the GPU does not answer")                                             \
-        FINDING(REMAP_FAILED, CRIT, "a memory row could not be replaced")                          \
-        FINDING(REMAPPED, CRIT, "memory rows were replaced after uncorrectable errors")            \
-        FINDING(ECC_RISING, CRIT, "uncorrectable memory errors are rising")                        \
-        FINDING(XID_FATAL, CRIT, "a fatal XID error was reported")                                 \
-        FINDING(UNREPAIRABLE, CRIT, "the memory has errors that cannot be repaired")               \
-        FINDING(RECOVERY, CRIT, "the driver asks for a reset, a reboot or no more work")           \
-        FINDING(FABRIC, CRIT, "the fabric manager failed: NVLink cannot be used")                  \
-        FINDING(NVLINK_ERRORS, WARN, "NVLink errors are rising")                                   \
-        FINDING(REPLAYS, WARN, "PCIe packets are being sent again")                                \
-        FINDING(LINK_NARROW, WARN, "the PCIe link is below its maximum under load")                \
-        FINDING(REMAP_PENDING, WARN, "a memory row replacement waits for a reset")                 \
-        FINDING(XID_APPLICATION, WARN, "an application caused an XID error")                       \
-        FINDING(GPU_HOT, HOT, "the GPU is at its warning temperature")                             \
-        FINDING(MEMORY_HOT, HOT, "the memory is at its warning temperature")                       \
-        FINDING(THERMAL_SLOWDOWN, HOT, "the clocks are held down by heat")
+        FINDING(LOST, "lost", CRIT, "the GPU does not answer")                                     \
+        FINDING(REMAP_FAILED, "remap_failed", CRIT, "a memory row could not be replaced")          \
+        FINDING(REMAPPED, "remapped", CRIT,                                                        \
+                "memory rows were replaced after uncorrectable errors")                            \
+        FINDING(ECC_RISING, "ecc_rising", CRIT, "uncorrectable memory errors are rising")          \
+        FINDING(XID_FATAL, "xid_fatal", CRIT, "a fatal XID error was reported")                    \
+        FINDING(UNREPAIRABLE, "unrepairable", CRIT,                                                \
+                "the memory has errors that cannot be repaired")                                   \
+        FINDING(RECOVERY, "recovery", CRIT,                                                        \
+                "the driver asks for a reset, a reboot or no more work")                           \
+        FINDING(FABRIC, "fabric", CRIT, "the fabric manager failed: NVLink cannot be used")        \
+        FINDING(NVLINK_ERRORS, "nvlink_errors", WARN, "NVLink errors are rising")                  \
+        FINDING(REPLAYS, "replays", WARN, "PCIe packets are being sent again")                     \
+        FINDING(LINK_NARROW, "link_narrow", WARN, "the PCIe link is below its maximum under load") \
+        FINDING(REMAP_PENDING, "remap_pending", WARN,                                              \
+                "a memory row replacement waits for a reset")                                      \
+        FINDING(XID_APPLICATION, "xid_application", WARN, "an application caused an XID error")    \
+        FINDING(GPU_HOT, "gpu_hot", HOT, "the GPU is at its warning temperature")                  \
+        FINDING(MEMORY_HOT, "memory_hot", HOT, "the memory is at its warning temperature")         \
+        FINDING(THERMAL_SLOWDOWN, "thermal_slowdown", HOT, "the clocks are held down by heat")
 
 enum finding {
-#define FINDING(id, state, text) FINDING_##id,
+#define FINDING(id, name, state, text) FINDING_##id,
         FINDINGS(FINDING)
 #undef FINDING
             FINDING_COUNT
@@ -125,5 +129,7 @@ struct health {
 /* A slice is no healthier than its GPU: findings of both, the worse state. */
 void health_join(struct health *slice, const struct health *gpu);
 const char *health_name(enum health_state state);
+/* "link_narrow": for programs and labels; it stays. */
+const char *finding_name(enum finding finding);
 const char *finding_text(enum finding finding);
 enum health_state finding_state(enum finding finding);

@@ -34,6 +34,10 @@ void counters_put(const struct integrals *in, struct strbuf *out)
                 snprintf(name, sizeof(name), "limiter %s", limiter_name(i));
                 put_number(out, name, in->limiter_s[i]);
         }
+        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+                snprintf(name, sizeof(name), "finding %s", finding_name(f));
+                put_number(out, name, in->finding_s[f]);
+        }
         for (size_t i = 0; i < in->n_xids; i++) {
                 snprintf(name, sizeof(name), "xid %u", in->xids[i].xid);
                 put_number(out, name, in->xids[i].n);
@@ -61,6 +65,10 @@ static double *place_of(struct integrals *in, const char *name)
         for (enum limiter i = 0; i < LIMITER_COUNT; i++) {
                 if (strncmp(name, "limiter ", 8) == 0 && strcmp(name + 8, limiter_name(i)) == 0)
                         return &in->limiter_s[i];
+        }
+        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+                if (strncmp(name, "finding ", 8) == 0 && strcmp(name + 8, finding_name(f)) == 0)
+                        return &in->finding_s[f];
         }
         return NULL;
 }

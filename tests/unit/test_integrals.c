@@ -188,6 +188,30 @@ static void test_idle_allocation(void **state)
         near(r.in.class_s[WORKLOAD_TENSOR], 1);
 }
 
+/* Findings overlap: each has its own time, whatever the state of health is. */
+static void test_findings(void **state)
+{
+        struct rig r = {.now_ns = 5};
+        struct integrals later, since;
+        (void)state;
+        set(&r, METRIC_GPU_TEMP, 96);
+        tick(&r, 0, 0);
+        r.row.health = (struct health){HEALTH_WARN, 1u << FINDING_LINK_NARROW};
+        tick(&r, 1, 0);
+        r.row.health.findings |= 1u << FINDING_GPU_HOT;
+        tick(&r, 1, 0);
+        near(r.in.finding_s[FINDING_LINK_NARROW], 2);
+        near(r.in.finding_s[FINDING_GPU_HOT], 1);
+        near(r.in.finding_s[FINDING_LOST], 0);
+        struct integrals before = r.in;
+        tick(&r, 1, 0);
+        later = r.in;
+        integrals_since(&before, &later, &since);
+        near(since.finding_s[FINDING_LINK_NARROW], 1);
+        integrals_sum(&since, &before);
+        near(since.finding_s[FINDING_GPU_HOT], 2);
+}
+
 static void test_differences(void **state)
 {
         struct rig r = {.now_ns = NS_PER_S};
@@ -214,6 +238,7 @@ int main(void)
             cmocka_unit_test(test_energy),
             cmocka_unit_test(test_growth_and_xids),
             cmocka_unit_test(test_idle_allocation),
+            cmocka_unit_test(test_findings),
             cmocka_unit_test(test_differences),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

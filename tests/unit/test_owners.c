@@ -137,6 +137,7 @@ static void test_counters_text(void **state)
         in.class_s[WORKLOAD_TENSOR_HEAVY] = 5;
         in.health_s[HEALTH_HOT] = 6;
         in.limiter_s[LIMITER_COUNT - 1] = 7;
+        in.finding_s[FINDING_COUNT - 1] = 8;
         in.n_xids = 1;
         in.xids[0] = (struct integral_xid){31, 2};
         counters_put(&in, &text);

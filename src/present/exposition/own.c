@@ -126,6 +126,11 @@ static const double *limiter_seconds(const struct integrals *in)
         return in->limiter_s;
 }
 
+static const double *finding_seconds(const struct integrals *in)
+{
+        return in->finding_s;
+}
+
 static const char *class_label(unsigned state)
 {
         return workload_status((enum workload)state);
@@ -139,6 +144,11 @@ static const char *health_label(unsigned state)
 static const char *limiter_label(unsigned state)
 {
         return limiter_name((enum limiter)state);
+}
+
+static const char *finding_label(unsigned state)
+{
+        return finding_name((enum finding)state);
 }
 
 static void put_states(struct text *t, const struct states *s)
@@ -168,6 +178,9 @@ static void put_all_states(struct text *t)
              limiter_label},
             {"assay_gpu_health_seconds", "health", "Time in each state of health.", HEALTH_CRIT + 1,
              health_seconds, health_label},
+            {"assay_gpu_finding_seconds", "finding",
+             "Time in which something was wrong with the GPU, by what it was.", FINDING_COUNT,
+             finding_seconds, finding_label},
         };
         for (size_t i = 0; i < ARRAY_LEN(table); i++)
                 put_states(t, &table[i]);
