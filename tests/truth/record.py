@@ -1,0 +1,46 @@
+"""Records every program of a set: `python3 record.py ASSAY LABELS.csv PROGRAMS.py FOLDER [SECONDS [LIMIT]]`.
+
+Each runs SECONDS (5) after its start-up, in the order of the labels; none is begun that could end after LIMIT (195) seconds.
+"""
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+MOST = 14  # seconds that one may take, start-up and all
+
+
+def beside(assay):
+    """The environment for a program that was copied with its libraries in lib/ beside it."""
+    libraries = pathlib.Path(assay).resolve().parent / "lib"
+    return dict(os.environ, LD_LIBRARY_PATH=str(libraries)) if libraries.is_dir() else dict(os.environ)
+
+
+def main():
+    assay, labels, programs, folder, *rest = sys.argv[1:]
+    seconds = rest[0] if rest else "5"
+    end = time.time() + (float(rest[1]) if len(rest) > 1 else 195)
+    out = pathlib.Path(folder).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    assay, programs = str(pathlib.Path(assay).resolve()), str(pathlib.Path(programs).resolve())
+    for row in csv.DictReader(open(labels, newline="", encoding="utf-8")):
+        name = row["recording"]
+        if time.time() + MOST > end:
+            print(f"{name}: no time left")
+            continue
+        began = time.time()
+        with tempfile.TemporaryDirectory(dir=".") as here:
+            done = subprocess.run(["timeout", "-k", "3", str(MOST), assay, "run", "-o", str(out / f"{name}.assay"), "--",
+                                   "env", "-u", "LD_LIBRARY_PATH", sys.executable, programs, name, seconds],
+                                  cwd=here, env=beside(assay), capture_output=True, text=True)
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        print(f"{name}: exit {done.returncode}, {time.time() - began:.1f} s: {last[:300]}", flush=True)
+        if done.returncode:
+            (out / f"{name}.log").write_text(done.stdout[-4000:] + done.stderr[-8000:])
+
+
+if __name__ == "__main__":
+    main()
