@@ -3,6 +3,8 @@
 #include "base/attr.h"
 #include "base/clock.h"
 
+#include <string.h>
+
 /* More device memory than this is in use by somebody: the driver itself takes less. */
 #define ALLOCATED_BYTES 1e8
 /* A longer pause than so many ticks is time that nobody saw, but for the tick's own length. */
@@ -132,6 +134,24 @@ static void add_xids(struct integrals *in, struct integrator *it, const struct s
         it->xid_count = count;
 }
 
+/* By what limits the program; where that is not known, by the memory that is held. */
+static enum idle_reason idle_reason_of(const struct row *row)
+{
+        struct value used = row->sample.m[METRIC_FB_USED];
+        if (row->limit.limiter == LIMITER_HOST_STARTING)
+                return IDLE_STARTING;
+        if (row->limit.limiter == LIMITER_HOST_WAITING)
+                return IDLE_WAITING;
+        if (row->limit.limiter < LIMITER_COUNT &&
+            limiter_side((enum limiter)row->limit.limiter) == LIMITER_SIDE_HOST)
+                return IDLE_STARVED;
+        if (row->limit.limiter == LIMITER_IDLE_ALLOCATED)
+                return IDLE_MEMORY_HELD;
+        if (value_there(used))
+                return used.v > ALLOCATED_BYTES ? IDLE_MEMORY_HELD : IDLE_NO_PROCESS;
+        return row->limit.limiter == LIMITER_IDLE ? IDLE_NO_PROCESS : IDLE_UNKNOWN;
+}
+
 static void add_verdicts(struct integrals *in, const struct row *row, bool owned, double seconds)
 {
         struct value used = row->sample.m[METRIC_FB_USED];
@@ -142,6 +162,8 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
                 in->limiter_s[row->limit.limiter] += seconds;
         for (enum finding f = 0; f < FINDING_COUNT; f++)
                 in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
+        if (row->verdict.workload == WORKLOAD_IDLE)
+                in->idle_s[idle_reason_of(row)] += seconds;
         if (value_there(used) || owned)
                 add(in, INTEGRAL_IDLE_ALLOCATED,
                     held && row->verdict.workload == WORKLOAD_IDLE ? seconds : 0);
@@ -205,6 +227,8 @@ void integrals_since(const struct integrals *from, const struct integrals *to,
         subtract(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
         subtract(ret->limiter_s, to->limiter_s, from->limiter_s, LIMITER_COUNT);
         subtract(ret->finding_s, to->finding_s, from->finding_s, FINDING_COUNT);
+        subtract(ret->idle_s, to->idle_s, from->idle_s, IDLE_REASON_COUNT);
+        memset(ret->holdings, 0, sizeof(ret->holdings));
         ret->n_xids = 0;
         for (size_t i = 0; i < to->n_xids; i++) {
                 double n = to->xids[i].n - xids_of(from, to->xids[i].xid);
@@ -221,6 +245,7 @@ void integrals_sum(struct integrals *a, const struct integrals *b)
         accumulate(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
         accumulate(a->limiter_s, b->limiter_s, LIMITER_COUNT);
         accumulate(a->finding_s, b->finding_s, FINDING_COUNT);
+        accumulate(a->idle_s, b->idle_s, IDLE_REASON_COUNT);
         a->peak_memory += b->peak_memory;
         for (size_t i = 0; i < b->n_xids; i++)
                 count_xid(a, b->xids[i].xid, b->xids[i].n);

@@ -26,7 +26,7 @@ bool integrals_fresh(const struct frame *frame, const struct sample *sample);
  */
 void integrals_add(struct integrals *in, struct integrator *it, const struct frame *frame,
                    const struct row *row, bool owned);
-/* to - from of two moments of one GPU; peak memory is to's. */
+/* to - from of two moments of one GPU; peak memory is to's, and holdings are left out. */
 void integrals_since(const struct integrals *from, const struct integrals *to,
                      struct integrals *ret);
 /* Adds b to a: several GPUs of one owner. The peak is the sum. */

@@ -40,6 +40,34 @@ struct integral_xid {
         double n;
 };
 
+/* Why a GPU that is held computes nothing. */
+enum idle_reason {
+#define IDLE_REASON(id, name, words) IDLE_##id,
+#include "model/idle.def"
+#undef IDLE_REASON
+        IDLE_REASON_COUNT
+};
+
+/* "no_process". */
+const char *idle_reason_name(enum idle_reason reason);
+/* "no process uses the GPU". */
+const char *idle_reason_words(enum idle_reason reason);
+/* IDLE_REASON_COUNT when there is no such reason. */
+enum idle_reason idle_reason_find(const char *name);
+
+/*
+ * What one holder after the other did with the GPU, by slots: an owner has a slot of its own, and
+ * nobody else gets it until long after, so that what a slot grew by is one owner's however seldom
+ * somebody looks. Who has it is in struct owner.
+ */
+#define HOLDING_SLOTS 8
+
+struct holding {
+        double held_s, observed_s;
+        double real_s; /* Real Utilization (0 to 1) × time */
+        double wasted_s[IDLE_REASON_COUNT];
+};
+
 struct integrals {
         int64_t created_ns; /* wall clock: all counters were 0 then; the keeper's to set */
         uint64_t there;     /* bits: the integral had something to add up at least once */
@@ -48,6 +76,8 @@ struct integrals {
         double health_s[HEALTH_CRIT + 1];
         double limiter_s[LIMITER_COUNT];
         double finding_s[FINDING_COUNT];
+        double idle_s[IDLE_REASON_COUNT]; /* in class idle, by reason */
+        struct holding holdings[HOLDING_SLOTS];
         double growth_from[INTEGRAL_COUNT]; /* GROWTH: where the driver's counter stood */
         struct integral_xid xids[INTEGRAL_XIDS_MAX];
         size_t n_xids;

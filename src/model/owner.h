@@ -28,6 +28,8 @@ struct owner {
         char uuid[OWNER_ID_MAX]; /* of the GPU, the parent's for a slice */
         int32_t index;           /* of the GPU as shown */
         int32_t gi;              /* -1 for a whole GPU */
+        int32_t slot;            /* whose counters are its own, from 1; 0 for none */
+        bool gone;               /* it has let go, and is told a little longer */
 #define OWNER_TEXT(id, name, size) char id[size];
         OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT

@@ -148,8 +148,11 @@ static bool write_exposition(struct server *s, bool openmetrics, struct strbuf *
         }
         for (size_t i = 0; i < m.n; i++)
                 s->gpus[i] = (struct exposed_gpu){&m.gpus[i].row, &m.gpus[i].in, m.gpus[i].up};
-        struct exposition_input in = {
-            .gpus = s->gpus, .n = m.n, .owners = m.owners, .n_owners = m.n_owners};
+        struct exposition_input in = {.gpus = s->gpus,
+                                      .n = m.n,
+                                      .owners = m.owners,
+                                      .n_owners = m.n_owners,
+                                      .n_told = m.n_told};
         describe_self(s, &m, &in.self);
         exposition_write(&s->config.settings->exposition, &in, openmetrics, out);
         return !out->failed;

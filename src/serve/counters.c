@@ -11,6 +11,23 @@ static void put_number(struct strbuf *out, const char *name, double v)
                 strbuf_putf(out, "%s=%.17g\n", name, v);
 }
 
+static void put_holding(struct strbuf *out, unsigned slot, const struct holding *h)
+{
+        char name[64];
+        const struct {
+                const char *name;
+                double v;
+        } parts[] = {{"held", h->held_s}, {"observed", h->observed_s}, {"real", h->real_s}};
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                snprintf(name, sizeof(name), "slot %u %s", slot, parts[i].name);
+                put_number(out, name, parts[i].v);
+        }
+        for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
+                snprintf(name, sizeof(name), "slot %u wasted %s", slot, idle_reason_name(i));
+                put_number(out, name, h->wasted_s[i]);
+        }
+}
+
 /* Numbers by the names of what they count, so that a later program with more of them reads it. */
 void counters_put(const struct integrals *in, struct strbuf *out)
 {
@@ -38,10 +55,34 @@ void counters_put(const struct integrals *in, struct strbuf *out)
                 snprintf(name, sizeof(name), "finding %s", finding_name(f));
                 put_number(out, name, in->finding_s[f]);
         }
+        for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
+                snprintf(name, sizeof(name), "idle %s", idle_reason_name(i));
+                put_number(out, name, in->idle_s[i]);
+        }
+        for (unsigned slot = 0; slot < HOLDING_SLOTS; slot++)
+                put_holding(out, slot, &in->holdings[slot]);
         for (size_t i = 0; i < in->n_xids; i++) {
                 snprintf(name, sizeof(name), "xid %u", in->xids[i].xid);
                 put_number(out, name, in->xids[i].n);
         }
+}
+
+/* "1 held", "1 wasted no_process". */
+static double *place_in_slot(struct integrals *in, const char *name)
+{
+        unsigned slot = (unsigned)(name[0] - '0');
+        if (slot >= HOLDING_SLOTS || name[1] != ' ')
+                return NULL;
+        struct holding *h = &in->holdings[slot];
+        const char *what = name + 2;
+        if (strncmp(what, "wasted ", 7) == 0) {
+                enum idle_reason reason = idle_reason_find(what + 7);
+                return reason < IDLE_REASON_COUNT ? &h->wasted_s[reason] : NULL;
+        }
+        return strcmp(what, "held") == 0       ? &h->held_s
+               : strcmp(what, "observed") == 0 ? &h->observed_s
+               : strcmp(what, "real") == 0     ? &h->real_s
+                                               : NULL;
 }
 
 static double *place_of(struct integrals *in, const char *name)
@@ -70,7 +111,11 @@ static double *place_of(struct integrals *in, const char *name)
                 if (strncmp(name, "finding ", 8) == 0 && strcmp(name + 8, finding_name(f)) == 0)
                         return &in->finding_s[f];
         }
-        return NULL;
+        if (strncmp(name, "idle ", 5) == 0) {
+                enum idle_reason reason = idle_reason_find(name + 5);
+                return reason < IDLE_REASON_COUNT ? &in->idle_s[reason] : NULL;
+        }
+        return strncmp(name, "slot ", 5) == 0 ? place_in_slot(in, name + 5) : NULL;
 }
 
 static void set_xid(struct integrals *in, uint64_t xid, double n)

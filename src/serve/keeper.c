@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "life/thread.h"
+#include "serve/slots.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ struct held {
         char key[STATE_KEY_MAX], label[ENTITY_LABEL_MAX];
         struct integrals from, last; /* when it began; the newest */
         struct idle_window window;
-        bool now; /* it is still held */
+        int64_t looked_ns; /* monotonic: up to when its time is counted */
+        bool now;          /* it is still held */
 };
 
 /* One owner from the first GPU it holds to the last. */
@@ -42,8 +44,10 @@ struct keeper {
         struct owners *owners;
         struct records *records; /* NULL for none */
         struct live_books books;
-        struct owner found[OWNERS_MAX];
+        struct owner found[OWNERS_MAX]; /* who hold a GPU, then who let go a while ago */
         size_t n_found;
+        struct slots *slots;
+        int64_t round_ns; /* monotonic: the look before this one */
         struct stay *stays[STAYS_MAX];
         int64_t trimmed_ns;
         bool complained;
@@ -57,28 +61,48 @@ static void advance(struct idle_window *w, int64_t bucket)
         if (bucket - w->newest >= IDLE_BUCKETS || bucket < w->newest) {
                 memset(w->seen, 0, sizeof(w->seen));
                 memset(w->idle, 0, sizeof(w->idle));
+                memset(w->open, 0, sizeof(w->open));
         } else {
-                for (int64_t b = w->newest + 1; b <= bucket; b++)
+                for (int64_t b = w->newest + 1; b <= bucket; b++) {
                         w->seen[b % IDLE_BUCKETS] = w->idle[b % IDLE_BUCKETS] = 0;
+                        memset(w->open[b % IDLE_BUCKETS], 0, sizeof(w->open[0]));
+                }
         }
         w->newest = bucket;
 }
 
-double idle_window_add(struct idle_window *w, int64_t now_s, double seen, double idle)
+static bool is_idle(const struct idle_window *w)
 {
         double all_seen = 0, all_idle = 0;
-        int64_t bucket = now_s / IDLE_BUCKET_S;
-        advance(w, bucket);
-        w->seen[bucket % IDLE_BUCKETS] += seen;
-        w->idle[bucket % IDLE_BUCKETS] += idle;
         for (size_t i = 0; i < IDLE_BUCKETS; i++) {
                 all_seen += w->seen[i];
                 all_idle += w->idle[i];
         }
-        bool judged = all_seen >= SEEN_SHARE * IDLE_BUCKETS * IDLE_BUCKET_S &&
-                      all_idle >= IDLE_SHARE * all_seen;
-        double wasted = !judged ? 0 : w->judged ? idle : all_idle;
-        w->judged = judged;
+        return all_seen >= SEEN_SHARE * IDLE_BUCKETS * IDLE_BUCKET_S &&
+               all_idle >= IDLE_SHARE * all_seen;
+}
+
+double idle_window_add(struct idle_window *w, int64_t now_s, double seen,
+                       const double idle[IDLE_REASON_COUNT], double ret[IDLE_REASON_COUNT])
+{
+        int64_t bucket = now_s / IDLE_BUCKET_S;
+        double wasted = 0;
+        advance(w, bucket);
+        w->seen[bucket % IDLE_BUCKETS] += seen;
+        for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
+                w->idle[bucket % IDLE_BUCKETS] += idle[i];
+                w->open[bucket % IDLE_BUCKETS][i] += idle[i];
+                ret[i] = 0;
+        }
+        if (!is_idle(w))
+                return 0;
+        for (size_t b = 0; b < IDLE_BUCKETS; b++) {
+                for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
+                        ret[i] += w->open[b][i];
+                        wasted += w->open[b][i];
+                        w->open[b][i] = 0;
+                }
+        }
         return wasted;
 }
 
@@ -153,7 +177,7 @@ static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now
         return free_one;
 }
 
-static struct held *hold(struct stay *s, const struct live_gpu *g)
+static struct held *hold(struct stay *s, const struct live_gpu *g, int64_t now)
 {
         char key[STATE_KEY_MAX];
         live_key(&g->who, key);
@@ -164,7 +188,7 @@ static struct held *hold(struct stay *s, const struct live_gpu *g)
         if (s->n == STAY_GPUS_MAX)
                 return NULL;
         struct held *h = &s->gpus[s->n++];
-        *h = (struct held){.from = g->in, .last = g->in};
+        *h = (struct held){.from = g->in, .last = g->in, .looked_ns = now};
         h->from.peak_memory = 0;
         snprintf(h->key, sizeof(h->key), "%s", key);
         snprintf(h->label, sizeof(h->label), "%s", g->who.label);
@@ -191,18 +215,45 @@ static void learn(struct owner *known, const struct owner *o)
                 memcpy(known->partition, o->partition, sizeof(known->partition));
 }
 
+/* A GPU that was given back and is held again: what others did meanwhile is not the owner's. */
+static void take_again(struct stay *s, struct held *h, const struct live_gpu *g, int64_t now)
+{
+        struct integrals part;
+        integrals_since(&h->from, &h->last, &part);
+        integrals_sum(&s->ended, &part);
+        h->from = h->last = g->in;
+        h->from.peak_memory = 0;
+        h->window = (struct idle_window){0};
+        h->looked_ns = now;
+}
+
+/* What the owner did with the GPU since it was last looked at. */
+static void add_holding(struct keeper *k, const struct owner *o, struct stay *s, struct held *h,
+                        const struct live_gpu *g, int64_t now)
+{
+        struct integrals more;
+        integrals_since(&h->last, &g->in, &more);
+        struct holding part = {.held_s = clock_to_seconds(now - h->looked_ns),
+                               .observed_s = more.v[INTEGRAL_OBSERVED],
+                               .real_s = more.v[INTEGRAL_REAL]};
+        s->record.wasted_s += idle_window_add(&h->window, now / NS_PER_S, more.v[INTEGRAL_SEEN],
+                                              more.idle_s, part.wasted_s);
+        live_add_holding(k->config.live, o, &part);
+        h->looked_ns = now;
+}
+
 /* One GPU that an owner holds now. */
 static void note(struct keeper *k, const struct owner *o, int64_t now)
 {
         const struct live_gpu *g = gpu_of(&k->books, o);
         struct stay *s = g ? stay_of(k, o, now) : NULL;
-        struct held *h = s ? hold(s, g) : NULL;
+        struct held *h = s ? hold(s, g, now) : NULL;
         if (!h)
                 return;
         learn(&s->record.who, o);
-        double seen = MAX(g->in.v[INTEGRAL_SEEN] - h->last.v[INTEGRAL_SEEN], 0.0);
-        double idle = MAX(g->in.class_s[WORKLOAD_IDLE] - h->last.class_s[WORKLOAD_IDLE], 0.0);
-        s->record.wasted_s += idle_window_add(&h->window, now / NS_PER_S, seen, MIN(idle, seen));
+        if (k->round_ns - h->looked_ns > GONE_AFTER_NS)
+                take_again(s, h, g, now);
+        add_holding(k, o, s, h, g, now);
         double peak = MAX(h->last.peak_memory, value_there(g->row.sample.m[METRIC_FB_USED])
                                                    ? g->row.sample.m[METRIC_FB_USED].v
                                                    : 0);
@@ -240,9 +291,11 @@ static void keep_books(struct keeper *k)
         if (news || k->books.n > 0) {
                 journal_watch(k->config.journal, k->books.gpus, k->books.n, clock_wall_ns());
                 k->n_found = owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
-                live_set_owners(k->config.live, k->found, k->n_found);
+                size_t told = slots_assign(k->slots, k->found, k->n_found, now);
+                live_set_owners(k->config.live, k->found, k->n_found, told);
                 for (size_t i = 0; i < k->n_found; i++)
                         note(k, &k->found[i], now);
+                k->round_ns = now;
         }
         for (size_t i = 0; i < STAYS_MAX; i++) {
                 if (k->stays[i] && k->stays[i]->used)
@@ -289,6 +342,7 @@ static void free_keeper(struct keeper *k)
         for (size_t i = 0; i < STAYS_MAX; i++)
                 free(k->stays[i]);
         owners_close(k->owners);
+        slots_close(k->slots);
         records_close(k->records);
         live_free_books(&k->books);
         pthread_mutex_destroy(&k->lock);
@@ -306,10 +360,11 @@ int keeper_open(const struct keeper_config *config, struct keeper **ret, char *n
         k->config = *config;
         pthread_mutex_init(&k->lock, NULL);
         k->owners = owners_open(&config->owners);
+        k->slots = slots_open();
         if (config->records &&
             records_open(config->records, config->keep_ns, &k->records, &why) < 0)
                 snprintf(notice, size, "no job records: %.200s", why.msg);
-        int r = k->owners ? life_start_thread(run_keeper, k, &k->thread) : -ENOMEM;
+        int r = k->owners && k->slots ? life_start_thread(run_keeper, k, &k->thread) : -ENOMEM;
         if (r < 0) {
                 free_keeper(k);
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));

@@ -31,12 +31,14 @@ void keeper_close(struct keeper *k);
 
 struct idle_window {
         double seen[IDLE_BUCKETS], idle[IDLE_BUCKETS];
-        int64_t newest; /* number of the newest bucket */
-        bool judged;    /* it was idle at the last look */
+        double open[IDLE_BUCKETS][IDLE_REASON_COUNT]; /* idle, and not yet told as wasted */
+        int64_t newest;                               /* number of the newest bucket */
 };
 
 /*
- * Adds seconds that were seen and idle up to a time; returns the seconds that are wasted: those of
- * the window when it becomes idle, then those that are added while it stays so.
+ * Adds seconds that were seen and idle, by reason, up to a time. ret gets the seconds that are
+ * wasted: those of the window when it becomes idle, then those that are added while it stays so;
+ * each second once. Returns their sum.
  */
-double idle_window_add(struct idle_window *w, int64_t now_s, double seen, double idle);
+double idle_window_add(struct idle_window *w, int64_t now_s, double seen,
+                       const double idle[IDLE_REASON_COUNT], double ret[IDLE_REASON_COUNT]);

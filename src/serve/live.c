@@ -61,7 +61,7 @@ struct live {
         size_t n_processes, process_cap;
         bool knows_processes;
         struct owner owners[OWNERS_MAX];
-        size_t n_owners;
+        size_t n_owners, n_told;
         struct host *host;
         bool has_host;
         struct live_status status;
@@ -257,15 +257,16 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 {
         if (!grow((void **)&s->gpus, &s->cap, l->n, sizeof(*s->gpus)) ||
             !grow((void **)&s->processes, &s->process_cap, l->n_processes, sizeof(*s->processes)) ||
-            !grow((void **)&s->owners, &s->owner_cap, l->n_owners, sizeof(*s->owners)))
+            !grow((void **)&s->owners, &s->owner_cap, l->n_told, sizeof(*s->owners)))
                 return false;
         struct live_moment *m = &s->moment;
         m->frame = l->frame;
         snprintf(s->provenance, sizeof(s->provenance), "%s", l->provenance);
         m->n = copy_gpus(l, s->gpus, now);
         m->n_owners = l->n_owners;
-        if (l->n_owners > 0)
-                memcpy(s->owners, l->owners, l->n_owners * sizeof(*s->owners));
+        m->n_told = l->n_told;
+        if (l->n_told > 0)
+                memcpy(s->owners, l->owners, l->n_told * sizeof(*s->owners));
         if (l->n_processes > 0)
                 memcpy(s->processes, l->processes, l->n_processes * sizeof(*s->processes));
         m->processes.n = l->n_processes;
@@ -562,12 +563,13 @@ void live_free_books(struct live_books *b)
         *b = (struct live_books){0};
 }
 
-void live_set_owners(struct live *l, const struct owner *owners, size_t n)
+void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t told)
 {
         pthread_mutex_lock(&l->lock);
-        l->n_owners = MIN(n, (size_t)OWNERS_MAX);
-        if (l->n_owners > 0)
-                memcpy(l->owners, owners, l->n_owners * sizeof(*owners));
+        l->n_told = MIN(told, (size_t)OWNERS_MAX);
+        l->n_owners = MIN(n, l->n_told);
+        if (l->n_told > 0)
+                memcpy(l->owners, owners, l->n_told * sizeof(*owners));
         for (size_t i = 0; i < l->n; i++) {
                 struct meter *m = &l->meters[i];
                 m->owned = false;
@@ -576,6 +578,26 @@ void live_set_owners(struct live *l, const struct owner *owners, size_t n)
                         m->owned = o->kind != OWNER_PROCESS && o->index == m->gpu.who.index &&
                                    o->gi == m->gpu.who.gi;
                 }
+        }
+        pthread_mutex_unlock(&l->lock);
+}
+
+void live_add_holding(struct live *l, const struct owner *o, const struct holding *more)
+{
+        if (o->slot < 1 || o->slot > HOLDING_SLOTS)
+                return;
+        pthread_mutex_lock(&l->lock);
+        for (size_t i = 0; i < l->n; i++) {
+                struct meter *m = &l->meters[i];
+                if (o->index != m->gpu.who.index || o->gi != m->gpu.who.gi || m->gpu.who.ci >= 0)
+                        continue;
+                struct holding *h = &m->gpu.in.holdings[o->slot - 1];
+                h->held_s += more->held_s;
+                h->observed_s += more->observed_s;
+                h->real_s += more->real_s;
+                for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
+                        h->wasted_s[k] += more->wasted_s[k];
+                break;
         }
         pthread_mutex_unlock(&l->lock);
 }

@@ -54,7 +54,7 @@ struct live_moment {
         const struct live_gpu *gpus;
         size_t n;
         const struct owner *owners;
-        size_t n_owners;
+        size_t n_owners, n_told; /* those that hold one; with those that let go a while ago */
         struct process_list processes;
         const struct host *host; /* NULL while there is none */
         struct live_status status;
@@ -90,5 +90,7 @@ struct live_books {
 /* Waits up to a time for news; false when nothing is new. */
 bool live_read_books(struct live *l, struct live_books *books, int64_t wait_ns);
 void live_free_books(struct live_books *books);
-/* Who holds what from now on. Copied. */
-void live_set_owners(struct live *l, const struct owner *owners, size_t n);
+/* Who holds what from now on: the first n; told are those with the ones that let go. Copied. */
+void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t told);
+/* Adds to the slot of an owner on its GPU; one without a slot adds nothing. */
+void live_add_holding(struct live *l, const struct owner *o, const struct holding *more);

@@ -18,7 +18,8 @@ UUID0, UUID1 = "GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52", "GPU-1d3b5c0e-7a52-4a
 
 
 def owners(server):
-    return [line for line in server.metrics().splitlines() if line.startswith("assay_gpu_owner_info{")]
+    """Who hold a GPU now; those that let go of one are told with a 0 for a while."""
+    return [line for line in server.metrics().splitlines() if line.startswith("assay_gpu_owner_info{") and line.endswith(" 1")]
 
 
 # --- Slurm ---------------------------------------------------------------------------------------
@@ -36,11 +37,18 @@ def test_mapping_folder(program, tmp_path):
         s.ready()
         s.wait(lambda: len(owners(s)) == 3)
         text = "\n".join(owners(s))
-        assert f'{{uuid="{UUID1}",gpu="1",kind="slurm",job="4711"}} 1' in text and 'job="4712"' in text
-        assert f'{{uuid="{UUID0}",gpu="0",gi="7",kind="slurm",job="99"}} 1' in text
+        assert f'{{uuid="{UUID1}",gpu="1",slot="1",kind="slurm",job="4711"}} 1' in text and 'job="4712"' in text
+        assert f'{{uuid="{UUID0}",gpu="0",gi="7",slot="1",kind="slurm",job="99"}} 1' in text
         s.wait(lambda: 'GPU_I_ID="7",Hostname="node-07",DCGM_FI_DRIVER_VERSION="550.54.15",hpc_job="99"}' in s.metrics())
         (folder / "1").unlink()
         s.wait(lambda: len(owners(s)) == 1)
+        # What the two held stays theirs: they are told as gone, beside counters that no job's name is in.
+        s.wait(lambda: s.metrics().count('} 0\nassay_gpu_owner_info{') + s.metrics().count('job="4712"} 0\n') >= 2)
+        assert f'job="4712"}} 0\n' in s.metrics()
+        held = [line for line in s.metrics().splitlines() if line.startswith("assay_gpu_held_seconds_total{")]
+        assert [line.split("} ")[0] for line in held] == [
+            f'assay_gpu_held_seconds_total{{uuid="{UUID0}",gpu="0",gi="7",slot="1"',
+            f'assay_gpu_held_seconds_total{{uuid="{UUID1}",gpu="1",slot="1"', f'assay_gpu_held_seconds_total{{uuid="{UUID1}",gpu="1",slot="2"'], held
 
 
 def test_records_of_a_job(program, tmp_path, assay):
@@ -185,8 +193,8 @@ def test_pods_of_a_kubelet(program, tmp_path):
         s.ready()
         s.wait(lambda: len(owners(s)) == 2)
         told = "\n".join(owners(s))
-        assert f'{{uuid="{UUID1}",gpu="1",kind="kubernetes",namespace="ml",pod="llm-0",container="trainer"}} 1' in told
-        assert f'{{uuid="{UUID0}",gpu="0",kind="kubernetes",namespace="web",pod="small",container="a"}} 1' in told
+        assert f'{{uuid="{UUID1}",gpu="1",slot="1",kind="kubernetes",namespace="ml",pod="llm-0",container="trainer"}} 1' in told
+        assert f'{{uuid="{UUID0}",gpu="0",slot="1",kind="kubernetes",namespace="web",pod="small",container="a"}} 1' in told
         s.wait(lambda: 'container="trainer",namespace="ml",pod="llm-0"} ' in s.metrics())
 
 

@@ -255,5 +255,5 @@ def test_serve_tells_which_job_holds_a_gpu(program, tmp_path, cluster, jobs):
         s.wait(lambda: s.metrics().count("assay_gpu_owner_info{") == 3, 30)
         told = [line for line in s.metrics().splitlines() if line.startswith("assay_gpu_owner_info{")]
         for job, _ in jobs:
-            assert [t for t in told if f'gpu="0",kind="slurm",job="{job}",user="root"' in t], (job, told)
-        assert [t for t in told if 'gpu="1",kind="slurm",job="4711"' in t], told
+            assert [t for t in told if 'gpu="0"' in t and f'kind="slurm",job="{job}",user="root"' in t], (job, told)
+        assert [t for t in told if 'gpu="1",slot="1",kind="slurm",job="4711"' in t], told

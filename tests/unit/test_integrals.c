@@ -1,4 +1,5 @@
 /* Counters that are exact: what a tick adds, and what it does not. */
+#include "base/attr.h"
 #include "base/clock.h"
 #include "compute/integrals.h"
 
@@ -52,6 +53,43 @@ static void test_bursts_add_up(void **state)
         near(r.in.v[INTEGRAL_OBSERVED], 700);
         near(r.in.v[INTEGRAL_ACTIVE_SM], 30);
         near(r.in.limiter_s[0], 700);
+}
+
+/* Why a GPU that is held computes nothing: by the limiter, else by its memory; never guessed. */
+static void test_idle_reasons(void **state)
+{
+        static const struct {
+                enum limiter limiter;
+                double used; /* bytes; -1: missing */
+                enum idle_reason want;
+        } cases[] = {
+            {LIMITER_HOST_INPUT, 5e9, IDLE_STARVED},
+            {LIMITER_HOST_CODE, -1, IDLE_STARVED},
+            {LIMITER_HOST_WAITING, 5e9, IDLE_WAITING},
+            {LIMITER_HOST_STARTING, 0, IDLE_STARTING},
+            {LIMITER_IDLE_ALLOCATED, 5e9, IDLE_MEMORY_HELD},
+            {LIMITER_IDLE, 0, IDLE_NO_PROCESS},
+            {LIMITER_IDLE, -1, IDLE_NO_PROCESS},
+            {LIMITER_UNKNOWN, 5e9, IDLE_MEMORY_HELD},
+            {LIMITER_UNKNOWN, 0, IDLE_NO_PROCESS},
+            {LIMITER_UNKNOWN, -1, IDLE_UNKNOWN},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct rig r = {.now_ns = 5};
+                set(&r, METRIC_SM_ACTIVE, 0);
+                r.row.verdict.workload = WORKLOAD_IDLE;
+                r.row.limit.limiter = (uint8_t)cases[i].limiter;
+                if (cases[i].used >= 0)
+                        set(&r, METRIC_FB_USED, cases[i].used);
+                tick(&r, 0, 1);
+                tick(&r, 1, 1);
+                for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
+                        near(r.in.idle_s[k], k == cases[i].want ? 1 : 0);
+                r.row.verdict.workload = WORKLOAD_TENSOR;
+                tick(&r, 1, 1);
+                near(r.in.idle_s[cases[i].want], 1);
+        }
 }
 
 static void test_pauses(void **state)
@@ -232,6 +270,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(test_bursts_add_up),
+            cmocka_unit_test(test_idle_reasons),
             cmocka_unit_test(test_pauses),
             cmocka_unit_test(test_what_is_observed),
             cmocka_unit_test(test_a_gpu_that_hangs_adds_nothing),

@@ -2,6 +2,7 @@
 #include "serve/counters.h"
 #include "serve/keeper.h"
 #include "serve/owners.h"
+#include "serve/slots.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,6 +102,15 @@ static void test_kubelet_answers(void **state)
                 assert_int_equal(kubelet_parse(whole, n, list, 4), 0); /* cut off anywhere */
 }
 
+static double idle_for(struct idle_window *w, int64_t t, double seen, double idle)
+{
+        const double by_reason[IDLE_REASON_COUNT] = {[IDLE_STARVED] = idle};
+        double ret[IDLE_REASON_COUNT];
+        double wasted = idle_window_add(w, t, seen, by_reason, ret);
+        assert_true(wasted == ret[IDLE_STARVED]);
+        return wasted;
+}
+
 static void test_idleness(void **state)
 {
         struct idle_window w = {0};
@@ -109,23 +119,90 @@ static void test_idleness(void **state)
         (void)state;
         /* Nine minutes idle: not yet. */
         for (int i = 0; i < 470; i++)
-                wasted += idle_window_add(&w, t++, 1, 1);
+                wasted += idle_for(&w, t++, 1, 1);
         assert_true(wasted == 0);
         /* After ten minutes all of them count, and then each second. */
         for (int i = 0; i < 430; i++)
-                wasted += idle_window_add(&w, t++, 1, 1);
+                wasted += idle_for(&w, t++, 1, 1);
         assert_true(wasted > 880 && wasted <= 900);
         /* Work ends it. */
         double before = wasted;
         for (int i = 0; i < 120; i++)
-                wasted += idle_window_add(&w, t++, 1, 0);
+                wasted += idle_for(&w, t++, 1, 0);
         assert_true(wasted < before + 40);
+        /* Idle again: nothing that was told is told again. */
+        before = wasted;
+        for (int i = 0; i < 1200; i++)
+                wasted += idle_for(&w, t++, 1, 1);
+        assert_true(wasted - before <= 1200 && wasted - before >= 1100);
         /* Time that nobody saw is no idleness. */
         struct idle_window unseen = {0};
         wasted = 0;
         for (int i = 0; i < 2000; i++)
-                wasted += idle_window_add(&unseen, t++, i % 2 ? 0 : 1, i % 2 ? 0 : 1);
+                wasted += idle_for(&unseen, t++, i % 2 ? 0 : 1, i % 2 ? 0 : 1);
         assert_true(wasted == 0);
+}
+
+static struct owner slurm_job(const char *job, int32_t gpu)
+{
+        struct owner o = {.kind = OWNER_SLURM, .index = gpu, .gi = -1};
+        snprintf(o.job, sizeof(o.job), "%s", job);
+        return o;
+}
+
+#define SECOND INT64_C(1000000000)
+
+static void test_slots(void **state)
+{
+        struct owner *list = calloc(OWNERS_MAX, sizeof(*list));
+        struct slots *s = slots_open();
+        int64_t now = SECOND;
+        (void)state;
+        /* One owner a GPU, each in the first slot of its own. */
+        list[0] = slurm_job("1", 0);
+        list[1] = slurm_job("2", 1);
+        assert_int_equal(slots_assign(s, list, 2, now), 2);
+        assert_int_equal(list[0].slot, 1);
+        assert_int_equal(list[1].slot, 1);
+        /* The next job of GPU 0 gets another slot; the first is told as gone, not at once. */
+        list[0] = slurm_job("3", 0);
+        list[1] = slurm_job("2", 1);
+        assert_int_equal(slots_assign(s, list, 2, now += SECOND), 3);
+        assert_int_equal(list[0].slot, 2);
+        assert_int_equal(list[2].slot, 1);
+        assert_false(list[2].gone);
+        assert_int_equal(slots_assign(s, list, 2, now += 5 * SECOND), 3);
+        assert_true(list[2].gone);
+        assert_string_equal(list[2].job, "1");
+        /* It comes back to the slot it had. */
+        list[0] = slurm_job("1", 0);
+        assert_int_equal(slots_assign(s, list, 1, now += SECOND), 3);
+        assert_int_equal(list[0].slot, 1);
+        /* A quarter of an hour later the others are forgotten, and their slots are free. */
+        list[0] = slurm_job("1", 0);
+        assert_int_equal(slots_assign(s, list, 1, now += SLOT_LINGER_NS + SECOND), 1);
+        list[0] = slurm_job("9", 0);
+        assert_int_equal(slots_assign(s, list, 1, now += SECOND), 2);
+        assert_int_equal(list[0].slot, 2);
+        /* More jobs in a short time than slots: the one that let go first makes room. */
+        for (int i = 0; i < 3 * HOLDING_SLOTS; i++) {
+                char job[16];
+                snprintf(job, sizeof(job), "n%d", i);
+                list[0] = slurm_job(job, 0);
+                slots_assign(s, list, 1, now += 5 * SECOND);
+                assert_true(list[0].slot >= 1 && list[0].slot <= HOLDING_SLOTS);
+        }
+        /* More at a time than slots: the last ones have none. */
+        for (int i = 0; i <= HOLDING_SLOTS; i++) {
+                char job[16];
+                snprintf(job, sizeof(job), "s%d", i);
+                list[i] = slurm_job(job, 5);
+        }
+        slots_assign(s, list, HOLDING_SLOTS + 1, now += SECOND);
+        assert_int_equal(list[HOLDING_SLOTS - 1].slot, HOLDING_SLOTS);
+        assert_int_equal(list[HOLDING_SLOTS].slot, 0);
+        slots_close(s);
+        free(list);
 }
 
 static void test_counters_text(void **state)
@@ -139,6 +216,10 @@ static void test_counters_text(void **state)
         in.limiter_s[LIMITER_COUNT - 1] = 7;
         in.finding_s[FINDING_COUNT - 1] = 8;
         in.n_xids = 1;
+        in.idle_s[IDLE_WAITING] = 8;
+        in.holdings[0].held_s = 9;
+        in.holdings[7].wasted_s[IDLE_NO_PROCESS] = 10;
+        in.holdings[7].real_s = 0.5;
         in.xids[0] = (struct integral_xid){31, 2};
         counters_put(&in, &text);
         counters_parse(strbuf_str(&text), &back);
@@ -155,7 +236,7 @@ int main(void)
             cmocka_unit_test(test_pod_uids),        cmocka_unit_test(test_pod_folders),
             cmocka_unit_test(test_variables),       cmocka_unit_test(test_mapping_names),
             cmocka_unit_test(test_kubelet_answers), cmocka_unit_test(test_idleness),
-            cmocka_unit_test(test_counters_text),
+            cmocka_unit_test(test_slots),           cmocka_unit_test(test_counters_text),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,8 @@ struct exposition_input {
         const struct exposed_gpu *gpus;
         size_t n;
         const struct owner *owners;
-        size_t n_owners;
+        size_t n_owners; /* who hold a GPU now */
+        size_t n_told;   /* with those that let go of one a while ago, which come last */
         struct exposed_self self;
 };
 

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "present/exposition/text.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 void own_make_labels(const struct text *t, const struct entity *e, struct strbuf *out)
@@ -245,20 +246,80 @@ static void make_gpu_of(const struct owner *o, struct strbuf *out)
                 text_put_label_number(out, "gi", o->gi);
 }
 
+/* What holders did, by slots: who has a slot is in the owners' family alone. */
+struct holding_family {
+        const char *name, *help;
+        size_t at; /* of the number, or of those by reason, in struct holding */
+        bool by_reason;
+};
+
+static void put_holding_series(struct text *t, const struct holding_family *f,
+                               const struct integrals *in, const struct strbuf *gpu, unsigned slot,
+                               bool *begun)
+{
+        const struct holding *h = &in->holdings[slot];
+        const double *v = (const double *)(const void *)((const char *)h + f->at);
+        struct strbuf labels = {0};
+        strbuf_put(&labels, gpu->s, gpu->len);
+        text_put_label_number(&labels, "slot", (int32_t)slot + 1);
+        for (enum idle_reason i = 0; i < (f->by_reason ? IDLE_REASON_COUNT : 1); i++) {
+                if (f->by_reason && !(v[i] > 0))
+                        continue;
+                if (!*begun)
+                        put_own_head(t, f->name, FAMILY_COUNTER, f->help);
+                *begun = true;
+                put_counter(t, f->name, &labels, f->by_reason ? "reason" : NULL,
+                            f->by_reason ? idle_reason_name(i) : NULL, v[i], 3, in->created_ns);
+        }
+        strbuf_finish(&labels);
+}
+
+static void put_holdings(struct text *t)
+{
+        static const struct holding_family families[] = {
+            {"assay_gpu_held_seconds",
+             "Time in which the owner that has the slot held the GPU; assay_gpu_owner_info has it.",
+             offsetof(struct holding, held_s), false},
+            {"assay_gpu_held_observed_seconds",
+             "Of the time held, that in which the GPU's counters were there.",
+             offsetof(struct holding, observed_s), false},
+            {"assay_gpu_held_real_utilization_seconds",
+             "Real Utilization (0 to 1) × time while it was held.",
+             offsetof(struct holding, real_s), false},
+            {"assay_gpu_wasted_seconds",
+             "Time held and idle, judged on ten minutes at a time, by reason.",
+             offsetof(struct holding, wasted_s), true},
+        };
+        for (size_t f = 0; f < ARRAY_LEN(families); f++) {
+                bool begun = false;
+                for (size_t i = 0; i < t->in->n; i++) {
+                        const struct integrals *in = t->in->gpus[i].in;
+                        for (unsigned slot = 0; slot < HOLDING_SLOTS; slot++) {
+                                if (in->holdings[slot].held_s > 0)
+                                        put_holding_series(t, &families[f], in, &t->labels[i].own,
+                                                           slot, &begun);
+                        }
+                }
+        }
+}
+
 static void put_owners(struct text *t)
 {
-        if (t->in->n_owners > 0)
+        size_t n = MAX(t->in->n_told, t->in->n_owners);
+        if (n > 0)
                 put_own_head(t, "assay_gpu_owner_info", FAMILY_GAUGE,
-                             "Who holds the GPU now; always 1.");
-        for (size_t i = 0; i < t->in->n_owners; i++) {
+                             "Who holds the GPU: 1 now, 0 for 15 minutes after it let go.");
+        for (size_t i = 0; i < n; i++) {
                 const struct owner *o = &t->in->owners[i];
                 struct strbuf labels = {0};
                 make_gpu_of(o, &labels);
+                if (o->slot > 0)
+                        text_put_label_number(&labels, "slot", o->slot);
                 text_put_label(&labels, "kind", owner_kind_name(o->kind));
 #define OWNER_TEXT(id, name, size) text_put_label_if(&labels, name, o->id);
                 OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT
-                put_sample(t, "assay_gpu_owner_info", "", &labels, NULL, NULL, 1, 0);
+                put_sample(t, "assay_gpu_owner_info", "", &labels, NULL, NULL, o->gone ? 0 : 1, 0);
                 strbuf_finish(&labels);
         }
 }
@@ -408,6 +469,7 @@ void own_put_all(struct text *t)
         if (t->in->n > 0)
                 put_info(t);
         put_owners(t);
+        put_holdings(t);
         put_process_use(t);
         put_jobs(t);
         put_self(t);
