@@ -40,6 +40,7 @@ struct keeper {
         struct keeper_config config;
         pthread_t thread;
         pthread_mutex_t lock;
+        pthread_cond_t wake;
         bool stop;
         struct owners *owners;
         struct records *records; /* NULL for none */
@@ -310,26 +311,30 @@ static void keep_books(struct keeper *k)
 /* --- the thread
  * -------------------------------------------------------------------------------------- */
 
-static bool is_stopping(struct keeper *k)
+/* Waits for a moment of the monotonic clock; false when the keeper is closed. */
+static bool wait_until(struct keeper *k, int64_t until)
 {
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
         pthread_mutex_lock(&k->lock);
+        while (!k->stop && pthread_cond_timedwait(&k->wake, &k->lock, &ts) == 0)
+                ;
         bool stop = k->stop;
         pthread_mutex_unlock(&k->lock);
-        return stop;
+        return !stop;
 }
 
 static void *run_keeper(void *arg)
 {
         struct keeper *k = arg;
         int64_t last = 0;
-        while (!is_stopping(k)) {
-                /* The process list is renewed about once a second: twice that is enough. */
-                int64_t left = last + LOOK_EVERY_NS - clock_mono_ns();
-                if (left > 0)
-                        usleep((unsigned)(left / 1000));
+        /* The process list is renewed about once a second: twice that is enough. */
+        while (wait_until(k, last + LOOK_EVERY_NS)) {
                 last = clock_mono_ns();
                 keep_books(k);
         }
+        /* What came last belongs to those who are there. */
+        if (last != 0)
+                keep_books(k);
         for (size_t i = 0; i < STAYS_MAX; i++) {
                 if (k->stays[i] && k->stays[i]->used)
                         write_stay(k, k->stays[i], clock_mono_ns());
@@ -345,6 +350,7 @@ static void free_keeper(struct keeper *k)
         slots_close(k->slots);
         records_close(k->records);
         live_free_books(&k->books);
+        pthread_cond_destroy(&k->wake);
         pthread_mutex_destroy(&k->lock);
         free(k);
 }
@@ -359,6 +365,7 @@ int keeper_open(const struct keeper_config *config, struct keeper **ret, char *n
                 return err_set(err, -ENOMEM, "out of memory");
         k->config = *config;
         pthread_mutex_init(&k->lock, NULL);
+        life_init_wake(&k->wake);
         k->owners = owners_open(&config->owners);
         k->slots = slots_open();
         if (config->records &&
@@ -379,7 +386,9 @@ void keeper_close(struct keeper *k)
                 return;
         pthread_mutex_lock(&k->lock);
         k->stop = true;
+        pthread_cond_signal(&k->wake);
         pthread_mutex_unlock(&k->lock);
+        live_release_reader(k->config.live);
         pthread_join(k->thread, NULL);
         free_keeper(k);
 }

@@ -49,7 +49,7 @@ struct live {
         pthread_mutex_t lock;
         pthread_cond_t news;
         int stop_fd;
-        bool stop;
+        bool stop, released;
         struct state_file *state; /* the publisher's; NULL for none */
 
         /* Under the lock. */
@@ -537,7 +537,7 @@ bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
         int64_t until = clock_mono_ns() + wait_ns;
         struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
         pthread_mutex_lock(&l->lock);
-        while (!l->stop && l->booked == l->frames &&
+        while (!l->stop && !l->released && l->booked == l->frames &&
                pthread_cond_timedwait(&l->news, &l->lock, &ts) == 0)
                 ;
         bool news =
@@ -554,6 +554,14 @@ bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
         }
         pthread_mutex_unlock(&l->lock);
         return news;
+}
+
+void live_release_reader(struct live *l)
+{
+        pthread_mutex_lock(&l->lock);
+        l->released = true;
+        pthread_cond_broadcast(&l->news);
+        pthread_mutex_unlock(&l->lock);
 }
 
 void live_free_books(struct live_books *b)

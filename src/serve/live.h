@@ -89,6 +89,8 @@ struct live_books {
 };
 /* Waits up to a time for news; false when nothing is new. */
 bool live_read_books(struct live *l, struct live_books *books, int64_t wait_ns);
+/* Lets the reader of books end: it waits no more, now and later. */
+void live_release_reader(struct live *l);
 void live_free_books(struct live_books *books);
 /* Who holds what from now on: the first n; told are those with the ones that let go. Copied. */
 void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t told);
