@@ -1,4 +1,5 @@
 """What the tests around the program share."""
+import json
 import os
 import pathlib
 import signal
@@ -19,6 +20,31 @@ def pytest_configure(config):
     # Shells start background jobs with SIGINT ignored, and what a test starts would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than a few seconds; left out by --quick")
+    config.addinivalue_line("markers", "long: proves by numbers what a shorter test shows; './dev attack' begins with these")
+    config.addinivalue_line("markers", "quiet: measures the machine; nothing runs beside it")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Long ones run only when they are asked for."""
+    if "long" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_runtest_logreport(report):
+    tell_failed(report)
+
+
+def pytest_collectreport(report):
+    tell_failed(report)
+
+
+def tell_failed(report):
+    """Names of failed tests, for tests/run.py, which runs them again."""
+    path = os.environ.get("ASSAY_FAILED")
+    if path and report.failed:
+        with open(path, "a", encoding="ascii") as file:
+            file.write(json.dumps(report.nodeid) + "\n")
 
 
 def tried(what, n=1):

@@ -1,72 +1,174 @@
 """Runs every test there is and ends with one line: N passed, N failed.
 
-C tests are run by Meson (one TAP line a case), the others by pytest.
+C tests are run by Meson (one TAP line a case), the others by pytest, a process a file, several at a time: most of
+them wait more than they compute. Tests marked 'quiet' measure the machine, and have it for themselves at the end.
+
+What failed is run once more, alone. What passes then is listed as unsteady, and does not fail the run.
 """
+import concurrent.futures
+import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import xml.etree.ElementTree as xml
 
-here = os.path.dirname(os.path.abspath(__file__))
+HERE = pathlib.Path(__file__).resolve().parent
+# Beyond this many failures something basic is broken, and running them again would only take time.
+MOST_AGAIN = 40
 
 
-def run_meson(build):
-    """Passed and failed cases of the C tests."""
-    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"], check=False)
-    tree = xml.parse(os.path.join(build, "meson-logs", "testlog.junit.xml"))
+def xml_counts(path):
+    """Passed and failed cases of a junit file, and the seconds they took."""
     passed = failed = 0
-    for case in tree.iter("testcase"):
+    seconds = 0.0
+    for case in xml.parse(path).iter("testcase"):
+        seconds += float(case.get("time") or 0)
         if case.find("failure") is not None or case.find("error") is not None:
             failed += 1
-            print("FAILED", case.get("classname"), case.get("name"))
         elif case.find("skipped") is None:
             passed += 1
-    for suite in tree.iter("testsuite"):
-        # A program that crashes before its first case has no case to blame.
-        if int(suite.get("errors") or 0) and not list(suite.iter("testcase")):
-            failed += 1
-    return passed, failed
+    return passed, failed, seconds
 
 
-def run_pytest(build):
-    """Passed and failed cases of the tests around the program."""
-    report = os.path.join(build, "pytest.xml")
-    args = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report, here]
-    if os.environ.get("QUICK") == "yes":
-        args += ["-m", "not slow"]
-    library = os.path.join(os.path.abspath(build), "libassay.so.0")
-    tried = os.path.join(os.path.abspath(build), "tried.txt")
-    if os.path.exists(tried):
-        os.unlink(tried)
-    done = subprocess.run(args, env={**os.environ, "ASSAY_LIB": library, "ASSAY_TRIED": tried}, check=False)
-    suite = next(xml.parse(report).iter("testsuite"))
-    bad = int(suite.get("failures")) + int(suite.get("errors"))
-    if done.returncode not in (0, 1):
-        bad = max(bad, 1)
-    return int(suite.get("tests")) - bad - int(suite.get("skipped")), bad
+class Tests:
+    """One run: what passed, and what failed by name."""
 
+    def __init__(self, build, folder):
+        self.build = build.resolve()
+        self.folder = folder
+        self.logs = self.build / "pytest"
+        self.logs.mkdir(exist_ok=True)
+        self.quick = os.environ.get("QUICK") == "yes"
+        self.jobs = int(os.environ.get("JOBS") or 2 * (os.cpu_count() or 1))
+        self.passed = 0
+        self.failed = []  # (name, how to run it again)
+        self.env = {**os.environ, "ASSAY_LIB": str(self.build / "libassay.so.0"), "ASSAY_TRIED": str(self.build / "tried.txt")}
+        (self.build / "tried.txt").unlink(missing_ok=True)
 
-def tell_tried(build):
-    """How many hostile files, kills and faults the tests tried; each test writes its own lines."""
-    counts = {"hostile files": 0, "kills": 0, "faults": 0}
-    path = os.path.join(build, "tried.txt")
-    if os.path.exists(path):
-        with open(path, encoding="ascii") as lines:
-            for line in lines:
-                n, what = line.rstrip("\n").split(" ", 1)
-                counts[what] = counts.get(what, 0) + int(n)
-    print("tried: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    def words(self, which):
+        return f"{which} and not slow" if self.quick else which
+
+    def cost(self, file):
+        """Seconds the file took the last time; without one, its size tells which to start first."""
+        try:
+            return float((self.logs / f"{file.stem}.s").read_text())
+        except (OSError, ValueError):
+            return file.stat().st_size / 1e3
+
+    def pytest(self, name, targets, words):
+        """Runs pytest; gives passed cases, the names of failed ones, seconds and what it printed."""
+        report, failures = self.logs / f"{name}.xml", self.logs / f"{name}.failed"
+        report.unlink(missing_ok=True)
+        failures.unlink(missing_ok=True)
+        args = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report, "--basetemp", self.folder / name,
+                "-m", words, *targets]
+        done = subprocess.run(args, env={**self.env, "ASSAY_FAILED": str(failures)}, check=False, text=True, errors="replace",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=HERE.parent)
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        failed = [json.loads(line) for line in failures.read_text().splitlines()] if failures.exists() else []
+        passed, bad, seconds = xml_counts(report) if report.exists() else (0, 1, 0.0)
+        # 5: the words choose none of the file's tests.
+        if (done.returncode not in (0, 1, 5) or bad) and not failed:
+            failed = [str(t) for t in targets]
+        return passed, sorted(set(failed)), seconds, done.stdout
+
+    def file(self, file):
+        """One file's tests, but for the quiet ones."""
+        began = time.monotonic()
+        result = self.pytest(file.stem, [file], self.words("not quiet"))
+        (self.logs / f"{file.stem}.s").write_text(f"{result[2]:.1f}")
+        return file, result, time.monotonic() - began
+
+    def take(self, result, words):
+        passed, failed, _, output = result
+        self.passed += passed
+        self.failed += [(name, lambda name=name, words=words: self.again(name, words)) for name in failed]
+        if failed:
+            print(output)
+
+    def again(self, name, words):
+        passed, failed, _, output = self.pytest("again", [name], words)
+        if failed:
+            print(output)
+        return passed and not failed
+
+    def run_pytest(self):
+        files = sorted(HERE.rglob("test_*.py"), key=self.cost, reverse=True)
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            running = [pool.submit(self.file, file) for file in files]
+            for n, future in enumerate(concurrent.futures.as_completed(running), 1):
+                file, result, seconds = future.result()
+                failed = f", {len(result[1])} failed" if result[1] else ""
+                print(f"{n:3}/{len(files)} {file.relative_to(HERE)}: {result[0]} passed{failed}, {seconds:.1f} s", flush=True)
+                self.take(result, "")
+        result = self.pytest("quiet", [HERE], self.words("quiet"))
+        print(f"quiet: {result[0]} passed, {result[2]:.1f} s", flush=True)
+        self.take(result, "")
+
+    def run_meson(self):
+        for program, case in self.meson([]):
+            print("FAILED", program, case)
+            self.failed.append((f"{program}: {case}", lambda program=program: not self.meson([program], passing=False)))
+
+    def meson(self, names, passing=True):
+        """The C tests, or some of their programs; gives the cases that failed."""
+        subprocess.run(["meson", "test", "-C", self.build, "--no-rebuild", "--print-errorlogs", "--num-processes", str(self.jobs), *names],
+                       env=self.env, check=False)
+        failed = []
+        for suite in xml.parse(self.build / "meson-logs" / "testlog.junit.xml").iter("testsuite"):
+            cases = list(suite.iter("testcase"))
+            bad = [c for c in cases if c.find("failure") is not None or c.find("error") is not None]
+            # A program of unit tests is a suite of its own; fuzzers are cases of one suite.
+            program = suite.get("name").partition(" / ")[2]
+            failed += [(program or case.get("name").partition(" / ")[2], case.get("name")) for case in bad]
+            # A program that crashes before its first case has no case to blame.
+            if int(suite.get("errors") or 0) and not cases:
+                failed.append((program or suite.get("name"), "no case"))
+            if passing:
+                self.passed += len([c for c in cases if c not in bad and c.find("skipped") is None])
+        return failed
+
+    def run_again(self):
+        """Runs what failed once more, alone: gives those that are only unsteady, and leaves the others."""
+        unsteady = []
+        if len(self.failed) <= MOST_AGAIN:
+            for name, again in list(self.failed):
+                print(f"once more, alone: {name}", flush=True)
+                if again():
+                    unsteady.append(name)
+            self.failed = [f for f in self.failed if f[0] not in unsteady]
+            self.passed += len(unsteady)
+        return unsteady
+
+    def tell_tried(self):
+        """How many hostile files, kills and faults the tests tried; each test writes its own lines."""
+        counts = {"hostile files": 0, "kills": 0, "faults": 0}
+        path = self.build / "tried.txt"
+        for line in path.read_text(encoding="ascii").splitlines() if path.exists() else []:
+            n, what = line.split(" ", 1)
+            counts[what] = counts.get(what, 0) + int(n)
+        print("tried: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
 
 
 def main():
-    build = sys.argv[1]
-    counts = [run_meson(build), run_pytest(build)]
-    passed = sum(c[0] for c in counts)
-    failed = sum(c[1] for c in counts)
-    sys.stdout.flush()
-    tell_tried(build)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    with tempfile.TemporaryDirectory(prefix="assay-tests-") as folder:
+        tests = Tests(pathlib.Path(sys.argv[1]), pathlib.Path(folder))
+        tests.run_meson()
+        tests.run_pytest()
+        unsteady = tests.run_again()
+    for name, _ in tests.failed:
+        print("FAILED", name)
+    if unsteady:
+        print(f"UNSTEADY: {len(unsteady)} failed beside others and passed alone; please mend:")
+        for name in unsteady:
+            print("  UNSTEADY", name)
+    tests.tell_tried()
+    print(f"{tests.passed} passed, {len(tests.failed)} failed")
+    return 1 if tests.failed or not tests.passed else 0
 
 
 if __name__ == "__main__":

@@ -199,6 +199,6 @@ def test_many_processes(program, live):
     check_many(program, live, 16, 20)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sixty_four_processes_with_a_thousand_marks_each(program, live):
     check_many(program, live, 64, 1000)

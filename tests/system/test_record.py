@@ -195,7 +195,7 @@ def test_killed_at_thirty_moments(program, tmp_path):
     assert worst_loss(program, tmp_path, 30) <= 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_at_two_hundred_moments(program, tmp_path):
     assert worst_loss(program, tmp_path, 200) <= 1.0
 
