@@ -130,7 +130,7 @@ def test_nobody_holds_it(scratch):
     done = run("import assay, gc, os\n" + THREADS + "before = threads()\n"
                "for _ in range(5):\n    assay.Monitor(interval=0.1).start()\n"
                "gc.collect()\n"
-               "import time\nend = time.monotonic() + 10\n"
+               "import time\nend = time.monotonic() + 25\n"
                "while threads() > before and time.monotonic() < end:\n    time.sleep(0.02)\n"
                "print(threads() - before, assay.monitor.running_session())")
     assert done.stdout == "0 None\n", done.stderr

@@ -171,7 +171,7 @@ def test_processes_on_the_gpu(program, tmp_path):
 def test_a_cpu_hog_is_cpu_bound(assay, busy):
     path, said = busy
     level = report(assay, path)["run"]["level"]
-    assert level["level"] == "process" and level["cpus"] == 1 and level["cpu_s"] > 0.5
+    assert level["level"] == "process" and level["cpus"] == 1 and level["cpu_s"] > 0.1
     # Others use this machine too: the thresholds follow what was measured.
     share = level["cpu_share"]["mean"]
     for threshold, wanted in ((share - 0.05, "cpu-bound"), (share + 0.05, "normal")):

@@ -26,6 +26,13 @@ def start(program, path, *command, options=(), **more):
     return subprocess.Popen([program, "run", "-o", str(path), *options, "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
 
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 @pytest.mark.parametrize("status", [0, 1, 3, 124, 255])
 def test_exit_status_is_the_commands(assay, tmp_path, status):
     path = tmp_path / "x.assay"
@@ -74,8 +81,8 @@ def test_signals_are_passed_on(program, tmp_path):
 
 
 def test_termination_is_passed_on(program, tmp_path):
-    with start(program, tmp_path / "x.assay", "sleep", "30") as p:
-        time.sleep(0.3)
+    with start(program, tmp_path / "x.assay", "sh", "-c", "echo ready; exec sleep 30") as p:
+        assert p.stdout.readline() == b"ready\n"
         p.terminate()
         assert p.wait(5) == -signal.SIGTERM
     assert facts(tmp_path / "x.assay")["exit_signal"] == signal.SIGTERM
@@ -184,12 +191,12 @@ def test_a_capture_is_played_beside_the_command(assay, tmp_path):
 
 def test_killing_the_recorder_leaves_the_command_alone(program, tmp_path):
     out = tmp_path / "out"
-    with start(program, tmp_path / "x.assay", "sh", "-c", f"sleep 1; echo done > {out}") as p:
-        time.sleep(0.4)
+    with start(program, tmp_path / "x.assay", "sh", "-c", f"echo ready; read go; echo done > {out}", stdin=subprocess.PIPE) as p:
+        assert p.stdout.readline() == b"ready\n"
+        wait_until(lambda: "schema_version" in facts(tmp_path / "x.assay"))
         p.kill()
         p.wait()
-    time.sleep(1.2)
-    assert out.read_text() == "done\n"
+    wait_until(lambda: out.exists() and out.read_text() == "done\n")  # its input has ended with `with`
     assert facts(tmp_path / "x.assay")["schema_version"] == 2
 
 

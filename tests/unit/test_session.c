@@ -203,7 +203,7 @@ static void readable_while_it_grows(void **state UNUSED)
         assert_int_equal(stat(spool, &st), -1);
 }
 
-#define ROUNDS 150
+#define ROUNDS 40
 static atomic_int round_now; /* below 0: enough */
 
 static void path_of_round(int round, const char *end, char ret[100])
