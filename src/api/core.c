@@ -126,9 +126,9 @@ static void raise_interval(struct core *c)
         snprintf(c->notice, sizeof(c->notice),
                  "interval %g raised to %g: the kernel counts CPU time in hundredths of a "
                  "second%s%.300s",
-                 clock_to_seconds(c->interval_ns), clock_to_seconds(RECORDER_HOST_MIN_NS),
+                 clock_to_seconds(c->interval_ns), clock_to_seconds(ENGINE_HOST_MIN_NS),
                  before[0] ? "; " : "", before);
-        c->interval_ns = RECORDER_HOST_MIN_NS;
+        c->interval_ns = ENGINE_HOST_MIN_NS;
 }
 
 static int open_source(struct core *c, bool levels, struct err *err)
@@ -149,7 +149,7 @@ static int open_source(struct core *c, bool levels, struct err *err)
         snprintf(c->notice, sizeof(c->notice), "%.*s", (int)sizeof(c->notice) - 1, err->msg);
         snprintf(c->backend, sizeof(c->backend), "none");
         r = setup_interval(config, &c->interval_ns, err);
-        if (r == 0 && c->interval_ns < RECORDER_HOST_MIN_NS)
+        if (r == 0 && c->interval_ns < ENGINE_HOST_MIN_NS)
                 raise_interval(c);
         return r;
 }
@@ -208,9 +208,9 @@ static int open_session(struct core *c, struct err *err)
         return c->options.careless ? session_relax(c->session, err) : 0;
 }
 
-static int start_recorder(struct core *c, struct err *err)
+static int start_engine(struct core *c, struct err *err)
 {
-        const struct recorder_config rc = {
+        const struct engine_config rc = {
             .session = c->session,
             .pipeline = c->pipeline,
             .host = c->host,
@@ -226,7 +226,7 @@ static int start_recorder(struct core *c, struct err *err)
         c->running = true;
         c->host_alone = !c->pipeline;
         c->start_ns = clock_wall_ns();
-        return recorder_start(&rc, &c->recorder, err);
+        return engine_start(&rc, &c->engine, err);
 }
 
 static int open_all(struct core *c, uint64_t after, struct err *err)
@@ -240,7 +240,7 @@ static int open_all(struct core *c, uint64_t after, struct err *err)
         if (r == 0)
                 r = open_session(c, err);
         if (r == 0)
-                r = start_recorder(c, err);
+                r = start_engine(c, err);
         if (r == 0 && c->options.hw_folder)
                 r = hwfiles_start(c, c->options.hw_folder, &c->hwfiles, err);
         return r;
@@ -299,7 +299,7 @@ int core_start(const struct assay_options *options, uint64_t after, struct core 
 
 /* ---- ending ---- */
 
-static int end_session(struct core *c, const struct recorder_result *result, struct err *err)
+static int end_session(struct core *c, const struct engine_result *result, struct err *err)
 {
         int r = 0;
         pthread_mutex_lock(&c->storing);
@@ -318,19 +318,18 @@ static int end_session(struct core *c, const struct recorder_result *result, str
 
 int core_stop(struct core *c, struct err *err)
 {
-        struct recorder_result result = {0};
+        struct engine_result result = {0};
         pthread_mutex_lock(&c->lock);
-        struct recorder *recorder = c->recorder;
-        c->recorder = NULL;
+        struct engine *engine = c->engine;
+        c->engine = NULL;
         c->ending = true;
-        if (recorder)
-                recorder_counts(recorder, &c->counts);
+        if (engine)
+                engine_counts(engine, &c->counts);
         pthread_mutex_unlock(&c->lock);
-        if (!recorder)
+        if (!engine)
                 return 0;
         core_ref(c); /* a source that hangs uses all of this until it returns, if ever */
-        recorder_stop(recorder);
-        recorder_finish(recorder, &result);
+        engine_finish(engine, &result);
         int r = end_session(c, &result, err);
         pthread_mutex_lock(&c->lock);
         c->counts = result.counts;
@@ -436,8 +435,8 @@ int core_failure(struct core *c, struct err *err)
 void core_counts(struct core *c, struct session_counts *ret)
 {
         pthread_mutex_lock(&c->lock);
-        if (c->recorder)
-                recorder_counts(c->recorder, &c->counts);
+        if (c->engine)
+                engine_counts(c->engine, &c->counts);
         *ret = c->counts;
         pthread_mutex_unlock(&c->lock);
 }

@@ -7,7 +7,7 @@
 #include "api/api.h"
 #include "api/parts.h"
 #include "app/manifest.h"
-#include "engine/recorder.h"
+#include "engine/engine.h"
 
 #include <pthread.h>
 
@@ -27,9 +27,9 @@ struct core {
         char backend[32];
         char notice[512]; /* what is worth knowing: no GPUs, an interval that was raised */
 
-        pthread_mutex_t lock;      /* what follows */
-        pthread_cond_t news;       /* a frame, or the end */
-        struct recorder *recorder; /* NULL once it is being ended */
+        pthread_mutex_t lock;  /* what follows */
+        pthread_cond_t news;   /* a frame, or the end */
+        struct engine *engine; /* NULL once it is being ended */
         struct stock *stock;
         struct names *names;   /* of the newest frame; the sampling thread's */
         struct around *around; /* the newest */

@@ -183,7 +183,7 @@ void manifest_note_limits(struct session *s, struct manifest_limits *known, cons
                 known->has_job = session_set_text(s, "slurm_job", job->name) == 0;
 }
 
-int manifest_end(struct session *s, const struct recorder_result *result, struct err *err)
+int manifest_end(struct session *s, const struct engine_result *result, struct err *err)
 {
         session_set_time(s, "stop_ns", result->stop_wall_ns);
         session_set_time(s, "stop_mono_ns", clock_mono_ns());

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "engine/recorder.h"
+#include "engine/engine.h"
 
 /* Who, where, on what machine, with which options. argv may be NULL. */
 void manifest_describe(struct session *s, const struct config *config, char *const *argv,
@@ -22,4 +22,4 @@ void manifest_note_limits(struct session *s, struct manifest_limits *known,
                           const struct host *host);
 
 /* Writes the stop time and closes the session, or only commits what a hanging thread still uses. */
-int manifest_end(struct session *s, const struct recorder_result *result, struct err *err);
+int manifest_end(struct session *s, const struct engine_result *result, struct err *err);

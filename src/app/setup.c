@@ -184,7 +184,7 @@ static int open_pipeline(const struct config *config, const char *location, bool
                          double speed, struct pipeline **ret, char notice[SETUP_NOTICE_MAX],
                          struct err *err)
 {
-        char inside[4096];
+        char inside[SETUP_PATH_MAX];
         struct pipeline_config pc;
         location = file_of(location, inside, sizeof(inside));
         int r = setup_pipeline(config, location, margins, speed, &pc, notice, err);
@@ -209,21 +209,30 @@ int setup_open_waiting(const struct config *config, const char *location, double
         return open_pipeline(config, location, false, true, speed, ret, notice, err);
 }
 
+int setup_soon(const struct config *config, const char *location, double speed, int64_t patience_ns,
+               bool keep_trying, char inside[SETUP_PATH_MAX], struct pipeline_config *ret,
+               char notice[SETUP_NOTICE_MAX], struct err *err)
+{
+        location = file_of(location, inside, SETUP_PATH_MAX);
+        int r = setup_pipeline(config, location, true, speed, ret, notice, err);
+        if (r != 0)
+                return r;
+        /* A capture is there or is not. */
+        if (patience_ns > 0 || !ret->ops->finite)
+                ret->open_patience_ns = MAX(patience_ns, (int64_t)1);
+        ret->keep_trying = keep_trying && !ret->ops->finite;
+        return 0;
+}
+
 int setup_open_soon(const struct config *config, const char *location, double speed,
                     int64_t patience_ns, bool keep_trying, struct pipeline **ret,
                     char notice[SETUP_NOTICE_MAX], struct err *err)
 {
-        char inside[4096];
+        char inside[SETUP_PATH_MAX];
         struct pipeline_config pc;
-        location = file_of(location, inside, sizeof(inside));
-        int r = setup_pipeline(config, location, true, speed, &pc, notice, err);
-        if (r != 0)
-                return r;
-        /* A capture is there or is not. */
-        if (patience_ns > 0 || !pc.ops->finite)
-                pc.open_patience_ns = MAX(patience_ns, (int64_t)1);
-        pc.keep_trying = keep_trying && !pc.ops->finite;
-        return pipeline_open(&pc, ret, err);
+        int r =
+            setup_soon(config, location, speed, patience_ns, keep_trying, inside, &pc, notice, err);
+        return r == 0 ? pipeline_open(&pc, ret, err) : r;
 }
 
 static int read_levels(const struct config *config, unsigned *ret, struct err *err)

@@ -27,6 +27,12 @@ int setup_open_waiting(const struct config *config, const char *location, double
  * for by the frames. keep_trying: so is one that is not found when that took long.
  */
 #define SETUP_PATIENCE_NS 2000000000LL
+#define SETUP_PATH_MAX 4096
+/* Without opening it. inside holds the location of the configuration where that is none's. */
+int setup_soon(const struct config *config, const char *location, double speed, int64_t patience_ns,
+               bool keep_trying, char inside[SETUP_PATH_MAX], struct pipeline_config *ret,
+               char notice[SETUP_NOTICE_MAX], struct err *err);
+/* The same, and opens it. */
 int setup_open_soon(const struct config *config, const char *location, double speed,
                     int64_t patience_ns, bool keep_trying, struct pipeline **ret,
                     char notice[SETUP_NOTICE_MAX], struct err *err);

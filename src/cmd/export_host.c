@@ -2,7 +2,7 @@
 #include "app/input.h"
 #include "base/clock.h"
 #include "cmd/host.h"
-#include "engine/recorder.h"
+#include "engine/engine.h"
 #include "life/stop.h"
 #include "present/stream/host_csv.h"
 #include "present/stream/host_json.h"
@@ -100,11 +100,11 @@ static void on_stop(void *arg)
         wake(arg);
 }
 
-static void wait_for_end(struct host_exporter *e, struct recorder *r)
+static void wait_for_end(struct host_exporter *e, struct engine *r)
 {
         struct life_watch *watch = NULL;
         struct pollfd fds[] = {{.fd = e->done, .events = POLLIN},
-                               {.fd = recorder_done_fd(r), .events = POLLIN}};
+                               {.fd = engine_fd(r), .events = POLLIN}};
         life_watch_signals(on_stop, e, &watch);
         while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
                 ;
@@ -112,27 +112,26 @@ static void wait_for_end(struct host_exporter *e, struct recorder *r)
 }
 
 static int stream(struct host_exporter *e, struct host_view *view, struct pipeline *p,
-                  int64_t interval_ns, struct recorder_result *ret, struct err *err)
+                  int64_t interval_ns, struct engine_result *ret, struct err *err)
 {
-        struct recorder *recorder = NULL;
-        const struct recorder_config rc = {.pipeline = p,
-                                           .interval_ns = interval_ns,
-                                           .until_stopped = true,
-                                           .host = view,
-                                           .host_interval_ns = interval_ns,
-                                           .ends_with_target = config_is_set(e->config, OPT_PID),
-                                           .on_frame = on_frame,
-                                           .on_host = on_host,
-                                           .on_source_end = on_source_end,
-                                           .arg = e};
+        struct engine *engine = NULL;
+        const struct engine_config rc = {.pipeline = p,
+                                         .interval_ns = interval_ns,
+                                         .until_stopped = true,
+                                         .host = view,
+                                         .host_interval_ns = interval_ns,
+                                         .ends_with_target = config_is_set(e->config, OPT_PID),
+                                         .on_frame = on_frame,
+                                         .on_host = on_host,
+                                         .on_source_end = on_source_end,
+                                         .arg = e};
         e->started_ns = clock_mono_ns();
         atomic_store(&e->sees_gpus, !p);
-        int r = recorder_start(&rc, &recorder, err);
+        int r = engine_start(&rc, &engine, err);
         if (r < 0)
                 return r;
-        wait_for_end(e, recorder);
-        recorder_stop(recorder);
-        recorder_finish(recorder, ret);
+        wait_for_end(e, engine);
+        engine_finish(engine, ret);
         if (e->err.code == 0 && ret->host.code != 0)
                 e->err = ret->host;
         *err = e->err;
@@ -155,7 +154,7 @@ static struct pipeline *open_gpus(const struct config *config)
 static int export_live(struct host_exporter *e)
 {
         struct err err = {0};
-        struct recorder_result result = {0};
+        struct engine_result result = {0};
         struct host_view *view = NULL;
         struct pipeline *p = NULL;
         int64_t poll = 0;

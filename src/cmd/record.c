@@ -25,15 +25,15 @@ static int watch_signals(void)
         return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static void wait_for_end(struct recorder *r, int signals)
+static void wait_for_end(struct engine *r, int signals)
 {
-        struct pollfd fds[] = {{.fd = recorder_done_fd(r), .events = POLLIN},
+        struct pollfd fds[] = {{.fd = engine_fd(r), .events = POLLIN},
                                {.fd = signals, .events = POLLIN}};
         struct signalfd_siginfo first;
         sigset_t set = ending_signals();
         while (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno == EINTR)
                 ;
-        recorder_stop(r);
+        engine_stop(r);
         /* A second one ends a disk, a driver or a terminal that hangs. */
         if (fds[1].revents && read(signals, &first, sizeof(first)) < 0)
                 return;
@@ -58,10 +58,10 @@ static void note_host(void *arg, const struct host *host)
 
 static int record(const struct config *config, struct recording *rec, struct err *err)
 {
-        struct recorder *r = NULL;
-        struct recorder_result result = {0};
+        struct engine *r = NULL;
+        struct engine_result result = {0};
         struct pipeline *p = rec->pipeline;
-        struct recorder_config rc = {
+        struct engine_config rc = {
             .session = rec->session,
             .pipeline = p,
             .host = rec->host,
@@ -72,11 +72,11 @@ static int record(const struct config *config, struct recording *rec, struct err
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
         if (p)
                 pipeline_want_limits(p, false); /* a session keeps what they follow from */
-        int code = recorder_start(&rc, &r, err);
+        int code = engine_start(&rc, &r, err);
         if (code < 0)
                 return code;
         wait_for_end(r, rec->signals);
-        recorder_finish(r, &result);
+        engine_finish(r, &result);
         if (p && !result.hung)
                 report_trouble(p);
         code = recording_end(rec->session, rec->path, &result, rec->quiet);

@@ -90,7 +90,7 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
         return 0;
 }
 
-static void tell_result(const char *path, const struct recorder_result *r)
+static void tell_result(const char *path, const struct engine_result *r)
 {
         if (r->store.code != 0 && r->store_works && r->counts.dropped == 0)
                 notice("%s, for a while; '%s' is whole", r->store.msg, path);
@@ -107,7 +107,7 @@ static void tell_result(const char *path, const struct recorder_result *r)
                 notice("the source does not answer, leaving it");
 }
 
-int recording_end(struct session *s, const char *path, const struct recorder_result *result,
+int recording_end(struct session *s, const char *path, const struct engine_result *result,
                   bool quiet)
 {
         struct err err = {0};

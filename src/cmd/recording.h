@@ -17,5 +17,5 @@ int recording_create(const struct config *config, int64_t start_ns, bool fall_ba
                      char path[RECORDING_PATH_MAX], struct session **ret, struct err *err);
 
 /* Writes the stop time, closes the session and tells what went wrong. Returns an exit status. */
-int recording_end(struct session *s, const char *path, const struct recorder_result *result,
+int recording_end(struct session *s, const char *path, const struct engine_result *result,
                   bool quiet);

@@ -29,8 +29,8 @@ struct running {
         struct pipeline *pipeline;
         struct host_view *host;
         struct manifest_limits limits;
-        bool has_target;           /* the host is open, or cannot be; under the lock */
-        struct recorder *recorder; /* NULL until the worker has ended, or when it failed */
+        bool has_target;       /* the host is open, or cannot be; under the lock */
+        struct engine *engine; /* NULL until the worker has ended, or when it failed */
         struct child child;
         char path[RECORDING_PATH_MAX];
         bool quiet;
@@ -175,28 +175,28 @@ static void wait_for_target(void *arg)
 }
 
 /* The worker's. */
-static void start_recorder(void *arg)
+static void start_engine(void *arg)
 {
         struct running *r = arg;
-        struct recorder *recorder = NULL;
+        struct engine *engine = NULL;
         struct err err = {0};
         open_target(r);
         open_source(r);
         manifest_describe(r->session, r->config, r->config->rest, r->pipeline);
-        struct recorder_config rc = {.session = r->session,
-                                     .pipeline = r->pipeline,
-                                     .host = r->host,
-                                     .interval_ns = r->pipeline ? pipeline_interval_ns(r->pipeline)
-                                                                : manifest_interval_ns(r->config),
-                                     .restamp = true,
-                                     .until_stopped = true,
-                                     .on_host = note_host,
-                                     .on_source_end = tell_source_end,
-                                     .arg = r};
-        if (recorder_start(&rc, &recorder, &err) < 0)
+        struct engine_config rc = {.session = r->session,
+                                   .pipeline = r->pipeline,
+                                   .host = r->host,
+                                   .interval_ns = r->pipeline ? pipeline_interval_ns(r->pipeline)
+                                                              : manifest_interval_ns(r->config),
+                                   .restamp = true,
+                                   .until_stopped = true,
+                                   .on_host = note_host,
+                                   .on_source_end = tell_source_end,
+                                   .arg = r};
+        if (engine_start(&rc, &engine, &err) < 0)
                 notice("%s; running without a recording", err.msg);
         crew_lock(&r->crew);
-        r->recorder = recorder;
+        r->engine = engine;
         crew_unlock(&r->crew);
 }
 
@@ -272,15 +272,13 @@ static void say_summary(const struct config *config, struct running *r)
 /* Whether everything has ended that uses what a running has. */
 static bool end_recording(struct running *r)
 {
-        struct recorder_result result = {.stop_wall_ns = clock_wall_ns()};
+        struct engine_result result = {.stop_wall_ns = clock_wall_ns()};
         if (!r->session)
                 return true;
         if (!crew_ended(&r->crew, BEGIN_PATIENCE_NS))
                 return false;
-        if (r->recorder) {
-                recorder_stop(r->recorder);
-                recorder_finish(r->recorder, &result);
-        }
+        if (r->engine)
+                engine_finish(r->engine, &result);
         result.source.code = 0; /* it was told when it happened */
         note_end(r);
         int code = recording_end(r->session, r->path, &result, r->quiet);
@@ -336,7 +334,7 @@ static int run_command(const struct config *config, struct running *r)
         int code = child_start(&r->child, config->rest, &err);
         if (code < 0)
                 return give_up(r, code, &err);
-        if (r->session && crew_start(&r->crew, start_recorder, r) < 0)
+        if (r->session && crew_start(&r->crew, start_engine, r) < 0)
                 notice("no thread can be started; running without a recording");
         r->child.on_end = wait_for_target;
         r->child.on_end_arg = r;

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <string.h>
 
-#define OPEN_PATIENCE_NS (2 * NS_PER_S)
 #define LOOK_EVERY_NS NS_PER_S
 
 struct serving {
@@ -25,23 +24,13 @@ struct serving {
         struct keeper *keeper;
         struct archive *archive;           /* NULL for none */
         char records[SERVE_PATH_MAX + 16]; /* "" for none */
-        struct host_view *host;
-        pthread_mutex_t lock; /* of the server, which a reload replaces */
+        pthread_mutex_t lock;              /* of the server, which a reload replaces */
         struct server *server;
         int64_t started_wall_ns;
         char told[512]; /* the source's trouble that was told last */
 };
 
 /* --- what runs ------------------------------------------------------------------------------- */
-
-static int open_source(void *arg, struct pipeline **ret, struct err *err)
-{
-        struct serving *s = arg;
-        char text[SETUP_NOTICE_MAX];
-        return setup_open_soon(&s->options, config_text(&s->options, OPT_SOURCE),
-                               config_number(&s->options, OPT_SPEED), OPEN_PATIENCE_NS, true, ret,
-                               text, err);
-}
 
 static void wake_server(void *arg)
 {
@@ -80,16 +69,6 @@ static void stop_server(struct serving *s)
         s->server = NULL;
         pthread_mutex_unlock(&s->lock);
         server_close(server);
-}
-
-static void open_machine(struct serving *s)
-{
-        struct err err = {0};
-        const struct host_config hc = {
-            .root = config_is_set(&s->options, OPT_ROOT) ? config_text(&s->options, OPT_ROOT) : "",
-            .levels = LEVEL_BIT(LEVEL_SYSTEM)};
-        if (host_view_open(&hc, &s->host, &err) < 0)
-                s->host = NULL;
 }
 
 /* Without a state folder of one's own there are no records. */
@@ -131,10 +110,26 @@ static void open_archive(struct serving *s)
         s->archive = dir ? archive_open(dir, write_report, s) : NULL;
 }
 
+static int start_live(struct serving *s, char *text, size_t size, struct err *err)
+{
+        char inside[SETUP_PATH_MAX], unused[SETUP_NOTICE_MAX];
+        const struct config *c = &s->options;
+        struct live_config lc = {
+            .host = {.root = config_is_set(c, OPT_ROOT) ? config_text(c, OPT_ROOT) : "",
+                     .levels = LEVEL_BIT(LEVEL_SYSTEM)},
+            .interval_ns = clock_from_seconds(config_number(c, OPT_POLL)),
+            .state_dir = s->setup.state[0] ? s->setup.state : NULL,
+            .past = s->past,
+            .on_news = wake_server,
+            .news_arg = s};
+        int r = setup_soon(c, config_text(c, OPT_SOURCE), config_number(c, OPT_SPEED),
+                           SETUP_PATIENCE_NS, true, inside, &lc.source, unused, err);
+        return r < 0 ? r : live_open(&lc, &s->live, text, size, err);
+}
+
 static int start_serving(struct serving *s, struct err *err)
 {
         char text[512];
-        int64_t interval_ns = clock_from_seconds(config_number(&s->options, OPT_POLL));
         s->past = past_open();
         s->journal = journal_open();
         if (!s->past || !s->journal)
@@ -142,17 +137,8 @@ static int start_serving(struct serving *s, struct err *err)
         s->fd = listen_open(&s->setup.place, err);
         if (s->fd < 0)
                 return s->fd;
-        open_machine(s);
         open_archive(s);
-        const struct live_config lc = {.open = open_source,
-                                       .arg = s,
-                                       .host = s->host,
-                                       .interval_ns = interval_ns,
-                                       .state_dir = s->setup.state[0] ? s->setup.state : NULL,
-                                       .past = s->past,
-                                       .on_news = wake_server,
-                                       .news_arg = s};
-        int r = live_open(&lc, &s->live, text, sizeof(text), err);
+        int r = start_live(s, text, sizeof(text), err);
         if (r == 0 && text[0])
                 notice("%s", text);
         if (r == 0)
@@ -169,7 +155,6 @@ static void stop_serving(struct serving *s)
         if (s->setup.place.unix_socket && s->fd >= 0)
                 unlink(s->setup.place.host);
         closep(&s->fd);
-        host_view_close(s->host);
         past_close(s->past);
         journal_close(s->journal);
 }

@@ -1,4 +1,4 @@
-/* assay top: the live dashboard. Joins the feed, the views and the terminal. */
+/* assay top: the live dashboard. Joins the engine, the views and the terminal. */
 #include "base/clock.h"
 #include "cmd/checkup.h"
 #include "cmd/command.h"
@@ -6,9 +6,7 @@
 #include "cmd/prefs.h"
 #include "cmd/scan.h"
 #include "cmd/tour.h"
-#include "engine/feed.h"
-#include "engine/host_beat.h"
-#include "engine/host_play.h"
+#include "engine/engine.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
 
@@ -29,20 +27,17 @@
 struct top {
         const struct config *config;
         struct tour *tour; /* NULL: no captions */
-        struct feed *feed;
+        struct engine *engine;
         struct screen *screen;
         struct ui ui;
         struct canvas canvas;
-        struct checkup *checkup;     /* NULL until the log is looked at */
-        bool checked;                /* it has ended */
-        struct host_beat *host_beat; /* NULL when the source is not about this machine */
-        struct host_play *host_play; /* NULL when the source is no session */
-        struct scan *scan;           /* likewise */
-        bool scanned;                /* it has ended */
-        unsigned levels;             /* of the host, when it is looked at */
-        struct host newest;
+        struct checkup *checkup; /* NULL until the log is looked at */
+        bool checked;            /* it has ended */
+        struct scan *scan;       /* NULL when the source is no file */
+        bool scanned;            /* it has ended */
+        unsigned levels;         /* of the host, when it is looked at */
         const struct host *host; /* NULL: none */
-        struct feed_status status;
+        struct engine_status status;
         const struct frame *frame;
         int tty, signals;
         const char *focus; /* the GPU to begin with; NULL once that is done, or none was named */
@@ -63,20 +58,20 @@ static bool has_utf8(void)
 }
 
 /* A source that was asked and does not answer makes what is shown old. */
-static bool is_late(const struct feed_status *s)
+static bool is_late(const struct engine_status *s)
 {
         int64_t limit = MAX(s->replay ? 0 : 3 * s->interval_ns, LATE_MIN_NS);
-        return s->state == FEED_RUNNING && s->busy_ns > limit;
+        return s->state == ENGINE_RUNNING && s->busy_ns > limit;
 }
 
 static struct ui_data gather(struct top *t)
 {
         static const enum source_state states[] = {
-            [FEED_STARTING] = SOURCE_STARTING, [FEED_RUNNING] = SOURCE_RUNNING,
-            [FEED_PAUSED] = SOURCE_PAUSED,     [FEED_ENDED] = SOURCE_ENDED,
-            [FEED_FAILED] = SOURCE_FAILED,
+            [ENGINE_STARTING] = SOURCE_STARTING, [ENGINE_RUNNING] = SOURCE_RUNNING,
+            [ENGINE_PAUSED] = SOURCE_PAUSED,     [ENGINE_ENDED] = SOURCE_ENDED,
+            [ENGINE_FAILED] = SOURCE_FAILED,
         };
-        const struct feed_status *s = &t->status;
+        const struct engine_status *s = &t->status;
         const struct ui_check *checks = NULL;
         size_t n_checks = 0;
         if (t->checkup)
@@ -85,7 +80,7 @@ static struct ui_data gather(struct top *t)
             .frame = t->frame,
             .processes = t->frame && t->frame->knows_processes ? &t->frame->processes : NULL,
             .asking_processes = t->frame && t->frame->may_name_processes,
-            .trends = feed_trends(t->feed),
+            .trends = engine_trends(t->engine),
             .version = program_version,
             .state = states[s->state],
             .error = s->err.msg,
@@ -162,7 +157,7 @@ static void send_signal(struct top *t, const struct ui_request *request)
 
 static void seek(struct top *t, int64_t position_ns)
 {
-        if (!feed_seek(t->feed, position_ns))
+        if (!engine_seek(t->engine, position_ns))
                 ui_say(&t->ui, "this source cannot go back");
 }
 
@@ -179,10 +174,10 @@ static void serve(struct top *t)
                 t->quit = true;
                 return;
         case REQUEST_PAUSE:
-                feed_pause(t->feed, t->status.state != FEED_PAUSED);
+                engine_pause(t->engine, t->status.state != ENGINE_PAUSED);
                 return;
         case REQUEST_STEP:
-                feed_step(t->feed, (int)r.number);
+                engine_step(t->engine, (int)r.number);
                 return;
         case REQUEST_SEEK_BY:
                 seek(t, t->status.position_ns + clock_from_seconds(r.number));
@@ -191,10 +186,10 @@ static void serve(struct top *t)
                 seek(t, clock_from_seconds(r.number));
                 return;
         case REQUEST_SPEED:
-                feed_set_speed(t->feed, r.number);
+                engine_set_speed(t->engine, r.number);
                 return;
         case REQUEST_INTERVAL:
-                feed_set_interval(t->feed, clock_from_seconds(r.number));
+                engine_set_interval(t->engine, clock_from_seconds(r.number));
                 return;
         case REQUEST_SIGNAL:
                 send_signal(t, &r);
@@ -261,7 +256,7 @@ static void take_keys(struct top *t)
                 struct ui_data data = gather(t);
                 ui_key(&t->ui, &data, &event);
                 serve(t);
-                feed_status(t->feed, &t->status);
+                engine_status(t->engine, &t->status);
                 t->dirty = true;
         }
 }
@@ -294,18 +289,9 @@ static unsigned levels_shown(const struct top *t)
 
 static void look_at_host(struct top *t)
 {
-        if (t->host_play)
-                t->host = t->frame ? host_play_at(t->host_play, t->frame->wall_ns) : NULL;
-        if (!t->host_beat)
-                return;
-        host_beat_set_levels(t->host_beat, levels_shown(t));
-        if (t->frame)
-                host_beat_see(t->host_beat, t->frame);
-        int64_t before_ns = t->newest.mono_ns;
-        t->host = host_beat_take(t->host_beat, &t->newest) ? &t->newest : NULL;
-        /* What limits a GPU depends on what the host does for it. */
-        if (t->host && t->host->mono_ns != before_ns)
-                feed_see_host(t->feed, t->host);
+        if (engine_has_host(t->engine))
+                engine_set_levels(t->engine, levels_shown(t));
+        t->host = engine_host(t->engine, t->frame);
 }
 
 /* The first frame with GPUs shows whether the one that was named is there. */
@@ -327,8 +313,8 @@ static void draw(struct top *t)
 {
         choose_focus(t);
         call_doctor(t);
-        feed_want_processes(t->feed,
-                            t->host_beat || t->ui.view == VIEW_JOB || t->ui.view <= VIEW_FOCUS);
+        engine_list_processes(t->engine, engine_has_host(t->engine) || t->ui.view == VIEW_JOB ||
+                                             t->ui.view <= VIEW_FOCUS);
         look_at_host(t);
         struct ui_data data = gather(t);
         note_trouble(t);
@@ -343,9 +329,9 @@ static void draw(struct top *t)
 }
 
 /* Ages are shown in steps of a tenth of a second to ten seconds, of a second after that. */
-static bool ages_show(const struct feed_status *s)
+static bool ages_show(const struct engine_status *s)
 {
-        return s->state == FEED_STARTING || s->state == FEED_FAILED || is_late(s) ||
+        return s->state == ENGINE_STARTING || s->state == ENGINE_FAILED || is_late(s) ||
                s->busy_ns > LATE_MIN_NS / 2;
 }
 
@@ -363,27 +349,27 @@ static int wait_ms(const struct top *t)
 /* A tour says what there is to see, and leaves out where nothing happens. */
 static void guide(struct top *t)
 {
-        if (!t->tour || t->status.state != FEED_RUNNING)
+        if (!t->tour || t->status.state != ENGINE_RUNNING)
                 return;
         const char *caption = tour_caption(t->tour, t->status.position_ns);
         int64_t skip = tour_skip(t->tour, t->status.position_ns);
         if (caption)
                 ui_say(&t->ui, "%s", caption);
         if (skip >= 0)
-                feed_seek(t->feed, skip);
+                engine_seek(t->engine, skip);
 }
 
 static void loop(struct top *t)
 {
-        enum { KEYS, SIGNALS, FEED };
+        enum { KEYS, SIGNALS, NEWS };
         while (!t->quit) {
                 struct pollfd p[] = {[KEYS] = {t->tty, POLLIN, 0},
                                      [SIGNALS] = {t->signals, POLLIN, 0},
-                                     [FEED] = {feed_fd(t->feed), POLLIN, 0}};
+                                     [NEWS] = {engine_fd(t->engine), POLLIN, 0}};
                 int n = poll(p, ARRAY_LEN(p), wait_ms(t));
-                feed_status(t->feed, &t->status);
-                if (p[FEED].revents) {
-                        t->frame = feed_take(t->feed);
+                engine_status(t->engine, &t->status);
+                if (p[NEWS].revents) {
+                        t->frame = engine_take(t->engine);
                         t->dirty = true;
                         guide(t);
                 }
@@ -397,7 +383,7 @@ static void loop(struct top *t)
                 if (t->scan && !t->scanned)
                         t->dirty |= t->scanned = !scan_reads(t->scan);
                 /* The host has a beat of its own, which a GPU source that fails does not stop. */
-                bool host_shows = t->host_beat && t->ui.view == VIEW_HOST;
+                bool host_shows = engine_has_host(t->engine) && t->ui.view == VIEW_HOST;
                 t->dirty =
                     t->dirty || (n == 0 && (checking || host_shows || ages_show(&t->status)));
                 if (t->dirty && !t->quit && clock_mono_ns() - t->drawn_ns >= FRAME_NS)
@@ -419,48 +405,47 @@ static int open_signals(sigset_t *ret_before)
         return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* GPUs are shown where the host cannot be read. */
-static void start_host(struct top *t, int64_t poll_ns)
-{
-        struct err err;
-        struct host_beat_config hc = {.interval_ns = MAX(poll_ns, HOST_INTERVAL_NS), .keep = true};
-        if (setup_host(t->config, &hc.host, &err) < 0)
-                return;
-        t->levels = hc.host.levels;
-        hc.host.levels = levels_shown(t);
-        host_beat_start(&hc, &t->host_beat, &err);
-}
-
-static int open_feed(struct top *t, struct err *err)
+static int start_engine(struct top *t, struct err *err)
 {
         const struct config *config = t->config;
-        struct feed_config fc = {
+        struct pipeline_config source;
+        struct host_config host;
+        struct engine_config ec = {
+            .source = &source,
+            .plays = true,
             .speed = config_number(config, OPT_SPEED),
             .start_ns = clock_from_seconds(config_number(config, OPT_AT)),
             .history = (size_t)config_number(config, OPT_HISTORY),
+            .keep = true,
+            .processes_on_wish = true,
         };
-        int r = prepare_pipeline(config, true, &fc.pipeline, err);
-        fc.pipeline.source.wait = true;
-        if (r == 0)
-                r = feed_open(&fc, &t->feed, err);
-        /* The host of a capture or of an exporter elsewhere is not this one. */
-        if (r == 0 && (fc.pipeline.ops->local || config_flag(config, OPT_HOST)))
-                start_host(t, fc.pipeline.source.poll_ns);
-        if (r == 0 && !t->host_beat && fc.pipeline.source.location)
-                t->host_play = host_play_open(fc.pipeline.source.location);
-        if (r == 0 && fc.pipeline.source.location)
-                t->scan = scan_start(config, fc.pipeline.source.location);
+        int r = prepare_pipeline(config, true, &source, err);
+        if (r < 0)
+                return r;
+        source.source.wait = true;
+        ec.host_interval_ns = MAX(source.source.poll_ns, HOST_INTERVAL_NS);
+        /* The host of a capture or of an exporter elsewhere is not this one. GPUs are shown where
+         * the host cannot be read. */
+        if ((source.ops->local || config_flag(config, OPT_HOST)) &&
+            setup_host(config, &host, NULL) == 0) {
+                t->levels = host.levels;
+                host.levels = levels_shown(t);
+                ec.host_source = &host;
+        }
+        r = engine_start(&ec, &t->engine, err);
+        if (r == 0 && source.source.location)
+                t->scan = scan_start(config, source.source.location);
         return r;
 }
 
 /* A source that fails at once is told on the shell's screen, not on ours. */
 static int await_first(struct top *t, struct err *err)
 {
-        struct pollfd p = {feed_fd(t->feed), POLLIN, 0};
+        struct pollfd p = {engine_fd(t->engine), POLLIN, 0};
         poll(&p, 1, FIRST_PATIENCE_MS);
-        t->frame = feed_take(t->feed);
-        feed_status(t->feed, &t->status);
-        if (t->status.state == FEED_FAILED && !t->frame) {
+        t->frame = engine_take(t->engine);
+        engine_status(t->engine, &t->status);
+        if (t->status.state == ENGINE_FAILED && !t->frame) {
                 *err = t->status.err;
                 return err->code;
         }
@@ -512,10 +497,8 @@ static void prepare_ui(struct top *t)
 static void close_all(struct top *t)
 {
         screen_close(t->screen);
-        feed_close(t->feed);
+        engine_close(t->engine);
         checkup_close(t->checkup);
-        host_beat_close(t->host_beat);
-        host_play_close(t->host_play);
         scan_close(t->scan);
         ui_finish(&t->ui);
         canvas_finish(&t->canvas);
@@ -533,7 +516,7 @@ int top_play(const struct config *config, struct tour *tour)
         sigset_t before;
         t.signals = open_signals(&before);
         if (r == 0)
-                r = open_feed(&t, &err);
+                r = start_engine(&t, &err);
         if (r == 0)
                 r = await_first(&t, &err);
         bool alone = setup_does_without(config, r);
@@ -548,7 +531,7 @@ int top_play(const struct config *config, struct tour *tour)
                 fit(&t);
                 draw(&t);
                 loop(&t);
-                if (t.status.state == FEED_FAILED && !t.frame && !alone) {
+                if (t.status.state == ENGINE_FAILED && !t.frame && !alone) {
                         err = t.status.err;
                         r = err.code;
                 }

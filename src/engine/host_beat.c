@@ -1,7 +1,6 @@
 #include "engine/host_beat.h"
 
 #include "base/clock.h"
-#include "life/worker.h"
 
 #include <errno.h>
 #include <string.h>
@@ -113,6 +112,7 @@ static bool rest(struct host_beat *h)
 static void keep_beat(void *arg)
 {
         struct host_beat *h = arg;
+        struct crew *user = h->config.user;
         bool more = true;
         beat_start(&h->result.beat, clock_mono_ns(), h->config.interval_ns);
         do {
@@ -120,6 +120,8 @@ static void keep_beat(void *arg)
         } while (more && rest(h));
         if (more && clock_mono_ns() - h->last_ns >= LAST_MIN_NS)
                 tick(h);
+        if (user)
+                crew_part(user);
 }
 
 /* The worker may outlive whom the texts are borrowed from. */
@@ -148,12 +150,16 @@ int host_beat_start(const struct host_beat_config *config, struct host_beat **re
         h->own_view = !config->view;
         h->levels = config->host.levels;
         h->newest = config->keep ? calloc(1, sizeof(*h->newest)) : NULL;
+        if (config->user)
+                crew_join(config->user);
         int r = keep_texts(h) && (h->newest || !config->keep) ? crew_start(&h->crew, keep_beat, h)
                                                               : -ENOMEM;
         if (r == 0) {
                 *ret = h;
                 return 0;
         }
+        if (config->user)
+                crew_part(config->user);
         crew_leave(&h->crew, 0);
         return err_set(err, r, "cannot start a thread: %s", strerror(-r));
 }

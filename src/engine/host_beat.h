@@ -6,6 +6,7 @@
 
 #include "engine/host.h"
 #include "life/beat.h"
+#include "life/worker.h"
 #include "session/session.h"
 
 struct host_beat_config {
@@ -17,11 +18,12 @@ struct host_beat_config {
         int64_t interval_ns;
         bool keep;             /* host_beat_take is used */
         bool ends_with_target; /* on_over is called when the target and all it started have ended */
-        /* Both are called on the worker; may be NULL. */
+        /* Called on the worker; may be NULL. */
         void (*on_host)(void *arg, const struct host *host);
         void *on_host_arg;
         void (*on_over)(void *arg);
         void *on_over_arg;
+        struct crew *user; /* whom the calls are for: it outlives the worker. May be NULL. */
 };
 
 struct host_beat;

@@ -33,7 +33,7 @@ static void free_if_last(struct crew *c)
         c->free(c);
 }
 
-static void worker_gone(struct crew *c)
+void crew_part(struct crew *c)
 {
         crew_lock(c);
         c->workers--;
@@ -45,8 +45,15 @@ static void *begin(void *arg)
         struct start s = *(struct start *)arg;
         free(arg);
         s.work(s.arg);
-        worker_gone(s.crew);
+        crew_part(s.crew);
         return NULL;
+}
+
+void crew_join(struct crew *c)
+{
+        crew_lock(c);
+        c->workers++;
+        crew_unlock(c);
 }
 
 int crew_start(struct crew *c, void (*work)(void *arg), void *arg)
@@ -56,9 +63,7 @@ int crew_start(struct crew *c, void (*work)(void *arg), void *arg)
         if (!s)
                 return -ENOMEM;
         *s = (struct start){c, work, arg};
-        crew_lock(c);
-        c->workers++;
-        crew_unlock(c);
+        crew_join(c);
         int r = life_start_thread(begin, s, &thread);
         if (r == 0) {
                 pthread_detach(thread);

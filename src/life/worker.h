@@ -25,6 +25,10 @@ void crew_init(struct crew *c, void (*free)(struct crew *c));
  * It ends by returning. 0 or a negative errno. Call it without the lock.
  */
 int crew_start(struct crew *c, void (*work)(void *arg), void *arg);
+/* A worker of another crew uses this one too: it counts as a worker here until it parts, which may
+ * free the thing. Call both without the lock. */
+void crew_join(struct crew *c);
+void crew_part(struct crew *c);
 void crew_lock(struct crew *c);
 void crew_unlock(struct crew *c);
 /* Lock held: wakes all that wait. */

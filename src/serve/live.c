@@ -1,21 +1,16 @@
 #include "serve/live.h"
 
 #include "base/clock.h"
-#include "engine/recorder.h"
 #include "life/thread.h"
 #include "serve/state.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #define PATIENCE_INTERVALS 3
 #define PATIENCE_LEAST_NS NS_PER_S
-#define RETRY_FIRST_NS NS_PER_S
-#define RETRY_MOST_NS (30 * NS_PER_S)
 /* A GPU that went away is told as such for a while; its counters are kept longer. */
 #define ABSENT_SHOWN_NS (300 * NS_PER_S)
 
@@ -44,11 +39,11 @@ enum { BACK, READY, FRONT, SLOTS };
 
 struct live {
         struct live_config config;
-        pthread_t supervisor, publisher;
-        bool supervising, publishing; /* the threads were started */
+        struct engine *engine;
+        pthread_t publisher;
+        bool publishing; /* the thread was started */
         pthread_mutex_t lock;
         pthread_cond_t news;
-        int stop_fd;
         bool stop, released;
         struct state_file *state; /* the publisher's; NULL for none */
 
@@ -165,11 +160,6 @@ static void on_frame(void *arg, const struct frame *f)
         struct live *l = arg;
         int64_t now = clock_mono_ns();
         pthread_mutex_lock(&l->lock);
-        /* After its end a capture stays as it was. */
-        if (l->status.capture && l->status.ended) {
-                pthread_mutex_unlock(&l->lock);
-                return;
-        }
         for (size_t i = 0; i < f->n; i++)
                 add_row(l, f, i, now);
         l->frame = *f;
@@ -181,16 +171,6 @@ static void on_frame(void *arg, const struct frame *f)
                 l->framed_ns = now;
         l->frames++;
         pthread_cond_broadcast(&l->news);
-        pthread_mutex_unlock(&l->lock);
-}
-
-/* A capture is at its end; or it cannot be read, and will not get better. */
-static void on_source_end(void *arg, const struct err *source)
-{
-        struct live *l = arg;
-        pthread_mutex_lock(&l->lock);
-        l->status.ended = true;
-        l->status.err = *source;
         pthread_mutex_unlock(&l->lock);
 }
 
@@ -281,9 +261,27 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
         return true;
 }
 
+/* How the source is, and which ticks came on time. */
+static void ask_engine(struct live *l)
+{
+        struct engine_status s;
+        struct session_counts c;
+        if (!l->engine)
+                return; /* it has ended */
+        engine_status(l->engine, &s);
+        engine_counts(l->engine, &c);
+        pthread_mutex_lock(&l->lock);
+        l->status.err = s.state == ENGINE_FAILED ? s.err : (struct err){0};
+        l->status.late = c.late;
+        l->status.missed = c.missed;
+        l->status.on_time = c.taken - MIN(c.taken, c.late);
+        pthread_mutex_unlock(&l->lock);
+}
+
 /* The state file first: what was shown once must not be forgotten by a crash. */
 static void publish(struct live *l)
 {
+        ask_engine(l);
         pthread_mutex_lock(&l->lock);
         bool filled = fill_slot(l, &l->slots[BACK], clock_mono_ns());
         bool news = l->published != l->frames;
@@ -334,90 +332,6 @@ static void *run_publisher(void *arg)
         struct live *l = arg;
         while (wait_for_frame(l))
                 publish(l);
-        publish(l);
-        return NULL;
-}
-
-/* --- the seam to the engine ----------------------------------------------------------------- */
-
-static bool wait_or_stop(struct live *l, int fd, int64_t ns)
-{
-        struct pollfd fds[] = {{.fd = l->stop_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
-        int ms = ns < 0 ? -1 : (int)(ns / NS_PER_MS);
-        while (poll(fds, 2, ms) < 0 && errno == EINTR)
-                ;
-        return !(fds[0].revents & POLLIN);
-}
-
-static void count_ticks(struct live *l, struct recorder *r, const struct session_counts *base)
-{
-        struct session_counts c;
-        recorder_counts(r, &c);
-        pthread_mutex_lock(&l->lock);
-        l->status.late = base->late + c.late;
-        l->status.missed = base->missed + c.missed;
-        l->status.on_time = base->taken + c.taken - MIN(c.taken, c.late);
-        pthread_mutex_unlock(&l->lock);
-}
-
-/* Runs one opening of the source to its end. False when it is left behind in its driver. */
-static bool run_source(struct live *l, struct pipeline *p, struct session_counts *base)
-{
-        struct err err = {0};
-        struct recorder *r;
-        struct recorder_result result = {0};
-        const struct recorder_config rc = {.pipeline = p,
-                                           .interval_ns = l->config.interval_ns,
-                                           .host = l->config.host,
-                                           .until_stopped = pipeline_is_capture(p),
-                                           .on_frame = on_frame,
-                                           .on_host = on_host,
-                                           .on_source_end = on_source_end,
-                                           .arg = l};
-        pthread_mutex_lock(&l->lock);
-        l->status.capture = pipeline_is_capture(p);
-        l->status.ended = false;
-        l->status.err = (struct err){0};
-        snprintf(l->status.source, sizeof(l->status.source), "%s", pipeline_source_name(p));
-        pthread_mutex_unlock(&l->lock);
-        if (recorder_start(&rc, &r, &err) < 0)
-                return true;
-        bool go = true;
-        struct pollfd done = {.fd = recorder_done_fd(r), .events = POLLIN};
-        while (go && poll(&done, 1, 0) == 0) {
-                go = wait_or_stop(l, done.fd, NS_PER_S);
-                count_ticks(l, r, base);
-        }
-        recorder_stop(r);
-        recorder_finish(r, &result);
-        base->late += result.counts.late;
-        base->missed += result.counts.missed;
-        base->taken += result.counts.taken - MIN(result.counts.taken, result.counts.late);
-        return !result.hung;
-}
-
-/* The host alone, while there is no source. */
-static void *run_supervisor(void *arg)
-{
-        struct live *l = arg;
-        struct session_counts base = {0};
-        int64_t patience = RETRY_FIRST_NS;
-        bool go = true;
-        while (go) {
-                struct pipeline *p = NULL;
-                struct err err = {0};
-                if (l->config.open(l->config.arg, &p, &err) == 0) {
-                        patience = RETRY_FIRST_NS;
-                        if (run_source(l, p, &base))
-                                pipeline_close(p);
-                } else {
-                        pthread_mutex_lock(&l->lock);
-                        l->status.err = err;
-                        pthread_mutex_unlock(&l->lock);
-                }
-                go = wait_or_stop(l, -1, patience);
-                patience = MIN(patience * 2, RETRY_MOST_NS);
-        }
         return NULL;
 }
 
@@ -435,7 +349,6 @@ static void free_live(struct live *l)
         free(l->meters);
         free(l->processes);
         free(l->host);
-        closep(&l->stop_fd);
         pthread_mutex_destroy(&l->lock);
         pthread_cond_destroy(&l->news);
         free(l);
@@ -449,6 +362,20 @@ static bool make_hosts(struct live *l)
         return made;
 }
 
+static int start_engine(struct live *l, struct err *err)
+{
+        const struct engine_config ec = {.source = &l->config.source,
+                                         .insists = true,
+                                         .interval_ns = l->config.interval_ns,
+                                         .host_source = &l->config.host,
+                                         .on_frame = on_frame,
+                                         .on_host = on_host,
+                                         .arg = l};
+        l->status.capture = l->config.source.ops->finite;
+        snprintf(l->status.source, sizeof(l->status.source), "%s", l->config.source.ops->name);
+        return engine_start(&ec, &l->engine, err);
+}
+
 int live_open(const struct live_config *config, struct live **ret, char *notice, size_t size,
               struct err *err)
 {
@@ -460,19 +387,18 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
         l->config = *config;
         pthread_mutex_init(&l->lock, NULL);
         life_init_wake(&l->news);
-        l->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (config->state_dir && state_open(config->state_dir, LIVE_GPUS_MAX, &l->state, &why) < 0)
                 snprintf(notice, size, "counters start at 0 and will not be kept: %.200s", why.msg);
-        int r = l->stop_fd < 0 || !make_hosts(l) ? -ENOMEM : 0;
-        if (r == 0)
+        int r = make_hosts(l) ? start_engine(l, err) : err_set(err, -ENOMEM, "out of memory");
+        if (r == 0) {
                 r = life_start_thread(run_publisher, l, &l->publisher);
-        l->publishing = r == 0;
-        if (r == 0)
-                r = life_start_thread(run_supervisor, l, &l->supervisor);
-        l->supervising = r == 0;
+                l->publishing = r == 0;
+                if (r < 0)
+                        err_set(err, r, "cannot start a thread: %s", strerror(-r));
+        }
         if (r < 0) {
                 live_close(l);
-                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
+                return r;
         }
         *ret = l;
         return 0;
@@ -480,20 +406,24 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
 
 void live_close(struct live *l)
 {
-        uint64_t one = 1;
+        struct engine_result result = {0};
         if (!l)
                 return;
-        ssize_t n = write(l->stop_fd, &one, sizeof(one));
-        (void)n;
-        if (l->supervising)
-                pthread_join(l->supervisor, NULL);
         pthread_mutex_lock(&l->lock);
         l->stop = true;
         pthread_cond_broadcast(&l->news);
         pthread_mutex_unlock(&l->lock);
+        if (l->engine)
+                engine_stop(l->engine);
         if (l->publishing)
                 pthread_join(l->publisher, NULL);
-        free_live(l);
+        if (l->engine)
+                engine_finish(l->engine, &result);
+        l->engine = NULL;
+        publish(l);
+        /* A driver that hangs uses it if it ever returns. */
+        if (!result.hung)
+                free_live(l);
 }
 
 /* --- looking --------------------------------------------------------------------------------- */

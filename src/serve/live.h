@@ -7,8 +7,7 @@
 
 #include "base/err.h"
 #include "compute/integrals.h"
-#include "engine/host.h"
-#include "engine/pipeline.h"
+#include "engine/engine.h"
 #include "model/host.h"
 #include "model/owner.h"
 #include "serve/past.h"
@@ -17,10 +16,8 @@
 #define LIVE_GPUS_MAX 1024
 
 struct live_config {
-        /* Opens the source; called again when it has ended. May take seconds. */
-        int (*open)(void *arg, struct pipeline **ret, struct err *err);
-        void *arg;
-        struct host_view *host; /* borrowed; NULL for none */
+        struct pipeline_config source; /* opened again when it fails */
+        struct host_config host;
         int64_t interval_ns;
         const char *state_dir; /* NULL: counters start at 0 */
         struct past *past;     /* borrowed; NULL for none */
@@ -42,7 +39,6 @@ struct live_status {
         char source[64];
         bool up; /* a frame came in the last three intervals */
         bool capture;
-        bool ended;     /* a capture is at its end */
         struct err err; /* why there is no source; code 0 when there is one */
         uint64_t on_time, late, missed;
 };

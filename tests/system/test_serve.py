@@ -281,7 +281,7 @@ def test_without_a_source_it_lives_and_says_so(serve, tmp_path):
     assert s.ask("/health")[0] == 200
     assert s.ask("/-/ready")[0] == 503
     s.wait(lambda: "trying again" in s.text())
-    assert 'assay_up{source=""} 0' in s.metrics()
+    assert 'assay_up{source="nvml"} 0' in s.metrics()
 
 
 def test_a_capture_that_cannot_be_read_ends_it(assay, tmp_path):

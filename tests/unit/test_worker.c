@@ -95,12 +95,25 @@ static void waits_end_in_time(void **state UNUSED)
         assert_true(crew_leave(&t->crew, 0));
 }
 
+/* A thread of another crew uses the thing too: it is freed by whom of both leaves last. */
+static void a_guest_is_a_worker(void **state UNUSED)
+{
+        atomic_uint freed = 0;
+        struct thing *t = make(&freed, 1, false);
+        crew_join(&t->crew);
+        assert_false(crew_leave(&t->crew, 10 * NS_PER_MS));
+        assert_int_equal(freed, 0);
+        crew_part(&t->crew);
+        assert_int_equal(freed, 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(the_last_frees),
             cmocka_unit_test(what_hangs_is_left_behind),
             cmocka_unit_test(waits_end_in_time),
+            cmocka_unit_test(a_guest_is_a_worker),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,84 @@
+#include "engine/shown.h"
+
+#include "base/attr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void shown_finish(struct shown *s)
+{
+        for (size_t i = 0; i < SHOWN_COUNT; i++) {
+                free(s->frames[i].rows);
+                free(s->frames[i].entities);
+                free(s->frames[i].processes);
+        }
+}
+
+/* A list that cannot be copied is left out of the frame. */
+static void copy_processes(const struct process_list *from, struct shown_frame *to)
+{
+        to->frame.processes = (struct process_list){0};
+        if (from->n > to->process_cap) {
+                struct process *list = realloc(to->processes, from->n * sizeof(*list));
+                if (!list)
+                        return;
+                to->processes = list;
+                to->process_cap = from->n;
+        }
+        if (from->n > 0)
+                memcpy(to->processes, from->list, from->n * sizeof(*from->list));
+        to->frame.processes = (struct process_list){to->processes, from->n};
+}
+
+int shown_fill(struct shown *s, const struct frame *from)
+{
+        struct shown_frame *to = &s->frames[SHOWN_BACK];
+        if (from->n > to->cap || !to->rows) {
+                size_t n = MAX(from->n, (size_t)1);
+                struct row *rows = realloc(to->rows, n * sizeof(*rows));
+                if (rows)
+                        to->rows = rows;
+                struct entity *entities = realloc(to->entities, n * sizeof(*entities));
+                if (entities)
+                        to->entities = entities;
+                if (!rows || !entities)
+                        return -ENOMEM;
+                to->cap = n;
+        }
+        to->frame = *from;
+        to->frame.rows = to->rows;
+        if (from->n > 0)
+                memcpy(to->rows, from->rows, from->n * sizeof(*from->rows));
+        for (size_t i = 0; i < from->n; i++) {
+                to->entities[i] = *from->rows[i].sample.who;
+                to->rows[i].sample.who = &to->entities[i];
+        }
+        copy_processes(&from->processes, to);
+        snprintf(to->provenance, sizeof(to->provenance), "%s", from->provenance);
+        return 0;
+}
+
+static void swap(struct shown *s, size_t a, size_t b)
+{
+        struct shown_frame frame = s->frames[a];
+        s->frames[a] = s->frames[b];
+        s->frames[b] = frame;
+}
+
+void shown_publish(struct shown *s)
+{
+        swap(s, SHOWN_BACK, SHOWN_READY);
+        s->fresh = true;
+}
+
+const struct frame *shown_take(struct shown *s)
+{
+        struct shown_frame *front = &s->frames[SHOWN_FRONT];
+        if (s->fresh)
+                swap(s, SHOWN_FRONT, SHOWN_READY);
+        s->fresh = false;
+        /* The array moved, and with it the text the frame points to. */
+        front->frame.provenance = front->provenance;
+        return front->rows ? &front->frame : NULL;
+}
