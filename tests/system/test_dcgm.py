@@ -374,6 +374,9 @@ def test_assumed_times_are_told(assay):
     assert "assumed: 1 s between rounds" in assay("report", capture).stdout
     assert "assumed: 0.5 s between rounds" in assay("report", capture, "--poll", "0.5").stdout
     assert json.loads(assay("report", "--format", "json", capture).stdout)["times_assumed"] == 1
+    assert "at 0.0 s (assumed)" in assay("once", capture).stdout
+    assert "1.0 s (assumed: the capture has no times)" in assay("plot", capture, "-o", "-").stdout
+    assert "assumed: 1 s between rounds" in assay("report", "--format", "html", capture).stdout
 
 
 def test_an_outage_is_in_no_report(dcgm, assay, tmp_path):

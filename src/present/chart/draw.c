@@ -89,7 +89,8 @@ static void put_caption(const struct draw *d, struct strbuf *out)
         if (p->zero_ns > DAY_NS)
                 put_time(out, "started %Y-%m-%d %H:%M:%S UTC" DOT, p->zero_ns);
         duration_text((double)(d->to_ns - d->from_ns) / 1e9, duration, sizeof(duration));
-        strbuf_putf(out, "%s%s", d->from_ns > p->zero_ns ? "showing " : "", duration);
+        strbuf_putf(out, "%s%s%s", d->from_ns > p->zero_ns ? "showing " : "", duration,
+                    p->zero_ns == 0 && p->ticks > 1 ? " (assumed: the capture has no times)" : "");
         if (facts->source[0])
                 strbuf_putf(out, DOT "%s", facts->source);
 }

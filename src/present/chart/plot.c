@@ -156,6 +156,8 @@ int plot_add_frame(struct plot *p, const struct frame *f)
         int64_t moment = phase_moment(&p->clock, f);
         if (f->wall_ns < -WALL_MAX || !place_of(p, moment, &at))
                 return 0;
+        /* A sample stands in the middle of its time, the run lasts to its end. */
+        p->end_ns = MAX(p->end_ns, MIN(f->wall_ns, p->options.to_ns));
         p->ticks++;
         for (size_t i = 0; i < f->n; i++) {
                 const struct row *row = &f->rows[i];
