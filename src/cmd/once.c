@@ -116,7 +116,7 @@ static void write_host(const struct config *config, const struct host *h, bool a
                 host_csv_header(h, end, out);
                 host_csv_rows(h, h->n_cores, h->n_gpus, end, out);
         } else if (!config_flag(config, OPT_CSV)) {
-                strbuf_puts(out, alone ? "no GPU found; the host alone\n\n" : "\n");
+                strbuf_puts(out, "\n");
                 host_table_write(h, table_width(config), out);
         }
 }
@@ -176,6 +176,13 @@ static int await_counters(struct pipeline *p, const struct frame **frame, struct
         return r == 0 ? 1 : r; /* at the end the last round is shown */
 }
 
+/* Why there are no GPUs, above the host. */
+static void tell_alone(const struct config *config, const struct err *why, struct strbuf *out)
+{
+        if (!config_flag(config, OPT_JSON) && !config_flag(config, OPT_CSV))
+                strbuf_putf(out, "%s\n%s\n", why->msg, why->hint);
+}
+
 /* Fills out with the GPUs, the host, or both. */
 static int write_all(const struct config *config, struct host_view *view, struct pipeline **p,
                      struct strbuf *out, struct err *err)
@@ -193,6 +200,8 @@ static int write_all(const struct config *config, struct host_view *view, struct
         if (r > 0 && !config_is_set(config, OPT_AT))
                 r = await_counters(*p, &frame, err);
         bool alone = r < 0 && view && setup_does_without(config, r);
+        if (alone)
+                tell_alone(config, err, out);
         if (view && (r >= 0 || alone)) {
                 int got = read_host(view, begun, *p, frame, &host, err);
                 r = got < 0 || alone ? got : r;

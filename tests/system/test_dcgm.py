@@ -358,6 +358,20 @@ def test_once_does_not_wait_for_an_engine(dcgm, tmp_path):
     assert done.returncode == 3 and "cannot be reached" in done.stderr
 
 
+def test_auto_tells_of_an_engine_that_hangs(assay):
+    env = {"FAKE_DCGMI": json.dumps({"list": {"hang": True}})}
+    words = ("--dcgmi", FAKE, "--nvml-lib", "/nonexistent")
+    once = assay("once", *words, env=env)
+    assert once.returncode == 0 and "no GPU found" in once.stdout and "dcgmi does not answer" in once.stdout
+    export = assay("export", "all", "--count", "1", *words, env=env)
+    assert export.returncode == 3 and "dcgmi does not answer" in export.stderr
+
+
+def test_auto_tells_why_it_reads_dcgm(assay):
+    done = assay("once", "--dcgmi", FAKE, "--nvml-lib", "/nonexistent", env={"FAKE_DCGMI": "{}"})
+    assert "counters come from DCGM" in done.stderr and "/nonexistent" in done.stderr
+
+
 def test_a_path_is_a_socket(dcgm):
     _, calls = dcgm("once", {}, "--dcgm-host", "/run/dcgm.sock", "--poll", "0.1")
     assert {word_after(c["args"], "--host") for c in calls} == {"unix:///run/dcgm.sock"}

@@ -21,7 +21,7 @@ static const struct candidate {
         const char *why; /* told when it is used; NULL when it is what one expects */
 } candidates[] = {
     {"nvml", true, NULL},
-    {"dcgm", true, "counters come from DCGM: NVML has no GPM on this GPU"},
+    {"dcgm", true, "counters come from DCGM"},
     {"nvml", false,
      "no SM, tensor and DRAM counters: they need NVML GPM (Hopper or newer) or DCGM's profiling "
      "module"},
@@ -32,6 +32,7 @@ struct source {
         const struct source_ops *ops;
         struct source *inner;
         const char *why;
+        char nvml[200]; /* why NVML, which is tried first, did not do; empty when it did */
         char dcgm[200]; /* why DCGM, which is there, did not help; empty for no reason */
 };
 
@@ -94,8 +95,11 @@ static int auto_open(const struct source_config *config, struct source **ret, st
                 if (r == ERR_NO_SOURCE && strcmp(candidates[i].name, "dcgm") == 0)
                         note_dcgm(s, &one);
                 /* The first failure is that of the source one would expect. */
-                if (first.code == 0)
+                if (first.code == 0) {
                         first = one;
+                        snprintf(s->nvml, sizeof(s->nvml), "%.*s", (int)sizeof(s->nvml) - 1,
+                                 one.msg);
+                }
         }
         if (r == 0)
                 r = add_others(config, s, &one);
@@ -103,12 +107,14 @@ static int auto_open(const struct source_config *config, struct source **ret, st
                 *ret = s;
                 return 0;
         }
-        free(s);
-        if (r != ERR_NO_SOURCE) {
+        if (r == ERR_NO_SOURCE)
+                err_set(err, r, "no GPU found: %s%s%s", first.msg, s->dcgm[0] ? "; DCGM: " : "",
+                        s->dcgm);
+        else
                 *err = one;
+        free(s);
+        if (r != ERR_NO_SOURCE)
                 return r;
-        }
-        err_set(err, ERR_NO_SOURCE, "no GPU found: %s", first.msg);
         err_hint(err,
                  "'assay doctor' tells why; or show a capture (assay FILE) or an exporter (assay "
                  "HOST:9400)");
@@ -130,9 +136,11 @@ static void auto_trouble(const struct source *s, struct source_trouble *ret)
         *ret = (struct source_trouble){0};
         if (s->ops->trouble)
                 s->ops->trouble(s->inner, ret);
-        if (!ret->notice[0] && s->why)
-                snprintf(ret->notice, sizeof(ret->notice), "%s%s%s", s->why,
-                         s->dcgm[0] ? "; DCGM: " : "", s->dcgm);
+        if (ret->notice[0] || !s->why)
+                return;
+        const char *reason = s->ops == source_find("dcgm") ? s->nvml : s->dcgm;
+        snprintf(ret->notice, sizeof(ret->notice), "%s%s%s%s", s->why, reason[0] ? "; " : "",
+                 reason[0] && reason == s->dcgm ? "DCGM: " : "", reason);
 }
 
 static size_t auto_processes(struct source *s, struct process *ret, size_t max)
