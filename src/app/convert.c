@@ -327,6 +327,10 @@ static int convert(struct conversion *c, const struct target *target, struct err
         const struct frame *f;
         char notice[SETUP_NOTICE_MAX];
         bool margins = strcmp(target->name, "jsonl") == 0;
+        if (c->in.is_log) {
+                err_set(err, ERR_DATA, "'%s' is a run log: it has no samples", c->in.path);
+                return err_hint(err, "convert the session that was recorded beside it");
+        }
         int got = 0, r = setup_open(c->config, c->in.gpus, margins, 0, &p, notice, err);
         if (notice[0])
                 strbuf_putf(c->job->notices, "%s\n", notice);

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,7 +38,7 @@ static bool parse_most(const char *s, struct diff_gate *gate)
                         continue;
                 gate->relative = i == 0;
                 gate->most = v * units[i].scale;
-                return v >= 0;
+                return v >= 0 && isfinite(gate->most);
         }
         return false;
 }
@@ -83,7 +84,8 @@ int run_diff_gates(struct run_diff *r, const char *text, struct err *err)
 int run_diff_allow(struct run_diff *r, const char *text, struct err *err)
 {
         char copy[256], *rest = copy, *word;
-        snprintf(copy, sizeof(copy), "%s", text);
+        if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+                return err_set(err, ERR_USAGE, "--allow: too long");
         while ((word = strsep(&rest, ","))) {
                 enum diff_allow i = 0;
                 while (i < DIFF_ALLOW_COUNT && strcmp(diff_allow_name(i), word) != 0)

@@ -36,7 +36,8 @@ static double seconds_of(const struct run_summary *r)
         double ticks = r->summary.n > 0 ? r->summary.scopes[0].seconds : 0;
         if (value_there(f->command_s))
                 return f->command_s.v;
-        if (f->start_ns > 0 && f->stop_ns > f->start_ns && f->start_ns <= r->summary.first_ns)
+        if (f->start_ns > 0 && f->stop_ns > f->start_ns &&
+            (r->summary.ticks == 0 || f->start_ns <= r->summary.first_ns))
                 return MAX(clock_to_seconds(f->stop_ns - f->start_ns), ticks);
         return ticks;
 }
@@ -271,6 +272,7 @@ int digest_take(const struct run_summary *r, struct diff_run *ret)
         *ret = (struct diff_run){.ranks = 1,
                                  .start_ns = r->summary.first_ns,
                                  .ticks = r->summary.ticks,
+                                 .unwatched = r->in.is_log,
                                  .interval_s = f->interval_s};
         snprintf(ret->name, sizeof(ret->name), "%s", f->input);
         snprintf(ret->command, sizeof(ret->command), "%s", f->command);

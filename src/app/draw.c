@@ -115,8 +115,9 @@ static int choose_time(const struct config *config, struct plotting *w, struct p
         return 0;
 }
 
+/* options: where they go. */
 static int prepare(const struct config *config, const char *path, struct plotting *w,
-                   struct err *err)
+                   struct plot_options *options, struct err *err)
 {
         struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
                                  .level_gpus = config_is_set(config, OPT_LEVEL),
@@ -133,9 +134,13 @@ static int prepare(const struct config *config, const char *path, struct plottin
                 r = choose_level(config, &w->in, &o.level, err);
         if (r == 0)
                 r = choose_time(config, w, &o, err);
-        if (r == 0)
-                plot_init(&w->plot, &o, w->in.session ? session_start_ns(w->in.session) : 0);
+        *options = o;
         return r;
+}
+
+static int64_t start_of(const struct plotting *w)
+{
+        return w->in.session ? session_start_ns(w->in.session) : 0;
 }
 
 /* ---- what was recorded ---- */
@@ -197,6 +202,8 @@ static int add_pipeline(const struct config *config, struct plotting *w, struct 
         struct pipeline *p = NULL;
         const struct frame *f;
         char notice[SETUP_NOTICE_MAX];
+        if (w->in.is_log)
+                return 0;
         int got = 0, r = setup_open(config, w->in.gpus, false, 0, &p, notice, err);
         if (r < 0)
                 return r;
@@ -290,9 +297,12 @@ int draw_file(const struct config *config, const char *path, enum plot_format fo
                 return err_set(err, -ENOMEM, "out of memory");
         w->notices = notices;
         w->watch = watch ? *watch : (struct draw_watch){0};
-        int r = prepare(config, path, w, err);
-        if (r == 0)
+        struct plot_options o;
+        int r = prepare(config, path, w, &o, err);
+        if (r == 0) {
+                plot_init(&w->plot, &o, start_of(w));
                 r = draw(config, w, format, out, err);
+        }
         plot_finish(&w->plot);
         stretches_finish(&w->stretches);
         free(w->limits.list);
@@ -300,5 +310,67 @@ int draw_file(const struct config *config, const char *path, enum plot_format fo
         input_finish(&w->in);
         free(w->events);
         free(w);
+        return r;
+}
+
+/* ---- several runs ---- */
+
+static const char *name_of(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The frames of one more run; the plot goes from run to run. */
+static int add_run(const struct config *config, const char *path, struct plot *plot,
+                   const struct draw_watch *watch, struct strbuf *notices, struct err *err)
+{
+        struct plotting *w = calloc(1, sizeof(*w));
+        struct plot_options o;
+        if (!w)
+                return err_set(err, -ENOMEM, "out of memory");
+        w->notices = notices;
+        w->watch = watch ? *watch : (struct draw_watch){0};
+        int r = prepare(config, path, w, &o, err);
+        if (r == 0 && !plot->n_panels)
+                plot_init(plot, &o, 0);
+        if (r == 0 && !plot_begin_run(plot, name_of(path), start_of(w), o.from_ns, o.to_ns))
+                r = err_set(err, ERR_USAGE, "at most %d runs fit in one plot", PLOT_GPUS_MAX);
+        w->plot = *plot;
+        if (r == 0)
+                r = w->in.session && setup_as_recorded(config) ? add_session(w, err)
+                                                               : add_pipeline(config, w, err);
+        *plot = w->plot;
+        stretches_finish(&w->stretches);
+        input_finish(&w->in);
+        free(w);
+        return r;
+}
+
+int draw_files(const struct config *config, const char *const *paths, size_t n,
+               enum plot_format format, const struct draw_watch *watch, struct strbuf *out,
+               struct strbuf *notices, struct err *err)
+{
+        struct plot *plot = calloc(1, sizeof(*plot));
+        struct run_facts *facts = calloc(1, sizeof(*facts));
+        struct strbuf title = {0};
+        int r = plot && facts ? 0 : err_set(err, -ENOMEM, "out of memory");
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                r = add_run(config, paths[i], plot, watch, notices, err);
+                strbuf_putf(&title, "%s%s", i ? " and " : "", name_of(paths[i]));
+        }
+        if (r == 0) {
+                facts_init(facts, paths[0]);
+                if (!plot->options.title)
+                        plot->options.title = strbuf_str(&title);
+                const struct plot_around around = {.facts = facts};
+                r = plot_draw(plot, &around, format, out, err);
+                facts_finish(facts);
+        }
+        if (plot)
+                plot_finish(plot);
+        strbuf_finish(&title);
+        free(facts);
+        free(plot);
         return r;
 }

@@ -19,3 +19,7 @@ struct draw_watch {
 int draw_file(const struct config *config, const char *path, enum plot_format format,
               const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
               struct err *err);
+/* Several runs over each other, each from its own start. */
+int draw_files(const struct config *config, const char *const *paths, size_t n,
+               enum plot_format format, const struct draw_watch *watch, struct strbuf *out,
+               struct strbuf *notices, struct err *err);

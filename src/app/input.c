@@ -1,6 +1,8 @@
 #include "app/input.h"
 
+#include "base/clock.h"
 #include "read/prometheus/address.h"
+#include "session/runlog.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,6 +40,22 @@ static int open_notebook(struct input *in, struct err *err)
         return r < 0 ? r : notebook_marks(in->notebook, &in->marks, &in->n_marks, err);
 }
 
+/* What a program logged, without GPUs. */
+static int open_log(struct input *in, struct err *err)
+{
+        int r = runlog_read(in->path, &in->marks, &in->n_marks, err);
+        in->gpus[0] = '\0';
+        in->is_log = true;
+        if (r < 0 || in->n_marks == 0)
+                return r;
+        const struct mark *first = &in->marks[0], *last = &in->marks[in->n_marks - 1];
+        int64_t before = first->type == MARK_PHASE ? clock_from_seconds(first->seconds) : 0;
+        in->facts.start_ns = first->wall_ns - MIN(before, first->wall_ns - 1);
+        in->facts.stop_ns = last->wall_ns;
+        snprintf(in->facts.source, sizeof(in->facts.source), "run log");
+        return 0;
+}
+
 static int open_folder(struct input *in, struct err *err)
 {
         if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
@@ -67,6 +85,8 @@ static int open_any(struct input *in, struct err *err)
                 return open_session(in, err);
         if (notebook_is_one(in->path))
                 return open_notebook(in, err);
+        if (runlog_is_one(in->path))
+                return open_log(in, err);
         return is_folder(in->path) ? open_folder(in, err) : 0;
 }
 

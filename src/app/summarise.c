@@ -2,6 +2,7 @@
 
 #include "app/setup.h"
 #include "app/thresholds.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -245,6 +246,9 @@ static int summarise(const struct config *config, const char *format, struct run
                 return code;
         close_phases(r);
         summary_time_phases(&r->summary);
+        if (r->in.is_log && !only)
+                r->summary.scopes[0].seconds =
+                    clock_to_seconds(r->in.facts.stop_ns - r->in.facts.start_ns);
         summary_judge(&r->summary, &thresholds);
         code = take_events(r, err);
         if (code < 0)

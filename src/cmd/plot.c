@@ -27,11 +27,14 @@ static int plot(const struct config *config, struct err *err)
         struct strbuf out = {0}, notices = {0};
         const char *path = NULL;
         enum plot_format format = PLOT_SVG;
+        const char *const *files = (const char *const *)config->args + 1;
+        size_t n = config->n_args - 1;
         int r = choose_format(config, &path, &format, err);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = check_out(config, files[i], err);
         if (r == 0)
-                r = check_out(config, config->args[1], err);
-        if (r == 0)
-                r = draw_file(config, config->args[1], format, &watch, &out, &notices, err);
+                r = n > 1 ? draw_files(config, files, n, format, &watch, &out, &notices, err)
+                          : draw_file(config, files[0], format, &watch, &out, &notices, err);
         progress_end(&progress);
         tell_notices(&notices);
         if (r == 0)
@@ -44,19 +47,18 @@ static int plot(const struct config *config, struct err *err)
 static int plot_run(const struct config *config)
 {
         struct err err = {0};
-        int r = one_file(config, "assay plot run.assay -o run.png", &err);
-        if (r == 0)
-                r = plot(config, &err);
+        int r = config->n_args > 1 ? plot(config, &err)
+                                   : one_file(config, "assay plot run.assay -o run.png", &err);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }
 
 const struct command command_plot = {
     .name = "plot",
-    .args = "FILE -o OUT.png|svg|pdf|jpg",
+    .args = "FILE [FILE...] -o OUT.png|svg|pdf|jpg",
     .summary = "draw a recorded run: metrics over time, phases as bands",
     .words = WORDS_OWN,
     .examples = {{"assay plot run.assay -o run.png", "the usual panels"},
                  {"assay plot run.assay -o p.svg --metrics power,sm", "chosen metrics"},
-                 {"assay plot run.assay -o p.png --phase train", "one phase"}},
+                 {"assay plot a.assay b.assay -o ab.png", "runs over each other"}},
     .run = plot_run,
 };

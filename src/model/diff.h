@@ -46,6 +46,7 @@ struct diff_run {
         char name[256];
         char command[1024], model[80], driver[80], mig[80], source[128];
         size_t gpus;
+        bool unwatched; /* a program's own log, which tells nothing of GPUs */
         int64_t start_ns;
         struct value interval_s;
         double seconds;   /* of the run */

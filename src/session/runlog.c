@@ -93,8 +93,7 @@ int runlog_line(const struct mark *m, int64_t began_ns, struct strbuf *out)
         return 0;
 }
 
-/* "2026-01-02T03:04:05.678+00:00", as stamp writes it. 0 when it is not. */
-static int64_t parse_stamp(const char *s)
+int64_t runlog_time(const char *s)
 {
         struct tm tm = {0};
         int ms = 0, used = 0;
@@ -126,7 +125,7 @@ static bool take_line(struct search *s, const char *line, size_t len)
         if (same && strcmp(type, "begin") == 0) {
                 found = s->ended == 0;
                 s->ended -= !found;
-                s->began_ns = parse_stamp(json_string_value(json_object_get(o, "ts")));
+                s->began_ns = runlog_time(json_string_value(json_object_get(o, "ts")));
         } else if (same && strcmp(type, "phase") == 0 &&
                    json_is_string(json_object_get(o, "began"))) {
                 s->ended++;

@@ -5,6 +5,8 @@
 #include "base/strbuf.h"
 #include "session/mark.h"
 
+#include <stdbool.h>
+
 /*
  * Appends the mark. The end of a phase becomes a phase with its seconds when the log has its
  * beginning. 0, or a negative code with err.
@@ -21,3 +23,14 @@ int runlog_line(const struct mark *m, int64_t began_ns, struct strbuf *out);
 int runlog_keys(const char *const *words, size_t n, char **ret, struct err *err);
 /* Checks that text is JSON and gives it in its shortest form. The caller frees *ret. */
 int runlog_data(const char *text, char **ret, struct err *err);
+
+#define RUNLOG_MAX 1000000 /* entries that are read */
+
+/* "2026-01-02T03:04:05.678+00:00", as the log's times are. 0 when it is not. */
+int64_t runlog_time(const char *s);
+/* One line. False when it is no entry of a run log; the keys of phases and events are left out. */
+bool runlog_parse(const char *line, size_t len, struct mark *ret);
+/* Whether a file begins with an entry. */
+bool runlog_is_one(const char *path);
+/* All entries; lines that are none are passed over. The caller frees *ret. */
+int runlog_read(const char *path, struct mark **ret, size_t *ret_n, struct err *err);

@@ -1,4 +1,4 @@
-/* Marks as the spool holds them, and their lines in the run log. */
+/* Marks as the spool holds them, and lines of the run log, written and read. */
 #include "fuzz.h"
 
 #include "session/runlog.h"
@@ -10,6 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct mark m, again;
         struct strbuf out = {0};
+        if (runlog_parse((const char *)data, size, &m) &&
+            (m.wall_ns <= 0 || !m.name[0] || m.type >= MARK_COUNT))
+                abort();
         if (mark_parse((const char *)data, size, &m) < 0)
                 return 0;
         runlog_line(&m, 1, &out);

@@ -51,6 +51,30 @@ def run(tmp_path):
     return make
 
 
+def write_log(path, seconds, seed, n=200):
+    """A run log, as a program under no recorder writes it."""
+    rng, at = random.Random(seed), 1_767_225_600.0
+    with open(path, "w") as log:
+        for _ in range(n):
+            took = seconds * rng.gauss(1, 0.02)
+            at += took
+            ts = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}+00:00"
+            log.write(json.dumps({"ts": ts, "type": "phase", "name": "step", "seconds": round(took, 3)}) + "\n")
+        log.write("not an entry\n")
+    return path
+
+
+def test_run_logs_are_sides(assay, run, tmp_path):
+    a, same, slow = (write_log(tmp_path / f"{n}.jsonl", s, k) for n, s, k in (("a", 0.1, 1), ("b", 0.1, 2), ("c", 0.112, 3)))
+    assert diff(assay, a, same)[0]["verdict"] == "no difference"
+    got, status = diff(assay, a, slow)
+    assert (got["verdict"], status) == ("slower", 1) and 0.08 < [r for r in got["rows"] if r["name"] == got["main"]][0]["change"] < 0.15
+    mixed, _ = diff(assay, a, run("session", seconds=0.1))
+    assert mixed["comparable"], "a log does not tell how many GPUs there were"
+    assert "a run log" in assay("diff", a, slow).stdout
+    assert assay("report", a).returncode == 0 and assay("convert", a, tmp_path / "x.csv").returncode != 0
+
+
 @pytest.mark.parametrize("path", sorted(TRUTH.glob("*.assay")), ids=lambda p: p.stem)
 def test_same_file_twice(assay, path, tmp_path):
     copy = tmp_path / "copy.assay"

@@ -120,6 +120,22 @@ def test_the_curve_is_the_run(tour):
     assert wrong < len(rows) * 0.02
 
 
+def test_runs_over_each_other(assay, tmp_path):
+    """Each run is a line from its own start, whenever it was."""
+    runs = [ROOT / "tests" / "truth" / f"{name}.assay" for name in ("train_block", "compiled_blocks")]
+    done = assay("plot", *runs, "-o", "-", "--metrics", "sm_active")
+    assert done.returncode == 0 and {"train_block.assay", "compiled_blocks.assay"} <= set(texts(done.stdout))
+    assert any(t.startswith("means ") for t in texts(done.stdout))
+    first, second = (assay("plot", run, "-o", "-", "--metrics", "sm_active").stdout for run in runs)
+    assert len(curve(done.stdout, "sm_active")) >= 2
+    for alone in (first, second):
+        assert "means" not in " ".join(texts(alone))
+    bad = assay("plot", runs[0], tmp_path / "none.assay", "-o", tmp_path / "x.svg")
+    assert bad.returncode == 3 and "none.assay" in bad.stderr and not (tmp_path / "x.svg").exists()
+    over = assay("plot", runs[0], runs[1], "-o", runs[1])
+    assert over.returncode == 2, "no input is written over"
+
+
 def test_png_is_a_picture(assay, tmp_path):
     assert assay("plot", TOUR, "-o", tmp_path / "x.PNG").returncode == 0
     width, height, rows = decode_png((tmp_path / "x.PNG").read_bytes(), 60)
@@ -307,7 +323,7 @@ def test_numbers_of_the_run_itself(assay, tmp_path):
 
 @pytest.mark.parametrize("words, code, said", [
     ([], 2, "assay plot run.assay -o run.png"),
-    (["a", "b"], 2, "one file"),
+    (["a", "b"], 3, "no such file: 'a'"),
     ([TOUR, "-o", "x.bmp"], 2, ".svg, .png or .pdf"),
     ([TOUR, "--metrics", "sm_activ"], 2, "did you mean 'sm_active'"),
     ([TOUR, "-o", "/nowhere/x.svg"], 1, "cannot write '/nowhere/x.svg'"),

@@ -150,7 +150,7 @@ static void missing_counters(struct checker *c, const struct diff_run *a, const 
 
 static void compare(struct checker *c, const struct diff_run *a, const struct diff_run *b)
 {
-        if (a->gpus > 0 || b->gpus > 0) {
+        if (!a->unwatched && !b->unwatched && (a->gpus > 0 || b->gpus > 0)) {
                 counts(c, "GPUs", a->gpus, b->gpus, DIFF_ALLOW_GPUS,
                        "other numbers of GPUs do other work");
                 text(c, "GPU model", a->model, b->model, DIFF_ALLOW_MODEL, "another GPU");

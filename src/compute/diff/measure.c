@@ -101,8 +101,9 @@ static void fill_change(const struct measurer *m, struct figure_of *f, struct di
             stats_compare(f->base, m->base->n, f->now, m->now->n, DIFF_RUN_SPREAD);
         row->change = relative ? expm1(x.d) : x.d;
         row->has_interval = x.has_interval;
-        row->low = relative ? expm1(x.low) : x.low;
-        row->high = relative ? expm1(x.high) : x.high;
+        /* Shares lie between 0 and 1. */
+        row->low = relative ? expm1(x.low) : MAX(x.low, -1);
+        row->high = relative ? expm1(x.high) : MIN(x.high, 1);
         row->method = x.by_repeats ? DIFF_BY_REPEATS : x.has_interval ? f->method : DIFF_BY_NOTHING;
 }
 

@@ -82,6 +82,10 @@ static void put_caption(const struct draw *d, struct strbuf *out)
         const struct plot *p = d->plot;
         const struct run_facts *facts = d->around->facts;
         char duration[32];
+        if (p->overlay) {
+                strbuf_puts(out, "each run from its own start, the mean of its GPUs");
+                return;
+        }
         put_gpus(p, out);
         if (facts->host[0])
                 strbuf_putf(out, "%s" DOT, facts->host);
@@ -146,7 +150,8 @@ static double draw_legend(const struct draw *d, double y)
                 return y;
         if (any_each(p, true)) {
                 for (size_t i = 0; i < p->n_gpus; i++) {
-                        snprintf(text, sizeof(text), "GPU %s", p->gpus[i].label);
+                        snprintf(text, sizeof(text), "%s%s", p->overlay ? "" : "GPU ",
+                                 p->gpus[i].label);
                         if (x + 30 + label_width(text, (double)SMALL) > d->right) {
                                 x = d->left;
                                 y += 14;
@@ -264,7 +269,8 @@ static double draw_all(struct draw *d, double panel_height)
         double y = draw_header(d), base = d->height - AXIS_ROOM - EDGE / 2;
         y = draw_phases(d, y);
         y = draw_events(d, y, base);
-        y = draw_strips(d, y);
+        if (!p->overlay)
+                y = draw_strips(d, y);
         double end = y;
         for (size_t i = 0; i < p->n_panels; i++) {
                 if (!panel_shown(&p->panels[i]))
@@ -299,7 +305,8 @@ static void set_time(struct draw *d)
         const struct plot *p = d->plot;
         d->from_ns = p->start_ns;
         /* Nothing is known after the last tick, whenever a phase ended. */
-        d->to_ns = MAX(MIN(p->options.to_ns, p->end_ns), p->start_ns + NS_PER_MS);
+        int64_t last = p->overlay ? p->end_ns : MIN(p->options.to_ns, p->end_ns);
+        d->to_ns = MAX(last, p->start_ns + NS_PER_MS);
         double from_s = (double)(d->from_ns - p->zero_ns) / 1e9;
         double to_s = (double)(d->to_ns - p->zero_ns) / 1e9;
         d->time = time_axis_for(from_s, to_s, (unsigned)((d->right - d->left) / TICK_ROOM));

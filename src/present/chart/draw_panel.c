@@ -81,6 +81,23 @@ static bool one_limit(const struct plot_panel *p)
                p->limit->max - p->limit->min <= 1e-3 * fabs(p->limit->max);
 }
 
+#define MEANS_MAX 4
+
+/* Of runs over each other the mean of each, in their order; nothing when there are many. */
+static void put_means(const struct draw *d, const struct plot_panel *p, double factor, char *ret,
+                      size_t size)
+{
+        size_t n = d->plot->n_gpus, len = 0;
+        ret[0] = '\0';
+        for (size_t i = 0; n <= MEANS_MAX && i < n; i++) {
+                const struct curve *c = p->gpus[i];
+                char mean[32] = "--";
+                if (c && c->n > 0)
+                        put_figure(mean, sizeof(mean), c->sum / (double)c->n * factor);
+                len += (size_t)snprintf(ret + len, size - len, "%s%s", i ? DOT : "means ", mean);
+        }
+}
+
 /* The numbers of the panel, from the right end on; they give way to a title that needs the room. */
 static void draw_numbers(struct draw *d, const struct plot_panel *p, const struct box *b,
                          double title_end)
@@ -100,6 +117,8 @@ static void draw_numbers(struct draw *d, const struct plot_panel *p, const struc
         put_figure(mean, sizeof(mean), p->all->sum / (double)p->all->n * b->axis.factor);
         put_figure(max, sizeof(max), p->all->max * b->axis.factor);
         snprintf(text, sizeof(text), "min %s" DOT "mean %s" DOT "max %s", min, mean, max);
+        if (d->plot->overlay)
+                put_means(d, p, b->axis.factor, text, sizeof(text));
         double x = d->right - (limit[0] ? label_width(limit, (double)SMALL) + 8 : 0);
         if (limit[0] && x > title_end)
                 draw_text(d, d->right, y, (struct letters){SMALL, false, ANCHOR_END, INK_LIMIT},

@@ -9,6 +9,7 @@
 
 #define FIRST_WIDTH_NS NS_PER_MS
 #define SLOTS_COUNTED 256
+#define OVERLAY_ZERO_NS 1 /* no date */
 
 _Static_assert(BOTTLENECK_MIXED + 1 == PLOT_BOTTLENECKS, "a strip has a count for each");
 
@@ -150,18 +151,66 @@ static void add_metric(struct plot *p, struct plot_panel *panel, const struct sa
                 curve_add(c, at, v);
 }
 
+bool plot_begin_run(struct plot *p, const char *name, int64_t zero_ns, int64_t from_ns,
+                    int64_t to_ns)
+{
+        if (p->n_gpus == PLOT_GPUS_MAX)
+                return false;
+        for (size_t i = 0; i < p->n_panels; i++)
+                p->panels[i].each = p->panels[i].choice.subject == SUBJECT_METRIC;
+        struct plot_gpu *g = &p->gpus[p->n_gpus];
+        *g = (struct plot_gpu){.slot = (uint32_t)p->n_gpus};
+        snprintf(g->label, sizeof(g->label), "%s", name);
+        p->n_slots = ++p->n_gpus;
+        p->overlay = true;
+        p->options.from_ns = from_ns;
+        p->options.to_ns = to_ns;
+        p->run_zero_ns = MAX(zero_ns, from_ns);
+        p->zero_ns = OVERLAY_ZERO_NS;
+        p->clock = (struct phase_clock){0};
+        return true;
+}
+
+/* Runs over each other share an axis that begins with each of them. False: not drawn. */
+static bool lay_over(struct plot *p, int64_t *moment, int64_t *end)
+{
+        if (*end < -WALL_MAX || *end > WALL_MAX || *moment < p->options.from_ns ||
+            *moment > p->options.to_ns)
+                return false;
+        if (p->run_zero_ns <= 0)
+                p->run_zero_ns = *moment;
+        int64_t shift = OVERLAY_ZERO_NS - p->run_zero_ns;
+        *moment += shift;
+        *end = MAX(*end + shift, *moment);
+        return true;
+}
+
+/* The bucket of a frame; false when it is not drawn. */
+static bool place_frame(struct plot *p, const struct frame *f, size_t *ret)
+{
+        int64_t moment = phase_moment(&p->clock, f), end = f->wall_ns;
+        const struct plot_options asked = p->options;
+        if (f->wall_ns < -WALL_MAX || (p->overlay && !lay_over(p, &moment, &end)))
+                return false;
+        if (p->overlay)
+                p->options.from_ns = INT64_MIN, p->options.to_ns = INT64_MAX;
+        bool there = place_of(p, moment, ret);
+        p->options = asked;
+        /* A sample stands in the middle of its time, the run lasts to its end. */
+        if (there)
+                p->end_ns = MAX(p->end_ns, p->overlay ? end : MIN(end, asked.to_ns));
+        return there;
+}
+
 int plot_add_frame(struct plot *p, const struct frame *f)
 {
         size_t at;
-        int64_t moment = phase_moment(&p->clock, f);
-        if (f->wall_ns < -WALL_MAX || !place_of(p, moment, &at))
+        if (!place_frame(p, f, &at))
                 return 0;
-        /* A sample stands in the middle of its time, the run lasts to its end. */
-        p->end_ns = MAX(p->end_ns, MIN(f->wall_ns, p->options.to_ns));
         p->ticks++;
         for (size_t i = 0; i < f->n; i++) {
                 const struct row *row = &f->rows[i];
-                size_t gpu = gpu_for(p, row->sample.who, i);
+                size_t gpu = p->overlay ? p->n_gpus - 1 : gpu_for(p, row->sample.who, i);
                 for (size_t k = 0; k < p->n_panels; k++) {
                         if (p->panels[k].choice.subject == SUBJECT_METRIC &&
                             !p->panels[k].from_level)

@@ -67,6 +67,8 @@ struct plot {
         int64_t start_ns; /* of the first bucket */
         int64_t width_ns; /* of a bucket */
         int64_t end_ns;
+        bool overlay;        /* lines are runs over each other, not GPUs */
+        int64_t run_zero_ns; /* overlay: where this run's time begins; 0 with its first frame */
         struct phase_clock clock;
         uint64_t ticks, host_ticks;
         bool failed; /* memory was short */
@@ -75,6 +77,12 @@ struct plot {
 /* zero_ns: the run's start, 0 when not known. The options are copied; the title is borrowed. */
 void plot_init(struct plot *p, const struct plot_options *options, int64_t zero_ns);
 void plot_finish(struct plot *p);
+/*
+ * What comes next is another run, drawn over those before as a line of its own: the mean of its
+ * GPUs, from its own beginning, or from from_ns where that is later. False when there are too many.
+ */
+bool plot_begin_run(struct plot *p, const char *name, int64_t zero_ns, int64_t from_ns,
+                    int64_t to_ns);
 /* All frames first, then the host. Moments come in order. 0 or -ENOMEM. */
 int plot_add_frame(struct plot *p, const struct frame *f);
 int plot_add_host(struct plot *p, const struct host *h);

@@ -40,7 +40,11 @@ static void put_runs(const struct diff_side *side, const char *name, struct strb
         text_put(out, run->name, 60);
         if (side->n > 1)
                 strbuf_putf(out, " and %zu more", side->n - 1);
-        strbuf_putf(out, "  %.1f s, %zu GPU%s", run->seconds, run->gpus, run->gpus == 1 ? "" : "s");
+        strbuf_putf(out, "  %.1f s, ", run->seconds);
+        if (run->unwatched)
+                strbuf_puts(out, "a run log");
+        else
+                strbuf_putf(out, "%zu GPU%s", run->gpus, run->gpus == 1 ? "" : "s");
         if (run->model[0])
                 strbuf_putf(out, " (%s)", run->model);
         strbuf_putc(out, '\n');
