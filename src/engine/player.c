@@ -132,7 +132,6 @@ int engine_play(struct engine *e, struct err *err)
 void engine_wait_at_end(struct engine *e)
 {
         crew_lock(&e->crew);
-        e->status.duration_ns = e->last_wall_ns - e->first_wall_ns;
         while (!e->crew.stop && !e->wish_seek)
                 crew_wait(&e->crew, INT64_MAX);
         crew_unlock(&e->crew);

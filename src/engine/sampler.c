@@ -146,6 +146,8 @@ static void set_state(struct engine *e, enum engine_state state, const struct er
         crew_lock(&e->crew);
         e->status.state = state;
         e->status.err = *err;
+        if (state == ENGINE_ENDED)
+                e->status.duration_ns = e->last_wall_ns - e->first_wall_ns;
         if (e->pipeline)
                 pipeline_trouble(e->pipeline, &e->status.trouble);
         crew_unlock(&e->crew);
