@@ -13,6 +13,8 @@
 #define PATIENCE_LEAST_NS NS_PER_S
 /* A GPU that went away is told as such for a while; its counters are kept longer. */
 #define ABSENT_SHOWN_NS (300 * NS_PER_S)
+/* The machine's own figures are for people and for limiters, which look at about a second. */
+#define HOST_EVERY_NS NS_PER_S
 
 /* One GPU or slice for as long as the program runs, whatever slot the source gives it. */
 struct meter {
@@ -368,6 +370,8 @@ static int start_engine(struct live *l, struct err *err)
                                          .insists = true,
                                          .interval_ns = l->config.interval_ns,
                                          .host_source = &l->config.host,
+                                         .host_interval_ns =
+                                             MAX(l->config.interval_ns, HOST_EVERY_NS),
                                          .on_frame = on_frame,
                                          .on_host = on_host,
                                          .arg = l};
