@@ -20,6 +20,7 @@
 /* One GPU of a stay. */
 struct held {
         char key[STATE_KEY_MAX], label[ENTITY_LABEL_MAX];
+        int32_t index, gi;
         struct integrals from, last; /* when it began; the newest */
         struct idle_window window;
         int64_t looked_ns; /* monotonic: up to when its time is counted */
@@ -188,8 +189,15 @@ static struct held *hold(struct stay *s, const struct live_gpu *g, int64_t now)
         }
         if (s->n == STAY_GPUS_MAX)
                 return NULL;
-        struct held *h = &s->gpus[s->n++];
-        *h = (struct held){.from = g->in, .last = g->in, .looked_ns = now};
+        size_t at = s->n;
+        while (at > 0 &&
+               (s->gpus[at - 1].index > g->who.index ||
+                (s->gpus[at - 1].index == g->who.index && s->gpus[at - 1].gi > g->who.gi)))
+                at--;
+        struct held *h = &s->gpus[at];
+        memmove(h + 1, h, (s->n++ - at) * sizeof(*h));
+        *h = (struct held){
+            .index = g->who.index, .gi = g->who.gi, .from = g->in, .last = g->in, .looked_ns = now};
         h->from.peak_memory = 0;
         snprintf(h->key, sizeof(h->key), "%s", key);
         snprintf(h->label, sizeof(h->label), "%s", g->who.label);

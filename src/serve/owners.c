@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "read/host/cgroup.h"
 #include "read/host/files.h"
+#include "read/host/procinfo.h"
 #include "read/host/slurm.h"
+#include "serve/job_seek.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -21,6 +23,8 @@
 #define JOBS_A_FILE 64
 #define FOLDER_ENTRIES_MAX 4096
 #define UID_LEN 36
+#define QUIET_JOBS 32                 /* jobs remembered that no process on a GPU tells of */
+#define SEEK_EVERY_NS (20 * NS_PER_S) /* a job that has no process yet */
 
 /* What is known of a process: it does not change while it lives. */
 struct place {
@@ -31,12 +35,22 @@ struct place {
         struct cgroup_paths paths; /* of the job or container; "" for none */
 };
 
+/* A job of which no process uses a GPU: whose it is does not change. */
+struct quiet_job {
+        char job[OWNER_NAME_MAX];
+        int64_t asked_ns, sought_ns; /* asked 0: free */
+        bool known;
+        struct place place;
+};
+
 struct owners {
         int root;
         char root_path[PATH_LEN], mapping_dir[PATH_LEN];
         struct kubelet *kubelet; /* NULL for none */
         struct cgroup_mounts mounts;
         struct place places[PLACES];
+        struct procinfo_reader *procs; /* NULL for none */
+        struct quiet_job quiet[QUIET_JOBS];
         struct allocation allocations[KUBELET_DEVICES_MAX];
         char text[TEXT_MAX];
 };
@@ -130,6 +144,8 @@ struct owners *owners_open(const struct owners_config *config)
             o->root >= 0 ? files_read(o->root, "/proc/self/mountinfo", o->text, TEXT_MAX) : -1;
         if (n > 0)
                 cgroup_parse_mounts(o->text, (size_t)n, &o->mounts);
+        if (procinfo_open(config->root, &o->procs) < 0)
+                o->procs = NULL;
         if (config->kubelet[0])
                 o->kubelet = kubelet_open(config->kubelet);
         return o;
@@ -140,6 +156,7 @@ void owners_close(struct owners *o)
         if (!o)
                 return;
         kubelet_close(o->kubelet);
+        procinfo_close(o->procs);
         closep(&o->root);
         free(o);
 }
@@ -408,6 +425,60 @@ static void add_mapped(struct owners *o, const struct live_books *b, struct list
                 closedir(dir);
 }
 
+static struct quiet_job *quiet_job_of(struct owners *o, const char *job, int64_t now)
+{
+        struct quiet_job *oldest = &o->quiet[0];
+        for (size_t i = 0; i < QUIET_JOBS; i++) {
+                struct quiet_job *q = &o->quiet[i];
+                if (q->asked_ns && strcmp(q->job, job) == 0) {
+                        q->asked_ns = now;
+                        return q;
+                }
+                if (q->asked_ns < oldest->asked_ns)
+                        oldest = q;
+        }
+        *oldest = (struct quiet_job){.asked_ns = now};
+        snprintf(oldest->job, sizeof(oldest->job), "%s", job);
+        return oldest;
+}
+
+static void seek(struct owners *o, struct quiet_job *q, int64_t now)
+{
+        struct procinfo info;
+        struct process process = {.pid = job_seek(o->root, q->job, o->text, TEXT_MAX)};
+        q->sought_ns = now;
+        if (process.pid == 0)
+                return;
+        procinfo_read(o->procs, process.pid, now, &info);
+        snprintf(process.user, sizeof(process.user), "%.*s", (int)sizeof(process.user) - 1,
+                 info.user);
+        snprintf(process.slurm_job, sizeof(process.slurm_job), "%.*s",
+                 (int)sizeof(process.slurm_job) - 1, q->job);
+        q->place = (struct place){.pid = process.pid, .asked_ns = now};
+        know_place(o, &q->place, &process);
+        q->known = true;
+}
+
+/* Whose the jobs are that hold GPUs and do not use them: their other processes tell. */
+static void know_quiet_jobs(struct owners *o, struct list *l)
+{
+        int64_t now = clock_mono_ns();
+        for (size_t i = 0; o->procs && i < l->n; i++) {
+                struct owner *who = &l->owners[i];
+                if (who->kind != OWNER_SLURM || who->processes > 0 || who->user[0])
+                        continue;
+                struct quiet_job *q = quiet_job_of(o, who->job, now);
+                if (!q->known && (q->sought_ns == 0 || now - q->sought_ns > SEEK_EVERY_NS))
+                        seek(o, q, now);
+                if (!q->known)
+                        continue;
+                memcpy(who->user, q->place.who.user, sizeof(who->user));
+                memcpy(who->account, q->place.who.account, sizeof(who->account));
+                memcpy(who->partition, q->place.who.partition, sizeof(who->partition));
+                read_use(o, &q->place, who);
+        }
+}
+
 /* "GPU-…", "MIG-…", with "::2" when it is shared. */
 static const struct live_gpu *gpu_of_device(const struct live_books *b, const char *id)
 {
@@ -462,5 +533,6 @@ size_t owners_find(struct owners *o, const struct live_books *b, struct owner *r
         add_mapped(o, b, &l);
         add_allocated(o, b, &l);
         name_containers(&l);
+        know_quiet_jobs(o, &l);
         return l.n;
 }

@@ -56,18 +56,66 @@ def test_equal_to_dcgm_exporter_line_for_line(serve, tmp_path, name):
     assert theirs(s.metrics()) == theirs(text)
 
 
-def test_default_families_are_theirs_in_both_dialects(serve):
-    s = serve(EXPOSITION / "dcgm-exporter.prom", "--names", "both").ready()
-    text = s.metrics()
-    both = samples(text)
-    pairs = [("SM_CLOCK", "SM_CLOCK_HERTZ", 1e6), ("POWER_USAGE", "BOARD_POWER_WATTS", 1), ("GPU_UTIL", "GPU_UTIL_RATIO", 0.01),
-             ("FB_USED", "FB_USED_BYTES", 2**20), ("TOTAL_ENERGY_CONSUMPTION", "GPU_ENERGY_JOULES_TOTAL", 1e-3)]
-    for classic, new, factor in pairs:
-        old = next(v for k, v in both.items() if k.startswith(f"DCGM_FI_DEV_{classic}{{gpu=\"0\""))
-        fresh = next(v for k, v in both.items() if k.startswith(f"DCGM_FI_DEV_{new}{{gpu=\"0\""))
-        assert fresh == pytest.approx(old * factor)
-    assert 'Hostname="node-07",DCGM_FI_DRIVER_VERSION="550.54.15"}' in text
-    assert 'hostname="node-07",DCGM_FI_SYSTEM_DRIVER_VERSION="550.54.15"}' in text
+# What 4.9 calls their families, how many of its unit one of the old is, and whether it writes a whole number.
+RENAMED = {
+    "DEV_SM_CLOCK": ("DEV_SM_CLOCK_HERTZ", 10**6, int), "DEV_MEM_CLOCK": ("DEV_MEMORY_CLOCK_HERTZ", 10**6, int),
+    "DEV_MEMORY_TEMP": ("DEV_MEMORY_TEMP_CELSIUS", 1, int), "DEV_GPU_TEMP": ("DEV_GPU_TEMP_CELSIUS", 1, int),
+    "DEV_POWER_USAGE": ("DEV_BOARD_POWER_WATTS", 1, float), "DEV_TOTAL_ENERGY_CONSUMPTION": ("DEV_GPU_ENERGY_JOULES_TOTAL", 1e-3, int),
+    "DEV_PCIE_REPLAY_COUNTER": ("DEV_PCIE_REPLAY_TOTAL", 1, int), "DEV_GPU_UTIL": ("DEV_GPU_UTIL_RATIO", 0.01, float),
+    "DEV_MEM_COPY_UTIL": ("DEV_MEMORY_UTIL_RATIO", 0.01, float), "DEV_ENC_UTIL": ("DEV_ENC_UTIL_RATIO", 0.01, float),
+    "DEV_DEC_UTIL": ("DEV_DEC_UTIL_RATIO", 0.01, float), "DEV_XID_ERRORS": ("DEV_XID_ERROR", 1, int),
+    "DEV_FB_FREE": ("DEV_FB_FREE_BYTES", 2**20, int), "DEV_FB_USED": ("DEV_FB_USED_BYTES", 2**20, int),
+    "DEV_FB_RESERVED": ("DEV_FB_RESERVED_BYTES", 2**20, int), "DEV_NVLINK_BANDWIDTH_TOTAL": ("DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND", 1024000, int),
+    "DEV_UNCORRECTABLE_REMAPPED_ROWS": ("DEV_ROW_REMAP_UNCORRECTABLE_TOTAL", 1, int),
+    "DEV_CORRECTABLE_REMAPPED_ROWS": ("DEV_ROW_REMAP_CORRECTABLE_TOTAL", 1, int), "DEV_ROW_REMAP_FAILURE": ("DEV_ROW_REMAP_FAILED", 1, int),
+    "PROF_GR_ENGINE_ACTIVE": ("PROF_GR_ENGINE_UTIL_RATIO", 1, float), "PROF_SM_ACTIVE": ("PROF_SM_UTIL_RATIO", 1, float),
+    "PROF_SM_OCCUPANCY": ("PROF_SM_OCCUPANCY_RATIO", 1, float), "PROF_PIPE_TENSOR_ACTIVE": ("PROF_TENSOR_UTIL_RATIO", 1, float),
+    "PROF_DRAM_ACTIVE": ("PROF_DRAM_UTIL_RATIO", 1, float), "PROF_PIPE_FP64_ACTIVE": ("PROF_FP64_UTIL_RATIO", 1, float),
+    "PROF_PIPE_FP32_ACTIVE": ("PROF_FP32_UTIL_RATIO", 1, float), "PROF_PIPE_FP16_ACTIVE": ("PROF_FP16_UTIL_RATIO", 1, float),
+    **{f"PROF_{n}_BYTES": (f"PROF_{n}_BYTES", 1, int) for n in ("PCIE_TX", "PCIE_RX", "NVLINK_TX", "NVLINK_RX")},
+}
+
+
+def as_written_since_4_9(text):
+    """A scrape of an older dcgm-exporter in the words and units of a newer one."""
+    def value(line, factor, kind):
+        name, number = line.rsplit(" ", 1)
+        if number == "9223372036854775794":
+            return line
+        return f"{name} {int(float(number) * factor + 0.5) if kind is int else format(float(number) * factor, '.6f')}"
+
+    lines = []
+    for line in text.splitlines():
+        old = re.match(r"(?:# \w+ )?DCGM_FI_(\w+)", line).group(1)
+        new, factor, kind = RENAMED[old]
+        line = line.replace(f"DCGM_FI_{old}", f"DCGM_FI_{new}", 1)
+        line = line.replace('Hostname="', 'hostname="').replace('DCGM_FI_DRIVER_VERSION="', 'DCGM_FI_SYSTEM_DRIVER_VERSION="')
+        lines.append(line if line.startswith("#") else value(line, factor, kind))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", ["dcgm-exporter.prom", "mig.prom"])
+def test_equal_to_a_newer_dcgm_exporter(serve, assay, tmp_path, name):
+    """The same in the words of 4.9: written from the old words, and read back to the same values."""
+    old = (EXPOSITION / name).read_text()
+    text = as_written_since_4_9("\n".join(line for line in old.splitlines() if re.match(r"(# \w+ )?DCGM_", line)))
+    (tmp_path / "c.csv").write_text(collectors_of(text))
+    s = serve(EXPOSITION / name, "-f", tmp_path / "c.csv", "--owner-labels", "--names", "new").ready()
+    assert theirs(s.metrics()) == theirs(text)
+    # Both dialects of one scrape mean the same, but for joules that are whole now.
+    (tmp_path / "new.prom").write_text("\n".join(theirs(text)) + "\n")
+    direct = assay("export", "all", "--source", EXPOSITION / name).stdout.splitlines()
+    again = assay("export", "all", "--source", tmp_path / "new.prom").stdout.splitlines()
+    skip = [c for c in direct[0].split(",") if c.startswith(("timestamp", "energy"))]
+    rows = [[{k: v for k, v in r.items() if k not in skip} for r in csv.DictReader(t)] for t in (direct, again)]
+    assert rows[0] == rows[1] and len(rows[0]) > 1
+
+
+def test_default_families_of_both_dialects(serve):
+    text = serve(EXPOSITION / "dcgm-exporter.prom", "--names", "both").ready().metrics()
+    heads = set(re.findall(r"^# TYPE DCGM_FI_(\w+)", text, re.M))
+    for old, (new, *_) in RENAMED.items():
+        assert (old in heads) == (new in heads), old
     assert "9223372036854775794" not in text
     assert text.count("# TYPE DCGM_FI_PROF_PCIE_TX_BYTES ") == 1
 

@@ -95,11 +95,12 @@ CGROUPS = {
     4242: "0::/system.slice/slurmstepd.scope/job_77/step_0/user/task_0\n",
     4243: f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/cri-containerd-{'ab' * 32}.scope\n",
     4244: "0::/user.slice/user-0.slice/session-1.scope\n",
+    4245: "0::/system.slice/slurmstepd.scope/job_88/step_batch/user/task_0\n",  # on no GPU
 }
 
 
 def make_tree(root):
-    """A machine as a folder: three processes on the GPU, a Slurm step, a pod, somebody's shell."""
+    """A machine as a folder: a Slurm step, a pod and somebody's shell on the GPU, and a job's script that uses none."""
     proc = root / "proc"
     (proc / "self").mkdir(parents=True)
     (proc / "self" / "mountinfo").write_text("30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
@@ -115,6 +116,11 @@ def make_tree(root):
         p.joinpath("cgroup").write_text(cgroup)
         p.joinpath("environ").write_bytes(b"HOME=/home/alice\0SLURM_JOB_ID=77\0SLURM_JOB_ACCOUNT=physics\0SLURM_JOB_PARTITION=h200\0SLURM_JOB_USER=alice\0" if pid == 4242
                                           else b"HOME=/root\0")
+    (root / "map").mkdir()
+    (root / "map" / "1").write_text("88\n89\n")
+    quiet = root / "sys/fs/cgroup/system.slice/slurmstepd.scope/job_88"
+    quiet.mkdir(parents=True)
+    (quiet / "memory.current").write_text("4096\n")
     group = root / "sys/fs/cgroup/system.slice/slurmstepd.scope/job_77"
     group.mkdir(parents=True)
     (group / "cpu.stat").write_text("usage_usec 12500000\n")
@@ -125,21 +131,27 @@ def make_tree(root):
 
 def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
     make_tree(tmp_path / "root")
-    (tmp_path / "scn").write_text(RECORDED.replace("437:916455424", "4242:1000000000 4243:2000000000 4244:3000000"))
+    (tmp_path / "scn").write_text(RECORDED.replace("437:916455424", "4242:1000000000 4243:2000000000 4244:3000000") + "\n"
+                                   + second("GPU-22222222-0000-0000-0000-000000000000", "nvmlDeviceGetComputeRunningProcesses_v3 = 0"))
     (tmp_path / "admin").write_text("admin-0123456789abcdef")
     env = {"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(LIBRARY)}
-    with Server(program, tmp_path, "--backend", "nvml", "--root", tmp_path / "root", "--admin-token-file", tmp_path / "admin", "--owner-labels", env=env) as s:
+    with Server(program, tmp_path, "--backend", "nvml", "--root", tmp_path / "root", "--admin-token-file", tmp_path / "admin", "--owner-labels",
+                "--hpc-job-mapping-dir", tmp_path / "root" / "map", env=env) as s:
         s.wait(lambda: s.ask("/-/ready")[0] == 200)
         admin = {"headers": {"Authorization": "Bearer admin-0123456789abcdef"}}
 
         def text():
             return s.ask("/metrics", **admin)[2]
 
-        s.wait(lambda: text().count("assay_gpu_owner_info{") == 3)
+        s.wait(lambda: text().count("assay_gpu_owner_info{") == 5)
         told = [line for line in text().splitlines() if line.startswith(("assay_gpu_owner_info", "assay_job_"))]
         assert any('kind="slurm",job="77",user="alice",account="physics",partition="h200"} 1' in t for t in told), told
         assert any('kind="kubernetes",' in t and 'namespace="ml",pod="llm-0",container="trainer"} 1' in t for t in told), told
         assert any('kind="process",' in t for t in told), told
+        # A job that holds a GPU and uses none: its other processes tell whose it is. Nothing is known of one without any.
+        assert any('gpu="1",slot="1",kind="slurm",job="88",user="1000"' in t for t in told), told
+        assert any('gpu="1",slot="2",kind="slurm",job="89"} 1' in t for t in told), told
+        assert 'assay_job_memory_bytes{kind="slurm",job="88"} 4096' in told
         assert 'assay_job_cpu_seconds_total{kind="slurm",job="77"} 12.500' in told
         assert 'assay_job_memory_bytes{kind="slurm",job="77"} 1073741824' in told
         assert 'assay_job_memory_limit_bytes{kind="slurm",job="77"} 8589934592' in told

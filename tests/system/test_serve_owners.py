@@ -10,7 +10,7 @@ from concurrent import futures
 import pytest
 
 from conftest import FIXTURES, ROOT
-from serving import Server
+from serving import Server, total
 
 TOUR = ROOT / "data" / "h200-tour.csv"
 TWO = FIXTURES / "exposition" / "mig.prom"
@@ -80,6 +80,33 @@ def test_records_of_a_job(program, tmp_path, assay):
     assert assay("job", "nobody", "--state", state).returncode == 2
     assert assay("jobs", "--state", state, "--since", "whenever").returncode == 2
     assert assay("jobs", "--state", tmp_path / "none").returncode == 1
+
+
+def test_what_others_do_with_a_gpu_between_is_not_the_jobs(program, tmp_path):
+    """A job gives one of its two GPUs back and gets it again: the time between is not in its record."""
+    capture, folder = tmp_path / "two.csv", tmp_path / "map"
+    capture.write_text("timestamp,gpu_id,sm_active_pct,gr_engine_active_pct\n" + "".join(
+        f"{1_700_000_000 + t},{g},50,50\n" for t in range(3000) for g in (0, 1)))
+    folder.mkdir()
+    (folder / "0").write_text("7\n")
+    (folder / "1").write_text("7\n")
+    with Server(program, tmp_path, capture, "--speed", "20", "--hpc-job-mapping-dir", folder, "--state", tmp_path / "state") as s:
+        def observed(gpu):
+            return total(s.metrics(), "assay_gpu_observed_seconds_total", gpu=gpu)
+
+        s.wait(lambda: len(owners(s)) == 2)
+        (folder / "1").unlink()
+        s.wait(lambda: len(owners(s)) == 1)
+        away = observed(1)
+        s.wait(lambda: observed(1) > away + 40)
+        away = observed(1) - away
+        (folder / "1").write_text("7\n")
+        s.wait(lambda: len(owners(s)) == 2)
+        (folder / "0").unlink()
+        (folder / "1").unlink()
+        job = s.wait(lambda: next((j for j in s.json("/api/v1/jobs")["jobs"] if j["final"]), None))
+        assert job["gpus"] == "0,1"
+        assert 0 < job["counters"]["seen"] < observed(0) + observed(1) - away + 5
 
 
 def test_records_survive_kill_9(program, tmp_path, assay):

@@ -241,19 +241,44 @@ def test_a_job_that_is_not_here(assay, cluster):
     assert "no process of job 999999" in json.loads(done.stdout)["host"]["absent"]["slurm"]
 
 
-def test_serve_tells_which_job_holds_a_gpu(program, tmp_path, cluster, jobs):
-    """Two jobs share a GPU; the other GPU belongs to a job that does not use it."""
+def fake_gpus(folder, pids):
+    """Environment of a driver whose GPUs have these processes, a list a GPU."""
     library = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
-    text = (FIXTURES / "nvml" / "h200-bf16.scn").read_text()
-    text = text.replace("437:916455424", " ".join(f"{pid}:1000000000" for _, pid in jobs))
-    text += "\n[gpu copy 0]\nnvmlDeviceGetUUID = 0 GPU-22222222-0000-0000-0000-000000000000\nnvmlDeviceGetComputeRunningProcesses_v3 = 0\n"
-    (tmp_path / "scn").write_text(text)
+    lists = [" ".join(f"{pid}:1000000000" for pid in on) for on in pids]
+    text = (FIXTURES / "nvml" / "h200-bf16.scn").read_text().replace("437:916455424", lists[0])
+    for i, on in enumerate(lists[1:], 1):
+        text += f"\n[gpu copy 0]\nnvmlDeviceGetUUID = 0 GPU-{i:08d}-0000-0000-0000-000000000000\nnvmlDeviceGetComputeRunningProcesses_v3 = 0 {on}\n"
+    (folder / "scn").write_text(text)
+    return {"FAKE_NVML": str(folder / "scn"), "ASSAY_NVML_LIB": str(library)}
+
+
+@pytest.fixture
+def array(cluster):
+    """An array job of two tasks: [(job, pid)]."""
+    script, out = cluster.folder / "array.sh", cluster.folder / "array"
+    out.mkdir(exist_ok=True)
+    script.write_text(f"#!/bin/sh\necho $SLURM_JOB_ID $$ > {out}/$SLURM_ARRAY_TASK_ID.tmp && mv {out}/$SLURM_ARRAY_TASK_ID.tmp {out}/$SLURM_ARRAY_TASK_ID\nexec sleep 600\n")
+    done = cluster.run("sbatch", "--parsable", "--array=1-2", "-n1", "--mem=50", "--output=/dev/null", "--chdir=/", str(script))
+    assert done.returncode == 0, done.stderr
+    deadline = time.monotonic() + 30
+    while not all((out / n).exists() for n in "12"):
+        assert time.monotonic() < deadline, cluster.logs()
+        time.sleep(0.05)
+    yield [(job, int(pid)) for job, pid in ((out / n).read_text().split() for n in "12")]
+    cluster.run("scancel", done.stdout.strip())
+    shutil.rmtree(out)
+
+
+def test_serve_tells_which_job_holds_a_gpu(program, assay, tmp_path, cluster, jobs, array):
+    """Two jobs share a node and a GPU, an array's tasks have one each, and a task's other GPU is used by nobody."""
+    env = fake_gpus(tmp_path, [[pid for _, pid in jobs], [array[0][1]], [array[1][1]], []])
     (tmp_path / "map").mkdir()
-    (tmp_path / "map" / "1").write_text("4711\n")
-    env = {"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(library)}
+    (tmp_path / "map" / "3").write_text(array[0][0] + "\n")
     with Server(program, tmp_path, "--backend", "nvml", "--hpc-job-mapping-dir", tmp_path / "map", "--state", tmp_path / "state", env=env) as s:
-        s.wait(lambda: s.metrics().count("assay_gpu_owner_info{") == 3, 30)
+        s.wait(lambda: s.metrics().count("assay_gpu_owner_info{") == 5, 30)
         told = [line for line in s.metrics().splitlines() if line.startswith("assay_gpu_owner_info{")]
-        for job, _ in jobs:
-            assert [t for t in told if 'gpu="0"' in t and f'kind="slurm",job="{job}",user="root"' in t], (job, told)
-        assert [t for t in told if 'gpu="1",slot="1",kind="slurm",job="4711"' in t], told
+        for gpu, (job, _) in ((0, jobs[0]), (0, jobs[1]), (1, array[0]), (2, array[1]), (3, array[0])):
+            assert [t for t in told if f'gpu="{gpu}",slot="' in t and f'kind="slurm",job="{job}",user="root"' in t], (gpu, job, told)
+    # One record a job, with all the GPUs it holds.
+    records = [json.loads(r) for r in assay("jobs", "--state", tmp_path / "state", "--format", "jsonl").stdout.splitlines()]
+    assert {r["job"]: r["gpus"] for r in records} == {jobs[0][0]: "0", jobs[1][0]: "0", array[0][0]: "1,3", array[1][0]: "2"}, records
