@@ -73,7 +73,7 @@ def test_a_gpu_that_hangs(nvml):
 
 
 def test_a_gpu_that_is_lost_and_comes_back(nvml):
-    s = nvml(add=second("GPU-22222222-0000-0000-0000-000000000000", "@2 * = 15", "@6 * = -")).ready()
+    s = nvml(add=second("GPU-22222222-0000-0000-0000-000000000000", "@1 * = 15", "@3 * = -")).ready()
     s.wait(lambda: total(s.metrics(), "assay_gpu_up", gpu="1") == 0 and total(s.metrics(), "assay_gpu_up", gpu="0") == 1, 40)
     before = total(s.metrics(), "assay_gpu_observed_seconds_total", gpu="1")
     s.wait(lambda: total(s.metrics(), "assay_gpu_observed_seconds_total", gpu="1") > before + 0.3, 40)

@@ -225,7 +225,8 @@ def test_pods_of_a_kubelet(program, tmp_path):
         s.wait(lambda: 'container="trainer",namespace="ml",pod="llm-0"} ' in s.metrics())
 
 
-@pytest.mark.parametrize("answer", [b"", b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x05abcde", os.urandom(5000)])
+@pytest.mark.parametrize("answer", [b"", b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x05abcde", os.urandom(5000)],
+                         ids=["nothing", "a length without its bytes", "no message inside", "noise"])
 def test_damaged_answers(program, tmp_path, answer):
     with kubelet(tmp_path / "k.sock", lambda: answer), Server(program, tmp_path, TWO, "--pod-resources-kubelet-socket", tmp_path / "k.sock") as s:
         s.ready()
