@@ -57,10 +57,12 @@ static void put_seconds_cell(struct strbuf *out, double seconds)
         strbuf_putf(out, "<td data-v=%.6g>%.1f s", seconds, seconds);
 }
 
-static void put_limiter_cell(struct strbuf *out, enum limiter limiter)
+static void put_limiter_cell(struct strbuf *out, const struct summary *s, const struct scope *scope,
+                             const char *gpu)
 {
-        strbuf_putf(out, "<td class=text>%s</tr>\n",
-                    limiter < LIMITER_COUNT ? limiter_name(limiter) : "--");
+        strbuf_puts(out, "<td class=text>");
+        report_put_limiter(out, s, scope, gpu, true);
+        strbuf_puts(out, "</tr>\n");
 }
 
 static void put_gpu_cells(struct strbuf *out, const struct summary *s, const struct scope *scope,
@@ -70,7 +72,7 @@ static void put_gpu_cells(struct strbuf *out, const struct summary *s, const str
                 put_cell(out, columns[c].metric, spread_mean(&g->m[columns[c].metric]));
         put_cell(out, METRIC_ENERGY,
                  g->has_energy ? value_ok(g->energy_j) : value_missing(STATE_NONE));
-        put_limiter_cell(out, report_limiter(s, scope, g->who.label));
+        put_limiter_cell(out, s, scope, g->who.label);
 }
 
 static void put_gpu_table(struct strbuf *out, const struct summary *s)
@@ -134,7 +136,7 @@ static void put_phase_rows(struct strbuf *out, const struct summary *s, const st
         for (size_t c = 0; c < ARRAY_LEN(columns); c++)
                 put_cell(out, columns[c].metric, mean_of(scope, columns[c].metric));
         put_cell(out, METRIC_ENERGY, any ? value_ok(joules) : value_missing(STATE_NONE));
-        put_limiter_cell(out, report_limiter(s, scope, NULL));
+        put_limiter_cell(out, s, scope, NULL);
 }
 
 static void put_phase_table(struct strbuf *out, const struct summary *s)

@@ -13,8 +13,15 @@ void report_put_data(struct strbuf *out, const char *json);
 /* A run of more GPUs than this is told as a spread with its outliers. */
 #define REPORT_GPUS_EACH 8
 
-/* The limiter that a GPU had for the longest time of a scope; LIMITER_COUNT when none is known. */
-enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu);
+/*
+ * The limiter that a GPU, or with NULL all of them, had for the longest time of a scope, and what
+ * held the clocks down for most of that; LIMITER_COUNT when none is known.
+ */
+enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu,
+                            enum held_by *ret_held);
+/* The same as text: "compute.tensor, power", "--". */
+void report_put_limiter(struct strbuf *out, const struct summary *s, const struct scope *scope,
+                        const char *gpu, bool with_held);
 
 /* One row a GPU and phase; of many GPUs a spread and the outliers. */
 void report_rows(const struct summary *s, const struct report_view *v, struct strbuf *out);

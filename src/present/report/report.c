@@ -116,6 +116,32 @@ static void put_assumed(struct strbuf *out, const struct summary *s, size_t colu
         report_put_wrapped(out, text, HEAD_INDENT, columns);
 }
 
+/* "8 × NVIDIA H200, driver 580.159.04"; several models one after the other. */
+static void put_models(struct strbuf *out, const struct scope *run)
+{
+        const char *title = "  GPUs      ";
+        for (size_t i = 0; i < run->n; i++) {
+                const char *model = run->gpus[i]->who.text[ENTITY_TEXT_MODEL];
+                size_t n = 0, before = 0;
+                for (size_t k = 0; k < run->n; k++) {
+                        bool same = strcmp(run->gpus[k]->who.text[ENTITY_TEXT_MODEL], model) == 0;
+                        n += same;
+                        before += same && k < i;
+                }
+                if (before > 0 || !model[0])
+                        continue;
+                strbuf_putf(out, "%s%zu × ", title, n);
+                text_put(out, model, SIZE_MAX);
+                title = ", ";
+        }
+        if (title[0] != ',')
+                return;
+        const char *driver = run->gpus[0]->who.text[ENTITY_TEXT_DRIVER];
+        strbuf_putf(out, "%s", driver[0] ? ", driver " : "");
+        text_put(out, driver, SIZE_MAX);
+        strbuf_putc(out, '\n');
+}
+
 static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s,
                      size_t columns)
 {
@@ -124,6 +150,7 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
         if (f->host[0])
                 strbuf_putf(out, "  where     %s%s%s\n", f->user, f->user[0] ? " on " : "",
                             f->host);
+        put_models(out, &s->scopes[0]);
         if (s->ticks > 0 && s->first_ns > 86400 * NS_PER_S) {
                 strbuf_puts(out, "  when      ");
                 put_moment(out, s->first_ns);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #define LIMITER_COLUMNS 17 /* "memory.bandwidth" and a blank */
+#define HELD_COLUMNS 7     /* ", power"; left out where names would be cut for it */
+#define NAME_GOOD 20u
 #define NAME_LEAST 12
 #define WIDE 112 /* from here on there is room for PCIe and energy */
 
@@ -27,7 +29,7 @@ static const struct {
 
 /* How the table is laid out: the same for all of its rows. */
 struct layout {
-        bool wide, limiters;
+        bool wide, limiters, held;
         size_t name;
         int label;
         size_t cells; /* columns of all of them */
@@ -44,10 +46,11 @@ static int place_of(const struct stretch_list *list, const char *gpu)
         return -1;
 }
 
-enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu)
+enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu,
+                            enum held_by *ret_held)
 {
         const struct stretch_list *list = &s->limits;
-        double seconds[LIMITER_COUNT] = {0};
+        double seconds[LIMITER_COUNT] = {0}, held[LIMITER_COUNT][HELD_BY_LOCKED + 1] = {0};
         enum limiter best = LIMITER_COUNT;
         int at = gpu ? place_of(list, gpu) : -1;
         if (gpu && at < 0)
@@ -56,15 +59,39 @@ enum limiter report_limiter(const struct summary *s, const struct scope *scope, 
                 const struct stretch *t = &list->list[i];
                 if (gpu && !(t->gpus & (1ull << at)))
                         continue;
-                if (!scope->name[0] || strcmp(scope->name, t->phase) == 0)
-                        seconds[t->limit.limiter] +=
-                            (t->end_s - t->begin_s) * (gpu ? 1 : stretch_gpus(t));
+                if (scope->name[0] && strcmp(scope->name, t->phase) != 0)
+                        continue;
+                double took = (t->end_s - t->begin_s) * (gpu ? 1 : stretch_gpus(t));
+                seconds[t->limit.limiter] += took;
+                held[t->limit.limiter][t->limit.held_by] += took;
         }
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 if (seconds[l] > 0 && (best == LIMITER_COUNT || seconds[l] > seconds[best]))
                         best = l;
         }
+        *ret_held = HELD_BY_NOTHING;
+        for (enum held_by h = HELD_BY_POWER; best < LIMITER_COUNT && h <= HELD_BY_LOCKED; h++)
+                *ret_held = held[best][h] > seconds[best] / 2 ? h : *ret_held;
         return best;
+}
+
+void report_put_limiter(struct strbuf *out, const struct summary *s, const struct scope *scope,
+                        const char *gpu, bool with_held)
+{
+        enum held_by held = HELD_BY_NOTHING;
+        enum limiter limiter = report_limiter(s, scope, gpu, &held);
+        const char *by = with_held ? held_by_name(held) : NULL;
+        strbuf_putf(out, "%s%s%s", limiter < LIMITER_COUNT ? limiter_name(limiter) : "--",
+                    by ? ", " : "", by ? by : "");
+}
+
+static bool any_held(const struct stretch_list *list)
+{
+        for (size_t i = 0; i < list->n; i++) {
+                if (list->list[i].limit.held_by != HELD_BY_NOTHING)
+                        return true;
+        }
+        return false;
 }
 
 /* ---- cells ---- */
@@ -82,10 +109,13 @@ static void put_number(struct strbuf *out, size_t k, struct value v)
         strbuf_putf(out, "%*s", means[k].columns, number);
 }
 
-static void put_limiter(struct strbuf *out, const struct layout *l, enum limiter limiter)
+static void put_limiter(struct strbuf *out, const struct layout *l, const struct summary *s,
+                        const struct scope *scope, const char *gpu)
 {
-        if (l->limiters && limiter < LIMITER_COUNT)
-                strbuf_putf(out, "  %s", limiter_name(limiter));
+        if (!l->limiters)
+                return;
+        strbuf_puts(out, "  ");
+        report_put_limiter(out, s, scope, gpu, l->held);
 }
 
 /* "GPU-CI 10" is longer than a number. */
@@ -113,6 +143,9 @@ static struct layout layout_for(const struct summary *s, const struct report_vie
                 l.cells += l.wide || !means[k].wide ? (size_t)means[k].columns : 0;
         size_t taken = 2 + 9 + 1 + (size_t)l.label + l.cells + (l.wide ? 9 : 0) +
                        (l.limiters ? LIMITER_COLUMNS + 1 : 0);
+        l.held =
+            any_held(&s->limits) && v->columns >= taken + MIN(l.name, NAME_GOOD) + HELD_COLUMNS;
+        taken += l.held ? HELD_COLUMNS : 0;
         size_t room = v->columns > taken + NAME_LEAST ? v->columns - taken : NAME_LEAST;
         l.name = MIN(l.name, room);
         return l;
@@ -157,7 +190,7 @@ static void put_gpu_cells(struct strbuf *out, const struct layout *l, const stru
                 strbuf_putf(out, " %8.0f", g->energy_j);
         else if (l->wide)
                 strbuf_putf(out, " %8s", "--");
-        put_limiter(out, l, report_limiter(s, scope, g->who.label));
+        put_limiter(out, l, s, scope, g->who.label);
         strbuf_putc(out, '\n');
 }
 
@@ -226,7 +259,7 @@ static void put_scope_spread(struct strbuf *out, const struct layout *l, const s
                 if (l->wide)
                         strbuf_fill(out, ' ', 9);
                 if (row == 0)
-                        put_limiter(out, l, report_limiter(s, scope, NULL));
+                        put_limiter(out, l, s, scope, NULL);
                 strbuf_putc(out, '\n');
         }
 }
