@@ -106,7 +106,7 @@ static enum metric activity_of(enum flops_type type)
 
 bool flops_tensor(enum flops_type type)
 {
-        return types[type].tensor;
+        return type < FLOPS_COUNT && types[type].tensor;
 }
 
 struct flops flops_at(const struct peak *peak, enum flops_type type, double activity, double hz,

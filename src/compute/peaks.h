@@ -42,7 +42,7 @@ const struct peak *peak_at(size_t i);
 enum flops_type flops_find(const char *name);
 const char *flops_name(enum flops_type type);
 
-/* Whether a type is counted by the tensor pipe. */
+/* Whether a type is counted by the tensor pipe; false for FLOPS_COUNT, which is none. */
 bool flops_tensor(enum flops_type type);
 /* FLOP/s of the data sheet, dense; 0 when the GPU has no such unit. */
 double peak_flops(const struct peak *peak, enum flops_type type);

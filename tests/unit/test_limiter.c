@@ -313,6 +313,7 @@ static void rates(void **state UNUSED)
         assert_true(f.lo == f.hi); /* locked clocks are as they are told */
         assert_int_equal(flops_find("bf16"), FLOPS_BF16);
         assert_int_equal(flops_find("bf17"), FLOPS_COUNT);
+        assert_false(flops_tensor(FLOPS_COUNT));
 }
 
 int main(void)
