@@ -11,118 +11,102 @@
 
 /* ---- writing ---- */
 
-/* A comma, unless the object has only begun. */
-static void put_key(struct strbuf *out, const char *key)
-{
-        strbuf_putf(out, "%s\"%s\":", out->len > 0 && out->s[out->len - 1] == '{' ? "" : ",", key);
-}
-
-static void put_text(struct strbuf *out, const char *key, const char *text)
-{
-        put_key(out, key);
-        if (text[0])
-                json_put_string(out, text);
-        else
-                strbuf_puts(out, "null");
-}
-
-static void put_number(struct strbuf *out, const char *key, struct value v)
-{
-        put_key(out, key);
-        if (value_there(v))
-                json_put_number(out, v.v);
-        else
-                strbuf_puts(out, "null");
-}
-
-static void put_gpus(const struct description *d, struct strbuf *out)
+static void put_gpus(struct jsonw *j, const struct description *d)
 {
         bool any = d->n_gpus > 0;
-        strbuf_putf(out, ",\"num_gpus\":%zu", d->n_gpus);
-        put_text(out, "gpu_name", any ? d->gpus[0].model : "");
-        put_number(out, "gpu_memory", any ? d->gpus[0].memory : value_missing(STATE_NONE));
-        strbuf_puts(out, ",\"gpus\":[");
+        jsonw_count(j, "num_gpus", d->n_gpus);
+        jsonw_text_or_null(j, "gpu_name", any ? d->gpus[0].model : "");
+        jsonw_value(j, "gpu_memory", any ? d->gpus[0].memory : value_missing(STATE_NONE));
+        jsonw_array(j, "gpus");
         for (size_t i = 0; i < d->n_gpus; i++) {
-                strbuf_puts(out, i ? ",{\"gpu\":" : "{\"gpu\":");
-                json_put_string(out, d->gpus[i].label);
-                put_text(out, "model", d->gpus[i].model);
-                put_text(out, "uuid", d->gpus[i].uuid);
-                put_number(out, "memory", d->gpus[i].memory);
-                strbuf_putc(out, '}');
+                jsonw_object(j, NULL);
+                jsonw_text(j, "gpu", d->gpus[i].label);
+                jsonw_text_or_null(j, "model", d->gpus[i].model);
+                jsonw_text_or_null(j, "uuid", d->gpus[i].uuid);
+                jsonw_value(j, "memory", d->gpus[i].memory);
+                jsonw_end(j);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
-static void put_levels(const struct description *d, struct strbuf *out)
+static void put_levels(struct jsonw *j, const struct description *d)
 {
-        const char *gap = "";
-        strbuf_puts(out, ",\"levels\":[");
-        for (enum level l = 0; l < LEVEL_COUNT; l++) {
-                if (!d->levels[l].there)
-                        continue;
-                strbuf_putf(out, "%s\"%s\"", gap, level_name(l));
-                gap = ",";
-        }
-        strbuf_puts(out, "],\"level_names\":{");
+        jsonw_array(j, "levels");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (d->levels[l].there)
-                        put_text(out, level_name(l), d->levels[l].name);
+                        jsonw_text(j, NULL, level_name(l));
         }
-        strbuf_puts(out, "},\"memory_limits\":{");
+        jsonw_end(j);
+        jsonw_object(j, "level_names");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (d->levels[l].there)
-                        put_number(out, level_name(l), d->levels[l].memory_limit);
+                        jsonw_text_or_null(j, level_name(l), d->levels[l].name);
         }
-        strbuf_puts(out, "},\"cpus\":{");
+        jsonw_end(j);
+        jsonw_object(j, "memory_limits");
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (d->levels[l].there)
-                        put_number(out, level_name(l), d->levels[l].cpus);
+                        jsonw_value(j, level_name(l), d->levels[l].memory_limit);
         }
-        strbuf_putc(out, '}');
+        jsonw_end(j);
+        jsonw_object(j, "cpus");
+        for (enum level l = 0; l < LEVEL_COUNT; l++) {
+                if (d->levels[l].there)
+                        jsonw_value(j, level_name(l), d->levels[l].cpus);
+        }
+        jsonw_end(j);
 }
 
-static void put_handles(const struct description *d, struct strbuf *out)
+static void put_handles(struct jsonw *j, const struct description *d)
 {
-        const char *gap = "";
         if (!d->handles) {
-                strbuf_puts(out, ",\"cpu_handles\":null");
+                jsonw_null(j, "cpu_handles");
                 return;
         }
-        strbuf_puts(out, ",\"cpu_handles\":[");
+        jsonw_array(j, "cpu_handles");
         for (int i = 0; i < CPU_SETSIZE; i++) {
-                if (!CPU_ISSET(i, d->handles))
-                        continue;
-                strbuf_putf(out, "%s%d", gap, i);
-                gap = ",";
+                if (CPU_ISSET(i, d->handles))
+                        jsonw_whole(j, NULL, i);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
+}
+
+static void put_ticks(struct jsonw *j, const struct session_counts *c)
+{
+        jsonw_object(j, "ticks");
+        jsonw_count(j, "asked", c->asked);
+        jsonw_count(j, "taken", c->taken);
+        jsonw_count(j, "late", c->late);
+        jsonw_count(j, "missed", c->missed);
+        jsonw_end(j);
 }
 
 void describe_write(const struct description *d, struct strbuf *out)
 {
-        const struct session_counts *c = &d->counts;
-        strbuf_puts(out, "{\"program\":\"assay\",\"version\":");
-        json_put_string(out, program_version);
-        put_text(out, "backend", d->backend);
-        put_text(out, "provenance", d->provenance);
-        put_number(out, "interval", d->interval_s);
-        strbuf_putf(out, ",\"running\":%s", d->running ? "true" : "false");
-        put_number(out, "start", d->start_s);
-        put_number(out, "stop", d->stop_s);
-        put_text(out, "host", d->host);
-        put_text(out, "user", d->user);
-        strbuf_putf(out, ",\"command\":%s", d->command ? d->command : "null");
-        put_text(out, "session", d->session);
-        put_text(out, "notice", d->notice);
-        put_number(out, "num_cpus", d->cpus);
-        put_number(out, "num_system_cpus", d->system_cpus);
-        put_handles(d, out);
-        put_gpus(d, out);
-        put_levels(d, out);
-        strbuf_putf(out,
-                    ",\"ticks\":{\"asked\":%llu,\"taken\":%llu,\"late\":%llu,\"missed\":%llu}}\n",
-                    (unsigned long long)c->asked, (unsigned long long)c->taken,
-                    (unsigned long long)c->late, (unsigned long long)c->missed);
+        struct jsonw j = {.out = out};
+        jsonw_object(&j, NULL);
+        jsonw_text(&j, "program", "assay");
+        jsonw_text(&j, "version", program_version);
+        jsonw_text_or_null(&j, "backend", d->backend);
+        jsonw_text_or_null(&j, "provenance", d->provenance);
+        jsonw_value(&j, "interval", d->interval_s);
+        jsonw_bool(&j, "running", d->running);
+        jsonw_value(&j, "start", d->start_s);
+        jsonw_value(&j, "stop", d->stop_s);
+        jsonw_text_or_null(&j, "host", d->host);
+        jsonw_text_or_null(&j, "user", d->user);
+        jsonw_begin(&j, "command");
+        strbuf_puts(out, d->command ? d->command : "null"); /* JSON as the session has it */
+        jsonw_text_or_null(&j, "session", d->session);
+        jsonw_text_or_null(&j, "notice", d->notice);
+        jsonw_value(&j, "num_cpus", d->cpus);
+        jsonw_value(&j, "num_system_cpus", d->system_cpus);
+        put_handles(&j, d);
+        put_gpus(&j, d);
+        put_levels(&j, d);
+        put_ticks(&j, &d->counts);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 struct value describe_time(int64_t ns)

@@ -19,18 +19,19 @@ static void set_command(struct session *s, char *const *argv, bool name_only)
 {
         struct redact redact = {0};
         struct strbuf out = {0};
-        for (size_t i = 0; argv && argv[i] && (i == 0 || !name_only); i++) {
+        struct jsonw j = {.out = &out};
+        if (!argv || !argv[0])
+                return;
+        jsonw_array(&j, NULL);
+        for (size_t i = 0; argv[i] && (i == 0 || !name_only); i++) {
                 CLEANUP(freep) char *word = strdup(argv[i]);
                 if (!word)
                         break;
                 redact_word(&redact, word);
-                strbuf_puts(&out, i ? "," : "[");
-                json_put_string(&out, word);
+                jsonw_text(&j, NULL, word);
         }
-        if (out.len > 0) {
-                strbuf_putc(&out, ']');
-                session_set_text(s, "command", strbuf_str(&out));
-        }
+        jsonw_end(&j);
+        session_set_text(s, "command", strbuf_str(&out));
         strbuf_finish(&out);
 }
 

@@ -20,14 +20,19 @@ static const char *set_name(enum column_set set)
 static void write_json(struct strbuf *out)
 {
         const struct column *c;
-        strbuf_puts(out, "[");
+        struct jsonw j = {.out = out};
+        jsonw_array(&j, NULL);
         for (size_t i = 0; (c = column_at(i)); i++) {
-                strbuf_putf(out, "%s\n{\"name\":\"%s\",\"set\":\"%s\",\"help\":", i ? "," : "",
-                            c->name, set_name(c->set));
-                json_put_string(out, c->help);
-                strbuf_puts(out, "}");
+                jsonw_line(&j);
+                jsonw_object(&j, NULL);
+                jsonw_text(&j, "name", c->name);
+                jsonw_text(&j, "set", set_name(c->set));
+                jsonw_text(&j, "help", c->help);
+                jsonw_end(&j);
         }
-        strbuf_puts(out, "\n]\n");
+        jsonw_line(&j);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 static int columns_run(const struct config *config)

@@ -152,60 +152,41 @@ static void write_text(const struct devices *d, bool live, struct strbuf *out)
                 write_lacking(d, live, out);
 }
 
-static void put_device(const struct device *dev, struct strbuf *out)
+static void put_device(struct jsonw *j, const struct device *dev)
 {
-        const struct entity *e = &dev->who;
-        const struct {
-                const char *name;
-                int32_t id;
-        } ids[] = {{"index", e->index}, {"gi", e->gi}, {"ci", e->ci}, {"flat", e->flat}};
-        strbuf_puts(out, "{\"gpu\":");
-        json_put_string(out, e->label);
-        for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
-                if (ids[i].id >= 0)
-                        strbuf_putf(out, ",\"%s\":%d", ids[i].name, ids[i].id);
-        }
-        strbuf_puts(out, ",\"identity\":{");
-        const char *comma = "";
-        for (enum entity_text t = 0; t < ENTITY_TEXT_COUNT; t++) {
-                if (e->text[t][0] == '\0')
-                        continue;
-                strbuf_putf(out, "%s\"%s\":", comma, entity_text_name(t));
-                json_put_string(out, e->text[t]);
-                comma = ",";
-        }
-        strbuf_puts(out, "},\"metrics\":[");
-        comma = "";
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (!is_there(dev->states[m]))
-                        continue;
-                strbuf_putf(out, "%s\"%s\"", comma, metric_info(m)->name);
-                comma = ",";
-        }
-        strbuf_puts(out, "],\"missing\":{");
-        comma = "";
+        jsonw_line(j);
+        jsonw_object(j, NULL);
+        jsonw_identity(j, &dev->who);
+        jsonw_array(j, "metrics");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
                 if (is_there(dev->states[m]))
-                        continue;
-                strbuf_putf(out, "%s\"%s\":\"%s\"", comma, metric_info(m)->name,
-                            state_name((enum state)dev->states[m]));
-                comma = ",";
+                        jsonw_text(j, NULL, metric_info(m)->name);
         }
-        strbuf_puts(out, "}}");
+        jsonw_end(j);
+        jsonw_object(j, "missing");
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if (!is_there(dev->states[m]))
+                        jsonw_text(j, metric_info(m)->name, state_name((enum state)dev->states[m]));
+        }
+        jsonw_end(j);
+        jsonw_end(j);
 }
 
 static void write_json(const struct devices *d, struct strbuf *out)
 {
-        strbuf_putf(out, "{\"schema\":%d,\"program\":\"assay\",\"version\":", JSON_SCHEMA_VERSION);
-        json_put_string(out, program_version);
-        strbuf_puts(out, ",\"source\":");
-        json_put_string(out, d->provenance);
-        strbuf_puts(out, ",\"devices\":[");
-        for (size_t i = 0; i < d->n; i++) {
-                strbuf_puts(out, i ? ",\n" : "\n");
-                put_device(&d->list[i], out);
-        }
-        strbuf_puts(out, "\n]}\n");
+        struct jsonw j = {.out = out};
+        jsonw_object(&j, NULL);
+        jsonw_whole(&j, "schema", JSON_SCHEMA_VERSION);
+        jsonw_text(&j, "program", "assay");
+        jsonw_text(&j, "version", program_version);
+        jsonw_text(&j, "source", d->provenance);
+        jsonw_array(&j, "devices");
+        for (size_t i = 0; i < d->n; i++)
+                put_device(&j, &d->list[i]);
+        jsonw_line(&j);
+        jsonw_end(&j);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 static int compare(const void *a, const void *b)

@@ -126,28 +126,31 @@ static void write_text(const struct report *r, size_t width, struct strbuf *out)
 
 static void write_json(const struct report *r, struct strbuf *out)
 {
-        strbuf_putf(out, "{\"schema\":%d,\"program\":\"assay\",\"version\":", JSON_SCHEMA_VERSION);
-        json_put_string(out, program_version);
-        strbuf_putf(out, ",\"counters\":%s,\"checks\":[", r->counters ? "true" : "false");
-        for (size_t i = 0; i < r->n; i++) {
-                const struct result *f = &r->results[i];
-                strbuf_putf(out,
-                            "%s\n{\"check\":\"%s\",\"outcome\":\"%s\",\"counters\":%s,\"says\":",
-                            i ? "," : "", r->checks[i]->id, outcome_name(f->outcome),
-                            f->counters ? "true" : "false");
-                json_put_string(out, f->says);
-                strbuf_puts(out, ",\"remedy\":");
-                if (f->remedy[0])
-                        json_put_string(out, f->remedy);
-                else
-                        strbuf_puts(out, "null");
-                strbuf_putc(out, '}');
-        }
-        strbuf_puts(out, "\n],\"conclusion\":");
+        struct jsonw j = {.out = out};
         char end[CONCLUSION_MAX];
         conclude(r, end, sizeof(end));
-        json_put_string(out, end);
-        strbuf_puts(out, "}\n");
+        jsonw_object(&j, NULL);
+        jsonw_whole(&j, "schema", JSON_SCHEMA_VERSION);
+        jsonw_text(&j, "program", "assay");
+        jsonw_text(&j, "version", program_version);
+        jsonw_bool(&j, "counters", r->counters);
+        jsonw_array(&j, "checks");
+        for (size_t i = 0; i < r->n; i++) {
+                const struct result *f = &r->results[i];
+                jsonw_line(&j);
+                jsonw_object(&j, NULL);
+                jsonw_text(&j, "check", r->checks[i]->id);
+                jsonw_text(&j, "outcome", outcome_name(f->outcome));
+                jsonw_bool(&j, "counters", f->counters);
+                jsonw_text(&j, "says", f->says);
+                jsonw_text_or_null(&j, "remedy", f->remedy);
+                jsonw_end(&j);
+        }
+        jsonw_line(&j);
+        jsonw_end(&j);
+        jsonw_text(&j, "conclusion", end);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 static int doctor_run(const struct config *config)

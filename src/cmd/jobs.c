@@ -38,9 +38,9 @@ static void put_text_row(void *arg, const struct record *r)
 
 static void put_json_row(void *arg, const struct record *r)
 {
-        struct strbuf *out = arg;
-        record_json(r, out);
-        strbuf_putc(out, '\n');
+        struct jsonw j = {.out = arg};
+        record_json(r, &j);
+        strbuf_putc(arg, '\n');
 }
 
 static void put_csv_value(struct strbuf *out, struct value v)

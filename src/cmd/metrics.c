@@ -6,18 +6,24 @@
 
 static void write_json(struct strbuf *out)
 {
-        strbuf_puts(out, "[");
+        struct jsonw j = {.out = out};
+        jsonw_array(&j, NULL);
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
                 const struct metric_info *i = metric_info(m);
-                strbuf_putf(out,
-                            "%s\n{\"name\":\"%s\",\"kind\":\"%s\",\"unit\":\"%s\",\"group\":\"%s\","
-                            "\"scope\":\"%s\",\"most\":%g,\"help\":",
-                            m ? "," : "", i->name, metric_kind_name(i->kind), unit_name(i->unit),
-                            metric_group_name(i->group), metric_scope_name(i->scope), i->most);
-                json_put_string(out, i->help);
-                strbuf_puts(out, "}");
+                jsonw_line(&j);
+                jsonw_object(&j, NULL);
+                jsonw_text(&j, "name", i->name);
+                jsonw_text(&j, "kind", metric_kind_name(i->kind));
+                jsonw_text(&j, "unit", unit_name(i->unit));
+                jsonw_text(&j, "group", metric_group_name(i->group));
+                jsonw_text(&j, "scope", metric_scope_name(i->scope));
+                jsonw_short(&j, "most", i->most, 6);
+                jsonw_text(&j, "help", i->help);
+                jsonw_end(&j);
         }
-        strbuf_puts(out, "\n]\n");
+        jsonw_line(&j);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 static void write_text(struct strbuf *out)

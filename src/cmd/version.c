@@ -56,59 +56,59 @@ static void *load_first(const char *const names[NAMES], const char **ret)
 }
 
 /* Each library: the name it was found under, or null. They stay loaded: the program ends. */
-static void put_libraries(struct strbuf *out)
+static void put_libraries(struct jsonw *j)
 {
-        strbuf_puts(out, "\"libraries\":{");
+        jsonw_object(j, "libraries");
         for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
                 const char *name = NULL;
-                void *handle = load_first(libraries[i].names, &name);
-                strbuf_putf(out, handle ? "%s\"%s\":\"%s\"" : "%s\"%s\":null", i ? "," : "",
-                            libraries[i].what, name);
+                bool found = load_first(libraries[i].names, &name) != NULL;
+                jsonw_text_or_null(j, libraries[i].what, found ? name : NULL);
         }
-        strbuf_puts(out, "},");
+        jsonw_end(j);
 }
 
 /* Whether the driver's library has GPM; null without it. 'assay doctor' asks the GPUs. */
-static const char *gpm_offered(void)
+static void put_gpm(struct jsonw *j)
 {
         const char *const names[NAMES] = {NVML};
         const char *name;
         void *handle = load_first(names, &name);
-        if (!handle)
-                return "null";
-        return dlsym(handle, "nvmlGpmSampleGet") ? "true" : "false";
+        if (handle)
+                jsonw_bool(j, "gpm", dlsym(handle, "nvmlGpmSampleGet") != NULL);
+        else
+                jsonw_null(j, "gpm");
 }
 
-static void put_machine(struct strbuf *out)
+static void put_machine(struct jsonw *j)
 {
         struct utsname u;
         if (uname(&u) < 0)
                 return;
-        strbuf_puts(out, "\"machine\":");
-        json_put_string(out, u.machine);
-        strbuf_puts(out, ",\"kernel\":");
-        json_put_string(out, u.release);
-        strbuf_puts(out, ",\"glibc\":");
-        json_put_string(out, gnu_get_libc_version());
-        strbuf_putc(out, ',');
+        jsonw_text(j, "machine", u.machine);
+        jsonw_text(j, "kernel", u.release);
+        jsonw_text(j, "glibc", gnu_get_libc_version());
 }
 
 void version_write(bool json, struct strbuf *out)
 {
+        struct jsonw j = {.out = out};
         if (!json) {
                 strbuf_putf(out, "assay %s\n", program_version);
                 return;
         }
-        strbuf_putf(out, "{\"schema\":%d,\"program\":\"assay\",\"version\":\"%s\",",
-                    JSON_SCHEMA_VERSION, program_version);
-        strbuf_putf(out, "\"session_schema\":%d,\"library\":\"libassay.so.0\",",
-                    SESSION_SCHEMA_VERSION);
-        put_machine(out);
-        strbuf_puts(out, "\"features\":{");
+        jsonw_object(&j, NULL);
+        jsonw_whole(&j, "schema", JSON_SCHEMA_VERSION);
+        jsonw_text(&j, "program", "assay");
+        jsonw_text(&j, "version", program_version);
+        jsonw_whole(&j, "session_schema", SESSION_SCHEMA_VERSION);
+        jsonw_text(&j, "library", "libassay.so.0");
+        put_machine(&j);
+        jsonw_object(&j, "features");
         for (size_t i = 0; i < ARRAY_LEN(features); i++)
-                strbuf_putf(out, "%s\"%s\":%s", i ? "," : "", features[i].name,
-                            features[i].on ? "true" : "false");
-        strbuf_puts(out, "},");
-        put_libraries(out);
-        strbuf_putf(out, "\"gpm\":%s}\n", gpm_offered());
+                jsonw_bool(&j, features[i].name, features[i].on);
+        jsonw_end(&j);
+        put_libraries(&j);
+        put_gpm(&j);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }

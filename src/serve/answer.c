@@ -282,27 +282,32 @@ static enum MHD_Result get_jobs(const struct request *q)
         const char *text = query_of(q, "since");
         if (text && num_parse_all(text, strlen(text), &since))
                 query.since_ns = clock_from_seconds(since);
-        strbuf_puts(&out, "{\"jobs\":");
-        if (!q->s->config.records)
-                strbuf_puts(&out, "[]");
-        else if (records_json(q->s->config.records, &query, &out, &err) < 0) {
+        struct jsonw j = {.out = &out};
+        jsonw_object(&j, NULL);
+        if (!q->s->config.records) {
+                jsonw_array(&j, "jobs");
+                jsonw_end(&j);
+        } else if (records_json(q->s->config.records, &query, &j, &err) < 0) {
                 strbuf_finish(&out);
                 return answer_refuse(q, MHD_HTTP_SERVICE_UNAVAILABLE,
                                      "the job records cannot be read\n", NULL, NULL);
         }
-        strbuf_puts(&out, "}\n");
+        jsonw_end(&j);
+        strbuf_putc(&out, '\n');
         return send_json(q, &out);
 }
 
 static enum MHD_Result get_sessions(const struct request *q)
 {
         struct strbuf out = {0};
-        strbuf_puts(&out, "{\"sessions\":");
+        struct jsonw j = {.out = &out};
+        jsonw_object(&j, NULL);
         if (q->s->config.archive)
-                archive_list(q->s->config.archive, &out);
+                archive_list(q->s->config.archive, &j);
         else
-                strbuf_puts(&out, "null");
-        strbuf_puts(&out, "}\n");
+                jsonw_null(&j, "sessions");
+        jsonw_end(&j);
+        strbuf_putc(&out, '\n');
         return send_json(q, &out);
 }
 

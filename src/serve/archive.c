@@ -82,20 +82,23 @@ static struct file *read_folder(struct archive *a, size_t *ret_n)
         return list;
 }
 
-void archive_list(struct archive *a, struct strbuf *out)
+void archive_list(struct archive *a, struct jsonw *j)
 {
         size_t n = 0;
         CLEANUP(freep) struct file *list = read_folder(a, &n);
-        strbuf_putc(out, '[');
+        jsonw_array(j, "sessions");
         for (size_t i = 0; list && i < n; i++) {
-                strbuf_putf(out, "%s{\"id\":\"%016" PRIx64 "\",\"name\":", i ? ",\n" : "\n",
-                            number_of(list[i].name));
-                json_put_string(out, list[i].name);
-                strbuf_putf(out, ",\"size\":%lld,\"time\":", (long long)list[i].size);
-                json_put_number(out, clock_to_seconds(list[i].modified_ns));
-                strbuf_putc(out, '}');
+                char id[20];
+                snprintf(id, sizeof(id), "%016" PRIx64, number_of(list[i].name));
+                jsonw_line(j);
+                jsonw_object(j, NULL);
+                jsonw_text(j, "id", id);
+                jsonw_text(j, "name", list[i].name);
+                jsonw_whole(j, "size", list[i].size);
+                jsonw_number(j, "time", clock_to_seconds(list[i].modified_ns));
+                jsonw_end(j);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
 static bool find_file(struct archive *a, const char *id, struct file *ret)

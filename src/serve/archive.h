@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/strbuf.h"
+#include "base/jsonw.h"
 
 #include <stdint.h>
 
@@ -20,8 +20,8 @@ struct archive *archive_open(const char *dir,
                              void *arg);
 /* Waits for the report that is being made. NULL is fine. */
 void archive_close(struct archive *a);
-/* A JSON array: id, name, size, time; the newest first. */
-void archive_list(struct archive *a, struct strbuf *out);
+/* The member "sessions", an array: id, name, size, time; the newest first. */
+void archive_list(struct archive *a, struct jsonw *j);
 
 enum archive_result { ARCHIVE_THERE, ARCHIVE_LATER, ARCHIVE_NONE, ARCHIVE_FAILED };
 

@@ -102,23 +102,21 @@ void journal_watch(struct journal *j, const struct live_gpu *gpus, size_t n, int
                 watch_one(j, &gpus[i], wall_ns);
 }
 
-void journal_write(struct journal *j, struct strbuf *out)
+void journal_write(struct journal *j, struct jsonw *to)
 {
-        strbuf_putc(out, '[');
+        jsonw_array(to, "log");
         pthread_mutex_lock(&j->lock);
         uint64_t first = j->n > JOURNAL_MAX ? j->n - JOURNAL_MAX : 0;
         for (uint64_t i = j->n; i > first; i--) {
                 const struct entry *e = &j->list[(i - 1) % JOURNAL_MAX];
-                strbuf_puts(out, i == j->n ? "\n{\"time\":" : ",\n{\"time\":");
-                json_put_number(out, clock_to_seconds(e->wall_ns));
-                strbuf_puts(out, ",\"gpu\":");
-                json_put_string(out, e->gpu);
-                strbuf_puts(out, ",\"kind\":");
-                json_put_string(out, e->kind);
-                strbuf_puts(out, ",\"text\":");
-                json_put_string(out, e->text);
-                strbuf_putc(out, '}');
+                jsonw_line(to);
+                jsonw_object(to, NULL);
+                jsonw_number(to, "time", clock_to_seconds(e->wall_ns));
+                jsonw_text(to, "gpu", e->gpu);
+                jsonw_text(to, "kind", e->kind);
+                jsonw_text(to, "text", e->text);
+                jsonw_end(to);
         }
         pthread_mutex_unlock(&j->lock);
-        strbuf_putc(out, ']');
+        jsonw_end(to);
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/strbuf.h"
+#include "base/jsonw.h"
 #include "serve/live.h"
 
 #define JOURNAL_MAX 500
@@ -19,5 +19,5 @@ void journal_add(struct journal *j, int64_t wall_ns, const char *gpu, const char
                  const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* Compares with the last time and tells what changed. By one thread. */
 void journal_watch(struct journal *j, const struct live_gpu *gpus, size_t n, int64_t wall_ns);
-/* A JSON array, the newest first. */
-void journal_write(struct journal *j, struct strbuf *out);
+/* The member "log", an array, the newest first. */
+void journal_write(struct journal *j, struct jsonw *to);

@@ -258,111 +258,76 @@ struct value record_coverage(const struct record *r)
                             : value_missing(STATE_NONE);
 }
 
-static void put_number(struct strbuf *out, const char *name, double v)
+static void put_state(struct jsonw *j, const char *name, double seconds)
 {
-        strbuf_putf(out, ",\"%s\":", name);
-        json_put_number(out, v);
+        if (seconds > 0)
+                jsonw_number(j, name, seconds);
 }
 
-static void put_value(struct strbuf *out, const char *name, struct value v)
-{
-        if (value_there(v))
-                put_number(out, name, v.v);
-        else
-                strbuf_putf(out, ",\"%s\":null", name);
-}
-
-static void put_state(struct strbuf *out, const char *name, double seconds, bool *first)
-{
-        if (!(seconds > 0))
-                return;
-        strbuf_puts(out, *first ? "" : ",");
-        *first = false;
-        json_put_string(out, name);
-        strbuf_putc(out, ':');
-        json_put_number(out, seconds);
-}
-
-static void put_sums(const struct record *r, struct strbuf *out)
+static void put_sums(struct jsonw *j, const struct record *r)
 {
         const struct integrals *in = &r->sum;
-        bool first = true;
-        strbuf_puts(out, ",\"counters\":{");
+        jsonw_object(j, "counters");
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
-                if (!integral_there(in, i))
-                        continue;
-                strbuf_putf(out, "%s\"%s\":", first ? "" : ",", integral_info(i)->name);
-                first = false;
-                json_put_number(out, in->v[i]);
+                if (integral_there(in, i))
+                        jsonw_number(j, integral_info(i)->name, in->v[i]);
         }
-        first = true;
-        strbuf_puts(out, "},\"class_s\":{");
+        jsonw_end(j);
+        jsonw_object(j, "class_s");
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++)
-                put_state(out, workload_status(w), in->class_s[w], &first);
-        first = true;
-        strbuf_puts(out, "},\"limiter_s\":{");
+                put_state(j, workload_status(w), in->class_s[w]);
+        jsonw_end(j);
+        jsonw_object(j, "limiter_s");
         for (enum limiter i = 0; i < LIMITER_COUNT; i++)
-                put_state(out, limiter_name(i), in->limiter_s[i], &first);
-        first = true;
-        strbuf_puts(out, "},\"health_s\":{");
+                put_state(j, limiter_name(i), in->limiter_s[i]);
+        jsonw_end(j);
+        jsonw_object(j, "health_s");
         for (enum health_state h = 0; h <= HEALTH_CRIT; h++)
-                put_state(out, health_name(h), in->health_s[h], &first);
-        first = true;
-        strbuf_puts(out, "},\"findings\":[");
+                put_state(j, health_name(h), in->health_s[h]);
+        jsonw_end(j);
+        jsonw_array(j, "findings");
         for (enum finding f = 0; f < FINDING_COUNT; f++) {
-                if (!(r->findings & (1u << f)))
-                        continue;
-                strbuf_puts(out, first ? "" : ",");
-                first = false;
-                json_put_string(out, finding_text(f));
+                if (r->findings & (1u << f))
+                        jsonw_text(j, NULL, finding_text(f));
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
-void record_json(const struct record *r, struct strbuf *out)
+void record_json(const struct record *r, struct jsonw *j)
 {
-        strbuf_putf(out, "{\"id\":%lld,\"kind\":\"%s\"", (long long)r->id,
-                    owner_kind_name(r->who.kind));
-#define OWNER_TEXT(id, name, size)                                                                 \
-        strbuf_puts(out, ",\"" name "\":");                                                        \
-        json_put_string(out, r->who.id);
+        jsonw_object(j, NULL);
+        jsonw_whole(j, "id", r->id);
+        jsonw_text(j, "kind", owner_kind_name(r->who.kind));
+#define OWNER_TEXT(id, name, size) jsonw_text(j, name, r->who.id);
         OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT
-        strbuf_puts(out, ",\"gpus\":");
-        json_put_string(out, r->gpus);
-        put_number(out, "n_gpus", r->n_gpus);
-        put_number(out, "start", clock_to_seconds(r->start_ns));
-        put_number(out, "end", clock_to_seconds(r->end_ns));
-        strbuf_putf(out, ",\"final\":%s", r->final ? "true" : "false");
-        put_number(out, "gpu_seconds", r->gpu_s);
-        put_number(out, "wasted_seconds", r->wasted_s);
-        put_value(out, "coverage", record_coverage(r));
-        put_value(out, "real_util", record_share(r, INTEGRAL_REAL));
-        put_value(out, "sm_active", record_share(r, INTEGRAL_ACTIVE_SM));
-        put_value(out, "gpu_util", record_share(r, INTEGRAL_ACTIVE_GPU_UTIL));
-        put_number(out, "peak_memory", r->sum.peak_memory);
-        put_sums(r, out);
-        strbuf_putc(out, '}');
+        jsonw_text(j, "gpus", r->gpus);
+        jsonw_number(j, "n_gpus", r->n_gpus);
+        jsonw_number(j, "start", clock_to_seconds(r->start_ns));
+        jsonw_number(j, "end", clock_to_seconds(r->end_ns));
+        jsonw_bool(j, "final", r->final);
+        jsonw_number(j, "gpu_seconds", r->gpu_s);
+        jsonw_number(j, "wasted_seconds", r->wasted_s);
+        jsonw_value(j, "coverage", record_coverage(r));
+        jsonw_value(j, "real_util", record_share(r, INTEGRAL_REAL));
+        jsonw_value(j, "sm_active", record_share(r, INTEGRAL_ACTIVE_SM));
+        jsonw_value(j, "gpu_util", record_share(r, INTEGRAL_ACTIVE_GPU_UTIL));
+        jsonw_number(j, "peak_memory", r->sum.peak_memory);
+        put_sums(j, r);
+        jsonw_end(j);
 }
-
-struct json_list {
-        struct strbuf *out;
-        size_t n;
-};
 
 static void put_one(void *arg, const struct record *record)
 {
-        struct json_list *l = arg;
-        strbuf_puts(l->out, l->n++ ? ",\n" : "\n");
-        record_json(record, l->out);
+        jsonw_line(arg);
+        record_json(record, arg);
 }
 
-int records_json(const char *path, const struct records_query *query, struct strbuf *out,
+int records_json(const char *path, const struct records_query *query, struct jsonw *j,
                  struct err *err)
 {
-        struct json_list l = {.out = out};
-        strbuf_putc(out, '[');
-        int r = records_each(path, query, put_one, &l, err);
-        strbuf_putc(out, ']');
+        jsonw_array(j, "jobs");
+        int r = records_each(path, query, put_one, j, err);
+        jsonw_end(j);
         return r;
 }

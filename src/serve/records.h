@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/strbuf.h"
+#include "base/jsonw.h"
 #include "model/integral.h"
 #include "model/owner.h"
 
@@ -48,9 +48,9 @@ struct records_query {
 int records_each(const char *path, const struct records_query *query,
                  void (*each)(void *arg, const struct record *record), void *arg, struct err *err);
 /* One JSON object, without a line end. */
-void record_json(const struct record *record, struct strbuf *out);
-/* A JSON array of those that a query finds. */
-int records_json(const char *path, const struct records_query *query, struct strbuf *out,
+void record_json(const struct record *record, struct jsonw *j);
+/* The member "jobs", an array of those that a query finds. */
+int records_json(const char *path, const struct records_query *query, struct jsonw *j,
                  struct err *err);
 
 /* Shares of the time that was observed, 0 to 1; missing when nothing was. */

@@ -5,235 +5,199 @@
 
 #include <math.h>
 
-static void put_key(struct strbuf *out, const char *name, bool *first)
-{
-        strbuf_puts(out, *first ? "" : ",");
-        *first = false;
-        json_put_string(out, name);
-        strbuf_putc(out, ':');
-}
-
-static void put_number(struct strbuf *out, const char *name, struct value v, bool *first)
-{
-        put_key(out, name, first);
-        if (value_there(v))
-                json_put_number(out, v.v);
-        else
-                strbuf_puts(out, "null");
-}
-
-static void put_text(struct strbuf *out, const char *name, const char *s, bool *first)
-{
-        put_key(out, name, first);
-        if (s[0])
-                json_put_string(out, s);
-        else
-                strbuf_puts(out, "null");
-}
-
 /* Nothing when there were no samples. */
-static void put_spread(struct strbuf *out, const char *name, const struct spread *s, bool *first)
+static void put_spread(struct jsonw *j, const char *name, const struct spread *s)
 {
-        bool inner = true;
         if (s->n == 0)
                 return;
-        put_key(out, name, first);
-        strbuf_putc(out, '{');
-        put_number(out, "mean", spread_mean(s), &inner);
-        put_number(out, "p50", spread_quantile(s, 0.5), &inner);
-        put_number(out, "p95", spread_quantile(s, 0.95), &inner);
-        put_number(out, "min", spread_min(s), &inner);
-        put_number(out, "max", spread_max(s), &inner);
-        put_number(out, "samples", value_ok((double)s->n), &inner);
-        strbuf_putc(out, '}');
+        jsonw_object(j, name);
+        jsonw_value(j, "mean", spread_mean(s));
+        jsonw_value(j, "p50", spread_quantile(s, 0.5));
+        jsonw_value(j, "p95", spread_quantile(s, 0.95));
+        jsonw_value(j, "min", spread_min(s));
+        jsonw_value(j, "max", spread_max(s));
+        jsonw_count(j, "samples", s->n);
+        jsonw_end(j);
 }
 
-static void put_spreads(struct strbuf *out, const struct gpu_summary *g)
+static void put_level(struct jsonw *j, const struct summary *s, const struct level_summary *l)
 {
-        bool first = true;
-        strbuf_puts(out, "\"metrics\":{");
-        for (enum metric m = 0; m < METRIC_COUNT; m++)
-                put_spread(out, metric_info(m)->name, &g->m[m], &first);
-        strbuf_putc(out, '}');
+        jsonw_object(j, "level");
+        jsonw_text(j, "level", level_name(s->level));
+        jsonw_text_or_null(j, "name", s->level_name);
+        jsonw_count(j, "samples", l->samples);
+        jsonw_value(j, "cpus", l->cpus);
+        jsonw_value(j, "memory_limit", l->memory_limit);
+        jsonw_number(j, "cpu_s", l->cpu_s);
+        jsonw_number(j, "read_bytes", l->read_bytes);
+        jsonw_number(j, "written_bytes", l->written_bytes);
+        put_spread(j, "cpu", &l->cpu);
+        put_spread(j, "cpu_share", &l->cpu_share);
+        put_spread(j, "memory", &l->memory);
+        put_spread(j, "memory_share", &l->memory_share);
+        put_spread(j, "io_read", &l->read);
+        put_spread(j, "io_write", &l->write);
+        put_spread(j, "processes", &l->processes);
+        put_spread(j, "io_wait_cores", &l->io_wait);
+        jsonw_end(j);
 }
 
-static void put_level(struct strbuf *out, const struct summary *s, const struct level_summary *l)
+static void put_if(struct jsonw *j, const char *name, bool there, double v)
 {
-        bool first = true;
-        strbuf_puts(out, "{\"level\":");
-        json_put_string(out, level_name(s->level));
-        first = false;
-        put_text(out, "name", s->level_name, &first);
-        put_number(out, "samples", value_ok((double)l->samples), &first);
-        put_number(out, "cpus", l->cpus, &first);
-        put_number(out, "memory_limit", l->memory_limit, &first);
-        put_number(out, "cpu_s", value_ok(l->cpu_s), &first);
-        put_number(out, "read_bytes", value_ok(l->read_bytes), &first);
-        put_number(out, "written_bytes", value_ok(l->written_bytes), &first);
-        put_spread(out, "cpu", &l->cpu, &first);
-        put_spread(out, "cpu_share", &l->cpu_share, &first);
-        put_spread(out, "memory", &l->memory, &first);
-        put_spread(out, "memory_share", &l->memory_share, &first);
-        put_spread(out, "io_read", &l->read, &first);
-        put_spread(out, "io_write", &l->write, &first);
-        put_spread(out, "processes", &l->processes, &first);
-        put_spread(out, "io_wait_cores", &l->io_wait, &first);
-        strbuf_putc(out, '}');
+        jsonw_value(j, name, there ? value_ok(v) : value_missing(STATE_NONE));
 }
 
-static struct value when(bool there, double v)
+static void put_classes(struct jsonw *j, const struct gpu_summary *g)
 {
-        return there ? value_ok(v) : value_missing(STATE_NONE);
-}
-
-static void put_gpu(struct strbuf *out, const struct gpu_summary *g)
-{
-        bool first = true, inner = true;
-        strbuf_putc(out, '{');
-        put_text(out, "gpu", g->who.label, &first);
-        put_text(out, "model", g->who.text[ENTITY_TEXT_MODEL], &first);
-        put_text(out, "uuid", g->who.text[ENTITY_TEXT_UUID], &first);
-        put_number(out, "samples", value_ok((double)g->samples), &first);
-        put_number(out, "seconds", value_ok(g->seconds), &first);
-        put_number(out, "energy_j", when(g->has_energy, g->energy_j), &first);
-        put_number(out, "energy_kwh", when(g->has_energy, g->energy_j / 3.6e6), &first);
-        put_number(out, "throttle_s", when(g->has_throttle, g->throttle_s), &first);
-        put_number(out, "throttle_power_s", when(g->has_throttle, g->throttle_power_s), &first);
-        put_number(out, "throttle_heat_s", when(g->has_throttle, g->throttle_heat_s), &first);
-        put_number(out, "idle_allocated_s", value_ok(g->idle_allocated_s), &first);
-        put_key(out, "classes_s", &first);
-        strbuf_putc(out, '{');
+        jsonw_object(j, "classes_s");
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
                 if (g->class_s[w] > 0)
-                        put_number(out, workload_status(w), value_ok(g->class_s[w]), &inner);
+                        jsonw_number(j, workload_status(w), g->class_s[w]);
         }
-        strbuf_puts(out, "},\"health\":[");
-        inner = true;
+        jsonw_end(j);
+        jsonw_array(j, "health");
         for (enum finding i = 0; i < FINDING_COUNT; i++) {
-                if (!(g->findings & (1U << i)))
-                        continue;
-                strbuf_puts(out, inner ? "" : ",");
-                inner = false;
-                json_put_string(out, finding_text(i));
+                if (g->findings & (1U << i))
+                        jsonw_text(j, NULL, finding_text(i));
         }
-        strbuf_puts(out, "],");
-        put_spreads(out, g);
-        strbuf_putc(out, '}');
+        jsonw_end(j);
 }
 
-static void put_scope(struct strbuf *out, const struct summary *s, const struct scope *scope)
+static void put_gpu(struct jsonw *j, const struct gpu_summary *g)
 {
-        bool first = true;
-        strbuf_putc(out, '{');
+        jsonw_line(j);
+        jsonw_object(j, NULL);
+        jsonw_text_or_null(j, "gpu", g->who.label);
+        jsonw_text_or_null(j, "model", g->who.text[ENTITY_TEXT_MODEL]);
+        jsonw_text_or_null(j, "uuid", g->who.text[ENTITY_TEXT_UUID]);
+        jsonw_count(j, "samples", g->samples);
+        jsonw_number(j, "seconds", g->seconds);
+        put_if(j, "energy_j", g->has_energy, g->energy_j);
+        put_if(j, "energy_kwh", g->has_energy, g->energy_j / 3.6e6);
+        put_if(j, "throttle_s", g->has_throttle, g->throttle_s);
+        put_if(j, "throttle_power_s", g->has_throttle, g->throttle_power_s);
+        put_if(j, "throttle_heat_s", g->has_throttle, g->throttle_heat_s);
+        jsonw_number(j, "idle_allocated_s", g->idle_allocated_s);
+        put_classes(j, g);
+        jsonw_object(j, "metrics");
+        for (enum metric m = 0; m < METRIC_COUNT; m++)
+                put_spread(j, metric_info(m)->name, &g->m[m]);
+        jsonw_end(j);
+        jsonw_end(j);
+}
+
+static void put_scope(struct jsonw *j, const char *name, const struct summary *s,
+                      const struct scope *scope)
+{
+        jsonw_line(j);
+        jsonw_object(j, name);
         if (scope->name[0]) {
-                put_text(out, "name", scope->name, &first);
-                put_number(out, "times", value_ok((double)scope->times), &first);
+                jsonw_text(j, "name", scope->name);
+                jsonw_count(j, "times", scope->times);
         }
-        put_number(out, "seconds", value_ok(scope->seconds), &first);
-        put_number(out, "ticks", value_ok((double)scope->ticks), &first);
-        put_key(out, "never_ended", &first);
-        strbuf_puts(out, scope->open ? "true" : "false");
-        put_key(out, "tags", &first);
-        strbuf_putc(out, '[');
+        jsonw_number(j, "seconds", scope->seconds);
+        jsonw_count(j, "ticks", scope->ticks);
+        jsonw_bool(j, "never_ended", scope->open);
+        jsonw_array(j, "tags");
         for (size_t i = 0; i < scope->n_tags; i++) {
-                bool inner = true;
-                strbuf_puts(out, i ? ",{" : "{");
-                put_text(out, "tag", tag_name(scope->tags[i].tag), &inner);
-                put_number(out, "score", value_ok(scope->tags[i].score), &inner);
-                strbuf_putc(out, '}');
+                jsonw_object(j, NULL);
+                jsonw_text(j, "tag", tag_name(scope->tags[i].tag));
+                jsonw_number(j, "score", scope->tags[i].score);
+                jsonw_end(j);
         }
-        strbuf_putc(out, ']');
-        put_key(out, "level", &first);
+        jsonw_end(j);
         if (scope->level.samples > 0)
-                put_level(out, s, &scope->level);
+                put_level(j, s, &scope->level);
         else
-                strbuf_puts(out, "null");
-        strbuf_puts(out, ",\"gpus\":[");
-        for (size_t i = 0; i < scope->n; i++) {
-                strbuf_puts(out, i ? ",\n" : "\n");
-                put_gpu(out, scope->gpus[i]);
-        }
-        strbuf_puts(out, "]}");
+                jsonw_null(j, "level");
+        jsonw_array(j, "gpus");
+        for (size_t i = 0; i < scope->n; i++)
+                put_gpu(j, scope->gpus[i]);
+        jsonw_end(j);
+        jsonw_end(j);
 }
 
-static void put_facts(struct strbuf *out, const struct run_facts *f, const struct summary *s)
+static void put_facts(struct jsonw *j, const struct run_facts *f, const struct summary *s)
 {
-        bool first = false;
-        put_text(out, "input", f->input, &first);
-        put_text(out, "command", f->command, &first);
-        put_text(out, "host", f->host, &first);
-        put_text(out, "user", f->user, &first);
-        put_text(out, "source", f->source, &first);
-        put_number(out, "start", when(s->ticks > 0, clock_to_seconds(s->first_ns)), &first);
-        put_number(out, "stop", when(s->ticks > 0, clock_to_seconds(s->last_ns)), &first);
-        put_number(out, "interval_s", f->interval_s, &first);
-        put_number(out, "times_assumed", value_ok(s->ticks > 1 && s->first_ns == 0), &first);
-        put_number(out, "exit_status", f->exit_status, &first);
-        put_number(out, "exit_signal", f->exit_signal, &first);
-        put_number(out, "command_s", f->command_s, &first);
-        put_number(out, "cpu_user_s", f->cpu_user_s, &first);
-        put_number(out, "cpu_system_s", f->cpu_system_s, &first);
-        put_number(out, "max_rss_bytes", f->max_rss, &first);
-        put_number(out, "ticks_asked", when(f->asked > 0, (double)f->asked), &first);
-        put_number(out, "ticks_taken", value_ok((double)(f->asked ? f->taken : s->ticks)), &first);
-        put_number(out, "ticks_late", when(f->asked > 0, (double)f->late), &first);
-        put_number(out, "ticks_missed", when(f->asked > 0, (double)f->missed), &first);
-        put_number(out, "ticks_dropped", when(f->asked > 0, (double)f->dropped), &first);
+        jsonw_text_or_null(j, "input", f->input);
+        jsonw_text_or_null(j, "command", f->command);
+        jsonw_text_or_null(j, "host", f->host);
+        jsonw_text_or_null(j, "user", f->user);
+        jsonw_text_or_null(j, "source", f->source);
+        put_if(j, "start", s->ticks > 0, clock_to_seconds(s->first_ns));
+        put_if(j, "stop", s->ticks > 0, clock_to_seconds(s->last_ns));
+        jsonw_value(j, "interval_s", f->interval_s);
+        jsonw_number(j, "times_assumed", s->ticks > 1 && s->first_ns == 0);
+        jsonw_value(j, "exit_status", f->exit_status);
+        jsonw_value(j, "exit_signal", f->exit_signal);
+        jsonw_value(j, "command_s", f->command_s);
+        jsonw_value(j, "cpu_user_s", f->cpu_user_s);
+        jsonw_value(j, "cpu_system_s", f->cpu_system_s);
+        jsonw_value(j, "max_rss_bytes", f->max_rss);
+        put_if(j, "ticks_asked", f->asked > 0, (double)f->asked);
+        jsonw_count(j, "ticks_taken", f->asked ? f->taken : s->ticks);
+        put_if(j, "ticks_late", f->asked > 0, (double)f->late);
+        put_if(j, "ticks_missed", f->asked > 0, (double)f->missed);
+        put_if(j, "ticks_dropped", f->asked > 0, (double)f->dropped);
 }
 
-static void put_unhealthy(struct strbuf *out, const struct scope *run)
+static void put_unhealthy(struct jsonw *j, const struct scope *run)
 {
         struct strbuf text = {0};
-        const char *gap = "\n";
-        strbuf_puts(out, ",\n\"unhealthy\":[");
+        jsonw_line(j);
+        jsonw_array(j, "unhealthy");
         for (size_t i = 0; i < run->n; i++) {
                 const struct gpu_summary *g = run->gpus[i];
                 strbuf_clear(&text);
                 if (!report_unhealthy(g, &text))
                         continue;
-                strbuf_putf(out, "%s{\"gpu\":", gap);
-                json_put_string(out, g->who.label);
-                strbuf_puts(out, ",\"text\":");
-                json_put_string(out, strbuf_str(&text));
-                strbuf_puts(out, ",\"try\":");
-                json_put_string(out, report_unhealthy_try(g));
-                strbuf_putc(out, '}');
-                gap = ",\n";
+                jsonw_line(j);
+                jsonw_object(j, NULL);
+                jsonw_text(j, "gpu", g->who.label);
+                jsonw_text(j, "text", strbuf_str(&text));
+                jsonw_text(j, "try", report_unhealthy_try(g));
+                jsonw_end(j);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
         strbuf_finish(&text);
+}
+
+static void put_user_metrics(struct jsonw *j, const struct run_facts *facts)
+{
+        jsonw_line(j);
+        jsonw_object(j, "user_metrics");
+        for (size_t i = 0; i < facts->n_metrics; i++) {
+                const struct user_metric *m = &facts->metrics[i];
+                jsonw_object(j, m->name);
+                jsonw_number(j, "mean", m->sum / (double)m->n);
+                jsonw_number(j, "min", m->min);
+                jsonw_number(j, "max", m->max);
+                jsonw_number(j, "last", m->last);
+                jsonw_end(j);
+        }
+        jsonw_end(j);
 }
 
 void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
                  struct strbuf *out)
 {
-        strbuf_puts(out, "{\"program\":\"assay\",\"version\":");
-        json_put_string(out, version);
-        strbuf_putf(out, ",\"schema\":%d", REPORT_SCHEMA_VERSION);
-        put_facts(out, facts, s);
-        report_json_limits(&s->limits, out);
-        put_unhealthy(out, &s->scopes[0]);
-        strbuf_puts(out, ",\n\"run\":");
-        put_scope(out, s, &s->scopes[0]);
-        strbuf_puts(out, ",\n\"phases\":[");
-        for (size_t i = 1; i < s->n; i++) {
-                strbuf_puts(out, i > 1 ? ",\n" : "\n");
-                put_scope(out, s, &s->scopes[i]);
-        }
-        strbuf_puts(out, "],\n\"user_metrics\":{");
-        for (size_t i = 0; i < facts->n_metrics; i++) {
-                const struct user_metric *m = &facts->metrics[i];
-                bool first = true;
-                strbuf_puts(out, i ? "," : "");
-                json_put_string(out, m->name);
-                strbuf_puts(out, ":{");
-                put_number(out, "mean", value_ok(m->sum / (double)m->n), &first);
-                put_number(out, "min", value_ok(m->min), &first);
-                put_number(out, "max", value_ok(m->max), &first);
-                put_number(out, "last", value_ok(m->last), &first);
-                strbuf_putc(out, '}');
-        }
-        strbuf_puts(out, "}}\n");
+        struct jsonw j = {.out = out};
+        jsonw_object(&j, NULL);
+        jsonw_text(&j, "program", "assay");
+        jsonw_text(&j, "version", version);
+        jsonw_whole(&j, "schema", REPORT_SCHEMA_VERSION);
+        put_facts(&j, facts, s);
+        report_json_limits(&s->limits, &j);
+        put_unhealthy(&j, &s->scopes[0]);
+        put_scope(&j, "run", s, &s->scopes[0]);
+        jsonw_line(&j);
+        jsonw_array(&j, "phases");
+        for (size_t i = 1; i < s->n; i++)
+                put_scope(&j, NULL, s, &s->scopes[i]);
+        jsonw_end(&j);
+        put_user_metrics(&j, facts);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 /* ---- the resource summary ---- */

@@ -5,126 +5,99 @@
 
 #include <math.h>
 
-static void put_held(struct strbuf *out, enum held_by held)
-{
-        const char *name = held_by_name(held);
-        strbuf_puts(out, ",\"held_by\":");
-        if (name)
-                json_put_string(out, name);
-        else
-                strbuf_puts(out, "null");
-}
-
 /* A time or a share: a thousandth is as fine as it is known. */
-static void put_thousandth(struct strbuf *out, const char *name, double v)
+static void put_thousandth(struct jsonw *j, const char *name, double v)
 {
-        strbuf_putf(out, ",\"%s\":", name);
-        json_put_number(out, nearbyint(v * 1000) / 1000);
+        jsonw_number(j, name, nearbyint(v * 1000) / 1000);
 }
 
-static void put_phase(struct strbuf *out, const char *phase)
+static void put_gpus(struct jsonw *j, const struct stretch_list *list, uint64_t gpus)
 {
-        strbuf_puts(out, ",\"phase\":");
-        if (phase[0])
-                json_put_string(out, phase);
-        else
-                strbuf_puts(out, "null");
-}
-
-static void put_gpus(struct strbuf *out, const struct stretch_list *list, uint64_t gpus)
-{
-        const char *gap = "";
-        strbuf_puts(out, ",\"gpus\":[");
+        jsonw_array(j, "gpus");
         for (size_t i = 0; i < list->n_gpus; i++) {
-                if (!(gpus & (1ull << i)))
-                        continue;
-                strbuf_puts(out, gap);
-                json_put_string(out, list->labels[i]);
-                gap = ",";
+                if (gpus & (1ull << i))
+                        jsonw_text(j, NULL, list->labels[i]);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
-static void put_missing(struct strbuf *out, uint32_t missing)
+static void put_flops(struct jsonw *j, const struct stretch_list *list, const struct stretch *s)
 {
-        const char *gap = "";
-        strbuf_puts(out, ",\"missing\":[");
-        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(missing & (1u << i)))
-                        continue;
-                strbuf_puts(out, gap);
-                json_put_string(out, ceiling_info(i)->name);
-                gap = ",";
+        if (!list->flops || s->flops_hi <= 0) {
+                jsonw_null(j, "flops");
+                return;
         }
-        strbuf_putc(out, ']');
+        jsonw_object(j, "flops");
+        jsonw_text(j, "type", list->flops);
+        jsonw_short(j, "lo", s->flops_lo, 5);
+        jsonw_short(j, "hi", s->flops_hi, 5);
+        jsonw_end(j);
 }
 
-static void put_stretch(struct strbuf *out, const struct stretch_list *list, size_t at)
+static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t at)
 {
         const struct stretch *s = &list->list[at];
         struct value engine = ceiling_value(&s->limit.ceilings, CEILING_ENGINE);
-        strbuf_putf(out, "%s{\"stretch\":%zu", at ? ",\n" : "\n", at);
-        put_thousandth(out, "begin_s", s->begin_s);
-        put_thousandth(out, "end_s", s->end_s);
-        put_gpus(out, list, s->gpus);
-        put_phase(out, s->phase);
-        strbuf_puts(out, ",\"limiter\":");
-        json_put_string(out, limiter_name((enum limiter)s->limit.limiter));
-        put_held(out, (enum held_by)s->limit.held_by);
+        bool unknown = s->limit.limiter == LIMITER_UNKNOWN;
+        jsonw_line(j);
+        jsonw_object(j, NULL);
+        jsonw_count(j, "stretch", at);
+        put_thousandth(j, "begin_s", s->begin_s);
+        put_thousandth(j, "end_s", s->end_s);
+        put_gpus(j, list, s->gpus);
+        jsonw_text_or_null(j, "phase", s->phase);
+        jsonw_text(j, "limiter", limiter_name((enum limiter)s->limit.limiter));
+        jsonw_text_or_null(j, "held_by", held_by_name((enum held_by)s->limit.held_by));
         if (value_there(engine))
-                put_thousandth(out, "duty", engine.v);
+                put_thousandth(j, "duty", engine.v);
         else
-                strbuf_puts(out, ",\"duty\":null");
-        put_thousandth(out, "uneven", s->uneven);
-        strbuf_putf(out, ",\"before_work\":%s", s->before_work ? "true" : "false");
-        if (list->flops && s->flops_hi > 0)
-                strbuf_putf(out, ",\"flops\":{\"type\":\"%s\",\"lo\":%.5g,\"hi\":%.5g}",
-                            list->flops, s->flops_lo, s->flops_hi);
-        else
-                strbuf_puts(out, ",\"flops\":null");
-        strbuf_puts(out, ",\"rule\":");
-        enum limiter rule = s->limit.limiter == LIMITER_UNKNOWN ? (enum limiter)s->limit.undecided
-                                                                : (enum limiter)s->limit.limiter;
-        json_put_string(out, limiter_rule(rule));
-        put_missing(out, s->limit.missing);
-        strbuf_puts(out, ",\"evidence\":");
-        json_put_ceilings(out, &s->limit.ceilings);
-        strbuf_putc(out, '}');
+                jsonw_null(j, "duty");
+        put_thousandth(j, "uneven", s->uneven);
+        jsonw_bool(j, "before_work", s->before_work);
+        put_flops(j, list, s);
+        jsonw_text(j, "rule",
+                   limiter_rule((enum limiter)(unknown ? s->limit.undecided : s->limit.limiter)));
+        jsonw_ceiling_names(j, "missing", s->limit.missing);
+        jsonw_ceilings(j, "evidence", &s->limit.ceilings);
+        jsonw_end(j);
 }
 
-static void put_finding(struct strbuf *out, const struct stretch_list *list, size_t at)
+static void put_finding(struct jsonw *j, const struct stretch_list *list, size_t at)
 {
         const struct limit_finding *f = &list->findings[at];
         const struct stretch *s = &list->list[f->stretch];
         struct strbuf text = {0};
         report_finding(list, f, &text);
-        strbuf_puts(out, at ? ",\n{\"limiter\":" : "\n{\"limiter\":");
-        json_put_string(out, limiter_name(f->limiter));
-        put_held(out, f->held_by);
-        strbuf_putf(out, ",\"stretch\":%zu,\"stretches\":%zu", f->stretch, f->n);
-        put_phase(out, s->phase);
-        put_gpus(out, list, s->gpus);
-        put_thousandth(out, "seconds", f->seconds);
-        put_thousandth(out, "gpu_seconds", f->won_s);
+        jsonw_line(j);
+        jsonw_object(j, NULL);
+        jsonw_text(j, "limiter", limiter_name(f->limiter));
+        jsonw_text_or_null(j, "held_by", held_by_name(f->held_by));
+        jsonw_count(j, "stretch", f->stretch);
+        jsonw_count(j, "stretches", f->n);
+        jsonw_text_or_null(j, "phase", s->phase);
+        put_gpus(j, list, s->gpus);
+        put_thousandth(j, "seconds", f->seconds);
+        put_thousandth(j, "gpu_seconds", f->won_s);
         if (f->gain > 0)
-                put_thousandth(out, "gain", f->gain);
+                put_thousandth(j, "gain", f->gain);
         else
-                strbuf_puts(out, ",\"gain\":null");
-        strbuf_puts(out, ",\"text\":");
-        json_put_string(out, strbuf_str(&text));
-        strbuf_puts(out, ",\"try\":");
-        json_put_string(out, report_finding_try(f));
-        strbuf_putc(out, '}');
+                jsonw_null(j, "gain");
+        jsonw_text(j, "text", strbuf_str(&text));
+        jsonw_text(j, "try", report_finding_try(f));
+        jsonw_end(j);
         strbuf_finish(&text);
 }
 
-void report_json_limits(const struct stretch_list *list, struct strbuf *out)
+void report_json_limits(const struct stretch_list *list, struct jsonw *j)
 {
-        strbuf_puts(out, ",\n\"findings\":[");
+        jsonw_line(j);
+        jsonw_array(j, "findings");
         for (size_t i = 0; i < list->n_findings; i++)
-                put_finding(out, list, i);
-        strbuf_puts(out, "],\n\"stretches\":[");
+                put_finding(j, list, i);
+        jsonw_end(j);
+        jsonw_line(j);
+        jsonw_array(j, "stretches");
         for (size_t i = 0; i < list->n; i++)
-                put_stretch(out, list, i);
-        strbuf_putc(out, ']');
+                put_stretch(j, list, i);
+        jsonw_end(j);
 }

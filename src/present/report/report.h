@@ -1,7 +1,7 @@
 /* A run's summary for people and programs. */
 #pragma once
 
-#include "base/strbuf.h"
+#include "base/jsonw.h"
 #include "model/summary.h"
 #include "model/trace.h"
 
@@ -62,7 +62,7 @@ void report_finding_or_level(const struct summary *s, struct strbuf *out);
 void report_finding(const struct stretch_list *list, const struct limit_finding *f,
                     struct strbuf *out);
 /* Members "findings" and "stretches" of the report, each with a comma before it. */
-void report_json_limits(const struct stretch_list *list, struct strbuf *out);
+void report_json_limits(const struct stretch_list *list, struct jsonw *j);
 /* One sentence that a person can act on. */
 const char *report_finding_try(const struct limit_finding *f);
 /* The numbers that decided, of this stretch alone. No newline. */

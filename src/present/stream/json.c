@@ -1,282 +1,207 @@
 #include "present/stream/json.h"
 
 #include "base/clock.h"
-#include "base/num.h"
-#include "base/text.h"
 
-#include <math.h>
-#include <stdio.h>
-
-void json_put_string(struct strbuf *out, const char *s)
+void jsonw_value(struct jsonw *j, const char *name, struct value v)
 {
-        size_t len;
-        strbuf_putc(out, '"');
-        for (; *s; s += len) {
-                uint32_t c;
-                len = text_decode(s, &c);
-                if (c == '"' || c == '\\')
-                        strbuf_putf(out, "\\%c", (char)c);
-                else if (c == 0)
-                        strbuf_puts(out, "\\ufffd"); /* not UTF-8, which JSON must be */
-                else if (c < 0x20 || (c >= 0x7f && c < 0xa0))
-                        strbuf_putf(out, "\\u%04x", c);
-                else
-                        strbuf_put(out, s, len);
-        }
-        strbuf_putc(out, '"');
+        jsonw_begin(j, name);
+        if (value_there(v))
+                json_put_number(j->out, v.v);
+        else
+                strbuf_puts(j->out, "null");
 }
 
-void json_put_number(struct strbuf *out, double v)
+void jsonw_values(struct jsonw *j, const char *name, const struct value *v, size_t n,
+                  const char *(*name_of)(size_t i))
 {
-        char buf[NUM_FORMAT_MAX];
-        if (!isfinite(v)) {
-                strbuf_puts(out, "null");
-                return;
+        jsonw_object(j, name);
+        for (size_t i = 0; i < n; i++)
+                jsonw_value(j, name_of(i), v[i]);
+        jsonw_end(j);
+        jsonw_object(j, "missing");
+        for (size_t i = 0; i < n; i++) {
+                if (!value_there(v[i]) && v[i].state != STATE_NONE)
+                        jsonw_text(j, name_of(i), state_name((enum state)v[i].state));
         }
-        if (v == floor(v) && fabs(v) < 0x1p53) {
-                strbuf_put(out, buf, num_format(buf, v + 0.0, 0));
-                return;
+        jsonw_end(j);
+        jsonw_object(j, "age");
+        for (size_t i = 0; i < n; i++) {
+                if (value_there(v[i]) && v[i].age_ms != 0)
+                        jsonw_number(j, name_of(i), v[i].age_ms / 1000.0);
         }
-        for (int digits = 15; digits <= 17; digits++) {
-                int n = snprintf(buf, sizeof(buf), "%.*g", digits, v);
-                double back;
-                if (num_parse_all(buf, (size_t)n, &back) && back == v)
-                        break;
-        }
-        strbuf_puts(out, buf);
+        jsonw_end(j);
 }
 
-static void put_key(struct strbuf *out, const char *name, bool *first)
+static const char *metric_name(size_t i)
 {
-        if (!*first)
-                strbuf_putc(out, ',');
-        *first = false;
-        json_put_string(out, name);
-        strbuf_putc(out, ':');
+        return metric_info((enum metric)i)->name;
 }
 
-static void put_metrics(struct strbuf *out, const struct sample *s)
+void jsonw_identity(struct jsonw *j, const struct entity *e)
 {
-        bool first = true;
-        strbuf_puts(out, "\"metrics\":{");
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                put_key(out, metric_info(m)->name, &first);
-                if (value_there(s->m[m]))
-                        json_put_number(out, s->m[m].v);
-                else
-                        strbuf_puts(out, "null");
-        }
-        strbuf_putc(out, '}');
-}
-
-/* Why a value is null, for those whose source has the field; and the age of old ones. */
-static void put_states(struct strbuf *out, const struct sample *s)
-{
-        bool first = true;
-        strbuf_puts(out, ",\"missing\":{");
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (value_there(s->m[m]) || s->m[m].state == STATE_NONE)
-                        continue;
-                put_key(out, metric_info(m)->name, &first);
-                json_put_string(out, state_name((enum state)s->m[m].state));
-        }
-        first = true;
-        strbuf_puts(out, "},\"age\":{");
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (!value_there(s->m[m]) || s->m[m].age_ms == 0)
-                        continue;
-                put_key(out, metric_info(m)->name, &first);
-                json_put_number(out, s->m[m].age_ms / 1000.0);
-        }
-        strbuf_putc(out, '}');
-}
-
-static void put_identity(struct strbuf *out, const struct entity *e)
-{
-        bool first = true;
-        strbuf_puts(out, "\"gpu\":");
-        json_put_string(out, e->label);
         const struct {
                 const char *name;
                 int32_t id;
         } ids[] = {{"index", e->index}, {"gi", e->gi}, {"ci", e->ci}, {"flat", e->flat}};
+        jsonw_text(j, "gpu", e->label);
         for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
                 if (ids[i].id >= 0)
-                        strbuf_putf(out, ",\"%s\":%d", ids[i].name, ids[i].id);
+                        jsonw_whole(j, ids[i].name, ids[i].id);
         }
         if (e->flat >= 0 && e->kind == ENTITY_COMPUTE_INSTANCE)
-                strbuf_puts(out, ",\"compute\":true");
-        strbuf_puts(out, ",\"identity\":{");
+                jsonw_bool(j, "compute", true);
+        jsonw_object(j, "identity");
         for (enum entity_text t = 0; t < ENTITY_TEXT_COUNT; t++) {
-                if (e->text[t][0] == '\0')
-                        continue;
-                put_key(out, entity_text_name(t), &first);
-                json_put_string(out, e->text[t]);
+                if (e->text[t][0])
+                        jsonw_text(j, entity_text_name(t), e->text[t]);
         }
-        strbuf_puts(out, "},");
+        jsonw_end(j);
 }
 
-static void put_evidence(struct strbuf *out, const struct row *row)
+static void put_evidence(struct jsonw *j, const struct row *row)
 {
-        bool first = true;
-        strbuf_puts(out, ",\"evidence\":{");
+        jsonw_object(j, "evidence");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (!(row->verdict.inputs & ((metric_set)1 << m)))
-                        continue;
-                put_key(out, metric_info(m)->name, &first);
-                json_put_number(out, row->sample.m[m].v);
+                if (row->verdict.inputs & ((metric_set)1 << m))
+                        jsonw_number(j, metric_name(m), row->sample.m[m].v);
         }
-        first = true;
-        strbuf_puts(out, "},\"missing\":[");
+        jsonw_end(j);
+        jsonw_array(j, "missing");
         for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                if (!(row->verdict.missing & ((metric_set)1 << m)))
-                        continue;
-                if (!first)
-                        strbuf_putc(out, ',');
-                first = false;
-                json_put_string(out, metric_info(m)->name);
+                if (row->verdict.missing & ((metric_set)1 << m))
+                        jsonw_text(j, NULL, metric_name(m));
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
-static void put_verdict(struct strbuf *out, const struct row *row)
+static void put_verdict(struct jsonw *j, const struct row *row)
 {
         const struct verdict *v = &row->verdict;
-        strbuf_puts(out, ",\"verdict\":{\"class\":");
-        json_put_string(out, workload_status(v->workload));
-        strbuf_puts(out, ",\"bottleneck\":");
-        json_put_string(out, bottleneck_name(workload_bottleneck(v->workload)));
-        strbuf_putf(out, ",\"rule\":%d,\"rule_text\":", v->rule);
-        json_put_string(out, workload_rule((enum workload)v->rule));
-        strbuf_putf(out, ",\"without_counters\":%s", v->without_counters ? "true" : "false");
-        put_evidence(out, row);
+        jsonw_object(j, "verdict");
+        jsonw_text(j, "class", workload_status(v->workload));
+        jsonw_text(j, "bottleneck", bottleneck_name(workload_bottleneck(v->workload)));
+        jsonw_whole(j, "rule", v->rule);
+        jsonw_text(j, "rule_text", workload_rule((enum workload)v->rule));
+        jsonw_bool(j, "without_counters", v->without_counters);
+        put_evidence(j, row);
         if (v->margin.other != WORKLOAD_UNKNOWN) {
-                strbuf_puts(out, ",\"nearest\":{\"class\":");
-                json_put_string(out, workload_status(v->margin.other));
-                strbuf_puts(out, ",\"metric\":");
-                json_put_string(out, metric_info(v->margin.metric)->name);
-                strbuf_puts(out, ",\"change\":");
-                json_put_number(out, v->margin.change);
-                strbuf_putc(out, '}');
+                jsonw_object(j, "nearest");
+                jsonw_text(j, "class", workload_status(v->margin.other));
+                jsonw_text(j, "metric", metric_name(v->margin.metric));
+                jsonw_number(j, "change", v->margin.change);
+                jsonw_end(j);
         } else {
-                strbuf_puts(out, ",\"nearest\":null");
+                jsonw_null(j, "nearest");
         }
-        strbuf_putc(out, '}');
+        jsonw_end(j);
 }
 
-static void put_names(struct strbuf *out, const char *key, uint32_t set)
+void jsonw_ceiling_names(struct jsonw *j, const char *name, uint32_t set)
 {
-        const char *gap = "";
-        strbuf_putf(out, ",\"%s\":[", key);
+        jsonw_array(j, name);
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(set & (1u << i)))
-                        continue;
-                strbuf_puts(out, gap);
-                json_put_string(out, ceiling_info(i)->name);
-                gap = ",";
+                if (set & (1u << i))
+                        jsonw_text(j, NULL, ceiling_info(i)->name);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
-void json_put_ceilings(struct strbuf *out, const struct ceilings *c)
+void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
 {
-        bool first = true;
-        strbuf_putc(out, '{');
+        jsonw_object(j, name);
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                put_key(out, ceiling_info(i)->name, &first);
                 if (c->there & (1u << i))
-                        strbuf_putf(out, "%.6g", (double)c->v[i]);
+                        jsonw_short(j, ceiling_info(i)->name, (double)c->v[i], 6);
                 else
-                        strbuf_puts(out, "null");
+                        jsonw_null(j, ceiling_info(i)->name);
         }
-        strbuf_putc(out, '}');
+        jsonw_end(j);
 }
 
-static void put_limit(struct strbuf *out, const struct limit *l)
+static void put_limit(struct jsonw *j, const struct limit *l)
 {
-        const char *held = held_by_name((enum held_by)l->held_by);
         bool unknown = l->limiter == LIMITER_UNKNOWN;
-        strbuf_puts(out, ",\"limiter\":");
-        json_put_string(out, limiter_name((enum limiter)l->limiter));
-        strbuf_puts(out, ",\"held_by\":");
-        if (held)
-                json_put_string(out, held);
-        else
-                strbuf_puts(out, "null");
-        strbuf_puts(out, ",\"limit\":{\"rule\":");
-        json_put_string(out, limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)));
-        put_names(out, "evidence", l->inputs);
-        put_names(out, "missing", l->missing);
+        jsonw_text(j, "limiter", limiter_name((enum limiter)l->limiter));
+        jsonw_text_or_null(j, "held_by", held_by_name((enum held_by)l->held_by));
+        jsonw_object(j, "limit");
+        jsonw_text(j, "rule", limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)));
+        jsonw_ceiling_names(j, "evidence", l->inputs);
+        jsonw_ceiling_names(j, "missing", l->missing);
         if (l->other != l->limiter) {
-                strbuf_puts(out, ",\"nearest\":{\"limiter\":");
-                json_put_string(out, limiter_name((enum limiter)l->other));
-                strbuf_puts(out, ",\"ceiling\":");
-                json_put_string(out, ceiling_info((enum ceiling)l->at)->name);
-                strbuf_putf(out, ",\"change\":%.6g}", (double)l->change);
+                jsonw_object(j, "nearest");
+                jsonw_text(j, "limiter", limiter_name((enum limiter)l->other));
+                jsonw_text(j, "ceiling", ceiling_info((enum ceiling)l->at)->name);
+                jsonw_short(j, "change", (double)l->change, 6);
+                jsonw_end(j);
         } else {
-                strbuf_puts(out, ",\"nearest\":null");
+                jsonw_null(j, "nearest");
         }
-        strbuf_puts(out, "},\"ceilings\":");
-        json_put_ceilings(out, &l->ceilings);
+        jsonw_end(j);
+        jsonw_ceilings(j, "ceilings", &l->ceilings);
 }
 
-static void put_health(struct strbuf *out, const struct health *h)
+static void put_health(struct jsonw *j, const struct health *h)
 {
-        bool first = true;
-        strbuf_puts(out, ",\"health\":{\"state\":");
-        json_put_string(out, health_name(h->state));
-        strbuf_puts(out, ",\"findings\":[");
+        jsonw_object(j, "health");
+        jsonw_text(j, "state", health_name(h->state));
+        jsonw_array(j, "findings");
         for (enum finding f = 0; f < FINDING_COUNT; f++) {
-                if (!(h->findings & (1u << f)))
-                        continue;
-                if (!first)
-                        strbuf_putc(out, ',');
-                first = false;
-                json_put_string(out, finding_text(f));
+                if (h->findings & (1u << f))
+                        jsonw_text(j, NULL, finding_text(f));
         }
-        strbuf_puts(out, "]}");
+        jsonw_end(j);
+        jsonw_end(j);
 }
 
-static void put_when(struct strbuf *out, const struct frame *f)
+static void put_when(struct jsonw *j, const struct frame *f)
 {
-        char time[NUM_FORMAT_MAX];
-        strbuf_putf(out, "\"schema\":%d,\"time\":", JSON_SCHEMA_VERSION);
-        strbuf_put(out, time, num_format(time, clock_to_seconds(f->wall_ns), 3));
-        strbuf_putf(out, ",\"tick\":%llu,\"stale\":%s,\"source\":", (unsigned long long)f->tick,
-                    f->stale ? "true" : "false");
-        json_put_string(out, f->provenance);
-        strbuf_putc(out, ',');
+        jsonw_whole(j, "schema", JSON_SCHEMA_VERSION);
+        jsonw_fixed(j, "time", clock_to_seconds(f->wall_ns), 3);
+        jsonw_count(j, "tick", f->tick);
+        jsonw_bool(j, "stale", f->stale);
+        jsonw_text(j, "source", f->provenance);
 }
 
-static void put_row(struct strbuf *out, const struct row *row)
+static void put_row(struct jsonw *j, const struct row *row)
 {
-        put_identity(out, row->sample.who);
-        put_metrics(out, &row->sample);
-        put_states(out, &row->sample);
-        put_verdict(out, row);
-        put_limit(out, &row->limit);
-        put_health(out, &row->health);
+        jsonw_identity(j, row->sample.who);
+        jsonw_values(j, "metrics", row->sample.m, METRIC_COUNT, metric_name);
+        put_verdict(j, row);
+        put_limit(j, &row->limit);
+        put_health(j, &row->health);
+}
+
+void jsonw_row(struct jsonw *j, const struct frame *frame, const struct row *row)
+{
+        put_when(j, frame);
+        put_row(j, row);
 }
 
 void json_write_row(const struct frame *frame, const struct row *row, struct strbuf *out)
 {
-        strbuf_putc(out, '{');
-        put_when(out, frame);
-        put_row(out, row);
-        strbuf_puts(out, "}\n");
+        struct jsonw j = {.out = out};
+        jsonw_object(&j, NULL);
+        jsonw_row(&j, frame, row);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 void json_write_frame(const struct frame *frame, const char *version, struct strbuf *out)
 {
-        strbuf_puts(out, "{\"program\":\"assay\",\"version\":");
-        json_put_string(out, version);
-        strbuf_putc(out, ',');
-        put_when(out, frame);
-        strbuf_puts(out, "\"gpus\":[");
+        struct jsonw j = {.out = out};
+        jsonw_object(&j, NULL);
+        jsonw_text(&j, "program", "assay");
+        jsonw_text(&j, "version", version);
+        put_when(&j, frame);
+        jsonw_array(&j, "gpus");
         for (size_t i = 0; i < frame->n; i++) {
-                strbuf_puts(out, i ? ",\n{" : "\n{");
-                put_row(out, &frame->rows[i]);
-                strbuf_putc(out, '}');
+                jsonw_line(&j);
+                jsonw_object(&j, NULL);
+                put_row(&j, &frame->rows[i]);
+                jsonw_end(&j);
         }
-        strbuf_puts(out, "\n]}\n");
+        jsonw_line(&j);
+        jsonw_end(&j);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }

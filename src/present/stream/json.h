@@ -2,17 +2,29 @@
  */
 #pragma once
 
-#include "base/strbuf.h"
+#include "base/jsonw.h"
 #include "model/frame.h"
 
 #define JSON_SCHEMA_VERSION 1
 
-/* One object for one entity at one tick, on one line, with a newline. */
-void json_write_row(const struct frame *frame, const struct row *row, struct strbuf *out);
-/* One object for a whole frame. */
-void json_write_frame(const struct frame *frame, const char *version, struct strbuf *out);
-void json_put_string(struct strbuf *out, const char *s);
-/* The shortest text that reads back as the same double; null when it is infinite or no number. */
-void json_put_number(struct strbuf *out, double v);
+/* null when it is missing. */
+void jsonw_value(struct jsonw *j, const char *name, struct value v);
+/*
+ * Values of one kind: an object of them under name, then why those are null whose source has the
+ * field ("missing"), and the age of old ones ("age").
+ */
+void jsonw_values(struct jsonw *j, const char *name, const struct value *v, size_t n,
+                  const char *(*name_of)(size_t i));
+/* Who an entity is: members of an object. */
+void jsonw_identity(struct jsonw *j, const struct entity *e);
 /* Every ceiling by its name: a number or null. */
-void json_put_ceilings(struct strbuf *out, const struct ceilings *c);
+void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c);
+/* The names of a set, in an array. */
+void jsonw_ceiling_names(struct jsonw *j, const char *name, uint32_t set);
+
+/* The members of an object for one entity at one tick. */
+void jsonw_row(struct jsonw *j, const struct frame *frame, const struct row *row);
+/* The object, on one line, with a newline. */
+void json_write_row(const struct frame *frame, const struct row *row, struct strbuf *out);
+/* One object for a whole frame, with a newline. */
+void json_write_frame(const struct frame *frame, const char *version, struct strbuf *out);

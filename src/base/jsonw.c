@@ -1,0 +1,165 @@
+#include "base/jsonw.h"
+
+#include "base/num.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Letters that stand for themselves, which are nearly all there are. */
+static size_t plain_span(const char *s)
+{
+        size_t n = 0;
+        while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+                n++;
+        return n;
+}
+
+void json_put_string(struct strbuf *out, const char *s)
+{
+        strbuf_putc(out, '"');
+        for (;;) {
+                uint32_t c;
+                size_t len = plain_span(s);
+                strbuf_put(out, s, len);
+                s += len;
+                if (*s == '\0')
+                        break;
+                len = text_decode(s, &c);
+                if (c == '"' || c == '\\')
+                        strbuf_putf(out, "\\%c", (char)c);
+                else if (c == 0)
+                        strbuf_puts(out, "\\ufffd");
+                else if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+                        strbuf_putf(out, "\\u%04x", c);
+                else
+                        strbuf_put(out, s, len);
+                s += len;
+        }
+        strbuf_putc(out, '"');
+}
+
+void json_put_number(struct strbuf *out, double v)
+{
+        char buf[NUM_FORMAT_MAX];
+        if (!isfinite(v)) {
+                strbuf_puts(out, "null");
+                return;
+        }
+        if (v == floor(v) && fabs(v) < 0x1p53) {
+                strbuf_put(out, buf, num_format(buf, v + 0.0, 0));
+                return;
+        }
+        for (int digits = 15; digits <= 17; digits++) {
+                int n = snprintf(buf, sizeof(buf), "%.*g", digits, v);
+                double back;
+                if (num_parse_all(buf, (size_t)n, &back) && back == v)
+                        break;
+        }
+        strbuf_puts(out, buf);
+}
+
+void jsonw_begin(struct jsonw *j, const char *name)
+{
+        if (j->more)
+                strbuf_putc(j->out, ',');
+        if (j->line)
+                strbuf_putc(j->out, '\n');
+        j->more = true;
+        j->line = false;
+        if (!name)
+                return;
+        json_put_string(j->out, name);
+        strbuf_putc(j->out, ':');
+}
+
+static void open_bracket(struct jsonw *j, const char *name, bool array)
+{
+        jsonw_begin(j, name);
+        strbuf_putc(j->out, array ? '[' : '{');
+        j->arrays = j->arrays << 1 | array;
+        j->more = false;
+}
+
+void jsonw_object(struct jsonw *j, const char *name)
+{
+        open_bracket(j, name, false);
+}
+
+void jsonw_array(struct jsonw *j, const char *name)
+{
+        open_bracket(j, name, true);
+}
+
+void jsonw_end(struct jsonw *j)
+{
+        if (j->line)
+                strbuf_putc(j->out, '\n');
+        strbuf_putc(j->out, j->arrays & 1 ? ']' : '}');
+        j->arrays >>= 1;
+        j->more = true;
+        j->line = false;
+}
+
+void jsonw_line(struct jsonw *j)
+{
+        j->line = true;
+}
+
+void jsonw_text(struct jsonw *j, const char *name, const char *s)
+{
+        jsonw_begin(j, name);
+        json_put_string(j->out, s);
+}
+
+void jsonw_text_or_null(struct jsonw *j, const char *name, const char *s)
+{
+        if (s && s[0])
+                jsonw_text(j, name, s);
+        else
+                jsonw_null(j, name);
+}
+
+void jsonw_number(struct jsonw *j, const char *name, double v)
+{
+        jsonw_begin(j, name);
+        json_put_number(j->out, v);
+}
+
+void jsonw_count(struct jsonw *j, const char *name, uint64_t v)
+{
+        char buf[20];
+        jsonw_begin(j, name);
+        strbuf_put(j->out, buf, num_format_u64(buf, v));
+}
+
+void jsonw_whole(struct jsonw *j, const char *name, int64_t v)
+{
+        jsonw_begin(j, name);
+        strbuf_putf(j->out, "%lld", (long long)v);
+}
+
+void jsonw_fixed(struct jsonw *j, const char *name, double v, unsigned decimals)
+{
+        char buf[NUM_FORMAT_MAX];
+        jsonw_begin(j, name);
+        strbuf_put(j->out, buf, num_format(buf, v, decimals));
+}
+
+void jsonw_short(struct jsonw *j, const char *name, double v, int digits)
+{
+        jsonw_begin(j, name);
+        strbuf_putf(j->out, "%.*g", digits, v);
+}
+
+void jsonw_bool(struct jsonw *j, const char *name, bool v)
+{
+        jsonw_begin(j, name);
+        strbuf_puts(j->out, v ? "true" : "false");
+}
+
+void jsonw_null(struct jsonw *j, const char *name)
+{
+        jsonw_begin(j, name);
+        strbuf_puts(j->out, "null");
+}
