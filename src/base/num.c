@@ -200,27 +200,26 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
                                   "50515253545556575859606162636465666768697071727374"
                                   "75767778798081828384858687888990919293949596979899";
 
+static size_t count_digits(uint64_t v)
+{
+        size_t n = 1;
+        for (; UNLIKELY(v >= 100000); v /= 100000)
+                n += 5;
+        return v < 100 ? n + (v >= 10) : v < 1000 ? n + 2 : n + 3 + (v >= 10000);
+}
+
 size_t num_format_u64(char buf[20], uint64_t v)
 {
-        if (v < 10) {
+        size_t len = count_digits(v), at = len;
+        for (; v >= 100; v /= 100) {
+                at -= 2;
+                memcpy(buf + at, digit_pairs + (v % 100) * 2, 2);
+        }
+        if (v >= 10)
+                memcpy(buf, digit_pairs + v * 2, 2);
+        else
                 buf[0] = (char)('0' + v);
-                return 1;
-        }
-        char tmp[20];
-        size_t at = sizeof(tmp);
-        while (v >= 100) {
-                at -= 2;
-                memcpy(tmp + at, digit_pairs + (v % 100) * 2, 2);
-                v /= 100;
-        }
-        if (v >= 10) {
-                at -= 2;
-                memcpy(tmp + at, digit_pairs + v * 2, 2);
-        } else {
-                tmp[--at] = (char)('0' + v);
-        }
-        memcpy(buf, tmp + at, sizeof(tmp) - at);
-        return sizeof(tmp) - at;
+        return len;
 }
 
 /*
@@ -230,9 +229,12 @@ size_t num_format_u64(char buf[20], uint64_t v)
 static uint64_t scale_exactly(double v, double scale)
 {
         double product = v * scale;
-        double error = fma(v, scale, -product);
-        uint64_t whole = (uint64_t)product;
-        double above_half = (product - (double)whole - 0.5) + error;
+        uint64_t whole = (uint64_t)(int64_t)product;
+        double above_half = product - (double)(int64_t)whole - 0.5;
+        /* Far from a half the product's own error, below 2^-13 here, decides nothing. */
+        if (LIKELY(product < 0x1p40 && fabs(above_half) > 0x1p-12))
+                return whole + (above_half > 0);
+        above_half += fma(v, scale, -product);
         if (above_half > 0 || (above_half == 0 && (whole & 1)))
                 whole++;
         return whole;
@@ -252,7 +254,12 @@ static size_t put_scaled(char *buf, uint64_t scaled, unsigned decimals)
         switch (decimals) {
         case 0:
                 return num_format_u64(buf, scaled);
-        case 2: /* divisions by constants, for the two commonest */
+        case 1: /* divisions by constants, for the commonest */
+                len = num_format_u64(buf, scaled / 10);
+                buf[len] = '.';
+                buf[len + 1] = (char)('0' + scaled % 10);
+                return len + 2;
+        case 2:
                 len = num_format_u64(buf, scaled / 100);
                 buf[len] = '.';
                 put_pair(buf + len + 1, scaled % 100);

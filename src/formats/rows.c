@@ -8,23 +8,69 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 static bool is_blank(char c)
 {
         return c == ' ' || c == '\t';
 }
 
+#define BLOCK 64
+
+/* A bit for each blank among the 64 characters at s. */
+static uint64_t find_blanks(const char *s)
+{
+        uint64_t found = 0;
+#ifdef __SSE2__
+        const __m128i space = _mm_set1_epi8(' '), tab = _mm_set1_epi8('\t');
+        for (int i = 0; i < BLOCK / 16; i++) {
+                __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(s + i * 16));
+                __m128i blank = _mm_or_si128(_mm_cmpeq_epi8(v, space), _mm_cmpeq_epi8(v, tab));
+                found |= (uint64_t)(unsigned)_mm_movemask_epi8(blank) << (i * 16);
+        }
+#else
+        for (int i = 0; i < BLOCK; i++)
+                found |= (uint64_t)is_blank(s[i]) << i;
+#endif
+        return found;
+}
+
+/*
+ * Words begin and end where blank and other characters meet; each such edge is a bit. 64 characters
+ * at a time, the last of them from a copy that goes on with blanks.
+ */
 void rows_split_blanks(const struct line *line, struct words *ret)
 {
+        char last[BLOCK];
+        const char *start = NULL; /* of a word whose end was not seen */
+        uint64_t before = 1;      /* a blank */
         ret->n = 0;
-        for (size_t i = 0; i < line->len && ret->n < ARRAY_LEN(ret->w);) {
-                while (i < line->len && is_blank(line->s[i]))
-                        i++;
-                size_t start = i;
-                while (i < line->len && !is_blank(line->s[i]))
-                        i++;
-                if (i > start)
-                        ret->w[ret->n++] = (struct word){line->s + start, i - start};
+        for (size_t at = 0; at < line->len; at += BLOCK) {
+                const char *block = line->s + at, *from = block;
+                if (line->len - at < BLOCK) {
+                        memset(last, ' ', sizeof(last));
+                        memcpy(last, block, line->len - at);
+                        from = last;
+                }
+                uint64_t blanks = find_blanks(from);
+                uint64_t edges = blanks ^ (blanks << 1 | before);
+                before = blanks >> (BLOCK - 1);
+                for (; edges != 0; edges &= edges - 1) {
+                        const char *edge = block + __builtin_ctzll(edges);
+                        if (!start) {
+                                if (ret->n == ARRAY_LEN(ret->w))
+                                        return;
+                                start = edge;
+                                continue;
+                        }
+                        ret->w[ret->n++] = (struct word){start, (size_t)(edge - start)};
+                        start = NULL;
+                }
         }
+        if (start)
+                ret->w[ret->n++] = (struct word){start, (size_t)(line->s + line->len - start)};
 }
 
 static size_t quoted_end(const struct line *line, size_t i)

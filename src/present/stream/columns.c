@@ -103,9 +103,10 @@ static const char *skip_brand(const char *s)
 {
         static const char *const brands[] = {"NVIDIA ", "AMD ", "Intel ", "Instinct ", "Arc "};
         for (size_t i = 0; i < ARRAY_LEN(brands); i++) {
-                if (strncmp(s, brands[i], strlen(brands[i])) == 0)
+                if (*s == brands[i][0] && strncmp(s, brands[i], strlen(brands[i])) == 0)
                         s += strlen(brands[i]);
-                s += strspn(s, " ");
+                while (*s == ' ')
+                        s++;
         }
         return strncmp(s, "Radeon RX", 9) == 0 ? s + 7 : s;
 }
@@ -121,9 +122,13 @@ size_t model_short_name(const char *model, char *buf, size_t size)
                         return (size_t)snprintf(buf, size, "%.*s%.*s", (int)series, s,
                                                 (int)MIN(n, (size_t)8), digits);
         }
-        size_t n = MIN(strcspn(s, " -"), size - 1);
-        return (size_t)(n > 0 ? snprintf(buf, size, "%.*s", (int)n, s)
-                              : snprintf(buf, size, "GPU"));
+        size_t n = *s ? strcspn(s, " -") : 0;
+        if (n == 0)
+                s = "GPU", n = 3;
+        n = MIN(n, size - 1);
+        memcpy(buf, s, n);
+        buf[n] = '\0';
+        return n;
 }
 
 static void put_number(struct strbuf *out, double v, unsigned decimals)

@@ -22,7 +22,11 @@ void csv_write_header(const struct csv *csv, struct strbuf *out)
         strbuf_puts(out, csv->end);
 }
 
-/* Writes a number, from the memo when it is the one written last in this place. */
+/*
+ * Writes a number, from the memo when it is the one written last in this place. The text is kept
+ * when a number comes for the second time: reading it back right after it was written is slow, and
+ * for numbers that never repeat it would be for nothing.
+ */
 static void write_number(struct csv_memo *memo, double value, unsigned decimals, struct strbuf *out)
 {
         if (UNLIKELY(!strbuf_reserve(out, NUM_FORMAT_MAX)))
@@ -30,18 +34,20 @@ static void write_number(struct csv_memo *memo, double value, unsigned decimals,
         char *to = out->s + out->len;
         uint64_t bits;
         memcpy(&bits, &value, sizeof(bits));
-        if (memo->len > 0 && memo->bits == bits) {
+        bool again = memo->bits == bits;
+        if (again && memo->len > 0) {
                 memcpy(to, memo->text, sizeof(memo->text));
                 out->len += memo->len;
                 return;
         }
         size_t len = num_format(to, value, decimals);
         out->len += len;
-        if (len > sizeof(memo->text))
-                return;
         memo->bits = bits;
-        memo->len = (uint8_t)len;
-        memcpy(memo->text, to, len);
+        memo->len = 0;
+        if (again && len <= sizeof(memo->text)) {
+                memo->len = (uint8_t)len;
+                memcpy(memo->text, to, sizeof(memo->text));
+        }
 }
 
 void csv_write_frame(struct csv *csv, const struct frame *frame, struct strbuf *out)

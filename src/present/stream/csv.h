@@ -7,7 +7,7 @@
  */
 struct csv_memo {
         uint64_t bits; /* of the double; 0 and -0 are written differently */
-        uint8_t len;   /* 0 while empty */
+        uint8_t len;   /* 0: the text is not kept */
         char text[23];
 };
 
