@@ -812,6 +812,7 @@ def test_hung_from_the_start(assay, tree):
 
 
 @pytest.mark.slow
+@pytest.mark.quiet
 def test_many_processes(program, tree):
     """2,000 processes with 20 descriptors each, 50 of them with a GPU: a tick takes well below a tenth of a second."""
     tree.add("tigerlake")
