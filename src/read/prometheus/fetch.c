@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "base/trust.h"
 #include "read/prometheus/address.h"
 #include "read/prometheus/curl_api.h"
@@ -25,19 +26,26 @@ struct fetch {
         struct curl_slist *headers;
         struct strbuf body;
         bool too_big;
+        bool posts; /* answers are cut, not refused */
         char token[TOKEN_MAX];
         char why[CURL_ERROR_SIZE]; /* curl's own words */
 };
 
 static int fail(const struct fetch *f, struct err *err, const char *why)
 {
-        return err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", f->address.shown, why);
+        return err_set(err, ERR_NO_SOURCE, "cannot %s '%s': %s",
+                       f->config.verb ? f->config.verb : "read", f->address.shown, why);
 }
 
 static size_t receive(char *data, size_t size, size_t n, void *arg)
 {
         struct fetch *f = arg;
         size_t len = size * n;
+        if (f->posts) {
+                strbuf_put(&f->body, data,
+                           MIN(len, FETCH_ANSWER_MAX - MIN(f->body.len, (size_t)FETCH_ANSWER_MAX)));
+                return len;
+        }
         f->too_big = f->body.len + len > FETCH_BYTES_MAX;
         if (f->too_big)
                 return 0;
@@ -296,6 +304,82 @@ int fetch_get(struct fetch *f, const char **ret, size_t *ret_len, struct err *er
                 *ret_len = f->body.len;
         }
         return r;
+}
+
+/* Headers of this one request. False when memory is short. */
+static bool set_post_headers(struct fetch *f, const struct fetch_body *body)
+{
+        const char *const headers[][2] = {
+            {"Content-Type", body->type},
+            {"Content-Encoding", body->encoding},
+            {"X-Prometheus-Remote-Write-Version", body->version},
+            {"Expect", ""}, /* no asking first: bodies are small */
+        };
+        struct curl_slist *list = NULL;
+        for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+                char line[256];
+                snprintf(line, sizeof(line), "%s:%s%s", headers[i][0], headers[i][1] ? " " : "",
+                         headers[i][1] ? headers[i][1] : "");
+                struct curl_slist *more = headers[i][1] ? f->api.slist_append(list, line) : list;
+                if (headers[i][1] && !more) {
+                        f->api.slist_free_all(list);
+                        return false;
+                }
+                list = more;
+        }
+        f->api.slist_free_all(f->headers);
+        f->headers = list;
+        f->api.easy_setopt(f->easy, CURLOPT_HTTPHEADER, f->headers);
+        return true;
+}
+
+static void set_post_url(struct fetch *f, const char *query)
+{
+        char url[ADDRESS_MAX + 64];
+        snprintf(url, sizeof(url), "%s%s%s", f->address.url,
+                 !query                        ? ""
+                 : strchr(f->address.url, '?') ? "&"
+                                               : "?",
+                 query ? query : "");
+        f->api.easy_setopt(f->easy, CURLOPT_URL, url);
+}
+
+static void first_line(struct strbuf *body, char ret[FETCH_ANSWER_MAX])
+{
+        const char *s = strbuf_str(body);
+        snprintf(ret, FETCH_ANSWER_MAX, "%.*s", (int)strcspn(s, "\r\n"), s);
+        text_clean(ret);
+}
+
+int fetch_post(struct fetch *f, const struct fetch_body *body, long *ret_status,
+               char ret_answer[FETCH_ANSWER_MAX], struct err *err)
+{
+        CURLcode code;
+        long status = 0;
+        if (!f->address.is_url)
+                return fail(f, err, "it is not a URL");
+        int r = use_token(f, err);
+        if (r < 0)
+                return r;
+        strbuf_clear(&f->body);
+        f->posts = true;
+        f->too_big = false;
+        f->why[0] = '\0';
+        if (!set_post_headers(f, body))
+                return err_set(err, -ENOMEM, "out of memory");
+        set_post_url(f, body->query);
+        f->api.easy_setopt(f->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)0);
+        f->api.easy_setopt(f->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+        f->api.easy_setopt(f->easy, CURLOPT_POSTFIELDS, body->data);
+        if (perform(f, &code) == 0)
+                return 0;
+        f->api.easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
+        /* A status that came is an answer, whatever became of its body. */
+        if (code != CURLE_OK && (status < 200 || code == CURLE_OPERATION_TIMEDOUT))
+                return explain_failure(f, code, err);
+        *ret_status = status;
+        first_line(&f->body, ret_answer);
+        return 1;
 }
 
 const char *fetch_shown(const struct fetch *f)

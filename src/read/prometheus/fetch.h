@@ -13,6 +13,7 @@ struct fetch_config {
         const char *token_file; /* holds a bearer token; NULL for none */
         int64_t timeout_ns;     /* of one request; FETCH_TIMEOUT_MAX_NS at most */
         int wake;               /* a descriptor that ends a request when it is readable */
+        const char *verb;       /* what errors say is not possible; NULL for "read" */
 };
 
 struct fetch;
@@ -23,6 +24,26 @@ void fetch_close(struct fetch *f);
 
 /* 1 with the bytes (valid until the next call), 0 when woken, or ERR_NO_SOURCE with a remedy. */
 int fetch_get(struct fetch *f, const char **ret, size_t *ret_len, struct err *err);
+
+/* What is sent with fetch_post, beside the body. */
+struct fetch_body {
+        const char *data;
+        size_t len;
+        const char *type;     /* Content-Type */
+        const char *encoding; /* Content-Encoding; NULL for none */
+        const char *version;  /* X-Prometheus-Remote-Write-Version; NULL for none */
+        const char *query;    /* put behind the address: "timestamp=5"; NULL for none */
+};
+
+#define FETCH_ANSWER_MAX 256
+
+/*
+ * Sends a body to a URL. 1 when an answer came, with its status and the begin of its first line
+ * (somebody else's text, cleaned); 0 when woken; or ERR_NO_SOURCE with err when there was none.
+ * A fetch that posts does not get.
+ */
+int fetch_post(struct fetch *f, const struct fetch_body *body, long *ret_status,
+               char ret_answer[FETCH_ANSWER_MAX], struct err *err);
 
 /* The address for people: no user, password or query in it. */
 const char *fetch_shown(const struct fetch *f);

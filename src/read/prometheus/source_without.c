@@ -1,4 +1,4 @@
-/* Stands in for source.c and fetch.c where libcurl's headers were missing at build time. */
+/* Stands in for source.c where libcurl's headers were missing at build time. */
 #include "base/clock.h"
 #include "read/source.h"
 
