@@ -23,11 +23,14 @@ struct serving {
         struct journal *journal;
         struct keeper *keeper;
         struct archive *archive;           /* NULL for none */
+        struct push *push;                 /* NULL for none */
         char records[SERVE_PATH_MAX + 16]; /* "" for none */
         pthread_mutex_t lock;              /* of the server, which a reload replaces */
         struct server *server;
         int64_t started_wall_ns;
+        bool push_kept; /* what waits to be pushed is on disk */
         char told[512]; /* the source's trouble that was told last */
+        char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
 /* --- what runs ------------------------------------------------------------------------------- */
@@ -53,6 +56,7 @@ static int start_server(struct serving *s, struct err *err)
                                          .journal = s->journal,
                                          .records = s->records[0] ? s->records : NULL,
                                          .archive = s->archive,
+                                         .push = s->push,
                                          .version = program_version,
                                          .started_wall_ns = s->started_wall_ns};
         int r = server_open(&sc, &server, err);
@@ -127,6 +131,40 @@ static int start_live(struct serving *s, char *text, size_t size, struct err *er
         return r < 0 ? r : live_open(&lc, &s->live, text, size, err);
 }
 
+/* The queue survives a restart where the state folder is ours. */
+static int start_push(struct serving *s, bool has_state, struct err *err)
+{
+        char dir[SERVE_PATH_MAX + 16], text[SERVE_PATH_MAX + 256];
+        const struct serve_setup *setup = &s->setup;
+        if (!setup->push_url[0])
+                return 0;
+        snprintf(dir, sizeof(dir), "%s/push", setup->state);
+        const struct push_config pc = {
+            .url = setup->push_url,
+            .token_file = setup->push_token_file[0] ? setup->push_token_file : NULL,
+            .labels = &setup->push_labels,
+            .every_ns = clock_from_seconds(config_number(&s->options, OPT_PUSH_EVERY)),
+            .queue_bytes = (size_t)config_number(&s->options, OPT_PUSH_QUEUE) << 20,
+            .dir = setup->state[0] && has_state ? dir : NULL,
+            .live = s->live,
+            .exposition = &setup->settings.exposition,
+            .started_wall_ns = s->started_wall_ns};
+        s->push_kept = pc.dir != NULL;
+        int r = push_open(&pc, &s->push, text, sizeof(text), err);
+        if (r == 0 && text[0])
+                notice("%s", text);
+        return r;
+}
+
+static void stop_push(struct serving *s)
+{
+        size_t left = push_close(s->push);
+        s->push = NULL;
+        if (left > 0)
+                notice("%zu batches were not pushed%s", left,
+                       s->push_kept ? "; they wait for the next start" : " and are lost");
+}
+
 static int start_serving(struct serving *s, struct err *err)
 {
         char text[512];
@@ -143,12 +181,15 @@ static int start_serving(struct serving *s, struct err *err)
                 notice("%s", text);
         if (r == 0)
                 r = start_keeper(s, text[0] == '\0', err);
+        if (r == 0)
+                r = start_push(s, text[0] == '\0', err);
         return r < 0 ? r : start_server(s, err);
 }
 
 static void stop_serving(struct serving *s)
 {
         stop_server(s);
+        stop_push(s);
         archive_close(s->archive);
         keeper_close(s->keeper);
         live_close(s->live);
@@ -198,6 +239,27 @@ static int tell_trouble(struct serving *s, struct err *err)
         return 0;
 }
 
+static void tell_change(struct serving *s, char told[PUSH_TEXT_MAX], const char *now, bool again)
+{
+        if (strcmp(now, told) == 0)
+                return;
+        snprintf(told, PUSH_TEXT_MAX, "%s", now);
+        const char *text = now[0] ? now : "pushing works again";
+        notice("%s%s", text, now[0] && again ? "; trying again" : "");
+        journal_add(s->journal, clock_wall_ns(), "", "push", "%s", text);
+}
+
+/* Once when it begins, and when it is over. */
+static void tell_pushing(struct serving *s)
+{
+        char trouble[PUSH_TEXT_MAX], refusal[PUSH_TEXT_MAX];
+        if (!s->push)
+                return;
+        push_trouble(s->push, trouble, refusal);
+        tell_change(s, s->push_told, trouble, true);
+        tell_change(s, s->push_refused, refusal, false);
+}
+
 /* Sessions of browsers outlive a reload. */
 static void reload(struct serving *s, const struct config *config)
 {
@@ -221,6 +283,8 @@ static void reload(struct serving *s, const struct config *config)
                 fresh->place = s->setup.place;
                 serve_setup_finish(&s->setup);
                 s->setup = *fresh;
+                if (s->push)
+                        push_set_exposition(s->push, &s->setup.settings.exposition);
                 if (start_server(s, &err) < 0)
                         complain(&err);
                 notify_say("READY=1");
@@ -244,6 +308,7 @@ static int watch(struct serving *s, const struct config *config, const sigset_t 
                         return 0;
                 if (every > 0)
                         notify_say("WATCHDOG=1");
+                tell_pushing(s);
                 int r = tell_trouble(s, err);
                 if (r < 0)
                         return r;

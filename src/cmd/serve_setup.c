@@ -233,6 +233,28 @@ static void copy_path(const struct config *config, enum option option, char ret[
         snprintf(ret, SERVE_PATH_MAX, "%s", text ? text : "");
 }
 
+static int read_push(const struct config *config, struct serve_setup *s, struct err *err)
+{
+        const char *url = config_text(config, OPT_PUSH), *bad;
+        const char *list = config_text(config, OPT_PUSH_LABELS);
+        if (!url) {
+                if (!list && !config_is_set(config, OPT_PUSH_TOKEN_FILE))
+                        return 0;
+                err_set(err, ERR_USAGE, "--push-labels and --push-token-file need --push");
+                return err_hint(err, "give the engine's address: --push http://HOST:9090");
+        }
+        int r = push_check(url, s->push_url, err);
+        remote_label_set(&s->push_labels, "job", "assay");
+        remote_label_set(&s->push_labels, "instance", s->settings.exposition.hostname);
+        if (r == 0 && list && !remote_labels_parse(&s->push_labels, list, &bad)) {
+                err_set(err, ERR_USAGE, "--push-labels: '%.*s' is not a label",
+                        (int)MIN(strcspn(bad, ","), (size_t)80), bad);
+                r = err_hint(err, "write NAME=VALUE with commas between: cluster=a,rack=7");
+        }
+        copy_path(config, OPT_PUSH_TOKEN_FILE, s->push_token_file);
+        return r;
+}
+
 int serve_setup_read(const struct config *config, struct serve_setup *s, struct strbuf *notices,
                      struct err *err)
 {
@@ -250,6 +272,8 @@ int serve_setup_read(const struct config *config, struct serve_setup *s, struct 
                 r = read_prefix(config, s, err);
         if (r == 0)
                 r = read_exposition(config, s, notices, err);
+        if (r == 0)
+                r = read_push(config, s, err);
         serve_state_dir(config, s->state);
         copy_path(config, OPT_HPC_JOB_MAPPING_DIR, s->mapping_dir);
         copy_path(config, OPT_KUBELET_SOCKET, s->kubelet);

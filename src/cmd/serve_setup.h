@@ -15,6 +15,9 @@ struct serve_setup {
         char state[SERVE_PATH_MAX]; /* "" for none */
         char mapping_dir[SERVE_PATH_MAX], kubelet[SERVE_PATH_MAX];
         int64_t keep_jobs_ns;
+        char push_url[PUSH_URL_MAX]; /* "" for none */
+        char push_token_file[SERVE_PATH_MAX];
+        struct remote_labels push_labels;
 };
 
 /* The options of a server with dcgm-exporter's variables filled in where nothing else says it. */

@@ -6,7 +6,6 @@
 #include "serve/records.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
 
 #define COOKIE_S 604800
 
@@ -111,51 +110,25 @@ static enum MHD_Result send_json(const struct request *q, struct strbuf *out)
 static void describe_self(const struct server *s, const struct live_moment *m,
                           struct exposed_self *ret)
 {
-        struct rusage use;
-        long pages = 0;
-        FILE *f = fopen("/proc/self/statm", "re");
-        if (f && fscanf(f, "%*s %ld", &pages) != 1)
-                pages = 0;
-        if (f)
-                fclose(f);
-        getrusage(RUSAGE_SELF, &use);
-        *ret = (struct exposed_self){
-            .source = m->status.source,
-            .source_up = m->status.up,
-            .ticks = {(double)m->status.on_time, (double)m->status.late, (double)m->status.missed},
-            .scrapes = s->scrapes,
-            .scrape_seconds = s->scrape_seconds,
-            .streams = (double)streams_count(s->streams),
-            .connections = (double)conns_count(s->conns),
-            .rss_bytes = (double)pages * (double)sysconf(_SC_PAGESIZE),
-            .cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-                     (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6,
-            .start_s = clock_to_seconds(s->config.started_wall_ns),
-            .created_ns = s->config.started_wall_ns,
-        };
+        expose_self(&m->status, s->config.started_wall_ns, ret);
+        ret->serves = true;
+        ret->scrapes = s->scrapes;
+        ret->scrape_seconds = s->scrape_seconds;
+        ret->streams = (double)streams_count(s->streams);
+        ret->connections = (double)conns_count(s->conns);
+        ret->pushes = s->config.push != NULL;
+        if (ret->pushes)
+                push_counts(s->config.push, &ret->push);
 }
 
 static bool write_exposition(struct server *s, bool openmetrics, struct strbuf *out)
 {
         struct live_moment m;
+        struct exposed_self self;
         live_take(s->config.live, &m);
-        if (m.n > s->gpus_cap) {
-                struct exposed_gpu *more = realloc(s->gpus, m.n * sizeof(*more));
-                if (!more)
-                        return false;
-                s->gpus = more;
-                s->gpus_cap = m.n;
-        }
-        for (size_t i = 0; i < m.n; i++)
-                s->gpus[i] = (struct exposed_gpu){&m.gpus[i].row, &m.gpus[i].in, m.gpus[i].up};
-        struct exposition_input in = {.gpus = s->gpus,
-                                      .n = m.n,
-                                      .owners = m.owners,
-                                      .n_owners = m.n_owners,
-                                      .n_told = m.n_told};
-        describe_self(s, &m, &in.self);
-        exposition_write(&s->config.settings->exposition, &in, openmetrics, out);
-        return !out->failed;
+        describe_self(s, &m, &self);
+        return expose_write(&s->exposer, &m, &s->config.settings->exposition, &self, openmetrics,
+                            out);
 }
 
 void answer_drop_cached(struct server *s, struct cached_text *c)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "serve/conns.h"
+#include "serve/expose.h"
 #include "serve/libraries.h"
 #include "serve/server.h"
 #include "serve/stream.h"
@@ -23,8 +24,7 @@ struct server {
         struct conns *conns;
         struct streams *streams;
         struct cached_text cached[CACHED_KINDS];
-        struct exposed_gpu *gpus;
-        size_t gpus_cap;
+        struct exposer exposer;
         double scrapes, scrape_seconds;
 };
 

@@ -466,6 +466,45 @@ uint64_t live_number(struct live *l)
         return number;
 }
 
+/* The slot that was published last. Called with the lock held, which keeps it where it is. */
+static const struct slot *newest(const struct live *l)
+{
+        return &l->slots[l->fresh ? READY : FRONT];
+}
+
+bool live_copy(struct live *l, struct live_copy *ret)
+{
+        pthread_mutex_lock(&l->lock);
+        const struct slot *s = newest(l);
+        size_t n = s->moment.n, told = s->moment.n_told;
+        bool room = grow((void **)&ret->gpus, &ret->cap, n, sizeof(*ret->gpus)) &&
+                    grow((void **)&ret->owners, &ret->owner_cap, told, sizeof(*ret->owners));
+        if (room) {
+                ret->moment = s->moment;
+                if (n > 0)
+                        memcpy(ret->gpus, s->gpus, n * sizeof(*ret->gpus));
+                if (told > 0)
+                        memcpy(ret->owners, s->owners, told * sizeof(*ret->owners));
+        }
+        pthread_mutex_unlock(&l->lock);
+        for (size_t i = 0; room && i < n; i++)
+                ret->gpus[i].row.sample.who = &ret->gpus[i].who;
+        ret->moment.gpus = ret->gpus;
+        ret->moment.owners = ret->owners;
+        ret->moment.host = NULL;
+        ret->moment.processes = (struct process_list){0};
+        ret->moment.frame.processes = ret->moment.processes;
+        ret->moment.frame.provenance = "";
+        return room;
+}
+
+void live_free_copy(struct live_copy *c)
+{
+        free(c->gpus);
+        free(c->owners);
+        *c = (struct live_copy){0};
+}
+
 bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
 {
         int64_t until = clock_mono_ns() + wait_ns;

@@ -65,6 +65,16 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
 void live_close(struct live *l);
 /* The newest moment, for one reader: the HTTP thread. */
 void live_take(struct live *l, struct live_moment *ret);
+/* For another reader: a copy of the newest moment, without host and processes. The buffers are the
+ * caller's, reused from call to call. False when memory is short. */
+struct live_copy {
+        struct live_moment moment;
+        struct live_gpu *gpus;
+        struct owner *owners;
+        size_t cap, owner_cap;
+};
+bool live_copy(struct live *l, struct live_copy *ret);
+void live_free_copy(struct live_copy *c);
 /* The number that live_take would give. */
 uint64_t live_number(struct live *l);
 /* How the source is now. */

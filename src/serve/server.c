@@ -318,7 +318,7 @@ void server_close(struct server *s)
                 answer_drop_cached(s, &s->cached[i]);
         streams_close(s->streams);
         conns_close(s->conns);
-        free(s->gpus);
+        expose_finish(&s->exposer);
         free(s);
 }
 

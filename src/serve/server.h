@@ -8,6 +8,7 @@
 #include "serve/api.h"
 #include "serve/archive.h"
 #include "serve/guard.h"
+#include "serve/push.h"
 
 #define SERVER_PREFIX_MAX 128
 
@@ -32,6 +33,7 @@ struct server_config {
         struct journal *journal;
         const char *records;     /* the file of job records; NULL for none */
         struct archive *archive; /* recordings; NULL for none */
+        struct push *push;       /* whose counters are told; NULL for none */
         const char *version;
         int64_t started_wall_ns;
 };

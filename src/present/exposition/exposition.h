@@ -44,14 +44,25 @@ struct exposed_gpu {
 
 enum tick_result { TICK_ON_TIME, TICK_LATE, TICK_MISSED, TICK_RESULTS };
 
+enum push_result { PUSH_SENT, PUSH_REFUSED, PUSH_DROPPED, PUSH_RESULTS };
+
+/* How pushing goes. */
+struct exposed_push {
+        double batches[PUSH_RESULTS];
+        double waiting, waiting_bytes;
+};
+
 /* About the program itself. */
 struct exposed_self {
         const char *source; /* "nvml"; "" while there is none */
         bool source_up;
         double ticks[TICK_RESULTS];
+        bool serves;                    /* the next two lines are known */
         double scrapes, scrape_seconds; /* scrapes answered, time spent on their text */
         double streams, connections;    /* open now */
         double rss_bytes, cpu_s, start_s;
+        bool pushes;
+        struct exposed_push push;
         int64_t created_ns; /* wall clock: when the program's own counters were 0 */
 };
 

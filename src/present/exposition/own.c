@@ -439,6 +439,32 @@ static void put_ticks(struct text *t)
                             t->in->self.ticks[i], 0, t->in->self.created_ns);
 }
 
+static void put_serving(struct text *t)
+{
+        const struct exposed_self *self = &t->in->self;
+        put_plain(t, "assay_scrapes", FAMILY_COUNTER, "Scrapes answered before this one.",
+                  self->scrapes, 0);
+        put_plain(t, "assay_scrape_format_seconds", FAMILY_COUNTER,
+                  "Time spent on the text of scrapes.", self->scrape_seconds, 6);
+        put_plain(t, "assay_streams", FAMILY_GAUGE, "Live streams open.", self->streams, 0);
+        put_plain(t, "assay_connections", FAMILY_GAUGE, "Connections open.", self->connections, 0);
+}
+
+static void put_pushing(struct text *t)
+{
+        static const char *const results[PUSH_RESULTS] = {"sent", "refused", "dropped"};
+        const struct exposed_push *push = &t->in->self.push;
+        put_own_head(t, "assay_push_batches", FAMILY_COUNTER,
+                     "Batches that --push sent, that the engine refused, or that did not fit.");
+        for (unsigned i = 0; i < PUSH_RESULTS; i++)
+                put_counter(t, "assay_push_batches", NULL, "result", results[i], push->batches[i],
+                            0, t->in->self.created_ns);
+        put_plain(t, "assay_push_waiting_batches", FAMILY_GAUGE, "Batches that wait to be pushed.",
+                  push->waiting, 0);
+        put_plain(t, "assay_push_waiting_bytes", FAMILY_GAUGE, "Bytes that wait to be pushed.",
+                  push->waiting_bytes, 0);
+}
+
 static void put_self(struct text *t)
 {
         const struct exposed_self *self = &t->in->self;
@@ -447,12 +473,10 @@ static void put_self(struct text *t)
         put_own_head(t, "assay_build_info", FAMILY_GAUGE, "The program; always 1.");
         put_sample(t, "assay_build_info", "", NULL, "version", t->o->version, 1, 0);
         put_ticks(t);
-        put_plain(t, "assay_scrapes", FAMILY_COUNTER, "Scrapes answered before this one.",
-                  self->scrapes, 0);
-        put_plain(t, "assay_scrape_format_seconds", FAMILY_COUNTER,
-                  "Time spent on the text of scrapes.", self->scrape_seconds, 6);
-        put_plain(t, "assay_streams", FAMILY_GAUGE, "Live streams open.", self->streams, 0);
-        put_plain(t, "assay_connections", FAMILY_GAUGE, "Connections open.", self->connections, 0);
+        if (self->serves)
+                put_serving(t);
+        if (self->pushes)
+                put_pushing(t);
         put_plain(t, "process_resident_memory_bytes", FAMILY_GAUGE, "Memory of this program.",
                   self->rss_bytes, 0);
         put_plain(t, "process_cpu_seconds", FAMILY_COUNTER, "CPU time of this program.",
