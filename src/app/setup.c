@@ -159,7 +159,11 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                        .ze_composite = select_by_intel_cards(get_env),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
-            .compute = {.missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
+            .compute = {.has_flops = config_is_set(config, OPT_FLOPS),
+                        .flops = config_is_set(config, OPT_FLOPS)
+                                     ? flops_find(config_text(config, OPT_FLOPS))
+                                     : FLOPS_COUNT,
+                        .missing_is_zero = strcmp(config_text(config, OPT_MISSING), "zero") == 0,
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);

@@ -15,6 +15,7 @@ void run_summary_finish(struct run_summary *r)
         stretches_finish(&r->stretches);
         strbuf_finish(&r->notices);
         free(r->events);
+        declared_finish(&r->declared);
         input_finish(&r->in);
 }
 
@@ -201,28 +202,6 @@ static int take_events(struct run_summary *r, struct err *err)
         return 0;
 }
 
-/* The type whose FLOP/s are told: the one asked for, else the one that the run's marks declare. */
-static void choose_flops(const struct config *config, struct run_summary *r)
-{
-        char name[16];
-        enum flops_type type = FLOPS_COUNT;
-        if (config_is_set(config, OPT_FLOPS))
-                type = flops_find(config_text(config, OPT_FLOPS));
-        for (size_t i = 0; !config_is_set(config, OPT_FLOPS) && i < r->in.n_marks; i++) {
-                if (!mark_text(&r->in.marks[i], "flops", name, sizeof(name)))
-                        continue;
-                enum flops_type said = flops_find(name);
-                if (said < FLOPS_COUNT && type < FLOPS_COUNT && said != type) {
-                        strbuf_puts(&r->notices, "marks declare several types of FLOP; choose one "
-                                                 "with --flops\n");
-                        return;
-                }
-                type = said < FLOPS_COUNT ? said : type;
-        }
-        r->stretches.flops = type;
-        r->stretches.has_flops = type < FLOPS_COUNT;
-}
-
 static int summarise(const struct config *config, const char *format, struct run_summary *r,
                      struct err *err)
 {
@@ -232,7 +211,10 @@ static int summarise(const struct config *config, const char *format, struct run
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        choose_flops(config, r);
+        code = declared_take(config, &r->in, &r->declared, &r->notices);
+        if (code < 0)
+                return err_set(err, code, "out of memory");
+        declared_use(&r->declared, &r->stretches);
         code = begin_hosts(config, r, err);
         if (code < 0)
                 return code;
@@ -250,6 +232,7 @@ static int summarise(const struct config *config, const char *format, struct run
                 r->summary.scopes[0].seconds =
                     clock_to_seconds(r->in.facts.stop_ns - r->in.facts.start_ns);
         summary_judge(&r->summary, &thresholds);
+        declared_tell(&r->declared, &r->summary, &r->notices);
         code = take_events(r, err);
         if (code < 0)
                 return code;

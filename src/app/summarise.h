@@ -1,6 +1,7 @@
 /* A recorded run in numbers, and as a report: the same for `assay report` and the library. */
 #pragma once
 
+#include "app/declared.h"
 #include "app/input.h"
 #include "base/strbuf.h"
 #include "compute/stretches.h"
@@ -21,6 +22,7 @@ struct run_summary {
         bool as_recorded;             /* nothing but the session is read, whatever options say */
         struct report_view view;      /* how it is written; the events are the summary's own */
         struct report_event *events;
+        struct declared declared;
         struct strbuf notices;      /* what is worth telling, a line each */
         void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
         void *arg;

@@ -153,7 +153,7 @@ static struct expected expect(const struct result *r, const struct row *row, boo
                 struct sample s = row->sample;
                 s.m[load_info(r->load)->metric] = value_ok(r->seen.activity);
                 s.m[METRIC_SM_CLOCK] = value_ok(r->seen.clock);
-                struct flops f = flops_of(&s, type_of(r->load), value_missing(STATE_NONE));
+                struct flops f = flops_of(&s, peak, type_of(r->load));
                 e.lo = f.known ? f.lo : 0;
                 e.hi = f.known ? f.hi : 0;
                 e.peak = peak ? peak_flops(peak, type_of(r->load)) : 0;

@@ -114,6 +114,17 @@ static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sampl
         memory->ecc_dbe = ecc;
 }
 
+/* Some sources tell the model later. */
+static const struct peak *peak_of(struct memory_of *m, const struct sample *s)
+{
+        const char *model = s->who->text[ENTITY_TEXT_MODEL];
+        if (!m->looked_up && model[0]) {
+                m->peak = peak_find(model);
+                m->looked_up = true;
+        }
+        return m->peak;
+}
+
 int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, struct row *row)
 {
         struct sample *s = &row->sample;
@@ -124,6 +135,9 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
         derive_memory(s, as_older_tools);
         derive_nvlink(s, as_older_tools);
         derive_rates(memory, mono_ns, s);
+        struct value *clock = &s->m[METRIC_SM_CLOCK_EFFECTIVE];
+        if (value_there(*clock))
+                *clock = effective_clock(*clock, s->m[METRIC_SM_CLOCK], peak_of(memory, s));
         row->verdict = assess(s, whole, &c->options, &s->m[METRIC_REAL_UTIL]);
         row->health = health_of(s, memory->ecc_rose, &c->options);
         return 0;
@@ -171,12 +185,11 @@ void compute_limits(struct compute *c, struct frame *f)
                 struct ceilings now;
                 if (!m)
                         continue; /* not after compute_row */
-                const char *model = row->sample.who->text[ENTITY_TEXT_MODEL];
-                if (!m->looked_up && model[0]) { /* some sources tell it later */
-                        m->peak = peak_find(model);
-                        m->looked_up = true;
-                }
-                ceilings_take(&row->sample, m->peak, &now);
+                const struct peak *peak = peak_of(m, &row->sample);
+                flops_take(&row->sample, peak, &row->flops);
+                row->flops.has_asked = c->options.has_flops;
+                row->flops.asked = (uint8_t)c->options.flops;
+                ceilings_take(&row->sample, peak, &now);
                 ceilings_add_host(evidence_of(&c->host, row->sample.who->label), &now);
                 bool elsewhere = !m->window.use.touched && used_elsewhere(c, f, i);
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, elsewhere, f->n > 1,

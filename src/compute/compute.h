@@ -19,7 +19,9 @@ int weights_parse(const char *text, struct weights *ret, struct err *err);
 struct compute_options {
         struct weights weights;
         bool missing_is_zero; /* count a missing counter as 0, as older tools do */
-        bool margins;         /* also find the nearest other class; costs some microseconds a row */
+        bool has_flops;       /* the user says what the work is made of */
+        enum flops_type flops;
+        bool margins; /* also find the nearest other class; costs some microseconds a row */
 };
 
 /* What has to be remembered of an entity from tick to tick. */

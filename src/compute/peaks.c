@@ -29,15 +29,6 @@ static const struct peak peaks[] = {
 #undef PEAK
 };
 
-static const struct {
-        const char *name;
-        bool tensor;
-} types[FLOPS_COUNT] = {
-#define FLOPS_TYPE(id, name, tensor) {name, tensor},
-    FLOPS_TYPES(FLOPS_TYPE)
-#undef FLOPS_TYPE
-};
-
 const struct peak *peak_at(size_t i)
 {
         return i < ARRAY_LEN(peaks) ? &peaks[i] : NULL;
@@ -66,64 +57,82 @@ const struct peak *peak_find(const char *model)
         return best;
 }
 
-enum flops_type flops_find(const char *name)
-{
-        enum flops_type t = 0;
-        while (t < FLOPS_COUNT && strcmp(types[t].name, name) != 0)
-                t++;
-        return t;
-}
-
-const char *flops_name(enum flops_type type)
-{
-        return types[type].name;
-}
-
 double peak_flops(const struct peak *peak, enum flops_type type)
 {
         /* FP64 tensor work runs at the clock of the other pipes. */
-        bool slow = types[type].tensor && type != FLOPS_FP64_TENSOR;
+        bool slow = flops_pipe(type) == FLOPS_PIPE_TENSOR && type != FLOPS_FP64_TENSOR;
         return peak->sms * peak->per_clock[type] * (slow ? peak->tensor_clock : peak->boost);
 }
 
 #define TENSOR_BUSY 0.1 /* tensor activity from which the clock may be lower than told */
 
-static double least_ratio(const struct sample *s, enum flops_type type)
+/* The least share of clock × activity that programs count. */
+static double least_share(const struct sample *s, enum flops_pipe pipe)
 {
         struct value tensor = s->m[METRIC_TENSOR_ACTIVE];
         struct value reasons = s->m[METRIC_THROTTLE_REASONS];
         bool locked = value_there(reasons) && ((uint64_t)reasons.v & THROTTLE_APPLICATION);
-        bool busy = types[type].tensor || (value_there(tensor) && tensor.v >= TENSOR_BUSY);
-        return busy && !locked ? FLOPS_CLOCK_LEAST : 1;
+        bool counted = value_there(s->m[METRIC_SM_CLOCK_EFFECTIVE]);
+        bool busy = pipe == FLOPS_PIPE_TENSOR || (value_there(tensor) && tensor.v >= TENSOR_BUSY);
+        return busy && !locked && !counted ? FLOPS_LEAST_FREE : FLOPS_LEAST_SURE;
 }
 
-static enum metric activity_of(enum flops_type type)
+struct pipe_rate pipe_rate(const struct sample *s, enum flops_pipe pipe)
 {
-        if (types[type].tensor)
-                return METRIC_TENSOR_ACTIVE;
-        return type == FLOPS_FP64 ? METRIC_FP64_ACTIVE : METRIC_FP32_ACTIVE;
+        static const enum metric activities[FLOPS_PIPE_COUNT] = {
+            METRIC_TENSOR_ACTIVE, METRIC_FP32_ACTIVE, METRIC_FP64_ACTIVE};
+        struct value activity = s->m[activities[pipe]];
+        struct value clock = s->m[METRIC_SM_CLOCK_EFFECTIVE];
+        if (!value_there(clock))
+                clock = s->m[METRIC_SM_CLOCK];
+        if (!value_there(activity) || !value_there(clock))
+                return (struct pipe_rate){0};
+        double most = activity.v * clock.v;
+        return (struct pipe_rate){true, most * least_share(s, pipe), most};
 }
 
-bool flops_tensor(enum flops_type type)
+struct flops flops_from(const struct peak *peak, enum flops_type type, double lo, double hi)
 {
-        return type < FLOPS_COUNT && types[type].tensor;
+        double each = peak ? peak->sms * peak->per_clock[type] : 0;
+        return each > 0 ? (struct flops){true, lo * each, hi * each} : (struct flops){0};
 }
 
-struct flops flops_at(const struct peak *peak, enum flops_type type, double activity, double hz,
-                      double least)
+struct flops flops_of(const struct sample *s, const struct peak *peak, enum flops_type type)
 {
-        double most = activity * peak->sms * peak->per_clock[type] * hz;
-        return (struct flops){peak->per_clock[type] > 0, most * least, most};
+        struct pipe_rate r = pipe_rate(s, flops_pipe(type));
+        return r.known ? flops_from(peak, type, r.lo, r.hi) : (struct flops){0};
 }
 
-struct flops flops_of(const struct sample *s, enum flops_type type, struct value effective_hz)
+void flops_take(const struct sample *s, const struct peak *peak, struct flops_rates *ret)
 {
-        const struct peak *peak = peak_find(s->who->text[ENTITY_TEXT_MODEL]);
-        struct value activity = s->m[activity_of(type)], clock = s->m[METRIC_SM_CLOCK];
-        bool counted = value_there(effective_hz);
-        if (!peak || peak->per_clock[type] <= 0 || !value_there(activity) ||
-            (!counted && !value_there(clock)))
-                return (struct flops){0};
-        double hz = counted ? effective_hz.v : clock.v;
-        return flops_at(peak, type, activity.v, hz, counted ? 1 : least_ratio(s, type));
+        struct pipe_rate pipes[FLOPS_PIPE_COUNT];
+        ret->known = 0;
+        for (enum flops_pipe p = 0; peak && p < FLOPS_PIPE_COUNT; p++)
+                pipes[p] = pipe_rate(s, p);
+        for (enum flops_type t = 0; peak && t < FLOPS_COUNT; t++) {
+                const struct pipe_rate *r = &pipes[flops_pipe(t)];
+                double each = peak->sms * peak->per_clock[t];
+                if (!r->known || each <= 0)
+                        continue;
+                ret->known |= (uint8_t)(1u << t);
+                ret->lo[t] = (float)(r->lo * each);
+                ret->hi[t] = (float)(r->hi * each);
+        }
+}
+
+/* Of NVML's clock: less was never measured while the GPU worked, more is another unit. */
+#define CLOCK_RATIO_LEAST 0.8
+#define CLOCK_RATIO_MOST 1.02
+
+struct value effective_clock(struct value cycles_per_s, struct value nvml_hz,
+                             const struct peak *peak)
+{
+        double sms[] = {1, peak ? peak->sms : 1};
+        for (size_t i = 0; value_there(cycles_per_s) && value_there(nvml_hz) && i < 2; i++) {
+                struct value v = cycles_per_s;
+                v.v /= sms[i];
+                if (v.v >= CLOCK_RATIO_LEAST * nvml_hz.v && v.v <= CLOCK_RATIO_MOST * nvml_hz.v)
+                        return v;
+        }
+        return value_there(cycles_per_s) ? value_missing(STATE_BLANK) : cycles_per_s;
 }

@@ -227,8 +227,13 @@ static void fill(struct cutting *c, const struct stretch_track *t)
 
 /* ---- judging ---- */
 
+struct pipe_sums {
+        double lo, hi, seconds;
+};
+
 struct sums {
         double seconds, square, active;
+        struct pipe_sums pipes[FLOPS_PIPE_COUNT];
         double sum[CEILING_COUNT], weight[CEILING_COUNT];
         double gap[STRETCH_HOST_COUNT], gap_weight[STRETCH_HOST_COUNT];
 };
@@ -241,6 +246,11 @@ static void add_up(const struct stretch_track *t, size_t from, size_t to, struct
                 ret->seconds += (double)b->seconds;
                 ret->square += (double)b->square;
                 ret->active += (double)b->active;
+                for (size_t k = 0; k < FLOPS_PIPE_COUNT; k++) {
+                        ret->pipes[k].lo += (double)b->pipes[k].lo;
+                        ret->pipes[k].hi += (double)b->pipes[k].hi;
+                        ret->pipes[k].seconds += (double)b->pipes[k].seconds;
+                }
                 for (size_t k = 0; k < CEILING_COUNT; k++) {
                         ret->sum[k] += (double)b->sum[k];
                         ret->weight[k] += (double)b->weight[k];
@@ -333,20 +343,20 @@ static bool recurs(const struct stretch_track *t, size_t from, size_t to)
 }
 
 static void judge(const struct stretches *s, size_t track, size_t from, size_t to,
-                  struct stretch *ret)
+                  struct sums *ret_sums, struct stretch *ret)
 {
         const struct stretch_track *t = &s->tracks[track];
         struct ceilings all, gaps;
-        struct sums sums;
         size_t first = from, last = to;
         trim(s, t, &first, &last);
-        add_up(t, first, last, &sums);
-        means_of(&sums, &all, &gaps);
+        add_up(t, first, last, ret_sums);
+        means_of(ret_sums, &all, &gaps);
         double width = clock_to_seconds(s->width_ns);
         int64_t middle = s->first_ns + (int64_t)(from + to) * s->width_ns / 2;
         size_t begins = work_begins(t);
         double engine = (double)all.v[CEILING_ENGINE];
-        double variance = sums.seconds > 0 ? sums.square / sums.seconds - engine * engine : 0;
+        double variance =
+            ret_sums->seconds > 0 ? ret_sums->square / ret_sums->seconds - engine * engine : 0;
         struct situation around = {
             .touched = t->use.touched && middle >= t->use.touched_ns,
             .worked = (from + to) / 2 >= begins,
@@ -366,22 +376,18 @@ static void judge(const struct stretches *s, size_t track, size_t from, size_t t
                                 .limit = limiter_decide(&all, &around, true)};
 }
 
-/* FLOP/s over all its time, if all of it was of the type asked for. */
-static void count_flops(const struct stretches *s, const struct stretch_track *t,
-                        struct stretch *ret)
+/* FLOP/s over its time, if all of it was of the type that was declared for it. */
+static void count_flops(const struct stretch_track *t, const struct sums *sums,
+                        enum flops_type type, struct stretch *ret)
 {
-        enum ceiling pipe = s->flops == FLOPS_FP64 ? CEILING_FP64 : CEILING_FP32;
-        bool tensor = flops_tensor(s->flops);
-        struct value activity = ceiling_value(&ret->limit.ceilings, tensor ? CEILING_TENSOR : pipe);
-        struct value clock = ceiling_value(&ret->limit.ceilings, CEILING_CLOCK);
-        if (!s->has_flops || !t->peak || !value_there(activity) || !value_there(clock))
+        if (type >= FLOPS_COUNT)
                 return;
-        double most = t->clock_max > 0 ? t->clock_max : t->peak->boost;
-        bool exact = ret->limit.held_by == HELD_BY_LOCKED || !tensor;
-        struct flops f =
-            flops_at(t->peak, s->flops, activity.v, clock.v * most, exact ? 1 : FLOPS_CLOCK_LEAST);
-        ret->flops_lo = f.known ? f.lo : 0;
-        ret->flops_hi = f.known ? f.hi : 0;
+        const struct pipe_sums *p = &sums->pipes[flops_pipe(type)];
+        if (p->seconds <= 0)
+                return;
+        struct flops f = flops_from(t->peak, type, p->lo / p->seconds, p->hi / p->seconds);
+        if (f.known)
+                ret->flops = (struct flops_told){flops_name(type), f.lo, f.hi};
 }
 
 /* ---- putting them together ---- */
@@ -409,8 +415,9 @@ static void blend(struct stretch *to, const struct stretch *s)
         for (size_t i = 0; i < CEILING_COUNT; i++)
                 to->limit.ceilings.v[i] +=
                     (s->limit.ceilings.v[i] - to->limit.ceilings.v[i]) / (n + 1);
-        to->flops_lo = MIN(to->flops_lo, s->flops_lo);
-        to->flops_hi = MAX(to->flops_hi, s->flops_hi);
+        to->flops.lo += (s->flops.lo - to->flops.lo) / (double)(n + 1);
+        to->flops.hi += (s->flops.hi - to->flops.hi) / (double)(n + 1);
+        to->flops.type = to->flops.type == s->flops.type ? to->flops.type : NULL;
         to->begin_s = MIN(to->begin_s, s->begin_s);
         to->end_s = MAX(to->end_s, s->end_s);
         to->gpus |= s->gpus;
@@ -431,19 +438,22 @@ static int place(struct stretch_list *list, const struct stretch *s)
         return append(list, s);
 }
 
-/* The innermost phase around the middle of a stretch. */
-static void name_phase(const struct stretches *s, const struct phase *phases, size_t n,
-                       struct stretch *to)
+/* The innermost phase around the middle of a stretch; its type of FLOP, else the run's. */
+static enum flops_type name_phase(const struct stretches *s, const struct phase *phases, size_t n,
+                                  struct stretch *to)
 {
         int64_t at = s->first_wall_ns + clock_from_seconds((to->begin_s + to->end_s) / 2);
         int64_t shortest = INT64_MAX;
+        enum flops_type type = FLOPS_COUNT;
         for (size_t i = 0; i < n; i++) {
                 int64_t length = phases[i].end_ns - phases[i].begin_ns;
                 if (!phase_holds(&phases[i], at) || length >= shortest)
                         continue;
                 shortest = length;
                 snprintf(to->phase, sizeof(to->phase), "%s", phases[i].name);
+                type = s->phase_flops ? (enum flops_type)s->phase_flops[i] : FLOPS_COUNT;
         }
+        return type < FLOPS_COUNT || !s->has_flops ? type : s->flops;
 }
 
 /* Neighbours in which the GPU waits for the same are one, whatever else differs. */
@@ -451,8 +461,9 @@ static void merge_waiting(struct cutting *c, const struct stretches *s, size_t t
 {
         for (size_t i = 0; i + 1 < c->n;) {
                 struct stretch a, b;
-                judge(s, track, c->segs[i].from, c->segs[i].to, &a);
-                judge(s, track, c->segs[i + 1].from, c->segs[i + 1].to, &b);
+                struct sums sums;
+                judge(s, track, c->segs[i].from, c->segs[i].to, &sums, &a);
+                judge(s, track, c->segs[i + 1].from, c->segs[i + 1].to, &sums, &b);
                 enum limiter_side side = limiter_side((enum limiter)a.limit.limiter);
                 if (c->segs[i + 1].hard || !alike(&a.limit, &b.limit) ||
                     side == LIMITER_SIDE_DEVICE || a.before_work != b.before_work)
@@ -475,9 +486,10 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
         merge_waiting(c, s, track);
         for (size_t i = 0; i < c->n && r == 0; i++) {
                 struct stretch stretch;
+                struct sums sums;
                 /* Where nothing was sampled the neighbour goes on. */
                 size_t to = i + 1 < c->n ? c->segs[i + 1].from : c->segs[i].to;
-                judge(s, track, c->segs[i].from, to, &stretch);
+                judge(s, track, c->segs[i].from, to, &sums, &stretch);
                 /* Buckets begin and end with the first and the last tick. */
                 stretch.begin_s =
                     i == 0 && c->segs[0].from * clock_to_seconds(s->width_ns) < CUT_SHORTEST_S
@@ -485,8 +497,7 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
                         : stretch.begin_s;
                 if (i + 1 == c->n && ret->seconds - stretch.end_s < CUT_SHORTEST_S)
                         stretch.end_s = ret->seconds;
-                name_phase(s, phases, n_phases, &stretch);
-                count_flops(s, t, &stretch);
+                count_flops(t, &sums, name_phase(s, phases, n_phases, &stretch), &stretch);
                 r = place(ret, &stretch);
         }
         return r;
@@ -507,7 +518,6 @@ int stretches_cut(const struct stretches *s, const struct phase *phases, size_t 
         int r = c ? 0 : -ENOMEM;
         *ret = (struct stretch_list){.seconds = clock_to_seconds(s->last_ns - s->first_ns),
                                      .n_gpus = s->n,
-                                     .flops = s->has_flops ? flops_name(s->flops) : NULL,
                                      .framework = s->framework};
         for (size_t i = 0; i < s->n && r == 0; i++) {
                 memcpy(ret->labels[i], s->tracks[i].label, STRETCH_LABEL_MAX);

@@ -44,6 +44,11 @@ static void add_bucket(struct stretch_bucket *to, const struct stretch_bucket *f
         to->seconds += from->seconds;
         to->square += from->square;
         to->active += from->active;
+        for (size_t i = 0; i < FLOPS_PIPE_COUNT; i++) {
+                to->pipes[i].lo += from->pipes[i].lo;
+                to->pipes[i].hi += from->pipes[i].hi;
+                to->pipes[i].seconds += from->pipes[i].seconds;
+        }
         for (size_t i = 0; i < CEILING_COUNT; i++) {
                 to->sum[i] += from->sum[i];
                 to->weight[i] += from->weight[i];
@@ -88,6 +93,18 @@ static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float s
         }
 }
 
+static void add_pipes(struct stretch_bucket *b, const struct sample *s, float seconds)
+{
+        for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++) {
+                struct pipe_rate r = pipe_rate(s, p);
+                if (!r.known)
+                        continue;
+                b->pipes[p].lo += (float)r.lo * seconds;
+                b->pipes[p].hi += (float)r.hi * seconds;
+                b->pipes[p].seconds += seconds;
+        }
+}
+
 /* How long a tick was. Nobody knows what happened in a long pause. */
 static double passed_since(struct stretch_track *t, int64_t mono_ns)
 {
@@ -121,6 +138,7 @@ static void add_row(struct stretches *s, struct stretch_track *t, const struct f
                 fold(s);
         int64_t at = (middle - s->first_ns) / s->width_ns;
         add_tick(&t->buckets[at < 0 ? 0 : at], &now, (float)passed);
+        add_pipes(&t->buckets[at < 0 ? 0 : at], &row->sample, (float)passed);
 }
 
 int stretches_add(struct stretches *s, const struct frame *f)

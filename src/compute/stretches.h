@@ -13,6 +13,11 @@
 #define STRETCH_HOST_FIRST CEILING_HOLDERS
 #define STRETCH_HOST_COUNT (CEILING_COUNT - STRETCH_HOST_FIRST)
 
+/* Cycles in which a pipe of each SM worked, at least and at most, and the time that is known of. */
+struct pipe_sum {
+        float lo, hi, seconds;
+};
+
 /* Sums of value × time. */
 struct stretch_bucket {
         float seconds;
@@ -20,6 +25,7 @@ struct stretch_bucket {
         float gap[STRETCH_HOST_COUNT], gap_weight[STRETCH_HOST_COUNT]; /* while no kernel ran */
         float square;                                                  /* of the engine */
         float active; /* time of ticks in which anything ran */
+        struct pipe_sum pipes[FLOPS_PIPE_COUNT];
 };
 
 /* One GPU. */
@@ -45,6 +51,7 @@ struct stretches {
         enum framework framework;
         bool has_flops; /* FLOP/s of a type are asked for */
         enum flops_type flops;
+        const uint8_t *phase_flops; /* enum flops_type of each phase; borrowed, NULL for none */
         size_t n;
         struct stretch_track *tracks; /* STRETCH_GPUS_MAX at most */
 };

@@ -3,6 +3,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "compute/peaks.h"
 #include "model/throttle.h"
 
 #include <errno.h>
@@ -141,6 +142,7 @@ struct share {
         bool counted; /* the counter will say how much it really was */
         uint64_t throttle;
         bool has_throttle;
+        struct pipe_rate pipes[FLOPS_PIPE_COUNT];
 };
 
 /* A source that is out gives its last values again; nobody knows what happens meanwhile. */
@@ -173,6 +175,8 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
                               .has_power = value_there(b->power),
                               .has_throttle = value_there(bits),
                               .throttle = value_there(bits) ? num_whole(bits.v) : 0};
+        for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++)
+                share.pipes[p] = pipe_rate(&row->sample, p);
         b->seen = true;
         b->mono_ns = f->mono_ns;
         b->pending_j += share.counted ? share.work_j : 0;
@@ -225,6 +229,12 @@ static void add_row(struct gpu_summary *g, const struct row *row, const struct s
         g->throttle_heat_s += heat ? share->seconds : 0;
         g->throttle_s += power || heat ? share->seconds : 0;
         add_allocation(g, row, share->seconds);
+        for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++) {
+                double seconds = share->pipes[p].known ? share->seconds : 0;
+                g->pipes[p].lo += share->pipes[p].lo * seconds;
+                g->pipes[p].hi += share->pipes[p].hi * seconds;
+                g->pipes[p].seconds += seconds;
+        }
 }
 
 static void settle(struct summary *s, uint32_t slot, double factor)
@@ -317,6 +327,19 @@ static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct s
         }
         count_energy(s, slot, row->sample.m[METRIC_ENERGY]);
         return 0;
+}
+
+void summary_count_flops(struct scope *scope, enum flops_type type)
+{
+        for (size_t i = 0; type < FLOPS_COUNT && i < scope->n; i++) {
+                struct gpu_summary *g = scope->gpus[i];
+                const struct pipe_work *p = &g->pipes[flops_pipe(type)];
+                const struct peak *peak = peak_find(g->who.text[ENTITY_TEXT_MODEL]);
+                double seconds = p->seconds > 0 ? p->seconds : 1;
+                struct flops f = flops_from(peak, type, p->lo / seconds, p->hi / seconds);
+                if (f.known && p->seconds > 0)
+                        g->flops = (struct flops_told){flops_name(type), f.lo, f.hi};
+        }
 }
 
 bool summary_holds(const struct summary *s)

@@ -16,6 +16,8 @@ int summary_init(struct summary *s, const struct phase *phases, size_t n, bool o
 void summary_finish(struct summary *s);
 /* 0 or -ENOMEM. */
 int summary_add(struct summary *s, const struct frame *frame);
+/* FLOP/s of each GPU in a scope, if all its work was of the type; FLOPS_COUNT: nothing is told. */
+void summary_count_flops(struct scope *scope, enum flops_type type);
 /* Whether the frame added last is part of the whole: all are, unless only phases count. */
 bool summary_holds(const struct summary *s);
 /* What the host says of a level, always the same one. */

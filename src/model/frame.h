@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/entity.h"
+#include "model/flops.h"
 #include "model/limit.h"
 #include "model/metric.h"
 #include "model/process.h"
@@ -19,7 +20,8 @@ struct row {
         struct sample sample;
         struct verdict verdict;
         struct health health;
-        struct limit limit; /* over about the last second */
+        struct limit limit;       /* over about the last second */
+        struct flops_rates flops; /* as of the newest values */
 };
 
 struct frame {

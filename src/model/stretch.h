@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "model/flops.h"
 #include "model/limit.h"
 #include "model/phase.h"
 
@@ -15,7 +16,7 @@ struct stretch {
         uint64_t gpus;              /* bits: places in the list's labels */
         struct limit limit;         /* ceilings are means of exactly its own time */
         double uneven;              /* standard deviation of the engine over ticks */
-        double flops_lo, flops_hi;  /* FLOP/s of the type asked for; 0 when not known */
+        struct flops_told flops;    /* a GPU, of the type that was declared for its time */
         bool before_work;           /* it ends before the first sustained work */
         char phase[PHASE_NAME_MAX]; /* the innermost phase around it; empty for none */
 };
@@ -45,7 +46,6 @@ struct stretch_list {
         double clock_max[STRETCH_GPUS_MAX];   /* Hz; 0 when not known */
         double power_limit[STRETCH_GPUS_MAX]; /* W; 0 when not known */
         enum framework framework;             /* NONE when not known */
-        const char *flops;                    /* "bf16": the type asked for; NULL for none */
         size_t n_findings;
         struct limit_finding findings[FINDINGS_MAX]; /* what matters most first */
 };

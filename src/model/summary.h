@@ -85,6 +85,11 @@ struct tag_score {
 };
 
 /* One GPU in the whole run or in the phases of one name. */
+/* Cycles in which a pipe of each SM worked, at least and at most, and the time that is known of. */
+struct pipe_work {
+        double lo, hi, seconds;
+};
+
 struct gpu_summary {
         struct entity who;
         uint64_t samples;
@@ -99,6 +104,8 @@ struct gpu_summary {
         bool has_energy;
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;
+        struct pipe_work pipes[FLOPS_PIPE_COUNT];
+        struct flops_told flops;      /* of the type that was declared for the scope */
         bool worked;                  /* it was not idle all the time */
         double lead_s, tail_s;        /* idle before its first work, and since its last */
         double idle_allocated_s;      /* class idle, and memory in use */

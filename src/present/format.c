@@ -92,3 +92,14 @@ void format_with_unit(char *buf, size_t size, enum metric metric, struct value v
                 return;
         }
 }
+
+void format_flops(char *buf, size_t size, double lo, double hi)
+{
+        bool tera = hi >= 1e11;
+        double unit = tera ? 1e12 : 1e9;
+        int decimals = hi / unit >= 99.95 ? 0 : hi / unit >= 9.995 ? 1 : 2;
+        int n = 0;
+        if (lo < hi)
+                n = snprintf(buf, size, "%.*f to ", decimals, lo / unit);
+        snprintf(buf + n, size - (size_t)n, "%.*f %cFLOP/s", decimals, hi / unit, tera ? 'T' : 'G');
+}

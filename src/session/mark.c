@@ -102,15 +102,15 @@ int mark_parse(const char *s, size_t len, struct mark *ret)
         return 0;
 }
 
-bool mark_text(const struct mark *m, const char *key, char *buf, size_t size)
+bool mark_text(const char *data, const char *key, char *buf, size_t size)
 {
-        if (!m->data || !strstr(m->data, key))
+        if (!data || !strstr(data, key))
                 return false;
-        json_t *data = json_loads(m->data, 0, NULL);
-        const char *text = json_string_value(json_object_get(data, key));
+        json_t *object = json_loads(data, 0, NULL);
+        const char *text = json_string_value(json_object_get(object, key));
         bool fits = text && strlen(text) < size;
         if (fits)
                 memcpy(buf, text, strlen(text) + 1);
-        json_decref(data);
+        json_decref(object);
         return fits;
 }

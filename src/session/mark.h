@@ -40,8 +40,9 @@ struct mark {
 const char *mark_type_name(enum mark_type type);
 /* MARK_COUNT when there is none of that name. */
 enum mark_type mark_type_find(const char *name);
-/* The text that its data has under a key; false when there is none, or it does not fit. */
-bool mark_text(const struct mark *m, const char *key, char *buf, size_t size);
+/* The text that an object of JSON has under a key; false when there is none, or it does not fit.
+ * data may be NULL. */
+bool mark_text(const char *data, const char *key, char *buf, size_t size);
 /* Fills times, host and process. */
 void mark_init(struct mark *m, enum mark_type type);
 void mark_finish(struct mark *m);

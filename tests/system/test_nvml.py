@@ -231,3 +231,32 @@ def test_ends_in_order_at_a_signal(program, tmp_path):
         child.stdout.readline()
         child.send_signal(signal.SIGINT)
         assert child.wait(timeout=5) == 0
+
+
+@pytest.mark.parametrize("driver, lines, clock, why", [
+    ("590.44.01", "gpm/248 = 0 1376e6", 1376e6, "cycles of one SM in each window"),
+    ("590.44.01", "gpm/248 = 0 181632e6", 1376e6, "cycles of all 132 SMs"),
+    ("590.44.01", "gpm_since/248 = 0 1376e6", 1376e6, "cycles since long ago"),
+    ("590.44.01", "gpm/248 = 0 9e9", None, "no unit that is known"),
+    ("590.44.01", "", None, "a driver that does not count them"),
+    ("580.159.04", "gpm/248 = 0 1376e6", None, "a driver that is not asked"),
+])
+def test_effective_clock(nvml, driver, lines, clock, why):
+    """The clock from counted cycles, and FLOP/s that follow it; else an interval from NVML's clock."""
+    done = nvml("export", "--format", "jsonl", "--poll", "0.15", "--count", "4", "--flops", "bf16", add=lines,
+                base=RECORDED.replace("580.159.04", driver, 1))
+    gpu = json.loads(done.stdout.splitlines()[-1])
+    assert gpu["metrics"]["sm_clock_effective"] == (clock and pytest.approx(clock, rel=1e-3)), why
+    assert gpu["metrics"]["sm_active"] == pytest.approx(0.95524937947)
+    flops, formula = gpu["flops"], gpu["metrics"]["tensor_active"] * 132 * 4096 * (clock or 1470e6)
+    assert flops["type"] == "bf16" and flops["hi"] == pytest.approx(formula, rel=2e-3)
+    assert flops["hi"] / flops["lo"] < (1.03 if clock else 1.12)
+
+
+def test_a_metric_that_the_driver_refuses_costs_no_other(nvml):
+    """A driver may refuse the whole call for one number that it does not know."""
+    done = nvml("export", "--format", "jsonl", "--poll", "0.15", "--count", "4", add="refuse = 248",
+                base=RECORDED.replace("580.159.04", "590.44.01", 1))
+    gpu = json.loads(done.stdout.splitlines()[-1])
+    assert gpu["metrics"]["sm_active"] == pytest.approx(0.95524937947) and gpu["metrics"]["sm_clock_effective"] is None
+    assert gpu["flops"] is None

@@ -105,7 +105,8 @@ def compare(assay, folder):
     phases = {p["name"]: p for p in json.loads(told)["phases"]}
     with open(f"{folder}/flops.json", encoding="utf-8") as file:
         for name, flops in json.load(file).items():
-            told = (phases.get(name) or {}).get("flops")
+            gpus = (phases.get(name) or {}).get("gpus")
+            told = gpus[0]["flops"] if gpus else None
             if not told:
                 print(f"{name}: {flops / 1e12:.1f} TFLOP/s counted, no interval")
                 continue

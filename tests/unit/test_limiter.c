@@ -2,6 +2,7 @@
 #include "compute/compute.h"
 #include "test.h"
 
+#include <math.h>
 #include <string.h>
 
 struct given {
@@ -299,21 +300,63 @@ static void rates(void **state UNUSED)
 {
         struct entity e = {0};
         struct sample s = {.who = &e};
-        entity_set_text(&e, ENTITY_TEXT_MODEL, "NVIDIA H200", 11);
-        assert_false(flops_of(&s, FLOPS_BF16, value_missing(STATE_NONE)).known);
+        const struct peak *h200 = peak_find("NVIDIA H200");
+        assert_false(flops_of(&s, h200, FLOPS_BF16).known);
         s.m[METRIC_TENSOR_ACTIVE] = value_ok(0.93);
         s.m[METRIC_SM_CLOCK] = value_ok(1519e6);
-        struct flops f = flops_of(&s, FLOPS_BF16, value_missing(STATE_NONE));
+        struct flops f = flops_of(&s, h200, FLOPS_BF16);
         double truth = 0.93 * 132 * 4096 * 1376e6;
         assert_true(f.known && f.lo <= truth && truth <= f.hi && f.hi / f.lo < 1.12);
-        f = flops_of(&s, FLOPS_BF16, value_ok(1376e6));
-        assert_true(f.lo == f.hi && f.lo > 0.999 * truth && f.hi < 1.001 * truth);
+        assert_false(flops_of(&s, NULL, FLOPS_BF16).known);
+        assert_false(flops_of(&s, peak_find("Tesla V100-SXM2-16GB"), FLOPS_FP8).known);
+        s.m[METRIC_SM_CLOCK_EFFECTIVE] = value_ok(1376e6);
+        f = flops_of(&s, h200, FLOPS_BF16);
+        assert_true(f.hi / f.lo < 1.03 && f.lo <= truth && truth <= f.hi);
+        s.m[METRIC_SM_CLOCK_EFFECTIVE] = value_missing(STATE_NONE);
         s.m[METRIC_THROTTLE_REASONS] = value_ok(2);
-        f = flops_of(&s, FLOPS_BF16, value_missing(STATE_NONE));
-        assert_true(f.lo == f.hi); /* locked clocks are as they are told */
+        f = flops_of(&s, h200, FLOPS_BF16);
+        assert_true(f.hi / f.lo < 1.03); /* locked clocks are as they are told */
+        struct flops_rates all;
+        flops_take(&s, h200, &all);
+        assert_false(flops_rate(&all, FLOPS_FP32).known); /* that pipe was not measured */
+        assert_true(flops_rate(&all, FLOPS_FP8).hi > 1.99 * f.hi);
+        assert_false(flops_rate(&all, FLOPS_COUNT).known);
         assert_int_equal(flops_find("bf16"), FLOPS_BF16);
         assert_int_equal(flops_find("bf17"), FLOPS_COUNT);
         assert_false(flops_tensor(FLOPS_COUNT));
+}
+
+/* The unit of the count is not documented: only what lies near NVML's clock is taken. */
+static void clocks(void **state UNUSED)
+{
+        const struct peak *h200 = peak_find("NVIDIA H200");
+        const struct {
+                const char *why;
+                double cycles, nvml;
+                const struct peak *peak;
+                double want; /* 0: unknown */
+        } counts[] = {
+            {"of one SM", 1376e6, 1519e6, h200, 1376e6},
+            {"of all SMs", 132 * 1376e6, 1519e6, h200, 1376e6},
+            {"of all SMs of a model that is not known", 132 * 1376e6, 1519e6, NULL, 0},
+            {"of one SM of a model that is not known", 1376e6, 1519e6, NULL, 1376e6},
+            {"a rounding above NVML's clock", 1985e6, 1980e6, h200, 1985e6},
+            {"ten times as much: a rate taken for a count", 13760e6, 1519e6, h200, 0},
+            {"clocks that were gated", 700e6, 1519e6, h200, 0},
+            {"half of the SMs, as of a slice", 66 * 1376e6, 1519e6, h200, 0},
+            {"nothing to compare with", 1376e6, 0, h200, 0},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+                struct value nvml =
+                    counts[i].nvml > 0 ? value_ok(counts[i].nvml) : value_missing(STATE_NONE);
+                struct value v = effective_clock(value_ok(counts[i].cycles), nvml, counts[i].peak);
+                if (value_there(v) != (counts[i].want > 0) ||
+                    (value_there(v) && fabs(v.v - counts[i].want) > 1))
+                        fail_msg("%s: %.0f", counts[i].why, value_there(v) ? v.v : -1.0);
+        }
+        assert_int_equal(
+            effective_clock(value_missing(STATE_UNSUPPORTED), value_ok(1e9), h200).state,
+            STATE_UNSUPPORTED);
 }
 
 int main(void)
@@ -324,6 +367,7 @@ int main(void)
             cmocka_unit_test(tables),
             cmocka_unit_test(data_sheets),
             cmocka_unit_test(rates),
+            cmocka_unit_test(clocks),
             cmocka_unit_test(main_threads),
             cmocka_unit_test(speeds_of_links),
             cmocka_unit_test(clocks_that_move),

@@ -201,11 +201,12 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
         strbuf_puts(out, ": ");
         const struct stretch *s = &list->list[f->stretch];
         report_stretch_reasons(s, out);
-        if (list->flops && s->flops_hi > 0 && s->flops_lo < s->flops_hi)
-                strbuf_putf(out, ", %.0f to %.0f TFLOP/s %s", s->flops_lo / 1e12,
-                            s->flops_hi / 1e12, list->flops);
-        else if (list->flops && s->flops_hi > 0)
-                strbuf_putf(out, ", %.1f TFLOP/s %s", s->flops_hi / 1e12, list->flops);
+        if (s->flops.type) {
+                char rate[2 * FORMAT_MAX];
+                format_flops(rate, sizeof(rate), s->flops.lo, s->flops.hi);
+                strbuf_putf(out, ", %s %s%s", rate, s->flops.type,
+                            stretch_gpus(s) > 1 ? " a GPU" : "");
+        }
         put_gain(out, f);
 }
 

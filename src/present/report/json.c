@@ -79,6 +79,7 @@ static void put_gpu(struct jsonw *j, const struct gpu_summary *g)
         put_if(j, "throttle_heat_s", g->has_throttle, g->throttle_heat_s);
         jsonw_number(j, "idle_allocated_s", g->idle_allocated_s);
         put_classes(j, g);
+        jsonw_flops(j, &g->flops);
         jsonw_object(j, "metrics");
         for (enum metric m = 0; m < METRIC_COUNT; m++)
                 put_spread(j, metric_info(m)->name, &g->m[m]);

@@ -21,19 +21,6 @@ static void put_gpus(struct jsonw *j, const struct stretch_list *list, uint64_t 
         jsonw_end(j);
 }
 
-static void put_flops(struct jsonw *j, const struct stretch_list *list, const struct stretch *s)
-{
-        if (!list->flops || s->flops_hi <= 0) {
-                jsonw_null(j, "flops");
-                return;
-        }
-        jsonw_object(j, "flops");
-        jsonw_text(j, "type", list->flops);
-        jsonw_short(j, "lo", s->flops_lo, 5);
-        jsonw_short(j, "hi", s->flops_hi, 5);
-        jsonw_end(j);
-}
-
 static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t at)
 {
         const struct stretch *s = &list->list[at];
@@ -54,7 +41,7 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t
                 jsonw_null(j, "duty");
         put_thousandth(j, "uneven", s->uneven);
         jsonw_bool(j, "before_work", s->before_work);
-        put_flops(j, list, s);
+        jsonw_flops(j, &s->flops);
         jsonw_text(j, "rule",
                    limiter_rule((enum limiter)(unknown ? s->limit.undecided : s->limit.limiter)));
         jsonw_ceiling_names(j, "missing", s->limit.missing);

@@ -118,6 +118,28 @@ void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
         jsonw_end(j);
 }
 
+void jsonw_flops(struct jsonw *j, const struct flops_told *f)
+{
+        if (!f->type) {
+                jsonw_null(j, "flops");
+                return;
+        }
+        jsonw_object(j, "flops");
+        jsonw_text(j, "type", f->type);
+        jsonw_short(j, "lo", f->lo, 5);
+        jsonw_short(j, "hi", f->hi, 5);
+        jsonw_end(j);
+}
+
+static void put_rate(struct jsonw *j, const struct flops_rates *r)
+{
+        struct flops f =
+            r->has_asked ? flops_rate(r, (enum flops_type)r->asked) : (struct flops){0};
+        const struct flops_told told = {f.known ? flops_name((enum flops_type)r->asked) : NULL,
+                                        f.lo, f.hi};
+        jsonw_flops(j, &told);
+}
+
 static void put_limit(struct jsonw *j, const struct limit *l)
 {
         bool unknown = l->limiter == LIMITER_UNKNOWN;
@@ -168,6 +190,7 @@ static void put_row(struct jsonw *j, const struct row *row)
         jsonw_values(j, "metrics", row->sample.m, METRIC_COUNT, metric_name);
         put_verdict(j, row);
         put_limit(j, &row->limit);
+        put_rate(j, &row->flops);
         put_health(j, &row->health);
 }
 

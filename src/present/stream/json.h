@@ -22,6 +22,9 @@ void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
 /* The names of a set, in an array. */
 void jsonw_ceiling_names(struct jsonw *j, const char *name, uint32_t set);
 
+/* "flops": an object of type, lo and hi, or null. */
+void jsonw_flops(struct jsonw *j, const struct flops_told *f);
+
 /* The members of an object for one entity at one tick. */
 void jsonw_row(struct jsonw *j, const struct frame *frame, const struct row *row);
 /* The object, on one line, with a newline. */

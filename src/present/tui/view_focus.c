@@ -21,6 +21,7 @@
 #define CEILING_W 26
 #define CLASS_MIN_H 26
 #define CLASS_MAX_USED 4
+#define FLOPS_SHOWN 1e9  /* less is noise of an idle GPU */
 #define CEILING_NEAR 0.6 /* as docs/LIMITS.md has it */
 
 /* A line of the list: a heading, a metric, a process or a remark. */
@@ -291,12 +292,63 @@ static int draw_clock(struct canvas *c, struct area a, const struct row *row)
                              text + sizeof("clock ") - 1);
 }
 
+static bool same_rate(const struct flops_rates *r, enum flops_type a, enum flops_type b)
+{
+        struct flops x = flops_rate(r, a), y = flops_rate(r, b);
+        return x.known && y.known && x.hi == y.hi;
+}
+
+/* Whether a type is told: the one that was named; else the first of those that have its rate. */
+static bool is_told(const struct flops_rates *r, enum flops_type type)
+{
+        if (flops_rate(r, type).hi < FLOPS_SHOWN || (r->has_asked && type != r->asked))
+                return false;
+        for (enum flops_type t = 0; !r->has_asked && t < type; t++) {
+                if (same_rate(r, t, type))
+                        return false;
+        }
+        return true;
+}
+
+/* "fp16/bf16 613 to 687": all types that have the rate of this one. */
+static void put_rate(struct strbuf *out, const struct flops_rates *r, enum flops_type type)
+{
+        struct flops f = flops_rate(r, type);
+        int decimals = f.hi >= 1e14 ? 0 : f.hi >= 1e13 ? 1 : 2;
+        strbuf_puts(out, flops_name(type));
+        for (enum flops_type t = type + 1; !r->has_asked && t < FLOPS_COUNT; t++) {
+                if (same_rate(r, t, type))
+                        strbuf_putf(out, "/%s", flops_name(t));
+        }
+        strbuf_putf(out, " %.*f to %.*f", decimals, f.lo / 1e12, decimals, f.hi / 1e12);
+}
+
+/* FLOP/s of the type that was named; else of each, if all work was of it. */
+static int draw_flops(struct ui *ui, struct canvas *c, struct area a, const struct row *row)
+{
+        const struct flops_rates *r = &row->flops;
+        const char *gap = "";
+        strbuf_clear(&ui->text);
+        for (enum flops_type t = 0; t < FLOPS_COUNT; t++) {
+                if (!is_told(r, t))
+                        continue;
+                strbuf_puts(&ui->text, gap);
+                put_rate(&ui->text, r, t);
+                gap = " or ";
+        }
+        if (!gap[0])
+                return 0;
+        return draw_sentence(c, a, "TFLOP/s", (struct style){.fg = INK_DIM}, strbuf_str(&ui->text));
+}
+
 static int draw_reasons(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                         const struct row *row)
 {
         int used = draw_health(ui, d, c, a, row);
         used += draw_limit(ui, d, c, below(a, used), row);
         used += draw_clock(c, below(a, used), row);
+        if (row->flops.has_asked || 2 * a.h >= CLASS_MIN_H)
+                used += draw_flops(ui, c, below(a, used), row);
         /* The title has the class; why it is that one needs room. */
         if (2 * a.h < CLASS_MIN_H && used > CLASS_MAX_USED)
                 return used;

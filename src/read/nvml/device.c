@@ -48,7 +48,7 @@ static void open_gpm(struct nvml_device *d)
         const struct nvml_lib *lib = &d->env->lib;
         struct nvml_gpm_support support = {.version = NVML_GPM_VERSION};
         nvml_gpm_close(&d->origin[0].gpm, lib);
-        nvml_gpm_plan(&d->gpm, lib, d->env->wanted, d->env->poll_ns);
+        nvml_gpm_plan(&d->gpm, lib, d->env->wanted, d->env->poll_ns, d->env->driver);
         d->has_gpm = is_wanted(d, NVML_LANE_GPM) &&
                      NVML_CALL(lib, gpm_support, d->handle, &support) == 0 && support.supported &&
                      nvml_gpm_open(&d->origin[0].gpm, lib) == 0;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* NVML's numbers of the metrics, and the largest value that makes sense: percent, or MiB/s. */
 static const struct {
@@ -19,7 +20,14 @@ static const struct {
     {NVML_FIELD_GPM_FP32, 12, 100},      {NVML_FIELD_GPM_FP16, 13, 100},
     {NVML_FIELD_GPM_PCIE_TX, 20, 1e6},   {NVML_FIELD_GPM_PCIE_RX, 21, 1e6},
     {NVML_FIELD_GPM_NVLINK_RX, 60, 1e7}, {NVML_FIELD_GPM_NVLINK_TX, 61, 1e7},
+    {NVML_FIELD_GPM_CYCLES, 248, 1e300},
 };
+
+/* The first driver whose header has the count of cycles. Older ones end their list before it, and
+ * what they do with an unknown number is not documented. */
+#define CYCLES_DRIVER 590
+/* No GPU does so many a second on all its SMs together: a greater number counts since long ago. */
+#define CYCLES_MOST 2e12
 
 /* Rounding in the driver may pass a bound by this much; more is no measurement. */
 #define ROUNDING 1e-6
@@ -37,7 +45,7 @@ static double limit_of(enum nvml_field field)
 }
 
 void nvml_gpm_plan(struct nvml_gpm_plan *plan, const struct nvml_lib *lib,
-                   const bool wanted[NVML_FIELD_COUNT], int64_t poll_ns)
+                   const bool wanted[NVML_FIELD_COUNT], int64_t poll_ns, const char *driver)
 {
         plan->lib = lib;
         plan->longest_ns = 3 * poll_ns + WINDOW_SLACK_NS;
@@ -45,6 +53,8 @@ void nvml_gpm_plan(struct nvml_gpm_plan *plan, const struct nvml_lib *lib,
         for (size_t i = 0; i < ARRAY_LEN(metrics); i++) {
                 enum nvml_field f = metrics[i].field;
                 if (!wanted[f] && f != NVML_FIELD_GPM_DRAM)
+                        continue;
+                if (f == NVML_FIELD_GPM_CYCLES && atoi(driver) < CYCLES_DRIVER)
                         continue;
                 plan->get.metric[plan->n].id = metrics[i].id;
                 plan->field[plan->n++] = f;
@@ -77,6 +87,7 @@ void nvml_gpm_reseed(struct nvml_gpm *g)
 {
         g->seeded = false;
         g->window_ns = 0;
+        g->cycles = 0;
 }
 
 static int take(const struct nvml_gpm_plan *plan, nvml_device gpu, int32_t gi, nvml_gpm_sample to)
@@ -102,12 +113,25 @@ static bool advanced(const struct nvml_gpm_plan *plan)
         return true;
 }
 
-static void store(const struct nvml_gpm_plan *plan, struct nvml_row *row)
+/* Cycles a second: of the window, or from a count that goes on from window to window. */
+static double cycles_per_s(struct nvml_gpm *g, double cycles, int64_t window_ns)
+{
+        double before = g->cycles, seconds = clock_to_seconds(window_ns);
+        g->cycles = cycles;
+        if (cycles / seconds <= CYCLES_MOST)
+                return cycles / seconds;
+        return before > 0 && cycles >= before ? (cycles - before) / seconds : NAN;
+}
+
+static void store(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window_ns,
+                  struct nvml_row *row)
 {
         for (size_t i = 0; i < plan->n; i++) {
-                const struct nvml_gpm_metric *m = &plan->get.metric[i];
+                struct nvml_gpm_metric *m = &plan->get.metric[i];
                 struct nvml_cell *c = &row->cell[plan->field[i]];
                 enum state state = nvml_state(m->rc);
+                if (state == STATE_OK && plan->field[i] == NVML_FIELD_GPM_CYCLES)
+                        m->value = cycles_per_s(g, m->value, window_ns);
                 if (state == STATE_OK && !in_range(plan->field[i], m->value))
                         state = STATE_BLANK;
                 *c = (struct nvml_cell){.state = (uint8_t)state};
@@ -146,6 +170,16 @@ static bool usable(const struct nvml_gpm *g, const struct nvml_gpm_plan *plan, i
         return g->seeded && window > 0 && window <= plan->longest_ns && slept < SLEPT_NS;
 }
 
+/* One metric that a driver does not know shall not cost the others. It is the last. */
+static bool drop_cycles(struct nvml_gpm_plan *plan)
+{
+        if (plan->n == 0 || plan->field[plan->n - 1] != NVML_FIELD_GPM_CYCLES)
+                return false;
+        plan->n--;
+        plan->get.n--;
+        return true;
+}
+
 int nvml_gpm_read(struct nvml_gpm *g, struct nvml_gpm_plan *plan, nvml_device gpu, int32_t gi,
                   int64_t now_ns, int64_t boot_ns, struct nvml_row *row)
 {
@@ -164,6 +198,8 @@ int nvml_gpm_read(struct nvml_gpm *g, struct nvml_gpm_plan *plan, nvml_device gp
         plan->get.from = g->from;
         plan->get.to = g->to;
         rc = NVML_CALL(plan->lib, gpm_metrics, &plan->get);
+        if (rc != 0 && drop_cycles(plan))
+                rc = NVML_CALL(plan->lib, gpm_metrics, &plan->get);
         if (rc != 0) {
                 nvml_row_blank(row, NVML_LANE_GPM, nvml_state(rc));
                 nvml_gpm_reseed(g);
@@ -174,7 +210,7 @@ int nvml_gpm_read(struct nvml_gpm *g, struct nvml_gpm_plan *plan, nvml_device gp
         int64_t window = now_ns - g->from_ns;
         start_from(g, now_ns, boot_ns);
         if (plausible(plan)) {
-                store(plan, row);
+                store(plan, g, window, row);
                 g->window_ns = window;
         }
         return 0;

@@ -16,6 +16,7 @@ struct nvml_gpm {
         int64_t from_ns;      /* when it was taken */
         int64_t from_boot_ns; /* the same, on the clock that goes on while the machine sleeps */
         int64_t window_ns;    /* of the last good window; 0 when the last was not good */
+        double cycles;        /* as the driver gave them last; 0 when it did not */
 };
 
 /* What does not change from window to window, and the buffer all windows of a thread share. */
@@ -27,9 +28,12 @@ struct nvml_gpm_plan {
         struct nvml_gpm_metrics get;
 };
 
-/* Chooses the metrics that are wanted. The DRAM one is always read: it tells empty windows. */
+/*
+ * Chooses the metrics that are wanted. The DRAM one is always read: it tells empty windows. Of a
+ * driver ("590.44.01") that is too old to know a metric it is not asked.
+ */
 void nvml_gpm_plan(struct nvml_gpm_plan *plan, const struct nvml_lib *lib,
-                   const bool wanted[NVML_FIELD_COUNT], int64_t poll_ns);
+                   const bool wanted[NVML_FIELD_COUNT], int64_t poll_ns, const char *driver);
 
 /* 0, or the code NVML gave; then the rest must not be used. */
 int nvml_gpm_open(struct nvml_gpm *g, const struct nvml_lib *lib);

@@ -418,11 +418,20 @@ static int call_GPM_MIG_SAMPLE(const char *name, nvml_device dev, unsigned gi,
 /* Counters are taken about every 90 ms; no news between two samples gives zeros and a NaN. */
 #define COUNTERS_NS (90 * 1000000LL)
 
+#define CYCLES 248
+#define SINCE_NS (3600 * 1000000000LL)
+
 static void measure(struct nvml_gpm_metric *m, const struct taken *from, const struct taken *to)
 {
         double v[NUMBERS_MAX];
         m->rc = numbers_of_kind((nvml_device)to->node, "gpm", (int)m->id, v);
         m->value = v[0];
+        if (m->id == CYCLES) /* a count, where the scenario has a rate */
+                m->value *= (double)(to->ns - from->ns) / 1e9;
+        if (m->id == CYCLES && m->rc != 0) {
+                m->rc = numbers_of_kind((nvml_device)to->node, "gpm_since", CYCLES, v);
+                m->value = v[0] * (double)(to->ns + SINCE_NS) / 1e9;
+        }
         if (to->ns - from->ns < COUNTERS_NS)
                 m->value = m->id == 10 ? NAN : 0;
         else if (to->epoch != from->epoch)
@@ -438,6 +447,11 @@ static int call_GPM_METRICS(const char *name, struct nvml_gpm_metrics *get)
         const struct answer *a = ask(to->node, name, &rc);
         if (a && rc != 0)
                 return rc;
+        const struct answer *refused = scenario_find(to->node, "refuse", seconds());
+        for (uint32_t i = 0; refused && i < get->n; i++) {
+                if ((int)get->metric[i].id == refused->rc)
+                        return NVML_INVALID_ARGUMENT;
+        }
         for (uint32_t i = 0; i < get->n; i++)
                 measure(&get->metric[i], from, to);
         return 0;
