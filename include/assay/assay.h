@@ -179,6 +179,75 @@ ASSAY_API const char *assay_monitor_session(const assay_monitor *monitor);
 /* Everything measured so far is in the session's file when this returns. */
 ASSAY_API int assay_monitor_flush(assay_monitor *monitor, struct assay_error *error);
 
+/* ---- findings: what limits the GPUs, what could be won, what to try ---- */
+
+typedef struct assay_findings assay_findings; /* never changes once it was given */
+
+/*
+ * Of all that a monitor has measured so far. One that records counts the phases of its session too;
+ * one that does not knows of no phases, and reads option flops. Free ret with assay_findings_free.
+ */
+ASSAY_API int assay_monitor_findings(assay_monitor *monitor, assay_findings **ret,
+                                     struct assay_error *error);
+/* Of a recorded run. Options: flops, phase, gpus, weights, missing. */
+ASSAY_API int assay_file_findings(const char *path, const assay_options *options,
+                                  assay_findings **ret, struct assay_error *error);
+ASSAY_API void assay_findings_free(assay_findings *findings); /* NULL is fine */
+
+/* FLOP/s of one GPU, dense, if all its work is of the type: at least lo, at most hi. */
+struct assay_flops {
+        const char *type; /* "bf16"; NULL when no type is declared or the rate is not known */
+        double lo, hi;
+};
+
+/* One thing worth telling: a limiter over all the time that has it. Texts live as long as the
+ * findings. */
+struct assay_finding {
+        const char *limiter; /* "compute.tensor", "host.input", …: docs/LIMITS.md */
+        const char *held_by; /* "power", "thermal", "clock.locked"; NULL for nothing */
+        const char *phase;   /* the marked phase around its longest stretch; NULL for none */
+        const char *gpus;    /* of that stretch: "0", "0-3" */
+        const char *text;    /* what, the numbers that say so, what could be won */
+        const char *advice;  /* what to try */
+        size_t stretch;      /* the longest of its stretches */
+        size_t stretches;    /* how many it has */
+        double seconds;      /* of all of them */
+        double gpu_seconds;  /* that could be won at most */
+        double gain;         /* the GPU would do so many times as much; 0: no bound is known */
+};
+/* Those that matter most come first. */
+ASSAY_API size_t assay_findings_count(const assay_findings *findings);
+/* 0, or ASSAY_E_USAGE when there is none of that number. */
+ASSAY_API int assay_findings_get(const assay_findings *findings, size_t at,
+                                 struct assay_finding *ret);
+
+/* A part of the run in which GPUs did one kind of thing, found without marks. */
+struct assay_stretch {
+        double begin_s, end_s;    /* since the first tick */
+        const char *gpus;         /* "0", "0-3" */
+        const char *limiter;      /* and why: */
+        const char *held_by;      /* NULL for nothing */
+        const char *phase;        /* the innermost marked phase; NULL for none */
+        const char *rule;         /* in words */
+        struct assay_value duty;  /* share of its time in which kernels ran */
+        double uneven;            /* standard deviation of that over ticks */
+        int before_work;          /* 1: it ends before the first sustained work */
+        struct assay_flops flops; /* of the type that was declared for its time */
+};
+/* In order of time. */
+ASSAY_API size_t assay_findings_stretches(const assay_findings *findings);
+/* 0, or ASSAY_E_USAGE when there is none of that number. */
+ASSAY_API int assay_findings_stretch(const assay_findings *findings, size_t at,
+                                     struct assay_stretch *ret);
+/* A mean of exactly its own time: "engine", "sm", "tensor", "dram", "cpu_main", … (docs/JSON.md).
+ */
+ASSAY_API struct assay_value assay_findings_evidence(const assay_findings *findings, size_t stretch,
+                                                     const char *name);
+/* Members schema, seconds, findings and stretches as `assay report --format json` has them.
+ * assay_free it. */
+ASSAY_API int assay_findings_json(const assay_findings *findings, char **ret,
+                                  struct assay_error *error);
+
 /* ---- frames: all that is known at one tick; neither they nor their texts ever change ---- */
 
 ASSAY_API assay_frame *assay_frame_ref(assay_frame *frame);
@@ -208,6 +277,23 @@ struct assay_verdict {
 };
 /* 0, or ASSAY_E_USAGE when there is no such GPU. */
 ASSAY_API int assay_frame_verdict(const assay_frame *frame, size_t gpu, struct assay_verdict *ret);
+
+/* What limits a GPU over about the last second. Texts live as long as the frame. */
+struct assay_limit {
+        const char *limiter; /* "compute.tensor", "host.input", …; "unknown" without counters */
+        const char
+            *held_by;       /* "power", "thermal", "clock.locked"; NULL when nothing holds clocks */
+        const char *rule;   /* in words; the one that could not be decided when unknown */
+        const char *text;   /* the limiter in words, with the values that decided */
+        const char *advice; /* what to try */
+};
+/* 0, or ASSAY_E_USAGE when there is no such GPU. */
+ASSAY_API int assay_frame_limit(const assay_frame *frame, size_t gpu, struct assay_limit *ret);
+
+/* What a GPU computes now. Types: fp8, fp16, bf16, int8, tf32, fp64-tensor, fp32, fp64. 1; 0 when
+ * the rate is not known; or ASSAY_E_USAGE. */
+ASSAY_API int assay_frame_flops(const assay_frame *frame, size_t gpu, const char *type,
+                                struct assay_flops *ret);
 
 /* NULL when the level is there; else why not. */
 ASSAY_API const char *assay_frame_level_missing(const assay_frame *frame, int level);
@@ -261,7 +347,7 @@ ASSAY_API int assay_file_describe(const char *path, char **ret, struct assay_err
 
 /*
  * format: text, json, html or resource-summary. Options: level, phase, tag-cpu, tag-memory,
- * tag-gpu, tag-gpu-memory, weights, missing, gpus. assay_free the text.
+ * tag-gpu, tag-gpu-memory, weights, missing, gpus, flops. assay_free the text.
  */
 ASSAY_API int assay_file_report(const char *path, const char *format, const assay_options *options,
                                 char **ret, struct assay_error *error);

@@ -13,6 +13,7 @@ from typing import Any
 from ._lib import lib_version
 from .compare import Diff, diff
 from .errors import E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayError
+from .findings import Finding, Findings, Flops, Stretch, Stretches
 from .hwmonitor import HWFiles, HWMonitor, ResourceSummary, build_resource_summary, probe_jax_peak_memory_mb
 from .monitor import Monitor
 from .runlog import RunLog
@@ -22,8 +23,8 @@ from .show import Plot, Report
 __version__ = "0.2.0"
 
 __all__ = [
-    "AssayError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "HWFiles", "HWMonitor",
-    "LEVELS", "Monitor", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "build_resource_summary", "diff",
+    "AssayError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding", "Findings", "Flops", "HWFiles", "HWMonitor",
+    "LEVELS", "Monitor", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "Stretch", "Stretches", "build_resource_summary", "diff",
     "lib_version", "open_session", "probe_jax_peak_memory_mb",
 ]
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Se
 
 from .errors import E_USAGE, AssayError
 from .session import Cell, Column, Level, Recording
-from .show import finding_of, table
+from .show import advice_of, finding_of, table
 
 HISTORY = ("cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
            "wallclock_end_time")
@@ -67,6 +67,11 @@ class Report(NamedTuple):
     tags: List[str]
     figures: List[Figure]
     finding: str
+    advice: str = ""
+
+    def _told(self) -> List[str]:
+        """The finding, and what to try."""
+        return [line for line in (self.finding, self.advice and f"try: {self.advice}") if line]
 
     def _head(self) -> str:
         seconds = sum(c.duration for c in self.cells)
@@ -82,7 +87,7 @@ class Report(NamedTuple):
             lines += ["Signature(s):", " | ".join(self.tags), "-" * 40]
         lines += [f"{'Metric':<25} {'AVG':<8} {'MIN':<8} {'MAX':<8} {'TOTAL':<8}".rstrip(), "-" * 65]
         lines += ["{:<25} {:<8} {:<8} {:<8} {:<8}".format(*f.texts()).rstrip() for f in self.figures]
-        return "\n".join(lines + ([self.finding] if self.finding else []))
+        return "\n".join(lines + self._told())
 
     def __repr__(self) -> str:
         return str(self)
@@ -92,7 +97,7 @@ class Report(NamedTuple):
                        for t in self.tags)
         rows = [f.texts() for f in self.figures]
         return (f"<b>assay</b> {html.escape(self._head())}{tags}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}"
-                + (f"<i>{html.escape(self.finding)}</i>" if self.finding else ""))
+                + "<br>".join(f"<i>{html.escape(line)}</i>" for line in self._told()))
 
 
 def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int]) -> List[Figure]:
@@ -130,13 +135,13 @@ def _times(recording: Recording, level: Level, cells: Sequence[Cell]) -> Set[flo
     return found
 
 
-def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[List[str], str]:
-    """The tags of the cells, strongest first, and the finding in words."""
+def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[List[str], str, str]:
+    """The tags of the cells, strongest first, the finding in words, and what to try."""
     phase = phase_range(recording, cells)
     if phase is None:
-        return [], ""
+        return [], "", ""
     told = recording._told(level, phase)
-    return [t["tag"].upper() for t in told["run"]["tags"]], finding_of(told)
+    return [t["tag"].upper() for t in told["run"]["tags"]], finding_of(told), advice_of(told)
 
 
 def newest_measured(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Cell]:
@@ -154,5 +159,5 @@ def report(recording: Recording, cells: Sequence[Cell], level: Level) -> Optiona
     rows = [i for i, t in enumerate(columns.get("time", [])) if t in inside]
     if not rows:
         return None
-    tags, finding = _judge(recording, level, cells)
-    return Report(level, list(cells), tags, _figures(recording, level, columns, rows), finding)
+    tags, finding, advice = _judge(recording, level, cells)
+    return Report(level, list(cells), tags, _figures(recording, level, columns, rows), finding, advice)

@@ -10,9 +10,11 @@ from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
+from . import findings as _findings
 from . import show
 from ._lib import Options, call, decode, encode, lib, object_of, text_of
 from .errors import E_USAGE, AssayError
+from .findings import Findings, Stretches
 from .units import units_of
 
 if TYPE_CHECKING:
@@ -194,17 +196,15 @@ class Recording:
         cells = [row for row in rows if "raw_cell" in row["data"]] or rows
         return [_cell(i, row) for i, row in enumerate(cells)]
 
-    def findings(self, *, level: Optional[Level] = None, phase: Optional[str] = None) -> List[Dict[str, Any]]:
-        """What held the GPUs back, the costliest first: dicts with `text`, and the numbers behind it."""
-        told = self._told(level, phase)
-        found = told.get("findings")
-        if found is None:  # A library that tells only the first.
-            found = [told["finding"]] if told.get("finding") else []
-        return list(found)
+    def findings(self, *, phase: Optional[str] = None, gpus: Texts = None, flops: Optional[str] = None, **options: Any) -> Findings:
+        """What limited the GPUs, what matters most first: a list of Finding with text, advice and the numbers behind it.
 
-    def stretches(self, *, level: Optional[Level] = None, phase: Optional[str] = None) -> List[Dict[str, Any]]:
-        """Pieces of the run in which one thing limited the GPUs, in order of time."""
-        return list(self._told(level, phase).get("stretches") or [])
+        phase: only these phases; flops: the type of all work ("bf16"), where no mark declares it: for FLOP/s."""
+        return _findings.read(self._file(), {"phase": phase, "gpus": gpus, "flops": flops, **options})
+
+    def stretches(self, *, phase: Optional[str] = None, gpus: Texts = None, flops: Optional[str] = None, **options: Any) -> Stretches:
+        """The run in stretches in which one thing limited the GPUs, in order of time; their FLOP/s where a type is declared."""
+        return self.findings(phase=phase, gpus=gpus, flops=flops, **options).stretches
 
     def _told(self, level: Optional[Level], phase: Optional[str]) -> Dict[str, Any]:
         told = json.loads(self._report("json", {"level": level, "phase": phase}))

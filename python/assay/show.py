@@ -90,19 +90,27 @@ def _facts(known: Mapping[str, Any], told: Mapping[str, Any]) -> List[str]:
     return facts
 
 
+def _first(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next(iter(told.get("findings") or []), {})
+
+
 def finding_of(told: Mapping[str, Any]) -> str:
     """The first finding in words; empty when there is none."""
-    found = told.get("findings") or [told.get("finding")]
-    first = found[0] if found else None
-    return str((first or {}).get("text") or "")
+    return str(_first(told).get("text") or "")
+
+
+def advice_of(told: Mapping[str, Any]) -> str:
+    """What to try about it."""
+    return str(_first(told).get("try") or "")
 
 
 def recording(name: str, known: Mapping[str, Any], told: Mapping[str, Any]) -> str:
     """A run: who, how long, the finding, the GPUs."""
-    finding = finding_of(told)
+    lines = [html.escape(finding_of(told))] if finding_of(told) else []
+    lines += [f"<i>try: {html.escape(advice_of(told))}</i>"] if advice_of(told) else []
     gpus = (told.get("run") or {}).get("gpus") or []
     return (f"<b>{html.escape(name)}</b><br>{html.escape(', '.join(_facts(known, told)))}"
-            + (f"<br>{html.escape(finding)}" if finding else "") + _gpus(gpus))
+            + "".join(f"<br>{line}" for line in lines) + _gpus(gpus))
 
 
 def failure(name: str, error: Exception) -> str:

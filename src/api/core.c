@@ -1,5 +1,6 @@
 #include "api/core.h"
 
+#include "api/findings.h"
 #include "api/hwfiles.h"
 #include "app/manifest.h"
 #include "app/setup.h"
@@ -51,6 +52,8 @@ static void on_frame(void *arg, const struct frame *f)
                 return;
         publish(c, frame_make(c->stock, f, &c->names, around));
         around_unref(around);
+        if (c->limits)
+                limits_add(c->limits, f);
 }
 
 /* On the host's thread. */
@@ -62,7 +65,9 @@ static void on_host(void *arg, const struct host *h)
                 return;
         /* Only stop ends the session, and not before this thread has ended. */
         if (c->session)
-                manifest_note_limits(c->session, &c->limits, h);
+                manifest_note_limits(c->session, &c->noted, h);
+        if (c->limits)
+                limits_see_host(c->limits, h);
         pthread_mutex_lock(&c->lock);
         struct around *old = c->around;
         c->around = around_ref(around);
@@ -239,6 +244,10 @@ static int open_all(struct core *c, uint64_t after, struct err *err)
                 r = open_host(c, err);
         if (r == 0)
                 r = open_session(c, err);
+        if (r == 0 && c->pipeline && !c->session) {
+                c->limits = limits_new(&c->options.config);
+                r = c->limits ? 0 : err_set(err, -ENOMEM, "out of memory");
+        }
         if (r == 0)
                 r = start_engine(c, err);
         if (r == 0 && c->options.hw_folder)
@@ -369,6 +378,7 @@ void core_unref(struct core *c)
         for (size_t i = 0; c->ring && i < c->size; i++)
                 assay_frame_unref(c->ring[i]);
         free(c->ring);
+        limits_free(c->limits);
         names_unref(c->names);
         around_unref(c->around);
         stock_close(c->stock);
@@ -447,4 +457,29 @@ int core_flush(struct core *c, struct err *err)
         int r = c->session ? session_commit(c->session, err) : 0;
         pthread_mutex_unlock(&c->storing);
         return r;
+}
+
+/* The recording is read as it is; of the monitor's options only the type of FLOP is about it. */
+static int recorded_findings(struct core *c, struct stretch_list *ret, struct err *err)
+{
+        struct assay_options own = {0};
+        const char *flops = config_text(&c->options.config, OPT_FLOPS);
+        int r = core_flush(c, err);
+        if (r == 0 && api_options_copy(NULL, &own) < 0)
+                r = err_set(err, -ENOMEM, "out of memory");
+        if (r == 0 && flops)
+                r = config_set(&own.config, "flops", flops, err);
+        if (r == 0)
+                r = findings_read(c->session_path, &own.config, ret, err);
+        api_options_finish(&own);
+        return r;
+}
+
+int core_findings(struct core *c, struct stretch_list *ret, struct err *err)
+{
+        if (c->session_path[0])
+                return recorded_findings(c, ret, err);
+        *ret = (struct stretch_list){0};
+        int r = c->limits ? limits_cut(c->limits, ret) : 0;
+        return r < 0 ? err_set(err, r, "out of memory") : 0;
 }

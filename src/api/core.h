@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "api/parts.h"
+#include "app/limits.h"
 #include "app/manifest.h"
 #include "engine/engine.h"
 
@@ -20,8 +21,9 @@ struct core {
         struct host_view *host;       /* NULL without levels */
         pthread_mutex_t storing;      /* held while the session is written or closed */
         struct session *session;      /* NULL when nothing is recorded */
-        struct manifest_limits limits;
+        struct manifest_limits noted;
         char session_path[CORE_PATH_MAX];
+        struct limits *limits;   /* NULL when a session has it all */
         struct hwfiles *hwfiles; /* NULL when none are written */
         int64_t interval_ns;
         char backend[32];
@@ -68,5 +70,10 @@ bool core_wait(struct core *c, uint64_t after, int64_t until_ns);
 /* Why there will be no more frames; 0 when there may be, or when the run ended as it should. */
 int core_failure(struct core *c, struct err *err);
 void core_counts(struct core *c, struct session_counts *ret);
+/*
+ * What limits the GPUs so far: as the recording tells, with its phases, or from memory where there
+ * is none. 0, or a negative code with err; free ret->list.
+ */
+int core_findings(struct core *c, struct stretch_list *ret, struct err *err);
 /* Everything so far is in the session's file. 0, or a negative code with err. */
 int core_flush(struct core *c, struct err *err);

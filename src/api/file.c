@@ -1,6 +1,7 @@
 /* Recorded runs: what they are, reports, plots, conversions, tables. */
 #include "api/api.h"
 #include "api/describe.h"
+#include "api/findings.h"
 #include "api/table.h"
 #include "app/convert.h"
 #include "app/draw.h"
@@ -104,6 +105,23 @@ int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char 
         run_summary_finish(s);
         free(s);
         return r < 0 ? file_error(NULL, &err, error) : 0;
+}
+
+int assay_file_findings(const char *path, const assay_options *options, assay_findings **ret,
+                        struct assay_error *error)
+{
+        struct err err = {0};
+        struct stretch_list list;
+        if (!path || !ret)
+                return no_path(error);
+        int r = findings_read(path, api_config(options), &list, &err);
+        if (r < 0)
+                return file_error(path, &err, error);
+        struct assay_findings *f = findings_make(&list);
+        if (!f)
+                return api_fail(error, -ENOMEM, "out of memory", "");
+        *ret = f;
+        return 0;
 }
 
 /* ---- plots and conversions ---- */

@@ -80,7 +80,8 @@ static struct words *words_of(struct assay_frame *f)
         for (size_t i = 0; w && i < f->n; i++) {
                 w[i].evidence = text_of(&f->rows[i], explain_verdict);
                 w[i].why = text_of(&f->rows[i], explain_health);
-                if (!w[i].evidence || !w[i].why)
+                w[i].limit = text_of(&f->rows[i], explain_limit);
+                if (!w[i].evidence || !w[i].why || !w[i].limit)
                         return words_free(w, f->n), NULL;
         }
         if (w && !atomic_compare_exchange_strong(&f->words, &none, w)) {
@@ -109,6 +110,37 @@ int assay_frame_verdict(const assay_frame *f, size_t gpu, struct assay_verdict *
             .health_why = w[gpu].why,
         };
         return 0;
+}
+
+int assay_frame_limit(const assay_frame *f, size_t gpu, struct assay_limit *ret)
+{
+        if (!f || gpu >= f->n || !ret)
+                return ASSAY_E_USAGE;
+        struct words *w = words_of((struct assay_frame *)f);
+        if (!w)
+                return -ENOMEM;
+        const struct limit *l = &f->rows[gpu].limit;
+        bool unknown = l->limiter == LIMITER_UNKNOWN;
+        *ret = (struct assay_limit){
+            .limiter = limiter_name((enum limiter)l->limiter),
+            .held_by = held_by_name((enum held_by)l->held_by),
+            .rule = limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)),
+            .text = w[gpu].limit,
+            .advice = limiter_try((enum limiter)l->limiter, FRAMEWORK_NONE),
+        };
+        return 0;
+}
+
+int assay_frame_flops(const assay_frame *f, size_t gpu, const char *type, struct assay_flops *ret)
+{
+        if (!f || gpu >= f->n || !type || !ret)
+                return ASSAY_E_USAGE;
+        enum flops_type which = flops_find(type);
+        if (which == FLOPS_COUNT)
+                return ASSAY_E_USAGE;
+        struct flops rate = flops_rate(&f->rows[gpu].flops, which);
+        *ret = (struct assay_flops){rate.known ? flops_name(which) : NULL, rate.lo, rate.hi};
+        return rate.known;
 }
 
 /* ---- the host ---- */

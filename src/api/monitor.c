@@ -1,5 +1,6 @@
 #include "api/core.h"
 #include "api/describe.h"
+#include "api/findings.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -262,6 +263,27 @@ int assay_monitor_describe(assay_monitor *m, char **ret, struct assay_error *err
         if (!text)
                 return api_fail(error, -ENOMEM, "out of memory", "");
         *ret = text;
+        return 0;
+}
+
+int assay_monitor_findings(assay_monitor *m, assay_findings **ret, struct assay_error *error)
+{
+        int r;
+        struct err err = {0};
+        struct stretch_list list;
+        if (!ret)
+                return no_place(error);
+        struct core *c = enter(m, error, &r);
+        if (!c)
+                return r;
+        r = core_findings(c, &list, &err);
+        core_unref(c);
+        if (r < 0)
+                return api_error(error, &err);
+        struct assay_findings *f = findings_make(&list);
+        if (!f)
+                return api_fail(error, -ENOMEM, "out of memory", "");
+        *ret = f;
         return 0;
 }
 

@@ -188,6 +188,7 @@ void words_free(struct words *w, size_t n)
         for (size_t i = 0; w && i < n; i++) {
                 free(w[i].evidence);
                 free(w[i].why);
+                free(w[i].limit);
         }
         free(w);
 }

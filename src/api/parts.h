@@ -44,7 +44,7 @@ struct around {
 
 /* Texts of verdicts, made when somebody asks. */
 struct words {
-        char *evidence, *why;
+        char *evidence, *why, *limit;
 };
 
 struct assay_frame {

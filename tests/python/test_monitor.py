@@ -222,7 +222,7 @@ def test_gpu_data_is_the_default(gpu, tmp_path):
     assert 0 <= row["sm_active"] <= 1 and units["sm_active"] == "ratio" and units["fb_used"] == "B"
     assert set(frame.columns) - {"tick", "time", "elapsed", "stale", "gpu", "model", "uuid", "class", "bottleneck", "health"} <= set(latest["metrics"])
     findings = monitor.findings()
-    assert findings and findings[0]["text"] and isinstance(monitor.stretches(), list)
+    assert findings and findings[0].text == findings[0]["text"] and isinstance(monitor.stretches(), list)
     plot = monitor.plot(metrics="power")
     assert plot._repr_svg_().lstrip().startswith("<") and "svg" in plot.svg and plot.save(tmp_path / "p.svg").exists()
     html = monitor._repr_html_()

@@ -71,6 +71,12 @@ static void read_while_it_grows(assay_monitor *m)
         char *text = NULL;
         assert_int_equal(assay_file_report(session, "text", NULL, &text, &e), 0);
         assay_free(text);
+        assay_findings *f = NULL;
+        struct assay_stretch s;
+        assert_int_equal(assay_monitor_findings(m, &f, &e), 0);
+        assert_int_equal(assay_findings_stretch(f, 0, &s), 0);
+        assert_string_equal(s.phase, "cell 0"); /* of the recording, whose marks count */
+        assay_findings_free(f);
         assert_int_equal(assay_monitor_running(m), 1);
 }
 
@@ -290,6 +296,61 @@ static void reports(void **state UNUSED)
         assay_free(text);
 }
 
+/* Texts, numbers and JSON say the same. */
+static void check_findings(const assay_findings *f)
+{
+        struct assay_finding first = {0};
+        struct assay_stretch s = {0};
+        struct assay_error e = {0};
+        char *json = NULL, want[96];
+        assert_true(assay_findings_count(f) > 0 && assay_findings_stretches(f) > 0);
+        assert_int_equal(assay_findings_get(f, 0, &first), 0);
+        assert_int_equal(assay_findings_stretch(f, first.stretch, &s), 0);
+        assert_string_equal(first.limiter, s.limiter);
+        assert_true(first.stretches >= 1 && first.seconds >= s.end_s - s.begin_s - 1e-9);
+        assert_true(strncmp(first.text, "GPU ", 4) == 0 && first.advice[0] && s.rule[0]);
+        assert_string_equal(first.gpus, "0");
+        assert_int_equal(s.duty.state, ASSAY_VALUE_OK);
+        struct assay_value engine = assay_findings_evidence(f, first.stretch, "engine");
+        assert_true(engine.state == ASSAY_VALUE_OK && engine.v == s.duty.v);
+        assert_int_equal(assay_findings_json(f, &json, &e), 0);
+        snprintf(want, sizeof(want), "{\"limiter\":\"%s\"", first.limiter);
+        assert_non_null(strstr(json, want));
+        assert_non_null(strstr(json, "\"stretches\":["));
+        assay_free(json);
+}
+
+static void findings(void **state UNUSED)
+{
+        assay_options *o = assay_options_new();
+        assay_findings *f = NULL;
+        struct assay_error e = {0};
+        struct assay_finding none;
+        struct assay_stretch s = {0};
+        assert_int_equal(assay_file_findings(getenv("TOUR"), NULL, &f, &e), 0);
+        check_findings(f);
+        assert_int_equal(assay_findings_get(f, 1000, &none), ASSAY_E_USAGE);
+        assert_int_equal(assay_findings_stretch(f, 1000, &s), ASSAY_E_USAGE);
+        assert_int_equal(assay_findings_evidence(f, 0, "speed").state, ASSAY_VALUE_ABSENT);
+        for (size_t i = 0; i < assay_findings_stretches(f); i++) {
+                assert_int_equal(assay_findings_stretch(f, i, &s), 0);
+                assert_null(s.flops.type); /* nobody has declared one */
+        }
+        assay_findings_free(f);
+        assert_int_equal(assay_options_set(o, "flops", "bf16", &e), 0);
+        assert_int_equal(assay_file_findings(getenv("TOUR"), o, &f, &e), 0);
+        assert_int_equal(assay_findings_stretch(f, 0, &s), 0);
+        assert_string_equal(s.flops.type, "bf16");
+        assert_true(s.flops.lo <= s.flops.hi && s.flops.hi <= 1.12 * s.flops.lo);
+        assay_findings_free(f);
+        assay_options_free(o);
+        assert_int_equal(assay_file_findings("/nonexistent", NULL, &f, &e), -ENOENT);
+        assert_int_equal(assay_file_findings(NULL, NULL, &f, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_findings_count(NULL), 0);
+        assert_int_equal(assay_findings_json(NULL, NULL, &e), ASSAY_E_USAGE);
+        assay_findings_free(NULL);
+}
+
 static bool starts_with(const char *path, const char *text)
 {
         char head[16] = "";
@@ -348,9 +409,13 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(record),  cmocka_unit_test(nobody_takes_the_locks),
-            cmocka_unit_test(tables),  cmocka_unit_test(tables_that_are_not_there),
-            cmocka_unit_test(reports), cmocka_unit_test(plots_and_conversions),
+            cmocka_unit_test(record),
+            cmocka_unit_test(nobody_takes_the_locks),
+            cmocka_unit_test(tables),
+            cmocka_unit_test(tables_that_are_not_there),
+            cmocka_unit_test(reports),
+            cmocka_unit_test(findings),
+            cmocka_unit_test(plots_and_conversions),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -533,6 +533,42 @@ static void another_folder(void **state UNUSED)
         assert_int_equal(chdir(here), 0);
 }
 
+/* A monitor that does not record tells the same as the file that it plays. */
+static void findings_of_memory(void **state UNUSED)
+{
+        assay_monitor *m =
+            start("source", tour(), "speed", "0", "levels", "none", "flops", "bf16", NULL);
+        struct assay_error e = {0};
+        assay_findings *live = NULL, *file = NULL;
+        char *a = NULL, *b = NULL;
+        assay_options *o = assay_options_new();
+        assay_options_set(o, "flops", "bf16", NULL);
+        while (assay_monitor_running(m))
+                usleep(10000);
+        assert_int_equal(assay_monitor_findings(m, &live, &e), 0);
+        assert_int_equal(assay_file_findings(tour(), o, &file, &e), 0);
+        assert_int_equal(assay_findings_json(live, &a, &e), 0);
+        assert_int_equal(assay_findings_json(file, &b, &e), 0);
+        assert_string_equal(a, b);
+        assay_free(a);
+        assay_free(b);
+        assay_findings_free(live);
+        assay_findings_free(file);
+        assay_options_free(o);
+        assay_frame *f = NULL;
+        struct assay_limit limit;
+        struct assay_flops flops = {0};
+        assert_int_equal(assay_monitor_latest(m, &f, &e), 1);
+        assert_int_equal(assay_frame_limit(f, 0, &limit), 0);
+        assert_true(limit.limiter[0] && limit.rule[0] && limit.text[0] && limit.advice[0]);
+        assert_int_equal(assay_frame_limit(f, 9, &limit), ASSAY_E_USAGE);
+        assert_int_equal(assay_frame_flops(f, 0, "bf16", &flops), 1);
+        assert_true(flops.lo <= flops.hi && strcmp(flops.type, "bf16") == 0);
+        assert_int_equal(assay_frame_flops(f, 0, "bf17", &flops), ASSAY_E_USAGE);
+        assay_frame_unref(f);
+        assay_monitor_free(m);
+}
+
 static void no_place_for_the_answer(void **state UNUSED)
 {
         assay_monitor *m = start("interval", "0.1", "levels", "system", NULL);
@@ -544,6 +580,11 @@ static void no_place_for_the_answer(void **state UNUSED)
         assert_int_equal(assay_monitor_next(m, NULL, &f, &e), ASSAY_E_USAGE);
         assert_int_equal(assay_monitor_counts(m, NULL, &e), ASSAY_E_USAGE);
         assert_int_equal(assay_monitor_describe(m, NULL, &e), ASSAY_E_USAGE);
+        assert_int_equal(assay_monitor_findings(m, NULL, &e), ASSAY_E_USAGE);
+        assay_findings *none = NULL;
+        assert_int_equal(assay_monitor_findings(m, &none, &e), 0);
+        assert_int_equal(assay_findings_count(none), 0); /* there is no GPU */
+        assay_findings_free(none);
         assay_monitor_free(m);
 }
 
@@ -565,6 +606,7 @@ int main(void)
             cmocka_unit_test(history_and_cursor),
             cmocka_unit_test(host_alone),
             cmocka_unit_test(stop_and_start),
+            cmocka_unit_test(findings_of_memory),
             cmocka_unit_test(another_folder),
             cmocka_unit_test(no_place_for_the_answer),
             cmocka_unit_test(eight_readers),

@@ -1,0 +1,167 @@
+"""What limits the GPUs: findings, and the stretches of time that they are about."""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import html
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Tuple
+
+from . import show
+from ._lib import Options, call, lib, object_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class _Fields:
+    """Fields by attribute and, as in the JSON, by name: f.text, f["text"]."""
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The members of the JSON, with plain lists and dicts."""
+        return {("try" if name == "advice" else name): _plain(getattr(self, name))
+                for name in (f.name for f in dataclasses.fields(self))}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.to_dict()[name]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Fields):
+        return value.to_dict()
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, dict) else value
+
+
+@dataclasses.dataclass(frozen=True)
+class Flops(_Fields):
+    """FLOP/s of one GPU, dense, if all its work was of the type: at least lo, at most hi."""
+
+    type: str
+    lo: float
+    hi: float
+
+    def __str__(self) -> str:
+        return f"{self.lo / 1e12:.4g} to {self.hi / 1e12:.4g} TFLOP/s {self.type}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch(_Fields):
+    """A part of the run in which GPUs did one kind of thing. Seconds count from the first tick."""
+
+    stretch: int
+    begin_s: float
+    end_s: float
+    gpus: Tuple[str, ...]
+    phase: Optional[str]
+    limiter: str
+    held_by: Optional[str]
+    duty: Optional[float]
+    uneven: float
+    before_work: bool
+    flops: Optional[Flops]
+    rule: str
+    missing: Tuple[str, ...]
+    evidence: Dict[str, Optional[float]]
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.begin_s
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding(_Fields):
+    """One thing worth telling: what limited GPUs, for how long, what could be won, what to try (`advice`)."""
+
+    limiter: str
+    held_by: Optional[str]
+    stretch: int
+    stretches: int
+    phase: Optional[str]
+    gpus: Tuple[str, ...]
+    seconds: float
+    gpu_seconds: float
+    gain: Optional[float]
+    text: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.text}\ntry: {self.advice}"
+
+    def _repr_html_(self) -> str:
+        return f"{html.escape(self.text)}<br><i>try: {html.escape(self.advice)}</i>"
+
+
+class _Rows(List[Any]):
+    """A list that knows its rows, and how to show them."""
+
+    def to_dict(self) -> List[Dict[str, Any]]:
+        return [one.to_dict() for one in self]
+
+    def data(self) -> "pandas.DataFrame":
+        """A data frame: one row each. GPUs and what is missing are joined by commas; flops and evidence are columns."""
+        from .session import frame_of
+        rows = [_flat(row) for row in self.to_dict()]
+        return frame_of({name: [row.get(name) for row in rows] for name in dict.fromkeys(k for row in rows for k in row)})
+
+
+def _flat(row: Mapping[str, Any]) -> Dict[str, Any]:
+    flat: Dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat.update({f"{name}.{key}": inner for key, inner in value.items()})
+        else:
+            flat[name] = ",".join(value) if isinstance(value, list) else value
+    return flat
+
+
+class Stretches(_Rows):
+    """The run in stretches, in order of time."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{s.begin_s:8.1f} to {s.end_s:8.1f} s  GPU {', '.join(s.gpus)}  {s.limiter}"
+                         + (f", held by {s.held_by}" if s.held_by else "") for s in self) or "no stretches"
+
+    def _repr_html_(self) -> str:
+        rows = [(f"{s.begin_s:.1f}", f"{s.end_s:.1f}", ", ".join(s.gpus), s.phase or "", s.limiter, s.held_by or "",
+                 "--" if s.duty is None else f"{s.duty * 100:.0f} %", s.flops or "") for s in self]
+        return show.table(["from, s", "to, s", "GPU", "phase", "limiter", "held by", "kernels ran", "FLOP/s"], rows)
+
+
+class Findings(_Rows):
+    """What limited the run, what matters most first. `stretches` are the parts of the run that they are about."""
+
+    def __init__(self, found: Iterable[Finding] = (), stretches: Iterable[Stretch] = ()) -> None:
+        super().__init__(found)
+        self.stretches = Stretches(stretches)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{i + 1} {f}" for i, f in enumerate(self)) or "no findings"
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "no findings"
+        return "<ol>" + "".join(f"<li>{f._repr_html_()}</li>" for f in self) + "</ol>"
+
+
+def _stretch(told: Mapping[str, Any]) -> Stretch:
+    flops = told["flops"]
+    named = {f.name: told[f.name] for f in dataclasses.fields(Stretch)}
+    named.update(gpus=tuple(told["gpus"]), missing=tuple(told["missing"]), flops=Flops(**flops) if flops else None)
+    return Stretch(**named)
+
+
+def _finding(told: Mapping[str, Any]) -> Finding:
+    named = {f.name: told["try" if f.name == "advice" else f.name] for f in dataclasses.fields(Finding)}
+    named.update(gpus=tuple(told["gpus"]))
+    return Finding(**named)
+
+
+def read(path: bytes, options: Mapping[str, Any]) -> Findings:
+    """Those of a recording, as `assay report` has them."""
+    handle = ctypes.c_void_p()
+    with Options(options) as chosen:
+        call(lib().assay_file_findings, path, chosen, ctypes.byref(handle))
+    try:
+        told = object_of(lib().assay_findings_json, handle)
+    finally:
+        lib().assay_findings_free(handle)
+    return Findings((_finding(f) for f in told["findings"]), (_stretch(s) for s in told["stretches"]))

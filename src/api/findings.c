@@ -1,0 +1,171 @@
+/* What limits the GPUs: findings and stretches. */
+#include "api/findings.h"
+
+#include "app/summarise.h"
+#include "present/report/report.h"
+#include "present/stream/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct assay_findings {
+        struct stretch_list list;
+        char **texts; /* of each finding */
+        char **gpus;  /* of each stretch */
+};
+
+static char *text_of_finding(const struct stretch_list *list, size_t at)
+{
+        struct strbuf out = {0};
+        report_finding(list, &list->findings[at], &out);
+        char *text = out.failed ? NULL : strdup(strbuf_str(&out));
+        strbuf_finish(&out);
+        return text;
+}
+
+static char *gpus_of_stretch(const struct stretch_list *list, size_t at)
+{
+        struct strbuf out = {0};
+        report_stretch_gpus(list, list->list[at].gpus, &out);
+        char *text = out.failed ? NULL : strdup(strbuf_str(&out));
+        strbuf_finish(&out);
+        return text;
+}
+
+struct assay_findings *findings_make(struct stretch_list *list)
+{
+        struct assay_findings *f = calloc(1, sizeof(*f));
+        if (!f) {
+                free(list->list);
+                return NULL;
+        }
+        f->list = *list;
+        f->texts = calloc(list->n_findings + 1, sizeof(*f->texts));
+        f->gpus = calloc(list->n + 1, sizeof(*f->gpus));
+        bool whole = f->texts && f->gpus;
+        for (size_t i = 0; whole && i < list->n_findings; i++)
+                whole = (f->texts[i] = text_of_finding(list, i)) != NULL;
+        for (size_t i = 0; whole && i < list->n; i++)
+                whole = (f->gpus[i] = gpus_of_stretch(list, i)) != NULL;
+        if (whole)
+                return f;
+        assay_findings_free(f);
+        return NULL;
+}
+
+void assay_findings_free(assay_findings *f)
+{
+        if (!f)
+                return;
+        for (size_t i = 0; f->texts && i < f->list.n_findings; i++)
+                free(f->texts[i]);
+        for (size_t i = 0; f->gpus && i < f->list.n; i++)
+                free(f->gpus[i]);
+        free(f->texts);
+        free(f->gpus);
+        free(f->list.list);
+        free(f);
+}
+
+int findings_read(const char *path, const struct config *config, struct stretch_list *ret,
+                  struct err *err)
+{
+        struct run_summary *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        int r = run_summary_read(s, config, path, "json", err);
+        if (r == 0) {
+                *ret = s->summary.limits;
+                s->summary.limits.list = NULL; /* it is the caller's now */
+        }
+        run_summary_finish(s);
+        free(s);
+        return r;
+}
+
+size_t assay_findings_count(const assay_findings *f)
+{
+        return f ? f->list.n_findings : 0;
+}
+
+static const char *or_null(const char *s)
+{
+        return s && s[0] ? s : NULL;
+}
+
+int assay_findings_get(const assay_findings *f, size_t at, struct assay_finding *ret)
+{
+        if (!f || !ret || at >= f->list.n_findings)
+                return ASSAY_E_USAGE;
+        const struct limit_finding *from = &f->list.findings[at];
+        *ret = (struct assay_finding){
+            .limiter = limiter_name(from->limiter),
+            .held_by = held_by_name(from->held_by),
+            .phase = or_null(f->list.list[from->stretch].phase),
+            .gpus = f->gpus[from->stretch],
+            .text = f->texts[at],
+            .advice = report_finding_try(from),
+            .stretch = from->stretch,
+            .stretches = from->n,
+            .seconds = from->seconds,
+            .gpu_seconds = from->won_s,
+            .gain = from->gain,
+        };
+        return 0;
+}
+
+size_t assay_findings_stretches(const assay_findings *f)
+{
+        return f ? f->list.n : 0;
+}
+
+int assay_findings_stretch(const assay_findings *f, size_t at, struct assay_stretch *ret)
+{
+        if (!f || !ret || at >= f->list.n)
+                return ASSAY_E_USAGE;
+        const struct stretch *from = &f->list.list[at];
+        bool unknown = from->limit.limiter == LIMITER_UNKNOWN;
+        *ret = (struct assay_stretch){
+            .begin_s = from->begin_s,
+            .end_s = from->end_s,
+            .gpus = f->gpus[at],
+            .limiter = limiter_name((enum limiter)from->limit.limiter),
+            .held_by = held_by_name((enum held_by)from->limit.held_by),
+            .phase = or_null(from->phase),
+            .rule =
+                limiter_rule((enum limiter)(unknown ? from->limit.undecided : from->limit.limiter)),
+            .duty = api_value(ceiling_value(&from->limit.ceilings, CEILING_ENGINE)),
+            .uneven = from->uneven,
+            .before_work = from->before_work,
+            .flops = {from->flops.type, from->flops.lo, from->flops.hi},
+        };
+        return 0;
+}
+
+struct assay_value assay_findings_evidence(const assay_findings *f, size_t stretch,
+                                           const char *name)
+{
+        for (enum ceiling i = 0; f && name && stretch < f->list.n && i < CEILING_COUNT; i++) {
+                if (strcmp(ceiling_info(i)->name, name) == 0)
+                        return api_value(ceiling_value(&f->list.list[stretch].limit.ceilings, i));
+        }
+        return (struct assay_value){.state = ASSAY_VALUE_ABSENT};
+}
+
+int assay_findings_json(const assay_findings *f, char **ret, struct assay_error *error)
+{
+        struct strbuf out = {0};
+        if (!f || !ret)
+                return api_fail(error, ASSAY_E_USAGE, "there are no findings to write",
+                                "take them with assay_monitor_findings or assay_file_findings");
+        strbuf_putf(&out, "{\"schema\":%d,\"seconds\":", REPORT_SCHEMA_VERSION);
+        json_put_number(&out, f->list.seconds);
+        report_json_limits(&f->list, &out);
+        strbuf_puts(&out, "}\n");
+        char *text = out.failed ? NULL : strdup(strbuf_str(&out));
+        strbuf_finish(&out);
+        if (!text)
+                return api_fail(error, -ENOMEM, "out of memory", "");
+        *ret = text;
+        return 0;
+}
