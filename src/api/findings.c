@@ -2,8 +2,8 @@
 #include "api/findings.h"
 
 #include "app/summarise.h"
+#include "base/jsonw.h"
 #include "present/report/report.h"
-#include "present/stream/json.h"
 
 #include <errno.h>
 #include <string.h>
@@ -158,10 +158,13 @@ int assay_findings_json(const assay_findings *f, char **ret, struct assay_error 
         if (!f || !ret)
                 return api_fail(error, ASSAY_E_USAGE, "there are no findings to write",
                                 "take them with assay_monitor_findings or assay_file_findings");
-        strbuf_putf(&out, "{\"schema\":%d,\"seconds\":", REPORT_SCHEMA_VERSION);
-        json_put_number(&out, f->list.seconds);
-        report_json_limits(&f->list, &out);
-        strbuf_puts(&out, "}\n");
+        struct jsonw j = {.out = &out};
+        jsonw_object(&j, NULL);
+        jsonw_whole(&j, "schema", REPORT_SCHEMA_VERSION);
+        jsonw_number(&j, "seconds", f->list.seconds);
+        report_json_limits(&f->list, &j);
+        jsonw_end(&j);
+        strbuf_putc(&out, '\n');
         char *text = out.failed ? NULL : strdup(strbuf_str(&out));
         strbuf_finish(&out);
         if (!text)

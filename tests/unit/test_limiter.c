@@ -323,7 +323,6 @@ static void rates(void **state UNUSED)
         assert_false(flops_rate(&all, FLOPS_COUNT).known);
         assert_int_equal(flops_find("bf16"), FLOPS_BF16);
         assert_int_equal(flops_find("bf17"), FLOPS_COUNT);
-        assert_false(flops_tensor(FLOPS_COUNT));
 }
 
 /* The unit of the count is not documented: only what lies near NVML's clock is taken. */
