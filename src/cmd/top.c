@@ -5,6 +5,7 @@
 #include "cmd/host.h"
 #include "cmd/prefs.h"
 #include "cmd/scan.h"
+#include "cmd/terminal.h"
 #include "cmd/tour.h"
 #include "engine/engine.h"
 #include "present/tui/screen.h"
@@ -45,17 +46,6 @@ struct top {
         bool dirty, quit, told_trouble;
         int64_t drawn_ns;
 };
-
-static bool has_utf8(void)
-{
-        static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                const char *value = get_env(names[i]);
-                if (value && *value)
-                        return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-        }
-        return false;
-}
 
 /* A source that was asked and does not answer makes what is shown old. */
 static bool is_late(const struct engine_status *s)
@@ -393,18 +383,6 @@ static void loop(struct top *t)
 
 /* --- start --------------------------------------------------------------------------------- */
 
-static int open_signals(sigset_t *ret_before)
-{
-        static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
-        sigset_t set;
-        sigemptyset(&set);
-        for (size_t i = 0; i < ARRAY_LEN(watched); i++)
-                sigaddset(&set, watched[i]);
-        pthread_sigmask(SIG_BLOCK, &set, ret_before);
-        signal(SIGPIPE, SIG_IGN);
-        return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static int start_engine(struct top *t, struct err *err)
 {
         const struct config *config = t->config;
@@ -468,18 +446,8 @@ static int open_terminal(struct top *t, struct err *err)
 
 static int open_screen(struct top *t, struct err *err)
 {
-        const char *no_color = get_env("NO_COLOR");
         t->ui.theme = theme_find(config_text(t->config, OPT_THEME));
-        struct screen_config sc = {
-            .in = t->tty,
-            .out = STDOUT_FILENO,
-            .term = get_env("TERM"),
-            .depth_limit = no_color && *no_color ? DEPTH_MONO : DEPTH_TRUE,
-            .colorterm = get_env("COLORTERM"),
-            .theme = theme_settle(t->ui.theme, get_env("COLORFGBG")),
-            .mouse = true,
-        };
-        return screen_open(&sc, &t->screen, err);
+        return terminal_open_screen(t->config, t->tty, &t->screen, err);
 }
 
 static void prepare_ui(struct top *t)
@@ -491,7 +459,7 @@ static void prepare_ui(struct top *t)
                 t->ui.view = VIEW_FOCUS;
         t->ui.layout = layout_find(config_text(t->config, OPT_LAYOUT));
         t->ui.sort = fleet_sort_find(config_text(t->config, OPT_SORT));
-        t->canvas.ascii = config_flag(t->config, OPT_ASCII) || !has_utf8();
+        t->canvas.ascii = config_flag(t->config, OPT_ASCII) || !terminal_has_utf8();
 }
 
 static void close_all(struct top *t)
@@ -514,7 +482,7 @@ int top_play(const struct config *config, struct tour *tour)
         prepare_ui(&t);
         int r = open_terminal(&t, &err);
         sigset_t before;
-        t.signals = open_signals(&before);
+        t.signals = terminal_open_signals(&before);
         if (r == 0)
                 r = start_engine(&t, &err);
         if (r == 0)

@@ -1,0 +1,160 @@
+/* assay fleet: questions to an engine that stores what many nodes export. */
+#include "present/fleet/fleet.h"
+#include "base/clock.h"
+#include "base/suggest.h"
+#include "cmd/fleet_live.h"
+#include "cmd/times.h"
+
+#include <string.h>
+
+#define JOB_WINDOW_NS (30 * 86400 * NS_PER_S)
+#define WINDOW_MAX_NS (400 * 86400 * NS_PER_S)
+
+static int window_of(const struct config *config, bool job, struct fleet_asked *ret,
+                     struct err *err)
+{
+        const char *window = config_text(config, OPT_WINDOW), *since, *until;
+        int64_t now = clock_wall_ns(), from;
+        *ret =
+            (struct fleet_asked){.to_ns = now, .rows = (unsigned)config_number(config, OPT_LIMIT)};
+        since = config_text(config, OPT_SINCE);
+        until = config_text(config, OPT_UNTIL);
+        if (until && times_moment("--until", until, now, &ret->to_ns, err) < 0)
+                return err->code;
+        if (!times_span(window, &ret->window_ns) || ret->window_ns < 60 * NS_PER_S) {
+                err_set(err, ERR_USAGE, "--window: '%s' is not a span of a minute or more", window);
+                return err_hint(err, "write 15m, 24h or 7d");
+        }
+        if (job && !config_is_set(config, OPT_WINDOW))
+                ret->window_ns = JOB_WINDOW_NS;
+        if (since) {
+                if (times_moment("--since", since, now, &from, err) < 0)
+                        return err->code;
+                if (from >= ret->to_ns)
+                        return err_set(err, ERR_USAGE, "--since: '%s' is not before the end",
+                                       since);
+                ret->window_ns = ret->to_ns - from;
+        }
+        if (ret->window_ns > WINDOW_MAX_NS)
+                return err_set(err, ERR_USAGE, "the window is longer than 400 days");
+        return 0;
+}
+
+static int view_of(const struct config *config, enum fleet_view *ret, struct err *err)
+{
+        const char *word = config->n_args > 1 ? config->args[1] : "overview";
+        *ret = fleet_view_find(word);
+        if (*ret < FLEET_VIEW_COUNT && config->n_args <= 2)
+                return 0;
+        if (*ret < FLEET_VIEW_COUNT)
+                return err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[2]);
+        err_set(err, ERR_USAGE, "unknown view '%s'", word);
+        return err_hint(err, "one of overview, users, jobs, nodes, wasted, limiters, health; or "
+                             "'assay fleet job ID'");
+}
+
+static bool asks_for_job(const struct config *config)
+{
+        return config->n_args > 1 && strcmp(config->args[1], "job") == 0;
+}
+
+static int engine_of(const struct config *config, struct fleet_config *ret, struct err *err)
+{
+        *ret = (struct fleet_config){
+            .engine = config_text(config, OPT_ENGINE),
+            .token_file = config_text(config, OPT_TOKEN_FILE),
+            .tenant = config_text(config, OPT_TENANT),
+            .timeout_ns = clock_from_seconds(config_number(config, OPT_TIMEOUT)),
+            .wake = -1,
+        };
+        if (ret->engine)
+                return 0;
+        err_set(err, ERR_USAGE, "no engine to ask");
+        return err_hint(err, "--engine http://HOST:9090, or 'engine = URL' below [fleet] in the "
+                             "config file");
+}
+
+static void write_report(const struct config *config, const struct fleet_report *r,
+                         struct strbuf *out)
+{
+        const char *format = config_text(config, OPT_FORMAT);
+        if (strcmp(format, "json") == 0)
+                fleet_write_json(r, out);
+        else if (strcmp(format, "csv") == 0)
+                fleet_write_csv(r, out);
+        else
+                fleet_write_text(r, out);
+}
+
+static int ask_once(const struct config *config, const struct fleet_config *fc,
+                    const struct fleet_asked *asked, enum fleet_view view, struct strbuf *out,
+                    struct err *err)
+{
+        struct fleet *f;
+        struct fleet_report report;
+        int r = fleet_open(fc, &f, err);
+        if (r < 0)
+                return r;
+        r = asks_for_job(config) ? fleet_collect_job(f, config->args[2], asked, &report, err)
+                                 : fleet_collect(f, view, asked, &report, err);
+        if (r > 0) {
+                write_report(config, &report, out);
+                fleet_report_finish(&report);
+        }
+        fleet_close(f);
+        return r;
+}
+
+static int show(const struct config *config, struct strbuf *out, int *ret_status, struct err *err)
+{
+        struct fleet_config fc;
+        struct fleet_asked asked;
+        enum fleet_view view = FLEET_OVERVIEW;
+        bool job = asks_for_job(config);
+        if (job && config->n_args != 3) {
+                err_set(err, ERR_USAGE, "name one job");
+                return err_hint(err, "assay fleet job 4711");
+        }
+        int r = job ? 0 : view_of(config, &view, err);
+        if (r == 0)
+                r = window_of(config, job, &asked, err);
+        if (r == 0 && config_flag(config, OPT_QUERIES)) {
+                fleet_write_queries(view, &asked, false, out);
+                strbuf_puts(out, "\n# with the recording rules\n");
+                fleet_write_queries(view, &asked, true, out);
+                return 0;
+        }
+        if (r == 0)
+                r = engine_of(config, &fc, err);
+        if (r < 0)
+                return r;
+        if (!config_flag(config, OPT_LIVE))
+                return ask_once(config, &fc, &asked, view, out, err);
+        if (job)
+                return err_set(err, ERR_USAGE, "one job is no live screen: leave --live out");
+        *ret_status = fleet_live_run(config, &fc, view, asked.window_ns);
+        return 0;
+}
+
+static int fleet_run(const struct config *config)
+{
+        struct err err = {0};
+        struct strbuf out = {0};
+        int status = EXIT_FINE;
+        int r = show(config, &out, &status, &err);
+        if (r >= 0)
+                strbuf_flush(&out, STDOUT_FILENO);
+        strbuf_finish(&out);
+        return r < 0 ? complain(&err) : status;
+}
+
+const struct command command_fleet = {
+    .name = "fleet",
+    .args = "[VIEW|job ID]",
+    .summary = "ask Prometheus or VictoriaMetrics who uses a fleet, and how well",
+    .words = WORDS_OWN,
+    .examples = {{"assay fleet --engine http://prom:9090", "the last 24 hours"},
+                 {"assay fleet wasted --window 7d", "by owner and reason"},
+                 {"assay fleet job 4711", "one job as a card"}},
+    .run = fleet_run,
+};

@@ -1,0 +1,31 @@
+/* What the views share: one window, asked once, and the tables they make of it. */
+#pragma once
+
+#include "fleet/question.h"
+#include "fleet/rows.h"
+
+struct collect {
+        struct fleet *fleet;
+        const struct fleet_asked *asked;
+        struct query_terms terms;
+        int64_t at_s; /* the window's end */
+        struct fleet_report *report;
+};
+
+/*
+ * The window on the engine's grid: its end is the last whole step, its length a multiple of it.
+ * Times in the report are set.
+ */
+void collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
+                   struct fleet_report *report);
+/* Whether the rules may be used is asked first. As question_ask. */
+int collect_prepare(struct collect *c, struct err *err);
+/* The questions of a view, in the order in which its tables take the answers. */
+size_t collect_questions(enum fleet_view view, struct question *ret, size_t max);
+
+/* Makes the tables of a view of its answers. */
+void collect_tables(struct collect *c, enum fleet_view view, struct question *q, size_t n);
+/* The tables that two of them have: sums of jobs, time by limiter, time by reason. */
+void collect_jobs_table(struct collect *c, const struct fleet_sums *jobs);
+void collect_limiters_table(struct collect *c, const struct answer *a, size_t rows);
+void collect_reasons_table(struct collect *c, const struct fleet_sums *sums);

@@ -1,0 +1,41 @@
+/*
+ * Questions to an engine that stores what 'assay serve' exports: Prometheus, VictoriaMetrics, and
+ * whatever else answers PromQL over HTTP.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "model/fleet.h"
+
+struct fleet_config {
+        const char *engine;     /* its base URL */
+        const char *token_file; /* NULL for none */
+        const char *tenant;     /* NULL for none */
+        int64_t timeout_ns;     /* of one question */
+        int wake;               /* a descriptor that ends it all when it is readable; -1 for none */
+};
+
+/* What is asked for. */
+struct fleet_asked {
+        int64_t to_ns;     /* wall clock: the end of the window */
+        int64_t window_ns; /* its length */
+        unsigned rows;     /* of tables that may be long */
+};
+
+struct fleet;
+
+int fleet_open(const struct fleet_config *config, struct fleet **ret, struct err *err);
+void fleet_close(struct fleet *f);
+/*
+ * Asks all that a view needs. 1 with the report, which the caller finishes; 0 when woken; or a code
+ * with a remedy in err, and no report.
+ */
+int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_asked *asked,
+                  struct fleet_report *ret, struct err *err);
+/* The same of one job, by its number or a pod's name. */
+int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked *asked,
+                      struct fleet_report *ret, struct err *err);
+/* The questions of a view as PromQL, one a line with its name: with the rules, or without. */
+void fleet_write_queries(enum fleet_view view, const struct fleet_asked *asked, bool recorded,
+                         struct strbuf *out);

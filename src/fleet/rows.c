@@ -1,0 +1,151 @@
+#include "fleet/rows.h"
+
+#include "base/attr.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_MAX 1024
+
+void sums_finish(struct fleet_sums *s)
+{
+        for (size_t i = 0; i < s->n; i++)
+                free(s->list[i].key);
+        free(s->list);
+        *s = (struct fleet_sums){0};
+}
+
+const char *owner_name_of(const struct answer_series *s)
+{
+        const char *user = answer_label(s, "user");
+        return user[0] ? user : answer_own_label(s, "namespace");
+}
+
+void job_name_of(const struct answer_series *s, char *ret, size_t size)
+{
+        const char *kind = answer_label(s, "kind");
+        if (strcmp(kind, "kubernetes") == 0)
+                snprintf(ret, size, "%s/%s", answer_own_label(s, "namespace"),
+                         answer_own_label(s, "pod"));
+        else if (strcmp(kind, "process") == 0)
+                snprintf(ret, size, "processes");
+        else
+                snprintf(ret, size, "%s", answer_own_label(s, "job"));
+}
+
+static void make_key(const struct answer_series *s, enum sum_by by, char ret[KEY_MAX])
+{
+        char job[KEY_MAX / 2] = "";
+        if (by == SUM_BY_NODE) {
+                snprintf(ret, KEY_MAX, "%s", answer_label(s, "instance"));
+                return;
+        }
+        if (by == SUM_BY_GPU) {
+                snprintf(ret, KEY_MAX, "%s\n%s\n%s", answer_label(s, "instance"),
+                         answer_label(s, "gpu"), answer_label(s, "gi"));
+                return;
+        }
+        if (by == SUM_BY_JOB)
+                job_name_of(s, job, sizeof(job));
+        snprintf(ret, KEY_MAX, "%s\n%s\n%s\n%s", answer_label(s, "kind"), owner_name_of(s),
+                 answer_label(s, "account"), job);
+}
+
+/* Answers of one engine have the same order more often than not: look where the last one was. */
+static struct fleet_sum *sum_of(struct fleet_sums *s, const char *key, size_t *hint)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                size_t at = (*hint + i) % s->n;
+                if (strcmp(s->list[at].key, key) == 0) {
+                        *hint = at + 1;
+                        return &s->list[at];
+                }
+        }
+        if (s->n == s->cap) {
+                size_t cap = s->cap ? s->cap * 2 : 64;
+                struct fleet_sum *more = realloc(s->list, cap * sizeof(*more));
+                if (!more)
+                        return NULL;
+                s->list = more;
+                s->cap = cap;
+        }
+        struct fleet_sum *sum = &s->list[s->n];
+        *sum = (struct fleet_sum){.key = strdup(key)};
+        if (!sum->key)
+                return NULL;
+        s->n++;
+        return sum;
+}
+
+static struct fleet_sum *sum_for(struct fleet_sums *s, const struct answer_series *series,
+                                 enum sum_by by, size_t *hint)
+{
+        char key[KEY_MAX];
+        make_key(series, by, key);
+        struct fleet_sum *sum = sum_of(s, key, hint);
+        if (sum && !sum->labels)
+                sum->labels = series;
+        return sum;
+}
+
+void value_add(struct value *a, struct value b)
+{
+        if (value_there(b))
+                *a = value_ok((value_there(*a) ? a->v : 0) + b.v);
+}
+
+void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size_t field)
+{
+        size_t hint = 0;
+        for (size_t i = 0; i < a->n; i++) {
+                struct fleet_sum *sum = sum_for(s, &a->series[i], by, &hint);
+                if (sum)
+                        value_add((struct value *)(void *)((char *)sum + field), a->series[i].v);
+        }
+}
+
+void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by by)
+{
+        size_t hint = 0;
+        for (size_t i = 0; i < a->n; i++) {
+                const struct answer_series *one = &a->series[i];
+                enum idle_reason reason = idle_reason_find(answer_label(one, "reason"));
+                struct fleet_sum *sum = sum_for(s, one, by, &hint);
+                if (!sum || !value_there(one->v))
+                        continue;
+                sum->wasted[reason < IDLE_REASON_COUNT ? reason : IDLE_UNKNOWN] += one->v.v;
+                sum->has_wasted = true;
+        }
+}
+
+double sum_wasted(const struct fleet_sum *s)
+{
+        double all = 0;
+        for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++)
+                all += s->wasted[i];
+        return all;
+}
+
+struct value sum_wasted_value(const struct fleet_sum *s)
+{
+        return s->has_wasted || value_there(s->held) ? value_ok(sum_wasted(s))
+                                                     : value_missing(STATE_NONE);
+}
+
+const char *sum_reason(const struct fleet_sum *s)
+{
+        enum idle_reason most = 0;
+        for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
+                if (s->wasted[i] > s->wasted[most])
+                        most = i;
+        }
+        return s->wasted[most] > 0 ? idle_reason_name(most) : "";
+}
+
+struct value ratio_of(struct value a, struct value b)
+{
+        if (!value_there(a) || !value_there(b) || !(b.v > 0))
+                return value_missing(STATE_NONE);
+        return value_ok(MIN(MAX(a.v / b.v, 0.0), 1.0));
+}

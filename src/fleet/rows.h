@@ -1,0 +1,42 @@
+/* From series to rows of tables: who they are of, and what is added up. */
+#pragma once
+
+#include "fleet/answer.h"
+#include "model/fleet.h"
+#include "model/integral.h"
+
+/* What is known of an owner, a job or a node. */
+struct fleet_sum {
+        char *key; /* owned */
+        const struct answer_series *labels;
+        struct value held, observed, real, gpus, up, owned, known;
+        double wasted[IDLE_REASON_COUNT];
+        bool has_wasted;
+};
+
+struct fleet_sums {
+        struct fleet_sum *list;
+        size_t n, cap;
+};
+
+void sums_finish(struct fleet_sums *s);
+enum sum_by { SUM_BY_OWNER, SUM_BY_JOB, SUM_BY_NODE, SUM_BY_GPU };
+/* Adds each series' number to one of the values of its sum; field is where that lies. */
+void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size_t field);
+#define SUM_FIELD(name) offsetof(struct fleet_sum, name)
+/* Adds what was wasted, by the label reason. */
+void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by by);
+
+double sum_wasted(const struct fleet_sum *s);
+/* What was wasted, missing where nothing is known of the owner. */
+struct value sum_wasted_value(const struct fleet_sum *s);
+/* The reason that most was wasted for; "" for none. */
+const char *sum_reason(const struct fleet_sum *s);
+/* a of b, at most 1; missing when either is or b is 0. */
+struct value ratio_of(struct value a, struct value b);
+/* Adds b to a; missing ones add nothing. */
+void value_add(struct value *a, struct value b);
+/* The user, or where there is none the namespace. */
+const char *owner_name_of(const struct answer_series *s);
+/* "4711", "namespace/pod". */
+void job_name_of(const struct answer_series *s, char *ret, size_t size);

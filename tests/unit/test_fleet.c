@@ -1,0 +1,295 @@
+/* Questions to an engine, its answers, and what is shown of them. */
+#include "base/clock.h"
+#include "fleet/answer.h"
+#include "fleet/query.h"
+#include "present/fleet/fleet.h"
+#include "present/tui/board.h"
+#include "read/prometheus/ask.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static const struct query_terms day = {
+    .window_s = 86400, .step_s = 300, .rows = 20, .gpus = "", .owners = ""};
+
+/* Every row of the table: nothing is left to be filled in, and what is opened is closed. */
+static void test_queries(void **state)
+{
+        (void)state;
+        for (enum query q = 0; q < QUERY_COUNT; q++) {
+                for (int recorded = 0; recorded < 2; recorded++) {
+                        struct query_terms terms = day;
+                        struct strbuf text = {0};
+                        int depth = 0;
+                        terms.recorded = recorded;
+                        query_write(q, &terms, &text);
+                        for (const char *s = strbuf_str(&text); *s; s++) {
+                                depth += (*s == '(') - (*s == ')');
+                                assert_true(depth >= 0);
+                        }
+                        assert_int_equal(depth, 0);
+                        assert_null(strchr(strbuf_str(&text), '$'));
+                        if (strstr(strbuf_str(&text), "assay:") && !recorded)
+                                assert_int_equal(q, QUERY_RECORDED);
+                        strbuf_finish(&text);
+                }
+        }
+}
+
+static void test_growth(void **state)
+{
+        struct query_terms terms = {
+            .window_s = 600, .step_s = 60, .rows = 3, .gpus = "uuid=~\"a\"", .owners = "{x=\"1\"}"};
+        struct strbuf text = {0};
+        (void)state;
+        query_write(QUERY_CARD_HELD, &terms, &text);
+        assert_string_equal(
+            strbuf_str(&text),
+            "sum by (instance,gpu,gi) (sum_over_time((sum by (instance,gpu,gi) "
+            "((((last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s]) - "
+            "last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] offset 60s)) >= 0) or "
+            "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s]) and on "
+            "(instance,uuid,gi,slot) last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] "
+            "offset 60s))) * on (instance,uuid,gi,slot) group_left () (topk by "
+            "(instance,uuid,gi,slot) (1, last_over_time(assay_gpu_owner_info{x=\"1\"}[60s])) >= "
+            "bool 0)))[599s:60s]))");
+        strbuf_finish(&text);
+}
+
+static void test_quoting(void **state)
+{
+        static const struct {
+                const char *text, *escaped, *literal;
+        } cases[] = {
+            {"4711", "4711", "4711"},
+            {"a\"b", "a\\\"b", "a\\\"b"},        /* no way out of the string */
+            {"a\\b", "a\\\\b", "a\\\\\\\\b"},    /* a backslash of the expression, too */
+            {"x.y|z", "x.y|z", "x\\\\.y\\\\|z"}, /* not an expression */
+            {"l\n", "l\\n", "l\\n"},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct strbuf a = {0}, b = {0};
+                query_put_escaped(&a, cases[i].text);
+                query_put_literal(&b, cases[i].text);
+                assert_string_equal(strbuf_str(&a), cases[i].escaped);
+                assert_string_equal(strbuf_str(&b), cases[i].literal);
+                strbuf_finish(&a);
+                strbuf_finish(&b);
+        }
+        struct strbuf form = {0};
+        ask_put_field(&form, "query", "a{b=\"c d\"}+1");
+        ask_put_field(&form, "time", "5");
+        assert_string_equal(strbuf_str(&form), "query=a%7Bb%3D%22c%20d%22%7D%2B1&time=5");
+        strbuf_finish(&form);
+}
+
+static void test_steps(void **state)
+{
+        static const struct {
+                int64_t window, step;
+        } cases[] = {{60, 60},          {3600, 60},         {3660, 300},
+                     {86400, 300},      {7 * 86400, 300},   {30 * 86400, 900},
+                     {31 * 86400, 900}, {90 * 86400, 3600}, {400 * 86400, 21600}};
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+                assert_int_equal(query_step_s(cases[i].window), cases[i].step);
+}
+
+static void test_answers(void **state)
+{
+        static const struct {
+                const char *text;
+                int code;
+                size_t n;
+                const char *words; /* in the error */
+        } cases[] = {
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[]}}", 0, 0,
+             ""},
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":{"
+             "\"user\":\"u\"},\"value\":[5,\"1.5\"]},{\"metric\":{},\"value\":[5,\"NaN\"]}]}}",
+             0, 2, ""},
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"scalar\",\"result\":[5,\"7\"]}}",
+             0, 1, ""},
+            {"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many samples\"}",
+             ERR_NO_SOURCE, 0, "too many samples"},
+            {"{\"status\":\"error\"}", ERR_NO_SOURCE, 0, "without a reason"},
+            {"<html>502</html>", ERR_DATA, 0, "not JSON"},
+            {"", ERR_DATA, 0, "not JSON"},
+            {"[]", ERR_DATA, 0, "not JSON"},
+            {"{}", ERR_DATA, 0, "no status"},
+            {"{\"status\":\"success\"}", ERR_DATA, 0, "no result"},
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}",
+             ERR_DATA, 0, "neither"},
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":5}}", ERR_DATA,
+             0, "no list"},
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":"
+             "5,"
+             "\"value\":[5,\"1\"]}]}}",
+             ERR_DATA, 0, "no labels"},
+            {"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":{"
+             "},"
+             "\"value\":[5]}]}}",
+             ERR_DATA, 0, "no value"},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct answer a = {0};
+                struct err err = {0};
+                assert_int_equal(
+                    answer_parse(cases[i].text, strlen(cases[i].text), "http://x", &a, &err),
+                    cases[i].code);
+                assert_int_equal(a.n, cases[i].n);
+                assert_non_null(strstr(err.msg, cases[i].words));
+                if (i == 1) {
+                        assert_string_equal(answer_label(&a.series[0], "user"), "u");
+                        assert_string_equal(answer_label(&a.series[0], "job"), "");
+                        assert_true(a.series[0].v.v == 1.5);
+                        assert_false(value_there(a.series[1].v));
+                }
+                answer_finish(&a);
+        }
+}
+
+/* --- what is shown ---------------------------------------------------------------------------- */
+
+static const struct fleet_column columns[] = {
+    {"owner", "OWNER", FLEET_UNIT_TEXT, 8, false},
+    {"kind", "KIND", FLEET_UNIT_TEXT, 30, true},
+    {"held_seconds", "HELD h", FLEET_UNIT_SECONDS, 8, false},
+    {"wasted", "% HELD", FLEET_UNIT_RATIO, 6, false},
+};
+
+static void make_report(struct fleet_report *r)
+{
+        static const struct {
+                const char *owner;
+                double held, wasted; /* -1: missing */
+        } rows[] = {{"bob", 7200, 0.5}, {"eve\033[2J", 360000, -1}, {"=cmd", -1, 0.25}};
+        *r = (struct fleet_report){.what = "users", .to_ns = 1794830400LL * NS_PER_S};
+        r->from_ns = r->to_ns - 24 * 3600 * NS_PER_S;
+        snprintf(r->engine, sizeof(r->engine), "http://prom:9090");
+        struct fleet_table *t =
+            fleet_report_table(r, "owners", "By owner", columns, ARRAY_LEN(columns));
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct fleet_cell *row = fleet_table_row(t);
+                fleet_cell_text(&row[0], rows[i].owner);
+                if (rows[i].held >= 0)
+                        row[2].v = value_ok(rows[i].held);
+                if (rows[i].wasted >= 0)
+                        row[3].v = value_ok(rows[i].wasted);
+        }
+        fleet_table_sort(t, 3, 2);
+        fleet_report_notice(r, "%s", "5 % was not observed");
+}
+
+static void test_writers(void **state)
+{
+        struct fleet_report r;
+        struct strbuf text = {0}, json = {0}, csv = {0};
+        (void)state;
+        make_report(&r);
+        assert_int_equal(r.tables[0].left_out, 1);
+        fleet_write_text(&r, &text);
+        assert_string_equal(strbuf_str(&text),
+                            "users: 24 h to 2026-11-16 12:00, from http://prom:9090\n"
+                            "\n"
+                            "By owner\n"
+                            "OWNER    KIND                             HELD h % HELD\n"
+                            "bob      --                                 2.00   50.0\n"
+                            "=cmd     --                                   --   25.0\n"
+                            "… and 1 more; --limit shows them\n"
+                            "\n"
+                            "5 % was not observed\n");
+        fleet_write_json(&r, &json);
+        assert_string_equal(
+            strbuf_str(&json),
+            "{\"schema\":1,\"view\":\"users\",\"engine\":\"http://prom:9090\",\"from\":1794744000,"
+            "\"to\":1794830400,\"recorded\":false,\"notices\":[\"5 % was not observed\"],\n"
+            "\"owners\":[\n"
+            "{\"owner\":\"bob\",\"kind\":null,\"held_seconds\":7200,\"wasted\":0.5},\n"
+            "{\"owner\":\"=cmd\",\"kind\":null,\"held_seconds\":null,\"wasted\":0.25}]}\n");
+        fleet_write_csv(&r, &csv);
+        assert_string_equal(strbuf_str(&csv), "owner,kind,held_seconds,wasted\nbob,,7200,0.5\n"
+                                              "'=cmd,,,0.25\n");
+        strbuf_finish(&text);
+        strbuf_finish(&json);
+        strbuf_finish(&csv);
+        fleet_report_finish(&r);
+}
+
+static bool line_has(const struct canvas *c, int y, const char *words)
+{
+        char line[CANVAS_WIDTH_MAX * 4 + 1];
+        size_t n = 0;
+        for (int x = 0; x < c->w; x++) {
+                const struct cell *cell = canvas_at(c, x, y);
+                for (size_t i = 0; i < 4 && cell->ch[i]; i++)
+                        line[n++] = cell->ch[i];
+        }
+        line[n] = '\0';
+        return strstr(line, words);
+}
+
+static void test_board(void **state)
+{
+        struct fleet_report r;
+        struct canvas c = {0};
+        struct board b = {.view = FLEET_USERS};
+        struct board_data d = {.error = "", .hint = "", .interval_ns = 30 * NS_PER_S};
+        (void)state;
+        make_report(&r);
+        assert_int_equal(canvas_resize(&c, 100, 20), 0);
+        board_draw(&b, &d, &c);
+        assert_true(line_has(&c, 0, "2 users") && line_has(&c, 0, "asking"));
+        d.report = &r;
+        d.age_ns = 5 * NS_PER_S;
+        board_draw(&b, &d, &c);
+        assert_true(line_has(&c, 0, "5.0 s ago, every 30 s"));
+        assert_true(line_has(&c, 1, "24 h to 2026-11-16 12:00, from http://prom:9090"));
+        assert_true(line_has(&c, 5, "OWNER") && line_has(&c, 5, "KIND"));
+        assert_true(line_has(&c, 6, "bob") && line_has(&c, 6, "2.00"));
+        /* What could not be asked anew is old, and says so. */
+        d.error = "cannot ask 'http://prom:9090': no answer within 30 s";
+        board_draw(&b, &d, &c);
+        assert_true(line_has(&c, 0, "OLD: no answer, values 5.0 s old"));
+        assert_true(line_has(&c, 19, "no answer within 30 s"));
+        assert_int_equal(canvas_at(&c, 1, 6)->fg, INK_DIM);
+        /* Narrow: what matters least goes first. */
+        d.error = "";
+        assert_int_equal(canvas_resize(&c, 44, 20), 0);
+        board_draw(&b, &d, &c);
+        assert_true(!line_has(&c, 5, "KIND") && line_has(&c, 5, "HELD h"));
+        assert_true(line_has(&c, 0, "2 users"));
+        /* Keys. */
+        struct key_event key = {.key = '5'};
+        assert_int_equal(board_key(&b, &key), BOARD_ASK);
+        assert_int_equal(b.view, FLEET_WASTED);
+        key.key = INPUT_DOWN;
+        assert_int_equal(board_key(&b, &key), BOARD_DRAW);
+        board_draw(&b, &d, &c);
+        assert_int_equal(b.top, 0); /* all of it is seen */
+        key.key = 'q';
+        assert_int_equal(board_key(&b, &key), BOARD_QUIT);
+        fleet_report_finish(&r);
+        canvas_finish(&c);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(test_queries), cmocka_unit_test(test_growth),
+            cmocka_unit_test(test_quoting), cmocka_unit_test(test_steps),
+            cmocka_unit_test(test_answers), cmocka_unit_test(test_writers),
+            cmocka_unit_test(test_board),
+        };
+        setenv("TZ", "UTC", 1);
+        tzset();
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
