@@ -14,6 +14,7 @@ struct assay_monitor {
         pthread_mutex_t lock;     /* of what follows; never held for long */
         struct core *core;        /* NULL until it was started */
         struct err failure;       /* why it does not work; code 0 when it does */
+        bool misfit;              /* its options cannot be used, as the failure says */
 };
 
 static int check(const assay_monitor *m, struct assay_error *error)
@@ -77,10 +78,14 @@ assay_monitor *assay_monitor_new(const assay_options *options)
         m->pid = getpid();
         pthread_mutex_init(&m->changing, NULL);
         pthread_mutex_init(&m->lock, NULL);
-        if (api_options_copy(options, &m->options) < 0)
-                err_set(&m->failure, -ENOMEM, "out of memory");
-        else
-                fix_places(&m->options, &m->failure);
+        int r = api_options_copy(options, &m->options);
+        if (r == 0)
+                r = fix_places(&m->options, &m->failure);
+        if (r == -ENOMEM) {
+                assay_monitor_free(m);
+                return NULL;
+        }
+        m->misfit = r < 0;
         return m;
 }
 
@@ -88,6 +93,8 @@ assay_monitor *assay_monitor_new(const assay_options *options)
 static int start(assay_monitor *m, struct err *err)
 {
         struct core *c = NULL, *old;
+        if (m->misfit)
+                return *err = m->failure, err->code;
         pthread_mutex_lock(&m->lock);
         old = m->core;
         pthread_mutex_unlock(&m->lock);
