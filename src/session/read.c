@@ -349,8 +349,10 @@ int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_n
                 return wall;
         int64_t passed = clock_bounded(clock_bounded(mono_ns) - r->start_mono_ns);
         int64_t steady = clock_bounded(r->start_ns + passed);
-        bool inside = steady >= r->start_ns - STEP_NS && steady <= session_last_ns(r) + STEP_NS;
-        return inside && llabs(steady - wall) > STEP_NS ? steady : wall;
+        /* Asked of every mark: the end of the file is looked up for those alone that need it. */
+        if (llabs(steady - wall) <= STEP_NS || steady < r->start_ns - STEP_NS)
+                return wall;
+        return steady <= session_last_ns(r) + STEP_NS ? steady : wall;
 }
 
 #define COUNT_MAX 1e15
