@@ -1,5 +1,6 @@
 #include "app/manifest.h"
 
+#include "app/rank.h"
 #include "app/setup.h"
 #include "base/clock.h"
 #include "base/redact.h"
@@ -103,7 +104,12 @@ static void set_environment(struct session *s)
             "PMIX_RANK",
             "PMI_RANK",
             "MV2_COMM_WORLD_RANK",
+            "RANK",
+            "LOCAL_RANK",
+            "GROUP_RANK",
             "WORLD_SIZE",
+            "TORCHELASTIC_RUN_ID",
+            "TORCHELASTIC_RESTART_COUNT",
             "OMP_NUM_THREADS",
             "PYTORCH_CUDA_ALLOC_CONF",
             "XLA_FLAGS",
@@ -115,17 +121,27 @@ static void set_environment(struct session *s)
                 if (value)
                         session_set_text(s, key, value);
         }
-        static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                            "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
-        for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
-                const char *value = get_env(ranks[i]);
-                char *end = NULL;
-                long rank = value ? strtol(value, &end, 10) : -1;
-                if (rank >= 0 && end > value && *end == '\0') {
-                        session_set_number(s, "mpi_rank", (double)rank);
-                        return;
-                }
-        }
+}
+
+static void set_fact(struct session *s, const char *key, struct value v)
+{
+        if (value_there(v))
+                session_set_number(s, key, v.v);
+}
+
+static void set_rank(struct session *s)
+{
+        struct rank_facts r = rank_facts(get_env);
+        if (!r.launcher)
+                return;
+        session_set_text(s, "launcher", r.launcher);
+        set_fact(s, "rank", r.rank);
+        set_fact(s, "mpi_rank", r.rank); /* its name in files of 0.1.0 */
+        set_fact(s, "local_rank", r.local_rank);
+        set_fact(s, "node_rank", r.node_rank);
+        set_fact(s, "world_size", r.world);
+        if (r.job[0])
+                session_set_text(s, "job_id", r.job);
 }
 
 void manifest_describe(struct session *s, const struct config *config, char *const *argv,
@@ -146,6 +162,7 @@ void manifest_describe(struct session *s, const struct config *config, char *con
         set_command(s, argv, none);
         set_machine(s);
         set_environment(s);
+        set_rank(s);
         session_set_text(s, "backend", p ? pipeline_source_name(p) : "none");
         session_set_number(
             s, "interval_s",

@@ -95,7 +95,7 @@ static int record(const struct config *config, struct recording *rec, struct err
 
 static int begin(const struct config *config, struct recording *rec, struct err *err)
 {
-        rec->quiet = config_flag(config, OPT_QUIET);
+        rec->quiet = config_flag(config, OPT_QUIET) || !recording_is_told();
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = open_pipeline_waiting(config, &rec->pipeline, err);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE)) {

@@ -1,6 +1,7 @@
 #include "cmd/recording.h"
 
 #include "app/output.h"
+#include "app/rank.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -10,27 +11,35 @@
 
 #define NAMES_MAX 10000
 
-/*
- * Under a name that is not taken, in a folder ("" for the current one). All tasks of a job step may
- * look for one in the same second.
- */
-static int create_named(const char *folder, int64_t start_ns, char path[RECORDING_PATH_MAX],
-                        struct session **ret, struct err *err)
+/* "rank-0003" of a job's rank; of what is no rank, the moment of its start. */
+static void name_file(const struct rank_facts *rank, int64_t start_ns, char buf[64])
 {
-        int64_t start = start_ns;
-        int r = -EEXIST;
-        if (start_ns == SESSION_START_FIRST)
-                start = clock_wall_ns();
-        time_t t = (time_t)(start / NS_PER_S);
+        time_t t = (time_t)(start_ns / NS_PER_S);
         struct tm tm;
-        char stamp[32];
+        if (rank->launcher) {
+                snprintf(buf, 64, "rank-%04.0f", rank->rank.v);
+                return;
+        }
         localtime_r(&t, &tm);
-        strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+        strftime(buf, 64, "assay-%Y%m%d-%H%M%S", &tm);
+}
+
+/*
+ * Under a name that is not taken, in a folder ("" for the current one, else with a slash at its
+ * end). All tasks of a job step may look for one in the same second, and a rank that is started
+ * again finds the file of its first try.
+ */
+static int create_named(const char *folder, const char *stem, int64_t start_ns,
+                        char path[RECORDING_PATH_MAX], struct session **ret, struct err *err)
+{
+        int r = -EEXIST;
         for (int i = 1; i < NAMES_MAX && (r == -EEXIST || r == -EAGAIN); i++) {
                 char more[16] = "", name[RECORDING_PATH_MAX];
                 if (i > 1)
                         snprintf(more, sizeof(more), "-%d", i);
-                snprintf(name, sizeof(name), "%sassay-%s%s.assay", folder, stamp, more);
+                if (snprintf(name, sizeof(name), "%s%s%s.assay", folder, stem, more) >=
+                    (int)sizeof(name))
+                        return err_set(err, -ENAMETOOLONG, "too long a name: '%s'", folder);
                 memcpy(path, name, sizeof(name));
                 r = session_create(path, start_ns, ret, err);
         }
@@ -39,15 +48,67 @@ static int create_named(const char *folder, int64_t start_ns, char path[RECORDIN
         return r;
 }
 
+/*
+ * The folder of a job's ranks, which all of them look for at once. One that others may write to, or
+ * a link to elsewhere, is not used unless the user names it.
+ */
+static int make_folder(const char *folder, bool named, struct err *err)
+{
+        struct stat st;
+        if (mkdir(folder, 0700) < 0 && errno != EEXIST) {
+                int r = -errno;
+                return err_set(err, r, "cannot make the folder '%s': %s", folder, strerror(-r));
+        }
+        if (named && stat(folder, &st) == 0 && S_ISDIR(st.st_mode))
+                return 0;
+        if (!named && lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+            (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+                return 0;
+        err_set(err, -EPERM, "'%s' is in the way, and is no folder of yours alone", folder);
+        return err_hint(err, "name a folder: -o FOLDER/");
+}
+
+static bool is_folder(const char *path)
+{
+        struct stat st;
+        size_t len = strlen(path);
+        return (len > 0 && path[len - 1] == '/') || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* In a folder that the user names, the job's own, or here. */
+static int create_in(const char *named, int64_t start_ns, char path[RECORDING_PATH_MAX],
+                     struct session **ret, struct err *err)
+{
+        struct rank_facts rank = rank_facts(get_env);
+        char stem[64], folder[RECORDING_PATH_MAX - 80] = "";
+        int64_t start = start_ns == SESSION_START_FIRST ? clock_wall_ns() : start_ns;
+        bool job = !named && rank_is_one_of_many(&rank) && rank.job[0];
+        int r = 0;
+        if (!named && !job)
+                rank.launcher = NULL; /* many runs may have a rank 0 here */
+        if (named && strlen(named) + 2 > sizeof(folder))
+                return err_set(err, -ENAMETOOLONG, "too long a name: '%s'", named);
+        if (named || job) {
+                snprintf(folder, sizeof(folder), "%s%s", named ? "" : "assay-",
+                         named ? named : rank.job);
+                r = make_folder(folder, named, err);
+                strcat(folder, "/");
+        }
+        name_file(&rank, start, stem);
+        return r < 0 ? r : create_named(folder, stem, start_ns, path, ret, err);
+}
+
 /* Under a name of our own: here when only the name is taken, else where temporary files go. */
 static int create_elsewhere(int64_t start_ns, bool here, char path[RECORDING_PATH_MAX],
                             struct session **ret)
 {
-        char folder[RECORDING_PATH_MAX - 64] = "";
+        struct rank_facts rank = {0};
+        char folder[RECORDING_PATH_MAX - 80] = "", stem[64];
         const char *tmp = get_env("TMPDIR");
+        name_file(&rank, start_ns == SESSION_START_FIRST ? clock_wall_ns() : start_ns, stem);
         if (!here)
                 snprintf(folder, sizeof(folder), "%s/", tmp && tmp[0] ? tmp : "/tmp");
-        return create_named(folder, start_ns, path, ret, NULL);
+        return create_named(folder, stem, start_ns, path, ret, NULL);
 }
 
 int recording_check(const struct config *config, struct err *err)
@@ -58,6 +119,14 @@ int recording_check(const struct config *config, struct err *err)
         struct stat st;
         if (!slash || slash == output)
                 return 0;
+        if (is_folder(output)) { /* it is made: only what it lies in must be there */
+                for (; slash > output && slash[0] == '/'; slash--)
+                        ;
+                for (; slash > output && slash[0] != '/'; slash--)
+                        ;
+                if (slash == output)
+                        return 0;
+        }
         snprintf(folder, sizeof(folder), "%.*s", (int)(slash - output), output);
         if (stat(folder, &st) < 0 && errno != ENOENT && errno != ENOTDIR)
                 return 0; /* it may be there all the same: writing tells */
@@ -67,18 +136,35 @@ int recording_check(const struct config *config, struct err *err)
         return err_hint(err, "make it first: mkdir -p '%s'", folder);
 }
 
+bool recording_is_told(void)
+{
+        struct rank_facts rank = rank_facts(get_env);
+        return !rank_is_one_of_many(&rank) || rank.rank.v == 0;
+}
+
+bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX])
+{
+        struct rank_facts rank = rank_facts(get_env);
+        const char *slash = strrchr(path, '/');
+        if (!rank_is_one_of_many(&rank) || !slash)
+                return false;
+        snprintf(folder, RECORDING_PATH_MAX, "%.*s", (int)(slash - path), path);
+        return true;
+}
+
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,
                      char path[RECORDING_PATH_MAX], struct session **ret, struct err *err)
 {
         const char *output = config_text(config, OPT_OUTPUT);
+        bool folder = !output || is_folder(output);
         int r;
-        if (output && output_check(output, config_text(config, OPT_SOURCE), true, err) < 0)
+        if (!folder && output_check(output, config_text(config, OPT_SOURCE), true, err) < 0)
                 return err->code;
-        if (output) {
+        if (!folder) {
                 snprintf(path, RECORDING_PATH_MAX, "%s", output);
                 r = session_create(path, start_ns, ret, err);
         } else {
-                r = create_named("", start_ns, path, ret, err);
+                r = create_in(output, start_ns, path, ret, err);
         }
         if (r < 0 && (!fall_back || create_elsewhere(start_ns, r == -EEXIST, path, ret) < 0))
                 return r;

@@ -9,8 +9,13 @@
 
 /* Whether -o names a file in a folder that exists: 0, or ERR_USAGE with err. */
 int recording_check(const struct config *config, struct err *err);
+/* Whether this is no rank of a job, or its first: the others leave telling to that one. */
+bool recording_is_told(void);
+/* The folder that the ranks of this job record into; false when this is no rank of one. */
+bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX]);
 /*
- * Makes the session: at -o, or under a name made of the time. When fall_back is set and the place
+ * Makes the session: at -o, in a folder that -o names, in the folder of the job whose rank this
+ * is, or under a name made of the time. When fall_back is set and the place
  * cannot be written, the folder for temporary files is used instead, and that is said.
  */
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,

@@ -265,7 +265,12 @@ static void say_summary(const struct config *config, struct running *r)
                 notice("the recording is lost: '%s' was removed meanwhile", r->path);
                 return;
         }
-        notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
+        char folder[RECORDING_PATH_MAX];
+        if (recording_folder(r->path, folder))
+                notice("recorded in '%s', as the other ranks: 'assay report %s' tells of all",
+                       folder, folder);
+        else
+                notice("recorded in '%s': 'assay report %s' tells more", r->path, r->path);
         say_finding(config, r->path);
 }
 
@@ -366,7 +371,7 @@ static int run_run(const struct config *config)
         }
         crew_init(&r->crew, free_running);
         r->config = config;
-        r->quiet = config_flag(config, OPT_QUIET);
+        r->quiet = config_flag(config, OPT_QUIET) || !recording_is_told();
         return run_command(config, r);
 }
 
