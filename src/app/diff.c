@@ -1,6 +1,7 @@
 #include "app/diff.h"
 
 #include "app/digest.h"
+#include "app/job.h"
 #include "app/setup.h"
 #include "base/num.h"
 #include "base/suggest.h"
@@ -8,12 +9,10 @@
 #include "present/diff/diff.h"
 #include "session/session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- options ---- */
 
@@ -124,30 +123,11 @@ static int read_file(struct run_diff *r, const struct config *config, const char
         return code;
 }
 
-static int is_session_name(const struct dirent *e)
+static int read_rank(struct run_diff *r, const struct config *config, const char *path,
+                     struct traces *curves, struct diff_run *run, bool first, struct err *err)
 {
-        size_t len = strlen(e->d_name);
-        return len > 6 && e->d_name[0] != '.' && strcmp(e->d_name + len - 6, ".assay") == 0;
-}
-
-/* The sessions of a job's ranks; 0 when there are none. */
-static int list_ranks(const char *path, struct dirent ***ret)
-{
-        struct stat st;
-        char file[4200];
-        if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) || hwmon_is_one(path, file, sizeof(file)) ||
-            notebook_is_one(path))
-                return 0;
-        return MAX(scandir(path, ret, is_session_name, alphasort), 0);
-}
-
-static int read_rank(struct run_diff *r, const struct config *config, const char *folder,
-                     const char *name, struct traces *curves, struct diff_run *run, bool first,
-                     struct err *err)
-{
-        char path[4200];
         CLEANUP(freep) struct diff_run *rank = calloc(1, sizeof(*rank));
-        if (!rank || snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+        if (!rank)
                 return err_set(err, -ENOMEM, "out of memory");
         int code = read_file(r, config, path, first ? curves : NULL, rank, err);
         if (code < 0)
@@ -162,17 +142,17 @@ static int read_rank(struct run_diff *r, const struct config *config, const char
 static int read_run(struct run_diff *r, const struct config *config, const char *path,
                     struct traces *curves, struct diff_run *run, struct err *err)
 {
-        struct dirent **names = NULL;
-        int n = list_ranks(path, &names), code = 0;
-        if (n == 0)
+        struct job_files files;
+        int code = job_files_list(path, &files);
+        if (code < 0)
+                return err_set(err, code, "out of memory");
+        if (files.n == 0) {
+                job_files_finish(&files);
                 return read_file(r, config, path, curves, run, err);
-        for (int i = 0; i < n; i++) {
-                if (code == 0)
-                        code =
-                            read_rank(r, config, path, names[i]->d_name, curves, run, i == 0, err);
-                free(names[i]);
         }
-        free(names);
+        for (size_t i = 0; code == 0 && i < files.n; i++)
+                code = read_rank(r, config, files.paths[i], curves, run, i == 0, err);
+        job_files_finish(&files);
         snprintf(run->name, sizeof(run->name), "%s", path);
         text_clean(run->name);
         return code;

@@ -203,15 +203,13 @@ static bool is_one_of(const char *const *names, size_t n, const char *name)
         return false;
 }
 
-/* Events that come once a step: what lies between two of them is one. */
-static bool is_step_event(const char *name)
+bool digest_is_step_event(const char *name)
 {
         static const char *const names[] = {"step", "iteration", "iter", "batch"};
         return is_one_of(names, ARRAY_LEN(names), name);
 }
 
-/* Numbers of the user's own that are lengths of steps, in seconds. */
-static bool is_step_length(const char *name)
+bool digest_is_step_length(const char *name)
 {
         static const char *const names[] = {"step_time", "step_seconds",   "step_s",
                                             "iter_time", "iteration_time", "batch_time"};
@@ -226,7 +224,7 @@ static void take_marks(const struct input *in, struct diff_run *run)
                 const struct mark *last = before[MARK_EVENT];
                 if (m->type == MARK_METRIC)
                         diff_run_add(run, m->name, DIFF_USER, m->value);
-                if (m->type != MARK_EVENT || !is_step_event(m->name))
+                if (m->type != MARK_EVENT || !digest_is_step_event(m->name))
                         continue;
                 if (last && strcmp(last->name, m->name) == 0 && m->wall_ns > last->wall_ns)
                         diff_run_add(run, m->name, DIFF_PHASE,
@@ -234,7 +232,7 @@ static void take_marks(const struct input *in, struct diff_run *run)
                 before[MARK_EVENT] = m;
         }
         for (size_t i = 0; i < run->n_series; i++)
-                run->series[i].steps |= is_step_length(run->series[i].name);
+                run->series[i].steps |= digest_is_step_length(run->series[i].name);
 }
 
 static double phase_energy(const struct summary *s, const char *name)

@@ -40,6 +40,8 @@ static int choose_phases(const struct config *config, struct run_summary *r, str
 static void add_host(struct run_summary *r, const struct host *h, const struct process_list *p)
 {
         tick(r);
+        if (r->on_host)
+                r->on_host(r->watch, h);
         summary_add_level(&r->summary, h, r->level);
         stretches_see_host(&r->stretches, h, p);
         if (r->curves)
@@ -63,6 +65,8 @@ static int add_hosts_until(struct run_summary *r, int64_t wall_ns, const struct 
 static int add(struct run_summary *r, const struct frame *f, struct err *err)
 {
         tick(r);
+        if (r->on_frame)
+                r->on_frame(r->watch, f);
         int code = add_hosts_until(r, f->wall_ns, &f->processes, err);
         if (code < 0)
                 return code;

@@ -26,6 +26,10 @@ struct run_summary {
         struct strbuf notices;      /* what is worth telling, a line each */
         void (*on_tick)(void *arg); /* called at each tick that was read; may be NULL */
         void *arg;
+        /* Called with all that is read; either may be NULL. */
+        void (*on_frame)(void *watch, const struct frame *f);
+        void (*on_host)(void *watch, const struct host *h);
+        void *watch;
 };
 
 /* Reads and summarises the run at path. 0, or a negative code with err; finish it either way. */

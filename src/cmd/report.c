@@ -1,4 +1,5 @@
 /* assay report: what happened in a run, and what held it back. */
+#include "app/job.h"
 #include "app/summarise.h"
 #include "cmd/command.h"
 #include "cmd/progress.h"
@@ -55,11 +56,67 @@ static int report(const struct config *config, struct run_summary *r, struct err
         return code;
 }
 
+/* The ranks of a job: all files that are named, or those of a folder. */
+static int report_job(const struct config *config, const char *const *paths, size_t n,
+                      struct err *err)
+{
+        const char *format = config_text(config, OPT_FORMAT);
+        struct progress progress = {0};
+        struct strbuf out = {0};
+        struct job_reading r = {.columns = terminal_columns(),
+                                .all = config_flag(config, OPT_ALL),
+                                .on_tick = progress_tick,
+                                .arg = &progress};
+        int code = job_read(&r, config, paths, n, err);
+        progress_end(&progress);
+        tell_notices(&r.notices);
+        if (code == 0)
+                code = job_write(&r, format, &out, err);
+        if (code == 0)
+                code = write_out(config, paths[0], &out, err);
+        strbuf_finish(&out);
+        job_reading_finish(&r);
+        return code;
+}
+
+static int report_folder(const struct config *config, const struct job_files *files,
+                         struct err *err)
+{
+        if (files->again > 0)
+                notice("%zu older recordings of ranks that were started again are left out",
+                       files->again);
+        if (files->foreign > 0)
+                notice("%zu recordings of other users are left out", files->foreign);
+        return report_job(config, (const char *const *)files->paths, files->n, err);
+}
+
+/* Whether it was a job's: then code tells how that went. */
+static bool report_as_job(const struct config *config, int *code, struct err *err)
+{
+        struct job_files files = {0};
+        if (config->n_args > 2) {
+                *code = check_out(config, config->args[1], err);
+                if (*code == 0)
+                        *code = report_job(config, (const char *const *)config->args + 1,
+                                           config->n_args - 1, err);
+                return true;
+        }
+        if (config->n_args < 2 || job_files_list(config->args[1], &files) < 0 || files.n == 0)
+                return false;
+        *code = check_out(config, files.paths[0], err);
+        if (*code == 0)
+                *code = report_folder(config, &files, err);
+        job_files_finish(&files);
+        return true;
+}
+
 static int report_run(const struct config *config)
 {
         struct err err = {0};
+        int code = 0;
+        if (report_as_job(config, &code, &err))
+                return code < 0 ? complain(&err) : EXIT_FINE;
         struct run_summary *r = calloc(1, sizeof(*r));
-        int code;
         if (!r) {
                 err_set(&err, -ENOMEM, "out of memory");
                 return complain(&err);
@@ -78,11 +135,11 @@ static int report_run(const struct config *config)
 
 const struct command command_report = {
     .name = "report",
-    .args = "FILE",
+    .args = "FILE|FOLDER...",
     .summary = "what happened in a run, per GPU and phase, and what to change",
     .words = WORDS_OWN,
     .examples = {{"assay report run.assay", "findings and tables as text"},
                  {"assay report run.assay --format html -o run.html", "as a web page"},
-                 {"assay report run.assay --phase train", "one phase only"}},
+                 {"assay report assay-4711.0", "a folder of ranks: a job as one"}},
     .run = report_run,
 };

@@ -56,7 +56,7 @@ struct setting {
         int place; /* on the command line, from 1; 0 elsewhere */
 };
 
-#define CONFIG_ARGS_MAX 64
+#define CONFIG_ARGS_MAX 1100
 
 struct config {
         const char *command; /* whose options these are; NULL: the library's */

@@ -96,6 +96,14 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         f->uid = take_number(r, "uid");
         take_text(r, "os", f->os, sizeof(f->os));
         take_text(r, "slurm_job", f->slurm_job, sizeof(f->slurm_job));
+        f->rank = take_number(r, "rank");
+        if (!value_there(f->rank))
+                f->rank = take_number(r, "mpi_rank");
+        f->local_rank = take_number(r, "local_rank");
+        f->node_rank = take_number(r, "node_rank");
+        f->world = take_number(r, "world_size");
+        take_text(r, "launcher", f->launcher, sizeof(f->launcher));
+        take_text(r, "job_id", f->job, sizeof(f->job));
         f->memory_limit = take_number(r, "memory_limit_bytes");
         session_counts(r, &counts);
         f->asked = counts.asked;

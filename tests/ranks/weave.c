@@ -202,6 +202,22 @@ static void change_host(struct host *h, char *word)
         }
 }
 
+/* The host's samples are of the base's GPU; each of the rank's has what that had. */
+static void give_gpus(const struct weave *w, struct host *h)
+{
+        const struct host from = *h;
+        h->n_gpus = 0;
+        for (size_t g = 0; g < ROWS_MAX && from.n_gpus > 0; g++) {
+                if (w->who[g].text[ENTITY_TEXT_UUID][0] == '\0')
+                        continue;
+                snprintf(h->gpus[h->n_gpus], sizeof(h->gpus[0]), "%zu", g);
+                h->evidence[h->n_gpus] = from.evidence[0];
+                for (enum level l = 0; l < LEVEL_COUNT; l++)
+                        h->levels[l].gpus[h->n_gpus] = from.levels[l].gpus[0];
+                h->n_gpus++;
+        }
+}
+
 static void do_host(struct weave *w, char *rest)
 {
         static struct host h;
@@ -215,6 +231,7 @@ static void do_host(struct weave *w, char *rest)
         h.tick = w->host_ticks++;
         h.wall_ns = wall;
         h.mono_ns = wall - w->start_ns + NS_PER_S;
+        give_gpus(w, &h);
         while ((word = strsep(&rest, " ")))
                 change_host(&h, word);
         if (session_add_host(w->out, &h, &err) < 0)

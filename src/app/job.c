@@ -1,0 +1,203 @@
+#include "app/job.h"
+
+#include "app/job_rank.h"
+#include "app/setup.h"
+#include "base/clock.h"
+#include "present/report/job.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READERS_MAX 4
+
+/* Files are taken one after the other by as many threads as there are CPUs, at most four: each
+ * holds one file's figures at a time. */
+struct crowd {
+        pthread_mutex_t lock;
+        struct job_reading *r;
+        const struct config *config;
+        const char *const *paths;
+        size_t n, next;
+        int64_t base_ns; /* times of steps are relative to this */
+        struct err err;  /* of the first file that could not be read */
+        size_t failed;
+        int code; /* out of memory: all stop */
+};
+
+struct reader {
+        struct crowd *crowd;
+        bool first; /* on the caller's thread */
+        struct job_fold fold;
+};
+
+static void on_frame(void *arg, const struct frame *f)
+{
+        struct reader *me = arg;
+        job_fold_frame(&me->fold, f);
+        if (me->first && me->crowd->r->on_tick)
+                me->crowd->r->on_tick(me->crowd->r->arg);
+}
+
+static void on_host(void *arg, const struct host *h)
+{
+        struct reader *me = arg;
+        job_fold_host(&me->fold, h);
+}
+
+static bool take_next(struct crowd *c, size_t *ret)
+{
+        pthread_mutex_lock(&c->lock);
+        bool more = c->code == 0 && c->next < c->n;
+        if (more)
+                *ret = c->next++;
+        pthread_mutex_unlock(&c->lock);
+        return more;
+}
+
+static void keep(struct crowd *c, struct reader *me, struct run_summary *s, const char *path,
+                 int code, const struct err *err)
+{
+        struct strbuf *notices = &c->r->notices;
+        pthread_mutex_lock(&c->lock);
+        if (code == 0 && c->base_ns == 0)
+                c->base_ns = s->summary.first_ns;
+        if (code == 0)
+                code = job_rank_add(&c->r->job, s, &me->fold, c->base_ns);
+        else if (c->failed++ == 0)
+                c->err = *err;
+        if (code == -ENOMEM)
+                c->code = code;
+        else if (code < 0)
+                strbuf_putf(notices, "'%s': %s, skipping\n", path, err->msg);
+        pthread_mutex_unlock(&c->lock);
+}
+
+static void *read_files(void *arg)
+{
+        struct reader *me = arg;
+        struct crowd *c = me->crowd;
+        size_t i;
+        while (take_next(c, &i)) {
+                struct run_summary *s = calloc(1, sizeof(*s));
+                struct err err = {0};
+                int code = -ENOMEM;
+                me->fold = (struct job_fold){0};
+                if (s) {
+                        s->on_frame = on_frame;
+                        s->on_host = on_host;
+                        s->watch = me;
+                        code = run_summary_read(s, c->config, c->paths[i], "text", &err);
+                }
+                keep(c, me, s, c->paths[i], code, &err);
+                if (s)
+                        run_summary_finish(s);
+                free(s);
+        }
+        return NULL;
+}
+
+static void read_all(struct crowd *c)
+{
+        pthread_t threads[READERS_MAX];
+        struct reader *readers = calloc(READERS_MAX, sizeof(*readers));
+        long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+        size_t wanted = MIN((size_t)MAX(cpus, 1), MIN(c->n, (size_t)READERS_MAX)), n = 0;
+        if (!readers) {
+                c->code = -ENOMEM;
+                return;
+        }
+        for (size_t i = 0; i < READERS_MAX; i++)
+                readers[i] = (struct reader){.crowd = c, .first = i == 0};
+        while (n + 1 < wanted &&
+               pthread_create(&threads[n], NULL, read_files, &readers[n + 1]) == 0)
+                n++;
+        read_files(&readers[0]);
+        while (n > 0)
+                pthread_join(threads[--n], NULL);
+        free(readers);
+}
+
+/* Two that have the same GPU of the same node. */
+static void find_shared(struct job *j)
+{
+        for (size_t i = 0; i < j->n; i++) {
+                for (size_t k = 0; k < i && j->ranks[i].gpu[0]; k++) {
+                        if (strcmp(j->ranks[i].gpu, j->ranks[k].gpu) == 0 &&
+                            strcmp(j->ranks[i].node, j->ranks[k].node) == 0)
+                                j->ranks[i].shared = j->ranks[k].shared = true;
+                }
+        }
+}
+
+static int64_t end_of(const struct job_rank *r)
+{
+        int64_t end = r->stop_ns;
+        if (r->track.n > 0)
+                end = MAX(end, r->track.start_ns + (int64_t)r->track.n * r->track.width_ns);
+        return MAX(end, r->start_ns);
+}
+
+/* The job begins with its first session; steps are told since then. */
+static void find_span(struct job *j, int64_t base_ns)
+{
+        for (size_t i = 0; i < j->n; i++) {
+                const struct job_rank *r = &j->ranks[i];
+                j->start_ns = i == 0 ? r->start_ns : MIN(j->start_ns, r->start_ns);
+                j->end_ns = i == 0 ? end_of(r) : MAX(j->end_ns, end_of(r));
+        }
+        double move = clock_to_seconds(base_ns - j->start_ns);
+        for (size_t i = 0; i < j->n; i++) {
+                for (size_t k = 0; k < j->ranks[i].n_series; k++) {
+                        struct job_series *s = &j->ranks[i].series[k];
+                        for (size_t b = 0; b < s->n; b++)
+                                s->begin_s[b] += move;
+                }
+        }
+}
+
+int job_read(struct job_reading *r, const struct config *config, const char *const *paths, size_t n,
+             struct err *err)
+{
+        struct crowd c = {.r = r, .config = config, .paths = paths, .n = n};
+        if (n > JOB_RANKS_MAX)
+                return err_set(err, ERR_USAGE, "more than %d files", JOB_RANKS_MAX);
+        pthread_mutex_init(&c.lock, NULL);
+        read_all(&c);
+        pthread_mutex_destroy(&c.lock);
+        if (c.code == 0 && r->job.n == 0) {
+                *err = c.err;
+                return c.err.code ? c.err.code : err_set(err, ERR_DATA, "no session to read");
+        }
+        if (c.code == 0) {
+                find_span(&r->job, c.base_ns);
+                find_shared(&r->job);
+                c.code = job_judge(&r->job);
+        }
+        return c.code < 0 ? err_set(err, c.code, "out of memory") : 0;
+}
+
+int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err)
+{
+        const struct job_view view = {.columns = r->columns, .all = r->all};
+        if (strcmp(format, "text") == 0) {
+                job_text(&r->job, &view, out);
+        } else if (strcmp(format, "json") == 0) {
+                job_json(&r->job, program_version, out);
+        } else if (strcmp(format, "html") == 0) {
+                job_html(&r->job, out);
+        } else {
+                err_set(err, ERR_USAGE, "the report of a job cannot be written as %s", format);
+                return err_hint(err, "choose text, json or html");
+        }
+        return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+void job_reading_finish(struct job_reading *r)
+{
+        job_finish(&r->job);
+        strbuf_finish(&r->notices);
+}

@@ -1,0 +1,332 @@
+/* Why a rank holds the others up: a rule each, asked in order. */
+#include "base/attr.h"
+#include "compute/ranks/ranks.h"
+
+#include <math.h>
+
+#define REASON_SHARE 0.25 /* of the busy time more than the others: a reason of its own */
+#define CLOCK_FAR 0.10    /* a clock so far below speaks for itself */
+#define LINK_USED 0.10    /* of the link's speed: it matters how fast it is */
+#define FULL 0.9          /* of a core */
+#define MUCH_OF_A_CORE 0.25
+#define ALL_WAIT 0.15 /* of the time no kernel runs anywhere */
+#define SAME_WORK 0.08
+#define IDLES_MUCH 0.05
+#define LESS_WORK 0.10
+#define NOT_LATE 0.005  /* of a step */
+#define LATE_START 0.5  /* of the others' own start-up: less is noise */
+#define LATE_FEW_S 10.0 /* with three ranks or fewer, noise cannot be told */
+#define FEW 4
+#define PAUSE_STEPS 3 /* steps as long as so many others are pauses */
+#define PAUSE_S 1.5
+#define DESIGN 0.10 /* of the run: what begins later is no design */
+
+struct ask {
+        const struct clues *c;
+        const struct job *j;
+        const struct step_late *steps;
+        size_t rank;
+        struct straggler *ret;
+};
+
+static bool out(const struct ask *a, enum compared k)
+{
+        return a->c->out[k][a->rank];
+}
+
+static double of(const struct ask *a, enum compared k)
+{
+        return a->c->v[k][a->rank];
+}
+
+static struct value number(double v)
+{
+        return isnan(v) ? value_missing(STATE_NONE) : value_ok(v);
+}
+
+static void tell(const struct ask *a, enum compared k)
+{
+        a->ret->own = number(of(a, k));
+        a->ret->peers = number(job_others(a->c->v[k], a->j->n, a->rank));
+}
+
+/* Its GPU has less to do than the others', though it does not do less. */
+static bool idles(const struct ask *a)
+{
+        return out(a, COMPARED_IDLES) && a->c->alike[a->rank];
+}
+
+static bool same_work(const struct ask *a, double less)
+{
+        double work = a->c->work[a->rank];
+        return !isnan(work) && work >= 1 - less;
+}
+
+static bool late(const struct ask *a)
+{
+        return a->steps->late;
+}
+
+static bool late_by_any(const struct ask *a)
+{
+        return late(a) || idles(a) || out(a, COMPARED_DENSE) || out(a, COMPARED_BUSIER);
+}
+
+/* Steps show every rank's own time, and this one's is as the others'. */
+static bool contradicted(const struct ask *a)
+{
+        const struct job_rank *r = &a->j->ranks[a->rank];
+        return a->c->steps.tells && !late(a) && value_there(r->late_s) &&
+               r->late_s.v < NOT_LATE * a->c->steps.step_s;
+}
+
+static bool other_process(const struct ask *a)
+{
+        tell(a, COMPARED_HOLDERS);
+        return out(a, COMPARED_HOLDERS) && late_by_any(a);
+}
+
+static bool slow_link(const struct ask *a)
+{
+        struct value used = a->j->ranks[a->rank].mean[JOB_LINK];
+        const struct job_gpu *g = &a->j->ranks[a->rank].use;
+        tell(a, COMPARED_LINK_SPEED);
+        a->ret->own_more = number(g->links > 0 ? g->generation / g->links : NAN);
+        a->ret->peers_more = number(g->links > 0 ? g->lanes / g->links : NAN);
+        bool matters = late_by_any(a) || (value_there(used) && used.v >= LINK_USED);
+        return out(a, COMPARED_LINK_SPEED) && matters && !contradicted(a);
+}
+
+/* Reasons that hold its clock for much more of the time than the others'. */
+static uint64_t own_reasons(const struct ask *a)
+{
+        uint64_t bits = 0;
+        for (size_t b = 1; b < JOB_BITS_MAX; b++) { /* bit 0 is idleness */
+                double own = 0, others = 0, n = 0;
+                for (size_t i = 0; i < a->j->n; i++) {
+                        const struct job_gpu *g = &a->j->ranks[i].use;
+                        double share = g->busy > 0 ? g->bits[b] / g->busy : 0;
+                        own = i == a->rank ? share : own;
+                        others += i == a->rank || a->c->out[COMPARED_CLOCK][i] ? 0 : share;
+                        n += i != a->rank && !a->c->out[COMPARED_CLOCK][i];
+                }
+                if (own - (n > 0 ? others / n : 0) >= REASON_SHARE)
+                        bits |= 1ULL << b;
+        }
+        return bits;
+}
+
+/* A GPU at its power limit may be slow because it has more to do than the others. */
+static bool low_clock(const struct ask *a)
+{
+        tell(a, COMPARED_CLOCK);
+        if (!out(a, COMPARED_CLOCK) || contradicted(a))
+                return false;
+        uint64_t reasons = own_reasons(a);
+        double limit = job_others(a->c->v[COMPARED_LIMIT], a->j->n, a->rank);
+        bool limited = out(a, COMPARED_LIMIT);
+        a->ret->reason = reasons;
+        if (limited) {
+                a->ret->reason |= THROTTLE_POWER_CAP;
+                a->ret->own_more = number(of(a, COMPARED_LIMIT));
+                a->ret->peers_more = number(limit);
+        }
+        if (limited || (reasons & ~(uint64_t)THROTTLE_POWER_CAP))
+                return true;
+        double drop = 1 - of(a, COMPARED_CLOCK) / a->ret->peers.v;
+        return a->c->alike[a->rank] && (late(a) || out(a, COMPARED_DENSE) || drop >= CLOCK_FAR);
+}
+
+static bool memory_errors(const struct ask *a)
+{
+        tell(a, COMPARED_ERRORS);
+        return out(a, COMPARED_ERRORS) && late_by_any(a);
+}
+
+static bool slow_storage(const struct ask *a)
+{
+        tell(a, COMPARED_IO_WAIT);
+        return out(a, COMPARED_IO_WAIT) && (late(a) || idles(a));
+}
+
+static bool core_is_full(const struct ask *a)
+{
+        double cpu = of(a, COMPARED_CPU);
+        bool thread = of(a, COMPARED_THREAD) >= FULL;
+        tell(a, thread ? COMPARED_THREAD : COMPARED_CPU);
+        return thread || (isnan(of(a, COMPARED_THREAD)) && cpu >= FULL) ||
+               (out(a, COMPARED_CPU) && cpu >= FULL);
+}
+
+/* All GPUs wait, and this rank's core alone is full meanwhile. */
+static bool all_wait(const struct ask *a)
+{
+        double others = job_others(a->c->v[COMPARED_THREAD], a->j->n, a->rank);
+        double engine = job_others(a->c->v[COMPARED_IDLES], a->j->n, a->rank);
+        return out(a, COMPARED_THREAD) && of(a, COMPARED_THREAD) >= FULL &&
+               others <= of(a, COMPARED_THREAD) - MUCH_OF_A_CORE && engine <= 1 - ALL_WAIT &&
+               of(a, COMPARED_IDLES) <= 1 - ALL_WAIT;
+}
+
+static bool own_core(const struct ask *a)
+{
+        return core_is_full(a) && (out(a, COMPARED_THREAD) || out(a, COMPARED_CPU)) &&
+               (late(a) || idles(a) || (all_wait(a) && !contradicted(a)));
+}
+
+/* Threads that wait for a GPU keep a core busy too: then only the GPU's idleness tells. */
+static bool any_core(const struct ask *a)
+{
+        double others = job_others(a->c->v[COMPARED_IDLES], a->j->n, a->rank);
+        return core_is_full(a) && !a->j->ranks[a->rank].shared &&
+               others - of(a, COMPARED_IDLES) >= IDLES_MUCH && out(a, COMPARED_IDLES) &&
+               (same_work(a, LESS_WORK) || late(a));
+}
+
+/* Its session, its GPU's memory or its first kernel came late: the one that came latest is told. */
+static bool late_start(const struct ask *a)
+{
+        static const enum compared moments[] = {COMPARED_BEGUN, COMPARED_HELD, COMPARED_LATE};
+        double most = 0;
+        for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
+                double others = job_others(a->c->v[moments[i]], a->j->n, a->rank);
+                double behind = of(a, moments[i]) - others;
+                if (!out(a, moments[i]) || behind < most || behind < LATE_START * others)
+                        continue;
+                most = behind;
+                tell(a, moments[i]);
+                a->ret->begin_s = MAX(others, 0);
+        }
+        a->ret->late_s = a->ret->cost_s = most;
+        a->ret->times = 1;
+        return most > 0 && (a->j->n >= FEW || most >= LATE_FEW_S);
+}
+
+static void tell_pauses(const struct ask *a)
+{
+        size_t n = a->c->n_pauses[a->rank];
+        tell(a, COMPARED_PAUSED);
+        a->ret->times = n;
+        a->ret->cost_s = of(a, COMPARED_PAUSED) - a->ret->peers.v;
+        a->ret->late_s = n > 0 ? of(a, COMPARED_PAUSED) / (double)n : 0;
+        a->ret->begin_s = a->c->pause_s[a->rank];
+}
+
+static bool pauses(const struct ask *a)
+{
+        if (!out(a, COMPARED_PAUSED))
+                return false;
+        tell_pauses(a);
+        double step = a->c->steps.step_s;
+        bool slow_steps =
+            late(a) && !a->steps->lasting && a->steps->late_s < MAX(PAUSE_S, PAUSE_STEPS * step);
+        return !slow_steps;
+}
+
+static void tell_steps(const struct ask *a)
+{
+        a->ret->times = a->steps->times;
+        a->ret->of_steps = a->steps->of;
+        a->ret->late_s = a->steps->late_s;
+        a->ret->cost_s = a->steps->cost_s;
+        a->ret->begin_s = a->steps->begin_s;
+}
+
+static bool slow_steps(const struct ask *a)
+{
+        const struct step_view *v = &a->c->steps;
+        a->ret->own = number(a->steps->late_s);
+        a->ret->peers = number(v->step_s);
+        if (late(a) && !a->steps->lasting) {
+                tell_steps(a);
+                return true;
+        }
+        if (!out(a, COMPARED_IN_SLOW))
+                return false;
+        tell(a, COMPARED_IN_SLOW);
+        double s = 0;
+        for (size_t i = 0; i < v->n_slow; i++)
+                s += (double)(v->slow[i].end_ns - v->slow[i].begin_ns) / 1e9 - v->step_s;
+        a->ret->times = v->n_slow;
+        a->ret->of_steps = v->n;
+        a->ret->cost_s = s;
+        a->ret->late_s = s / (double)v->n_slow;
+        a->ret->begin_s = (double)(v->slow[0].begin_ns - a->j->start_ns) / 1e9;
+        return true;
+}
+
+/* Late from its first step on, with other work than the others: that is how the job is made. */
+static bool not_shown(const struct ask *a)
+{
+        if (!late(a) || !a->steps->lasting)
+                return false;
+        double run = (double)(a->j->end_ns - a->j->start_ns) / 1e9;
+        bool began = a->steps->begin_s > a->c->v[COMPARED_LATE][a->rank] + DESIGN * run;
+        double work = a->c->work[a->rank];
+        a->ret->own = number(a->steps->late_s);
+        a->ret->peers = number(a->c->steps.step_s);
+        return began || a->j->ranks[a->rank].shared ||
+               (a->c->alike[a->rank] && fabs(work - 1) <= SAME_WORK);
+}
+
+static const struct {
+        enum straggler_cause cause;
+        bool (*holds)(const struct ask *a);
+        bool itself; /* the rule says how much is lost, and when */
+} rules[] = {
+    {CAUSE_OTHER_PROCESS, other_process, false},
+    {CAUSE_LINK, slow_link, false},
+    {CAUSE_CLOCK, low_clock, false},
+    {CAUSE_MEMORY_ERRORS, memory_errors, false},
+    {CAUSE_STORAGE, slow_storage, false},
+    {CAUSE_CORE, own_core, false},
+    {CAUSE_LATE_START, late_start, true},
+    {CAUSE_PAUSES, pauses, true},
+    {CAUSE_SLOW_STEPS, slow_steps, true},
+    {CAUSE_CORE, any_core, false},
+    {CAUSE_UNKNOWN, not_shown, false},
+};
+
+/* Where steps do not tell: what the others' GPUs lose while they wait. */
+static void tell_cost(const struct ask *a)
+{
+        const struct clues *c = a->c;
+        double share = 0;
+        if (late(a)) {
+                tell_steps(a);
+                if (a->steps->lasting)
+                        a->ret->times = 0;
+                return;
+        }
+        double idle = job_others(c->v[COMPARED_IDLES], a->j->n, a->rank) - of(a, COMPARED_IDLES);
+        double dense =
+            of(a, COMPARED_DENSE) / job_others(c->v[COMPARED_DENSE], a->j->n, a->rank) - 1;
+        if (out(a, COMPARED_IDLES))
+                share = idle;
+        else if (out(a, COMPARED_DENSE))
+                share = dense / (1 + dense);
+        else if (out(a, COMPARED_CLOCK))
+                share =
+                    1 - of(a, COMPARED_CLOCK) / job_others(c->v[COMPARED_CLOCK], a->j->n, a->rank);
+        a->ret->times = 0;
+        a->ret->late_s = 0;
+        a->ret->cost_s = share * c->seconds;
+        a->ret->begin_s = (double)(c->from_ns - a->j->start_ns) / 1e9;
+}
+
+enum straggler_cause job_cause(const struct clues *c, size_t rank, struct straggler *ret)
+{
+        struct ask a = {c, c->j, &c->steps.ranks[rank], rank, ret};
+        double run = (double)(c->j->end_ns - c->j->start_ns) / 1e9;
+        for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+                *ret = (struct straggler){.rank = rank, .cause = rules[i].cause};
+                if (!rules[i].holds(&a))
+                        continue;
+                if (!rules[i].itself)
+                        tell_cost(&a);
+                ret->by_marks = late(&a) && rules[i].cause != CAUSE_LATE_START;
+                ret->share = run > 0 ? MIN(ret->cost_s / run, 1) : 0;
+                return ret->cause;
+        }
+        return CAUSE_COUNT;
+}

@@ -1,0 +1,115 @@
+/*
+ * The ranks of a job compared: what each did, who is late, and why. Pure: everything comes from the
+ * sessions. docs/NODES.md has the rules in words.
+ */
+#pragma once
+
+#include "compute/stretches.h"
+#include "model/job.h"
+
+#define JOB_FOLD_GPUS 64
+
+/* What is gathered while a session is read, by GPU. All zeros to begin with. */
+struct job_fold {
+        size_t n;
+        struct job_gpu gpus[JOB_FOLD_GPUS];
+        int64_t tick_ns; /* of the tick before */
+};
+
+void job_fold_frame(struct job_fold *fold, const struct frame *f);
+/* Which GPUs the watched processes use, as the host's sample tells. */
+void job_fold_host(struct job_fold *fold, const struct host *h);
+/* The curves of a GPU, from what its stretches are made of. 0 or -ENOMEM. */
+int job_take_track(const struct stretches *s, const char *label, struct job_rank *ret);
+/* Adds a step; two become one when there are too many. seconds may be 0. 0 or -ENOMEM. */
+int job_add_step(struct job_rank *r, const char *name, double begin_s, double seconds);
+
+/* Sorts the ranks, aligns their clocks, compares them and names those that hold the others up;
+ * joins their findings. 0 or -ENOMEM. */
+int job_judge(struct job *j);
+
+/* ---- parts of it, for the judge and the tests ---- */
+
+/* Middle of a list, which is put in order; 0 of none. */
+double job_median(double *v, size_t n);
+
+/* Which values stand apart from the others on one side (sign +1 or -1): out[i]. NAN is missing. So
+ * many ranks are apart: 0 when the spread is noise, or too many differ. */
+size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out);
+/* The middle of all values but one; NAN when there is none. */
+double job_others(const double *v, size_t n, size_t but);
+
+/* How late a rank is by its steps. */
+struct step_late {
+        bool late, lasting; /* lasting: from begin_s on, most steps are late */
+        double late_s;      /* a late step, over the others' */
+        double cost_s, share;
+        double begin_s;
+        size_t times, of;
+};
+
+struct step_view {
+        bool tells; /* the marks show each rank's own time */
+        char name[PHASE_NAME_MAX];
+        double step_s; /* median from one to the next */
+        size_t n;
+        struct step_late *ranks; /* by rank; owned by the caller of job_steps */
+        size_t n_slow;           /* steps that were slow for all */
+        struct job_pause slow[JOB_PAUSES_MAX];
+};
+
+/* Compares the steps of the ranks, and sets each rank's step_s, late_s and the clock offsets by
+ * node. ret->ranks has j->n places. 0 or -ENOMEM. */
+int job_steps(struct job *j, struct step_view *ret);
+
+/*
+ * COMPARED(id, sign, least, relative): what is compared rank by rank. A rank stands apart that is
+ * beyond the others on that side by at least so much (relative: of their middle).
+ */
+#define COMPARISONS(COMPARED)                                                                      \
+        COMPARED(HOLDERS, 1, 0.4, false)     /* processes on its GPU */                            \
+        COMPARED(LINK_SPEED, -1, 0.25, true) /* bytes a second that its PCIe link can carry */     \
+        COMPARED(CLOCK, -1, 0.04, true)      /* SM clock while it works */                         \
+        COMPARED(LIMIT, -1, 0.03, true)      /* power limit */                                     \
+        COMPARED(ERRORS, 1, 1, false)        /* memory errors of this run */                       \
+        COMPARED(IO_WAIT, 1, 0.2, false)     /* threads that wait for storage */                   \
+        COMPARED(THREAD, 1, 0.15, false)     /* its busiest thread while no kernel runs */         \
+        COMPARED(CPU, 1, 0.3, false)         /* cores busy in its processes */                     \
+        COMPARED(IDLES, -1, 0.03, false)     /* time in which kernels ran */                       \
+        COMPARED(BUSIER, 1, 0.03, false)     /* the same, on the other side */                     \
+        COMPARED(DENSE, 1, 0.05, true)       /* work for the time in which kernels ran */          \
+        COMPARED(LATE, 1, 5, false)          /* seconds until its first kernel */                  \
+        COMPARED(HELD, 1, 5, false)          /* seconds until it held its GPU */                   \
+        COMPARED(BEGUN, 1, 5, false)         /* seconds until its session began */                 \
+        COMPARED(PAUSED, 1, 2, false)        /* seconds in pauses that the others do not have */   \
+        COMPARED(IN_SLOW, 1, 0.15, false)    /* unlike itself in steps that are slow for all */
+
+enum compared {
+#define COMPARED(id, sign, least, relative) COMPARED_##id,
+        COMPARISONS(COMPARED)
+#undef COMPARED
+            COMPARED_COUNT
+};
+
+/* Everything that rules look at. */
+struct clues {
+        const struct job *j;
+        struct step_view steps;
+        double *v[COMPARED_COUNT]; /* by rank; NAN is missing */
+        bool *out[COMPARED_COUNT]; /* by rank: it stands apart */
+        double *work;              /* by rank, relative to the middle of all; NAN is missing */
+        bool *alike;               /* by rank: its memory is as the others' */
+        size_t *n_pauses;          /* by rank */
+        double *pause_s;           /* by rank: when the first began, since the job's start */
+        int64_t from_ns, to_ns;    /* all ranks are there and at work */
+        double seconds;            /* between them */
+};
+
+/* Compares, with the steps that were compared before. 0 or -ENOMEM; finish it either way. */
+int clues_take(const struct job *j, const struct step_view *steps, struct clues *ret);
+void clues_finish(struct clues *c);
+
+/* The first rule that holds for a rank: its cause, and what says so. CAUSE_COUNT when none does. */
+enum straggler_cause job_cause(const struct clues *c, size_t rank, struct straggler *ret);
+/* The values of a figure by rank, NAN for missing. */
+void job_values(const struct job *j, enum job_figure figure, double *ret);

@@ -1,0 +1,471 @@
+/*
+ * Steps of the ranks side by side. In a step each rank works, then waits for the others: only what
+ * is its own tells who is late. Marks around a rank's own work show it by their length, marks
+ * around the waiting by theirs (who comes last waits least), marks around whole steps not at all,
+ * since all steps are as long as the slowest.
+ */
+#include "base/attr.h"
+#include "base/clock.h"
+#include "compute/ranks/ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_MIN 8      /* fewer say nothing */
+#define RANKS_SHARE 0.75 /* of the ranks must have them */
+#define WARM_UP 0.05     /* of the steps, at least 3, at most 20 */
+#define LATE_SHARE 0.03  /* of a step: less is not worth telling */
+#define SOME_SHARE 0.01  /* of all the time, lost by steps that are late now and then */
+#define SLOW 0.3         /* of a step: one that is late by so much is a slow one */
+#define SLOW_FOR_ALL 1.4 /* times the usual */
+#define MOST 0.5
+#define SIGMAS 4
+#define SYNC_SHARE 0.01  /* of a step: what is within this is together */
+#define WAIT_SHARE 0.005 /* of a step: less is no waiting */
+#define OWN_SHARE 0.03   /* of a step: ends that are farther apart are each rank's own */
+#define TO_SIGMA 1.4826
+
+/* One name's steps: rank × step. */
+struct grid {
+        size_t n, k; /* ranks of the job; steps of each */
+        const char *name;
+        bool *there;         /* by rank */
+        double *begin, *own; /* own: seconds that say how late, not yet relative */
+        double *mid;         /* by step: the middle of own */
+        double *scratch;
+        double step_s, sigma;
+        bool waits;          /* they are waiting, not work */
+        double ends, begins; /* how far apart ranks are, typically */
+        size_t skip;
+};
+
+static void grid_finish(struct grid *g)
+{
+        free(g->there);
+        free(g->begin);
+        free(g->own);
+        free(g->mid);
+        free(g->scratch);
+}
+
+static double *row_of(double *v, const struct grid *g, size_t rank)
+{
+        return &v[rank * g->k];
+}
+
+static const struct job_series *find(const struct job_rank *r, const char *name)
+{
+        for (size_t i = 0; i < r->n_series; i++) {
+                if (strcmp(r->series[i].name, name) == 0)
+                        return &r->series[i];
+        }
+        return NULL;
+}
+
+static size_t usual_count(const struct job *j, const char *name, double *scratch)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < j->n; i++) {
+                const struct job_series *s = find(&j->ranks[i], name);
+                if (s && s->n >= STEPS_MIN)
+                        scratch[n++] = (double)s->n;
+        }
+        return (double)n >= RANKS_SHARE * (double)j->n && n > 1 ? (size_t)job_median(scratch, n)
+                                                                : 0;
+}
+
+/* Ranks with much fewer steps than the others are left out. */
+static bool reserve(struct grid *g, const struct job *j, const char *name)
+{
+        *g = (struct grid){.n = j->n, .name = name};
+        g->there = calloc(j->n, sizeof(*g->there));
+        g->scratch = calloc(MAX(j->n, (size_t)JOB_STEPS_MAX) + 1, sizeof(*g->scratch));
+        if (!g->there || !g->scratch)
+                return false;
+        size_t usual = usual_count(j, name, g->scratch), least = SIZE_MAX, n = 0;
+        for (size_t i = 0; usual > 0 && i < j->n; i++) {
+                const struct job_series *s = find(&j->ranks[i], name);
+                g->there[i] = s && s->n >= STEPS_MIN && 10 * s->n >= 9 * usual;
+                n += g->there[i];
+                if (g->there[i])
+                        least = MIN(least, s->n);
+        }
+        g->k = n > 1 ? least : 0;
+        g->begin = calloc(j->n * g->k + 1, sizeof(*g->begin));
+        g->own = calloc(j->n * g->k + 1, sizeof(*g->own));
+        g->mid = calloc(g->k + 1, sizeof(*g->mid));
+        return g->begin && g->own && g->mid;
+}
+
+/* Steps are counted from the end where that brings them closer to the others': a rank that was
+ * started again, or marked late, lacks the first ones. */
+static size_t shift_of(const struct job_series *s, const struct job_series *like, size_t k)
+{
+        size_t more = s->n - k, at = k / 2;
+        size_t base = like->n - k;
+        double from_front = fabs(s->begin_s[at] - like->begin_s[at + base]);
+        double from_back = fabs(s->begin_s[at + more] - like->begin_s[at + base]);
+        return from_back < from_front ? more : 0;
+}
+
+static void fill(struct grid *g, const struct job *j)
+{
+        const struct job_series *like = NULL;
+        for (size_t i = 0; i < g->n; i++) {
+                const struct job_series *s = g->there[i] ? find(&j->ranks[i], g->name) : NULL;
+                if (!s)
+                        continue;
+                like = like ? like : s;
+                size_t from = s->n > g->k ? shift_of(s, like, g->k) : 0;
+                for (size_t k = 0; k < g->k; k++) {
+                        row_of(g->begin, g, i)[k] = s->begin_s[from + k];
+                        row_of(g->own, g, i)[k] = (double)s->seconds[from + k];
+                }
+        }
+        g->skip = MIN(MAX((size_t)(WARM_UP * (double)g->k), (size_t)3), (size_t)20);
+        g->skip = g->k > 4 * g->skip ? g->skip : MIN(g->k / 4, g->skip);
+}
+
+static double column_middle(const struct grid *g, const double *v, size_t k)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < g->n; i++) {
+                if (g->there[i])
+                        g->scratch[n++] = v[i * g->k + k];
+        }
+        return job_median(g->scratch, n);
+}
+
+/* The moments of a column: its beginnings, or its ends. */
+static double moment(const struct grid *g, size_t rank, size_t k, bool ends)
+{
+        return g->begin[rank * g->k + k] + (ends ? g->own[rank * g->k + k] : 0);
+}
+
+/*
+ * How far apart ranks typically are, each less what it always is: where that is little, they wait
+ * for each other. ret: what each always is, compared with the middle of all.
+ */
+static double spread_of(struct grid *g, bool ends, double *ret, double *all)
+{
+        for (size_t k = 0; k < g->k; k++) {
+                size_t n = 0;
+                for (size_t i = 0; i < g->n; i++) {
+                        if (g->there[i])
+                                g->scratch[n++] = moment(g, i, k, ends);
+                }
+                g->mid[k] = job_median(g->scratch, n);
+        }
+        for (size_t i = 0; i < g->n; i++) {
+                size_t n = 0;
+                for (size_t k = g->skip; g->there[i] && k < g->k; k++)
+                        all[n++] = moment(g, i, k, ends) - g->mid[k];
+                ret[i] = job_median(all, n);
+        }
+        size_t n_all = 0;
+        for (size_t k = g->skip; k < g->k; k++) {
+                double least = INFINITY, most = -INFINITY;
+                for (size_t i = 0; i < g->n; i++) {
+                        if (!g->there[i])
+                                continue;
+                        least = MIN(least, moment(g, i, k, ends) - ret[i]);
+                        most = MAX(most, moment(g, i, k, ends) - ret[i]);
+                }
+                all[n_all++] = most - least;
+        }
+        return job_median(all, n_all);
+}
+
+static void find_period(struct grid *g, double *all)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < g->n && n == 0; i++) {
+                for (size_t k = g->skip; g->there[i] && k + 1 < g->k; k++)
+                        all[n++] = g->begin[i * g->k + k + 1] - g->begin[i * g->k + k];
+        }
+        g->step_s = job_median(all, n);
+}
+
+static bool is_wait_name(const char *name)
+{
+        static const char *const parts[] = {
+            "wait", "sync",       "barrier",        "allreduce",  "all_reduce", "all-reduce",
+            "comm", "collective", "reduce_scatter", "all_gather", "allgather",  "nccl"};
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                if (strcasestr(name, parts[i]))
+                        return true;
+        }
+        return false;
+}
+
+/* Marks whose ends are together and whose beginnings are not are around waiting. offsets: of the
+ * moments that are together more. */
+static int look_at_ends(struct grid *g, double *offsets, double *all)
+{
+        double *begins = calloc(g->n + 1, sizeof(*begins));
+        if (!begins)
+                return -ENOMEM;
+        g->begins = spread_of(g, false, begins, all);
+        g->ends = spread_of(g, true, offsets, all);
+        if (g->begins < g->ends)
+                memcpy(offsets, begins, g->n * sizeof(*begins));
+        free(begins);
+        g->waits = is_wait_name(g->name) ||
+                   (g->begins > 4 * g->ends && g->begins > WAIT_SHARE * g->step_s &&
+                    g->ends < SYNC_SHARE * g->step_s);
+        return 0;
+}
+
+/* How much later than the others: who waits less was later. */
+static void make_relative(struct grid *g, double *all)
+{
+        size_t n = 0;
+        for (size_t k = 0; k < g->k; k++) {
+                g->mid[k] = column_middle(g, g->own, k);
+                for (size_t i = 0; i < g->n; i++) {
+                        double *own = &g->own[i * g->k + k];
+                        *own = g->waits ? g->mid[k] - *own : *own - g->mid[k];
+                }
+        }
+        /* Noise: the typical distance from the middle, of all ranks but the farthest few. */
+        for (size_t i = 0; i < g->n; i++) {
+                size_t m = 0;
+                for (size_t k = g->skip; g->there[i] && k < g->k; k++)
+                        g->scratch[m++] = fabs(g->own[i * g->k + k]);
+                if (g->there[i])
+                        all[n++] = job_median(g->scratch, m);
+        }
+        g->sigma = TO_SIGMA * job_median(all, n);
+}
+
+static double late_from(const struct grid *g)
+{
+        return MAX(LATE_SHARE * g->step_s, SIGMAS * g->sigma);
+}
+
+/* When lateness began: where the means before and after differ most. 0: from the start. */
+static size_t change_at(const struct grid *g, const double *own)
+{
+        double all = 0, before = 0, best = 0;
+        size_t at = g->skip, n = g->k - g->skip;
+        for (size_t k = g->skip; k < g->k; k++)
+                all += own[k];
+        for (size_t k = g->skip; k + 1 < g->k; k++) {
+                before += own[k];
+                double a = (double)(k + 1 - g->skip), b = (double)n - a;
+                double gap = (all - before) / b - before / a;
+                if (gap * sqrt(a * b) > best && before / a < 0.3 * (all - before) / b) {
+                        best = gap * sqrt(a * b);
+                        at = k + 1;
+                }
+        }
+        return at;
+}
+
+static double mean_from(const struct grid *g, const double *own, size_t from)
+{
+        double sum = 0;
+        for (size_t k = from; k < g->k; k++)
+                sum += own[k];
+        return g->k > from ? sum / (double)(g->k - from) : 0;
+}
+
+/* What a rank's steps look like; whether that is apart from the others is asked later. */
+static void look_at_rank(const struct grid *g, size_t rank, struct step_late *ret)
+{
+        const double *own = &g->own[rank * g->k];
+        double from = late_from(g), slow = MAX(SLOW * g->step_s, 2 * SIGMAS * g->sigma);
+        size_t late = 0, slow_steps = 0, first_slow = 0;
+        double slow_s = 0;
+        size_t at = change_at(g, own);
+        for (size_t k = g->skip; k < g->k; k++) {
+                late += k >= at && own[k] > from / 2;
+                if (own[k] <= slow)
+                        continue;
+                first_slow = slow_steps == 0 ? k : first_slow;
+                slow_steps++;
+                slow_s += own[k];
+        }
+        double mean = mean_from(g, own, at);
+        double enough = SIGMAS * TO_SIGMA * g->sigma / sqrt(MAX((double)(g->k - at), 1));
+        *ret = (struct step_late){.of = g->k - g->skip};
+        ret->lasting = (double)late > MOST * (double)(g->k - at) && g->k - at >= STEPS_MIN / 2;
+        if (ret->lasting && mean > MAX(LATE_SHARE * g->step_s, enough)) {
+                ret->late_s = mean;
+                ret->cost_s = mean * (double)(g->k - at);
+                ret->begin_s = g->begin[rank * g->k + at];
+                ret->times = g->k - at;
+        } else if (slow_steps >= 2) {
+                ret->lasting = false;
+                ret->late_s = slow_s / (double)slow_steps;
+                ret->cost_s = slow_s;
+                ret->begin_s = g->begin[rank * g->k + first_slow];
+                ret->times = slow_steps;
+        }
+        double time = g->step_s * (double)(g->k - g->skip);
+        ret->share = time > 0 ? ret->cost_s / time : 0;
+}
+
+/* Apart from the others: much more is lost by it than by any other. */
+static bool mark_late(const struct grid *g, struct step_late *ranks, bool *out)
+{
+        double *cost = calloc(g->n, sizeof(*cost));
+        bool any = false;
+        if (!cost)
+                return false;
+        for (size_t i = 0; i < g->n; i++)
+                cost[i] = g->there[i] ? ranks[i].share : NAN;
+        job_outliers(cost, g->n, 1, SOME_SHARE, out);
+        for (size_t i = 0; i < g->n; i++) {
+                struct step_late *s = &ranks[i];
+                s->late = out[i] && (s->lasting || s->times >= 2);
+                any |= s->late;
+        }
+        free(cost);
+        return any;
+}
+
+/* Whether own time shows in these marks at all: ranks differ by more than steps that end together.
+ */
+static bool shows_own(const struct grid *g)
+{
+        return g->waits || g->ends > OWN_SHARE * g->step_s;
+}
+
+static void note_rows(struct job *j, const struct grid *g, double *all)
+{
+        for (size_t i = 0; i < j->n; i++) {
+                size_t n = 0;
+                for (size_t k = g->skip; g->there[i] && k < g->k; k++)
+                        all[n++] = g->own[i * g->k + k];
+                if (n == 0)
+                        continue;
+                j->ranks[i].late_s = value_ok(job_median(all, n));
+                j->ranks[i].step_s = value_ok(g->step_s);
+        }
+}
+
+/* Steps that took long for everybody: somebody's work, seen by the others as waiting. */
+static void note_slow(const struct job *j, const struct grid *g, struct step_view *v, double *all)
+{
+        size_t first = 0, n = 0;
+        v->n_slow = 0;
+        while (first < g->n && !g->there[first])
+                first++;
+        for (size_t k = g->skip; k + 1 < g->k && first < g->n; k++)
+                all[n++] =
+                    fabs(g->begin[first * g->k + k + 1] - g->begin[first * g->k + k] - g->step_s);
+        double sigma = TO_SIGMA * job_median(all, n);
+        double slow = MAX(SLOW_FOR_ALL * g->step_s, g->step_s + 2 * SIGMAS * sigma);
+        for (size_t k = g->skip; k + 1 < g->k && first < g->n; k++) {
+                const double *begin = &g->begin[first * g->k];
+                double s = begin[k + 1] - begin[k];
+                if (s < slow || v->n_slow == JOB_PAUSES_MAX)
+                        continue;
+                v->slow[v->n_slow++] =
+                    (struct job_pause){j->start_ns + clock_from_seconds(begin[k]),
+                                       j->start_ns + clock_from_seconds(begin[k + 1])};
+        }
+}
+
+/* Clocks are those of nodes: one that is alone with its node keeps its own. */
+static void align(struct job *j, const struct grid *g, const double *offsets)
+{
+        bool several = false;
+        for (size_t i = 1; i < j->n; i++)
+                several |= strcmp(j->ranks[i].node, j->ranks[0].node) != 0;
+        if (!several || MIN(g->ends, g->begins) > SYNC_SHARE * g->step_s)
+                return;
+        j->align = JOB_BY_MARKS;
+        j->moved_s = 0;
+        for (size_t i = 0; i < j->n; i++) {
+                size_t n = 0;
+                for (size_t k = 0; k < j->n; k++) {
+                        if (g->there[k] && strcmp(j->ranks[k].node, j->ranks[i].node) == 0)
+                                g->scratch[n++] = offsets[k];
+                }
+                j->ranks[i].offset_s = job_median(g->scratch, n);
+                j->moved_s = MAX(j->moved_s, fabs(j->ranks[i].offset_s));
+        }
+}
+
+static double worst_share(const struct step_late *ranks, size_t n)
+{
+        double worst = 0;
+        for (size_t i = 0; i < n; i++)
+                worst = ranks[i].late ? MAX(worst, ranks[i].share) : worst;
+        return worst;
+}
+
+struct work {
+        double *offsets, *all;
+        bool *out;
+        struct step_late *ranks;
+        double best_ends;
+};
+
+/* One name: is it better than what was found so far? */
+static int try_name(struct job *j, const char *name, struct work *w, struct step_view *ret)
+{
+        struct grid g;
+        int r = 0;
+        if (!reserve(&g, j, name)) {
+                grid_finish(&g);
+                return -ENOMEM;
+        }
+        if (g.k >= STEPS_MIN) {
+                fill(&g, j);
+                find_period(&g, w->all);
+                r = look_at_ends(&g, w->offsets, w->all);
+                if (g.step_s > 0 && MIN(g.ends, g.begins) / g.step_s < w->best_ends) {
+                        w->best_ends = MIN(g.ends, g.begins) / g.step_s;
+                        align(j, &g, w->offsets);
+                }
+                make_relative(&g, w->all);
+                for (size_t i = 0; i < j->n; i++)
+                        w->ranks[i] = (struct step_late){0};
+                for (size_t i = 0; i < j->n; i++) {
+                        if (g.there[i])
+                                look_at_rank(&g, i, &w->ranks[i]);
+                }
+                bool late = mark_late(&g, w->ranks, w->out);
+                bool better = ret->n == 0 ||
+                              (late && worst_share(w->ranks, j->n) > worst_share(ret->ranks, j->n));
+                if (better && g.step_s > 0) {
+                        ret->n = g.k;
+                        ret->step_s = g.step_s;
+                        memcpy(ret->name, name, strlen(name) + 1);
+                        memcpy(ret->ranks, w->ranks, j->n * sizeof(*w->ranks));
+                        note_rows(j, &g, w->all);
+                        note_slow(j, &g, ret, w->all);
+                }
+                ret->tells |= late || shows_own(&g);
+        }
+        grid_finish(&g);
+        return r;
+}
+
+int job_steps(struct job *j, struct step_view *ret)
+{
+        struct work w = {.offsets = calloc(j->n + 1, sizeof(double)),
+                         .all = calloc(MAX(j->n, (size_t)JOB_STEPS_MAX) + 1, sizeof(double)),
+                         .out = calloc(j->n + 1, sizeof(bool)),
+                         .ranks = calloc(j->n + 1, sizeof(struct step_late)),
+                         .best_ends = INFINITY};
+        int r = w.offsets && w.all && w.out && w.ranks ? 0 : -ENOMEM;
+        /* A name that most ranks have stands with one of the first two. */
+        for (size_t i = 0; r == 0 && i < MIN(j->n, (size_t)2); i++) {
+                for (size_t k = 0; r == 0 && k < j->ranks[i].n_series; k++) {
+                        const char *name = j->ranks[i].series[k].name;
+                        if (i == 0 || !find(&j->ranks[0], name))
+                                r = try_name(j, name, &w, ret);
+                }
+        }
+        free(w.offsets);
+        free(w.all);
+        free(w.out);
+        free(w.ranks);
+        return r;
+}

@@ -1,0 +1,82 @@
+#include "model/job.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct {
+        const char *name, *words, *advice;
+} causes[CAUSE_COUNT] = {
+#define CAUSE(id, name, words, advice) {name, words, advice},
+#include "model/causes.def"
+#undef CAUSE
+};
+
+const char *cause_name(enum straggler_cause cause)
+{
+        return causes[cause].name;
+}
+
+const char *cause_words(enum straggler_cause cause)
+{
+        return causes[cause].words;
+}
+
+const char *cause_try(enum straggler_cause cause)
+{
+        return causes[cause].advice;
+}
+
+const char *job_figure_name(enum job_figure figure)
+{
+        static const char *const names[] = {
+#define JOB_FIGURE(id, name, unit, help) name,
+            JOB_FIGURES(JOB_FIGURE)
+#undef JOB_FIGURE
+        };
+        return names[figure];
+}
+
+void job_rank_finish(struct job_rank *r)
+{
+        for (size_t i = 0; i < JOB_FIGURE_COUNT; i++)
+                free(r->track.v[i]);
+        for (size_t i = 0; i < r->n_series; i++) {
+                free(r->series[i].begin_s);
+                free(r->series[i].seconds);
+        }
+        *r = (struct job_rank){0};
+}
+
+void job_finish(struct job *j)
+{
+        for (size_t i = 0; i < j->n; i++)
+                job_rank_finish(&j->ranks[i]);
+        for (size_t i = 0; i < j->n_joined; i++)
+                free(j->joined[i].has);
+        free(j->ranks);
+        *j = (struct job){0};
+}
+
+double job_mean(const struct job_rank *r, enum job_figure figure, int64_t from_ns, int64_t to_ns)
+{
+        const struct job_track *t = &r->track;
+        double sum = 0, n = 0;
+        if (t->n == 0 || t->width_ns <= 0 || !t->v[figure])
+                return NAN;
+        int64_t move = clock_from_seconds(r->offset_s);
+        int64_t from = from_ns + move - t->start_ns, to = to_ns + move - t->start_ns;
+        int64_t first = from < 0 ? 0 : (from + t->width_ns - 1) / t->width_ns;
+        /* A time that is shorter than a bucket is looked up in the one that holds its middle. */
+        if (to - from < 2 * t->width_ns)
+                first = MAX((from + to) / 2, 0) / t->width_ns;
+        for (int64_t k = first; k < (int64_t)t->n && (k == first || (k + 1) * t->width_ns <= to);
+             k++) {
+                float v = t->v[figure][k];
+                sum += isnan(v) ? 0 : (double)v;
+                n += !isnan(v);
+        }
+        return n > 0 ? sum / n : NAN;
+}

@@ -1,0 +1,277 @@
+/* What is said of a job and its ranks: the same in text and page. */
+#include "base/attr.h"
+#include "base/clock.h"
+#include "present/report/job.h"
+#include "present/report/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static size_t count_nodes(const struct job *j)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < j->n; i++) {
+                size_t k = 0;
+                while (k < i && strcmp(j->ranks[k].node, j->ranks[i].node) != 0)
+                        k++;
+                n += k == i;
+        }
+        return n;
+}
+
+void job_put_title(const struct job *j, struct strbuf *out)
+{
+        size_t nodes = count_nodes(j);
+        if (j->n > 0 && j->ranks[0].job[0])
+                strbuf_putf(out, "job %s: ", j->ranks[0].job);
+        strbuf_putf(out, "%zu rank%s on %zu node%s, ", j->n, j->n == 1 ? "" : "s", nodes,
+                    nodes == 1 ? "" : "s");
+        report_put_seconds(out, clock_to_seconds(j->end_ns - j->start_ns));
+}
+
+/* "0-3, 6, 7"; labels that are no numbers one by one, at most eight. */
+static void put_labels(const struct job *j, const uint8_t *has, struct strbuf *out)
+{
+        size_t told = 0;
+        for (size_t i = 0; i < j->n; i++) {
+                if (!has[i])
+                        continue;
+                if (told == 8) {
+                        strbuf_puts(out, ", …");
+                        return;
+                }
+                size_t end = i;
+                while (end + 1 < j->n && has[end + 1] && value_there(j->ranks[end + 1].rank) &&
+                       value_there(j->ranks[end].rank) &&
+                       j->ranks[end + 1].rank.v == j->ranks[end].rank.v + 1)
+                        end++;
+                strbuf_putf(out, "%s%s", told++ ? ", " : "", j->ranks[i].label);
+                if (end > i + 1)
+                        strbuf_putf(out, "-%s", j->ranks[end].label);
+                i = end > i + 1 ? end : i;
+        }
+}
+
+static void put_who(const struct job_rank *r, struct strbuf *out)
+{
+        strbuf_putf(out, "rank %s", r->label);
+        if (value_there(r->rank) && strchr(r->label, ':') == NULL)
+                strbuf_putf(out, " (%s%s%s)", r->node, r->gpu[0] ? ", GPU " : "", r->gpu);
+}
+
+/* "1.25 s", "35 ms". */
+static void put_time(struct strbuf *out, double s)
+{
+        if (s < 0.0995)
+                strbuf_putf(out, "%.3g ms", 1000 * s);
+        else if (s < 9.95)
+                strbuf_putf(out, "%.2f s", s);
+        else
+                report_put_seconds(out, s);
+}
+
+static void put_amount(const struct job *j, const struct straggler *s, struct strbuf *out)
+{
+        if (s->cause == CAUSE_LATE_START) {
+                strbuf_puts(out, " began its work ");
+                put_time(out, s->late_s);
+                strbuf_puts(out, " after the others");
+                return;
+        }
+        strbuf_puts(out, " holds the others up");
+        if (s->by_marks && s->times == 0) {
+                strbuf_puts(out, " by ");
+                put_time(out, s->late_s);
+                strbuf_putf(out, " a step (%.0f %% of '%s'), since ", 100 * s->late_s / j->step_s,
+                            s->step);
+                report_put_seconds(out, s->begin_s);
+        } else if (s->times > 0) {
+                strbuf_putf(out, " %zu times by ", s->times);
+                put_time(out, s->late_s);
+        } else if (s->share > 0) {
+                strbuf_putf(out, " for about %.0f %% of the time", MAX(100 * s->share, 1));
+        }
+        if (s->cost_s >= 0.05) {
+                strbuf_puts(out, ", ");
+                put_time(out, s->cost_s);
+                strbuf_puts(out, " in all");
+        }
+}
+
+static void put_clock(const struct straggler *s, struct strbuf *out)
+{
+        strbuf_putf(out, " (%.0f MHz, the others %.0f MHz)", s->own.v / 1e6, s->peers.v / 1e6);
+        if (value_there(s->own_more) && value_there(s->peers_more))
+                strbuf_putf(out, ", with a power limit of %.0f W, the others' is %.0f W",
+                            s->own_more.v, s->peers_more.v);
+        else if (s->reason) {
+                strbuf_puts(out, ", held down by: ");
+                throttle_put(out, s->reason);
+        } else {
+                strbuf_puts(out, "; the driver gives no reason of its own");
+        }
+}
+
+static void put_cause(const struct straggler *s, struct strbuf *out)
+{
+        double own = s->own.v, peers = s->peers.v;
+        bool both = value_there(s->own) && value_there(s->peers);
+        strbuf_putf(out, ": %s", cause_words(s->cause));
+        if (!both)
+                return;
+        switch (s->cause) {
+        case CAUSE_OTHER_PROCESS:
+                strbuf_putf(out, " (%.1f processes on average, the others %.1f)", own, peers);
+                break;
+        case CAUSE_LINK:
+                strbuf_putf(out, " (%.1f GB/s, the others %.1f GB/s", own / 1e9, peers / 1e9);
+                if (value_there(s->own_more) && value_there(s->peers_more))
+                        strbuf_putf(out, "; generation %.0f, %.0f lanes", s->own_more.v,
+                                    s->peers_more.v);
+                strbuf_putc(out, ')');
+                break;
+        case CAUSE_CLOCK:
+                put_clock(s, out);
+                break;
+        case CAUSE_MEMORY_ERRORS:
+                strbuf_putf(out, " (%.0f, the others %.0f)", own, peers);
+                break;
+        case CAUSE_STORAGE:
+                strbuf_putf(out, " (%.1f threads wait on average, the others' %.1f)", own, peers);
+                break;
+        case CAUSE_CORE:
+                strbuf_putf(out, " (%.2f of a core, the others %.2f)", own, peers);
+                break;
+        case CAUSE_PAUSES:
+                strbuf_puts(out, ", first at ");
+                report_put_seconds(out, s->begin_s);
+                break;
+        case CAUSE_SLOW_STEPS:
+                if (s->of_steps > 0 && s->times > 0)
+                        strbuf_putf(out, ", one in %.0f", (double)s->of_steps / (double)s->times);
+                break;
+        case CAUSE_LATE_START:
+        case CAUSE_UNKNOWN:
+        case CAUSE_COUNT:
+                break;
+        }
+}
+
+void job_put_straggler(const struct job *j, const struct straggler *s, struct strbuf *out)
+{
+        put_who(&j->ranks[s->rank], out);
+        put_amount(j, s, out);
+        if (s->cause != CAUSE_LATE_START)
+                put_cause(s, out);
+}
+
+void job_put_nobody(const struct job *j, struct strbuf *out)
+{
+        if (j->n < 2) {
+                strbuf_puts(out, "One rank: there is nobody to compare it with");
+                return;
+        }
+        strbuf_puts(out, "No rank holds the others up");
+        if (j->n_steps > 0)
+                strbuf_putf(out, ", by %zu steps '%s' and counters", j->n_steps, j->step);
+        else
+                strbuf_puts(out, ", by counters; there are no marks of steps");
+}
+
+void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out)
+{
+        const struct job_finding *d = &f->finding;
+        if (f->n == j->n)
+                strbuf_putf(out, j->n == 1 ? "the rank" : "all %zu ranks", j->n);
+        else
+                strbuf_putf(out, "%zu of %zu ranks (", f->n, j->n);
+        if (f->n < j->n) {
+                put_labels(j, f->has, out);
+                strbuf_putc(out, ')');
+        }
+        if (d->before_work)
+                strbuf_puts(out, ": start-up, before the first work");
+        else
+                strbuf_putf(out, ": limited by %s", limiter_words(d->limiter));
+        if (d->held_by != HELD_BY_NOTHING)
+                strbuf_putf(out, ", clocks held by %s", held_by_words(d->held_by));
+        strbuf_putf(out, ", for %.0f %% of their time", 100 * d->share);
+        if (d->won_s > 0)
+                strbuf_putf(out, "; at most %.0f GPU-seconds to win", d->won_s);
+        if (f->n > 1)
+                strbuf_putf(out, "; most on rank %s", j->ranks[f->first].label);
+}
+
+void job_put_clocks(const struct job *j, struct strbuf *out)
+{
+        if (count_nodes(j) < 2)
+                return;
+        if (j->align == JOB_BY_MARKS) {
+                strbuf_puts(out, "clocks of the nodes are aligned by marks, moved by at most ");
+                put_time(out, j->moved_s);
+        } else {
+                strbuf_puts(out, "clocks of the nodes are taken as they are (wall clock)");
+        }
+}
+
+void job_put_missing(const struct job *j, struct strbuf *out)
+{
+        if (j->n_missing == 0)
+                return;
+        strbuf_putf(out, "%zu of %.0f ranks have no file here:", j->n_missing, j->world);
+        for (size_t i = 0; i < MIN(j->n_missing, ARRAY_LEN(j->missing)); i++)
+                strbuf_putf(out, "%s %zu", i ? "," : "", j->missing[i]);
+        if (j->n_missing > ARRAY_LEN(j->missing))
+                strbuf_puts(out, ", …");
+}
+
+/* ---- cells ---- */
+
+static void cell(char buf[JOB_CELL_MAX], const char *format, struct value v, double scale,
+                 enum job_outlier o)
+{
+        static const char *const marks[] = {"", "<", ">"};
+        char number[24];
+        snprintf(number, sizeof(number), format, v.v * scale);
+        snprintf(buf, JOB_CELL_MAX, "%s%s", value_there(v) ? number : "--",
+                 value_there(v) ? marks[o] : "");
+}
+
+static void put_ended(const struct job_rank *r, char buf[JOB_CELL_MAX])
+{
+        if (value_there(r->exit_signal) && r->exit_signal.v > 0)
+                snprintf(buf, JOB_CELL_MAX, "sig %.0f", r->exit_signal.v);
+        else if (value_there(r->exit_status))
+                snprintf(buf, JOB_CELL_MAX, "%.0f", r->exit_status.v);
+        else
+                snprintf(buf, JOB_CELL_MAX, "%s", r->stop_ns ? "" : "cut off");
+}
+
+void job_cells(const struct job_rank *r, char cells[JOB_COLUMN_COUNT][JOB_CELL_MAX])
+{
+        const struct job_gpu *g = &r->use;
+        struct value clock =
+            g->clocks > 0 ? value_ok(g->clock / g->clocks) : value_missing(STATE_NONE);
+        struct value cpu = value_there(r->own_cpu) ? r->own_cpu : r->mean[JOB_CPU];
+        snprintf(cells[JOB_COLUMN_RANK], JOB_CELL_MAX, "%s", r->label);
+        snprintf(cells[JOB_COLUMN_NODE], JOB_CELL_MAX, "%.39s", r->node[0] ? r->node : "--");
+        snprintf(cells[JOB_COLUMN_GPU], JOB_CELL_MAX, "%s", r->gpu[0] ? r->gpu : "--");
+        cell(cells[JOB_COLUMN_BUSY], "%.0f%%", r->mean[JOB_ENGINE], 100, r->outlier[JOB_ENGINE]);
+        cell(cells[JOB_COLUMN_SM], "%.0f%%", r->mean[JOB_SM], 100, r->outlier[JOB_SM]);
+        cell(cells[JOB_COLUMN_POWER], "%.0f", r->mean[JOB_POWER], 1, r->outlier[JOB_POWER]);
+        cell(cells[JOB_COLUMN_CLOCK], "%.0f", clock, 1e-6, r->outlier[JOB_CLOCK]);
+        cell(cells[JOB_COLUMN_CPU], "%.1f", cpu, 1, r->outlier[JOB_CPU]);
+        cell(cells[JOB_COLUMN_LATE], "%+.0f ms", r->late_s, 1000, JOB_USUAL);
+        put_ended(r, cells[JOB_COLUMN_ENDED]);
+}
+
+const char *job_column_title(enum job_column c)
+{
+        static const char *const titles[] = {
+#define JOB_COLUMN(id, title, width) title,
+            JOB_COLUMNS(JOB_COLUMN)
+#undef JOB_COLUMN
+        };
+        return titles[c];
+}
