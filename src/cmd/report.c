@@ -140,6 +140,6 @@ const struct command command_report = {
     .words = WORDS_OWN,
     .examples = {{"assay report run.assay", "findings and tables as text"},
                  {"assay report run.assay --format html -o run.html", "as a web page"},
-                 {"assay report assay-4711.0", "a folder of ranks: a job as one"}},
+                 {"assay report assay-4711.0", "a folder of ranks: one job"}},
     .run = report_run,
 };

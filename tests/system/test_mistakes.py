@@ -54,7 +54,6 @@ MISTAKES = [
     ("after the end", "once dmon.txt --at 999", 2, "beyond the end", "2.0 s long"),
     ("a column of another name", "export gpu_utl_pct", 2, "no column 'gpu_utl_pct'", "did you mean 'gpu_util_pct'"),
     ("no file for a report", "report", 2, "no file given", "assay report run.assay"),
-    ("two files for a report", "report run.assay dmon.txt", 2, "unexpected argument 'dmon.txt'", "assay report run.assay"),
     ("a phase that was not", "report run.assay --phase nope", 2, "no phase 'nope'", "from 0 'idle'"),
     ("a picture of another kind", "plot run.assay -o x.bmp", 2, "'x.bmp'", ".png"),
     ("half a conversion", "convert run.assay", 2, "two files", "assay convert run.assay run.csv"),

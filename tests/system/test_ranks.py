@@ -1,9 +1,12 @@
 """Ranks of a job: a session each in one folder, and one report of all of them."""
 
+import json
 import os
+import pathlib
 import sqlite3
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -73,3 +76,95 @@ def test_without_a_launcher_nothing_changes(program, tmp_path):
     (path,) = tmp_path.glob("*.assay")
     assert path.name.startswith("assay-2")
     assert "rank" not in manifest(path)
+
+
+# ---- afterwards: synthetic jobs with the samples of a real recording ----
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "ranks"))
+import common  # noqa: E402
+
+
+@pytest.fixture
+def weave(program):
+    path = pathlib.Path(program).parent / "tests" / "weave"
+    if not path.exists():
+        pytest.skip("built without tests")
+    return str(path)
+
+
+def small_job(n, slow=None, world=None, steps=True):
+    """Ranks that compute 0.8 s of each second; the slow one has a hot GPU at two thirds of the clock."""
+    base = common.Base("gemm_bf16")
+    ranks = []
+    for r in range(n):
+        out = common.Rank(base, r, world or n, f"n{r // 2}", local_rank=r % 2)
+        for t in range(1, 40):
+            changes = {"sm_clock": "*0.66", "throttle_reasons": "=64"} if r == slow else {}
+            out.tick(t, [(r % 2, base.busy[(7 * t + r) % len(base.busy)], {**changes, "pid": f"={100 + r}"})])
+            if steps:
+                out.mark(t - 1 + 0.0001 * r, "begin", "compute")
+                out.mark(t - 1 + (0.95 if r == slow else 0.8), "end", "compute")
+        ranks.append(out)
+    return {"ranks": ranks, "seconds": 40}
+
+
+def report(program, *words):
+    done = subprocess.run([program, "report", *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_a_folder_is_a_job(program, weave, tmp_path):
+    common.write_job(small_job(4, slow=2, world=5), weave, tmp_path)
+    text = report(program, tmp_path).stdout
+    assert text.startswith("job 77.0: 4 ranks on 2 nodes")
+    assert "1 of 5 ranks have no file here: 4" in text
+    assert "rank 2 (n1, GPU 0) holds the others up by 0.15 s a step (15 % of 'compute')" in " ".join(text.split())
+    assert "held down by: heat (hardware)" in " ".join(text.split())
+    found = json.loads(report(program, tmp_path, "--format", "json").stdout)
+    assert [(s["rank"], s["cause"], s["by"]) for s in found["stragglers"]] == [("2", "clock", "marks")]
+    assert found["missing"] == [4] and found["world_size"] == 5 and len(found["ranks"]) == 4
+    assert len(found["findings"]) <= 4
+    page = report(program, tmp_path, "--format", "html").stdout
+    assert page.count("<svg") == 4 and "<script" not in page
+    # Several files are the same job; two of them alone are compared as well.
+    files = sorted(tmp_path.glob("*.assay"))
+    assert json.loads(report(program, *files, "--format", "json").stdout)["stragglers"] == found["stragglers"]
+    two = json.loads(report(program, files[1], files[2], "--format", "json").stdout)
+    assert [s["rank"] for s in two["stragglers"]] == ["2"]
+
+
+def test_healthy_ranks_are_not_accused(program, weave, tmp_path):
+    common.write_job(small_job(3), weave, tmp_path)
+    text = report(program, tmp_path).stdout
+    assert "No rank holds the others up, by 39 steps 'compute' and counters" in text
+
+
+def test_what_is_no_rank_is_left_out(program, weave, tmp_path):
+    common.write_job(small_job(2, steps=False), weave, tmp_path)
+    (tmp_path / "rank-0001.assay").rename(tmp_path / "rank-0001-2.assay")
+    (tmp_path / "rank-0001.assay").write_bytes((tmp_path / "rank-0000.assay").read_bytes())
+    (tmp_path / "broken.assay").write_bytes(b"no session")
+    (tmp_path / "notes.txt").write_text("x")
+    done = report(program, tmp_path, "--format", "json")
+    assert [r["label"] for r in json.loads(done.stdout)["ranks"]] == ["0", "1"]
+    assert "1 older recordings" in done.stderr
+    assert "broken.assay" in done.stderr and "skipping" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_files_of_other_users_are_left_out(program, weave, tmp_path):
+    common.write_job(small_job(3, steps=False), weave, tmp_path)
+    os.chown(tmp_path / "rank-0002.assay", 12345, 12345)
+    done = report(program, tmp_path, "--format", "json")
+    assert len(json.loads(done.stdout)["ranks"]) == 2
+    assert "1 recordings of other users are left out" in done.stderr
+
+
+def test_diff_takes_the_same_folders(program, weave, tmp_path):
+    common.write_job(small_job(2), weave, tmp_path / "a")
+    common.write_job(small_job(2), weave, tmp_path / "b")
+    done = subprocess.run([program, "diff", tmp_path / "a", tmp_path / "b", "--format", "json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 3), done.stderr
+    assert json.loads(done.stdout)
