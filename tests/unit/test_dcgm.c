@@ -2,7 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
-#include "read/dcgm/child.h"
+#include "life/helper.h"
 #include "read/dcgm/command.h"
 #include "read/dcgm/failure.h"
 #include "read/dcgm/local.h"
@@ -220,9 +220,16 @@ static size_t read_all(int fd, char *buf, size_t size)
         return n;
 }
 
+static bool hides(const char *variable)
+{
+        return strncmp(variable, "CUDA_VISIBLE_DEVICES=", 21) == 0;
+}
+
+static const struct helper_how how = {.hides = hides};
+
 static void child_starts_clean(void **state UNUSED)
 {
-        struct dcgm_child c = DCGM_CHILD_NONE;
+        struct helper c = HELPER_NONE;
         char out[4096];
         const char *argv[] = {"/bin/sh", "-c",
                               "grep -E 'SigBlk|SigIgn' /proc/self/status; "
@@ -233,40 +240,40 @@ static void child_starts_clean(void **state UNUSED)
         setenv("CUDA_VISIBLE_DEVICES", "3", 1);
         pthread_sigmask(SIG_BLOCK, &blocked, &before);
         void (*old)(int) = signal(SIGPIPE, SIG_IGN);
-        assert_int_equal(dcgm_child_start(&c, argv), 0);
+        assert_int_equal(helper_start(&c, argv, &how), 0);
         signal(SIGPIPE, old);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         read_all(c.out_fd, out, sizeof(out));
         assert_non_null(strstr(out, "SigBlk:\t0000000000000000"));
         assert_non_null(strstr(out, "SigIgn:\t0000000000000000"));
         assert_non_null(strstr(out, "[]"));
-        assert_int_equal(dcgm_child_finish(&c), 235);
-        dcgm_child_stop(&c);
+        assert_int_equal(helper_finish(&c), 235);
+        helper_stop(&c);
         assert_int_equal(c.pid, 0);
 }
 
 static void child_that_cannot_start(void **state UNUSED)
 {
-        struct dcgm_child c = DCGM_CHILD_NONE;
+        struct helper c = HELPER_NONE;
         const char *argv[] = {"/nonexistent/dcgmi", NULL};
-        assert_int_equal(dcgm_child_start(&c, argv), -ENOENT);
+        assert_int_equal(helper_start(&c, argv, &how), -ENOENT);
         assert_int_equal(c.out_fd, -1);
-        dcgm_child_stop(&c); /* fine without one */
+        helper_stop(&c); /* fine without one */
 }
 
 static void stubborn_child_is_killed(void **state UNUSED)
 {
-        struct dcgm_child c = DCGM_CHILD_NONE;
+        struct helper c = HELPER_NONE;
         char buf[16];
         const char *argv[] = {"/bin/sh", "-c", "trap '' TERM; echo up; while :; do sleep 1; done",
                               NULL};
-        assert_int_equal(dcgm_child_start(&c, argv), 0);
+        assert_int_equal(helper_start(&c, argv, &how), 0);
         struct pollfd p = {.fd = c.out_fd, .events = POLLIN};
         assert_int_equal(poll(&p, 1, 5000), 1);
         assert_true(read(c.out_fd, buf, sizeof(buf)) > 0);
         pid_t pid = c.pid;
         int64_t began = clock_mono_ns();
-        dcgm_child_stop(&c);
+        helper_stop(&c);
         assert_true(clock_mono_ns() - began < NS_PER_S);
         assert_int_equal(kill(pid, 0), -1);
 }

@@ -8,7 +8,7 @@
 #include "read/source.h"
 #include "base/clock.h"
 #include "base/trust.h"
-#include "read/dcgm/child.h"
+#include "life/helper.h"
 #include "read/dcgm/failure.h"
 #include "read/dcgm/local.h"
 #include "read/dcgm/rounds.h"
@@ -40,7 +40,7 @@ struct source {
         char program[4096];
         char socket[4096]; /* the engine's address, when it was given as a path */
         enum stage stage;
-        struct dcgm_child child;
+        struct helper child;
         struct lines lines; /* the child's standard output */
         int64_t begun_ns;   /* when the child was started */
         int64_t heard_ns;   /* when it last said something, or was started */
@@ -92,11 +92,18 @@ static void error_line(const struct source *s, char *buf, size_t size)
         buf[n] = '\0';
 }
 
+/* The variable makes dcgmi print a warning among its rows. */
+static bool hides(const char *variable)
+{
+        static const char hidden[] = "CUDA_VISIBLE_DEVICES=";
+        return strncmp(variable, hidden, sizeof(hidden) - 1) == 0;
+}
+
 static void drop_child(struct source *s)
 {
         if (s->lines.buf)
                 lines_finish(&s->lines);
-        dcgm_child_stop(&s->child);
+        helper_stop(&s->child);
 }
 
 static int64_t answer_ns(const struct source *s)
@@ -160,7 +167,7 @@ static int begin(struct source *s, enum stage stage, struct err *err)
         dcgm_rounds_restart(&s->rounds);
         dcgm_build_command(verbs[stage], s->program, s->config.dcgm_host, &s->ids, &s->inventory,
                            s->config.poll_ns / NS_PER_MS, &command);
-        int r = dcgm_child_start(&s->child, command.argv);
+        int r = helper_start(&s->child, command.argv, &(struct helper_how){.hides = hides});
         if (r < 0) {
                 char why[160];
                 int n = snprintf(why, sizeof(why), "Error: %.100s: %s", s->program, strerror(-r));
@@ -258,7 +265,7 @@ static int stream_ended(struct source *s, int status, struct err *err)
 /* The child is gone: on to the next stage. 0 or a negative code with err. */
 static int stage_ended(struct source *s, struct err *err)
 {
-        int status = dcgm_child_finish(&s->child);
+        int status = helper_finish(&s->child);
         read_stderr(s);
         switch (s->stage) {
         case STAGE_GPUS:
@@ -439,7 +446,7 @@ static int find_program(struct source *s, struct err *err)
         char detail[128] = "";
         const char *name = s->config.dcgmi ? s->config.dcgmi : "dcgmi";
         const char *path = trust_is_set_id() ? SYSTEM_PATH : trust_env("PATH");
-        if (dcgm_child_find(name, path, s->program, sizeof(s->program)))
+        if (helper_find(name, path, s->program, sizeof(s->program)))
                 return 0;
         if (!s->config.dcgmi)
                 return dcgm_failure_tell(DCGM_NOT_INSTALLED, "", s->config.root, err);
@@ -469,7 +476,7 @@ static int dcgm_open(const struct source_config *config, struct source **ret, st
                 return err_set(err, -ENOMEM, "out of memory");
         s->config = *config;
         name_socket(s);
-        s->child = DCGM_CHILD_NONE;
+        s->child = HELPER_NONE;
         s->back_off_s = BACK_OFF_FIRST_S;
         dcgm_rounds_init(&s->rounds, &s->inventory);
         s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -55,7 +55,7 @@ static bool try_once(struct source *s)
 }
 
 /*
- * The source's helper processes end with the thread that started them (see dcgm_child_start), so
+ * The source's helper processes end with the thread that started them (see helper_start), so
  * it stays as long as the source does.
  */
 static void open_by_and_by(void *arg)

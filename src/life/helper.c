@@ -1,4 +1,4 @@
-#include "read/dcgm/child.h"
+#include "life/helper.h"
 
 #include "base/clock.h"
 
@@ -47,7 +47,7 @@ static bool search(const char *name, const char *folders, char *buf, size_t size
         return false;
 }
 
-bool dcgm_child_find(const char *name, const char *path, char *buf, size_t size)
+bool helper_find(const char *name, const char *path, char *buf, size_t size)
 {
         if (strchr(name, '/')) {
                 int n = snprintf(buf, size, "%s", name);
@@ -56,16 +56,15 @@ bool dcgm_child_find(const char *name, const char *path, char *buf, size_t size)
         return search(name, path, buf, size) || search(name, EXTRA_FOLDER, buf, size);
 }
 
-/* The environment without the variable that makes dcgmi print a warning among its rows. */
-static char **make_environment(void)
+/* The environment without what the child shall not see. */
+static char **make_environment(const struct helper_how *how)
 {
-        static const char hidden[] = "CUDA_VISIBLE_DEVICES=";
         size_t n = 0, kept = 0;
         while (environ && environ[n])
                 n++;
         char **copy = malloc((n + 1) * sizeof(*copy));
         for (size_t i = 0; copy && i < n; i++) {
-                if (strncmp(environ[i], hidden, sizeof(hidden) - 1) != 0)
+                if (!how->hides || !how->hides(environ[i]))
                         copy[kept++] = environ[i];
         }
         if (copy)
@@ -74,25 +73,28 @@ static char **make_environment(void)
 }
 
 struct plumbing {
-        int out[2], err[2], why[2]; /* why carries errno when exec fails */
-        int null;
+        int in[2], out[2], err[2], why[2]; /* why carries errno when exec fails */
 };
 
 static void close_pipes(struct plumbing *p)
 {
-        int *all[] = {&p->out[0], &p->out[1], &p->err[0], &p->err[1],
-                      &p->why[0], &p->why[1], &p->null};
+        int *all[] = {&p->in[0],  &p->in[1],  &p->out[0], &p->out[1],
+                      &p->err[0], &p->err[1], &p->why[0], &p->why[1]};
         for (size_t i = 0; i < ARRAY_LEN(all); i++) {
                 closep(all[i]);
                 *all[i] = -1;
         }
 }
 
-static int open_pipes(struct plumbing *p)
+static int open_pipes(struct plumbing *p, bool talks)
 {
-        *p = (struct plumbing){{-1, -1}, {-1, -1}, {-1, -1}, -1};
-        p->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (p->null >= 0 && pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0 &&
+        *p = (struct plumbing){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+        bool fine = true;
+        if (talks)
+                fine = pipe2(p->in, O_CLOEXEC) == 0;
+        else
+                fine = (p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
+        if (fine && pipe2(p->out, O_CLOEXEC) == 0 && pipe2(p->err, O_CLOEXEC) == 0 &&
             pipe2(p->why, O_CLOEXEC) == 0)
                 return 0;
         int r = -errno;
@@ -101,11 +103,11 @@ static int open_pipes(struct plumbing *p)
 }
 
 /* Between fork and exec: only calls that are safe there. */
-static _Noreturn void become(const struct plumbing *p, pid_t parent, const char *const argv[],
-                             char *const env[])
+static _Noreturn void become(const struct plumbing *p, pid_t parent, int death_signal,
+                             const char *const argv[], char *const env[])
 {
         sigset_t none;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_PDEATHSIG, death_signal);
         if (getppid() != parent)
                 _exit(127); /* it died before the line above */
         setpgid(0, 0);
@@ -113,7 +115,7 @@ static _Noreturn void become(const struct plumbing *p, pid_t parent, const char 
                 signal(sig, SIG_DFL);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        if (dup2(p->null, STDIN_FILENO) >= 0 && dup2(p->out[1], STDOUT_FILENO) >= 0 &&
+        if (dup2(p->in[0], STDIN_FILENO) >= 0 && dup2(p->out[1], STDOUT_FILENO) >= 0 &&
             dup2(p->err[1], STDERR_FILENO) >= 0)
                 execve(argv[0], (char *const *)argv, env);
         int why = errno;
@@ -132,16 +134,17 @@ static int wait_for_exec(int fd)
         return n == sizeof(why) ? -why : 0;
 }
 
-static int start(struct dcgm_child *c, const char *const argv[], char *const env[])
+static int start(struct helper *c, const char *const argv[], const struct helper_how *how,
+                 char *const env[])
 {
         struct plumbing p;
-        int r = open_pipes(&p);
+        int r = open_pipes(&p, how->talks);
         if (r < 0)
                 return r;
         pid_t parent = getpid();
         pid_t pid = fork();
         if (pid == 0)
-                become(&p, parent, argv, env);
+                become(&p, parent, how->death_signal ? how->death_signal : SIGKILL, argv, env);
         if (pid < 0) {
                 r = -errno;
                 close_pipes(&p);
@@ -155,25 +158,28 @@ static int start(struct dcgm_child *c, const char *const argv[], char *const env
                 close_pipes(&p);
                 return r;
         }
+        int in = how->talks ? p.in[1] : -1;
+        fcntl(in, F_SETFL, O_NONBLOCK);
         fcntl(p.out[0], F_SETFL, O_NONBLOCK);
         fcntl(p.err[0], F_SETFL, O_NONBLOCK);
-        *c = (struct dcgm_child){.pid = pid, .out_fd = p.out[0], .err_fd = p.err[0]};
+        *c = (struct helper){.pid = pid, .in_fd = in, .out_fd = p.out[0], .err_fd = p.err[0]};
+        p.in[1] = how->talks ? -1 : p.in[1];
         p.out[0] = p.err[0] = -1;
         close_pipes(&p);
         return 0;
 }
 
-int dcgm_child_start(struct dcgm_child *c, const char *const argv[])
+int helper_start(struct helper *c, const char *const argv[], const struct helper_how *how)
 {
-        char **env = make_environment();
+        char **env = make_environment(how);
         if (!env)
                 return -ENOMEM;
-        int r = start(c, argv, env);
+        int r = start(c, argv, how, env);
         free(env);
         return r;
 }
 
-bool dcgm_child_reap(struct dcgm_child *c)
+bool helper_reap(struct helper *c)
 {
         int status;
         if (c->pid <= 0 || c->ended)
@@ -189,11 +195,11 @@ bool dcgm_child_reap(struct dcgm_child *c)
         return true;
 }
 
-static bool wait_for_end(struct dcgm_child *c, int64_t patience_ns)
+static bool wait_for_end(struct helper *c, int64_t patience_ns)
 {
         int64_t until = clock_mono_ns() + patience_ns;
         struct timespec nap = {.tv_nsec = 500000};
-        while (!dcgm_child_reap(c)) {
+        while (!helper_reap(c)) {
                 if (clock_mono_ns() >= until)
                         return false;
                 nanosleep(&nap, NULL);
@@ -201,7 +207,7 @@ static bool wait_for_end(struct dcgm_child *c, int64_t patience_ns)
         return true;
 }
 
-int dcgm_child_finish(struct dcgm_child *c)
+int helper_finish(struct helper *c)
 {
         if (!wait_for_end(c, KIND_NS)) {
                 kill(-c->pid, SIGKILL);
@@ -210,18 +216,32 @@ int dcgm_child_finish(struct dcgm_child *c)
         return c->status;
 }
 
-void dcgm_child_stop(struct dcgm_child *c)
+void helper_ask_to_end(struct helper *c)
 {
-        if (c->pid > 0 && !dcgm_child_reap(c)) {
+        closep(&c->in_fd);
+        c->in_fd = -1;
+        if (c->pid > 0 && !helper_reap(c))
                 kill(-c->pid, SIGTERM);
-                if (!wait_for_end(c, KIND_NS)) {
+}
+
+void helper_stop_after(struct helper *c, int64_t patience_ns)
+{
+        if (c->pid > 0 && !helper_reap(c)) {
+                if (!wait_for_end(c, patience_ns)) {
                         /* One that sleeps in the driver cannot be waited for: the kernel ends it
                          * when it wakes. */
                         kill(-c->pid, SIGKILL);
                         wait_for_end(c, KILL_NS);
                 }
         }
+        closep(&c->in_fd);
         closep(&c->out_fd);
         closep(&c->err_fd);
-        *c = DCGM_CHILD_NONE;
+        *c = HELPER_NONE;
+}
+
+void helper_stop(struct helper *c)
+{
+        helper_ask_to_end(c);
+        helper_stop_after(c, KIND_NS);
 }

@@ -1,0 +1,54 @@
+/* Another program as a child process, whose output arrives through pipes that never block. */
+#pragma once
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct helper {
+        pid_t pid;  /* 0 when there is none */
+        int in_fd;  /* its standard input; -1 when closed, or when it has none */
+        int out_fd; /* its standard output; -1 when closed */
+        int err_fd; /* its standard error; -1 when closed */
+        bool ended; /* it was waited for */
+        int status; /* as the shell has it: the exit status, or 128 + the signal */
+};
+
+#define HELPER_NONE                                                                                \
+        (struct helper)                                                                            \
+        {                                                                                          \
+                .in_fd = -1, .out_fd = -1, .err_fd = -1                                            \
+        }
+
+struct helper_how {
+        bool talks;       /* its standard input is a pipe; else /dev/null */
+        int death_signal; /* what the kernel sends when the thread ends; 0 is SIGKILL */
+        /* Whether NAME=VALUE is kept from it. NULL: it sees the whole environment. */
+        bool (*hides)(const char *variable);
+};
+
+/*
+ * Finds the program: name itself when it holds a slash, else on the PATH, else where packages put
+ * it. False when there is none that can be run.
+ */
+bool helper_find(const char *name, const char *path, char *buf, size_t size);
+
+/*
+ * Starts argv[0] in a process group of its own, with no signal blocked or ignored. The kernel
+ * signals it when the thread that started it ends, however that happens. 0 or a negative errno,
+ * that of exec included.
+ */
+int helper_start(struct helper *c, const char *const argv[], const struct helper_how *how);
+
+/* Whether it has ended; fills status then. Does not wait. */
+bool helper_reap(struct helper *c);
+/* Waits a fifth of a second for one that has closed its output, then ends it. Its status. */
+int helper_finish(struct helper *c);
+/* Closes its input and sends SIGTERM to its group; does not wait. */
+void helper_ask_to_end(struct helper *c);
+/* Waits so long for one that was asked to end, kills it else, and closes the pipes. */
+void helper_stop_after(struct helper *c, int64_t patience_ns);
+/* Ends it, kindly and then not, within a fifth of a second, and closes the pipes. */
+void helper_stop(struct helper *c);
