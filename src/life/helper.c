@@ -224,6 +224,12 @@ void helper_ask_to_end(struct helper *c)
                 kill(-c->pid, SIGTERM);
 }
 
+void helper_kill(struct helper *c)
+{
+        if (c->pid > 0 && !helper_reap(c))
+                kill(-c->pid, SIGKILL);
+}
+
 void helper_stop_after(struct helper *c, int64_t patience_ns)
 {
         if (c->pid > 0 && !helper_reap(c)) {

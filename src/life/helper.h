@@ -48,6 +48,8 @@ bool helper_reap(struct helper *c);
 int helper_finish(struct helper *c);
 /* Closes its input and sends SIGTERM to its group; does not wait. */
 void helper_ask_to_end(struct helper *c);
+/* Kills its group; does not wait. */
+void helper_kill(struct helper *c);
 /* Waits so long for one that was asked to end, kills it else, and closes the pipes. */
 void helper_stop_after(struct helper *c, int64_t patience_ns);
 /* Ends it, kindly and then not, within a fifth of a second, and closes the pipes. */
