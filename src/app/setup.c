@@ -7,6 +7,7 @@
 #include "formats/hwmon/hwmon.h"
 #include "formats/notebook/notebook.h"
 #include "read/dcgm/local.h"
+#include "read/nodes/source.h"
 #include "read/prometheus/address.h"
 #include "session/facts.h"
 #include "session/session.h"
@@ -38,6 +39,26 @@ static const struct source_ops *reader_of(const char *location)
                                                                      : source_find("replay");
 }
 
+bool setup_reads_nodes(const struct config *config)
+{
+        return config_is_set(config, OPT_HOSTS) || config_is_set(config, OPT_SLURM);
+}
+
+/* Other hosts are a source of their own, whatever the config file says of another. */
+static int choose_nodes(const struct config *config, const char *location, struct err *err)
+{
+        if (config_is_set(config, OPT_HOSTS) && config_is_set(config, OPT_SLURM)) {
+                err_set(err, ERR_USAGE, "both --hosts and --slurm are given");
+                return err_hint(err, "--slurm finds the job's nodes itself");
+        }
+        if (location && config->settings[OPT_SOURCE].origin == ORIGIN_FLAG) {
+                err_set(err, ERR_USAGE, "two sources: '%s' and the hosts of --%s", location,
+                        config_is_set(config, OPT_HOSTS) ? "hosts" : "slurm");
+                return err_hint(err, "leave out one of them");
+        }
+        return 0;
+}
+
 /* Both on the command line: one of them is not meant. */
 static int refuse_both(const struct source_ops *ops, const char *location, struct err *err)
 {
@@ -59,6 +80,12 @@ static int choose_source(const struct config *config, const char **location,
         enum origin backend = config->settings[OPT_BACKEND].origin;
         enum origin source = option ? config->settings[OPT_SOURCE].origin : ORIGIN_FLAG;
         *ret = ops;
+        if (setup_reads_nodes(config)) {
+                int r = choose_nodes(config, *location, err);
+                *location = NULL;
+                *ret = &source_nodes;
+                return r;
+        }
         if (!*location || !ops)
                 return 0;
         if (!ops->local) {
@@ -144,6 +171,21 @@ static int choose_gpus(const struct config *config, struct pipeline_config *pc, 
         return select_choose(gpus, all, here, get_env, &pc->selection, err);
 }
 
+/* What reading other hosts needs to know. */
+static void describe_nodes(const struct config *config, struct source_config *s)
+{
+        const char *backend = config_text(config, OPT_BACKEND);
+        s->hosts = config_text(config, OPT_HOSTS);
+        s->job = config_text(config, OPT_SLURM);
+        s->ssh = setup_program(config, OPT_SSH);
+        s->remote = config_text(config, OPT_REMOTE_ASSAY);
+        s->backend = strcmp(backend, "auto") == 0 ? NULL : backend;
+        s->version = program_version;
+        s->show_all = config_flag(config, OPT_SHOW_ALL);
+        /* One moment of all, and not of those that were fastest. */
+        s->settle = config->command && strcmp(config->command, "once") == 0;
+}
+
 int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
                    struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err)
 {
@@ -167,6 +209,8 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
+        if (setup_reads_nodes(config))
+                describe_nodes(config, &pc.source);
         if (r == 0)
                 r = choose_source(config, &pc.source.location, &pc.ops, err);
         if (r == 0)
@@ -284,7 +328,7 @@ int setup_interval(const struct config *config, int64_t *ret, struct err *err)
 bool setup_does_without(const struct config *config, int r)
 {
         return r == ERR_NO_SOURCE && !config_is_set(config, OPT_SOURCE) &&
-               strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
+               !setup_reads_nodes(config) && strcmp(config_text(config, OPT_BACKEND), "auto") == 0;
 }
 
 bool setup_as_recorded(const struct config *config)

@@ -11,6 +11,9 @@
 
 #define SETUP_NOTICE_MAX 256
 
+/* Whether the options name other hosts: --hosts or --slurm. */
+bool setup_reads_nodes(const struct config *config);
+
 /* A pipeline's configuration, poll limits and selection included; a NULL location is the default.
  */
 int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,

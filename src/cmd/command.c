@@ -181,6 +181,38 @@ void report_trouble(const struct pipeline *p)
         strbuf_finish(&notices);
 }
 
+static void tell_node(const struct node *node, uint8_t *told)
+{
+        if (node->state == *told || node->state == NODE_CONNECTING)
+                return;
+        if (node->state == NODE_OK && *told > NODE_OK)
+                notice("%s answers again", node->name);
+        else if (node->state != NODE_OK)
+                notice("%s: %s%s%s", node->name, node->words, node->hint[0] ? "; " : "",
+                       node->hint);
+        *told = (uint8_t)node->state;
+}
+
+void tell_nodes(struct node_teller *t, const struct frame *frame)
+{
+        if (frame->n_nodes > t->n) {
+                uint8_t *told = realloc(t->told, frame->n_nodes);
+                if (!told)
+                        return;
+                memset(told + t->n, NODE_CONNECTING, frame->n_nodes - t->n);
+                t->told = told;
+                t->n = frame->n_nodes;
+        }
+        for (size_t i = 0; i < frame->n_nodes; i++)
+                tell_node(&frame->nodes[i], &t->told[i]);
+}
+
+void tell_nodes_end(struct node_teller *t)
+{
+        free(t->told);
+        *t = (struct node_teller){0};
+}
+
 int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,
                struct err *err)
 {

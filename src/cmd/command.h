@@ -79,6 +79,13 @@ int open_pipeline_at(const struct config *config, const char *location, bool mar
 void tell_notices(struct strbuf *notices);
 /* Tells what could not be read, and which GPU never came, on stderr. */
 void report_trouble(const struct pipeline *p);
+/* Tells on stderr which nodes of a frame stopped or began to answer since the last call. */
+struct node_teller {
+        uint8_t *told; /* the state that was told last, by node */
+        size_t n;
+};
+void tell_nodes(struct node_teller *t, const struct frame *frame);
+void tell_nodes_end(struct node_teller *t);
 /* The first frame at or after --at. As pipeline_next. */
 int seek_start(const struct config *config, struct pipeline *p, const struct frame **ret,
                struct err *err);

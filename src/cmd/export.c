@@ -2,6 +2,7 @@
 #include "app/input.h"
 #include "app/output.h"
 #include "base/strbuf.h"
+#include "cmd/export_peer.h"
 #include "cmd/host.h"
 #include "life/stop.h"
 #include "present/stream/csv.h"
@@ -18,6 +19,7 @@ struct exporter {
         bool live; /* flush each tick, because somebody waits for it */
         struct strbuf out;
         uint64_t ticks_left; /* 0 for no limit */
+        struct node_teller teller;
 };
 
 static void on_stop(void *arg)
@@ -60,6 +62,11 @@ static int prepare(const struct config *config, struct exporter *e, struct err *
         int n = columns_choose(config_text(config, OPT_EXPORT), e->csv.columns, err);
         if (n < 0)
                 return n;
+        /* The numbers of GPUs of several hosts are not enough to tell them apart. */
+        const struct column *host[COLUMNS_MAX];
+        if (setup_reads_nodes(config) && strcmp(config_text(config, OPT_EXPORT), "default") == 0 &&
+            columns_choose("hostname", host, NULL) == 1)
+                e->csv.columns[n++] = host[0];
         e->csv.n = (size_t)n;
         e->csv.end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n";
         e->json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0;
@@ -91,6 +98,7 @@ static int stream(const struct config *config, struct exporter *e, struct pipeli
         if (r > 0 && !e->json)
                 csv_write_header(&e->csv, &e->out);
         while (r > 0) {
+                tell_nodes(&e->teller, frame);
                 r = write_frame(e, frame);
                 if (r < 0)
                         return err_set(err, r, "cannot write: %s", strerror(-r));
@@ -126,6 +134,7 @@ static int export_gpus(const struct config *config, struct err *err)
         life_unwatch(watch);
         pipeline_close(p);
         strbuf_finish(&e.out);
+        tell_nodes_end(&e.teller);
         return r == -EPIPE ? 0 : r;
 }
 
@@ -134,7 +143,9 @@ static int export_run(const struct config *given)
         struct err err = {0};
         struct config config = {0};
         int r = take_words(given, &config, &err), status = EXIT_FINE;
-        if (r == 0 && config_flag(&config, OPT_HOST))
+        if (r == 0 && config_flag(&config, OPT_PEER))
+                r = export_peer(&config, &err);
+        else if (r == 0 && config_flag(&config, OPT_HOST))
                 status = export_host(&config);
         else if (r == 0)
                 r = export_gpus(&config, &err);

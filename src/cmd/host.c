@@ -35,7 +35,8 @@ int open_host_of(const struct config *config, int32_t pid, struct host_view **re
 
 bool shows_host(const struct config *config)
 {
-        return config_flag(config, OPT_HOST) || !config_is_set(config, OPT_SOURCE);
+        return config_flag(config, OPT_HOST) ||
+               (!config_is_set(config, OPT_SOURCE) && !setup_reads_nodes(config));
 }
 
 /* The level that a user asked for by name or number, and that is not there. */

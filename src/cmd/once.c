@@ -47,7 +47,10 @@ static int write_csv(const struct config *config, const struct frame *frame, str
 static int has_focus(const struct frame *frame, const char *focus, struct err *err)
 {
         for (size_t i = 0; i < frame->n; i++) {
-                if (strcmp(frame->rows[i].sample.who->label, focus) == 0)
+                char label[FRAME_LABEL_MAX];
+                const struct entity *e = frame->rows[i].sample.who;
+                frame_label(frame, e, label, sizeof(label));
+                if (strcmp(e->label, focus) == 0 || strcmp(label, focus) == 0)
                         return 0;
         }
         err_set(err, ERR_USAGE, "--focus-gpu: no GPU '%s'", focus);
@@ -66,8 +69,8 @@ static void find_origin(const struct config *config, const struct pipeline *p,
         struct input in = {0};
         *ret = (struct origin_of){0};
         if (!pipeline_is_capture(p)) {
-                if (!config_text(config, OPT_SOURCE) && !config_text(config, OPT_DCGM_HOST) &&
-                    uname(&name) == 0)
+                if (!config_text(config, OPT_SOURCE) && !setup_reads_nodes(config) &&
+                    !config_text(config, OPT_DCGM_HOST) && uname(&name) == 0)
                         snprintf(ret->host, sizeof(ret->host), "%.127s", name.nodename);
                 return;
         }
@@ -205,6 +208,11 @@ static int write_all(const struct config *config, struct host_view *view, struct
         if (view && (r >= 0 || alone)) {
                 int got = read_host(view, begun, *p, frame, &host, err);
                 r = got < 0 || alone ? got : r;
+        }
+        if (r > 0 && frame && !is_table(config)) {
+                struct node_teller teller = {0};
+                tell_nodes(&teller, frame);
+                tell_nodes_end(&teller);
         }
         if (r > 0 && frame)
                 r = write_frame(config, *p, frame, out, err);

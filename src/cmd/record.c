@@ -98,7 +98,8 @@ static int begin(const struct config *config, struct recording *rec, struct err 
         rec->quiet = config_flag(config, OPT_QUIET) || !recording_is_told();
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = open_pipeline_waiting(config, &rec->pipeline, err);
-        if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE)) {
+        bool nodes = setup_reads_nodes(config);
+        if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE) && !nodes) {
                 if (!rec->quiet)
                         notice("%s: recording without GPUs", err->msg);
                 r = 0;
@@ -110,7 +111,8 @@ static int begin(const struct config *config, struct recording *rec, struct err 
                 r = err_set(err, ERR_USAGE, "a process of now cannot be recorded with a capture");
                 err_hint(err, "leave out --pid, or --source");
         }
-        if (r == 0 && !capture)
+        /* What this machine does says nothing about other hosts. */
+        if (r == 0 && !capture && !nodes)
                 r = open_host_of(config, 0, &rec->host, err);
         if (r == 0)
                 rec->signals = watch_signals();

@@ -522,6 +522,6 @@ const struct command command_top = {
     .words = WORDS_SOURCE,
     .examples = {{"assay top", "watch this machine"},
                  {"assay top run.assay", "play a session back"},
-                 {"assay top node7:9400/metrics", "watch an exporter"}},
+                 {"assay top --hosts node[01-16]", "watch many hosts through ssh"}},
     .run = top_run,
 };

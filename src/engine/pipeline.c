@@ -352,6 +352,7 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
         if (first && f->n == 0 && p->config.selection.origin)
                 return nothing_selected(p, err);
         add_processes(p);
+        f->n_nodes = p->ops->nodes ? p->ops->nodes(p->source, &f->nodes) : 0;
         if (!p->without_limits)
                 pipeline_judge(p);
         p->ticks++;

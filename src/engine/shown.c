@@ -12,6 +12,7 @@ void shown_finish(struct shown *s)
                 free(s->frames[i].rows);
                 free(s->frames[i].entities);
                 free(s->frames[i].processes);
+                free(s->frames[i].nodes);
         }
 }
 
@@ -29,6 +30,23 @@ static void copy_processes(const struct process_list *from, struct shown_frame *
         if (from->n > 0)
                 memcpy(to->processes, from->list, from->n * sizeof(*from->list));
         to->frame.processes = (struct process_list){to->processes, from->n};
+}
+
+/* Likewise. */
+static void copy_nodes(const struct frame *from, struct shown_frame *to)
+{
+        to->frame.n_nodes = 0;
+        if (from->n_nodes > to->node_cap) {
+                struct node *nodes = realloc(to->nodes, from->n_nodes * sizeof(*nodes));
+                if (!nodes)
+                        return;
+                to->nodes = nodes;
+                to->node_cap = from->n_nodes;
+        }
+        if (from->n_nodes > 0)
+                memcpy(to->nodes, from->nodes, from->n_nodes * sizeof(*from->nodes));
+        to->frame.nodes = to->nodes;
+        to->frame.n_nodes = from->n_nodes;
 }
 
 int shown_fill(struct shown *s, const struct frame *from)
@@ -55,6 +73,7 @@ int shown_fill(struct shown *s, const struct frame *from)
                 to->rows[i].sample.who = &to->entities[i];
         }
         copy_processes(&from->processes, to);
+        copy_nodes(from, to);
         snprintf(to->provenance, sizeof(to->provenance), "%s", from->provenance);
         return 0;
 }

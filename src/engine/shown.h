@@ -13,6 +13,8 @@ struct shown_frame {
         size_t cap;
         struct process *processes;
         size_t process_cap;
+        struct node *nodes;
+        size_t node_cap;
         char provenance[64];
 };
 

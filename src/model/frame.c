@@ -1,5 +1,8 @@
 #include "model/frame.h"
 
+#include <stdio.h>
+#include <string.h>
+
 bool row_is_stale(const struct row *row)
 {
         bool old = false;
@@ -12,6 +15,19 @@ bool row_is_stale(const struct row *row)
                 old = old || state == STATE_STALE;
         }
         return old;
+}
+
+bool frame_has_hosts(const struct frame *f)
+{
+        /* They are sorted by it. */
+        return f->n > 1 && strcmp(f->rows[0].sample.who->text[ENTITY_TEXT_HOST],
+                                  f->rows[f->n - 1].sample.who->text[ENTITY_TEXT_HOST]) != 0;
+}
+
+void frame_label(const struct frame *f, const struct entity *e, char *buf, size_t size)
+{
+        const char *host = frame_has_hosts(f) ? e->text[ENTITY_TEXT_HOST] : "";
+        snprintf(buf, size, "%s%s%s", host, host[0] ? ":" : "", e->label);
 }
 
 size_t frame_group_end(const struct frame *f, size_t begin)

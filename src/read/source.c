@@ -32,7 +32,8 @@ bool source_keep_texts(struct source_config *config, struct source_texts *ret)
 {
         const char **texts[] = {&config->location,  &config->token_file, &config->dcgmi,
                                 &config->dcgm_host, &config->root,       &config->nvml_lib,
-                                &config->rocm_lib};
+                                &config->rocm_lib,  &config->hosts,      &config->job,
+                                &config->ssh,       &config->remote,     &config->backend};
         _Static_assert(ARRAY_LEN(texts) == ARRAY_LEN(ret->text), "a place for each");
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 if (!*texts[i])

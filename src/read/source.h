@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "model/host.h"
+#include "model/node.h"
 #include "model/process.h"
 #include "model/reading.h"
 
@@ -22,9 +23,17 @@ struct source_config {
         const char *root;     /* of the file system; "" for the real one */
         const char *nvml_lib; /* nvml: the library to load; NULL for NVIDIA's */
         const char *rocm_lib; /* drm: AMD's library to load; NULL for the installed one */
+        const char *hosts;    /* nodes: a list of hosts, or @FILE; NULL with a job */
+        const char *job;      /* nodes: the Slurm job whose nodes to read; NULL for none */
+        const char *ssh;      /* nodes: the command that reaches a host; NULL for ssh */
+        const char *remote;   /* nodes: the assay to run there; NULL for the one on its PATH */
+        const char *backend;  /* nodes: how they shall read their GPUs; NULL: as they do */
+        const char *version;  /* of this program, to compare with theirs */
+        bool show_all;        /* nodes: their GPUs that their environment hides too */
+        bool settle;          /* nodes: the first tick waits until each has answered or failed */
         bool ze_composite;    /* drm: Level Zero counts Intel's cards, not their tiles */
-        bool wait;            /* dcgm: an engine that is yet to start is waited for */
-        bool need_counters;   /* open only when there are SM, tensor and DRAM counters */
+        bool wait; /* dcgm, nodes: what is yet to start is waited for, its ticks are empty */
+        bool need_counters; /* open only when there are SM, tensor and DRAM counters */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */
         bool (*wanted)(enum dialect dialect, const char *field, size_t len);
@@ -34,7 +43,7 @@ struct source_config {
 
 /* Texts of a configuration, for a thread that may outlive whom they are borrowed from. */
 struct source_texts {
-        char *text[7];
+        char *text[12];
 };
 /* Copies them, and lets the configuration borrow the copies. False when memory is short. */
 bool source_keep_texts(struct source_config *config, struct source_texts *ret);
@@ -71,6 +80,9 @@ struct source_ops {
          * then, valid until the next call; NULL when there is none. May be NULL.
          */
         const struct host *(*host)(struct source *source);
+        /* The machines that it reads, as they were at the tick that was given last: how many, and
+         * the list, which is valid until the next call. May be NULL. */
+        size_t (*nodes)(const struct source *source, const struct node **ret);
         /* Wakes a waiting next(), which then returns 0. Called from another thread. May be NULL. */
         void (*interrupt)(struct source *source);
         void (*close)(struct source *source); /* NULL is fine */

@@ -205,14 +205,17 @@ static bool comes_and_goes(enum entity_text text)
 
 void translate_identity(const struct binding *b, const struct reading *reading, struct entity *ret)
 {
+        /* Several fields may tell the same: those that are missing do not undo the one that is not.
+         */
+        for (size_t i = 0; i < b->n_texts; i++) {
+                if (comes_and_goes((enum entity_text)b->texts[i].to))
+                        ret->text[b->texts[i].to][0] = '\0';
+        }
         for (size_t i = 0; i < b->n_texts; i++) {
                 struct target t = b->texts[i];
                 const struct raw *raw = &reading->values[t.field];
-                if (raw->state != STATE_OK) {
-                        if (comes_and_goes((enum entity_text)t.to))
-                                ret->text[t.to][0] = '\0';
+                if (raw->state != STATE_OK)
                         continue;
-                }
                 /* dcgmi has the profile where a GPU has its name. */
                 if (t.conversion == TEXT_NAME_OR_PROFILE && reading->who.kind != ENTITY_GPU)
                         t.to = ENTITY_TEXT_MIG_PROFILE;

@@ -28,7 +28,6 @@ COMMON = """
 ClusterName=assay
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ctld}
-SlurmdPort={slurmd}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -39,12 +38,12 @@ SelectTypeParameters=CR_CPU_Memory
 SchedulerParameters=batch_sched_delay=0
 ReturnToService=2
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool.%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=2000 State=UNKNOWN
+SlurmdLogFile={folder}/slurmd.%n.log
+{nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
 """
 PLAIN = "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
@@ -59,21 +58,24 @@ def free_port():
 
 
 class Cluster:
-    """munged, slurmctld and slurmd with everything they write in one folder."""
+    """munged, slurmctld and a slurmd a node, with everything they write in one folder."""
 
-    def __init__(self, folder, extra):
+    def __init__(self, folder, extra, nodes=None):
         self.folder = pathlib.Path(folder)
         self.processes = []
         self.env = dict(os.environ, SLURM_CONF=str(self.folder / "slurm.conf"))
         host = socket.gethostname().split(".")[0]
-        for name in ("state", "spool", "munge"):
+        nodes = nodes or [host]
+        for name in ("state", "munge", *(f"spool.{node}" for node in nodes)):
             (self.folder / name).mkdir()
+        lines = "\n".join(f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs={os.cpu_count()} "
+                          "RealMemory=2000 State=UNKNOWN" for node in nodes)
         (self.folder / "slurm.conf").write_text(
-            COMMON.format(host=host, folder=self.folder, ctld=free_port(), slurmd=free_port(), cpus=os.cpu_count()) + extra)
+            COMMON.format(host=host, folder=self.folder, ctld=free_port(), nodes=lines) + extra)
         (self.folder / "cgroup.conf").write_text(CGROUP_CONF)
         self.start_munge()
         self.start("slurmctld", "-D")
-        self.start("slurmd", "-D", "-N", host)
+        self.slurmd = {node: self.start("slurmd", "-D", "-N", node) for node in nodes}
 
     def start_munge(self):
         munge = self.folder / "munge"
@@ -94,11 +96,12 @@ class Cluster:
         path = shutil.which(command[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         with open(self.folder / f"{command[0]}.out", "wb") as out:
             self.processes.append(subprocess.Popen([path, *command[1:]], env=self.env, stdout=out, stderr=out, **kind))
+        return self.processes[-1]
 
     def wait_until_up(self, seconds=30):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            done = self.run("srun", "-n1", "--mem=50", "true", timeout=15)
+            done = self.run("srun", f"-N{len(self.slurmd)}", "--mem=50", "true", timeout=15)
             if done.returncode == 0:
                 return True
             time.sleep(0.5)
@@ -118,6 +121,7 @@ class Cluster:
     def stop(self):
         for process in reversed(self.processes):
             process.terminate()
+        for process in reversed(self.processes):
             try:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:

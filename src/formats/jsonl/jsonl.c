@@ -1,10 +1,14 @@
 /* Our JSON lines: one object an entity and tick, as `assay export --format jsonl` writes them. */
+#include "formats/jsonl/jsonl.h"
+
 #include "base/clock.h"
+#include "base/text.h"
 #include "formats/format.h"
 #include "model/metric.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool jsonl_probe(const char *s, size_t len)
@@ -15,13 +19,17 @@ static bool jsonl_probe(const char *s, size_t len)
         return i < len && s[i] == '{';
 }
 
-/* The fields are always the same: every metric, then every fact about the entity. */
-static int jsonl_begin(struct capture *c)
+void jsonl_fields(struct batcher *b)
 {
         for (enum metric m = 0; m < METRIC_COUNT; m++)
-                batcher_add_field(&c->batcher, metric_info(m)->name, strlen(metric_info(m)->name));
+                batcher_add_field(b, metric_info(m)->name, strlen(metric_info(m)->name));
         for (enum entity_text t = 0; t < ENTITY_TEXT_COUNT; t++)
-                batcher_add_field(&c->batcher, entity_text_name(t), strlen(entity_text_name(t)));
+                batcher_add_field(b, entity_text_name(t), strlen(entity_text_name(t)));
+}
+
+static int jsonl_begin(struct capture *c)
+{
+        jsonl_fields(&c->batcher);
         return 0;
 }
 
@@ -68,7 +76,7 @@ static enum state state_of(const json_t *missing, const char *name)
         return STATE_NONE;
 }
 
-static void fill_cells(struct capture *c, const json_t *object, struct raw *cells)
+static void fill_cells(struct batcher *b, const json_t *object, struct raw *cells)
 {
         const json_t *metrics = json_object_get(object, "metrics");
         const json_t *missing = json_object_get(object, "missing");
@@ -86,7 +94,7 @@ static void fill_cells(struct capture *c, const json_t *object, struct raw *cell
                 const char *s = get_text(identity, entity_text_name((enum entity_text)i), &len);
                 if (s)
                         cells[METRIC_COUNT + i] =
-                            (struct raw){.text = batcher_text(&c->batcher, s, len),
+                            (struct raw){.text = batcher_text(b, s, len),
                                          .len = (uint16_t)MIN(len, (size_t)UINT16_MAX),
                                          .state = STATE_OK};
         }
@@ -107,7 +115,7 @@ static int take(struct capture *c, const struct line *line, const json_t *object
                 return -ENOMEM;
         c->has_times = true;
         c->wall_ns = wall;
-        fill_cells(c, object, cells);
+        fill_cells(&c->batcher, object, cells);
         return 1;
 }
 
@@ -131,6 +139,88 @@ static int jsonl_round(struct capture *c)
                         return r < 0 ? r : 1;
         }
         return r < 0 ? r : c->batcher.n > 0;
+}
+
+/* What a node tells of its values' age. One that is old as a whole has nothing new at all. */
+static void fill_ages(const json_t *object, struct raw *cells)
+{
+        const json_t *ages = json_object_get(object, "age");
+        bool stale = json_is_true(json_object_get(object, "stale"));
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (cells[i].state != STATE_OK)
+                        continue;
+                double age =
+                    json_number_value(json_object_get(ages, metric_info((enum metric)i)->name));
+                cells[i].age_ms = age > 0 ? (uint32_t)(MIN(age, 4e6) * 1000) : 0;
+                cells[i].state = stale ? STATE_STALE : STATE_OK;
+        }
+}
+
+enum jsonl_result jsonl_add_row(struct batcher *b, const char *s, size_t len)
+{
+        json_error_t why;
+        json_t *object = json_loadb(s, len, JSON_REJECT_DUPLICATES, &why);
+        enum jsonl_result r = JSONL_BAD;
+        if (json_is_object(json_object_get(object, "metrics"))) {
+                struct entity_key key = key_of(object);
+                bool again = batcher_find(b, &key) != NULL;
+                struct raw *cells = again ? NULL : batcher_add(b, &key);
+                r = again ? JSONL_BAD : cells ? JSONL_TAKEN : JSONL_NO_MEMORY;
+                if (cells) {
+                        fill_cells(b, object, cells);
+                        fill_ages(object, cells);
+                }
+        }
+        json_decref(object);
+        return r;
+}
+
+enum jsonl_kind jsonl_kind(const char *s, size_t len)
+{
+        static const struct {
+                enum jsonl_kind kind;
+                const char *begins;
+        } kinds[] = {
+            {JSONL_HELLO, "{\"assay\":"}, {JSONL_CLOCK, "{\"clock\":"}, {JSONL_END, "{\"end\":"}};
+        for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+                size_t n = strlen(kinds[i].begins);
+                if (len > n && memcmp(s, kinds[i].begins, n) == 0)
+                        return kinds[i].kind;
+        }
+        return JSONL_ROW;
+}
+
+bool jsonl_read_hello(const char *s, size_t len, struct jsonl_hello *ret)
+{
+        json_error_t why;
+        json_t *object = json_loadb(s, len, JSON_REJECT_DUPLICATES, &why);
+        const char *version = json_string_value(json_object_get(object, "assay"));
+        const json_t *protocol = json_object_get(object, "protocol");
+        bool fine = version && json_is_integer(protocol);
+        if (fine) {
+                json_int_t number = json_integer_value(protocol);
+                snprintf(ret->version, sizeof(ret->version), "%s", version);
+                text_clean(ret->version);
+                ret->protocol = number >= 0 && number <= INT32_MAX ? (int)number : -1;
+        }
+        json_decref(object);
+        return fine;
+}
+
+bool jsonl_read_time(const char *s, size_t len, uint64_t *ret_number, int64_t *ret_wall_ns)
+{
+        json_error_t why;
+        json_t *object = json_loadb(s, len, JSON_REJECT_DUPLICATES, &why);
+        bool clock = jsonl_kind(s, len) == JSONL_CLOCK;
+        const json_t *number = json_object_get(object, clock ? "clock" : "end");
+        const json_t *time = json_object_get(object, "time");
+        bool fine = json_is_integer(number) && json_is_number(time);
+        if (fine) {
+                *ret_number = (uint64_t)json_integer_value(number);
+                *ret_wall_ns = clock_bounded(clock_from_seconds(json_number_value(time)));
+        }
+        json_decref(object);
+        return fine;
 }
 
 const struct format_ops format_jsonl = {

@@ -209,6 +209,30 @@ void json_write_row(const struct frame *frame, const struct row *row, struct str
         strbuf_putc(out, '\n');
 }
 
+/* Only where several machines were asked. */
+static void put_nodes(struct jsonw *j, const struct frame *frame)
+{
+        if (frame->n_nodes == 0)
+                return;
+        jsonw_array(j, "nodes");
+        for (size_t i = 0; i < frame->n_nodes; i++) {
+                const struct node *node = &frame->nodes[i];
+                jsonw_line(j);
+                jsonw_object(j, NULL);
+                jsonw_text(j, "name", node->name);
+                jsonw_text(j, "state", node_state_name(node->state));
+                jsonw_text(j, "why", node->words);
+                jsonw_count(j, "gpus", node->gpus);
+                if (node->has_offset)
+                        jsonw_number(j, "clock_offset", node->offset_s);
+                else
+                        jsonw_null(j, "clock_offset");
+                jsonw_end(j);
+        }
+        jsonw_line(j);
+        jsonw_end(j);
+}
+
 void json_write_frame(const struct frame *frame, const char *version, struct strbuf *out)
 {
         struct jsonw j = {.out = out};
@@ -216,6 +240,7 @@ void json_write_frame(const struct frame *frame, const char *version, struct str
         jsonw_text(&j, "program", "assay");
         jsonw_text(&j, "version", version);
         put_when(&j, frame);
+        put_nodes(&j, frame);
         jsonw_array(&j, "gpus");
         for (size_t i = 0; i < frame->n; i++) {
                 jsonw_line(&j);

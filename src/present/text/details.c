@@ -29,13 +29,27 @@ static bool has_clock(const struct row *row)
         return false;
 }
 
-static void put_clock(const struct row *row, struct strbuf *out)
+/* The first column is as wide as the longest label, within reason. */
+static int label_width(const struct frame *f)
 {
+        size_t most = 6;
+        for (size_t i = 0; frame_has_hosts(f) && i < f->n; i++) {
+                char label[FRAME_LABEL_MAX];
+                frame_label(f, f->rows[i].sample.who, label, sizeof(label));
+                most = MAX(most, strlen(label));
+        }
+        return (int)MIN(most, (size_t)24);
+}
+
+static void put_clock(const struct frame *f, const struct row *row, int width, struct strbuf *out)
+{
+        char label[FRAME_LABEL_MAX];
         const struct value *m = row->sample.m;
         char temp[2 * FORMAT_MAX + 2], clock[2 * FORMAT_MAX + 2];
         put_pair(temp, sizeof(temp), m[METRIC_GPU_TEMP], m[METRIC_MEM_TEMP], 1);
         put_pair(clock, sizeof(clock), m[METRIC_SM_CLOCK], m[METRIC_SM_CLOCK_MAX], 1e6);
-        strbuf_putf(out, "%-6s %11s %13s  ", row->sample.who->label, temp, clock);
+        frame_label(f, row->sample.who, label, sizeof(label));
+        strbuf_putf(out, "%-*s %11s %13s  ", width, label, temp, clock);
         if (value_there(m[METRIC_THROTTLE_REASONS]))
                 throttle_put(out, (uint64_t)m[METRIC_THROTTLE_REASONS].v);
         else
@@ -46,14 +60,15 @@ static void put_clock(const struct row *row, struct strbuf *out)
 void details_write_clocks(const struct frame *frame, struct strbuf *out)
 {
         bool begun = false;
+        int width = label_width(frame);
         for (size_t i = 0; i < frame->n; i++) {
                 if (!has_clock(&frame->rows[i]))
                         continue;
                 if (!begun)
-                        strbuf_putf(out, "\n%-6s %11s %13s  %s\n", "GPU", "GPU/mem C", "SM/max MHz",
-                                    "Clock held by");
+                        strbuf_putf(out, "\n%-*s %11s %13s  %s\n", width, "GPU", "GPU/mem C",
+                                    "SM/max MHz", "Clock held by");
                 begun = true;
-                put_clock(&frame->rows[i], out);
+                put_clock(frame, &frame->rows[i], width, out);
         }
 }
 

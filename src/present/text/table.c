@@ -119,7 +119,7 @@ static void fill_nvlink(char *buf, size_t size, const struct row *row)
 }
 
 static const struct cell_def cells[] = {
-    {"GPU", -6, 0, fill_id},       {"Host", -12, 6, fill_host},    {"Model", -8, 4, fill_model},
+    {"GPU", -6, 0, fill_id},       {"Host", -12, 0, fill_host},    {"Model", -8, 4, fill_model},
     {"Real", 4, 0, fill_real},     {"Class", -20, 0, fill_class},  {"Util", 4, 0, fill_util},
     {"SM", 4, 0, fill_sm},         {"Tensor", 6, 1, fill_tensor},  {"DRAM", 4, 1, fill_dram},
     {"Occ", 4, 7, fill_occupancy}, {"Copy", 4, 7, fill_copy},      {"Memory", 13, 2, fill_memory},
@@ -127,17 +127,8 @@ static const struct cell_def cells[] = {
     {"NVLink", 6, 8, fill_nvlink}, {"Health", -7, 0, fill_health},
 };
 
-static bool has_hosts(const struct frame *f)
-{
-        for (size_t i = 1; i < f->n; i++) {
-                if (strcmp(f->rows[i].sample.who->text[ENTITY_TEXT_HOST],
-                           f->rows[0].sample.who->text[ENTITY_TEXT_HOST]) != 0)
-                        return true;
-        }
-        return false;
-}
-
 #define LABEL_COLUMNS_MAX 12
+#define FULL_LABEL_COLUMNS_MAX 24
 
 /* The first column is as wide as the longest label, within reason. */
 static int label_columns(const struct frame *f)
@@ -160,7 +151,7 @@ static size_t total_width(const int *widths)
 static void choose_cells(const struct frame *f, unsigned width, int *widths)
 {
         for (size_t i = 0; i < ARRAY_LEN(cells); i++)
-                widths[i] = cells[i].fill != fill_host || has_hosts(f) ? cells[i].width : 0;
+                widths[i] = cells[i].fill != fill_host || frame_has_hosts(f) ? cells[i].width : 0;
         widths[0] = -label_columns(f);
         for (unsigned rank = 9; rank > 0 && total_width(widths) > width; rank--) {
                 for (size_t i = ARRAY_LEN(cells); i-- > 0 && total_width(widths) > width;) {
@@ -246,6 +237,18 @@ static void write_grid(const struct frame *f, const struct table_options *o, str
         }
 }
 
+/* Room for "node3:0-7". */
+static size_t full_label_columns(const struct frame *f)
+{
+        size_t most = 0;
+        for (size_t i = 0; frame_has_hosts(f) && i < f->n; i++) {
+                char label[FRAME_LABEL_MAX];
+                frame_label(f, f->rows[i].sample.who, label, sizeof(label));
+                most = MAX(most, strlen(label) + 2);
+        }
+        return most ? MIN(most, (size_t)FULL_LABEL_COLUMNS_MAX) : (size_t)label_columns(f);
+}
+
 /* Breaks text at blanks so that it fits, later lines indented. */
 static void write_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
 {
@@ -267,10 +270,10 @@ static void write_wrapped(struct strbuf *out, const char *text, size_t indent, s
         strbuf_putc(out, '\n');
 }
 
-/* The part of a label that counts: "7" of "7", "0/7", "0/1/7" and "GPU-I 7". */
+/* The part of a label that counts: "7" of "7", "0/7", "0/1/7", "GPU-I 7" and "node3:7". */
 static const char *last_number(const char *label)
 {
-        const char *cut = strrchr(label, strchr(label, '/') ? '/' : ' ');
+        const char *cut = strrchr(label, strchr(label, '/') ? '/' : strchr(label, ' ') ? ' ' : ':');
         return cut ? cut + 1 : label;
 }
 
@@ -293,8 +296,9 @@ static void put_limit(const struct row *row, struct strbuf *out)
 static size_t count_alike(const struct frame *f, size_t first, size_t columns)
 {
         struct strbuf one = {0}, other = {0};
-        const char *label = f->rows[first].sample.who->label;
+        char label[FRAME_LABEL_MAX], next[FRAME_LABEL_MAX];
         size_t n = 1;
+        frame_label(f, f->rows[first].sample.who, label, sizeof(label));
         explain_verdict(&f->rows[first], &one);
         put_limit(&f->rows[first], &one);
         explain_health(&f->rows[first], &one);
@@ -304,8 +308,9 @@ static size_t count_alike(const struct frame *f, size_t first, size_t columns)
                 explain_verdict(row, &other);
                 put_limit(row, &other);
                 explain_health(row, &other);
+                frame_label(f, row->sample.who, next, sizeof(next));
                 if (strcmp(strbuf_str(&other), strbuf_str(&one)) != 0 ||
-                    !share_label(label, row->sample.who->label, columns))
+                    !share_label(label, next, columns))
                         break;
         }
         strbuf_finish(&one);
@@ -326,13 +331,13 @@ static void write_more(struct strbuf *text, size_t indent, unsigned width, struc
 static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         struct strbuf text = {0};
-        size_t columns = (size_t)label_columns(f), indent = columns + 1, alike;
+        size_t columns = full_label_columns(f), indent = columns + 1, alike;
         for (size_t i = 0; i < f->n; i += alike) {
                 const struct row *row = &f->rows[i];
-                char label[2 * ENTITY_LABEL_MAX];
+                char first[FRAME_LABEL_MAX], label[FRAME_LABEL_MAX + ENTITY_LABEL_MAX];
                 alike = count_alike(f, i, columns);
-                snprintf(label, sizeof(label), "%s%s%s", row->sample.who->label,
-                         alike > 1 ? "-" : "",
+                frame_label(f, row->sample.who, first, sizeof(first));
+                snprintf(label, sizeof(label), "%s%s%s", first, alike > 1 ? "-" : "",
                          alike > 1 ? last_number(row[alike - 1].sample.who->label) : "");
                 strbuf_clear(&text);
                 explain_verdict(row, &text);
@@ -373,6 +378,27 @@ static void write_focus(const struct row *row, struct strbuf *out)
         }
 }
 
+/* Nodes of which something has to be told. */
+static void write_nodes(const struct frame *f, const struct table_options *o, struct strbuf *out)
+{
+        bool begun = false;
+        for (size_t i = 0; i < f->n_nodes; i++) {
+                const struct node *node = &f->nodes[i];
+                struct strbuf text = {0};
+                if (node->state == NODE_OK && !node->words[0])
+                        continue;
+                if (!begun)
+                        strbuf_puts(out, "\nNodes\n");
+                begun = true;
+                strbuf_putf(&text, "%s: %s%s%s%s%s", node->name, node_state_name(node->state),
+                            node->words[0] ? ", " : "", node->words, node->hint[0] ? "; " : "",
+                            node->hint);
+                strbuf_puts(out, "  ");
+                write_wrapped(out, strbuf_str(&text), 4, o->width);
+                strbuf_finish(&text);
+        }
+}
+
 void table_write(const struct frame *frame, const struct table_options *options, struct strbuf *out)
 {
         size_t start = out->len;
@@ -380,10 +406,14 @@ void table_write(const struct frame *frame, const struct table_options *options,
         write_grid(frame, options, out);
         strbuf_putc(out, '\n');
         write_reasons(frame, options, out);
+        write_nodes(frame, options, out);
         details_write_clocks(frame, out);
         details_write_processes(frame, options->width, out);
         for (size_t i = 0; options->focus && i < frame->n; i++) {
-                if (strcmp(frame->rows[i].sample.who->label, options->focus) == 0)
+                char label[FRAME_LABEL_MAX];
+                const struct entity *e = frame->rows[i].sample.who;
+                frame_label(frame, e, label, sizeof(label));
+                if (strcmp(e->label, options->focus) == 0 || strcmp(label, options->focus) == 0)
                         write_focus(&frame->rows[i], out);
         }
         text_clean_lines(out, start);

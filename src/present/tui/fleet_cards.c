@@ -128,6 +128,18 @@ static void draw_host_part(const struct ui_data *d, struct canvas *c, int x, int
                   d->host->system[SYSTEM_MEM_TOTAL], "");
 }
 
+/* "4 nodes", and in a warning's ink how many of them do not answer. */
+static int draw_node_count(struct canvas *c, int x, int y, const struct frame *f)
+{
+        size_t well = node_count(f->nodes, f->n_nodes, NODE_OK);
+        int n =
+            canvas_textf(c, x, y, 14, plain, "%zu node%s", f->n_nodes, f->n_nodes == 1 ? "" : "s");
+        if (well < f->n_nodes)
+                n += 1 + canvas_textf(c, x + n + 1, y, 14, (struct style){INK_WARN, 0, ATTR_BOLD},
+                                      "%zu silent", f->n_nodes - well);
+        return n;
+}
+
 void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct canvas *c,
                         struct area a)
 {
@@ -138,6 +150,8 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         if (ui_is_stale(d))
                 x += canvas_text(c, x, a.y, 6, (struct style){INK_WARN, 0, ATTR_BOLD}, "STALE") + 2;
         x += canvas_textf(c, x, a.y, 12, plain, "%zu GPU%s", t.n, t.n == 1 ? "" : "s") + 2;
+        if (d->frame->n_nodes > 0)
+                x += draw_node_count(c, x, a.y, d->frame) + 2;
         x += canvas_textf(c, x, a.y, 12, dim, "%*zu active",
                           t.n > 99  ? 3
                           : t.n > 9 ? 2
@@ -178,19 +192,21 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
 
 /* --- cards --------------------------------------------------------------------------------- */
 
-static void draw_title(struct canvas *c, struct area a, const struct row *row, bool chosen)
+static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
+                       const struct row *row, bool chosen)
 {
         const struct entity *e = row->sample.who;
-        char name[96], model[32], right[64];
+        char name[224], model[32], right[64], label[FRAME_LABEL_MAX];
+        frame_label(d->frame, e, label, sizeof(label));
         struct style rule = {.fg = INK_FAINT};
         model_short_name(e->text[ENTITY_TEXT_MODEL], model, sizeof(model));
         bool known = e->text[ENTITY_TEXT_MODEL][0] != '\0';
         bool slice = e->text[ENTITY_TEXT_MIG_PROFILE][0] != '\0';
         const char *mark = chosen ? "\u25b6" : " ";
-        snprintf(name, sizeof(name), "%s%s %s %s%s%.20s%s", mark, entity_noun(e), e->label,
+        snprintf(name, sizeof(name), "%s%s %s %s%s%.20s%s", mark, entity_noun(e), label,
                  known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
                  slice ? " " : "");
-        snprintf(right, sizeof(right), " %s ", explain_class(row));
+        snprintf(right, sizeof(right), " %s ", row_is_stale(row) ? "STALE" : explain_class(row));
         const char *health = health_name(row->health.state);
         int health_w = text_width(health) + 2;
         canvas_line(c, a.x, a.y, a.w - 1, rule, 0x2500);
@@ -200,13 +216,14 @@ static void draw_title(struct canvas *c, struct area a, const struct row *row, b
         int name_w = right_x - class_w - a.x - 1;
         /* Half a model's name helps nobody. */
         if (text_width(name) > name_w)
-                snprintf(name, sizeof(name), "%s%s %s ", mark, entity_noun(e), e->label);
+                snprintf(name, sizeof(name), "%s%s %s ", mark, entity_noun(e), label);
         /* Who it is comes before what it looks like. */
         class_w -= MIN(MAX(text_width(name) - name_w, 0), class_w);
         int n = canvas_text(c, a.x + 1, a.y, right_x - class_w - a.x - 1,
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];
-        if (host[0] && a.x + 1 + n + text_width(host) + 2 < right_x - class_w)
+        if (!frame_has_hosts(d->frame) && host[0] &&
+            a.x + 1 + n + text_width(host) + 2 < right_x - class_w)
                 canvas_textf(c, a.x + 1 + n, a.y, 40, dim, "%s ", host);
         canvas_text(c, right_x - class_w, a.y, class_w,
                     (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD}, right);
@@ -379,7 +396,7 @@ void fleet_draw_large(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                       const struct row *row, bool chosen)
 {
         struct area in = {a.x + 1, a.y + 1, a.w - 3, a.h - 1};
-        draw_title(c, a, row, chosen);
+        draw_title(d, c, a, row, chosen);
         draw_real(d, c, in.x, in.y, in.w, row, false);
         draw_limit(c, in.x, in.y + 1, in.w, row);
         draw_gauges(c, (struct area){in.x, in.y + 2, in.w, 2}, row);
@@ -400,7 +417,7 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         const struct value *m = row->sample.m;
         char text[WORDS_MAX];
         int x = a.x + 1, y = a.y + 1, w = a.w - 3;
-        draw_title(c, a, row, chosen);
+        draw_title(d, c, a, row, chosen);
         draw_real(d, c, x, y++, w, row, true);
         draw_limit(c, x, y++, w, row);
         for (int i = 0, at = x; i < (int)ARRAY_LEN(gauges); i++) {

@@ -62,7 +62,9 @@ static void draw_health(const struct line_context *l)
 {
         enum health_state s = l->row->health.state;
         canvas_text(l->c, l->x, l->y, l->w, (struct style){widget_health_ink(s), 0, ATTR_BOLD},
-                    s == HEALTH_UNKNOWN ? "--" : health_name(s));
+                    row_is_stale(l->row)  ? "STALE"
+                    : s == HEALTH_UNKNOWN ? "--"
+                                          : health_name(s));
 }
 
 static void draw_bar(const struct line_context *l)
@@ -129,7 +131,7 @@ static void draw_number(const struct line_context *l, const struct line_column *
 
 static const struct line_column table[] = {
     {"GPU", 3, 0, true, 0, 0, draw_id, FLEET_SORT_GPU},
-    {"Host", 10, 12, true, 0, 0, draw_host, 0},
+    {"Host", 10, 0, true, 0, 0, draw_host, 0},
     {"Model", 8, 7, true, 0, 0, draw_model, 0},
     {"Real", 5, 0, false, METRIC_REAL_UTIL, INK_TITLE, NULL, FLEET_SORT_REAL},
     {"", 8, 3, true, 0, 0, draw_bar, 0},
@@ -165,12 +167,6 @@ static int label_columns(const struct frame *f)
         return (int)MIN(most, (size_t)LABEL_COLUMNS_MAX);
 }
 
-static bool several_hosts(const struct frame *f)
-{
-        return f->n > 1 && strcmp(f->rows[0].sample.who->text[ENTITY_TEXT_HOST],
-                                  f->rows[f->n - 1].sample.who->text[ENTITY_TEXT_HOST]) != 0;
-}
-
 static bool knows_models(const struct frame *f)
 {
         return f->n > 0 && f->rows[0].sample.who->text[ENTITY_TEXT_MODEL][0] != '\0';
@@ -182,7 +178,7 @@ static void choose(const struct frame *f, int width, int *widths)
 {
         int total = -1;
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-                bool shown = (table[i].draw != draw_host || several_hosts(f)) &&
+                bool shown = (table[i].draw != draw_host || frame_has_hosts(f)) &&
                              (table[i].draw != draw_model || knows_models(f));
                 widths[i] = shown ? table[i].width : 0;
                 if (i == 0)

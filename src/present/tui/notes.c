@@ -48,12 +48,14 @@ static void note_health(struct ui *ui, const struct frame *f, const struct row *
         if (now == was || (was == 0 && row->health.state <= HEALTH_OK))
                 return;
         const char *why = "";
+        char label[FRAME_LABEL_MAX];
+        frame_label(f, row->sample.who, label, sizeof(label));
         for (enum finding k = 0; k < FINDING_COUNT && !*why; k++) {
                 if (row->health.findings & (1u << k))
                         why = finding_text(k);
         }
-        ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s",
-               row->sample.who->label, health_name(row->health.state), was ? ", was " : "",
+        ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s", label,
+               health_name(row->health.state), was ? ", was " : "",
                was ? health_name((enum health_state)(was - 1)) : "", *why ? ": " : "", why);
 }
 
@@ -72,14 +74,14 @@ static void note_limiter(struct ui *ui, const struct frame *f, const struct row 
                 return;
         const char *held = held_by_words(r->held);
         bool idle = limiter_side(r->mostly) == LIMITER_SIDE_NONE;
+        char label[FRAME_LABEL_MAX];
+        frame_label(f, row->sample.who, label, sizeof(label));
         if (idle)
-                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: %s", row->sample.who->label,
-                       words_limiter(r->mostly));
+                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: %s", label, words_limiter(r->mostly));
         else
                 ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly),
-                       "GPU %s: limited by %s%s%s (%s)", row->sample.who->label,
-                       limiter_words(r->mostly), *held ? ", held by " : "", held,
-                       workload_status(r->looks));
+                       "GPU %s: limited by %s%s%s (%s)", label, limiter_words(r->mostly),
+                       *held ? ", held by " : "", held, workload_status(r->looks));
 }
 
 static bool crosses(bool *was, double share)
@@ -93,10 +95,11 @@ static bool crosses(bool *was, double share)
 static void note_shares(struct ui *ui, const struct frame *f, const struct row *row,
                         const struct recent *r, struct watched *w)
 {
-        const char *label = row->sample.who->label;
+        char label[FRAME_LABEL_MAX];
         double held = MAX(r->power, r->thermal);
         if (r->seconds < SHARE_SECONDS)
                 return;
+        frame_label(f, row->sample.who, label, sizeof(label));
         bool was_starved = w->starved;
         if (crosses(&w->starved, r->starved) && w->starved)
                 ui_log(ui, f->wall_ns, INK_WARN,
@@ -133,6 +136,32 @@ static void note_phase(struct ui *ui, const struct ui_data *d)
         ui->last_phase = now;
 }
 
+/* A node that answers when it is first looked at is no news. */
+static int note_nodes(struct ui *ui, const struct frame *f)
+{
+        if (f->n_nodes != ui->n_nodes_told) {
+                uint8_t *told = calloc(f->n_nodes + 1, 1);
+                if (!told)
+                        return -ENOMEM;
+                free(ui->nodes_told);
+                ui->nodes_told = told;
+                ui->n_nodes_told = f->n_nodes;
+        }
+        for (size_t i = 0; i < f->n_nodes; i++) {
+                const struct node *node = &f->nodes[i];
+                uint8_t was = ui->nodes_told[i];
+                bool first = was <= NODE_OK;
+                if (node->state == NODE_CONNECTING || was == node->state)
+                        continue;
+                ui->nodes_told[i] = (uint8_t)node->state;
+                if (node->state == NODE_OK && !first)
+                        ui_log(ui, f->wall_ns, INK_DIM, "%.60s answers again", node->name);
+                else if (node->state != NODE_OK)
+                        ui_log(ui, f->wall_ns, INK_WARN, "%.60s: %s", node->name, node->words);
+        }
+        return 0;
+}
+
 int notes_take(struct ui *ui, const struct ui_data *d)
 {
         const struct frame *f = d->frame;
@@ -152,5 +181,5 @@ int notes_take(struct ui *ui, const struct ui_data *d)
         if (look)
                 ui->noted_ns = f->wall_ns;
         note_phase(ui, d);
-        return 0;
+        return note_nodes(ui, f);
 }

@@ -86,6 +86,7 @@ void ui_finish(struct ui *ui)
 {
         free(ui->order);
         free(ui->watched);
+        free(ui->nodes_told);
         chart_scratch_finish(&ui->scratch);
         past_finish(&ui->past);
         strbuf_finish(&ui->text);

@@ -181,6 +181,8 @@ struct ui {
         size_t n_log;                   /* notes ever made */
         struct watched *watched;        /* by slot: what was told of it last */
         size_t n_watched;
+        uint8_t *nodes_told; /* by node: the state that was told last */
+        size_t n_nodes_told;
         int64_t noted_ns;  /* when changes were looked for */
         size_t last_phase; /* of the timeline, from 1; 0 for none */
         int64_t last_wall_ns;

@@ -96,6 +96,8 @@ static void draw_cards(struct ui *ui, const struct ui_data *d, struct canvas *c,
                         fleet_draw_large(ui, d, c, card, row, chosen);
                 else
                         fleet_draw_small(ui, d, c, card, row, chosen);
+                if (row_is_stale(row))
+                        canvas_tint(c, card, INK_DIM);
         }
 }
 
@@ -112,8 +114,10 @@ static void draw_lines(struct ui *ui, const struct ui_data *d, struct canvas *c,
                         if (place >= ui->n_order)
                                 return;
                         line.y = a.y + 1 + i;
-                        fleet_draw_line(d, c, line, &d->frame->rows[ui->order[place]],
-                                        place == ui->cursor);
+                        const struct row *row = &d->frame->rows[ui->order[place]];
+                        fleet_draw_line(d, c, line, row, place == ui->cursor);
+                        if (row_is_stale(row))
+                                canvas_tint(c, line, INK_DIM);
                 }
         }
 }
@@ -142,7 +146,9 @@ static void draw_none(const struct ui *ui, const struct ui_data *d, struct canva
                              ui->filter);
         else
                 canvas_text(c, a.x + 2, y, a.w - 4, style,
-                            d->frame->stale ? d->frame->provenance : "the source sees no GPU");
+                            d->frame->n_nodes > 0 ? "no node has shown a GPU yet"
+                            : d->frame->stale     ? d->frame->provenance
+                                                  : "the source sees no GPU");
 }
 
 /* Lines that the processes may have below the GPUs: none unless every GPU keeps its card. */
@@ -158,10 +164,50 @@ static int process_lines(const struct ui *ui, const struct ui_data *d, struct ar
         return all && rest.kind == whole.kind ? h : 0;
 }
 
-/* Where the GPUs are: below the summary, above the processes. */
+/* Nodes of which there is something to tell. */
+static size_t troubled_nodes(const struct frame *f)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < f->n_nodes; i++)
+                n += f->nodes[i].state != NODE_OK;
+        return n;
+}
+
+/* Lines for them, at most a quarter of the room; one that does not fit is in the log. */
+static int node_lines(const struct ui_data *d, struct area body)
+{
+        return d->frame ? MIN((int)MIN(troubled_nodes(d->frame), (size_t)64), body.h / 4) : 0;
+}
+
+static void draw_nodes(const struct ui_data *d, struct canvas *c, struct area a)
+{
+        const struct frame *f = d->frame;
+        size_t all = troubled_nodes(f);
+        for (size_t i = 0, at = 0; i < f->n_nodes && (int)at < a.h; i++) {
+                const struct node *node = &f->nodes[i];
+                int y = a.y + (int)at, x = a.x + 1;
+                if (node->state == NODE_OK)
+                        continue;
+                at++;
+                if ((int)at == a.h && all > at) {
+                        canvas_textf(c, x, y, a.w - 2, (struct style){.fg = INK_WARN},
+                                     "%zu more nodes do not answer", all - at + 1);
+                        return;
+                }
+                x += canvas_textf(c, x, y, 30, (struct style){INK_WARN, 0, ATTR_BOLD}, "%s ",
+                                  node->name);
+                x += canvas_textf(c, x, y, 15, (struct style){.fg = INK_WARN}, "%s ",
+                                  node_state_name(node->state));
+                canvas_textf(c, x, y, a.x + a.w - 1 - x, (struct style){.fg = INK_DIM}, "%s%s%s",
+                             node->words, node->hint[0] ? "; " : "", node->hint);
+        }
+}
+
+/* Where the GPUs are: below the summary and what is wrong with nodes, above the processes. */
 static struct area gpus_area(const struct ui *ui, const struct ui_data *d, struct area body)
 {
-        struct area a = {body.x, body.y + 1, body.w, body.h - 1};
+        int nodes = node_lines(d, body);
+        struct area a = {body.x, body.y + 1 + nodes, body.w, body.h - 1 - nodes};
         a.h -= process_lines(ui, d, a);
         return a;
 }
@@ -178,6 +224,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
 {
         struct area body = a;
         fleet_draw_summary(ui, d, c, a);
+        draw_nodes(d, c, (struct area){a.x, a.y + 1, a.w, node_lines(d, a)});
         a = gpus_area(ui, d, body);
         if (ui->n_order == 0) {
                 draw_none(ui, d, c, a);

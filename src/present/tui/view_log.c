@@ -35,9 +35,11 @@ static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *
                         explain_verdict(row, &ui->text);
                         ink = INK_DIM;
                 }
-                canvas_textf(c, a.x + 1, y, 8, (struct style){.fg = INK_TITLE}, "%s",
-                             row->sample.who->label);
-                struct area text = {a.x + 9, y, a.w - 10, MIN(2, a.y + a.h - y)};
+                char label[FRAME_LABEL_MAX];
+                int label_w = frame_has_hosts(d->frame) ? 20 : 8;
+                frame_label(d->frame, row->sample.who, label, sizeof(label));
+                canvas_text(c, a.x + 1, y, label_w, (struct style){.fg = INK_TITLE}, label);
+                struct area text = {a.x + 1 + label_w, y, a.w - 2 - label_w, MIN(2, a.y + a.h - y)};
                 y += MIN(widget_wrap(c, text, (struct style){.fg = ink}, strbuf_str(&ui->text)), 2);
         }
         if (left > 0)

@@ -115,8 +115,10 @@ static void draw_label(const struct ui *ui, const struct ui_data *d, struct canv
         struct style name = {p->series.fg, 0, ATTR_BOLD};
         struct value v = value_at(ui, d, &p->series, until_ns);
         format_with_unit(value, sizeof(value), p->series.metric, v);
+        char label[FRAME_LABEL_MAX];
+        frame_label(d->frame, p->row->sample.who, label, sizeof(label));
         if (ui->plot.all)
-                canvas_textf(c, a.x, a.y, a.w, name, "GPU %s", p->row->sample.who->label);
+                canvas_textf(c, a.x, a.y, a.w, name, "GPU %s", label);
         else
                 canvas_text(c, a.x, a.y, a.w, name, metric_info(p->series.metric)->name);
         if (a.h > 1)
@@ -176,8 +178,8 @@ static int draw_strips(struct ui *ui, const struct ui_data *d, struct canvas *c,
         return n;
 }
 
-static void draw_heading(const struct ui *ui, struct canvas *c, struct area a,
-                         const struct row *row, int64_t until_ns)
+static void draw_heading(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                         struct area a, const struct row *row, int64_t until_ns)
 {
         char span[32], when[32];
         int x = a.x + 1;
@@ -185,12 +187,14 @@ static void draw_heading(const struct ui *ui, struct canvas *c, struct area a,
         widget_time(when, sizeof(when),
                     ui->plot.cursor_ns != CHART_NO_CURSOR ? ui->plot.cursor_ns : until_ns);
         const char *set = ui->plot.set < ARRAY_LEN(sets) ? sets[ui->plot.set].name : "chosen";
+        char label[FRAME_LABEL_MAX];
+        frame_label(d->frame, row->sample.who, label, sizeof(label));
         if (ui->plot.all)
                 x += canvas_textf(c, x, a.y, a.w, (struct style){INK_TITLE, 0, ATTR_BOLD},
                                   "all GPUs \u00b7 %s", metric_info(ui->plot.metrics[0])->name);
         else
                 x += canvas_textf(c, x, a.y, a.w, (struct style){INK_TITLE, 0, ATTR_BOLD},
-                                  "GPU %s \u00b7 %s", row->sample.who->label, set);
+                                  "GPU %s \u00b7 %s", label, set);
         x += canvas_textf(c, x, a.y, a.x + a.w - x, (struct style){.fg = INK_DIM}, "   last %s%s",
                           span, ui->plot.back_ns > 0 ? ", back in time" : "");
         char right[96];
@@ -237,7 +241,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         }
         int64_t until = d->frame->wall_ns - ui->plot.back_ns;
         int n = (int)make_panels(ui, d, row, panels);
-        draw_heading(ui, c, a, row, until);
+        draw_heading(ui, d, c, a, row, until);
         a = (struct area){a.x, a.y + 1, a.w - 1, a.h - 1};
         struct chart chart = {
             .area = {a.x, a.y, a.w - LABEL_W - 1, a.h},

@@ -191,6 +191,12 @@ static size_t late_processes(struct source *s, struct process *ret, size_t max)
         return inner && s->late.ops->processes ? s->late.ops->processes(inner, ret, max) : 0;
 }
 
+static size_t late_nodes(const struct source *s, const struct node **ret)
+{
+        const struct source *inner = inner_of(s);
+        return inner && s->late.ops->nodes ? s->late.ops->nodes(inner, ret) : 0;
+}
+
 static void late_interrupt(struct source *s)
 {
         crew_lock(&s->crew);
@@ -209,6 +215,7 @@ const struct source_ops source_late = {
     .provenance = late_provenance,
     .trouble = late_trouble,
     .processes = late_processes,
+    .nodes = late_nodes,
     .interrupt = late_interrupt,
     .close = late_close,
 };

@@ -1,0 +1,194 @@
+#include "read/nodes/gather.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NOWHERE UINT16_MAX
+
+int gather_init(struct gather *g, enum dialect dialect, size_t parts)
+{
+        *g = (struct gather){.n_parts = parts, .parts = calloc(parts, sizeof(*g->parts))};
+        g->schema.dialect = dialect;
+        return g->parts ? 0 : -ENOMEM;
+}
+
+void gather_finish(struct gather *g)
+{
+        for (size_t i = 0; g->parts && i < g->n_parts; i++) {
+                free(g->parts[i].readings);
+                free(g->parts[i].cells);
+                free(g->parts[i].text);
+                free(g->parts[i].map);
+        }
+        free(g->parts);
+        free(g->readings);
+        free(g->cells);
+        *g = (struct gather){0};
+}
+
+static bool reserve(void **list, size_t *cap, size_t n, size_t size)
+{
+        if (LIKELY(n <= *cap))
+                return true;
+        void *more = realloc(*list, n * size);
+        if (!more)
+                return false;
+        *list = more;
+        *cap = n;
+        return true;
+}
+
+/* The field of all that has this name, made when it is new; NOWHERE when there are too many. */
+static uint16_t field_of(struct gather *g, const char *name)
+{
+        struct schema *s = &g->schema;
+        for (size_t i = 0; i < s->n; i++) {
+                if (strcmp(s->names[i], name) == 0)
+                        return (uint16_t)i;
+        }
+        if (s->n >= SCHEMA_FIELDS_MAX)
+                return NOWHERE;
+        memcpy(s->names[s->n], name, strlen(name) + 1);
+        s->revision++;
+        return (uint16_t)s->n++;
+}
+
+static bool make_map(struct gather *g, struct gather_part *p, const struct schema *from)
+{
+        if (LIKELY(p->map && p->revision == from->revision))
+                return true;
+        if (!reserve((void **)&p->map, &p->map_cap, from->n, sizeof(*p->map)))
+                return false;
+        for (size_t i = 0; i < from->n; i++)
+                p->map[i] = field_of(g, from->names[i]);
+        p->revision = from->revision;
+        return true;
+}
+
+static size_t text_size(const struct batch *b, size_t name_len)
+{
+        size_t size = 0;
+        for (size_t i = 0; i < b->n; i++) {
+                const struct reading *r = &b->readings[i];
+                size += MAX(r->who.host_len, name_len) + r->who.uuid_len;
+                for (size_t k = 0; k < b->schema->n; k++)
+                        size += r->values[k].text ? r->values[k].len : 0;
+        }
+        return size;
+}
+
+/* Copies text to *at and moves on. */
+static const char *keep(char **at, const char *text, size_t len)
+{
+        char *to = *at;
+        if (len == 0)
+                return "";
+        memcpy(to, text, len);
+        *at += len;
+        return to;
+}
+
+static bool is_host(const char *field)
+{
+        return strcmp(field, "hostname") == 0 || strcmp(field, "Hostname") == 0;
+}
+
+static void copy_reading(struct gather *g, struct gather_part *p, const struct batch *b, size_t i,
+                         const char *name, char **at)
+{
+        const struct reading *from = &b->readings[i];
+        struct raw *cells = p->cells + i * p->width;
+        struct entity_key who = from->who;
+        if (name) {
+                who.host = name;
+                who.host_len = strlen(name);
+        }
+        who.host = keep(at, who.host, who.host_len);
+        who.uuid = keep(at, who.uuid, who.uuid_len);
+        memset(cells, 0, p->width * sizeof(*cells));
+        for (size_t k = 0; k < b->schema->n; k++) {
+                if (p->map[k] == NOWHERE || p->map[k] >= p->width)
+                        continue;
+                struct raw *cell = &cells[p->map[k]];
+                *cell = from->values[k];
+                if (cell->text)
+                        cell->text = keep(at, cell->text, cell->len);
+                if (name && is_host(g->schema.names[p->map[k]]))
+                        *cell = (struct raw){0};
+        }
+        p->readings[i] = (struct reading){.who = who, .values = cells};
+}
+
+int gather_take(struct gather *g, size_t part, const struct batch *from, const char *name,
+                int64_t measured_ns)
+{
+        struct gather_part *p = &g->parts[part];
+        if (!make_map(g, p, from->schema))
+                return -ENOMEM;
+        size_t width = g->schema.n;
+        if (!reserve((void **)&p->readings, &p->rows_cap, from->n, sizeof(*p->readings)) ||
+            !reserve((void **)&p->cells, &p->cells_cap, from->n * width, sizeof(*p->cells)) ||
+            !reserve((void **)&p->text, &p->text_cap, text_size(from, name ? strlen(name) : 0), 1))
+                return -ENOMEM;
+        char *at = p->text;
+        p->width = width;
+        p->n = from->n;
+        for (size_t i = 0; i < from->n; i++)
+                copy_reading(g, p, from, i, name, &at);
+        p->measured_ns = measured_ns;
+        p->stale = from->stale;
+        p->fresh = true;
+        return 0;
+}
+
+/* Texts do not age. */
+static void age_cells(struct raw *cells, size_t n, uint32_t age_ms, bool stale)
+{
+        for (size_t i = 0; i < n; i++) {
+                struct raw *cell = &cells[i];
+                if (cell->text || (cell->state != STATE_OK && cell->state != STATE_STALE))
+                        continue;
+                cell->age_ms = MIN(cell->age_ms, UINT32_MAX - age_ms) + age_ms;
+                if (stale)
+                        cell->state = STATE_STALE;
+        }
+}
+
+static size_t give_part(struct gather *g, const struct gather_part *p, size_t at, int64_t age_ns,
+                        bool late)
+{
+        uint32_t age_ms = (uint32_t)MIN(MAX(age_ns, (int64_t)0) / NS_PER_MS, (int64_t)UINT32_MAX);
+        for (size_t i = 0; i < p->n; i++, at++) {
+                struct raw *cells = g->cells + at * g->schema.n;
+                memcpy(cells, p->readings[i].values, p->width * sizeof(*cells));
+                memset(cells + p->width, 0, (g->schema.n - p->width) * sizeof(*cells));
+                age_cells(cells, p->width, age_ms, late);
+                g->readings[at] = (struct reading){.who = p->readings[i].who, .values = cells};
+        }
+        return at;
+}
+
+int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch *ret)
+{
+        size_t rows = 0, at = 0;
+        bool stale = true;
+        for (size_t i = 0; i < g->n_parts; i++)
+                rows += g->parts[i].n;
+        if (!reserve((void **)&g->readings, &g->rows_cap, rows, sizeof(*g->readings)) ||
+            !reserve((void **)&g->cells, &g->cells_cap, rows * g->schema.n, sizeof(*g->cells)))
+                return -ENOMEM;
+        for (size_t i = 0; i < g->n_parts; i++) {
+                struct gather_part *p = &g->parts[i];
+                int64_t age = now_ns - p->measured_ns;
+                bool late = p->stale || age > late_ns;
+                stale = stale && (p->n == 0 || late);
+                at = give_part(g, p, at, p->fresh ? 0 : age, late);
+                p->fresh = false;
+        }
+        *ret = (struct batch){
+            .schema = &g->schema, .readings = g->readings, .n = rows, .stale = stale};
+        return 0;
+}

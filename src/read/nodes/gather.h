@@ -1,0 +1,45 @@
+/*
+ * The newest values of every node, given as one tick. Nodes may name their fields differently: the
+ * schema given is that of all together, and grows.
+ */
+#pragma once
+
+#include "model/node.h"
+#include "model/reading.h"
+
+struct gather_part {
+        struct reading *readings;
+        struct raw *cells; /* width a reading */
+        char *text;
+        uint16_t *map;     /* field of the node → field of all */
+        uint32_t revision; /* of the schema that the map is for */
+        size_t n, width;
+        size_t rows_cap, cells_cap, text_cap, map_cap;
+        int64_t measured_ns; /* on our monotonic clock; 0 for nothing yet */
+        bool stale;          /* the node says that nothing is new */
+        bool fresh;          /* came since the last tick was given */
+};
+
+struct gather {
+        struct schema schema;
+        struct gather_part *parts;
+        size_t n_parts;
+        struct reading *readings; /* of the tick that was given last */
+        struct raw *cells;
+        size_t rows_cap, cells_cap;
+};
+
+/* Room for so many nodes. 0 or -ENOMEM. */
+int gather_init(struct gather *g, enum dialect dialect, size_t parts);
+void gather_finish(struct gather *g);
+/*
+ * Takes what a node measured at that moment. The host of its entities becomes name, or stays what
+ * the node says when name is NULL. 0 or -ENOMEM. Allocates only when it is larger than any before.
+ */
+int gather_take(struct gather *g, size_t part, const struct batch *from, const char *name,
+                int64_t measured_ns);
+/*
+ * One tick of all. Values have the age that they have at now; those of nodes of which nothing came
+ * for longer than late_ns are stale. 0 or -ENOMEM. Only schema, readings, n and stale are filled.
+ */
+int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch *ret);

@@ -1,0 +1,274 @@
+#include "read/nodes/link.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define RETRY_MAX_S 30
+#define END_STEP_NS (250 * NS_PER_MS)
+#define ASK_FIRST_NS (500 * NS_PER_MS) /* until the clock is known well */
+#define ASK_LATER_NS (5 * NS_PER_S)
+
+void link_init(struct link *l, const char *target, const char *job)
+{
+        *l = (struct link){.helper = HELPER_NONE};
+        snprintf(l->target, sizeof(l->target), "%s", target);
+        snprintf(l->job, sizeof(l->job), "%s", job);
+}
+
+void link_finish(struct link *l)
+{
+        helper_stop(&l->helper);
+        stream_finish(&l->stream);
+}
+
+/* A job's variables are for its own steps: they would shape this one. */
+static bool hides_slurm(const char *variable)
+{
+        static const char *const kept[] = {"SLURM_CONF", "SLURM_JWT", "SLURM_TIME_FORMAT"};
+        if (strncmp(variable, "SLURM", 5) != 0 && strncmp(variable, "SRUN_", 5) != 0)
+                return false;
+        for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+                if (strncmp(variable, kept[i], strlen(kept[i])) == 0)
+                        return false;
+        }
+        return true;
+}
+
+void link_start(struct link *l, const struct node_command *command, bool is_srun, int64_t now_ns,
+                struct node *node)
+{
+        struct helper_how how = {.talks = true,
+                                 /* srun ends its step when it is asked to, and not when killed. */
+                                 .death_signal = is_srun ? SIGTERM : SIGKILL,
+                                 .hides = is_srun ? hides_slurm : NULL};
+        stream_restart(&l->stream);
+        l->said_len = 0;
+        l->said[0] = '\0';
+        l->begun_ns = l->heard_ns = now_ns;
+        l->answers = 0;
+        l->waits = l->sampled = false;
+        l->stage = LINK_LOGIN;
+        /* Until it answers, why it does not is worth more than that it is tried. */
+        if (l->failures == 0)
+                node->state = NODE_CONNECTING;
+        int r = helper_start(&l->helper, command->argv, &how);
+        if (r < 0) {
+                char why[NODE_WORDS_MAX];
+                snprintf(why, sizeof(why), "cannot start %.80s: %.40s", command->argv[0],
+                         strerror(-r));
+                link_end(l, why, now_ns);
+        }
+}
+
+int link_read(struct link *l)
+{
+        size_t size;
+        char *to = stream_room(&l->stream, &size);
+        if (!to)
+                return -1;
+        ssize_t n = read(l->helper.out_fd, to, size);
+        if (n > 0)
+                stream_filled(&l->stream, (size_t)n);
+        return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void link_read_said(struct link *l)
+{
+        char buf[512];
+        ssize_t n;
+        while (l->helper.err_fd >= 0 && (n = read(l->helper.err_fd, buf, sizeof(buf))) != 0) {
+                if (n < 0)
+                        return;
+                size_t len = (size_t)n, room = sizeof(l->said) - 1;
+                size_t drop = l->said_len + len > room ? l->said_len + len - room : 0;
+                drop = MIN(drop, l->said_len);
+                memmove(l->said, l->said + drop, l->said_len - drop);
+                l->said_len -= drop;
+                memcpy(l->said + l->said_len, buf, len);
+                l->said_len += len;
+                l->said[l->said_len] = '\0';
+        }
+        closep(&l->helper.err_fd);
+        l->helper.err_fd = -1;
+}
+
+/* --- its clock ----------------------------------------------------------------------------- */
+
+void link_ask(struct link *l, int64_t now_ns, int64_t wall_ns)
+{
+        char line[24];
+        if (l->stage != LINK_STREAM || now_ns < l->ask_ns || l->helper.in_fd < 0)
+                return;
+        int n = snprintf(line, sizeof(line), "%llu\n", (unsigned long long)l->asked + 1);
+        l->ask_ns = now_ns + (l->answers < LINK_ASKS ? ASK_FIRST_NS : ASK_LATER_NS);
+        if (write(l->helper.in_fd, line, (size_t)n) != n)
+                return; /* it does not read: it is told otherwise that it is late */
+        l->asked++;
+        l->asked_mono_ns = now_ns;
+        l->asked_wall_ns = wall_ns;
+        l->waits = true;
+}
+
+/* Of the last answers the one that took the shortest way says most. */
+static const struct link_ask *best_answer(const struct link *l)
+{
+        const struct link_ask *best = NULL;
+        for (size_t i = 0; i < MIN(l->answers, (size_t)LINK_ASKS); i++) {
+                if (!best || l->asks[i].rtt_ns < best->rtt_ns)
+                        best = &l->asks[i];
+        }
+        return best;
+}
+
+static void take_answer(struct link *l, int64_t now_ns, struct node *node)
+{
+        if (!l->waits || l->stream.number != l->asked)
+                return;
+        int64_t rtt = now_ns - l->asked_mono_ns;
+        l->waits = false;
+        l->asks[l->answers++ % LINK_ASKS] = (struct link_ask){
+            .rtt_ns = rtt, .offset_ns = l->stream.wall_ns - (l->asked_wall_ns + rtt / 2)};
+        node->has_offset = true;
+        node->offset_s = clock_to_seconds(best_answer(l)->offset_ns);
+}
+
+int64_t link_measured(const struct link *l, int64_t now_ns, int64_t wall_ns)
+{
+        const struct link_ask *best = best_answer(l);
+        if (!best)
+                return now_ns;
+        int64_t age = wall_ns - (l->stream.wall_ns - best->offset_ns);
+        return now_ns - MIN(MAX(age, (int64_t)0), now_ns);
+}
+
+/* --- events -------------------------------------------------------------------------------- */
+
+static void greet(struct link *l, int64_t now_ns, struct node *node)
+{
+        l->stage = LINK_STREAM;
+        l->ask_ns = now_ns;
+        if (l->stream.hello.protocol == NODE_PROTOCOL)
+                return;
+        snprintf(node->words, sizeof(node->words),
+                 "assay %.31s there cannot be read from here (protocol %d, here %d)",
+                 l->stream.hello.version, l->stream.hello.protocol, NODE_PROTOCOL);
+        snprintf(node->hint, sizeof(node->hint), "install the version of this machine there");
+}
+
+enum stream_event link_event(struct link *l, struct batcher *b, int64_t now_ns, struct node *node)
+{
+        enum stream_event e = stream_next(&l->stream, b);
+        if (e == STREAM_NOTHING || e == STREAM_BROKEN)
+                return e;
+        l->heard_ns = now_ns;
+        if (e == STREAM_HELLO)
+                greet(l, now_ns, node);
+        else if (e == STREAM_CLOCK)
+                take_answer(l, now_ns, node);
+        else if (e == STREAM_SAMPLE) {
+                l->tried = l->sampled = true;
+                l->failures = 0;
+        }
+        return e;
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+struct failure {
+        enum node_state state;
+        int status;
+        const char *pattern, *words, *hint;
+};
+
+static const struct failure failures[] = {
+#define FAILURE(state, status, pattern, words, hint) {NODE_##state, status, pattern, words, hint},
+#include "read/nodes/failures.def"
+#undef FAILURE
+};
+
+/* The last line that says something; of assay's own complaints the first. */
+static void last_words(const char *said, int status, char *buf, size_t size)
+{
+        const char *own = strstr(said, "assay: "), *last = NULL;
+        for (const char *s = said; *s;) {
+                size_t len = strcspn(s, "\r\n");
+                if (len > strspn(s, " \t"))
+                        last = s;
+                s += len + (s[len] != '\0');
+        }
+        last = own ? own + strlen("assay: ") : last;
+        if (last)
+                snprintf(buf, size, "%.*s", (int)MIN(strcspn(last, "\r\n"), size - 1), last);
+        else
+                snprintf(buf, size, status == 255 ? "the connection ended" : "ended with status %d",
+                         status);
+        text_clean(buf);
+}
+
+static void explain_end(const struct link *l, int status, struct node *node)
+{
+        for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+                const struct failure *f = &failures[i];
+                if ((f->status >= 0 && f->status != status) || !strcasestr(l->said, f->pattern))
+                        continue;
+                node->state = f->state;
+                snprintf(node->words, sizeof(node->words), "%s", f->words);
+                snprintf(node->hint, sizeof(node->hint), "%s", f->hint);
+                return;
+        }
+        node->state = NODE_DOWN;
+        node->hint[0] = '\0';
+        if (status == 0 && !l->stream.greeted)
+                snprintf(node->words, sizeof(node->words), "it ended, and no assay had answered");
+        else
+                last_words(l->said, status, node->words, sizeof(node->words));
+}
+
+void link_end(struct link *l, const char *why, int64_t now_ns)
+{
+        bool foreign = l->stream.greeted && l->stream.hello.protocol != NODE_PROTOCOL;
+        snprintf(l->why, sizeof(l->why), "%s", why ? why : "");
+        l->stage = LINK_ENDING;
+        l->ending_ns = now_ns;
+        if (why || foreign)
+                helper_ask_to_end(&l->helper);
+}
+
+static void conclude(struct link *l, int64_t now_ns, struct node *node)
+{
+        bool foreign = l->stream.greeted && l->stream.hello.protocol != NODE_PROTOCOL;
+        int64_t delay_s = l->failures < 5 ? 1LL << l->failures : RETRY_MAX_S;
+        link_read_said(l);
+        if (foreign) {
+                node->state = NODE_FOREIGN;
+        } else if (l->why[0]) {
+                node->state = NODE_DOWN;
+                snprintf(node->words, sizeof(node->words), "%s", l->why);
+                node->hint[0] = '\0';
+        } else {
+                explain_end(l, l->helper.status, node);
+        }
+        helper_stop_after(&l->helper, 0);
+        l->failures++;
+        l->tried = true;
+        l->sampled = false;
+        l->stage = LINK_WAITING;
+        l->retry_ns = now_ns + delay_s * NS_PER_S;
+}
+
+void link_bury(struct link *l, int64_t now_ns, struct node *node)
+{
+        int64_t since = now_ns - l->ending_ns;
+        if (helper_reap(&l->helper) || since > 3 * END_STEP_NS)
+                conclude(l, now_ns, node);
+        else if (since > 2 * END_STEP_NS)
+                helper_kill(&l->helper);
+        else if (since > END_STEP_NS && l->helper.in_fd >= 0)
+                helper_ask_to_end(&l->helper);
+}

@@ -1,0 +1,474 @@
+/*
+ * Many machines as one fleet: on each an assay is started through ssh, or through srun inside a
+ * Slurm job, and what they write is joined. Everything happens inside next(), in one poll loop; a
+ * node that hangs, dies or speaks otherwise is told, tried again ever more rarely, and never waited
+ * for. The nodes end when their standard input closes, however this program ends.
+ */
+#include "read/nodes/source.h"
+
+#include "base/clock.h"
+#include "base/trust.h"
+#include "read/nodes/gather.h"
+#include "read/nodes/hostlist.h"
+#include "read/nodes/link.h"
+#include "read/nodes/slurm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define LOGIN_NS (10 * NS_PER_S)  /* from the start to the greeting */
+#define SILENT_NS (30 * NS_PER_S) /* without a line, then it is started anew */
+#define FIRST_NS (1500 * NS_PER_MS)
+#define PATIENCE_SHORTEST_NS (100 * NS_PER_MS)
+#define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
+#define LATE_LEAST_NS (2 * NS_PER_S)
+#define LOGINS_MOST 64 /* at once; those that take long do not count */
+#define LOGIN_LONG_NS (2 * NS_PER_S)
+#define LOOK_NS (250 * NS_PER_MS) /* at deadlines */
+#define END_LOOK_NS (10 * NS_PER_MS)
+#define END_NS (300 * NS_PER_MS)
+
+struct source {
+        struct source_config config;
+        char program[4096]; /* ssh or srun, found */
+        char remote[4096];  /* the assay to run there */
+        bool is_ssh, is_srun;
+        struct link *links;
+        struct node *nodes;
+        size_t n;
+        struct gather gather;
+        struct batcher batcher; /* of the sample that is taken apart */
+        struct node_command command;
+        struct pollfd *fds; /* wake, then two a link */
+        int wake;
+        bool stopped, given;
+        int64_t begun_ns, beat_ns;
+        int64_t last_mono_ns;
+        char provenance[96];
+};
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+static void nodes_close(struct source *s)
+{
+        if (!s)
+                return;
+        /* All are asked before one is waited for. */
+        int64_t until = clock_mono_ns() + END_NS;
+        for (size_t i = 0; s->links && i < s->n; i++)
+                helper_ask_to_end(&s->links[i].helper);
+        for (size_t i = 0; s->links && i < s->n; i++)
+                helper_stop_after(&s->links[i].helper, MAX(until - clock_mono_ns(), (int64_t)0));
+        for (size_t i = 0; s->links && i < s->n; i++)
+                link_finish(&s->links[i]);
+        gather_finish(&s->gather);
+        batcher_finish(&s->batcher);
+        closep(&s->wake);
+        free(s->links);
+        free(s->nodes);
+        free(s->fds);
+        free(s);
+}
+
+/* Clusters share their folders, so this program is there under the same name; a host that ssh
+ * reaches has its own. */
+static void name_remote(struct source *s)
+{
+        ssize_t n = -1;
+        if (s->is_srun && !s->config.remote)
+                n = readlink("/proc/self/exe", s->remote, sizeof(s->remote) - 1);
+        if (n > 0)
+                s->remote[n] = '\0';
+        else
+                snprintf(s->remote, sizeof(s->remote), "%s",
+                         s->config.remote ? s->config.remote : "assay");
+}
+
+static int find_program(struct source *s, struct err *err)
+{
+        const char *path = trust_is_set_id() ? "/usr/bin:/bin" : trust_env("PATH");
+        struct node_command words;
+        const char *name = "srun", *base;
+        if (!s->config.job) {
+                const char *ssh = s->config.ssh ? s->config.ssh : "ssh";
+                if (!node_command_split(ssh, &words) || words.n == 0) {
+                        err_set(err, ERR_USAGE, "--ssh: '%.80s' is no command", ssh);
+                        return err_hint(err, "write for example --ssh 'ssh -p 2222 -i key'");
+                }
+                name = words.argv[0];
+        }
+        base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+        s->is_srun = s->config.job != NULL;
+        name_remote(s);
+        s->is_ssh = !s->is_srun && strcmp(base, "ssh") == 0;
+        if (helper_find(name, path, s->program, sizeof(s->program)))
+                return 0;
+        err_set(err, ERR_NO_SOURCE, "cannot reach other hosts: there is no '%.80s' here", name);
+        return err_hint(err, s->is_srun ? "run this where jobs are submitted, or use --hosts"
+                                        : "install OpenSSH's client, or name another with --ssh");
+}
+
+/* The host without the user, unless two are then the same. */
+static void name_nodes(struct source *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                const char *target = s->links[i].target, *at = strrchr(target, '@');
+                const char *host = at ? at + 1 : target;
+                bool twice = false;
+                for (size_t k = 0; k < s->n && at && !twice; k++) {
+                        const char *other = s->links[k].target, *there = strrchr(other, '@');
+                        twice = k != i && strcmp(there ? there + 1 : other, host) == 0;
+                }
+                snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%.79s",
+                         twice ? target : host);
+        }
+}
+
+static int make_links(struct source *s, const struct hostlist *hosts, const struct slurm_job *job,
+                      struct err *err)
+{
+        s->n = hosts->n;
+        s->links = calloc(s->n, sizeof(*s->links));
+        s->nodes = calloc(s->n, sizeof(*s->nodes));
+        s->fds = calloc(1 + 2 * s->n, sizeof(*s->fds));
+        batcher_init(&s->batcher, DIALECT_CANON);
+        jsonl_fields(&s->batcher);
+        if (!s->links || !s->nodes || !s->fds || gather_init(&s->gather, DIALECT_CANON, s->n) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        size_t part = 0, left = job->n_parts > 0 ? job->parts[0].n : SIZE_MAX;
+        for (size_t i = 0; i < s->n; i++, left--) {
+                if (left == 0)
+                        left = job->parts[++part].n;
+                link_init(&s->links[i], hosts->names[i], job->n_parts ? job->parts[part].id : "");
+        }
+        name_nodes(s);
+        snprintf(s->provenance, sizeof(s->provenance), "%s%s%s%zu node%s",
+                 s->is_srun ? "Slurm job " : "", s->is_srun ? s->config.job : "",
+                 s->is_srun ? ", " : "", s->n, s->n == 1 ? "" : "s");
+        return 0;
+}
+
+static int nodes_open(const struct source_config *config, struct source **ret, struct err *err)
+{
+        struct hostlist hosts = {0};
+        struct slurm_job job = {0};
+        struct source *s = calloc(1, sizeof(*s));
+        if (!s)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->config = *config;
+        s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        int r = s->wake < 0 ? err_set(err, -errno, "cannot wait: %s", strerror(errno))
+                            : find_program(s, err);
+        if (r == 0 && config->job)
+                r = slurm_ask(&job, config->job, trust_env("PATH"), s->wake, err);
+        else if (r == 0)
+                r = hostlist_read(&hosts, "--hosts", config->hosts, err);
+        if (r == 0)
+                r = make_links(s, config->job ? &job.nodes : &hosts, &job, err);
+        hostlist_finish(&hosts);
+        slurm_finish(&job);
+        if (r < 0) {
+                nodes_close(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+/* --- one look at a node -------------------------------------------------------------------- */
+
+static void start(struct source *s, size_t i, int64_t now)
+{
+        struct link *l = &s->links[i];
+        struct node_command_for f = {
+            .program = s->program,
+            .words = s->is_srun ? NULL : s->config.ssh,
+            .is_ssh = s->is_ssh,
+            .job = s->is_srun ? l->job : NULL,
+            .host = l->target,
+            .remote = s->remote,
+            .backend = s->config.backend,
+            .poll_ns = s->config.poll_ns,
+            .show_all = s->config.show_all,
+        };
+        if (node_command_make(&f, &s->command))
+                link_start(l, &s->command, s->is_srun, now, &s->nodes[i]);
+        else
+                link_end(l, "the command is too long", now);
+}
+
+static size_t count_logins(const struct source *s, int64_t now)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < s->n; i++)
+                n += s->links[i].stage == LINK_LOGIN && now - s->links[i].begun_ns < LOGIN_LONG_NS;
+        return n;
+}
+
+static int64_t late_ns(const struct source *s)
+{
+        return MAX(5 * s->config.poll_ns / 2, (int64_t)LATE_LEAST_NS);
+}
+
+/* What its state is while it is connected. */
+static void judge(struct source *s, size_t i, int64_t now)
+{
+        struct link *l = &s->links[i];
+        struct node *node = &s->nodes[i];
+        int64_t silent = now - (l->sampled ? s->gather.parts[i].measured_ns : l->begun_ns);
+        if (l->stage == LINK_LOGIN && l->failures == 0 && silent > NS_PER_S)
+                snprintf(node->words, sizeof(node->words), "no answer for %.0f s",
+                         clock_to_seconds(silent));
+        /* One that failed is down until values come. */
+        if (l->stage != LINK_STREAM || (!l->sampled && l->failures > 0))
+                return;
+        node->state = silent <= late_ns(s) ? (l->sampled ? NODE_OK : NODE_CONNECTING) : NODE_LATE;
+        if (node->state == NODE_LATE)
+                snprintf(node->words, sizeof(node->words), "no new sample for %.0f s",
+                         clock_to_seconds(silent));
+        else if (node->state == NODE_OK && s->config.version &&
+                 strcmp(l->stream.hello.version, s->config.version) != 0)
+                snprintf(node->words, sizeof(node->words), "assay %.31s there, %.31s here",
+                         l->stream.hello.version, s->config.version);
+        else
+                node->words[0] = '\0';
+        node->hint[0] = '\0';
+}
+
+/* Deadlines, and what is due. */
+static void attend(struct source *s, int64_t now)
+{
+        size_t logins = count_logins(s, now);
+        for (size_t i = 0; i < s->n; i++) {
+                struct link *l = &s->links[i];
+                if (l->stage == LINK_WAITING && now >= l->retry_ns && logins < LOGINS_MOST) {
+                        start(s, i, now);
+                        logins++;
+                } else if (l->stage == LINK_ENDING) {
+                        link_bury(l, now, &s->nodes[i]);
+                } else if (l->stage == LINK_LOGIN && now - l->begun_ns > LOGIN_NS) {
+                        link_end(l, "no answer within 10 s", now);
+                } else if (l->stage == LINK_STREAM && now - l->heard_ns > SILENT_NS) {
+                        link_end(l, "no answer for 30 s", now);
+                } else {
+                        link_ask(l, now, clock_wall_ns());
+                        judge(s, i, now);
+                }
+        }
+}
+
+static int take_sample(struct source *s, size_t i, int64_t now)
+{
+        struct batch b = {0};
+        struct link *l = &s->links[i];
+        batcher_give(&s->batcher, &b);
+        s->nodes[i].gpus = (uint32_t)b.n;
+        return gather_take(&s->gather, i, &b, s->nodes[i].name,
+                           link_measured(l, now, clock_wall_ns()));
+}
+
+/* 0 or -ENOMEM. */
+static int read_link(struct source *s, size_t i)
+{
+        struct link *l = &s->links[i];
+        int64_t now = clock_mono_ns();
+        int more = link_read(l);
+        for (;;) {
+                enum stream_event e = link_event(l, &s->batcher, now, &s->nodes[i]);
+                if (e == STREAM_NOTHING)
+                        break;
+                if (e == STREAM_SAMPLE && take_sample(s, i, now) < 0)
+                        return -ENOMEM;
+                if (e == STREAM_HELLO && l->stream.hello.protocol != NODE_PROTOCOL)
+                        more = 0;
+                if (e == STREAM_BROKEN) {
+                        more = -1;
+                        break;
+                }
+        }
+        if (more <= 0)
+                link_end(l, more < 0 ? "what it writes cannot be understood" : NULL, now);
+        return 0;
+}
+
+/* --- the loop ------------------------------------------------------------------------------ */
+
+static size_t count_rows(const struct source *s)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < s->n; i++)
+                n += s->gather.parts[i].n;
+        return n;
+}
+
+static bool all_tried(const struct source *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                if (!s->links[i].tried)
+                        return false;
+        }
+        return true;
+}
+
+/* Whether somebody who is not late has nothing new yet. */
+static bool is_missed(const struct source *s)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->nodes[i].state == NODE_OK && !s->gather.parts[i].fresh)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_due(const struct source *s, int64_t now)
+{
+        int64_t patience = MIN(MAX(s->config.poll_ns, (int64_t)PATIENCE_SHORTEST_NS),
+                               (int64_t)PATIENCE_LONGEST_NS);
+        if (!s->given && all_tried(s))
+                return true;
+        if (!s->given && (s->config.settle || (!s->config.wait && count_rows(s) == 0)))
+                return false;
+        if (!s->given)
+                return now >= s->begun_ns + FIRST_NS;
+        return now >= s->beat_ns && (!is_missed(s) || now >= s->beat_ns + patience);
+}
+
+static int64_t sleep_ns(const struct source *s, int64_t now)
+{
+        int64_t until = now + LOOK_NS;
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->links[i].stage == LINK_ENDING)
+                        return END_LOOK_NS;
+        }
+        if (s->given && s->beat_ns > now)
+                until = MIN(until, s->beat_ns);
+        return MAX(until - now, NS_PER_MS);
+}
+
+/* Waits for something to read. False when woken; -ENOMEM ends all. */
+static int wait_for_nodes(struct source *s, int64_t now)
+{
+        int64_t left = sleep_ns(s, now);
+        struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
+        s->fds[0] = (struct pollfd){.fd = s->wake, .events = POLLIN};
+        for (size_t i = 0; i < s->n; i++) {
+                const struct link *l = &s->links[i];
+                bool reads = l->stage == LINK_LOGIN || l->stage == LINK_STREAM;
+                s->fds[1 + 2 * i] =
+                    (struct pollfd){.fd = reads ? l->helper.out_fd : -1, .events = POLLIN};
+                s->fds[2 + 2 * i] =
+                    (struct pollfd){.fd = reads ? l->helper.err_fd : -1, .events = POLLIN};
+        }
+        if (ppoll(s->fds, 1 + 2 * s->n, &ts, NULL) <= 0)
+                return 1;
+        if (s->fds[0].revents)
+                return 0;
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->fds[2 + 2 * i].revents)
+                        link_read_said(&s->links[i]);
+                if (s->fds[1 + 2 * i].revents && read_link(s, i) < 0)
+                        return -ENOMEM;
+        }
+        return 1;
+}
+
+/* Nothing came of any of them, and nobody wants to wait. */
+static int tell_none(const struct source *s, struct err *err)
+{
+        size_t worst = 0;
+        for (size_t i = s->n; i-- > 0;)
+                worst = s->nodes[i].words[0] ? i : worst;
+        const struct node *node = &s->nodes[worst];
+        err_set(err, ERR_NO_SOURCE, "%s: %s%s", node->name,
+                node->words[0] ? node->words : "it shows no GPU",
+                s->n > 1 ? "; nor does another node answer" : "");
+        return node->hint[0] ? err_hint(err, "%s", node->hint) : err->code;
+}
+
+static int give(struct source *s, struct batch *ret, struct err *err)
+{
+        int64_t now = clock_mono_ns(), poll = s->config.poll_ns;
+        if (gather_give(&s->gather, now, late_ns(s), ret) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        s->beat_ns += poll;
+        if (!s->given || s->beat_ns <= now)
+                s->beat_ns = now + poll;
+        s->given = true;
+        ret->mono_ns = MAX(now, s->last_mono_ns + 1);
+        ret->wall_ns = clock_wall_ns();
+        s->last_mono_ns = ret->mono_ns;
+        return 1;
+}
+
+static int nodes_next(struct source *s, struct batch *ret, struct err *err)
+{
+        if (s->begun_ns == 0)
+                s->begun_ns = clock_mono_ns();
+        for (int64_t now = clock_mono_ns(); !s->stopped; now = clock_mono_ns()) {
+                attend(s, now);
+                if (is_due(s, now)) {
+                        bool none = !s->given && count_rows(s) == 0 && !s->config.wait;
+                        return none ? tell_none(s, err) : give(s, ret, err);
+                }
+                int r = wait_for_nodes(s, now);
+                if (r < 0)
+                        return err_set(err, r, "out of memory");
+                s->stopped = r == 0;
+        }
+        return 0;
+}
+
+/* --- what is told -------------------------------------------------------------------------- */
+
+static const char *nodes_provenance(const struct source *s)
+{
+        return s->provenance;
+}
+
+static void nodes_trouble(const struct source *s, struct source_trouble *ret)
+{
+        size_t bad = 0, first = 0;
+        *ret = (struct source_trouble){0};
+        for (size_t i = s->n; i-- > 0;) {
+                ret->skipped += s->links[i].stream.all_bad;
+                if (s->nodes[i].state != NODE_OK) {
+                        bad++;
+                        first = i;
+                }
+        }
+        /* Who does not wait has told it already. */
+        if (bad > 0 && s->config.wait)
+                snprintf(ret->notice, sizeof(ret->notice),
+                         "%zu of %zu nodes gave nothing at the end; %s: %s", bad, s->n,
+                         s->nodes[first].name,
+                         s->nodes[first].words[0] ? s->nodes[first].words
+                                                  : node_state_name(s->nodes[first].state));
+}
+
+static size_t nodes_nodes(const struct source *s, const struct node **ret)
+{
+        *ret = s->nodes;
+        return s->n;
+}
+
+static void nodes_interrupt(struct source *s)
+{
+        uint64_t one = 1;
+        ssize_t n = write(s->wake, &one, sizeof(one));
+        (void)n;
+}
+
+const struct source_ops source_nodes = {
+    .name = "nodes",
+    .help = "other hosts, through ssh or inside a Slurm job",
+    .open = nodes_open,
+    .next = nodes_next,
+    .provenance = nodes_provenance,
+    .trouble = nodes_trouble,
+    .nodes = nodes_nodes,
+    .interrupt = nodes_interrupt,
+    .close = nodes_close,
+};

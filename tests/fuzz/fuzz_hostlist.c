@@ -1,0 +1,31 @@
+/* Lists of hosts: every name that comes out is one that may stand in a command line. */
+#include "fuzz.h"
+
+#include "read/nodes/hostlist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct hostlist h = {0};
+        struct err err = {0};
+        char *text = malloc(size + 1);
+        if (!text)
+                abort();
+        memcpy(text, data, size);
+        text[size] = '\0';
+        int r = hostlist_add(&h, text, &err);
+        if (r < 0 && (!err.msg[0] || !err.hint[0]))
+                abort();
+        if (h.n > HOSTLIST_MAX)
+                abort();
+        for (size_t i = 0; i < h.n; i++) {
+                if (h.names[i][0] == '-' || h.names[i][0] == '\0' ||
+                    strpbrk(h.names[i], " \n;|&$`'\"\\[]"))
+                        abort();
+        }
+        hostlist_finish(&h);
+        free(text);
+        return 0;
+}
