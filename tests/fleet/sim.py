@@ -193,7 +193,9 @@ class Fleet:
             first = next((t[i - 1] for i in range(1, len(t)) if v[i] > 0), None) if by_slot or "limiter" in family else t[0]
             if first is None:
                 continue
-            keep = times >= (min(s.start for s in gpu.stays if str(s.slot) == dict(labels)["slot"]) if by_slot and "wasted" not in family else first)
+            if family == "assay_gpu_held_seconds_total":  # told as 0 from when the slot before it was used
+                first = min([s.start for s in gpu.stays if s.slot == int(dict(labels)["slot"]) - 1], default=t[0])
+            keep = times >= first
             out.append(({"__name__": family, "instance": instance, "job": "assay", **dict(labels)}, times[keep], values[keep]))
         for s in gpu.stays:
             keep = (times >= s.start) & (times < s.end + LINGER)

@@ -274,6 +274,18 @@ static void put_holding_series(struct text *t, const struct holding_family *f,
         strbuf_finish(&labels);
 }
 
+/*
+ * Slots that were used, and the next one: it is told as 0 before it grows, so that whoever compares
+ * two scrapes knows what it began with.
+ */
+static unsigned slots_told(const struct integrals *in)
+{
+        unsigned n = HOLDING_SLOTS;
+        while (n > 0 && !(in->holdings[n - 1].held_s > 0))
+                n--;
+        return MIN(n + 1, (unsigned)HOLDING_SLOTS);
+}
+
 static void put_holdings(struct text *t)
 {
         static const struct holding_family families[] = {
@@ -294,8 +306,8 @@ static void put_holdings(struct text *t)
                 bool begun = false;
                 for (size_t i = 0; i < t->in->n; i++) {
                         const struct integrals *in = t->in->gpus[i].in;
-                        for (unsigned slot = 0; slot < HOLDING_SLOTS; slot++) {
-                                if (in->holdings[slot].held_s > 0)
+                        for (unsigned slot = 0; slot < slots_told(in); slot++) {
+                                if (f == 0 || in->holdings[slot].held_s > 0)
                                         put_holding_series(t, &families[f], in, &t->labels[i].own,
                                                            slot, &begun);
                         }
