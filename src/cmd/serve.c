@@ -95,6 +95,14 @@ static int start_keeper(struct serving *s, bool has_state, struct err *err)
         return r;
 }
 
+/* Neither command lines nor folders are served. */
+static void hide_command(struct run_facts *facts, const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        facts->command[0] = '\0';
+        snprintf(facts->input, sizeof(facts->input), "%s", slash ? slash + 1 : path);
+}
+
 /* The report of a recording as text; on the archive's thread. */
 static int write_report(void *arg, const char *path, struct strbuf *out)
 {
@@ -102,8 +110,10 @@ static int write_report(void *arg, const char *path, struct strbuf *out)
         struct err err = {0};
         struct run_summary r = {0};
         int done = run_summary_recorded(&r, &s->options, path, &err);
-        if (done == 0)
+        if (done == 0) {
+                hide_command(&r.in.facts, path);
                 done = run_summary_write(&r, "text", out, &err);
+        }
         run_summary_finish(&r);
         return done;
 }

@@ -39,6 +39,8 @@ static void put_why(struct jsonw *j, const struct row *row)
         strbuf_clear(&why);
         explain_health(row, &why);
         jsonw_text(j, "health_text", strbuf_str(&why));
+        jsonw_text(j, "limiter_text", limiter_words(row->limit.limiter));
+        jsonw_text(j, "advice", limiter_try(row->limit.limiter, FRAMEWORK_NONE));
         strbuf_finish(&why);
 }
 
@@ -199,6 +201,32 @@ static const struct live_gpu *find_gpu(const struct live_moment *m, const char *
         return NULL;
 }
 
+/* Runs of cells with one limiter, oldest first, and what the names mean. */
+static void put_limiters(struct jsonw *j, const uint8_t *cells, size_t n)
+{
+        bool met[LIMITER_COUNT] = {false};
+        jsonw_line(j);
+        jsonw_array(j, "limiters");
+        for (size_t i = 0, end; i < n; i = end) {
+                bool known = cells[i] > 0 && cells[i] <= LIMITER_COUNT;
+                for (end = i + 1; end < n && cells[end] == cells[i]; end++)
+                        ;
+                jsonw_array(j, NULL);
+                jsonw_text_or_null(j, NULL, known ? limiter_name(cells[i] - 1) : NULL);
+                jsonw_count(j, NULL, end - i);
+                jsonw_end(j);
+                if (known)
+                        met[cells[i] - 1] = true;
+        }
+        jsonw_end(j);
+        jsonw_object(j, "limiter_texts");
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
+                if (met[l])
+                        jsonw_text(j, limiter_name(l), limiter_words(l));
+        }
+        jsonw_end(j);
+}
+
 bool api_history(const struct live_moment *m, struct past *past, const char *gpu, double span,
                  struct strbuf *out)
 {
@@ -225,6 +253,8 @@ bool api_history(const struct live_moment *m, struct past *past, const char *gpu
                         put_series(&j, k, coarse, cells, n);
         }
         jsonw_end(&j);
+        if (past_read_limiters(past, key, coarse, m->frame.mono_ns, (uint8_t *)cells, n))
+                put_limiters(&j, (const uint8_t *)cells, n);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
         free(cells);

@@ -10,6 +10,7 @@
 
 #define LOOK_EVERY_NS (NS_PER_S / 2)
 #define WRITE_EVERY_NS (60 * NS_PER_S)
+#define FIRST_WRITE_NS (5 * NS_PER_S) /* after its beginning, so that it can be seen */
 #define TRIM_EVERY_NS (3600 * NS_PER_S)
 #define GONE_AFTER_NS (3 * NS_PER_S) /* a process list that misses one look is no end */
 #define STAYS_MAX 256
@@ -173,7 +174,8 @@ static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now
         }
         if (!free_one)
                 return NULL;
-        *free_one = (struct stay){.used = true, .written_ns = now, .counted_ns = now};
+        *free_one = (struct stay){
+            .used = true, .written_ns = now - WRITE_EVERY_NS + FIRST_WRITE_NS, .counted_ns = now};
         free_one->record.who = *o;
         free_one->record.start_ns = free_one->record.end_ns = clock_wall_ns();
         return free_one;

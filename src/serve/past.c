@@ -20,10 +20,17 @@ struct ring {
         uint16_t *n;                /* samples in the cell */
 };
 
+/* The limiter of most samples of a cell, by a majority vote: a candidate and its lead. */
+struct votes {
+        uint8_t *limiter; /* enum limiter + 1; 0 for none */
+        uint16_t *lead;
+};
+
 struct one {
         char key[OWNER_ID_MAX + 32];
         int64_t last[2]; /* newest time of the fine and the coarse ring */
         struct ring rings[2][PAST_COUNT];
+        struct votes votes[2];
 };
 
 struct past {
@@ -58,6 +65,8 @@ static void free_one(struct one *o)
                         free(r->most);
                         free(r->n);
                 }
+                free(o->votes[k].limiter);
+                free(o->votes[k].lead);
         }
         free(o);
 }
@@ -127,6 +136,32 @@ static void put(struct ring *r, size_t at, float v)
         r->n[at] = n < UINT16_MAX ? n + 1 : n;
 }
 
+static bool make_votes(struct votes *v, size_t k)
+{
+        if (v->limiter)
+                return true;
+        uint8_t *limiter = calloc(sizes[k], sizeof(*limiter));
+        v->lead = calloc(sizes[k], sizeof(*v->lead));
+        if (limiter && v->lead) {
+                v->limiter = limiter;
+                return true;
+        }
+        free(limiter);
+        free(v->lead);
+        v->lead = NULL;
+        return false;
+}
+
+static void vote(struct votes *v, size_t at, uint8_t limiter)
+{
+        if (v->lead[at] == 0)
+                v->limiter[at] = limiter;
+        if (v->limiter[at] == limiter)
+                v->lead[at] += v->lead[at] < UINT16_MAX;
+        else
+                v->lead[at]--;
+}
+
 /* Empties the cells between the newest time and this one. Time that goes back starts anew. */
 static void advance(struct one *o, size_t k, int64_t t)
 {
@@ -138,6 +173,11 @@ static void advance(struct one *o, size_t k, int64_t t)
                 for (int64_t i = o->last[k] + 1; n && !anew && i <= t; i++)
                         n[(uint64_t)i % sizes[k]] = 0;
         }
+        struct votes *v = &o->votes[k];
+        for (size_t i = 0; v->limiter && anew && i < sizes[k]; i++)
+                v->limiter[i] = v->lead[i] = 0;
+        for (int64_t i = o->last[k] + 1; v->limiter && !anew && i <= t; i++)
+                v->limiter[(uint64_t)i % sizes[k]] = v->lead[(uint64_t)i % sizes[k]] = 0;
         o->last[k] = t;
 }
 
@@ -153,8 +193,17 @@ void past_add(struct past *p, const char *key, const struct row *row, int64_t mo
                         if (v.state == STATE_OK && make_ring(&o->rings[k][m], k))
                                 put(&o->rings[k][m], (uint64_t)t % sizes[k], (float)v.v);
                 }
+                if (make_votes(&o->votes[k], k))
+                        vote(&o->votes[k], (uint64_t)t % sizes[k], row->limit.limiter + 1);
         }
         pthread_mutex_unlock(&p->lock);
+}
+
+/* The place of a time's cell, or -1. */
+static ssize_t cell_of(const struct one *o, size_t k, int64_t t)
+{
+        bool kept = t >= 0 && t <= o->last[k] && t > o->last[k] - (int64_t)sizes[k];
+        return kept ? (ssize_t)((uint64_t)t % sizes[k]) : -1;
 }
 
 bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
@@ -167,13 +216,28 @@ bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse,
         int64_t now = mono_ns / steps[k];
         memset(ret, 0, n * sizeof(*ret));
         for (size_t i = 0; r && r->n && i < n; i++) {
-                int64_t t = now - (int64_t)(n - 1 - i);
-                size_t at = (uint64_t)t % sizes[k];
-                if (t < 0 || t > o->last[k] || t <= o->last[k] - (int64_t)sizes[k] || r->n[at] == 0)
+                ssize_t at = cell_of(o, k, now - (int64_t)(n - 1 - i));
+                if (at < 0 || r->n[at] == 0)
                         continue;
                 ret[i] =
                     (struct past_cell){true, r->mean[at], r->least ? r->least[at] : r->mean[at],
                                        r->most ? r->most[at] : r->mean[at]};
+        }
+        pthread_mutex_unlock(&p->lock);
+        return o != NULL;
+}
+
+bool past_read_limiters(struct past *p, const char *key, bool coarse, int64_t mono_ns, uint8_t *ret,
+                        size_t n)
+{
+        size_t k = coarse;
+        pthread_mutex_lock(&p->lock);
+        const struct one *o = find(p, key);
+        const struct votes *v = o ? &o->votes[k] : NULL;
+        memset(ret, 0, n);
+        for (size_t i = 0; v && v->limiter && i < n; i++) {
+                ssize_t at = cell_of(o, k, mono_ns / steps[k] - (int64_t)(n - 1 - i));
+                ret[i] = at < 0 ? 0 : v->limiter[at];
         }
         pthread_mutex_unlock(&p->lock);
         return o != NULL;

@@ -57,3 +57,7 @@ enum metric past_metric(enum past_metric m);
  */
 bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
                struct past_cell *ret, size_t n);
+/* The same of what limited the GPU for most of each cell: enum limiter + 1, or 0 where nothing is
+ * known. */
+bool past_read_limiters(struct past *p, const char *key, bool coarse, int64_t mono_ns, uint8_t *ret,
+                        size_t n);

@@ -147,7 +147,7 @@ def test_hostile_jobs(program, tmp_path, assay):
 def test_recordings_and_their_reports(program, tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
-    (folder / "one.assay").write_bytes((ROOT / "docs/example/tour.assay").read_bytes())
+    (folder / "one.assay").write_bytes((ROOT / "tests/truth/server_bursts.assay").read_bytes())
     (folder / "bad.assay").write_text("nonsense")
     (folder / "notes.txt").write_text("x")
     (folder / "link.assay").symlink_to("/etc/passwd")
@@ -156,7 +156,9 @@ def test_recordings_and_their_reports(program, tmp_path):
         listed = {e["name"]: e["id"] for e in s.json("/api/v1/sessions")["sessions"]}
         assert set(listed) == {"one.assay", "bad.assay"}
         s.wait(lambda: s.ask(f"/api/v1/report?id={listed['one.assay']}")[0] == 200)
-        assert "findings" in s.ask(f"/api/v1/report?id={listed['one.assay']}")[2]
+        report = s.ask(f"/api/v1/report?id={listed['one.assay']}")[2]
+        assert "findings" in report and "one.assay" in report
+        assert "python" not in report and str(tmp_path) not in report  # command lines and folders are not served
         s.wait(lambda: s.ask(f"/api/v1/report?id={listed['bad.assay']}")[0] == 422)
         for wrong in ("", "0", "../one.assay", "/etc/passwd", listed["one.assay"].upper() + "x"):
             assert s.ask(f"/api/v1/report?id={wrong}")[0] == 404

@@ -24,16 +24,32 @@ def until(browser, script, seconds=20):
     return got
 
 
-@pytest.fixture
-def live(program, tmp_path):
-    with Server(program, tmp_path, TOUR, "--speed", "2") as s:
+@pytest.fixture(scope="module")
+def live(program, tmp_path_factory):
+    """A job holds the GPU; there are recordings."""
+    folder = tmp_path_factory.mktemp("live")
+    (folder / "map").mkdir()
+    (folder / "map" / "0").write_text("4711\n")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "one.assay").write_bytes((ROOT / "tests/truth/server_bursts.assay").read_bytes())
+    with Server(program, folder, TOUR, "--speed", "1", "--hpc-job-mapping-dir", folder / "map", "--state", folder / "state", "--sessions", folder / "runs") as s:
         yield s.ready()
 
 
-@pytest.fixture
-def browser(tmp_path):
-    with Browser(tmp_path / "profile") as b:
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as b:
         yield b
+
+
+@pytest.fixture(autouse=True)
+def blank(request):
+    """Nothing of the test before."""
+    if "browser" in request.fixturenames:
+        b = request.getfixturevalue("browser")
+        b.open("about:blank")
+        b.requests()
+        b.complaints()
 
 
 def test_live_values_and_nothing_from_elsewhere(live, browser):
@@ -57,9 +73,18 @@ def test_every_view(live, browser):
     assert browser.run("return app.zoom && app.zoom[1] > app.zoom[0] && app.charts[1].chart.view === app.zoom"), box
     browser.run("app.charts[0].chart.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: '0'})); return 1")
     assert browser.run("return app.zoom === null")
-    for key, word in (("2", "Jobs"), ("3", "Host"), ("4", "Findings"), ("1", "GPU 0")):
+    assert until(browser, "return app.history['0 3600'] && app.history['0 3600'].limiters.length") > 0
+    for key, word in (("2", "job 4711"), ("3", "Memory"), ("4", "Log"), ("5", "one.assay"), ("1", "GPU 0")):
         browser.run(f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})); return 1")
         until(browser, f"return document.getElementById('main').innerText.includes('{word}')")
+    # the record of the job, from its list
+    until(browser, "location.hash = 'jobs'; return document.querySelector('a[href=\"#job/1\"]')", 30)
+    browser.run("document.querySelector('a[href=\"#job/1\"]').click(); return 1")
+    until(browser, "return document.getElementById('main').innerText.includes('GPU time wasted')")
+    # the report of a recording
+    browser.run("location.hash = 'recordings'; return 1")
+    until(browser, "const b = document.querySelector('[aria-label^=\"Report of\"]'); if (b) b.click(); return !!b")
+    until(browser, "return document.querySelector('pre').textContent.includes('key numbers')")
     assert not [c for c in browser.complaints() if "Uncaught" in c or "SEVERE" in c and "favicon" not in c]
 
 
@@ -73,18 +98,23 @@ def test_a_restart_of_the_server(program, tmp_path, browser):
     with Server(program, tmp_path, TOUR, "--speed", "2", listen=f"127.0.0.1:{port}") as two:
         two.ready()
         until(browser, "return document.getElementById('state').className === ''", 40)
+        # A laptop that slept: its stream looks open and tells nothing.
+        browser.run("app.source.onmessage = null; app.dead = app.source; app.at = app.opened = performance.now() - 60000; return 1")
+        until(browser, "return app.source !== app.dead && performance.now() - app.at < 3000")
 
 
 def test_a_week_in_a_tab(live, browser):
     """Nothing grows: arrays keep their length, whatever time passes."""
     browser.open(f"http://127.0.0.1:{live.port}/#gpu/0")
     until(browser, "return app.history['0 3600']")
-    sizes = "return JSON.stringify([app.history['0 3600'].series.power.mean.length, document.querySelectorAll('*').length, Object.keys(app.history).length])"
+    sizes = """return JSON.stringify([app.history['0 3600'].series.power.mean.length, document.querySelectorAll('*').length, Object.keys(app.history).length,
+        app.history['0 3600'].limiters.reduce((n, r) => n + r[1], 0), app.hosts.length > 1200])"""
     before = json.loads(browser.run(sizes))
     browser.run("""app.source.close(); const now = structuredClone(app.now);
-        for (let i = 0; i < 20000; i++) { now.time += 1; now.gpus[0].time = now.time; append(now.gpus[0]); } take(now); return 1""")
+        for (let i = 0; i < 20000; i++) { now.time += 1; now.gpus[0].time = now.time; now.gpus[0].limiter = `x${i % 7}`; append(now.gpus[0]); keepHost(now); } take(now); return 1""")
     after = json.loads(browser.run(sizes))
     assert after[0] == before[0] and after[1] <= before[1] * 1.3 and after[2] == before[2]
+    assert after[3] == before[3] and not after[4]
 
 
 def test_hostile_names_do_nothing(program, tmp_path, browser):
@@ -94,7 +124,7 @@ def test_hostile_names_do_nothing(program, tmp_path, browser):
         f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-1",modelName="{text}",hpc_job="{text}",pod="{text}",namespace="{text}"}} 50\n')
     with Server(program, tmp_path, tmp_path / "evil.prom") as s:
         s.ready()
-        for view in ("#fleet", "#gpu/0", "#jobs", "#findings"):
+        for view in ("#fleet", "#gpu/0", "#jobs", "#job/1", "#host", "#findings"):
             browser.open(f"http://127.0.0.1:{s.port}/{view}")
             until(browser, "return app.now !== null")
             time.sleep(0.3)
@@ -116,7 +146,10 @@ def test_a_token_is_asked_for(program, tmp_path, browser):
 
 def test_a_phone_and_both_themes(live, tmp_path):
     with Browser(tmp_path / "phone", width=500, height=800) as b:
-        b.open(f"http://127.0.0.1:{live.port}/#gpu/0")
+        for view in ("fleet", "jobs", "host", "findings", "recordings", "gpu/0"):
+            b.open(f"http://127.0.0.1:{live.port}/#{view}")
+            until(b, "return app.now && document.getElementById('main').children.length")
+            assert b.run("return document.documentElement.scrollWidth <= window.innerWidth + 1"), view
         until(b, "return app.charts.length && app.charts[0].chart.series.length")
         assert b.run("return document.documentElement.scrollWidth <= window.innerWidth + 1")
         one = b.run("return getComputedStyle(document.body).backgroundColor")
@@ -141,7 +174,7 @@ def test_axe_finds_nothing_serious(live, browser):
     if not source:
         pytest.skip("axe-core is not to be had")
     for theme in ("dark", "light"):
-        for view in ("#fleet", "#gpu/0", "#jobs", "#host", "#findings"):
+        for view in ("#fleet", "#gpu/0", "#jobs", "#job/1", "#host", "#findings", "#recordings"):
             browser.open(f"http://127.0.0.1:{live.port}/{view}")
             until(browser, "return app.now !== null && document.getElementById('main').children.length > 0")
             browser.run(f"theme('{theme}'); return 1")

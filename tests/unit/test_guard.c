@@ -317,6 +317,22 @@ static void test_past(void **state)
         past_read(p, "a", PAST_POWER, false, t, cells, 5);
         assert_true(!cells[3].there && cells[4].there);
         assert_false(past_read(p, "b", PAST_POWER, false, t, cells, 5));
+        /* The limiter of most samples of a second; a second without any has none. */
+        uint8_t limiters[4];
+        for (int i = 0; i < 10; i++) {
+                row.limit.limiter = i < 4 ? LIMITER_LAUNCH : LIMITER_COMPUTE_TENSOR;
+                past_add(p, "b", &row, t + i * NS / 10);
+        }
+        past_add(p, "b", &row, t + 2 * NS);
+        assert_true(past_read_limiters(p, "b", false, t + 2 * NS, limiters, 4));
+        assert_int_equal(limiters[0], 0);
+        assert_int_equal(limiters[1], LIMITER_COMPUTE_TENSOR + 1);
+        assert_int_equal(limiters[2], 0);
+        assert_int_equal(limiters[3], LIMITER_COMPUTE_TENSOR + 1);
+        past_add(p, "b", &row, t + 4000 * NS);
+        past_read_limiters(p, "b", false, t + 4000 * NS, limiters, 4);
+        assert_int_equal(limiters[0] + limiters[1] + limiters[2], 0);
+        assert_false(past_read_limiters(p, "nobody", false, t, limiters, 4));
         past_close(p);
 }
 

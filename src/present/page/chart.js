@@ -123,6 +123,15 @@ class Chart {
       g.fillRect(Math.min(...this.drag), b.top, Math.abs(this.drag[1] - this.drag[0]), b.bottom - b.top);
     }
     g.restore();
+    if (this.limit && this.limit <= top * 1.05) {
+      g.strokeStyle = color("--crit");
+      g.setLineDash([4, 4]);
+      g.beginPath();
+      g.moveTo(b.left, y(this.limit));
+      g.lineTo(b.right, y(this.limit));
+      g.stroke();
+      g.setLineDash([]);
+    }
     if (this.pointer !== null) {
       g.strokeStyle = color("--soft");
       g.beginPath();
@@ -178,30 +187,65 @@ class Chart {
   }
 }
 
-/* A line without axes. */
-function spark(canvas, values, top, gap) {
+/* A canvas of the size it is shown in, ready to be drawn on; null while it is not shown. */
+function prepare(canvas) {
   const ratio = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
-  if (!w || !h) return;
+  if (!w || !h) return null;
   canvas.width = Math.round(w * ratio);
   canvas.height = Math.round(h * ratio);
-  const g = canvas.getContext("2d"), n = values.length;
+  const g = canvas.getContext("2d"), style = getComputedStyle(canvas);
   g.scale(ratio, ratio);
-  g.strokeStyle = getComputedStyle(canvas).getPropertyValue("--c0").trim();
-  g.lineWidth = 1.3;
-  g.beginPath();
-  let open = false, at = 0;
-  const skip = Math.max(1, Math.floor(n / (2 * w)));
+  return { g, w, h, color: (name) => style.getPropertyValue(name).trim() };
+}
+
+/* A line with what is below it, without axes: the mean of each pixel. */
+function spark(canvas, values, top, gap) {
+  const p = prepare(canvas);
+  if (!p) return;
+  const { g, w, h } = p, n = values.length, points = [];
+  const skip = Math.max(1, Math.ceil(n / w));
   for (let i = 0; i < n; i += skip) {
-    const v = values[i];
-    if (v === null || v === undefined) {
-      if (i - at > gap) open = false;
-      continue;
+    let sum = 0, there = 0;
+    for (let k = i; k < i + skip && k < n; k++) {
+      if (values[k] === null || values[k] === undefined) continue;
+      sum += values[k];
+      there++;
     }
-    at = i;
-    const px = n > 1 ? i / (n - 1) * w : w, py = h - 2 - Math.min(1, v / top) * (h - 4);
-    if (open) g.lineTo(px, py);
-    else g.moveTo(px, py);
-    open = true;
+    if (there) points.push([i, n > skip ? i / (n - skip) * w : w, h - 1.5 - Math.min(1, sum / there / top) * (h - 3)]);
   }
-  g.stroke();
+  const runs = [];
+  for (const q of points) {
+    const run = runs[runs.length - 1];
+    if (run && q[0] - run[run.length - 1][0] <= Math.max(gap, skip)) run.push(q);
+    else runs.push([q]);
+  }
+  g.strokeStyle = g.fillStyle = p.color("--c0");
+  g.lineWidth = 1.3;
+  for (const run of runs) {
+    g.beginPath();
+    g.moveTo(run[0][1], h);
+    for (const [, x, y] of run) g.lineTo(x, y);
+    g.lineTo(run[run.length - 1][1], h);
+    g.globalAlpha = 0.2;
+    g.fill();
+    g.globalAlpha = 1;
+    g.beginPath();
+    for (const [, x, y] of run) g.lineTo(x, y);
+    g.stroke();
+  }
+}
+
+/* Runs of limiters as a band of colours. zoom: [end, step, [from, to]], or null for all of it. */
+function strip(canvas, runs, zoom) {
+  const p = prepare(canvas), n = (runs || []).reduce((all, [, k]) => all + k, 0);
+  if (!p || !n) return;
+  const first = zoom ? n - 1 - (zoom[0] - zoom[2][0]) / zoom[1] : 0, last = zoom ? n - 1 - (zoom[0] - zoom[2][1]) / zoom[1] : n;
+  let at = 0;
+  for (const [name, k] of runs) {
+    const from = (at - first) / (last - first) * p.w, to = (at + k - first) / (last - first) * p.w;
+    at += k;
+    if (name === null || to < 0 || from > p.w) continue;
+    p.g.fillStyle = p.color(`--side-${sideOf(name)}`);
+    p.g.fillRect(from, 0, Math.max(0.6, to - from), p.h);
+  }
 }

@@ -2,7 +2,7 @@
 /* The page of `assay serve`. Text from outside is only ever put into text nodes. Paths are relative, so that it works behind a prefix. */
 const SPAN = 3600;
 const VIEWS = [["fleet", "GPUs"], ["jobs", "Jobs"], ["host", "Host"], ["findings", "Findings"], ["recordings", "Recordings"]];
-const app = { now: null, at: 0, source: null, retry: 1000, span: SPAN, zoom: null, history: {}, charts: [], stop: null, sparks: {} };
+const app = { now: null, at: 0, source: null, retry: 1000, span: SPAN, zoom: null, history: {}, charts: [], stop: null, sparks: {}, hosts: [] };
 
 /* --- making elements ------------------------------------------------------------------------- */
 
@@ -45,7 +45,12 @@ function scaled(v, unit, base = 1000) {
   return `${v.toFixed(v < 10 && k ? 1 : 0)} ${names[k]}${unit}`;
 }
 const duration = (s) => (!there(s) ? "--" : s < 120 ? `${s.toFixed(0)} s` : s < 7200 ? `${(s / 60).toFixed(0)} min` : `${(s / 3600).toFixed(1)} h`);
-const clock = (t) => new Date(t * 1000).toLocaleString();
+const two = (n) => String(n).padStart(2, "0");
+function clock(t) {
+  const d = new Date(t * 1000);
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+const timeOfDay = (t) => clock(t).slice(11);
 
 /* --- the stream -------------------------------------------------------------------------------- */
 
@@ -128,8 +133,9 @@ function take(now) {
   app.now = now;
   const s = now.status;
   if (!s.up) state(s.error ? s.error : "no source delivers", true);
-  else state(`${s.source}${s.capture ? " (a recording)" : ""}, ${new Date(now.time * 1000).toLocaleTimeString()}`, false);
+  else state(`${s.source}${s.capture ? " (a recording)" : ""}, ${timeOfDay(now.time)}`, false);
   for (const gpu of now.gpus) append(gpu);
+  keepHost(now);
   if (app.update) app.update();
 }
 
@@ -159,246 +165,33 @@ function append(gpu) {
         if (by > 0 || list[list.length - 1] === null || past.step === 1) list[list.length - 1] = gpu.metrics[name];
       }
     }
+    lengthen(past, by, gpu.limiter);
     past.last = t;
     past.end = gpu.time;
   }
 }
 
-/* --- views ------------------------------------------------------------------------------------- */
-
-const ownersOf = (gpu) => app.now.owners.filter((o) => o.index === gpu.index && (o.gi < 0 ? !there(gpu.gi) : o.gi === gpu.gi));
-function ownerName(o) {
-  if (o.kind === "slurm") return `job ${o.job}${o.user ? ` (${o.user})` : ""}`;
-  if (o.kind === "kubernetes") return `${o.namespace}/${o.pod}`;
-  return o.user || "somebody";
-}
-const limiterOf = (gpu) => (gpu.up && gpu.limiter && !["unknown", "idle"].includes(gpu.limiter) ? gpu.limiter : null);
-
-function bar(share, label) {
-  return h("div", { class: "bar", role: "img", "aria-label": label }, h("span", { style: null, "data-share": there(share) ? Math.min(1, Math.max(0, share)) : 0 }));
-}
-/* Widths are set by script: the page allows no styles in its text. */
-function layBars(root) {
-  for (const e of root.querySelectorAll("[data-share]")) e.style.width = `${e.dataset.share * 100}%`;
-}
-
-function gpuCard(gpu) {
-  const m = gpu.metrics, real = there(m.real_util) ? m.real_util / 100 : null, owners = ownersOf(gpu).map(ownerName);
-  const canvas = h("canvas", { class: "spark", "aria-hidden": "true" });
-  app.sparks[gpu.gpu] = canvas;
-  return h("a", { class: `card${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.gpu)}`, "data-gpu": gpu.gpu },
-    h("div", { class: "row" }, h("strong", {}, `GPU ${gpu.gpu}`), h("span", { class: "soft small" }, gpu.identity.model || ""),
-      h("span", { class: gpu.health.state }, gpu.up ? gpu.health.state : "does not answer")),
-    h("div", { class: "row" }, h("span", { class: "big" }, there(real) ? `${(real * 100).toFixed(0)} %` : "--"), h("span", {}, gpu.up ? gpu.verdict.class : "")),
-    bar(real, `Real Utilization ${percent(real)}`),
-    h("div", { class: "row small" }, h("span", {}, `SM ${percent(m.sm_active)}`), h("span", {}, `tensor ${percent(m.tensor_active)}`), h("span", {}, `DRAM ${percent(m.dram_active)}`),
-      h("span", { class: "soft" }, `util ${percent(m.gpu_util)}`)),
-    h("div", { class: "row small" }, h("span", {}, `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`),
-      h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C"))),
-    limiterOf(gpu) ? h("div", { class: "small" }, `limited by ${limiterOf(gpu)}`) : null,
-    h("div", { class: "soft small" }, owners.length ? owners.join(", ") : "nobody holds it"), canvas);
-}
-
-function viewFleet(root) {
-  const draw = () => {
-    if (!app.now) return;
-    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.gpu : null;
-    app.sparks = {};
-    const cards = app.now.gpus.map(gpuCard);
-    fill(root, h("h2", {}, `${app.now.gpus.length} GPU${app.now.gpus.length === 1 ? "" : "s"}`), h("div", { class: "grid" }, cards),
-      app.now.gpus.length ? null : h("p", {}, app.now.status.error || "No GPU was found yet."));
-    layBars(root);
-    if (focused !== null) root.querySelector(`[data-gpu="${CSS.escape(focused)}"]`)?.focus();
-    for (const gpu of app.now.gpus) {
-      const past = app.history[`${gpu.gpu} ${SPAN}`];
-      if (past) spark(app.sparks[gpu.gpu], (past.series.real_util || past.series.gpu_util || { mean: [] }).mean, past.series.real_util ? 100 : 1, gap());
-      else if (past === undefined) {
-        app.history[`${gpu.gpu} ${SPAN}`] = null;
-        fetchHistory(gpu.gpu, SPAN).catch(() => {});
-      }
-    }
-  };
-  app.update = draw;
-  draw();
-}
-
-const PANELS = [
-  { title: "Activity", names: ["real_util", "sm_active", "tensor_active", "dram_active", "gpu_util"], top: 1, format: (v) => `${(v * 100).toFixed(0)} %`, map: { real_util: 0.01 } },
-  { title: "Power", names: ["power"], format: (v) => `${v.toFixed(0)} W` },
-  { title: "Memory in use", names: ["fb_used"], format: (v) => scaled(v, "B", 1024) },
-  { title: "Temperature", names: ["gpu_temp", "mem_temp"], format: (v) => `${v.toFixed(0)} °C` },
-  { title: "SM clock", names: ["sm_clock"], format: (v) => scaled(v, "Hz") },
-  { title: "PCIe", names: ["pcie_rx", "pcie_tx"], format: (v) => scaled(v, "B/s") },
-  { title: "NVLink", names: ["nvlink_total"], format: (v) => scaled(v, "B/s") },
-];
-
-function panel(p) {
-  const canvas = h("canvas", {}), legend = h("div", { class: "legend" });
-  const chart = new Chart(canvas, { top: p.top, format: p.format, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
-  const card = h("section", { class: "card", "aria-label": p.title }, h("h3", {}, p.title), canvas, legend);
-  return { p, chart, legend, card };
-}
-
-function pointAll(t) {
-  for (const c of app.charts) {
-    c.chart.pointer = t;
-    c.chart.draw();
-    writeLegend(c, t);
+/* The same of the runs of limiters. */
+function lengthen(past, by, limiter) {
+  const runs = past.limiters;
+  if (!runs || !by) return;
+  const last = runs[runs.length - 1];
+  if (last && last[0] === limiter) last[1] += by;
+  else runs.push([limiter, by]);
+  for (let left = by; left > 0 && runs.length;) {
+    const cut = Math.min(left, runs[0][1]);
+    runs[0][1] -= cut;
+    left -= cut;
+    if (!runs[0][1]) runs.shift();
   }
 }
 
-function writeLegend(c, t) {
-  const values = t === null ? c.chart.series.map((s) => s.values[s.values.length - 1]) : c.chart.at(t);
-  c.legend.replaceChildren(...c.chart.series.map((s, k) => h("span", { class: `k${k % 5}` }, `${s.name.replace(/_/g, " ")} ${there(values[k]) ? c.p.format(values[k]) : "--"}`)),
-    t === null ? "" : h("span", { class: "soft" }, clock(t)));
-}
-
-function drawCharts() {
-  const past = app.history[`${app.gpu} ${app.span}`];
-  if (!past) return;
-  for (const c of app.charts) {
-    const names = c.p.names.filter((n) => past.series[n]);
-    const scale = (list, n) => (list && c.p.map && c.p.map[n] ? list.map((v) => (v === null ? null : v * c.p.map[n])) : list);
-    c.card.hidden = names.length === 0;
-    c.chart.view = app.zoom;
-    c.chart.set(past.end, past.step, names.map((n) => ({ name: n, values: scale(past.series[n].mean, n), low: scale(past.series[n].least, n), high: scale(past.series[n].most, n) })));
-    c.chart.canvas.setAttribute("aria-label", `${c.p.title} of GPU ${app.gpu} over ${duration(app.span)}: ${names.map((n) => {
-      const list = past.series[n].mean.filter(there);
-      return list.length ? `${n} now ${c.p.format(list[list.length - 1] * ((c.p.map && c.p.map[n]) || 1))}` : n;
-    }).join(", ")}`);
-    if (c.chart.pointer === null) writeLegend(c, null);
-  }
-}
-
-/* What the GPU is measured by, as bars. */
-function ceilings(gpu) {
-  const list = Object.entries(gpu.ceilings || {}).filter(([, v]) => typeof v === "number");
-  if (!list.length) return null;
-  return [h("h3", {}, "Ceilings"), h("div", { class: "ceilings" }, list.map(([k, v]) => {
-    const text = v <= 1.5 ? percent(v) : v.toFixed(2);
-    return h("div", {}, h("div", { class: "row small" }, h("span", {}, k.replace(/_/g, " ")), h("span", {}, text)), bar(v, `${k} ${text}`));
-  }))];
-}
-
-function viewGpu(root, label) {
-  app.gpu = label;
-  app.zoom = null;
-  const head = h("div", { class: "card" }), people = h("div", {}), grid = h("div", { class: "grid" });
-  app.charts = PANELS.map(panel);
-  grid.append(...app.charts.map((c) => c.card));
-  const spans = [[600, "10 min"], [SPAN, "1 h"], [86400, "24 h"]];
-  const buttons = spans.map(([s, text]) => h("button", { type: "button", onclick: () => {
-    app.span = s === 86400 ? 86400 : SPAN;
-    app.zoom = s === 600 && app.now ? [app.now.time - 600, app.now.time] : null;
-    press(s);
-    show();
-  } }, text));
-  const press = (s) => buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(spans[i][0] === s)));
-  const back = h("button", { type: "button", onclick: () => { app.zoom = null; drawCharts(); } }, "All of it");
-  fill(root, h("p", {}, h("a", { href: "#fleet" }, "All GPUs")), head, h("div", { class: "tools" }, buttons, back, h("span", { class: "soft small" }, "drag to zoom; + − ← → 0 on a chart")), grid, people);
-  press(app.span);
-  const show = () => fetchHistory(label, app.span).then(drawCharts).catch(() => {});
-  const describe = () => {
-    const gpu = app.now && app.now.gpus.find((g) => g.gpu === label);
-    if (!gpu) return;
-    const m = gpu.metrics;
-    fill(head, h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.gpu} ${gpu.identity.model || ""}`), h("span", { class: gpu.health.state }, gpu.up ? gpu.health.state : "does not answer")),
-      h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, gpu.why.startsWith(gpu.verdict.class) ? gpu.why.slice(gpu.verdict.class.length) : ` ${gpu.why}`)),
-      limiterOf(gpu) ? h("p", {}, `Limited by ${limiterOf(gpu)}${gpu.held_by ? `, clocks held down by ${gpu.held_by}` : ""}.`) : null,
-      gpu.health_text ? h("p", { class: gpu.health.state }, gpu.health_text) : null,
-      h("dl", { class: "facts" }, [["Real Utilization", there(m.real_util) ? `${m.real_util.toFixed(0)} %` : "--"], ["SM, tensor, DRAM", `${percent(m.sm_active)}, ${percent(m.tensor_active)}, ${percent(m.dram_active)}`],
-        ["Memory", `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`], ["Power", `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)} W` : ""}`],
-        ["UUID", gpu.identity.uuid || "--"], ["PCI", gpu.identity.pci || "--"], ["Driver", gpu.identity.driver || "--"]].map(([a, b]) => h("div", {}, h("dt", {}, a), h("dd", {}, b)))));
-    fill(people, ceilings(gpu), h("h3", {}, "Who holds it"), ownersOf(gpu).length ? table("Owners", ["kind", "name", "#processes", "#GPU memory"],
-      ownersOf(gpu).map((o) => [o.kind, ownerName(o), o.processes, scaled(o.gpu_memory, "B", 1024)])) : h("p", { class: "soft" }, "Nobody."), app.processes || "");
-    layBars(people);
-    drawCharts();
-  };
-  const processes = async () => {
-    const got = await load("api/v1/processes");
-    const mine = got.processes.filter((p) => p.gpu === label || p.gpu.startsWith(`${label}/`));
-    app.processes = got.known && mine.length ? h("div", {}, h("h3", {}, "Processes"), table("Processes", ["#pid", "user", "name", "#GPU memory", "#SM", "#CPU", "#running"],
-      mine.map((p) => [p.pid, p.user, p.name || "", scaled(p.gpu_memory, "B", 1024), percent(p.sm_util), percent(p.cpu), duration(p.elapsed)]))) : "";
-  };
-  app.processes = "";
-  const timer = setInterval(() => processes().catch(() => {}), 3000);
-  processes().catch(() => {});
-  app.update = describe;
-  app.stop = () => clearInterval(timer);
-  describe();
-  show();
-}
-
-function viewJobs(root) {
-  const wasted = h("input", { type: "checkbox", id: "wasted", onchange: () => show() }), list = h("div", {});
-  fill(root, h("h2", {}, "Jobs"), h("div", { class: "tools" }, wasted, h("label", { for: "wasted" }, "only those that left GPUs idle")), list);
-  const show = async () => {
-    const got = await load(`api/v1/jobs${wasted.checked ? "?wasted=1" : ""}`);
-    fill(list, got.jobs.length ? table("Jobs", ["end", "who", "user", "#GPUs", "#GPU-hours", "#Real", "#SM", "#wasted", "~mostly"], got.jobs.map((j) => {
-      const most = Object.entries(j.class_s).sort((a, b) => b[1] - a[1])[0];
-      return [j.final ? clock(j.end) : "goes on", ownerName(j), j.user, j.n_gpus, (j.gpu_seconds / 3600).toFixed(2), percent(j.real_util), percent(j.sm_active), `${(j.wasted_seconds / 3600).toFixed(2)} h`,
-        most ? most[0] : ""];
-    })) : h("p", {}, "No records yet: one is written when an owner lets its GPUs go, and every minute while it holds them."));
-  };
-  const timer = setInterval(() => show().catch(() => {}), 10000);
-  app.stop = () => clearInterval(timer);
-  app.update = null;
-  show().catch(() => fill(list, h("p", {}, "The records cannot be read.")));
-}
-
-/* What of a level is shown, and how. */
-const FIGURES = [["cpu", "CPUs busy", (v) => v.toFixed(2)], ["cpu_share", "share of the CPUs", percent], ["cpus", "CPUs", String], ["memory", "memory", (v) => scaled(v, "B", 1024)],
-  ["memory_limit", "memory limit", (v) => scaled(v, "B", 1024)], ["memory_share", "share of the memory", percent], ["io_read", "read", (v) => scaled(v, "B/s")], ["io_write", "written", (v) => scaled(v, "B/s")],
-  ["processes", "processes", String], ["threads", "threads", String]];
-
-function viewHost(root) {
-  const draw = () => {
-    const host = app.now && app.now.host;
-    if (!host) {
-      fill(root, h("h2", {}, "Host"), h("p", {}, "The host is not read."));
-      return;
-    }
-    fill(root, h("h2", {}, `Host ${host.name || ""}`), (host.levels || []).map((l) => {
-      const f = l.figures || l;
-      return [h("h3", {}, l.level || "system"), h("dl", {}, FIGURES.filter(([k]) => there(f[k])).map(([k, text, show]) => [h("dt", {}, text), h("dd", {}, show(f[k]))]))];
-    }));
-  };
-  app.update = draw;
-  draw();
-}
-
-function viewFindings(root) {
-  const show = async () => {
-    const got = await load("api/v1/findings");
-    fill(root, h("h2", {}, "Findings"), got.now.length ? table("Findings", ["GPU", "state", "~what"], got.now.map((f) => [f.gpu, h("span", { class: f.state }, f.state), f.text])) :
-      h("p", { class: "OK" }, "No problems found."),
-    h("h3", {}, "Log"), got.log.length ? table("Log", ["time", "GPU", "kind", "~what"], got.log.map((e) => [clock(e.time), e.gpu, e.kind, e.text])) : h("p", { class: "soft" }, "Nothing happened yet."));
-  };
-  const timer = setInterval(() => show().catch(() => {}), 3000);
-  app.stop = () => clearInterval(timer);
-  app.update = null;
-  show().catch(() => {});
-}
-
-/* A report takes a moment: who asked asks again. */
-async function fetchReport(id, show) {
-  const answer = await fetch(`api/v1/report?id=${encodeURIComponent(id)}`);
-  if (answer.status === 202) app.again2 = setTimeout(() => fetchReport(id, show), 1000);
-  else show(await answer.text());
-}
-
-function viewRecordings(root) {
-  const text = h("pre", { tabindex: "0", "aria-label": "Report", class: "wrap" });
-  const open = (s) => {
-    text.textContent = `reading ${s.name}`;
-    fetchReport(s.id, (t) => { text.textContent = t; }).catch(() => { text.textContent = "The report cannot be read."; });
-  };
-  load("api/v1/sessions").then((got) => fill(root, h("h2", {}, "Recordings"),
-    !got.sessions ? h("p", {}, "Start the server with --sessions DIR to see the recordings of a folder.") :
-      got.sessions.length ? table("Recordings", ["name", "time", "#size", "report"], got.sessions.map((s) => [s.name, clock(s.time), scaled(s.size, "B", 1024),
-        h("button", { type: "button", onclick: () => open(s), "aria-label": `Report of ${s.name}` }, "Report")])) : h("p", {}, "There are none."), got.sessions && got.sessions.length ? text : null)).catch(() => {});
-  app.update = null;
-  app.stop = () => clearTimeout(app.again2);
+/* Some minutes of the machine's own figures: the server keeps those of GPUs alone. */
+function keepHost(now) {
+  const f = now.host && now.host.system && now.host.system.figures, l = now.host && now.host.levels && now.host.levels[0];
+  if (!f || !l) return;
+  app.hosts.push({ time: now.time, cpu: l.figures.cpu_share, memory: l.figures.memory_share, read: l.figures.io_read, write: l.figures.io_write, rx: f.net_rx, tx: f.net_tx });
+  if (app.hosts.length > 1200) app.hosts.splice(0, app.hosts.length - 1200);
 }
 
 /* --- where we are -------------------------------------------------------------------------------- */
@@ -407,10 +200,11 @@ function render() {
   const [view, rest] = (location.hash.slice(1) || "fleet").split("/"), root = document.getElementById("main");
   if (app.stop) app.stop();
   app.stop = app.update = null;
-  document.getElementById("tabs").replaceChildren(...VIEWS.map(([id, text], i) => h("a", { href: `#${id}`, "aria-current": id === view || (view === "gpu" && id === "fleet") ? "page" : null, title: `key ${i + 1}` }, text)));
+  document.getElementById("tabs").replaceChildren(...VIEWS.map(([id, text], i) => h("a", { href: `#${id}`, "aria-current": id === view || (view === "gpu" && id === "fleet") || (view === "job" && id === "jobs") ? "page" : null, title: `key ${i + 1}` }, text)));
   document.title = view === "gpu" ? `GPU ${decodeURIComponent(rest || "")} - assay` : "assay";
   const views = { fleet: viewFleet, jobs: viewJobs, host: viewHost, findings: viewFindings, recordings: viewRecordings };
   if (view === "gpu") viewGpu(root, decodeURIComponent(rest || ""));
+  else if (view === "job") viewJob(root, rest);
   else (views[view] || viewFleet)(root);
 }
 
@@ -422,6 +216,7 @@ function theme(name) {
     /* a browser that keeps nothing */
   }
   drawCharts();
+  if (app.update) app.update();
 }
 
 function keys(e) {

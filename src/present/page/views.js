@@ -1,0 +1,264 @@
+"use strict";
+/* The views of GPUs: all of them, and one. */
+
+const ownersOf = (gpu) => app.now.owners.filter((o) => o.index === gpu.index && (o.gi < 0 ? !there(gpu.gi) : o.gi === gpu.gi));
+function ownerName(o) {
+  if (o.kind === "slurm") return `job ${o.job}${o.user ? ` (${o.user})` : ""}`;
+  if (o.kind === "kubernetes") return `${o.namespace}/${o.pod}`;
+  return o.user || "somebody";
+}
+const works = (gpu) => gpu.up && gpu.verdict.class !== "idle" && gpu.verdict.class !== "unknown";
+const isHeldIdle = (gpu) => gpu.up && gpu.verdict.class === "idle" && (ownersOf(gpu).length > 0 || gpu.limiter === "idle.allocated");
+const realOf = (gpu) => (gpu.up && there(gpu.metrics.real_util) ? gpu.metrics.real_util / 100 : null);
+
+/* What has to move for a program to go faster, as a colour. */
+function sideOf(limiter) {
+  if (!limiter || limiter === "unknown") return "none";
+  if (limiter.startsWith("idle")) return "idle";
+  if (limiter.startsWith("host") || limiter === "launch") return "host";
+  return limiter.startsWith("copy") ? "copy" : limiter.startsWith("memory") ? "memory" : "compute";
+}
+const SIDES = [["compute", "the GPU's units or kernels"], ["memory", "device memory"], ["copy", "copies"], ["host", "the host"], ["idle", "nothing: idle"]];
+
+const HELD = { power: "the power limit", thermal: "heat", "clock.locked": "a locked clock" };
+const heldBy = (gpu) => (gpu.up && gpu.held_by ? HELD[gpu.held_by] || gpu.held_by : null);
+
+/* "limited by …" in words; "nothing: …" stands for itself. */
+function limitText(gpu) {
+  if (!gpu.up || !gpu.limiter) return null;
+  if (gpu.limiter === "unknown") return "what limits it is not known";
+  const text = gpu.limiter_text || gpu.limiter;
+  return text.startsWith("nothing: ") ? text.slice(9) : `limited by ${text}`;
+}
+
+function bar(share, label, kind) {
+  return h("div", { class: `bar${kind ? ` ${kind}` : ""}`, role: "img", "aria-label": label }, h("span", { "data-share": there(share) ? Math.min(1, Math.max(0, share)) : 0 }));
+}
+/* Widths are set by script: the page allows no styles in its text. */
+function layBars(root) {
+  for (const e of root.querySelectorAll("[data-share]")) e.style.width = `${e.dataset.share * 100}%`;
+}
+const meter = (name, share) => h("div", { class: "meter" }, h("span", { class: "soft" }, name), bar(share, `${name} ${percent(share)}`), h("span", {}, percent(share)));
+
+function tile(title, value, more, href, kind) {
+  return h(href ? "a" : "div", { class: "tile", href: href || null }, h("span", { class: "soft small" }, title), h("span", { class: `big ${kind || ""}` }, value), h("span", { class: "soft small" }, more || ""));
+}
+
+/* --- all GPUs ---------------------------------------------------------------------------------- */
+
+function sum(list, f) {
+  const got = list.map(f).filter(there);
+  return got.length ? got.reduce((a, b) => a + b, 0) : null;
+}
+
+function summary(gpus) {
+  const whole = gpus.filter((g) => !there(g.gi)), reals = gpus.map(realOf).filter(there), bad = gpus.filter((g) => !g.up || !["OK", "unknown"].includes(g.health.state));
+  const idle = gpus.filter(isHeldIdle), limit = sum(whole, (g) => g.metrics.power_limit), total = sum(gpus, (g) => g.metrics.fb_total);
+  return h("div", { class: "tiles" },
+    tile("GPUs at work", `${gpus.filter(works).length} of ${gpus.length}`, `${gpus.filter((g) => g.up && g.verdict.class === "idle").length} idle`),
+    tile("Real Utilization", reals.length ? percent(reals.reduce((a, b) => a + b, 0) / reals.length) : "--", "mean of all"),
+    tile("Power", scaled(sum(whole, (g) => g.metrics.power), "W"), there(limit) ? `of ${scaled(limit, "W")}` : ""),
+    tile("Memory", scaled(sum(gpus, (g) => g.metrics.fb_used), "B", 1024), there(total) ? `of ${scaled(total, "B", 1024)}` : ""),
+    tile("Held and idle", String(idle.length), idle.length ? `GPU ${idle.map((g) => g.gpu).join(", ")}` : "none", "#jobs", idle.length ? "WARN" : ""),
+    tile("Findings", String(bad.length), bad.length ? `GPU ${bad.map((g) => g.gpu).join(", ")}` : "no problems", "#findings", bad.length ? "WARN" : "OK"));
+}
+
+function gpuCard(gpu) {
+  const m = gpu.metrics, real = realOf(gpu), owners = ownersOf(gpu).map(ownerName), text = limitText(gpu);
+  const canvas = h("canvas", { class: "spark", "aria-hidden": "true" }), band = h("canvas", { class: "strip", "aria-hidden": "true" });
+  app.sparks[gpu.gpu] = [canvas, band];
+  return h("a", { class: `card gpu${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.gpu)}`, "data-gpu": gpu.gpu },
+    h("div", { class: "row" }, h("strong", {}, `GPU ${gpu.gpu}`), h("span", { class: "soft small grow" }, gpu.identity.model || ""),
+      h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
+    h("div", { class: "row" }, h("span", { class: "big", title: "Real Utilization" }, percent(real)), h("span", { class: "class" }, gpu.up ? gpu.verdict.class : "")),
+    h("div", { class: `limit side-${sideOf(gpu.up ? gpu.limiter : null)}` }, text || "\u00a0"),
+    meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
+    h("div", { class: "row small soft facts" }, h("span", {}, `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`),
+      h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C")), heldBy(gpu) ? h("span", { class: "WARN" }, `clocks held by ${heldBy(gpu)}`) : null),
+    canvas, band, h("div", { class: "soft small" }, owners.length ? owners.join(", ") : "nobody holds it"));
+}
+
+const legendOfSides = () => h("p", { class: "legend sides" }, h("span", { class: "soft" }, "limited by"), SIDES.map(([id, text]) => h("span", {}, h("i", { class: `side-${id}` }), text)));
+
+function drawSparks() {
+  for (const gpu of app.now.gpus) {
+    const past = app.history[`${gpu.gpu} ${SPAN}`], real = past && past.series.real_util;
+    if (past) {
+      spark(app.sparks[gpu.gpu][0], (real || past.series.gpu_util || { mean: [] }).mean, real ? 100 : 1, gap());
+      strip(app.sparks[gpu.gpu][1], past.limiters, null);
+    } else if (past === undefined) {
+      app.history[`${gpu.gpu} ${SPAN}`] = null;
+      fetchHistory(gpu.gpu, SPAN).catch(() => {});
+    }
+  }
+}
+
+function viewFleet(root) {
+  const draw = () => {
+    if (!app.now) return;
+    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.gpu : null;
+    app.sparks = {};
+    const cards = app.now.gpus.map(gpuCard);
+    fill(root, h("h2", { class: "hidden" }, `${app.now.gpus.length} GPU${app.now.gpus.length === 1 ? "" : "s"}`), app.now.gpus.length ? summary(app.now.gpus) : null,
+      h("div", { class: "grid" }, cards), app.now.gpus.length ? legendOfSides() : h("p", {}, app.now.status.error || "No GPU was found yet."));
+    layBars(root);
+    if (focused !== null) root.querySelector(`[data-gpu="${CSS.escape(focused)}"]`)?.focus();
+    drawSparks();
+  };
+  app.update = draw;
+  draw();
+}
+
+/* --- one GPU ------------------------------------------------------------------------------------- */
+
+const NAMES = { real_util: "Real", sm_active: "SM", tensor_active: "tensor", dram_active: "DRAM", gpu_util: "util", power: "board", fb_used: "in use", gpu_temp: "GPU", mem_temp: "memory", sm_clock: "SM",
+  pcie_rx: "in", pcie_tx: "out", nvlink_total: "both ways" };
+const PANELS = [
+  { title: "Activity", names: ["real_util", "sm_active", "tensor_active", "dram_active", "gpu_util"], top: 1, format: (v) => `${(v * 100).toFixed(0)} %`, map: { real_util: 0.01 } },
+  { title: "Power", names: ["power"], format: (v) => `${v.toFixed(0)} W`, limit: (m) => m.power_limit },
+  { title: "Memory", names: ["fb_used"], format: (v) => scaled(v, "B", 1024), limit: (m) => m.fb_total },
+  { title: "Temperature", names: ["gpu_temp", "mem_temp"], format: (v) => `${v.toFixed(0)} °C` },
+  { title: "Clock", names: ["sm_clock"], format: (v) => scaled(v, "Hz") },
+  { title: "PCIe", names: ["pcie_rx", "pcie_tx"], format: (v) => scaled(v, "B/s") },
+  { title: "NVLink", names: ["nvlink_total"], format: (v) => scaled(v, "B/s") },
+];
+
+function panel(p) {
+  const canvas = h("canvas", {}), legend = h("div", { class: "legend" });
+  const chart = new Chart(canvas, { top: p.top, format: p.format, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
+  const card = h("section", { class: "card", "aria-label": p.title }, h("div", { class: "row" }, h("h3", {}, p.title), legend), canvas);
+  return { p, chart, legend, card };
+}
+
+function pointAll(t) {
+  for (const c of app.charts) {
+    c.chart.pointer = t;
+    c.chart.draw();
+    writeLegend(c, t);
+  }
+}
+
+function writeLegend(c, t) {
+  const values = t === null ? c.chart.series.map((s) => s.values[s.values.length - 1]) : c.chart.at(t);
+  c.legend.replaceChildren(...c.chart.series.map((s, k) => h("span", { class: `k${k % 5}` }, `${NAMES[s.name] || s.name} ${there(values[k]) ? c.p.format(values[k]) : "--"}`)),
+    t === null ? "" : h("span", { class: "soft" }, timeOfDay(t)));
+}
+
+function drawCharts() {
+  const past = app.history[`${app.gpu} ${app.span}`];
+  if (!past || !app.charts.length) return;
+  const gpu = app.now && app.now.gpus.find((g) => g.gpu === app.gpu);
+  for (const c of app.charts) {
+    const names = c.p.names.filter((n) => past.series[n]);
+    const scale = (list, n) => (list && c.p.map && c.p.map[n] ? list.map((v) => (v === null ? null : v * c.p.map[n])) : list);
+    c.card.hidden = names.length === 0;
+    c.chart.view = app.zoom;
+    c.chart.limit = gpu && c.p.limit ? c.p.limit(gpu.metrics) : null;
+    c.chart.set(past.end, past.step, names.map((n) => ({ name: n, values: scale(past.series[n].mean, n), low: scale(past.series[n].least, n), high: scale(past.series[n].most, n) })));
+    c.chart.canvas.setAttribute("aria-label", `${c.p.title} of GPU ${app.gpu} over ${duration(app.span)}: ${names.map((n) => {
+      const list = past.series[n].mean.filter(there);
+      return list.length ? `${n} now ${c.p.format(list[list.length - 1] * ((c.p.map && c.p.map[n]) || 1))}` : n;
+    }).join(", ")}`);
+    if (c.chart.pointer === null) writeLegend(c, null);
+  }
+  if (app.band) {
+    strip(app.band.canvas, past.limiters, app.zoom && [past.end, past.step, app.zoom]);
+    app.band.legend.replaceChildren(...shares(past).slice(0, 4).map(([name, share]) => h("span", {}, h("i", { class: `side-${sideOf(name)}` }), `${past.limiter_texts[name] || name} ${percent(share)}`)));
+    app.band.canvas.setAttribute("aria-label", `What limited GPU ${app.gpu}: ${shares(past).map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
+  }
+}
+
+/* Each limiter's part of the time in which one is known, the largest first. */
+function shares(past) {
+  const by = {};
+  let all = 0;
+  for (const [name, n] of past.limiters || []) {
+    if (name === null) continue;
+    by[name] = (by[name] || 0) + n;
+    all += n;
+  }
+  return Object.entries(by).map(([name, n]) => [name, n / all]).sort((a, b) => b[1] - a[1]);
+}
+
+/* What the GPU is measured by, as bars. What is no ratio stands beside the charts. */
+const CEILINGS = ["engine", "sm", "occupancy", "tensor", "fp64", "fp32", "fp16", "int", "dram", "pcie_in", "pcie_out", "nvlink_in", "nvlink_out", "clock", "power"];
+function ceilings(gpu) {
+  const list = CEILINGS.filter((k) => there((gpu.ceilings || {})[k]));
+  if (!list.length) return null;
+  return h("section", { class: "card" }, h("h3", {}, "Ceilings"), h("div", { class: "ceilings" }, list.map((k) => meter(k.replace("_", " "), gpu.ceilings[k]))));
+}
+
+function fact(name, value) {
+  return h("div", { class: String(value).length > 24 ? "two" : null }, h("dt", {}, name), h("dd", {}, value));
+}
+
+function describeGpu(gpu) {
+  const m = gpu.metrics, text = limitText(gpu), why = gpu.why.startsWith(gpu.verdict.class) ? gpu.why.slice(gpu.verdict.class.length + 1) : gpu.why;
+  const facts = [["Memory", `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`], ["Power", `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)} W` : ""}`],
+    ["Temperature", number(m.gpu_temp, 0, "°C")], ["SM clock", scaled(m.sm_clock, "Hz")], ["UUID", gpu.identity.uuid], ["PCI", gpu.identity.pci], ["Driver", gpu.identity.driver]];
+  return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.gpu} `, h("span", { class: "soft" }, gpu.identity.model || "")), h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
+    h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
+      h("div", { class: "grow" }, h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)),
+        text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text), heldBy(gpu) ? `; clocks are held down by ${heldBy(gpu)}` : "") : null,
+        text && gpu.advice && gpu.limiter !== "unknown" ? h("p", { class: "soft" }, `To try: ${gpu.advice}.`) : null,
+        gpu.health_text ? h("p", { class: gpu.health.state }, gpu.health_text) : null)),
+    h("dl", { class: "facts" }, facts.filter(([, v]) => v && v !== "--").map(([a, b]) => fact(a, b)))];
+}
+
+function holders(gpu) {
+  const owners = ownersOf(gpu);
+  return [ceilings(gpu), h("section", { class: "card" }, h("h3", {}, "Who holds it"), owners.length ? table("Owners", ["kind", "name", "#processes", "#GPU memory"],
+    owners.map((o) => [o.kind, ownerName(o), o.processes, scaled(o.gpu_memory, "B", 1024)])) : h("p", { class: "soft" }, "Nobody."), app.processes || "")];
+}
+
+function spanButtons(show) {
+  const spans = [[600, "10 min"], [SPAN, "1 h"], [86400, "24 h"]];
+  const press = (s) => buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(spans[i][0] === s)));
+  const buttons = spans.map(([s, text]) => h("button", { type: "button", onclick: () => {
+    app.span = s === 86400 ? 86400 : SPAN;
+    app.zoom = s === 600 && app.now ? [app.now.time - 600, app.now.time] : null;
+    press(s);
+    show();
+  } }, text));
+  const back = h("button", { type: "button", onclick: () => { app.zoom = null; drawCharts(); } }, "Zoom out");
+  press(app.span);
+  return h("div", { class: "tools" }, buttons, back, h("span", { class: "soft small" }, "drag to zoom; + − ← → 0 on a chart"));
+}
+
+async function listProcesses(label) {
+  const got = await load("api/v1/processes");
+  const mine = got.processes.filter((p) => p.gpu === label || p.gpu.startsWith(`${label}/`));
+  app.processes = got.known && mine.length ? h("div", {}, h("h3", {}, "Processes"), table("Processes", ["#pid", "user", "name", "#GPU memory", "#SM", "#CPU", "#running"],
+    mine.map((p) => [p.pid, p.user, p.name || "", scaled(p.gpu_memory, "B", 1024), percent(p.sm_util), percent(p.cpu), duration(p.elapsed)]))) : "";
+}
+
+function viewGpu(root, label) {
+  const show = () => fetchHistory(label, app.span).then(drawCharts).catch(() => {});
+  const head = h("div", { class: "card" }), people = h("div", { class: "grid wide" }), grid = h("div", { class: "grid wide" });
+  app.gpu = label;
+  app.zoom = null;
+  app.processes = "";
+  app.charts = PANELS.map(panel);
+  app.band = { canvas: h("canvas", { class: "strip tall", role: "img" }), legend: h("div", { class: "legend sides" }) };
+  grid.append(...app.charts.map((c) => c.card));
+  fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${label}`), head, spanButtons(show),
+    h("section", { class: "card", "aria-label": "What limited it" }, h("div", { class: "row" }, h("h3", {}, "What limited it"), app.band.legend), app.band.canvas), grid, people);
+  const describe = () => {
+    const gpu = app.now && app.now.gpus.find((g) => g.gpu === label);
+    if (!gpu) return;
+    fill(head, describeGpu(gpu));
+    fill(people, holders(gpu));
+    layBars(people);
+    drawCharts();
+  };
+  const timer = setInterval(() => listProcesses(label).catch(() => {}), 3000);
+  listProcesses(label).catch(() => {});
+  app.update = describe;
+  app.stop = () => {
+    clearInterval(timer);
+    app.charts = [];
+    app.band = null;
+  };
+  describe();
+  show();
+}
