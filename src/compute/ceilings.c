@@ -41,6 +41,9 @@ static void take_links(const struct value *m, const struct peak *peak, struct ce
         double pcie = pcie_bytes_per_s(gen, lanes);
         take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
         take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
+        if (pcie == 0 && (value_there(m[METRIC_PCIE_RX]) || value_there(m[METRIC_PCIE_TX])))
+                ceiling_set(c, CEILING_PCIE_RATE,
+                            MAX(there_or(m[METRIC_PCIE_RX], 0), there_or(m[METRIC_PCIE_TX], 0)));
         double nvlink = peak ? peak->nvlink : 0;
         take_share(c, CEILING_NVLINK_IN, m[METRIC_NVLINK_RX], nvlink);
         take_share(c, CEILING_NVLINK_OUT, m[METRIC_NVLINK_TX], nvlink);

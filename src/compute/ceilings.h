@@ -20,5 +20,8 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
 void evidence_take(const struct host *h, const char *label, const struct process_list *processes,
                    struct host_evidence *ret);
 
+/* Links of GPUs whose captures do not tell them: from 8 lanes of PCIe 3.0 to 16 of PCIe 5.0. */
+#define PCIE_SLOWEST 7.88e9
+#define PCIE_FASTEST 63e9
 /* Bytes a second of a PCIe link in one direction; 0 for a generation that is not known. */
 double pcie_bytes_per_s(double generation, double lanes);

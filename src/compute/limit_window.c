@@ -1,6 +1,7 @@
 /* The limiter as time passes: ceilings over about a second, and what a GPU has done so far. */
 #include "base/attr.h"
 #include "base/clock.h"
+#include "compute/ceilings.h"
 #include "compute/limiter.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 bool ceilings_active(const struct ceilings *c)
 {
-        double link = 0;
+        double link = ceiling_value(c, CEILING_PCIE_RATE).v / PCIE_FASTEST;
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
                 link = MAX(link, c->there & (1u << i) ? (double)c->v[i] : 0);
         struct value engine = ceiling_value(c, CEILING_ENGINE);

@@ -6,6 +6,7 @@
  */
 #include "compute/limiter.h"
 
+#include "compute/ceilings.h"
 #include "compute/interval.h"
 
 #include <math.h>
@@ -66,13 +67,24 @@ static struct range relative(struct range a, struct range b)
         return (struct range){divide(a.lo, b.hi, 0), divide(a.hi, b.lo, a.hi > 0)};
 }
 
+/* Of a link whose speed nobody tells, the bytes bound the share. */
+static struct range pcie_of(const struct view *v)
+{
+        if (v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT)) ||
+            !(v->there & CEILING_BIT(PCIE_RATE)))
+                return higher(now(v, CEILING_PCIE_IN), now(v, CEILING_PCIE_OUT));
+        double rate = now(v, CEILING_PCIE_RATE).lo;
+        return (struct range){MIN(rate / PCIE_FASTEST, 1), MIN(rate / PCIE_SLOWEST, 1)};
+}
+
+#define PCIE (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(PCIE_RATE))
+
 /* Links that nobody has told of are not there. */
 static struct range link_of(const struct view *v)
 {
-        struct range r = higher(now(v, CEILING_PCIE_IN), now(v, CEILING_PCIE_OUT));
+        struct range r = pcie_of(v);
         /* Without profiling counters the engine's time includes copies: they are no extra. */
-        if (!(v->there & CEILING_BIT(SM)) &&
-            !(v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT))))
+        if (!(v->there & CEILING_BIT(SM)) && !(v->there & PCIE))
                 r = point(0);
         static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
         for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
@@ -249,7 +261,7 @@ static enum truth copying(const struct view *v)
                         both(below(v->busy_pipe, LIMIT_NEAR), below(v->busy_dram, LIMIT_NEAR))),
                    both(at_least(v->link, LIMIT_SOME), light));
         /* A link that nothing is known of is not suspected while kernels run. */
-        if (!has(v, CEILING_PCIE_IN) && !has(v, CEILING_PCIE_OUT))
+        if (!(v->there & PCIE))
                 inside = NO;
         return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));
 }
@@ -420,9 +432,7 @@ static enum limiter cascade(const struct view *v, enum truth *ret_truth)
 
 /* ---- evidence ---- */
 
-#define LINKS                                                                                      \
-        (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(NVLINK_IN) |                   \
-         CEILING_BIT(NVLINK_OUT))
+#define LINKS (PCIE | CEILING_BIT(NVLINK_IN) | CEILING_BIT(NVLINK_OUT))
 #define PIPES                                                                                      \
         (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
          CEILING_BIT(INT))
@@ -461,7 +471,7 @@ static const uint32_t rule_inputs[LIMITER_COUNT] = {
 #define SELDOM                                                                                     \
         (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
          CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
-         CEILING_BIT(OCCUPANCY))
+         CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE))
 
 static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
 {

@@ -7,6 +7,7 @@
  */
 #include "base/attr.h"
 #include "base/clock.h"
+#include "compute/ceilings.h"
 #include "compute/stretches.h"
 
 #include <errno.h>
@@ -17,8 +18,8 @@
 #define CUT_SHORTEST_S 1.5 /* half of the longest period of bursts */
 #define CUT_SHARE 0.01     /* of the run: nothing shorter */
 #define CUT_LONGER 1.3     /* the shortest length grows by this while there are too many */
-#define CUT_MOST 12        /* stretches of a GPU */
-#define CUT_MOST_LONG 24   /* of a run that is longer than an hour */
+#define CUT_MOST 24        /* stretches of a GPU */
+#define CUT_MOST_LONG 48   /* of a run that is longer than an hour */
 #define CUT_SLIVER_S 1     /* what is shorter between two boundaries is not told */
 #define CUT_FLOOR 0.1      /* a difference of a share below which nothing has changed */
 #define CUT_HOST 0.4       /* what a difference of the host counts beside one of the GPU */
@@ -70,7 +71,8 @@ static void features(const struct stretch_bucket *b, double ret[F_COUNT])
         ret[F_SM] = mean_of(b, CEILING_SM);
         ret[F_TENSOR] = mean_of(b, CEILING_TENSOR);
         ret[F_DRAM] = mean_of(b, CEILING_DRAM);
-        ret[F_PIPE] = ret[F_LINK] = 0;
+        ret[F_PIPE] = 0;
+        ret[F_LINK] = capped(mean_of(b, CEILING_PCIE_RATE), PCIE_FASTEST);
         for (size_t i = 0; i < ARRAY_LEN(pipes); i++)
                 ret[F_PIPE] = MAX(ret[F_PIPE], mean_of(b, pipes[i]));
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
@@ -285,7 +287,8 @@ static void means_of(const struct sums *s, struct ceilings *all, struct ceilings
 
 static double work_in(const struct stretch_bucket *b)
 {
-        double work = (double)b->sum[CEILING_ENGINE];
+        double work =
+            MAX((double)b->sum[CEILING_ENGINE], (double)b->sum[CEILING_PCIE_RATE] / PCIE_FASTEST);
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
                 work = MAX(work, (double)b->sum[i]);
         return work;

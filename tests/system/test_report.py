@@ -411,3 +411,15 @@ def test_an_unhealthy_gpu_is_a_finding(program, tmp_path, hot_s, told, why):
     if told:
         assert "warning temperature" in findings and findings.index("GPU 1 was") > findings.index("  1 ")
         assert "cooling" in data["unhealthy"][0]["try"]
+
+
+def test_a_capture_without_the_link_is_judged(assay):
+    """dcgmi dmon tells bytes over PCIe, not how fast the link is: copies, idle time and kernels are told apart all the same."""
+    capture = ROOT / "tests" / "fixtures" / "tour" / "h200-tour.dmon.txt"
+    stretches = json.loads(assay("report", "--format", "json", "--poll", "0.1", capture).stdout)["stretches"]
+
+    def at(second):
+        return next(s["limiter"] for s in stretches if s["begin_s"] <= second < s["end_s"])
+
+    assert [at(s) for s in (2, 12, 22, 36, 41, 62, 100)] == [
+        "idle", "compute.tensor", "compute.fp32", "memory.bandwidth", "copy.link", "kernel", "idle"]
