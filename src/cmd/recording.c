@@ -91,6 +91,8 @@ static int create_in(const char *named, int64_t start_ns, char path[RECORDING_PA
         if (named || job) {
                 snprintf(folder, sizeof(folder), "%s%s", named ? "" : "assay-",
                          named ? named : rank.job);
+                for (size_t len = strlen(folder); len > 1 && folder[len - 1] == '/'; len--)
+                        folder[len - 1] = '\0';
                 r = make_folder(folder, named, err);
                 strcat(folder, "/");
         }

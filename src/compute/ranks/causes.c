@@ -9,6 +9,8 @@
 #define LINK_USED 0.10    /* of the link's speed: it matters how fast it is */
 #define FULL 0.9          /* of a core */
 #define MUCH_OF_A_CORE 0.25
+#define SOME_OF_A_CORE 0.1
+#define EXPLAINS 0.7
 #define ALL_WAIT 0.15 /* of the time no kernel runs anywhere */
 #define SAME_WORK 0.08
 #define IDLES_MUCH 0.05
@@ -168,8 +170,20 @@ static bool all_wait(const struct ask *a)
                of(a, COMPARED_IDLES) <= 1 - ALL_WAIT;
 }
 
+/* The CPU time that a step takes more than the others' is what it is late by. */
+static bool cpu_explains(const struct ask *a)
+{
+        double others = job_others(a->c->v[COMPARED_CPU], a->j->n, a->rank);
+        double more = (of(a, COMPARED_CPU) - others) * a->c->steps.step_s;
+        tell(a, COMPARED_CPU);
+        return late(a) && a->steps->lasting && of(a, COMPARED_CPU) - others >= SOME_OF_A_CORE &&
+               more >= EXPLAINS * a->steps->late_s;
+}
+
 static bool own_core(const struct ask *a)
 {
+        if (cpu_explains(a))
+                return true;
         return core_is_full(a) && (out(a, COMPARED_THREAD) || out(a, COMPARED_CPU)) &&
                (late(a) || idles(a) || (all_wait(a) && !contradicted(a)));
 }

@@ -23,6 +23,7 @@
 #define MOST 0.5
 #define SIGMAS 4
 #define SYNC_SHARE 0.01  /* of a step: what is within this is together */
+#define WAIT_SHORT 0.2   /* of a step: who comes last waits for less */
 #define WAIT_SHARE 0.005 /* of a step: less is no waiting */
 #define OWN_SHARE 0.03   /* of a step: ends that are farther apart are each rank's own */
 #define TO_SIGMA 1.4826
@@ -128,6 +129,7 @@ static void fill(struct grid *g, const struct job *j)
         g->skip = g->k > 4 * g->skip ? g->skip : MIN(g->k / 4, g->skip);
 }
 
+/* The middle of a step's values; of two ranks, that of the one which is not late. */
 static double column_middle(const struct grid *g, const double *v, size_t k)
 {
         size_t n = 0;
@@ -135,6 +137,9 @@ static double column_middle(const struct grid *g, const double *v, size_t k)
                 if (g->there[i])
                         g->scratch[n++] = v[i * g->k + k];
         }
+        if (n == 2)
+                return g->waits ? MAX(g->scratch[0], g->scratch[1])
+                                : MIN(g->scratch[0], g->scratch[1]);
         return job_median(g->scratch, n);
 }
 
@@ -200,8 +205,22 @@ static bool is_wait_name(const char *name)
         return false;
 }
 
-/* Marks whose ends are together and whose beginnings are not are around waiting. offsets: of the
- * moments that are together more. */
+/* The shortest of a step, typically. */
+static double shortest(const struct grid *g, double *all)
+{
+        size_t n = 0;
+        for (size_t k = g->skip; k < g->k; k++) {
+                double least = INFINITY;
+                for (size_t i = 0; i < g->n; i++)
+                        least = g->there[i] ? MIN(least, g->own[i * g->k + k]) : least;
+                all[n++] = least;
+        }
+        return job_median(all, n);
+}
+
+/* Marks whose ends are together and whose beginnings are not are around waiting, unless all are
+ * long: that is work which is told when the waiting is over. offsets: of the moments that are
+ * together more. */
 static int look_at_ends(struct grid *g, double *offsets, double *all)
 {
         double *begins = calloc(g->n + 1, sizeof(*begins));
@@ -214,7 +233,7 @@ static int look_at_ends(struct grid *g, double *offsets, double *all)
         free(begins);
         g->waits = is_wait_name(g->name) ||
                    (g->begins > 4 * g->ends && g->begins > WAIT_SHARE * g->step_s &&
-                    g->ends < SYNC_SHARE * g->step_s);
+                    g->ends < SYNC_SHARE * g->step_s && shortest(g, all) < WAIT_SHORT * g->step_s);
         return 0;
 }
 
