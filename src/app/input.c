@@ -1,6 +1,7 @@
 #include "app/input.h"
 
 #include "base/clock.h"
+#include "engine/job_files.h"
 #include "read/prometheus/address.h"
 #include "session/runlog.h"
 
@@ -56,8 +57,27 @@ static int open_log(struct input *in, struct err *err)
         return 0;
 }
 
+/* The GPUs of all ranks, the marks of the first. */
+static int open_job(struct input *in, const struct job_files *files, struct err *err)
+{
+        struct session_reader *first = NULL;
+        int r = session_open(files->paths[0], &first, err);
+        if (r == 0)
+                r = session_marks(first, &in->marks, &in->n_marks, err);
+        session_reader_close(first);
+        return r;
+}
+
 static int open_folder(struct input *in, struct err *err)
 {
+        struct job_files files;
+        if (job_files_list(in->path, &files) < 0)
+                return err_set(err, -ENOMEM, "out of memory");
+        int code = files.n > 0 ? open_job(in, &files, err) : 0;
+        bool job = files.n > 0;
+        job_files_finish(&files);
+        if (job)
+                return code;
         if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
                 in->lenient = true;
                 if (!hwmon_dmon(in->path, in->gpus_else, sizeof(in->gpus_else)) ||

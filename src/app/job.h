@@ -2,21 +2,8 @@
 #pragma once
 
 #include "app/summarise.h"
+#include "engine/job_files.h"
 #include "model/job.h"
-
-struct job_files {
-        size_t n;
-        char **paths;   /* owned */
-        size_t again;   /* older recordings of ranks that were started again: left out */
-        size_t foreign; /* files of other users: left out */
-};
-
-/*
- * The sessions in a folder, in order of their names; none when it is no folder, or a monitor's. Of
- * a rank that was recorded again (rank-3.assay, rank-3-2.assay) the newest is taken. 0 or -ENOMEM.
- */
-int job_files_list(const char *path, struct job_files *ret);
-void job_files_finish(struct job_files *f);
 
 /* All zeros to begin with, but for the callback. */
 struct job_reading {

@@ -3,6 +3,7 @@
 #include "app/input.h"
 #include "base/clock.h"
 #include "base/trust.h"
+#include "engine/job_source.h"
 #include "engine/session_source.h"
 #include "formats/hwmon/hwmon.h"
 #include "formats/notebook/notebook.h"
@@ -35,8 +36,9 @@ static const struct source_ops *reader_of(const char *location)
 {
         if (input_is_address(location))
                 return source_find("prometheus");
-        return session_is_one(location) || notebook_is_one(location) ? &source_session
-                                                                     : source_find("replay");
+        if (session_is_one(location) || notebook_is_one(location))
+                return &source_session;
+        return job_source_is_one(location) ? &source_job : source_find("replay");
 }
 
 bool setup_reads_nodes(const struct config *config)

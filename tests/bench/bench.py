@@ -173,9 +173,15 @@ def bench_diff(_tmp):
     subprocess.run([sys.executable, HERE / "diff_bench.py", BUILD, ASSAY], check=True)
 
 
+def bench_ranks(_tmp):
+    print("ranks of a job: what a report costs, and how often stragglers are found in synthetic jobs")
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "ranks_bench.py", BUILD, ASSAY], check=True)
+
+
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff}
+           "diff": bench_diff, "ranks": bench_ranks}
 
 
 def main():

@@ -156,6 +156,7 @@ static void do_row(struct weave *w, char *rest)
                 e->slot = (uint32_t)gpu;
                 snprintf(e->label, sizeof(e->label), "%zu", gpu);
                 snprintf(e->text[ENTITY_TEXT_UUID], ENTITY_TEXT_MAX, "GPU-%s-%zu", w->host, gpu);
+                snprintf(e->text[ENTITY_TEXT_HOST], ENTITY_TEXT_MAX, "%s", w->host);
         }
         row->sample.who = e;
         while ((word = strsep(&rest, " "))) {

@@ -1,7 +1,9 @@
 /* Which files are a job's. */
-#include "app/job.h"
+#include "engine/job_files.h"
 
-#include "base/text.h"
+#include "base/attr.h"
+#include "formats/hwmon/hwmon.h"
+#include "formats/notebook/notebook.h"
 
 #include <dirent.h>
 #include <errno.h>
