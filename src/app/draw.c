@@ -1,6 +1,7 @@
 #include "app/draw.h"
 
 #include "app/input.h"
+#include "app/job.h"
 #include "app/setup.h"
 #include "base/clock.h"
 #include "compute/stretches.h"
@@ -248,12 +249,14 @@ static int add_marks(struct plotting *w, struct err *err)
         return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
-/* What limited the GPUs in the time that is drawn. */
-static int find(struct plotting *w, struct err *err)
+/* What limited the GPUs in the time that is drawn; of a job, who holds the others up. */
+static int find(const struct config *config, struct plotting *w, struct err *err)
 {
         int r = stretches_cut(&w->stretches, w->in.phases, w->in.n_phases, &w->limits);
         if (r < 0)
                 return err_set(err, r, "out of memory");
+        if (job_finding(config, w->in.path, &w->finding))
+                return 0;
         if (w->limits.n_findings > 0)
                 report_finding(&w->limits, &w->limits.findings[0], &w->finding);
         return 0;
@@ -273,7 +276,7 @@ static int draw(const struct config *config, struct plotting *w, enum plot_forma
         if (r == 0)
                 r = add_marks(w, err);
         if (r == 0)
-                r = find(w, err);
+                r = find(config, w, err);
         if (r < 0)
                 return r;
         const struct plot_around around = {.facts = &w->in.facts,

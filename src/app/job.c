@@ -169,7 +169,8 @@ int job_read(struct job_reading *r, const struct config *config, const char *con
         read_all(&c);
         pthread_mutex_destroy(&c.lock);
         if (c.code == 0 && r->job.n == 0) {
-                *err = c.err;
+                if (err)
+                        *err = c.err;
                 return c.err.code ? c.err.code : err_set(err, ERR_DATA, "no session to read");
         }
         if (c.code == 0) {
@@ -178,6 +179,21 @@ int job_read(struct job_reading *r, const struct config *config, const char *con
                 c.code = job_judge(&r->job);
         }
         return c.code < 0 ? err_set(err, c.code, "out of memory") : 0;
+}
+
+bool job_finding(const struct config *config, const char *path, struct strbuf *out)
+{
+        struct job_files files;
+        struct job_reading r = {0};
+        bool told = job_files_list(path, &files) == 0 && files.n > 0 &&
+                    job_read(&r, config, (const char *const *)files.paths, files.n, NULL) == 0;
+        if (told && r.job.n_stragglers > 0)
+                job_put_straggler(&r.job, &r.job.stragglers[0], out);
+        else if (told)
+                job_put_nobody(&r.job, out);
+        job_files_finish(&files);
+        job_reading_finish(&r);
+        return told;
 }
 
 int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err)

@@ -23,4 +23,6 @@ int job_read(struct job_reading *r, const struct config *config, const char *con
              struct err *err);
 /* format: text, json or html. */
 int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err);
+/* What is said first of a folder of ranks. False when it is none, or cannot be read. */
+bool job_finding(const struct config *config, const char *path, struct strbuf *out);
 void job_reading_finish(struct job_reading *r);
