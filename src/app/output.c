@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -153,4 +155,37 @@ int output_write(const char *path, const char *input, bool force, struct strbuf 
                 r = -errno;
         return r < 0 && r != -EPIPE ? err_set(err, r, "cannot write '%s': %s", path, strerror(-r))
                                     : 0;
+}
+
+static int replace_file(const char *path, struct strbuf *text)
+{
+        char temporary[PATH_MAX];
+        struct stat st;
+        bool there = stat(path, &st) == 0;
+        if (there && !S_ISREG(st.st_mode))
+                return -EINVAL;
+        if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
+                return -ENAMETOOLONG;
+        int fd = mkostemp(temporary, O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = strbuf_flush(text, fd);
+        if (r == 0 && (fchmod(fd, there ? st.st_mode & 0777 : 0644) < 0 || fsync(fd) < 0))
+                r = -errno;
+        if (close(fd) < 0 && r == 0)
+                r = -errno;
+        if (r == 0 && rename(temporary, path) < 0)
+                r = -errno;
+        if (r < 0)
+                unlink(temporary);
+        return r;
+}
+
+int output_replace(const char *path, struct strbuf *text, struct err *err)
+{
+        int r = output_check(path, NULL, false, err);
+        if (r < 0)
+                return r;
+        r = replace_file(path, text);
+        return r < 0 ? err_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }

@@ -1,5 +1,6 @@
 #include "cmd/prefs.h"
 
+#include "app/output.h"
 #include "base/strbuf.h"
 
 #include <ctype.h>
@@ -95,27 +96,6 @@ static int make_folders(const char *path)
         return 0;
 }
 
-static int replace_file(const char *path, struct strbuf *text)
-{
-        char temporary[PATH_MAX];
-        if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
-                return -ENAMETOOLONG;
-        int fd = mkostemp(temporary, O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        struct stat st;
-        mode_t mode = stat(path, &st) == 0 ? st.st_mode & 0777 : 0644;
-        int r = strbuf_flush(text, fd);
-        if (r == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
-                r = -errno;
-        close(fd);
-        if (r == 0 && rename(temporary, path) < 0)
-                r = -errno;
-        if (r < 0)
-                unlink(temporary);
-        return r;
-}
-
 int prefs_save(const char *path, const struct pref *prefs, size_t n, struct err *err)
 {
         struct strbuf old = {0}, text = {0};
@@ -124,7 +104,7 @@ int prefs_save(const char *path, const struct pref *prefs, size_t n, struct err 
                 r = read_file(path, &old);
         if (r == 0) {
                 rewrite(strbuf_str(&old), prefs, n, &text);
-                r = text.failed || old.failed ? -ENOMEM : replace_file(path, &text);
+                r = text.failed || old.failed ? -ENOMEM : output_replace(path, &text, NULL);
         }
         strbuf_finish(&old);
         strbuf_finish(&text);

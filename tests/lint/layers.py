@@ -17,7 +17,7 @@ ROOMS = {
 # The C library, POSIX and Linux.
 SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dirent|dlfcn|endian|errno|fcntl|float|fnmatch|getopt|"
                     r"glob|gnu/libc-version|grp|inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|"
-                    r"signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|termios|"
+                    r"signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|termios|"
                     r"threads|time|unistd|wchar|wctype)\.h")
 # Made by the build, and the public header.
 ELSEWHERE = {"version.h", "build_features.h", "assay/assay.h"}
