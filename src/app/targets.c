@@ -11,7 +11,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define TOOL_NS (30 * NS_PER_S)
@@ -92,16 +91,21 @@ static int run_tool(char *const *argv, const char *hint, struct strbuf *out, str
         return err_hint(err, "%s", hint);
 }
 
-static int ask_slurm(struct target_list *t, struct err *err)
+static int ask_slurm(struct target_list *t, const char *partition, struct err *err)
 {
         static char tool[] = "sinfo", quiet[] = "-h", nodes[] = "-N", format[] = "-o",
-                    what[] = "%N|%G";
-        char *const argv[] = {tool, quiet, nodes, format, what, NULL};
+                    what[] = "%N|%G", p[] = "-p";
+        char *which = strdup(partition);
+        bool all = strcmp(partition, "all") == 0;
+        char *const argv[] = {tool, quiet, nodes, format, what, all ? NULL : p, which, NULL};
         struct strbuf text = {0};
-        int r = run_tool(argv, "run it where Slurm's commands work, or give a list: --hosts", &text,
-                         err);
+        int r = which
+                    ? run_tool(argv, "run it where Slurm's commands work, or give a list: --hosts",
+                               &text, err)
+                    : err_set(err, -ENOMEM, "out of memory");
         if (r == 0)
                 r = targets_parse_sinfo(t, text.s, text.len, err);
+        free(which);
         strbuf_finish(&text);
         return r;
 }
@@ -132,16 +136,14 @@ static int ask_kubernetes(struct target_list *t, const char *selector, struct er
 static int read_hosts(struct target_list *t, const char *hosts, struct err *err)
 {
         struct strbuf text = {0};
-        struct stat st;
-        bool input = strcmp(hosts, "-") == 0;
-        bool file = input || strchr(hosts, '/') || stat(hosts, &st) == 0;
-        if (!file)
+        bool input = strcmp(hosts, "@-") == 0;
+        if (hosts[0] != '@')
                 return targets_parse_list(t, hosts, strlen(hosts), err);
         CLEANUP(closep)
-        int fd = input ? dup(STDIN_FILENO) : open(hosts, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        int fd = input ? dup(STDIN_FILENO) : open(hosts + 1, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         int r = fd < 0 ? -errno : read_all(fd, 0, &text);
         if (r < 0)
-                err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", hosts, strerror(-r));
+                err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", hosts + 1, strerror(-r));
         else
                 r = targets_parse_hosts(t, text.s, text.len, err);
         strbuf_finish(&text);
@@ -154,7 +156,7 @@ static int fill(const struct targets_config *config, struct target_list *t, stru
         case TARGETS_HOSTS:
                 return read_hosts(t, config->hosts, err);
         case TARGETS_SLURM:
-                return ask_slurm(t, err);
+                return ask_slurm(t, config->partition, err);
         case TARGETS_KUBERNETES:
                 return ask_kubernetes(t, config->selector, err);
         }

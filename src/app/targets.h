@@ -11,10 +11,11 @@ enum targets_source { TARGETS_HOSTS, TARGETS_SLURM, TARGETS_KUBERNETES };
 
 struct targets_config {
         enum targets_source source;
-        const char *hosts;    /* HOSTS: a file, "-" for the standard input, or a list */
-        const char *selector; /* KUBERNETES: which pods, as kubectl's -l has it */
-        uint16_t port;        /* where nothing else is said */
-        const char *labels;   /* "cluster=a,rack=7"; NULL for none */
+        const char *hosts;     /* HOSTS: a list, "@FILE", or "@-" for the standard input */
+        const char *partition; /* SLURM: of this one, or "all" */
+        const char *selector;  /* KUBERNETES: which pods, as kubectl's -l has it */
+        uint16_t port;         /* where nothing else is said */
+        const char *labels;    /* "cluster=a,rack=7"; NULL for none */
 };
 
 /*

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/suggest.h"
 #include "cmd/fleet_live.h"
+#include "cmd/fleet_targets.h"
 #include "cmd/times.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ static int view_of(const struct config *config, enum fleet_view *ret, struct err
                 return err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[2]);
         err_set(err, ERR_USAGE, "unknown view '%s'", word);
         return err_hint(err, "one of overview, users, jobs, nodes, wasted, limiters, health; or "
-                             "'assay fleet job ID'");
+                             "'assay fleet job ID', 'assay fleet targets'");
 }
 
 static bool asks_for_job(const struct config *config)
@@ -141,16 +142,18 @@ static int fleet_run(const struct config *config)
         struct err err = {0};
         struct strbuf out = {0};
         int status = EXIT_FINE;
+        if (config->n_args > 1 && strcmp(config->args[1], "targets") == 0)
+                return fleet_targets_run(config);
         int r = show(config, &out, &status, &err);
         if (r >= 0)
-                strbuf_flush(&out, STDOUT_FILENO);
+                r = write_out(config, NULL, &out, &err);
         strbuf_finish(&out);
         return r < 0 ? complain(&err) : status;
 }
 
 const struct command command_fleet = {
     .name = "fleet",
-    .args = "[VIEW|job ID]",
+    .args = "[VIEW|job ID|targets]",
     .summary = "ask Prometheus or VictoriaMetrics who uses a fleet, and how well",
     .words = WORDS_OWN,
     .examples = {{"assay fleet --engine http://prom:9090", "the last 24 hours"},

@@ -11,20 +11,21 @@
 static int choose(const struct config *config, struct targets_config *ret, struct err *err)
 {
         const char *hosts = config_text(config, OPT_HOSTS);
-        int slurm = config_flag(config, OPT_SLURM),
-            kubernetes = config_flag(config, OPT_KUBERNETES);
+        const char *slurm = config_text(config, OPT_SLURM);
+        bool kubernetes = config_flag(config, OPT_KUBERNETES);
         *ret = (struct targets_config){
             .source = slurm        ? TARGETS_SLURM
                       : kubernetes ? TARGETS_KUBERNETES
                                    : TARGETS_HOSTS,
             .hosts = hosts,
+            .partition = slurm,
             .selector = config_text(config, OPT_SELECTOR),
             .port = (uint16_t)config_number(config, OPT_PORT),
             .labels = config_text(config, OPT_LABELS),
         };
         if (config->n_args > 2)
-                return err_set(err, ERR_USAGE, "'%s' is one word too many", config->args[2]);
-        if ((hosts != NULL) + slurm + kubernetes == 1)
+                return err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[2]);
+        if ((hosts != NULL) + (slurm != NULL) + kubernetes == 1)
                 return 0;
         err_set(err, ERR_USAGE,
                 "say where the nodes are known: one of --slurm, --hosts and --kubernetes");
