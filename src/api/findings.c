@@ -26,7 +26,7 @@ static char *text_of_finding(const struct stretch_list *list, size_t at)
 static char *gpus_of_stretch(const struct stretch_list *list, size_t at)
 {
         struct strbuf out = {0};
-        report_stretch_gpus(list, list->list[at].gpus, &out);
+        report_stretch_gpus(list, &list->list[at].gpus, &out);
         char *text = out.failed ? NULL : strdup(strbuf_str(&out));
         strbuf_finish(&out);
         return text;
@@ -36,7 +36,7 @@ struct assay_findings *findings_make(struct stretch_list *list)
 {
         struct assay_findings *f = calloc(1, sizeof(*f));
         if (!f) {
-                free(list->list);
+                stretch_list_finish(list);
                 return NULL;
         }
         f->list = *list;
@@ -63,7 +63,7 @@ void assay_findings_free(assay_findings *f)
                 free(f->gpus[i]);
         free(f->texts);
         free(f->gpus);
-        free(f->list.list);
+        stretch_list_finish(&f->list);
         free(f);
 }
 
@@ -76,7 +76,7 @@ int findings_read(const char *path, const struct config *config, struct stretch_
         int r = run_summary_read(s, config, path, "json", err);
         if (r == 0) {
                 *ret = s->summary.limits;
-                s->summary.limits.list = NULL; /* it is the caller's now */
+                s->summary.limits = (struct stretch_list){0}; /* it is the caller's now */
         }
         run_summary_finish(s);
         free(s);

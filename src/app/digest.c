@@ -135,7 +135,7 @@ static void add_stretch(struct means *m, const struct stretch *s, struct diff_ru
 static void add_to_line(const struct stretch *s, struct diff_run *run)
 {
         struct diff_stretch *last = run->n_stretches ? &run->stretches[run->n_stretches - 1] : NULL;
-        if (!(s->gpus & 1))
+        if (!gpu_set_has(&s->gpus, 0))
                 return;
         if (s->before_work)
                 run->startup_s = MAX(run->startup_s, s->end_s);
@@ -164,13 +164,13 @@ static void take_stretches(const struct stretch_list *list, struct diff_run *run
                 run->held = m.held_s[h] > HELD_SHARE * m.gpu_s ? h : run->held;
         if (m.engine_s > 0)
                 run->engine = value_ok(m.engine / m.engine_s);
-        if (list->n_gpus > 0 && list->clock_max[0] > 0) {
-                run->clock_max = value_ok(list->clock_max[0]);
+        if (list->n_gpus > 0 && list->gpus[0].clock_max > 0) {
+                run->clock_max = value_ok(list->gpus[0].clock_max);
                 if (m.clock_s > 0)
-                        run->clock = value_ok(m.clock / m.clock_s * list->clock_max[0]);
+                        run->clock = value_ok(m.clock / m.clock_s * list->gpus[0].clock_max);
         }
-        if (list->n_gpus > 0 && list->power_limit[0] > 0)
-                run->power_limit = value_ok(list->power_limit[0]);
+        if (list->n_gpus > 0 && list->gpus[0].power_limit > 0)
+                run->power_limit = value_ok(list->gpus[0].power_limit);
 }
 
 /* ---- windows and series ---- */

@@ -308,7 +308,7 @@ int draw_file(const struct config *config, const char *path, enum plot_format fo
         }
         plot_finish(&w->plot);
         stretches_finish(&w->stretches);
-        free(w->limits.list);
+        stretch_list_finish(&w->limits);
         strbuf_finish(&w->finding);
         input_finish(&w->in);
         free(w->events);

@@ -174,10 +174,10 @@ static void take_findings(const struct run_summary *s, struct job_rank *r)
 {
         const struct stretch_list *l = &s->summary.limits;
         for (size_t g = 0; g < l->n_gpus; g++) {
-                if (strcmp(l->labels[g], r->gpu) != 0)
+                if (strcmp(l->gpus[g].label, r->gpu) != 0)
                         continue;
                 for (size_t i = 0; i < l->n; i++) {
-                        if (l->list[i].gpus & (1ULL << g))
+                        if (gpu_set_has(&l->list[i].gpus, g))
                                 add_finding(r, &l->list[i], won_share(l, &l->list[i]));
                 }
         }

@@ -210,10 +210,10 @@ static void cut_at_phases(struct cutting *c, const struct stretches *s, const st
         }
 }
 
-static void fill(struct cutting *c, const struct stretch_track *t)
+static void fill(struct cutting *c, const struct stretches *s, const struct stretch_track *t)
 {
         c->n = 0;
-        for (size_t i = 0; i < STRETCH_BUCKETS; i++) {
+        for (size_t i = 0; i < s->n_buckets; i++) {
                 double f[F_COUNT], w = (double)t->buckets[i].seconds;
                 if (w <= 0)
                         continue;
@@ -295,13 +295,13 @@ static double work_in(const struct stretch_bucket *b)
 }
 
 /* The bucket in which work begins: first kernels that warm something up are not it. */
-static size_t work_begins(const struct stretch_track *t)
+static size_t work_begins(const struct stretches *s, const struct stretch_track *t)
 {
         double all = 0, seen = 0;
-        for (size_t i = 0; i < STRETCH_BUCKETS; i++)
+        for (size_t i = 0; i < s->n_buckets; i++)
                 all += work_in(&t->buckets[i]);
         double little = MIN(CUT_FIRST_SHARE * all, CUT_FIRST_S);
-        for (size_t i = 0; i < STRETCH_BUCKETS && all > 0; i++) {
+        for (size_t i = 0; i < s->n_buckets && all > 0; i++) {
                 seen += work_in(&t->buckets[i]);
                 if (seen > little)
                         return i;
@@ -356,7 +356,7 @@ static void judge(const struct stretches *s, size_t track, size_t from, size_t t
         means_of(ret_sums, &all, &gaps);
         double width = clock_to_seconds(s->width_ns);
         int64_t middle = s->first_ns + (int64_t)(from + to) * s->width_ns / 2;
-        size_t begins = work_begins(t);
+        size_t begins = work_begins(s, t);
         double engine = (double)all.v[CEILING_ENGINE];
         double variance =
             ret_sums->seconds > 0 ? ret_sums->square / ret_sums->seconds - engine * engine : 0;
@@ -373,10 +373,10 @@ static void judge(const struct stretches *s, size_t track, size_t from, size_t t
         double end = clock_to_seconds(s->last_ns - s->first_ns);
         *ret = (struct stretch){.begin_s = (double)from * width,
                                 .end_s = MIN((double)to * width, end),
-                                .gpus = 1ull << track,
                                 .uneven = around.uneven,
                                 .before_work = begins != SIZE_MAX && !around.worked,
                                 .limit = limiter_decide(&all, &around, true)};
+        gpu_set_add(&ret->gpus, track);
 }
 
 /* FLOP/s over its time, if all of it was of the type that was declared for it. */
@@ -423,7 +423,7 @@ static void blend(struct stretch *to, const struct stretch *s)
         to->flops.type = to->flops.type == s->flops.type ? to->flops.type : NULL;
         to->begin_s = MIN(to->begin_s, s->begin_s);
         to->end_s = MAX(to->end_s, s->end_s);
-        to->gpus |= s->gpus;
+        gpu_set_join(&to->gpus, &s->gpus);
 }
 
 static int place(struct stretch_list *list, const struct stretch *s)
@@ -431,7 +431,7 @@ static int place(struct stretch_list *list, const struct stretch *s)
         double near = MAX(CUT_SHORTEST_S, CUT_TOGETHER * list->seconds);
         for (size_t i = 0; i < list->n; i++) {
                 struct stretch *to = &list->list[i];
-                if (!(to->gpus & s->gpus) && alike(&to->limit, &s->limit) &&
+                if (!gpu_set_meets(&to->gpus, &s->gpus) && alike(&to->limit, &s->limit) &&
                     fabs(to->begin_s - s->begin_s) <= near && fabs(to->end_s - s->end_s) <= near &&
                     strcmp(to->phase, s->phase) == 0) {
                         blend(to, s);
@@ -481,7 +481,7 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
 {
         const struct stretch_track *t = &s->tracks[track];
         int r = 0;
-        fill(c, t);
+        fill(c, s, t);
         if (t->use.touched)
                 cut_at(c, bucket_at(s, t->use.touched_ns));
         cut_at_phases(c, s, phases, n_phases);
@@ -511,26 +511,37 @@ static int by_time(const void *a, const void *b)
         const struct stretch *x = a, *y = b;
         if (x->begin_s != y->begin_s)
                 return x->begin_s < y->begin_s ? -1 : 1;
-        return x->gpus < y->gpus ? -1 : x->gpus > y->gpus;
+        /* As numbers of many digits: the GPU that comes last decides. */
+        for (size_t i = ARRAY_LEN(x->gpus.bits); i-- > 0;) {
+                uint64_t p = x->gpus.bits[i], q = y->gpus.bits[i];
+                if (p != q)
+                        return p < q ? -1 : 1;
+        }
+        return 0;
 }
 
 int stretches_cut(const struct stretches *s, const struct phase *phases, size_t n_phases,
                   struct stretch_list *ret)
 {
         struct cutting *c = malloc(sizeof(*c));
-        int r = c ? 0 : -ENOMEM;
+        struct stretch_gpu *gpus = calloc(MAX(s->n, (size_t)1), sizeof(*gpus));
+        int r = c && gpus ? 0 : -ENOMEM;
         *ret = (struct stretch_list){.seconds = clock_to_seconds(s->last_ns - s->first_ns),
                                      .n_gpus = s->n,
+                                     .gpus = gpus,
+                                     .left_out = s->left_out,
                                      .framework = s->framework};
         for (size_t i = 0; i < s->n && r == 0; i++) {
-                memcpy(ret->labels[i], s->tracks[i].label, STRETCH_LABEL_MAX);
-                ret->clock_max[i] = s->tracks[i].clock_max;
-                ret->power_limit[i] = s->tracks[i].power_limit;
+                memcpy(gpus[i].label, s->tracks[i].label, STRETCH_LABEL_MAX);
+                gpus[i].clock_max = s->tracks[i].clock_max;
+                gpus[i].power_limit = s->tracks[i].power_limit;
                 r = cut_track(s, i, c, phases, n_phases, ret);
         }
         free(c);
-        if (r < 0)
+        if (r < 0) {
+                stretch_list_finish(ret);
                 return r;
+        }
         if (ret->n > 0)
                 qsort(ret->list, ret->n, sizeof(*ret->list), by_time);
         findings_rank(ret);

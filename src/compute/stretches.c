@@ -21,24 +21,6 @@ static struct stretch_track *track_of(struct stretches *s, const struct entity *
         return NULL;
 }
 
-static struct stretch_track *track_new(struct stretches *s, const struct entity *e)
-{
-        struct stretch_track *more = realloc(s->tracks, (s->n + 1) * sizeof(*more));
-        if (!more)
-                return NULL;
-        s->tracks = more;
-        struct stretch_track *t = &more[s->n];
-        *t = (struct stretch_track){.slot = e->slot,
-                                    .use = FIRST_USE_START,
-                                    .peak = peak_find(e->text[ENTITY_TEXT_MODEL]),
-                                    .buckets = calloc(STRETCH_BUCKETS, sizeof(*t->buckets))};
-        if (!t->buckets)
-                return NULL;
-        snprintf(t->label, sizeof(t->label), "%s", e->label);
-        s->n++;
-        return t;
-}
-
 static void add_bucket(struct stretch_bucket *to, const struct stretch_bucket *from)
 {
         to->seconds += from->seconds;
@@ -64,14 +46,47 @@ static void fold(struct stretches *s)
 {
         for (size_t k = 0; k < s->n; k++) {
                 struct stretch_bucket *b = s->tracks[k].buckets;
-                for (size_t i = 0; i < STRETCH_BUCKETS / 2; i++) {
+                for (size_t i = 0; i < s->n_buckets / 2; i++) {
                         struct stretch_bucket both = b[2 * i];
                         add_bucket(&both, &b[2 * i + 1]);
                         b[i] = both;
                 }
-                memset(b + STRETCH_BUCKETS / 2, 0, STRETCH_BUCKETS / 2 * sizeof(*b));
+                memset(b + s->n_buckets / 2, 0, s->n_buckets / 2 * sizeof(*b));
         }
         s->width_ns *= 2;
+}
+
+/* Each GPU has half as many buckets from now on. */
+static void share_out(struct stretches *s)
+{
+        if ((s->last_ns - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets / 2)
+                fold(s);
+        s->n_buckets /= 2;
+        for (size_t i = 0; i < s->n; i++) {
+                struct stretch_bucket *less =
+                    realloc(s->tracks[i].buckets, s->n_buckets * sizeof(*less));
+                s->tracks[i].buckets = less ? less : s->tracks[i].buckets;
+        }
+}
+
+static struct stretch_track *track_new(struct stretches *s, const struct entity *e)
+{
+        if ((s->n + 1) * s->n_buckets > STRETCH_BUCKETS_ALL)
+                share_out(s);
+        struct stretch_track *more = realloc(s->tracks, (s->n + 1) * sizeof(*more));
+        if (!more)
+                return NULL;
+        s->tracks = more;
+        struct stretch_track *t = &more[s->n];
+        *t = (struct stretch_track){.slot = e->slot,
+                                    .use = FIRST_USE_START,
+                                    .peak = peak_find(e->text[ENTITY_TEXT_MODEL]),
+                                    .buckets = calloc(s->n_buckets, sizeof(*t->buckets))};
+        if (!t->buckets)
+                return NULL;
+        snprintf(t->label, sizeof(t->label), "%s", e->label);
+        s->n++;
+        return t;
 }
 
 static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float seconds)
@@ -134,7 +149,7 @@ static void add_row(struct stretches *s, struct stretch_track *t, const struct f
         first_use_add(&t->use, &now, middle);
         if (passed <= 0)
                 return;
-        while ((middle - s->first_ns) / s->width_ns >= STRETCH_BUCKETS)
+        while ((middle - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets)
                 fold(s);
         int64_t at = (middle - s->first_ns) / s->width_ns;
         add_tick(&t->buckets[at < 0 ? 0 : at], &now, (float)passed);
@@ -147,14 +162,17 @@ int stretches_add(struct stretches *s, const struct frame *f)
                 s->first_ns = f->mono_ns;
                 s->first_wall_ns = f->wall_ns;
                 s->width_ns = WIDTH_NS;
+                s->n_buckets = STRETCH_BUCKETS;
                 s->begun = true;
         }
         s->last_ns = MAX(s->last_ns, f->mono_ns);
         for (size_t i = 0; i < f->n; i++) {
                 const struct entity *e = f->rows[i].sample.who;
                 struct stretch_track *t = track_of(s, e, i);
-                if (!t && s->n == STRETCH_GPUS_MAX)
+                if (!t && s->n == STRETCH_GPUS_MAX) {
+                        s->left_out = MAX(s->left_out, f->n - s->n);
                         continue;
+                }
                 if (!t)
                         t = track_new(s, e);
                 if (!t)

@@ -1,6 +1,7 @@
 /*
- * Cuts a run into stretches, in bounded memory however long it is, as time passes. Ticks are
- * folded into at most STRETCH_BUCKETS buckets a GPU; when time outgrows them two become one.
+ * Cuts a run into stretches, in bounded memory however long it is and however many GPUs there are.
+ * Ticks are folded into buckets, at most STRETCH_BUCKETS a GPU and STRETCH_BUCKETS_ALL in all; when
+ * time outgrows them two become one.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "model/stretch.h"
 
 #define STRETCH_BUCKETS 1024
+#define STRETCH_BUCKETS_ALL 65536
 #define STRETCH_HOST_FIRST CEILING_HOLDERS
 #define STRETCH_HOST_COUNT (CEILING_COUNT - STRETCH_HOST_FIRST)
 
@@ -40,7 +42,7 @@ struct stretch_track {
         struct first_use use;
         struct host_evidence evidence;
         bool has_evidence;
-        struct stretch_bucket *buckets; /* STRETCH_BUCKETS */
+        struct stretch_bucket *buckets; /* n_buckets of stretches */
 };
 
 /* All zeros to begin with. */
@@ -48,11 +50,12 @@ struct stretches {
         int64_t first_ns, first_wall_ns, last_ns;
         bool begun;
         int64_t width_ns; /* of a bucket */
+        size_t n_buckets; /* of each GPU; a power of 2 */
         enum framework framework;
         bool has_flops; /* FLOP/s of a type are asked for */
         enum flops_type flops;
         const uint8_t *phase_flops; /* enum flops_type of each phase; borrowed, NULL for none */
-        size_t n;
+        size_t n, left_out;
         struct stretch_track *tracks; /* STRETCH_GPUS_MAX at most */
 };
 
@@ -63,7 +66,7 @@ void stretches_see_host(struct stretches *s, const struct host *host,
                         const struct process_list *processes);
 /*
  * Cuts what was added so far; the phases of the run may be NULL. Judges the stretches and ranks the
- * findings. 0 or -ENOMEM; free ret->list.
+ * findings. 0 or -ENOMEM; stretch_list_finish frees it.
  */
 int stretches_cut(const struct stretches *s, const struct phase *phases, size_t n_phases,
                   struct stretch_list *ret);

@@ -94,7 +94,7 @@ void summary_finish(struct summary *s)
         free(s->scope_of);
         phase_order_finish(&s->order);
         free(s->before);
-        free(s->limits.list);
+        stretch_list_finish(&s->limits);
         *s = (struct summary){0};
 }
 

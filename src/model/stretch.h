@@ -8,12 +8,17 @@
 #include "model/limit.h"
 #include "model/phase.h"
 
-#define STRETCH_GPUS_MAX 64
+#define STRETCH_GPUS_MAX 1024
 #define STRETCH_LABEL_MAX 32
 
+/* A set of GPUs, by their places in a list. */
+struct gpu_set {
+        uint64_t bits[STRETCH_GPUS_MAX / 64];
+};
+
 struct stretch {
-        double begin_s, end_s;      /* since the first tick */
-        uint64_t gpus;              /* bits: places in the list's labels */
+        double begin_s, end_s; /* since the first tick */
+        struct gpu_set gpus;
         struct limit limit;         /* ceilings are means of exactly its own time */
         double uneven;              /* standard deviation of the engine over ticks */
         struct flops_told flops;    /* a GPU, of the type that was declared for its time */
@@ -37,20 +42,36 @@ struct limit_finding {
 
 #define FINDINGS_MAX 32
 
+struct stretch_gpu {
+        char label[STRETCH_LABEL_MAX];
+        double clock_max;   /* Hz; 0 when not known */
+        double power_limit; /* W; 0 when not known */
+};
+
+/* The arrays are its own: see stretch_list_finish. */
 struct stretch_list {
         double seconds; /* of the run */
         size_t n;
         struct stretch *list; /* in order of time */
         size_t n_gpus;
-        char labels[STRETCH_GPUS_MAX][STRETCH_LABEL_MAX];
-        double clock_max[STRETCH_GPUS_MAX];   /* Hz; 0 when not known */
-        double power_limit[STRETCH_GPUS_MAX]; /* W; 0 when not known */
-        enum framework framework;             /* NONE when not known */
+        struct stretch_gpu *gpus;
+        size_t left_out;          /* GPUs beyond STRETCH_GPUS_MAX, of which nothing is told */
+        enum framework framework; /* NONE when not known */
         size_t n_findings;
         struct limit_finding findings[FINDINGS_MAX]; /* what matters most first */
 };
 
+void stretch_list_finish(struct stretch_list *list);
+
+bool gpu_set_has(const struct gpu_set *s, size_t gpu);
+void gpu_set_add(struct gpu_set *s, size_t gpu);
+void gpu_set_join(struct gpu_set *to, const struct gpu_set *from);
+bool gpu_set_meets(const struct gpu_set *a, const struct gpu_set *b);
+/* The least of them; STRETCH_GPUS_MAX of none. */
+size_t gpu_set_first(const struct gpu_set *s);
+size_t gpu_set_count(const struct gpu_set *s);
+
 static inline int stretch_gpus(const struct stretch *s)
 {
-        return __builtin_popcountll(s->gpus);
+        return (int)gpu_set_count(&s->gpus);
 }

@@ -64,12 +64,13 @@ const struct class_condition *workload_io_signs(void)
         return io_signs;
 }
 
-static const struct {
-        const char *name, *text;
-        enum health_state state;
-} findings[FINDING_COUNT] = {
-#define FINDING(id, name, state, text) {name, text, HEALTH_##state},
-    FINDINGS(FINDING)
+enum { SINCE, BEFORE };
+
+static const struct finding_info findings[FINDING_COUNT] = {
+#define FINDING(id, name, state, metric, test, number, before, text, remedy)                       \
+        {name,   text,   HEALTH_##state, METRIC_##metric, FINDING_TEST_##test,                     \
+         number, before, REMEDY_##remedy},
+#include "model/findings.def"
 #undef FINDING
 };
 
@@ -129,6 +130,11 @@ void health_join(struct health *slice, const struct health *gpu)
         slice->findings |= gpu->findings;
         if (gpu->state > slice->state)
                 slice->state = gpu->state;
+}
+
+const struct finding_info *finding_info(enum finding finding)
+{
+        return &findings[finding];
 }
 
 const char *finding_name(enum finding finding)

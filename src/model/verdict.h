@@ -91,34 +91,45 @@ enum health_state {
         HEALTH_CRIT,
 };
 
-/* Why. FINDING(id, name, state, text) worst first. */
-#define FINDINGS(FINDING)                                                                          \
-        FINDING(LOST, "lost", CRIT, "the GPU does not answer")                                     \
-        FINDING(REMAP_FAILED, "remap_failed", CRIT, "a memory row could not be replaced")          \
-        FINDING(REMAPPED, "remapped", CRIT,                                                        \
-                "memory rows were replaced after uncorrectable errors")                            \
-        FINDING(ECC_RISING, "ecc_rising", CRIT, "uncorrectable memory errors are rising")          \
-        FINDING(XID_FATAL, "xid_fatal", CRIT, "a fatal XID error was reported")                    \
-        FINDING(UNREPAIRABLE, "unrepairable", CRIT,                                                \
-                "the memory has errors that cannot be repaired")                                   \
-        FINDING(RECOVERY, "recovery", CRIT,                                                        \
-                "the driver asks for a reset, a reboot or no more work")                           \
-        FINDING(FABRIC, "fabric", CRIT, "the fabric manager failed: NVLink cannot be used")        \
-        FINDING(NVLINK_ERRORS, "nvlink_errors", WARN, "NVLink errors are rising")                  \
-        FINDING(REPLAYS, "replays", WARN, "PCIe packets are being sent again")                     \
-        FINDING(LINK_NARROW, "link_narrow", WARN, "the PCIe link is below its maximum under load") \
-        FINDING(REMAP_PENDING, "remap_pending", WARN,                                              \
-                "a memory row replacement waits for a reset")                                      \
-        FINDING(XID_APPLICATION, "xid_application", WARN, "an application caused an XID error")    \
-        FINDING(GPU_HOT, "gpu_hot", HOT, "the GPU is at its warning temperature")                  \
-        FINDING(MEMORY_HOT, "memory_hot", HOT, "the memory is at its warning temperature")         \
-        FINDING(THERMAL_SLOWDOWN, "thermal_slowdown", HOT, "the clocks are held down by heat")
-
+/* Why: the rows of findings.def, the worst first. */
 enum finding {
-#define FINDING(id, name, state, text) FINDING_##id,
-        FINDINGS(FINDING)
+#define FINDING(id, name, state, metric, test, number, before, text, remedy) FINDING_##id,
+#include "model/findings.def"
 #undef FINDING
-            FINDING_COUNT
+        FINDING_COUNT
+};
+_Static_assert(FINDING_COUNT <= 32, "a set of findings needs more bits");
+
+/* What makes a finding of a metric's value; findings.def explains them. */
+enum finding_test {
+        FINDING_TEST_ABOVE,
+        FINDING_TEST_IS,
+        FINDING_TEST_BELOW,
+        FINDING_TEST_RISES,
+        FINDING_TEST_XID,
+        FINDING_TEST_LINK,
+        FINDING_TEST_WARM,
+        FINDING_TEST_HEAT,
+};
+
+/* What to do about it; the words are in present/. */
+enum remedy {
+        REMEDY_OUT_OF_SERVICE,
+        REMEDY_LINK,
+        REMEDY_RESET,
+        REMEDY_PROGRAM,
+        REMEDY_COOLING,
+        REMEDY_COUNT
+};
+
+struct finding_info {
+        const char *name, *text;
+        enum health_state state;
+        enum metric metric;
+        enum finding_test test;
+        double number;
+        bool before; /* the dashboard before us had it too */
+        enum remedy remedy;
 };
 
 struct health {
@@ -130,6 +141,7 @@ struct health {
 void health_join(struct health *slice, const struct health *gpu);
 const char *health_name(enum health_state state);
 /* "link_narrow": for programs and labels; it stays. */
+const struct finding_info *finding_info(enum finding finding);
 const char *finding_name(enum finding finding);
 const char *finding_text(enum finding finding);
 enum health_state finding_state(enum finding finding);

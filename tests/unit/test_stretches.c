@@ -190,7 +190,7 @@ static void runs(void **state UNUSED)
                 }
                 for (size_t k = 0; k < list.n; k++)
                         assert_true(list.list[k].end_s - list.list[k].begin_s >= 0.99);
-                free(list.list);
+                stretch_list_finish(&list);
                 stretches_finish(&m->s);
         }
         free(m);
@@ -207,7 +207,7 @@ static void own_time(void **state UNUSED)
         assert_int_equal(list.n, 2);
         assert_float_equal(list.list[1].begin_s, 10, 0.26);
         assert_float_equal((double)list.list[1].limit.ceilings.v[CEILING_TENSOR], 0.93, 0.01);
-        free(list.list);
+        stretch_list_finish(&list);
         stretches_finish(&m->s);
         free(m);
 }
@@ -229,7 +229,7 @@ static void phases(void **state UNUSED)
         assert_string_equal(list.list[0].phase, "a");
         assert_string_equal(list.list[1].phase, "b");
         assert_string_equal(list.list[2].phase, "b");
-        free(list.list);
+        stretch_list_finish(&list);
         stretches_finish(&m->s);
         free(m);
 }
@@ -249,12 +249,13 @@ static void several_gpus(void **state UNUSED)
         assert_int_equal(list.n, 3);
         size_t apart = 0;
         for (size_t i = 0; i < list.n; i++) {
-                assert_true(list.list[i].gpus == 0x7f || list.list[i].gpus == 0x80);
-                apart += list.list[i].gpus == 0x80;
+                uint64_t gpus = list.list[i].gpus.bits[0];
+                assert_true(gpus == 0x7f || gpus == 0x80);
+                apart += gpus == 0x80;
         }
         assert_int_equal(apart, 1);
         assert_int_equal(list.findings[0].limiter, LIMITER_COMPUTE_TENSOR);
-        free(list.list);
+        stretch_list_finish(&list);
         stretches_finish(&m->s);
         free(m);
 }
@@ -286,14 +287,58 @@ static void a_day(void **state UNUSED)
         assert_int_equal(lists[0].n, lists[1].n);
         assert_memory_equal(lists[0].list, lists[1].list, lists[0].n * sizeof(*lists[0].list));
         assert_int_equal(lists[0].findings[0].limiter, lists[1].findings[0].limiter);
-        free(lists[0].list);
-        free(lists[1].list);
+        stretch_list_finish(&lists[0]);
+        stretch_list_finish(&lists[1]);
         free(m);
+}
+
+/* A cluster's GPUs share the buckets: each has fewer, none is forgotten up to the maximum. */
+static void many_gpus(void **state UNUSED)
+{
+        static const struct {
+                size_t n, told, left_out;
+        } cases[] = {{65, 65, 0}, {300, 300, 0}, {STRETCH_GPUS_MAX + 6, STRETCH_GPUS_MAX, 6}};
+        for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+                size_t n = cases[k].n;
+                struct entity *who = calloc(n, sizeof(*who));
+                struct row *rows = calloc(n, sizeof(*rows));
+                struct stretches s = {0};
+                struct stretch_list list;
+                for (size_t i = 0; i < n; i++) {
+                        bool works = i % 2 == 0;
+                        who[i] = (struct entity){.slot = (uint32_t)i, .kind = ENTITY_GPU};
+                        snprintf(who[i].label, sizeof(who[i].label), "%zu", i);
+                        rows[i].sample.who = &who[i];
+                        rows[i].sample.m[METRIC_GR_ACTIVE] = value_ok(works);
+                        rows[i].sample.m[METRIC_SM_ACTIVE] = value_ok(works);
+                        rows[i].sample.m[METRIC_TENSOR_ACTIVE] = value_ok(works ? 0.93 : 0);
+                        rows[i].sample.m[METRIC_DRAM_ACTIVE] = value_ok(0);
+                }
+                for (int tick = 0; tick < 60; tick++) {
+                        const struct frame f = {
+                            .mono_ns = tick * NS_PER_S, .rows = rows, .n = n, .provenance = ""};
+                        assert_int_equal(stretches_add(&s, &f), 0);
+                }
+                assert_int_equal(stretches_cut(&s, NULL, 0, &list), 0);
+                assert_int_equal(list.n_gpus, cases[k].told);
+                assert_int_equal(list.left_out, cases[k].left_out);
+                assert_true(s.n * s.n_buckets <= STRETCH_BUCKETS_ALL);
+                assert_int_equal(list.n, 2);
+                assert_int_equal(stretch_gpus(&list.list[0]) + stretch_gpus(&list.list[1]),
+                                 cases[k].told);
+                assert_string_equal(list.gpus[64].label, "64");
+                assert_true(gpu_set_has(&list.list[0].gpus, 64) !=
+                            gpu_set_has(&list.list[1].gpus, 64));
+                stretch_list_finish(&list);
+                stretches_finish(&s);
+                free(rows);
+                free(who);
+        }
 }
 
 static struct stretch stretch_of(enum limiter limiter, double begin, double end, double engine)
 {
-        struct stretch t = {.begin_s = begin, .end_s = end, .gpus = 1};
+        struct stretch t = {.begin_s = begin, .end_s = end, .gpus = {.bits = {1}}};
         t.limit.limiter = (uint8_t)limiter;
         ceiling_set(&t.limit.ceilings, CEILING_ENGINE, engine);
         ceiling_set(&t.limit.ceilings, CEILING_TENSOR, engine * 0.93);
@@ -351,10 +396,10 @@ static void findings_add_up(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(ranks),  cmocka_unit_test(findings_add_up),
-            cmocka_unit_test(runs),   cmocka_unit_test(own_time),
-            cmocka_unit_test(phases), cmocka_unit_test(several_gpus),
-            cmocka_unit_test(a_day),
+            cmocka_unit_test(ranks),     cmocka_unit_test(findings_add_up),
+            cmocka_unit_test(runs),      cmocka_unit_test(own_time),
+            cmocka_unit_test(phases),    cmocka_unit_test(several_gpus),
+            cmocka_unit_test(many_gpus), cmocka_unit_test(a_day),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

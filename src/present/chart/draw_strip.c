@@ -127,7 +127,7 @@ static void draw_limiter_row(const struct draw *d, const char *label, double y, 
         const struct stretch_list *list = d->around->limits;
         double span = (double)(d->to_ns - d->from_ns);
         size_t gpu = 0;
-        while (gpu < list->n_gpus && strcmp(list->labels[gpu], label) != 0)
+        while (gpu < list->n_gpus && strcmp(list->gpus[gpu].label, label) != 0)
                 gpu++;
         for (size_t i = 0; gpu < list->n_gpus && i < list->n; i++) {
                 const struct stretch *s = &list->list[i];
@@ -137,7 +137,7 @@ static void draw_limiter_row(const struct draw *d, const char *label, double y, 
                 enum strip_side side = side_of((enum limiter)s->limit.limiter);
                 from = MIN(MAX(from, 0), 1);
                 to = MIN(MAX(to, 0), 1);
-                if (!(s->gpus & (1ull << gpu)) || !(to > from))
+                if (!gpu_set_has(&s->gpus, gpu) || !(to > from))
                         continue;
                 *used |= 1U << side;
                 d->pen->ops->rect(d->pen, draw_x(d, from), y, draw_x(d, to) - draw_x(d, from),

@@ -25,7 +25,7 @@ void report_stretches(const struct summary *s, const struct report_view *v, stru
                 const char *held = held_by_name((enum held_by)t->limit.held_by);
                 char limiter[64];
                 strbuf_clear(&gpus);
-                report_stretch_gpus(&s->limits, t->gpus, &gpus);
+                report_stretch_gpus(&s->limits, &t->gpus, &gpus);
                 snprintf(limiter, sizeof(limiter), "%s%s%s",
                          limiter_name((enum limiter)t->limit.limiter), held ? ", " : "",
                          held ? held : "");

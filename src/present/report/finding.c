@@ -108,18 +108,19 @@ void report_stretch_reasons(const struct stretch *s, struct strbuf *out)
 }
 
 /* "0", "0-3", "0, 2". */
-void report_stretch_gpus(const struct stretch_list *list, uint64_t gpus, struct strbuf *out)
+void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *gpus,
+                         struct strbuf *out)
 {
         const char *gap = "";
         for (size_t i = 0; i < list->n_gpus; i++) {
                 size_t to = i;
-                if (!(gpus & (1ull << i)))
+                if (!gpu_set_has(gpus, i))
                         continue;
-                while (to + 1 < list->n_gpus && (gpus & (1ull << (to + 1))))
+                while (to + 1 < list->n_gpus && gpu_set_has(gpus, to + 1))
                         to++;
-                strbuf_putf(out, "%s%s", gap, list->labels[i]);
+                strbuf_putf(out, "%s%s", gap, list->gpus[i].label);
                 if (to > i)
-                        strbuf_putf(out, "%s%s", to > i + 1 ? "-" : ", ", list->labels[to]);
+                        strbuf_putf(out, "%s%s", to > i + 1 ? "-" : ", ", list->gpus[to].label);
                 gap = ", ";
                 i = to;
         }
@@ -128,16 +129,16 @@ void report_stretch_gpus(const struct stretch_list *list, uint64_t gpus, struct 
 /* "held at 1466 of 1980 MHz by the power limit (700 W)". */
 static void put_held(struct strbuf *out, const struct stretch_list *list, const struct stretch *s)
 {
-        size_t gpu = (size_t)__builtin_ctzll(s->gpus);
-        double most = list->clock_max[gpu], clock = (double)s->limit.ceilings.v[CEILING_CLOCK];
+        const struct stretch_gpu *gpu = &list->gpus[gpu_set_first(&s->gpus)];
+        double most = gpu->clock_max, clock = (double)s->limit.ceilings.v[CEILING_CLOCK];
         if (s->limit.held_by == HELD_BY_NOTHING)
                 return;
         strbuf_puts(out, ", held");
         if (most > 0)
                 strbuf_putf(out, " at %.0f of %.0f MHz", clock * most / 1e6, most / 1e6);
         strbuf_putf(out, " by %s", held_by_words((enum held_by)s->limit.held_by));
-        if (s->limit.held_by == HELD_BY_POWER && list->power_limit[gpu] > 0)
-                strbuf_putf(out, " (%.0f W)", list->power_limit[gpu]);
+        if (s->limit.held_by == HELD_BY_POWER && gpu->power_limit > 0)
+                strbuf_putf(out, " (%.0f W)", gpu->power_limit);
 }
 
 static void put_what(struct strbuf *out, const struct stretch_list *list,
@@ -147,7 +148,7 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         double share = list->seconds > 0 ? 100 * f->seconds / list->seconds : 100;
         bool startup = f->limiter == LIMITER_HOST_STARTING;
         strbuf_puts(out, stretch_gpus(s) > 1 ? "GPUs " : "GPU ");
-        report_stretch_gpus(list, s->gpus, out);
+        report_stretch_gpus(list, &s->gpus, out);
         if (startup)
                 strbuf_puts(out, ": start-up, the program had not begun its work");
         else if (f->limiter == LIMITER_UNKNOWN)

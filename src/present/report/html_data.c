@@ -369,7 +369,7 @@ static void put_stretch(struct strbuf *out, const struct stretch_list *list,
         const char *comma = "", *held = held_by_name((enum held_by)s->limit.held_by);
         strbuf_putf(out, "[%.6g,%.6g,[", s->begin_s, s->end_s);
         for (size_t k = 0; k < list->n_gpus; k++) {
-                size_t at = s->gpus & (1ull << k) ? curve_of(t, list->labels[k]) : t->n;
+                size_t at = gpu_set_has(&s->gpus, k) ? curve_of(t, list->gpus[k].label) : t->n;
                 if (at == t->n)
                         continue;
                 strbuf_putf(out, "%s%zu", comma, at);

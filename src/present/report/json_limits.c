@@ -11,12 +11,12 @@ static void put_thousandth(struct jsonw *j, const char *name, double v)
         jsonw_number(j, name, nearbyint(v * 1000) / 1000);
 }
 
-static void put_gpus(struct jsonw *j, const struct stretch_list *list, uint64_t gpus)
+static void put_gpus(struct jsonw *j, const struct stretch_list *list, const struct gpu_set *gpus)
 {
         jsonw_array(j, "gpus");
         for (size_t i = 0; i < list->n_gpus; i++) {
-                if (gpus & (1ull << i))
-                        jsonw_text(j, NULL, list->labels[i]);
+                if (gpu_set_has(gpus, i))
+                        jsonw_text(j, NULL, list->gpus[i].label);
         }
         jsonw_end(j);
 }
@@ -31,7 +31,7 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t
         jsonw_count(j, "stretch", at);
         put_thousandth(j, "begin_s", s->begin_s);
         put_thousandth(j, "end_s", s->end_s);
-        put_gpus(j, list, s->gpus);
+        put_gpus(j, list, &s->gpus);
         jsonw_text_or_null(j, "phase", s->phase);
         jsonw_text(j, "limiter", limiter_name((enum limiter)s->limit.limiter));
         jsonw_text_or_null(j, "held_by", held_by_name((enum held_by)s->limit.held_by));
@@ -62,7 +62,7 @@ static void put_finding(struct jsonw *j, const struct stretch_list *list, size_t
         jsonw_count(j, "stretch", f->stretch);
         jsonw_count(j, "stretches", f->n);
         jsonw_text_or_null(j, "phase", s->phase);
-        put_gpus(j, list, s->gpus);
+        put_gpus(j, list, &s->gpus);
         put_thousandth(j, "seconds", f->seconds);
         put_thousandth(j, "gpu_seconds", f->won_s);
         if (f->gain > 0)

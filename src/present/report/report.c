@@ -224,18 +224,19 @@ bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out)
 
 const char *report_unhealthy_try(const struct gpu_summary *g)
 {
+        static const char *const words[REMEDY_COUNT] = {
+            [REMEDY_OUT_OF_SERVICE] = "take it out of service until the cause is known: the "
+                                      "kernel's log (dmesg, Xid) tells more",
+            [REMEDY_LINK] =
+                "have the link looked at: its seat, riser or cable, and the slot's settings",
+            [REMEDY_RESET] = "reset the GPU when nobody uses it, so that the row is replaced",
+            [REMEDY_PROGRAM] = "look for the program in the kernel's log (dmesg, Xid): it made an "
+                               "invalid access",
+            [REMEDY_COOLING] =
+                "look at its cooling: fans, dust, the air that goes in, what runs beside it",
+        };
         enum finding worst = (enum finding)__builtin_ctz(g->findings | 1U << FINDING_GPU_HOT);
-        if (worst >= FINDING_GPU_HOT)
-                return "look at its cooling: fans, dust, the air that goes in, what runs beside it";
-        if (worst == FINDING_XID_APPLICATION)
-                return "look for the program in the kernel's log (dmesg, Xid): it made an invalid "
-                       "access";
-        if (worst == FINDING_REMAP_PENDING)
-                return "reset the GPU when nobody uses it, so that the row is replaced";
-        if (worst >= FINDING_NVLINK_ERRORS)
-                return "have the link looked at: its seat, riser or cable, and the slot's settings";
-        return "take it out of service until the cause is known: the kernel's log (dmesg, Xid) "
-               "tells more";
+        return words[finding_info(worst)->remedy];
 }
 
 static size_t count_unhealthy(const struct scope *run)
@@ -284,6 +285,10 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
                 report_put_wrapped(out, strbuf_str(&text), 2, v->columns);
         }
         put_unhealthy(out, &s->scopes[0], n, v);
+        if (s->limits.left_out > 0)
+                strbuf_putf(out,
+                            "  what limits GPUs is told of %d of them, of %zu more it is not\n",
+                            STRETCH_GPUS_MAX, s->limits.left_out);
         strbuf_finish(&text);
 }
 

@@ -68,7 +68,8 @@ const char *report_finding_try(const struct limit_finding *f);
 /* The numbers that decided, of this stretch alone. No newline. */
 void report_stretch_reasons(const struct stretch *s, struct strbuf *out);
 /* "0", "0-3", "0, 2". */
-void report_stretch_gpus(const struct stretch_list *list, uint64_t gpus, struct strbuf *out);
+void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *gpus,
+                         struct strbuf *out);
 /* Whether a GPU was not healthy for a good part of the run, and then what was wrong. */
 bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out);
 const char *report_unhealthy_try(const struct gpu_summary *g);

@@ -40,7 +40,7 @@ struct layout {
 static int place_of(const struct stretch_list *list, const char *gpu)
 {
         for (size_t i = 0; i < list->n_gpus; i++) {
-                if (strcmp(list->labels[i], gpu) == 0)
+                if (strcmp(list->gpus[i].label, gpu) == 0)
                         return (int)i;
         }
         return -1;
@@ -57,7 +57,7 @@ enum limiter report_limiter(const struct summary *s, const struct scope *scope, 
                 return LIMITER_COUNT;
         for (size_t i = 0; i < list->n; i++) {
                 const struct stretch *t = &list->list[i];
-                if (gpu && !(t->gpus & (1ull << at)))
+                if (gpu && !gpu_set_has(&t->gpus, (size_t)at))
                         continue;
                 if (scope->name[0] && strcmp(scope->name, t->phase) != 0)
                         continue;

@@ -1,0 +1,54 @@
+#include "model/stretch.h"
+
+#include "base/attr.h"
+
+#define WORDS (STRETCH_GPUS_MAX / 64)
+
+void stretch_list_finish(struct stretch_list *list)
+{
+        free(list->list);
+        free(list->gpus);
+        *list = (struct stretch_list){0};
+}
+
+bool gpu_set_has(const struct gpu_set *s, size_t gpu)
+{
+        return s->bits[gpu / 64] >> gpu % 64 & 1;
+}
+
+void gpu_set_add(struct gpu_set *s, size_t gpu)
+{
+        s->bits[gpu / 64] |= 1ull << gpu % 64;
+}
+
+void gpu_set_join(struct gpu_set *to, const struct gpu_set *from)
+{
+        for (size_t i = 0; i < WORDS; i++)
+                to->bits[i] |= from->bits[i];
+}
+
+bool gpu_set_meets(const struct gpu_set *a, const struct gpu_set *b)
+{
+        for (size_t i = 0; i < WORDS; i++) {
+                if (a->bits[i] & b->bits[i])
+                        return true;
+        }
+        return false;
+}
+
+size_t gpu_set_first(const struct gpu_set *s)
+{
+        for (size_t i = 0; i < WORDS; i++) {
+                if (s->bits[i])
+                        return i * 64 + (size_t)__builtin_ctzll(s->bits[i]);
+        }
+        return STRETCH_GPUS_MAX;
+}
+
+size_t gpu_set_count(const struct gpu_set *s)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < WORDS; i++)
+                n += (size_t)__builtin_popcountll(s->bits[i]);
+        return n;
+}
