@@ -140,6 +140,8 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
                 *clock = effective_clock(*clock, s->m[METRIC_SM_CLOCK], peak_of(memory, s));
         row->verdict = assess(s, whole, &c->options, &s->m[METRIC_REAL_UTIL]);
         row->health = health_of(s, memory->ecc_rose, &c->options);
+        row->clocks = clocks_of(s);
+        row->hot = is_hot(row);
         return 0;
 }
 

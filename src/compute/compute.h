@@ -75,5 +75,8 @@ struct verdict classify(const struct sample *s, const struct compute_options *op
 /* Both at once. */
 struct verdict assess(const struct sample *s, const struct sample *whole,
                       const struct compute_options *options, struct value *ret_real_util);
+enum clocks clocks_of(const struct sample *s);
+/* Of a row whose health and clocks are decided. */
+bool is_hot(const struct row *row);
 struct health health_of(const struct sample *s, bool ecc_rose,
                         const struct compute_options *options);

@@ -1,6 +1,7 @@
 #include "engine/history.h"
 
 #include "base/attr.h"
+#include "compute/recent.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -195,7 +196,16 @@ static size_t said_of(void *arg, uint32_t slot, int64_t from, int64_t until, str
         return history_said(arg, slot, from, until, ret, max);
 }
 
+#define RECENT_MAX 512
+
+static bool recent_at(void *arg, uint32_t slot, int64_t now_ns, struct recent *ret)
+{
+        struct said said[RECENT_MAX];
+        size_t n = history_said(arg, slot, now_ns - RECENT_NS, now_ns, said, RECENT_MAX);
+        return recent_of(said, n, now_ns, ret);
+}
+
 struct trends history_trends(struct history *h)
 {
-        return (struct trends){.arg = h, .copy = copy_of, .said = said_of};
+        return (struct trends){.arg = h, .copy = copy_of, .said = said_of, .recent = recent_at};
 }

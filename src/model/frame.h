@@ -17,10 +17,23 @@ struct sample {
         struct value m[METRIC_COUNT];
 };
 
+/* Why the SM clock is where it is. */
+enum clocks {
+        CLOCKS_UNKNOWN, /* nobody says */
+        CLOCKS_FULL,
+        CLOCKS_HEAT,
+        CLOCKS_POWER,
+        CLOCKS_SLOWDOWN,
+        CLOCKS_CHOSEN, /* somebody set them lower */
+        CLOCKS_IDLE,
+};
+
 struct row {
         struct sample sample;
         struct verdict verdict;
         struct health health;
+        enum clocks clocks;
+        bool hot; /* at its warning temperature, near the one that slows it down, or slowed down */
         struct limit limit;       /* over about the last second */
         struct flops_rates flops; /* as of the newest values */
 };

@@ -61,9 +61,9 @@ static void halve_classes(struct trace_gpu *g)
         memset(g->classes + TRACE_POINTS / 2, 0, sizeof(g->classes) / 2);
 }
 
-static size_t place_of(struct traces *t, int64_t wall_ns)
+static size_t place_of(struct traces *t, int64_t moment_ns)
 {
-        int64_t passed = MAX(wall_ns - t->start_ns, 0);
+        int64_t passed = MAX(moment_ns - t->start_ns, 0);
         while (passed / t->width_ns >= TRACE_POINTS) {
                 for (size_t i = 0; i < t->n; i++) {
                         for (size_t k = 0; k < TRACE_COUNT; k++)
@@ -149,7 +149,7 @@ static void add_row(struct trace_gpu *g, const struct row *row, size_t at)
 int traces_add(struct traces *t, const struct frame *f)
 {
         start(t, f->wall_ns);
-        size_t at = place_of(t, f->wall_ns);
+        size_t at = place_of(t, phase_moment(&t->clock, f));
         t->end_ns = MAX(f->wall_ns, t->start_ns);
         for (size_t i = 0; i < f->n; i++) {
                 struct trace_gpu *g = gpu_for(t, f->rows[i].sample.who, i);
@@ -163,7 +163,7 @@ void traces_add_level(struct traces *t, const struct host *host, enum level leve
 {
         const struct value *f = host->levels[level].f;
         start(t, host->wall_ns);
-        size_t at = place_of(t, host->wall_ns);
+        size_t at = place_of(t, phase_moment_of_host(host));
         t->end_ns = MAX(host->wall_ns, t->end_ns);
         if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
                 return; /* the last has ended */

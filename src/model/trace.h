@@ -3,6 +3,7 @@
 
 #include "model/frame.h"
 #include "model/host.h"
+#include "model/phase.h"
 
 #define TRACE_POINTS 2048
 #define TRACE_GPUS_MAX 256 /* more are counted only */
@@ -60,10 +61,12 @@ struct trace_gpu {
         struct trace_point points[TRACE_COUNT][TRACE_POINTS];
 };
 
-/* A point is the mean of width_ns; when the run outgrows the points, two become one. */
+/* A sample counts where the middle of its window is, as for phases. A point is the mean of
+ * width_ns; when the run outgrows the points, two become one. */
 struct traces {
         int64_t start_ns, width_ns, end_ns;
         bool started;
+        struct phase_clock clock;
         size_t n;
         size_t left_out; /* GPUs beyond those that have curves */
         struct trace_gpu **gpus;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/metric.h"
+#include "model/recent.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,4 +33,6 @@ struct trends {
         /* The same for what was said of it. */
         size_t (*said)(void *arg, uint32_t slot, int64_t from, int64_t until, struct said *ret,
                        size_t max);
+        /* What it was in the last half minute. False when nothing is known of that. */
+        bool (*recent)(void *arg, uint32_t slot, int64_t now_ns, struct recent *ret);
 };

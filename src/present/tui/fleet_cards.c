@@ -333,7 +333,7 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
         words_memory(text, sizeof(text), row);
         canvas_text(c, a.x, a.y + 1, left - 1, plain, text);
         words_heat(text, sizeof(text), row);
-        canvas_text(c, a.x + left, a.y + 1, right, loud(words_is_hot(row), INK_HOT), text);
+        canvas_text(c, a.x + left, a.y + 1, right, loud(row->hot, INK_HOT), text);
         words_link(text, sizeof(text), "PCIe", m[METRIC_PCIE_RX], m[METRIC_PCIE_TX]);
         canvas_text(c, a.x, a.y + 2, left - 1, dim, text);
         if (m[METRIC_NVLINK_RX].state != STATE_NONE) {
@@ -435,7 +435,7 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         canvas_text(c, x + 20, y, 1, dim, "W");
         words_heat(text, sizeof(text), row);
         canvas_text(c, x + 22, y, w - 22,
-                    words_is_hot(row)         ? (struct style){INK_HOT, 0, ATTR_BOLD}
+                    row->hot                  ? (struct style){INK_HOT, 0, ATTR_BOLD}
                     : words_is_throttled(row) ? (struct style){.fg = INK_WARN}
                                               : plain,
                     w >= 42 ? text : text + sizeof("GPU ") - 1);

@@ -103,15 +103,13 @@ static void draw_limiter(const struct line_context *l)
 /* What holds the clocks down: seen at a glance where there is anything. */
 static void draw_held(const struct line_context *l)
 {
-        const char *text = !words_is_throttled(l->row) ? ""
-                           : words_is_hot(l->row)      ? "heat"
-                                                       : "power";
+        const char *text = !words_is_throttled(l->row) ? "" : l->row->hot ? "heat" : "power";
         canvas_text(l->c, l->x, l->y, l->w, (struct style){INK_HOT, 0, ATTR_BOLD}, text);
 }
 
 static void draw_temp(const struct line_context *l)
 {
-        bool hot = words_is_hot(l->row);
+        bool hot = l->row->hot;
         widget_number(l->c, l->x, l->y, l->w, hot ? INK_HOT : INK_TEXT, METRIC_GPU_TEMP,
                       l->row->sample.m[METRIC_GPU_TEMP]);
 }

@@ -173,7 +173,7 @@ int notes_take(struct ui *ui, const struct ui_data *d)
                 if (!w)
                         return -ENOMEM;
                 note_health(ui, f, row, w);
-                if (!look || !words_recent(&d->trends, row->sample.who->slot, f->wall_ns, &recent))
+                if (!look || !words_recent(d, row, &recent))
                         continue;
                 note_limiter(ui, f, row, &recent, w);
                 note_shares(ui, f, row, &recent, w);

@@ -249,7 +249,7 @@ static int draw_health(struct ui *ui, const struct ui_data *d, struct canvas *c,
         used += draw_sentence(c, a, "health",
                               (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD},
                               strbuf_str(&ui->text));
-        if (words_recent(&d->trends, row->sample.who->slot, d->frame->wall_ns, &recent))
+        if (words_recent(d, row, &recent))
                 words_trouble(text, sizeof(text), &recent);
         return used +
                draw_sentence(c, below(a, used), "recent", (struct style){.fg = INK_HOT}, text);

@@ -1,19 +1,12 @@
 #include "present/tui/words.h"
 
 #include "base/clock.h"
-#include "model/throttle.h"
 #include "present/tui/ink.h"
+#include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A clock this near its maximum is there. */
-#define CLOCK_FULL 0.97
-#define HOT_MARGIN 5
-/* A share of the last half minute that is worth a word. */
-#define TROUBLE_SHARE 0.5
-#define SAID_MAX 512
 
 const char *words_limiter(enum limiter limiter)
 {
@@ -83,49 +76,23 @@ void words_limit(char *buf, size_t size, const struct row *row, int w)
                          short_held ? ", held by " : "", short_held ? short_held : "");
 }
 
-static uint64_t reasons_of(const struct row *row)
-{
-        struct value v = row->sample.m[METRIC_THROTTLE_REASONS];
-        return value_there(v) && v.v > 0 ? (uint64_t)v.v : 0;
-}
-
-static bool is_full(const struct row *row)
-{
-        struct value clock = row->sample.m[METRIC_SM_CLOCK],
-                     most = row->sample.m[METRIC_SM_CLOCK_MAX];
-        return value_there(clock) && value_there(most) && clock.v >= CLOCK_FULL * most.v;
-}
-
 const char *words_hold(const struct row *row)
 {
-        uint64_t reasons = reasons_of(row);
-        if (reasons & THROTTLE_BY_HEAT)
-                return "heat";
-        if (reasons & THROTTLE_BY_POWER)
-                return "power limit";
-        if (reasons & THROTTLE_SLOWDOWN)
-                return "hardware slowdown";
-        if (is_full(row))
-                return "";
-        if (reasons & THROTTLE_BY_CHOICE)
-                return "set lower";
-        if (reasons & THROTTLE_IDLE)
-                return "idle";
-        return row->limit.held_by == HELD_BY_LOCKED ? "locked" : "";
+        static const char *const words[] = {
+            [CLOCKS_UNKNOWN] = "",         [CLOCKS_FULL] = "",
+            [CLOCKS_HEAT] = "heat",        [CLOCKS_POWER] = "power limit",
+            [CLOCKS_CHOSEN] = "set lower", [CLOCKS_SLOWDOWN] = "hardware slowdown",
+            [CLOCKS_IDLE] = "idle",
+        };
+        bool locked = row->clocks == CLOCKS_UNKNOWN && row->limit.held_by == HELD_BY_LOCKED;
+        return locked ? "locked" : words[row->clocks];
 }
 
 bool words_is_throttled(const struct row *row)
 {
-        return (reasons_of(row) & (THROTTLE_BY_POWER | THROTTLE_BY_HEAT | THROTTLE_SLOWDOWN)) !=
-                   0 ||
-               row->limit.held_by == HELD_BY_POWER || row->limit.held_by == HELD_BY_THERMAL;
-}
-
-bool words_is_hot(const struct row *row)
-{
-        struct value t = row->sample.m[METRIC_GPU_TEMP], most = row->sample.m[METRIC_TEMP_SLOWDOWN];
-        return row->health.state == HEALTH_HOT || (reasons_of(row) & THROTTLE_BY_HEAT) != 0 ||
-               (value_there(t) && value_there(most) && t.v >= most.v - HOT_MARGIN);
+        return row->clocks == CLOCKS_HEAT || row->clocks == CLOCKS_POWER ||
+               row->clocks == CLOCKS_SLOWDOWN || row->limit.held_by == HELD_BY_POWER ||
+               row->limit.held_by == HELD_BY_THERMAL;
 }
 
 /* "1515 of 1980"; the second only when it is known. */
@@ -183,71 +150,10 @@ void words_link(char *buf, size_t size, const char *name, struct value in, struc
         snprintf(buf, size, "%s in %s, out %s B/s", name, a, b);
 }
 
-/* --- the last half minute ------------------------------------------------------------------ */
-
-struct tally {
-        size_t limiters[LIMITER_COUNT], starved[LIMITER_COUNT];
-        size_t held[HELD_BY_LOCKED + 1];
-        size_t classes[WORKLOAD_COUNT];
-};
-
-static size_t most_of(const size_t *counts, size_t n)
+bool words_recent(const struct ui_data *d, const struct row *row, struct recent *ret)
 {
-        size_t best = 0;
-        for (size_t i = 1; i < n; i++) {
-                if (counts[i] > counts[best])
-                        best = i;
-        }
-        return best;
-}
-
-static bool starves(enum limiter l)
-{
-        return limiter_side(l) == LIMITER_SIDE_COPY ||
-               (limiter_side(l) == LIMITER_SIDE_HOST && l != LIMITER_HOST_STARTING);
-}
-
-static void count_late(struct tally *t, const struct said *s)
-{
-        t->limiters[s->limiter]++;
-        t->classes[s->workload]++;
-        t->held[s->held_by]++;
-}
-
-bool words_recent(const struct trends *trends, uint32_t slot, int64_t now_ns, struct recent *ret)
-{
-        struct said said[SAID_MAX];
-        struct tally t = {0};
-        size_t n = trends->said
-                       ? trends->said(trends->arg, slot, now_ns - RECENT_NS, now_ns, said, SAID_MAX)
-                       : 0;
-        size_t known = 0, late = 0;
-        *ret = (struct recent){0};
-        for (size_t i = 0; i < n; i++) {
-                if (!said[i].there)
-                        continue;
-                known++;
-                t.starved[said[i].limiter] += starves((enum limiter)said[i].limiter);
-                ret->power += said[i].held_by == HELD_BY_POWER;
-                ret->thermal += said[i].held_by == HELD_BY_THERMAL;
-                ret->starved += starves((enum limiter)said[i].limiter);
-                if (said[i].wall_ns > now_ns - RECENT_NS / 3) {
-                        late++;
-                        count_late(&t, &said[i]);
-                }
-        }
-        if (known == 0 || late == 0)
-                return false;
-        ret->seconds = clock_to_seconds(now_ns - said[0].wall_ns);
-        ret->starved /= (double)known;
-        ret->power /= (double)known;
-        ret->thermal /= (double)known;
-        ret->by = (enum limiter)most_of(t.starved, LIMITER_COUNT);
-        ret->mostly = (enum limiter)most_of(t.limiters, LIMITER_COUNT);
-        ret->looks = (enum workload)most_of(t.classes, WORKLOAD_COUNT);
-        ret->held = (enum held_by)most_of(t.held, ARRAY_LEN(t.held));
-        ret->settled = 10 * t.limiters[ret->mostly] >= 6 * late;
-        return true;
+        const struct trends *t = &d->trends;
+        return t->recent && t->recent(t->arg, row->sample.who->slot, d->frame->wall_ns, ret);
 }
 
 void words_trouble(char *buf, size_t size, const struct recent *r)
@@ -255,10 +161,10 @@ void words_trouble(char *buf, size_t size, const struct recent *r)
         double held = MAX(r->power, r->thermal);
         int n = 0;
         buf[0] = '\0';
-        if (r->starved >= TROUBLE_SHARE)
+        if (r->is_starved)
                 n = snprintf(buf, size, "waited for the host %.0f %% of the last %.0f s, mostly %s",
                              100 * r->starved, r->seconds, words_limiter(r->by));
-        if (held >= TROUBLE_SHARE && n >= 0 && (size_t)n < size)
+        if (r->is_held && n >= 0 && (size_t)n < size)
                 snprintf(buf + n, size - (size_t)n,
                          "%sclocks held by %s %.0f %% of the last %.0f s", n > 0 ? "; " : "",
                          r->thermal > r->power ? "heat" : "the power limit", 100 * held,

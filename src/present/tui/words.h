@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/frame.h"
-#include "model/trend.h"
+#include "model/recent.h"
 
 #include <stddef.h>
 
@@ -21,7 +21,6 @@ uint8_t words_limiter_ink(enum limiter limiter);
 const char *words_hold(const struct row *row);
 /* Whether something other than idling and settings holds the clock down. */
 bool words_is_throttled(const struct row *row);
-bool words_is_hot(const struct row *row);
 /* "clock 1515 of 1980 MHz, power limit". */
 void words_clock(char *buf, size_t size, const struct row *row);
 /* "memory 95.0 of 140 GiB". */
@@ -33,20 +32,8 @@ void words_heat(char *buf, size_t size, const struct row *row);
 /* "PCIe in 59.4 GB/s, out 3.5 GB/s". */
 void words_link(char *buf, size_t size, const char *name, struct value in, struct value out);
 
-/* The last half minute of one GPU: shares of the time, and what it mostly was. */
-struct recent {
-        double seconds;      /* that are known */
-        double starved;      /* the GPU waited for the host or for copies */
-        double power;        /* clocks held by the power limit */
-        double thermal;      /* by heat */
-        enum limiter by;     /* what starved it most */
-        enum limiter mostly; /* of the last third: the limiter of most of the time */
-        enum workload looks; /* likewise the class */
-        enum held_by held;   /* likewise what held the clocks */
-        bool settled;        /* one limiter had most of the last third */
-};
-#define RECENT_NS (30 * 1000000000LL)
-/* False when there is no past to look at. */
-bool words_recent(const struct trends *trends, uint32_t slot, int64_t now_ns, struct recent *ret);
+/* What the GPU of a row was in the last half minute. False when nothing is known of that. */
+struct ui_data;
+bool words_recent(const struct ui_data *d, const struct row *row, struct recent *ret);
 /* "starved 60 % of the last 30 s: the input pipeline"; "" when there is nothing to tell. */
 void words_trouble(char *buf, size_t size, const struct recent *r);
