@@ -9,8 +9,7 @@ import assay
 
 from .conftest import PACKAGE
 
-FLAGS = ["--strict", "--ignore-missing-imports", "--allow-untyped-decorators", "--allow-subclassing-any", "--no-incremental",
-         "--cache-dir=/dev/null", "--python-version=3.9"]
+FLAGS = ["--strict", "--ignore-missing-imports", "--allow-untyped-decorators", "--allow-subclassing-any", "--python-version=3.9"]
 
 RIGHT = """
 from pathlib import Path
@@ -32,12 +31,18 @@ except assay.AssayError as error:
 """
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """What mypy found out about the modules that all of them import."""
+    return tmp_path_factory.mktemp("mypy")
+
+
 @pytest.fixture
-def mypy(tmp_path):
+def mypy(tmp_path, cache):
     pytest.importorskip("mypy")
 
     def run(*files):
-        return subprocess.run([sys.executable, "-m", "mypy", *FLAGS, *map(str, files)], capture_output=True, text=True, cwd=tmp_path,
+        return subprocess.run([sys.executable, "-m", "mypy", *FLAGS, f"--cache-dir={cache}", *map(str, files)], capture_output=True, text=True, cwd=tmp_path,
                               env={"PATH": "/usr/bin:/bin", "MYPYPATH": str(PACKAGE), "HOME": str(tmp_path)}, check=False)
     return run
 

@@ -90,6 +90,14 @@ static void every_rule(void **state UNUSED)
         }
 }
 
+/* Weights that people give may add up to more than one. */
+static void the_score_is_a_percentage(void **state UNUSED)
+{
+        const struct compute_options o = {.weights = {1, 1, 1, 1}};
+        struct sample s = sample_of(&(struct numbers){90, 80, 70, 100, 0, 0, 0});
+        assert_float_equal(real_util(&s, &o).v, 100, 0);
+}
+
 /* Either direction of the link is enough. */
 static void one_direction(void **state UNUSED)
 {
@@ -292,6 +300,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(every_rule),
+            cmocka_unit_test(the_score_is_a_percentage),
             cmocka_unit_test(one_direction),
             cmocka_unit_test(missing_counters),
             cmocka_unit_test(idle_without_counters),

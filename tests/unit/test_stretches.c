@@ -153,6 +153,8 @@ static void runs(void **state UNUSED)
             {"noise makes no stretches", "x60", .15, 1, 1, LIMITER_KERNEL, HELD_BY_NOTHING},
             {"two programs one after the other", "T20 M20", .05, 2, 2, LIMITER_COMPUTE_TENSOR,
              HELD_BY_POWER},
+            {"less of the tensor cores, more of the memory", "x20 M20", .05, 2, 2, LIMITER_KERNEL,
+             HELD_BY_NOTHING},
             {"start-up and work", "s5 T8", .02, 2, 2, LIMITER_COMPUTE_TENSOR, HELD_BY_POWER},
             {"nearly all start-up", "s20 T2", .02, 2, 2, LIMITER_HOST_STARTING, HELD_BY_NOTHING},
             {"start-up, building, work", "s5 c5 M8", .02, 3, 3, LIMITER_MEMORY_BANDWIDTH,
@@ -208,6 +210,25 @@ static void own_time(void **state UNUSED)
         assert_float_equal(list.list[1].begin_s, 10, 0.26);
         assert_float_equal((double)list.list[1].limit.ceilings.v[CEILING_TENSOR], 0.93, 0.01);
         stretch_list_finish(&list);
+        stretches_finish(&m->s);
+        free(m);
+}
+
+/* Nobody knows what the GPU did while nothing was measured: the tick after it counts as any other.
+ */
+static void a_pause(void **state UNUSED)
+{
+        struct made *m = malloc(sizeof(*m));
+        struct stretch_list list;
+        init(m, 1);
+        play(m, "T10", 0, TENTH);
+        m->now_ns += 100 * NS_PER_S;
+        play(m, "w.1 T10", 0, TENTH);
+        assert_int_equal(stretches_cut(&m->s, NULL, 0, &list), 0);
+        assert_true(list.n > 0);
+        for (size_t i = 0; i < list.n; i++)
+                assert_true(list.list[i].limit.ceilings.v[CEILING_TENSOR] > 0.9f);
+        free(list.list);
         stretches_finish(&m->s);
         free(m);
 }
@@ -400,6 +421,7 @@ int main(void)
             cmocka_unit_test(runs),      cmocka_unit_test(own_time),
             cmocka_unit_test(phases),    cmocka_unit_test(several_gpus),
             cmocka_unit_test(many_gpus), cmocka_unit_test(a_day),
+            cmocka_unit_test(a_pause),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -346,6 +346,21 @@ static void tags(void **state UNUSED)
         }
 }
 
+/* A threshold is reached, not only passed. Halves are exact. */
+static void a_tag_at_its_threshold(void **state UNUSED)
+{
+        const struct tick t = {.sm = 0.5, .gr = 0.5, .workload = WORKLOAD_COMPUTE_ACTIVE};
+        const struct tag_thresholds thresholds = {0.7, 0.8, 0.5, 0.8};
+        struct summary s;
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int k = 0; k < 40; k++)
+                add(&s, k, &t);
+        summary_judge(&s, &thresholds);
+        assert_int_equal(s.scopes[0].tags[0].tag, TAG_GPU_UTIL_BOUND);
+        assert_float_equal(s.scopes[0].tags[0].score, 0.5, 0);
+        summary_finish(&s);
+}
+
 /* One second of a host with 8 CPUs whose process level does this. */
 static void add_host(struct summary *s, double second, double cores, double memory_share,
                      double io_wait)
@@ -598,6 +613,7 @@ int main(void)
             cmocka_unit_test(idle_before_work),
             cmocka_unit_test(memory_unused_for_a_while),
             cmocka_unit_test(tags),
+            cmocka_unit_test(a_tag_at_its_threshold),
             cmocka_unit_test(gpu_tags_are_the_levels),
             cmocka_unit_test(the_level_has_tags_too),
             cmocka_unit_test(the_level_has_phases),
