@@ -60,6 +60,20 @@ def test_texts_with_blanks_keep_their_columns(assay, tmp_path):
     assert columns(assay, tmp_path / "in.txt") == columns(assay, DCGM / "dmon-strings.txt")
 
 
+def test_a_number_with_a_word_after_it_is_no_number(assay, tmp_path):
+    """Nobody says in which unit it is."""
+    (tmp_path / "x.txt").write_text("#Entity   POWER      SMACT\nID\nGPU 0     250.5      0.500\nGPU 1     250 kW     0.500\n")
+    rows = columns(assay, tmp_path / "x.txt")
+    assert [(r["power_w"], r["sm_active_pct"]) for r in rows] == [("250.5000", "50.00"), ("", "50.00")]
+
+
+@pytest.mark.parametrize("words, why", [("10 0.25 3", "one more"), ("10", "one fewer")])
+def test_a_row_with_another_number_of_words(assay, tmp_path, words, why):
+    """Nobody knows which value is whose."""
+    (tmp_path / "x.txt").write_text(f"#Entity POWER SMACT\nID\nGPU 0 250 0.5\nGPU 1 {words}\n")
+    assert [(r["gpu_id"], r["power_w"]) for r in columns(assay, tmp_path / "x.txt")] == [("0", "250.0000")], why
+
+
 @pytest.mark.parametrize("n", [23, 25])
 def test_without_a_header(assay, tmp_path, n):
     """As `grep GPU` leaves a capture of the dashboard's own columns."""
