@@ -6,6 +6,7 @@
  */
 #include "base/strbuf.h"
 #include "cmd/command.h"
+#include "model/fleet.h"
 #include "model/metric.h"
 #include "present/stream/columns.h"
 #include "present/tui/keys.h"
@@ -76,6 +77,14 @@ static void bash_flags(struct strbuf *out, const char *command)
         strbuf_puts(out, "\" ;;\n");
 }
 
+/* The words of 'assay fleet': its views, and what else it does. */
+static void put_fleet_words(struct strbuf *out)
+{
+        for (enum fleet_view i = 0; i < FLEET_VIEW_COUNT; i++)
+                strbuf_putf(out, "%s ", fleet_view_name(i));
+        strbuf_puts(out, "job");
+}
+
 static void bash(struct strbuf *out)
 {
         const struct command *c;
@@ -95,7 +104,10 @@ static void bash(struct strbuf *out)
         strbuf_puts(
             out,
             "        export.export) COMPREPLY=($(compgen -W \"default all full\" -- \"$cur\")) ;;\n"
-            "        esac\n        case $command in\n");
+            "        fleet.fleet) COMPREPLY=($(compgen -W \"");
+        put_fleet_words(out);
+        strbuf_puts(out, "\" -- \"$cur\")) ;;\n"
+                         "        esac\n        case $command in\n");
         for (size_t i = 0; (c = command_at(i)); i++)
                 bash_flags(out, c->name);
         strbuf_puts(out, "        esac\n        if [[ $cur == -* ]]; then\n"
@@ -157,7 +169,13 @@ static void zsh_command(struct strbuf *out, const char *command)
                 put_plain(out, a->help);
                 strbuf_puts(out, "]' \\\n");
         }
-        strbuf_puts(out, "  '--help[show help]' '*:file:_files' ;;\n");
+        strbuf_puts(out, "  '--help[show help]' ");
+        if (strcmp(command, "fleet") == 0) {
+                strbuf_puts(out, "'2:view:(");
+                put_fleet_words(out);
+                strbuf_puts(out, ")' ");
+        }
+        strbuf_puts(out, "'*:file:_files' ;;\n");
 }
 
 static void zsh(struct strbuf *out)
@@ -246,6 +264,9 @@ static void fish(struct strbuf *out)
                 }
                 fish_aliases(out, c->name);
         }
+        strbuf_puts(out, "complete -c assay -n '__fish_seen_subcommand_from fleet' -f -a '");
+        put_fleet_words(out);
+        strbuf_puts(out, "'\n");
 }
 
 /* Text for troff: a minus sign that can be copied, no line that starts with a control character. */

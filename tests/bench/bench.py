@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python, serve; all without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python, serve, fleet; all but fleet without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -173,6 +173,11 @@ def bench_diff(_tmp):
     subprocess.run([sys.executable, HERE / "diff_bench.py", BUILD, ASSAY], check=True)
 
 
+def bench_fleet(_tmp):
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "fleet_bench.py", BUILD], check=True)
+
+
 def bench_ranks(_tmp):
     print("ranks of a job: what a report costs, and how often stragglers are found in synthetic jobs")
     sys.stdout.flush()
@@ -181,11 +186,11 @@ def bench_ranks(_tmp):
 
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff, "ranks": bench_ranks}
+           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet}
 
 
 def main():
-    names = sys.argv[2:] or list(BENCHES)
+    names = sys.argv[2:] or [name for name in BENCHES if name != "fleet"]  # half an hour
     with tempfile.TemporaryDirectory() as tmp:
         for name in names:
             BENCHES[name](pathlib.Path(tmp))
