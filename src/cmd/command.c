@@ -65,6 +65,11 @@ int complain(const struct err *err)
         say("assay: ", err->msg);
         if (err->hint[0])
                 say("       ", err->hint);
+        return exit_status(err);
+}
+
+int exit_status(const struct err *err)
+{
         switch (err->code) {
         case ERR_USAGE:
                 return EXIT_USAGE;

@@ -53,6 +53,8 @@ void help_write_options(struct strbuf *out);
 
 /* Writes "assay: …" and the hint to stderr; returns the exit status that fits the code. */
 int complain(const struct err *err);
+/* The exit status of an error. */
+int exit_status(const struct err *err);
 /* A line that is not an error. */
 void notice(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Whether there is exactly one word, a file; else an error with an example. */

@@ -2,6 +2,7 @@
 #include "app/input.h"
 #include "app/summarise.h"
 #include "base/clock.h"
+#include "cmd/serve_log.h"
 #include "cmd/serve_setup.h"
 #include "life/stop.h"
 #include "serve/keeper.h"
@@ -10,12 +11,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 
 #define LOOK_EVERY_NS NS_PER_S
 
 struct serving {
         struct config options;
+        enum log_format log;
         struct serve_setup setup;
         int fd; /* listens; servers get copies */
         struct live *live;
@@ -32,6 +35,46 @@ struct serving {
         char told[512]; /* the source's trouble that was told last */
         char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
+
+/* --- what is said ---------------------------------------------------------------------------- */
+
+static void PRINTF_LIKE(4, 5)
+    tell(const struct serving *s, enum log_level level, const char *event, const char *fmt, ...)
+{
+        char text[2048];
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        const struct log_line line = {clock_wall_ns(), level, event, "", text};
+        log_write(s->log, &line);
+}
+
+static void tell_lines(const struct serving *s, struct strbuf *notices)
+{
+        for (const char *line = strbuf_str(notices), *end; (end = strchr(line, '\n'));
+             line = end + 1)
+                tell(s, LOG_WARN, "config", "%.*s", (int)(end - line), line);
+}
+
+static int tell_end(const struct serving *s, const struct err *err)
+{
+        if (!s || s->log == LOG_TEXT)
+                return complain(err);
+        tell(s, LOG_ERROR, "end", "%s%s%s", err->msg, err->hint[0] ? "; " : "", err->hint);
+        return exit_status(err);
+}
+
+/* People are told of trouble alone; programs also of what happens to GPUs. */
+static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
+                       const char *text)
+{
+        const struct serving *s = arg;
+        bool told = strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0;
+        const struct log_line line = {wall_ns, LOG_INFO, kind, gpu, text};
+        if (s->log != LOG_TEXT && !told)
+                log_write(s->log, &line);
+}
 
 /* --- what runs ------------------------------------------------------------------------------- */
 
@@ -91,7 +134,7 @@ static int start_keeper(struct serving *s, bool has_state, struct err *err)
                                          .keep_ns = s->setup.keep_jobs_ns};
         int r = keeper_open(&kc, &s->keeper, text, sizeof(text), err);
         if (r == 0 && text[0])
-                notice("%s", text);
+                tell(s, LOG_WARN, "records", "%s", text);
         return r;
 }
 
@@ -162,7 +205,7 @@ static int start_push(struct serving *s, bool has_state, struct err *err)
         s->push_kept = pc.dir != NULL;
         int r = push_open(&pc, &s->push, text, sizeof(text), err);
         if (r == 0 && text[0])
-                notice("%s", text);
+                tell(s, LOG_WARN, "push", "%s", text);
         return r;
 }
 
@@ -171,8 +214,8 @@ static void stop_push(struct serving *s)
         size_t left = push_close(s->push);
         s->push = NULL;
         if (left > 0)
-                notice("%zu batches were not pushed%s", left,
-                       s->push_kept ? "; they wait for the next start" : " and are lost");
+                tell(s, LOG_WARN, "push", "%zu batches were not pushed%s", left,
+                     s->push_kept ? "; they wait for the next start" : " and are lost");
 }
 
 static int start_serving(struct serving *s, struct err *err)
@@ -182,13 +225,14 @@ static int start_serving(struct serving *s, struct err *err)
         s->journal = journal_open();
         if (!s->past || !s->journal)
                 return err_set(err, -ENOMEM, "out of memory");
+        journal_tell(s->journal, on_journal, s);
         s->fd = listen_open(&s->setup.place, err);
         if (s->fd < 0)
                 return s->fd;
         open_archive(s);
         int r = start_live(s, text, sizeof(text), err);
         if (r == 0 && text[0])
-                notice("%s", text);
+                tell(s, LOG_WARN, "state", "%s", text);
         if (r == 0)
                 r = start_keeper(s, text[0] == '\0', err);
         if (r == 0)
@@ -218,13 +262,13 @@ static void tell_place(struct serving *s)
         char url[LISTEN_TEXT_MAX + 32];
         listen_url(p, s->setup.settings.certificate != NULL, url, sizeof(url));
         bool closed = auth_is_needed(&s->setup.auth) || s->setup.settings.need_client_certificate;
-        notice("serving %s%s/; %s", url, s->setup.settings.prefix,
-               p->unix_socket ? "only this user and root can reach it"
-               : closed       ? "a token, password or certificate is needed"
-               : p->loopback  ? "every user of this machine can read it"
-                              : "everybody who reaches this machine can read it");
+        tell(s, LOG_INFO, "serving", "serving %s%s/; %s", url, s->setup.settings.prefix,
+             p->unix_socket ? "only this user and root can reach it"
+             : closed       ? "a token, password or certificate is needed"
+             : p->loopback  ? "every user of this machine can read it"
+                            : "everybody who reaches this machine can read it");
         if (s->setup.auth.viewer[0] && auth_make_link(&s->setup.auth, clock_mono_ns()) == 0 &&
-            isatty(STDERR_FILENO))
+            isatty(STDERR_FILENO) && s->log == LOG_TEXT)
                 notice("open once, within ten minutes: %s%s/?key=%s", url, s->setup.settings.prefix,
                        s->setup.auth.once);
 }
@@ -244,7 +288,7 @@ static int tell_trouble(struct serving *s, struct err *err)
         snprintf(s->told, sizeof(s->told), "%s", msg);
         if (!msg[0])
                 return 0;
-        notice("%s; trying again", msg);
+        tell(s, LOG_WARN, "source", "%s; trying again", msg);
         journal_add(s->journal, clock_wall_ns(), "", "source", "%s", msg);
         return 0;
 }
@@ -255,7 +299,8 @@ static void tell_change(struct serving *s, char told[PUSH_TEXT_MAX], const char 
                 return;
         snprintf(told, PUSH_TEXT_MAX, "%s", now);
         const char *text = now[0] ? now : "pushing works again";
-        notice("%s%s", text, now[0] && again ? "; trying again" : "");
+        tell(s, now[0] ? LOG_WARN : LOG_INFO, "push", "%s%s", text,
+             now[0] && again ? "; trying again" : "");
         journal_add(s->journal, clock_wall_ns(), "", "push", "%s", text);
 }
 
@@ -282,7 +327,7 @@ static void reload(struct serving *s, const struct config *config)
                 r = serve_setup_read(&options, fresh, &notices, &err);
         config_finish(&options);
         if (r < 0) {
-                notice("not reloaded: %s", err.msg);
+                tell(s, LOG_ERROR, "reload", "not reloaded: %s", err.msg);
                 if (fresh)
                         serve_setup_finish(fresh);
         } else {
@@ -296,9 +341,11 @@ static void reload(struct serving *s, const struct config *config)
                 if (s->push)
                         push_set_exposition(s->push, &s->setup.settings.exposition);
                 if (start_server(s, &err) < 0)
-                        complain(&err);
+                        tell_end(s, &err);
                 notify_say("READY=1");
-                tell_notices(&notices);
+                tell_lines(s, &notices);
+                if (s->log != LOG_TEXT)
+                        tell(s, LOG_INFO, "reload", "the configuration was read again");
         }
         strbuf_finish(&notices);
         free(fresh);
@@ -338,7 +385,7 @@ static int prepare(const struct config *config, struct serving *s, struct err *e
                 r = config_put(&s->options, OPT_POLL, "0.1", err);
         if (r == 0)
                 r = serve_setup_read(&s->options, &s->setup, &notices, err);
-        tell_notices(&notices);
+        tell_lines(s, &notices);
         strbuf_finish(&notices);
         return r;
 }
@@ -371,19 +418,21 @@ static int serve_run(const struct config *config)
         if (r == 0) {
                 s->fd = -1;
                 s->started_wall_ns = clock_wall_ns();
+                s->log = log_format_find(config_text(config, OPT_LOG_FORMAT));
                 pthread_mutex_init(&s->lock, NULL);
                 r = prepare(config, s, &err);
         }
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG))
-                notice("the configuration is good");
+                tell(s, LOG_INFO, "config", "the configuration is good");
         else if (r == 0)
                 r = serve(config, s, &err);
+        int status = r < 0 ? tell_end(s, &err) : EXIT_FINE;
         if (s) {
                 config_finish(&s->options);
                 serve_setup_finish(&s->setup);
                 free(s);
         }
-        return r < 0 ? complain(&err) : EXIT_FINE;
+        return status;
 }
 
 const struct command command_serve = {

@@ -25,6 +25,9 @@ struct journal {
         uint64_t n;            /* entries ever written */
         struct before *before; /* the watcher's */
         size_t n_before;
+        void (*on_entry)(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
+                         const char *text); /* NULL for none */
+        void *arg;
 };
 
 struct journal *journal_open(void)
@@ -56,7 +59,19 @@ void journal_add(struct journal *j, int64_t wall_ns, const char *gpu, const char
         va_start(ap, fmt);
         vsnprintf(e->text, sizeof(e->text), fmt, ap);
         va_end(ap);
+        struct entry copy = *e;
         pthread_mutex_unlock(&j->lock);
+        if (j->on_entry)
+                j->on_entry(j->arg, copy.wall_ns, copy.gpu, copy.kind, copy.text);
+}
+
+void journal_tell(struct journal *j,
+                  void (*on_entry)(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
+                                   const char *text),
+                  void *arg)
+{
+        j->on_entry = on_entry;
+        j->arg = arg;
 }
 
 static struct before *before_of(struct journal *j, const struct live_gpu *g)

@@ -1,6 +1,7 @@
 """What `assay serve` says to Prometheus: names, numbers, dialects, and that they survive."""
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -261,6 +262,47 @@ def test_reload_cuts_nobody_off(serve):
             s.process.send_signal(signal.SIGHUP)
         assert s.ask("/-/ready")[0] == 200
     assert s.process.poll() is None
+
+
+def logged(text, how):
+    """The lines of a log as objects."""
+    if how == "json":
+        return [json.loads(line) for line in text.splitlines()]
+    found = []
+    for line in text.splitlines():
+        pairs = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|[^" ]+)(?: |$)', line)
+        assert " ".join(f"{k}={v}" for k, v in pairs) == line
+        found.append({k: json.loads(v) if v.startswith('"') else v for k, v in pairs})
+    return found
+
+
+@pytest.mark.parametrize("how", ["logfmt", "json"])
+def test_structured_logs(serve, tmp_path, how):
+    """Each line stands for itself, whatever a job is called; GPUs and owners are told of too."""
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map" / "0").write_text('a"b\\c=d\x1b[31m\n')
+    (tmp_path / "hot.prom").write_text('DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1"} 50\nDCGM_FI_DEV_ROW_REMAP_FAILURE{gpu="0",UUID="GPU-1"} 1\n')
+    s = serve(tmp_path / "hot.prom", "--log-format", how, "--hpc-job-mapping-dir", tmp_path / "map").ready()
+    s.wait(lambda: "assay_gpu_owner_info{" in s.metrics())
+    (tmp_path / "map" / "0").unlink()
+    s.wait(lambda: "let go of" in s.text() and "health" in s.text())
+    s.process.send_signal(signal.SIGHUP)
+    s.wait(lambda: "read again" in s.text())
+    lines = logged(s.text(), how)
+    by = {line["event"]: line for line in lines}
+    assert by["serving"]["level"] == "info" and by["serving"]["msg"].startswith("serving http://127.0.0.1:")
+    assert by["health"]["gpu"] == "0" and 'a"b\\c=d' in by["owner"]["msg"] and "\x1b" not in s.text()
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", line["time"]) for line in lines)
+
+
+def test_quiet_by_default(serve, tmp_path):
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map" / "0").write_text("1\n")
+    s = serve(TOUR, "--speed", "20", "--hpc-job-mapping-dir", tmp_path / "map").ready()
+    s.wait(lambda: "assay_gpu_owner_info{" in s.metrics())
+    (tmp_path / "map" / "0").unlink()
+    s.wait(lambda: any(e["kind"] == "owner" for e in s.json("/api/v1/findings")["log"]))
+    assert s.text().count("\n") == 1 and s.text().startswith("assay: serving http://")
 
 
 def test_check_config(assay, tmp_path):
