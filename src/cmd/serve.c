@@ -33,6 +33,7 @@ struct serving {
         int64_t started_wall_ns;
         bool push_kept; /* what waits to be pushed is on disk */
         char told[512]; /* the source's trouble that was told last */
+        int unkept;     /* the counters' */
         char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
@@ -70,7 +71,8 @@ static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *
                        const char *text)
 {
         const struct serving *s = arg;
-        bool told = strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0;
+        bool told =
+            strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 || strcmp(kind, "state") == 0;
         const struct log_line line = {wall_ns, LOG_INFO, kind, gpu, text};
         if (s->log != LOG_TEXT && !told)
                 log_write(s->log, &line);
@@ -273,6 +275,23 @@ static void tell_place(struct serving *s)
                        s->setup.auth.once);
 }
 
+/* A disk that is full: counters go on, and are not kept. Once when it begins, and when it is over.
+ */
+static void tell_unkept(struct serving *s, int code)
+{
+        if (code == s->unkept)
+                return;
+        s->unkept = code;
+        if (code)
+                tell(s, LOG_WARN, "state",
+                     "counters cannot be written into '%s': %s; after a restart they begin at 0",
+                     s->setup.state, strerror(code));
+        else
+                tell(s, LOG_INFO, "state", "counters are kept again");
+        journal_add(s->journal, clock_wall_ns(), "", "state", "%s",
+                    code ? "counters cannot be written" : "counters are kept again");
+}
+
 /* A source that cannot be opened is told once, not at every attempt. */
 static int tell_trouble(struct serving *s, struct err *err)
 {
@@ -282,6 +301,7 @@ static int tell_trouble(struct serving *s, struct err *err)
         const char *source = config_text(&s->options, OPT_SOURCE);
         if (source && !input_is_address(source) && status.err.code < 0)
                 return *err = status.err, err->code;
+        tell_unkept(s, status.unkept);
         const char *msg = status.err.code ? status.err.msg : "";
         if (strcmp(msg, s->told) == 0)
                 return 0;

@@ -33,7 +33,7 @@ static const struct {
     {"nghttp2", {"libnghttp2.so.14"}},
     {"zlib", {"libz.so.1"}},
     {"yaml", {"libyaml-0.so.2"}},
-    {"crypt", {"libcrypt.so.1"}},
+    {"crypt", {"libcrypt.so.1", "libcrypt.so.2"}},
 };
 
 static const struct {

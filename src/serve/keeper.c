@@ -35,7 +35,7 @@ struct stay {
         struct integrals ended; /* of GPUs that it gave back already */
         struct held gpus[STAY_GPUS_MAX];
         size_t n;
-        int64_t seen_ns, written_ns, counted_ns; /* monotonic */
+        int64_t began_ns, seen_ns, written_ns, counted_ns; /* monotonic */
 };
 
 struct keeper {
@@ -177,6 +177,7 @@ static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now
         *free_one = (struct stay){
             .used = true, .written_ns = now - WRITE_EVERY_NS + FIRST_WRITE_NS, .counted_ns = now};
         free_one->record.who = *o;
+        free_one->began_ns = now;
         free_one->record.start_ns = free_one->record.end_ns = clock_wall_ns();
         return free_one;
 }
@@ -275,6 +276,15 @@ static void note(struct keeper *k, const struct owner *o, int64_t now)
         s->record.findings |= g->row.health.findings;
 }
 
+/* A clock that was set is right from then on, and the stay is as long as it was. */
+static void set_end(struct stay *s, int64_t wall_ns, int64_t now)
+{
+        int64_t lasted = now - s->began_ns, off = wall_ns - s->record.start_ns - lasted;
+        if (off > NS_PER_S || off < -NS_PER_S)
+                s->record.start_ns = wall_ns - lasted;
+        s->record.end_ns = MAX(wall_ns, s->record.start_ns);
+}
+
 /* Counts the time that GPUs were held, and lets those go that are not any more. */
 static void close_round(struct keeper *k, struct stay *s, int64_t now)
 {
@@ -285,7 +295,7 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
         }
         if (s->seen_ns == now) {
                 s->record.gpu_s += (double)held * clock_to_seconds(now - s->counted_ns);
-                s->record.end_ns = clock_wall_ns();
+                set_end(s, clock_wall_ns(), now);
                 s->counted_ns = now;
         }
         if (now - s->seen_ns > GONE_AFTER_NS)

@@ -87,7 +87,10 @@ static bool hash_with(const char *password, const char *setting, struct crypt_da
                       const char **ret)
 {
         __typeof__(crypt_r) *run;
+        /* libxcrypt has two ABIs; Fedora and its kin install the newer alone. */
         void *library = dlopen("libcrypt.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+                library = dlopen("libcrypt.so.2", RTLD_NOW | RTLD_LOCAL);
         if (!find(library, "crypt_r", &run))
                 return false;
         const char *got = run(password, setting, data);

@@ -291,9 +291,10 @@ static void publish(struct live *l)
         for (size_t i = 0; l->state && i < l->n; i++)
                 state_put(l->state, i, l->meters[i].key, &l->meters[i].gpu.in);
         size_t n = l->n;
+        int unkept = l->status.unkept;
         pthread_mutex_unlock(&l->lock);
         if (l->state && news)
-                state_write(l->state, n);
+                unkept = state_write(l->state, n) ? 0 : MAX(errno, 1);
         struct slot *back = &l->slots[BACK];
         for (size_t i = 0; filled && news && l->config.past && i < back->moment.n; i++) {
                 char key[STATE_KEY_MAX];
@@ -305,6 +306,7 @@ static void publish(struct live *l)
         if (!filled)
                 return;
         pthread_mutex_lock(&l->lock);
+        l->status.unkept = unkept;
         back->moment.number = ++l->number;
         struct slot slot = l->slots[BACK];
         l->slots[BACK] = l->slots[READY];

@@ -41,6 +41,7 @@ struct live_status {
         bool capture;
         struct err err; /* why there is no source; code 0 when there is one */
         uint64_t on_time, late, missed;
+        int unkept; /* errno: the counters cannot be written; 0 when they can */
 };
 
 /* A moment. Pointers are valid until the next live_take by the same reader. */

@@ -273,6 +273,7 @@ static bool write_half(struct state_file *f, bool clean)
                          checksum(f->text.s + HEADER_MAX, len), f->boot[0] ? f->boot : "-", clean);
         char *from = f->text.s + HEADER_MAX - n;
         memcpy(from, header, (size_t)n);
+        errno = ENOSPC; /* of a write that is short */
         ssize_t wrote = pwrite(fd, from, (size_t)n + len, 0);
         return wrote == (ssize_t)((size_t)n + len);
 }
@@ -281,10 +282,12 @@ static bool write_next(struct state_file *f, bool clean)
 {
         f->number++;
         bool done = write_half(f, clean);
+        int code = errno;
         for (size_t i = 0; i < HALVES && !done; i++) {
                 int r = ftruncate(f->fd[i], 0);
                 (void)r; /* nothing more can be done */
         }
+        errno = code;
         f->failing = !done;
         return done;
 }

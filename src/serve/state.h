@@ -22,8 +22,8 @@ bool state_find(const struct state_file *f, const char *key, struct integrals *r
 /* The at-th GPU for the next write. GPUs of earlier programs that are not put again are kept. */
 void state_put(struct state_file *f, size_t at, const char *key, const struct integrals *in);
 /*
- * Writes the first n and those kept. False when it could not: the file is emptied then, so that a
- * later program starts at 0 instead of going back.
+ * Writes the first n and those kept. False with errno when it could not: the file is emptied then,
+ * so that a later program starts at 0 instead of going back.
  */
 bool state_write(struct state_file *f, size_t n);
 
