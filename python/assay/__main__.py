@@ -7,8 +7,8 @@ from typing import Iterator
 
 
 def _candidates() -> Iterator[str]:
-    # PREFIX/lib/python3.x/site-packages/assay, or PREFIX/lib/python/assay.
-    for prefix in list(Path(__file__).resolve().parents)[2:5]:
+    # PREFIX/lib/python3.x/site-packages/assay, PREFIX/lib/python/assay, or FOLDER/assay of pip --target FOLDER.
+    for prefix in list(Path(__file__).resolve().parents)[1:5]:
         yield str(prefix / "bin" / "assay")
     yield shutil.which("assay") or ""
 
