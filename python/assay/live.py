@@ -1,4 +1,4 @@
-"""A plot in a notebook that is drawn anew while the monitor runs."""
+"""A plot in a notebook that is redrawn while the monitor runs."""
 from __future__ import annotations
 
 import atexit
@@ -16,7 +16,7 @@ from .notebook import Notebook
 
 
 class Live:
-    """A plot that is drawn anew in place, by a thread, while the monitor runs."""
+    """A plot that is redrawn in place, by a thread, while the monitor runs."""
 
     def __init__(self, book: Notebook, monitor: Monitor, interval: float, window: float, options: Dict[str, Any]) -> None:
         self._book, self._monitor, self._interval = book, monitor, interval

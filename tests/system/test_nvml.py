@@ -260,3 +260,12 @@ def test_a_metric_that_the_driver_refuses_costs_no_other(nvml):
     gpu = json.loads(done.stdout.splitlines()[-1])
     assert gpu["metrics"]["sm_active"] == pytest.approx(0.95524937947) and gpu["metrics"]["sm_clock_effective"] is None
     assert gpu["flops"] is None
+
+
+def test_run_ends_with_what_is_wrong(nvml, tmp_path):
+    """A GPU that was hot for most of the run is told at its end, and on the page."""
+    path = tmp_path / "hot.assay"
+    done = nvml("run", "--poll", "0.1", "-o", path, "--", "sleep", "0.6", add="nvmlDeviceGetTemperature/0 = 0 93\n")
+    said = [line for line in done.stderr.splitlines() if "not healthy" in line]
+    assert len(said) == 1 and said[0].startswith("assay: GPU 0 was not healthy for "), done.stderr
+    assert "GPU 0 was not healthy for" in nvml("report", path, "--format", "html").stdout

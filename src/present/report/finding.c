@@ -152,11 +152,11 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         if (startup)
                 strbuf_puts(out, ": start-up, the program had not begun its work");
         else if (f->limiter == LIMITER_UNKNOWN)
-                strbuf_puts(out, ": what limits it cannot be told");
+                strbuf_puts(out, ": the limit is unknown");
         else if (f->limiter == LIMITER_IDLE)
                 strbuf_puts(out, ": no program used it");
         else if (f->limiter == LIMITER_IDLE_ALLOCATED)
-                strbuf_puts(out, ": memory is held and nobody computes");
+                strbuf_puts(out, ": memory is allocated, but nothing runs");
         else if (f->limiter == LIMITER_HOST_WAITING)
                 strbuf_puts(out, ": the program waits, neither the GPU nor the CPU works");
         else

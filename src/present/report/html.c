@@ -320,7 +320,7 @@ static void put_charts(struct strbuf *out, const struct summary *s, const struct
                             t->n);
                 if (s->limits.n_gpus > 0 && s->limits.n_gpus < t->n)
                         strbuf_putf(out,
-                                    "<p class=note>Limiters are told of the first %zu GPUs.</p>\n",
+                                    "<p class=note>Limiters are shown for the first %zu GPUs.</p>\n",
                                     s->limits.n_gpus);
                 if (t->left_out)
                         strbuf_putf(out,

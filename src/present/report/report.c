@@ -447,6 +447,20 @@ void report_text(const struct run_facts *facts, const struct summary *s,
         text_clean_lines(out, start);
 }
 
+/* The first GPU that was not healthy, and how many more there are. */
+static void put_first_unhealthy(struct strbuf *out, const struct scope *run)
+{
+        size_t n = count_unhealthy(run);
+        for (size_t i = 0; n > 0 && i < run->n; i++) {
+                if (!report_unhealthy(run->gpus[i], out))
+                        continue;
+                if (n > 1)
+                        strbuf_putf(out, "; %zu more GPU%s", n - 1, n > 2 ? "s" : "");
+                strbuf_putc(out, '\n');
+                return;
+        }
+}
+
 static bool host_matters(const struct summary *s)
 {
         const struct scope *run = &s->scopes[0];
@@ -464,7 +478,8 @@ void report_short(const struct summary *s, struct strbuf *out)
                 strbuf_putf(out, "\ntry: %s\n", report_finding_try(&s->limits.findings[0]));
         }
         size_t start = out->len;
-        if (!host_matters(s))
+        put_first_unhealthy(out, &s->scopes[0]);
+        if (out->len > start || !host_matters(s))
                 return;
         report_level_line(s, out);
         if (out->len > start)
