@@ -16,6 +16,7 @@ struct view {
         const struct ceilings *gaps;     /* of the host, while no kernel ran; NULL: as all */
         struct range busy_pipe;          /* the highest pipe, of the engine's time */
         struct range busy_dram, busy_sm; /* of the engine's time */
+        struct range pcie;               /* the busier direction */
         struct range link;               /* the busiest direction of the busiest link */
         struct range idle_link;          /* the same, of the time without kernels */
         uint32_t there;
@@ -68,7 +69,7 @@ static struct range relative(struct range a, struct range b)
 }
 
 /* Of a link whose speed nobody tells, the bytes bound the share. */
-static struct range pcie_of(const struct view *v)
+static struct range pcie_share(const struct view *v)
 {
         if (v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT)) ||
             !(v->there & CEILING_BIT(PCIE_RATE)))
@@ -79,13 +80,19 @@ static struct range pcie_of(const struct view *v)
 
 #define PCIE (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(PCIE_RATE))
 
-/* Links that nobody has told of are not there. */
-static struct range link_of(const struct view *v)
+static struct range pcie_of(const struct view *v)
 {
-        struct range r = pcie_of(v);
+        struct range r = pcie_share(v);
         /* Without profiling counters the engine's time includes copies: they are no extra. */
         if (!(v->there & CEILING_BIT(SM)) && !(v->there & PCIE))
                 r = point(0);
+        return r;
+}
+
+/* Links that the source does not tell of are not there. */
+static struct range link_of(const struct view *v)
+{
+        struct range r = v->pcie;
         static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
         for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
                 if (v->there & (1u << nvlink[i]))
@@ -117,6 +124,7 @@ static void look(const struct ceilings *c, const struct situation *s, struct vie
         ret->busy_pipe = relative(pipe_of(ret), engine);
         ret->busy_dram = relative(now(ret, CEILING_DRAM), engine);
         ret->busy_sm = relative(now(ret, CEILING_SM), engine);
+        ret->pcie = pcie_of(ret);
         ret->link = link_of(ret);
         ret->idle_link = relative(ret->link, rest);
 }
@@ -257,10 +265,11 @@ static enum truth copying(const struct view *v)
                                                      at_least(v->idle_link, LIMIT_NEAR)));
         enum truth light = both(below(v->busy_pipe, LIMIT_SOME), below(v->busy_dram, LIMIT_SOME));
         enum truth inside =
-            either(both(at_least(v->link, LIMIT_NEAR),
+            either(both(at_least(v->pcie, LIMIT_NEAR),
                         both(below(v->busy_pipe, LIMIT_NEAR), below(v->busy_dram, LIMIT_NEAR))),
-                   both(at_least(v->link, LIMIT_SOME), light));
-        /* A link that nothing is known of is not suspected while kernels run. */
+                   both(at_least(v->pcie, LIMIT_SOME), light));
+        /* Kernels that move data over NVLink are a collective's. A link that nothing is known of is
+         * not suspected while kernels run. */
         if (!(v->there & PCIE))
                 inside = NO;
         return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));

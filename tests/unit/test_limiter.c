@@ -276,6 +276,45 @@ static void tables(void **state UNUSED)
         }
 }
 
+/* Kernels that move data between GPUs are a collective's; copies without kernels are copies. */
+static void between_gpus(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                double engine, sm, dram, pcie, nvlink, power;
+                bool peers;
+                enum limiter want;
+        } cases[] = {
+            {"an all-reduce over NVLink", 1, .2, .08, 0, .4, .35, true, LIMITER_COLLECTIVE},
+            {"the same, slowed by one of the GPUs", 1, .97, .02, 0, .03, .3, true,
+             LIMITER_COLLECTIVE},
+            {"peer copies of the copy engines", .02, 0, .2, 0, .7, .3, true, LIMITER_COPY_LINK},
+            {"kernels that read the host's memory", 1, .9, .1, .8, 0, .3, true, LIMITER_COPY_LINK},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct ceilings c = {0};
+                for (enum ceiling k = CEILING_TENSOR; k <= CEILING_INT; k++)
+                        ceiling_set(&c, k, 0.01);
+                ceiling_set(&c, CEILING_ENGINE, cases[i].engine);
+                ceiling_set(&c, CEILING_SM, cases[i].sm);
+                ceiling_set(&c, CEILING_DRAM, cases[i].dram);
+                ceiling_set(&c, CEILING_PCIE_IN, cases[i].pcie);
+                ceiling_set(&c, CEILING_PCIE_OUT, 0);
+                ceiling_set(&c, CEILING_NVLINK_IN, cases[i].nvlink);
+                ceiling_set(&c, CEILING_NVLINK_OUT, cases[i].nvlink);
+                ceiling_set(&c, CEILING_POWER, cases[i].power);
+                ceiling_set(&c, CEILING_CLOCK, 1);
+                ceiling_set(&c, CEILING_MEMORY, 2e10);
+                ceiling_set(&c, CEILING_CPU_MAIN, 1);
+                ceiling_set(&c, CEILING_CPU_THREAD, 1);
+                ceiling_set(&c, CEILING_CPU_CHILDREN, 0);
+                struct situation s = {.touched = true, .worked = true, .peers = cases[i].peers};
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != cases[i].want)
+                        fail_msg("%s: %s", cases[i].why, limiter_name((enum limiter)l.limiter));
+        }
+}
+
 /* SMs × FLOP a clock × clock is what the data sheet says, within its rounding. */
 static void data_sheets(void **state UNUSED)
 {
@@ -365,6 +404,7 @@ int main(void)
             cmocka_unit_test(margins),
             cmocka_unit_test(tables),
             cmocka_unit_test(data_sheets),
+            cmocka_unit_test(between_gpus),
             cmocka_unit_test(rates),
             cmocka_unit_test(clocks),
             cmocka_unit_test(main_threads),

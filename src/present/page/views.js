@@ -75,7 +75,7 @@ function gpuCard(gpu) {
     meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
     h("div", { class: "row small soft facts" }, h("span", {}, `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`),
       h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C")), heldBy(gpu) ? h("span", { class: "WARN" }, `clocks held by ${heldBy(gpu)}`) : null),
-    canvas, band, h("div", { class: "soft small" }, owners.length ? owners.join(", ") : "nobody holds it"));
+    canvas, band, h("div", { class: "soft small" }, owners.length ? owners.join(", ") : "not in use"));
 }
 
 const legendOfSides = () => h("p", { class: "legend sides" }, h("span", { class: "soft" }, "limited by"), SIDES.map(([id, text]) => h("span", {}, h("i", { class: `side-${id}` }), text)));

@@ -35,7 +35,7 @@ static const enum ceiling reasons[LIMITER_COUNT][WHY_MAX] = {
     [LIMITER_COMPUTE_FP16] = {CEILING_FP16, CEILING_SM, CEILING_DRAM},
     [LIMITER_COMPUTE_INT] = {CEILING_INT, CEILING_SM, CEILING_DRAM},
     [LIMITER_KERNEL] = {CEILING_SM, CEILING_TENSOR, CEILING_FP32, CEILING_DRAM},
-    [LIMITER_COLLECTIVE] = {CEILING_SM, CEILING_TENSOR, CEILING_DRAM, CEILING_POWER},
+    [LIMITER_COLLECTIVE] = {CEILING_SM, CEILING_TENSOR, CEILING_NVLINK_IN, CEILING_POWER},
 };
 
 static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceiling at)
@@ -53,6 +53,7 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_PCIE_IN] = "PCIe in %s of the link",
             [CEILING_PCIE_OUT] = "out %s",
             [CEILING_PCIE_RATE] = "PCIe %s",
+            [CEILING_NVLINK_IN] = "NVLink in %s of the links",
             [CEILING_POWER] = "power %s of the limit",
             [CEILING_MEMORY] = "%s of device memory in use",
             [CEILING_CPU_MAIN] = "%s cores busy in the program",
