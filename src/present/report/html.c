@@ -319,9 +319,9 @@ static void put_charts(struct strbuf *out, const struct summary *s, const struct
                             "lowest to highest. Choose GPUs above to draw them.</p>\n",
                             t->n);
                 if (s->limits.n_gpus > 0 && s->limits.n_gpus < t->n)
-                        strbuf_putf(out,
-                                    "<p class=note>Limiters are shown for the first %zu GPUs.</p>\n",
-                                    s->limits.n_gpus);
+                        strbuf_putf(
+                            out, "<p class=note>Limiters are shown for the first %zu GPUs.</p>\n",
+                            s->limits.n_gpus);
                 if (t->left_out)
                         strbuf_putf(out,
                                     "<p class=note>%zu more GPUs are in the tables only.</p>\n",
