@@ -172,7 +172,7 @@ def make(number, rng):
         while t + p["tick"] < p["seconds"]:
             share = shares(lines[r], at, t, t + p["tick"])
             sample, c = row(p, s, base, late, share, rng)
-            out.tick(t + p["tick"], [(r % 8, sample, {**c, "pid": f"={1000 + r}"})])
+            out.tick(t + p["tick"], [(r % 16, sample, {**c, "pid": f"={1000 + r}"})])
             out.host(t + p["tick"] + 0.01, rng.choice(base.hosts), host_changes(p, late, share))
             t += p["tick"]
         for when, kind, name in marks[r]:

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIKE 0.10 /* memory within this of the others' */
+#define ALIKE 0.10  /* memory within this of the others' */
+#define WARM_UP 0.2 /* of the time: pauses in it are nobody's */
 #define PAUSE_LEAST_S 1.0
 #define PAUSE_TICKS 3
 #define OTHERS_WORK 0.3 /* kernels ran on the others for more of a pause */
@@ -69,10 +70,8 @@ static void take_rank(struct clues *c, size_t i)
             [COMPARED_BUSIER] = engine,
             [COMPARED_DENSE] = engine > 0.05 ? work / engine : NAN,
             [COMPARED_LATE] = since_start(c->j, r, g->first_ns),
-            [COMPARED_HELD] = since_start(c->j, r,
-                                          g->own_ns   ? g->own_ns
-                                          : r->shared ? 0
-                                                      : g->held_ns),
+            [COMPARED_HELD] =
+                since_start(c->j, r, r->shared ? g->own_ns : MAX(g->own_ns, g->held_ns)),
             [COMPARED_BEGUN] = since_start(c->j, r, r->start_ns),
             [COMPARED_PAUSED] = 0,
             [COMPARED_IN_SLOW] = NAN,
@@ -107,11 +106,14 @@ static void take_pauses(struct clues *c, size_t rank)
                            : 0;
         int64_t least = MAX(clock_from_seconds(PAUSE_LEAST_S), PAUSE_TICKS * tick);
         int64_t move = clock_from_seconds(r->offset_s);
+        /* Steps say when the warm-up was over. */
+        int64_t warm_ns = c->steps.n > 0 ? c->j->start_ns + clock_from_seconds(c->steps.warm_s)
+                                         : c->from_ns + clock_from_seconds(WARM_UP * c->seconds);
         for (size_t i = 0; i < r->use.n_pauses; i++) {
                 struct job_pause p = {r->use.pauses[i].begin_ns - move,
                                       r->use.pauses[i].end_ns - move};
-                if (p.end_ns - p.begin_ns < least || p.begin_ns < c->from_ns ||
-                    p.end_ns > c->to_ns || !others_work(c->j, rank, &p))
+                if (p.end_ns - p.begin_ns < least || p.begin_ns < warm_ns || p.end_ns > c->to_ns ||
+                    !others_work(c->j, rank, &p))
                         continue;
                 double begin = clock_to_seconds(p.begin_ns - c->j->start_ns);
                 c->v[COMPARED_PAUSED][rank] += clock_to_seconds(p.end_ns - p.begin_ns);

@@ -70,7 +70,7 @@ static double beyond(const double *v, size_t n, size_t i, int sign, double least
 size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out)
 {
         double *scratch = malloc((n + 1) * sizeof(*scratch));
-        size_t count = 0, most = MAX(n / 3, (size_t)1);
+        size_t count = 0, most = MAX(n / 4, (size_t)1);
         memset(out, 0, n * sizeof(*out));
         if (!scratch)
                 return 0;

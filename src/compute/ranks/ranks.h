@@ -52,6 +52,7 @@ struct step_view {
         bool tells; /* the marks show each rank's own time */
         char name[PHASE_NAME_MAX];
         double step_s; /* median from one to the next */
+        double warm_s; /* when steps had become usual, since the job's start */
         size_t n;
         struct step_late *ranks; /* by rank; owned by the caller of job_steps */
         size_t n_slow;           /* steps that were slow for all */

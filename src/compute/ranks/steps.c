@@ -16,6 +16,8 @@
 #define STEPS_MIN 8      /* fewer say nothing */
 #define RANKS_SHARE 0.75 /* of the ranks must have them */
 #define WARM_UP 0.05     /* of the steps, at least 3, at most 20 */
+#define WARM 1.25        /* times the usual: a step of the warm-up */
+#define WARM_STEPS 5     /* usual ones end it */
 #define LATE_SHARE 0.03  /* of a step: less is not worth telling */
 #define SOME_SHARE 0.01  /* of all the time, lost by steps that are late now and then */
 #define SLOW 0.3         /* of a step: one that is late by so much is a slow one */
@@ -183,14 +185,21 @@ static double spread_of(struct grid *g, bool ends, double *ret, double *all)
         return job_median(all, n_all);
 }
 
+/* From one step to the next, and how many steps it takes until that is usual: compilers and caches
+ * make the first ones long. */
 static void find_period(struct grid *g, double *all)
 {
-        size_t n = 0;
-        for (size_t i = 0; i < g->n && n == 0; i++) {
-                for (size_t k = g->skip; g->there[i] && k + 1 < g->k; k++)
-                        all[n++] = g->begin[i * g->k + k + 1] - g->begin[i * g->k + k];
-        }
+        size_t n = 0, first = 0, usual = 0, k = 0;
+        while (first < g->n && !g->there[first])
+                first++;
+        const double *begin = first < g->n ? &g->begin[first * g->k] : g->begin;
+        for (k = g->skip; first < g->n && k + 1 < g->k; k++)
+                all[n++] = begin[k + 1] - begin[k];
         g->step_s = job_median(all, n);
+        for (k = 0; k + 1 < g->k && usual < WARM_STEPS; k++)
+                usual = begin[k + 1] - begin[k] < WARM * g->step_s ? usual + 1 : 0;
+        if (usual == WARM_STEPS && k - WARM_STEPS < g->k / 3)
+                g->skip = MAX(g->skip, k - WARM_STEPS);
 }
 
 static bool is_wait_name(const char *name)
@@ -455,6 +464,7 @@ static int try_name(struct job *j, const char *name, struct work *w, struct step
                 if (better && g.step_s > 0) {
                         ret->n = g.k;
                         ret->step_s = g.step_s;
+                        ret->warm_s = column_middle(&g, g.begin, g.skip);
                         memcpy(ret->name, name, strlen(name) + 1);
                         memcpy(ret->ranks, w->ranks, j->n * sizeof(*w->ranks));
                         note_rows(j, &g, w->all);

@@ -87,12 +87,15 @@ static void put_amount(const struct job *j, const struct straggler *s, struct st
                             s->step);
                 report_put_seconds(out, s->begin_s);
         } else if (s->times > 0) {
-                strbuf_putf(out, " %zu times by ", s->times);
+                if (s->times == 1)
+                        strbuf_puts(out, " once by ");
+                else
+                        strbuf_putf(out, " %zu times by ", s->times);
                 put_time(out, s->late_s);
         } else if (s->share > 0) {
                 strbuf_putf(out, " for about %.0f %% of the time", MAX(100 * s->share, 1));
         }
-        if (s->cost_s >= 0.05) {
+        if (s->cost_s >= 0.05 && s->times != 1) {
                 strbuf_puts(out, ", ");
                 put_time(out, s->cost_s);
                 strbuf_puts(out, " in all");
