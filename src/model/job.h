@@ -70,6 +70,7 @@ struct job_gpu {
         size_t n_work;                      /* busy ticks one after the other */
         size_t n_pauses;
         struct job_pause pauses[JOB_PAUSES_MAX]; /* the longest */
+        double holders;                          /* processes that hold it, added up over ticks */
         size_t n_pids;
         int32_t pids[JOB_PIDS_MAX]; /* of processes that hold it */
         double own;                 /* samples of the host in which the rank's processes use it */

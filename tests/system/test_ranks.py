@@ -162,6 +162,35 @@ def test_files_of_other_users_are_left_out(program, weave, tmp_path):
     assert "1 recordings of other users are left out" in done.stderr
 
 
+def test_a_launcher_inside_one_session(program, weave, tmp_path):
+    """One `assay run` around torchrun on each node: a GPU with a process of its own is a rank, with that process's marks."""
+    base = common.Base("gemm_bf16")
+    ranks = []
+    for node in range(2):
+        out = common.Rank(base, None, None, f"n{node}", launcher=None)
+        for t in range(1, 40):
+            rows = [(g, base.busy[(5 * t + g) % len(base.busy)], {"pid": f"={100 + g}"}) for g in range(2)]
+            out.tick(t, rows)
+            for g in range(2):
+                slow = node == 1 and g == 1
+                out.mark(t - 1 + 0.001 * g, "begin", "compute", str(100 + g))
+                out.mark(t - 1 + (0.95 if slow else 0.8), "end", "compute", str(100 + g))
+        ranks.append(out)
+    common.write_job({"ranks": ranks, "seconds": 40}, weave, tmp_path)
+    found = json.loads(report(program, tmp_path, "--format", "json").stdout)
+    assert [r["label"] for r in found["ranks"]] == ["n0:0", "n0:1", "n1:0", "n1:1"]
+    assert [(s["rank"], s["cause"], s["by"]) for s in found["stragglers"]] == [("n1:1", "unknown", "marks")]
+
+
+def test_a_folder_is_played_as_one_fleet(program, weave, tmp_path):
+    common.write_job(small_job(4, slow=2), weave, tmp_path)
+    once = subprocess.run([program, "once", tmp_path, "--at", "20", "--json"], capture_output=True, text=True, timeout=60)
+    assert [g["gpu"] for g in json.loads(once.stdout)["gpus"]] == ["0", "1", "2", "3"], once.stderr
+    plot = subprocess.run([program, "plot", tmp_path, "-o", tmp_path / "job.svg"], capture_output=True, text=True, timeout=60)
+    assert plot.returncode == 0, plot.stderr
+    assert "holds the others up" in (tmp_path / "job.svg").read_text()
+
+
 def test_diff_takes_the_same_folders(program, weave, tmp_path):
     common.write_job(small_job(2), weave, tmp_path / "a")
     common.write_job(small_job(2), weave, tmp_path / "b")

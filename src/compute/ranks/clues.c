@@ -49,6 +49,13 @@ static double since_start(const struct job *j, const struct job_rank *r, int64_t
         return ns ? clock_to_seconds(ns - j->start_ns) - r->offset_s : NAN;
 }
 
+/* As the host tells, or the list of processes: one of them may not know all. */
+static double holders_of(const struct job_rank *r)
+{
+        double listed = r->use.holders > 0 ? r->use.holders / r->use.ticks : NAN;
+        return fmax(value_or_nan(r->mean[JOB_HOLDERS]), listed);
+}
+
 static void take_rank(struct clues *c, size_t i)
 {
         const struct job_rank *r = &c->j->ranks[i];
@@ -56,7 +63,7 @@ static void take_rank(struct clues *c, size_t i)
         double engine = value_or_nan(r->mean[JOB_ENGINE]), work = value_or_nan(r->mean[JOB_WORK]);
         double thread = value_or_nan(r->mean[JOB_GAP_THREAD]);
         double v[COMPARED_COUNT] = {
-            [COMPARED_HOLDERS] = value_or_nan(r->mean[JOB_HOLDERS]),
+            [COMPARED_HOLDERS] = holders_of(r),
             [COMPARED_LINK_SPEED] = g->links > 0 ? pcie_bytes_per_s(round(g->generation / g->links),
                                                                     g->lanes / g->links)
                                                  : NAN,

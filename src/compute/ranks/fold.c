@@ -149,8 +149,10 @@ void job_fold_frame(struct job_fold *fold, const struct frame *f)
         for (size_t i = 0; i < f->processes.n; i++) {
                 const struct process *p = &f->processes.list[i];
                 for (size_t k = 0; !p->child && k < fold->n; k++) {
-                        if (strcmp(fold->gpus[k].label, p->gpu) == 0)
-                                add_pid(&fold->gpus[k], p->pid);
+                        if (strcmp(fold->gpus[k].label, p->gpu) != 0)
+                                continue;
+                        add_pid(&fold->gpus[k], p->pid);
+                        fold->gpus[k].holders++;
                 }
         }
         fold->tick_ns = f->wall_ns;

@@ -257,11 +257,14 @@ static void make_relative(struct grid *g, double *all)
                         *own = g->waits ? g->mid[k] - *own : *own - g->mid[k];
                 }
         }
-        /* Noise: the typical distance from the middle, of all ranks but the farthest few. */
+        /* Noise: how far a rank typically is from what it always is. */
         for (size_t i = 0; i < g->n; i++) {
                 size_t m = 0;
                 for (size_t k = g->skip; g->there[i] && k < g->k; k++)
-                        g->scratch[m++] = fabs(g->own[i * g->k + k]);
+                        g->scratch[m++] = g->own[i * g->k + k];
+                double usual = job_median(g->scratch, m);
+                for (size_t k = 0; k < m; k++)
+                        g->scratch[k] = fabs(g->scratch[k] - usual);
                 if (g->there[i])
                         all[n++] = job_median(g->scratch, m);
         }
