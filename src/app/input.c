@@ -18,6 +18,36 @@ bool input_is_address(const char *location)
                                        : address_is_bare(location) && access(location, F_OK) < 0;
 }
 
+bool input_is_list(const char *location)
+{
+        char part[ADDRESS_MAX];
+        if (location[0] == '@')
+                return access(location, F_OK) < 0;
+        if (!strpbrk(location, ",[") || access(location, F_OK) == 0)
+                return false;
+        bool ranges = false;
+        for (const char *s = location; *s;) {
+                size_t len = 0;
+                for (bool inside = false; s[len] && (inside || s[len] != ','); len++)
+                        inside = s[len] == '[' || (inside && s[len] != ']');
+                if (len >= sizeof(part))
+                        return false;
+                memcpy(part, s, len);
+                part[len] = '\0';
+                /* A range stands where a number would. */
+                char *open = strchr(part, '['), *close = open ? strchr(open, ']') : NULL;
+                if (close && strspn(open + 1, "0123456789-,") == (size_t)(close - open - 1)) {
+                        ranges = true;
+                        memmove(open, close, strlen(close) + 1);
+                        *open = '1';
+                }
+                if (len > 0 && !input_is_address(part))
+                        return false;
+                s += len + (s[len] == ',');
+        }
+        return ranges || strchr(location, ',');
+}
+
 static bool is_folder(const char *path)
 {
         struct stat st;

@@ -24,6 +24,9 @@ struct input {
 
 /* Whether a source is an exporter: http://…, https://… or HOST:PORT, with or without a path. */
 bool input_is_address(const char *location);
+/* Whether it is a list of them: all parts between commas are, or @FILE. A file of that name wins.
+ */
+bool input_is_list(const char *location);
 /* 0, or a negative code with err; call input_finish either way. */
 int input_open(struct input *in, const char *path, struct err *err);
 /* The files of a hardware monitor, each on its own; one that is NULL or not there is none. */

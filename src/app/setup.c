@@ -10,6 +10,7 @@
 #include "read/dcgm/local.h"
 #include "read/nodes/source.h"
 #include "read/prometheus/address.h"
+#include "read/prometheus/many.h"
 #include "session/facts.h"
 #include "session/session.h"
 #include "version.h"
@@ -34,6 +35,8 @@ const char *setup_program(const struct config *config, enum option option)
  * database to us. */
 static const struct source_ops *reader_of(const char *location)
 {
+        if (input_is_list(location))
+                return &source_many;
         if (input_is_address(location))
                 return source_find("prometheus");
         if (session_is_one(location) || notebook_is_one(location))
@@ -91,6 +94,8 @@ static int choose_source(const struct config *config, const char **location,
         if (!*location || !ops)
                 return 0;
         if (!ops->local) {
+                if (strcmp(ops->name, "prometheus") == 0 && input_is_list(*location))
+                        *ret = &source_many;
                 if (strcmp(ops->name, "replay") == 0 && !input_is_address(*location))
                         *ret = reader_of(*location);
                 return 0;
@@ -154,7 +159,7 @@ static bool may_be_here(const struct config *config, const struct source_ops *op
         struct address a;
         if (strcmp(ops->name, "replay") == 0)
                 return location && location == config_text(config, OPT_SOURCE);
-        if (strcmp(ops->name, "prometheus") != 0)
+        if (ops != source_find("prometheus"))
                 return false;
         return !location || (address_parse(location, &a, NULL) == 0 && (a.loopback || !a.is_url));
 }
@@ -184,8 +189,6 @@ static void describe_nodes(const struct config *config, struct source_config *s)
         s->backend = strcmp(backend, "auto") == 0 ? NULL : backend;
         s->version = program_version;
         s->show_all = config_flag(config, OPT_SHOW_ALL);
-        /* One moment of all, and not of those that were fastest. */
-        s->settle = config->command && strcmp(config->command, "once") == 0;
 }
 
 int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
@@ -211,6 +214,8 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
+        /* One moment of all, and not of those that were fastest. */
+        pc.source.settle = config->command && strcmp(config->command, "once") == 0;
         if (setup_reads_nodes(config))
                 describe_nodes(config, &pc.source);
         if (r == 0)

@@ -22,7 +22,9 @@ void pool_clear(struct pool *p)
 
 static bool add_chunk(struct pool *p, size_t n)
 {
-        size_t size = MAX(n, (size_t)POOL_CHUNK);
+        /* The first are small: there may be a pool for each of a thousand things. */
+        size_t size =
+            MAX(n, MIN((size_t)POOL_CHUNK, (size_t)POOL_FIRST << MIN(2 * p->n, (size_t)8)));
         if (size > POOL_MAX || p->total > POOL_MAX - size)
                 return false;
         struct pool_chunk *chunks = realloc(p->chunks, (p->n + 1) * sizeof(*chunks));

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define POOL_FIRST 4096
 #define POOL_CHUNK (256 * 1024)
 #define POOL_MAX (64 * 1024 * 1024)
 

@@ -54,6 +54,49 @@ void history_close(struct history *h)
         free(h);
 }
 
+/* A ring of so many with the newest of one of more. False when memory is short. */
+static bool shrink_ring(const struct history *h, void *ring, size_t size, size_t samples)
+{
+        char **place = ring;
+        if (!*place)
+                return true;
+        char *less = calloc(samples, size);
+        if (!less)
+                return false;
+        for (uint64_t k = h->next > samples ? h->next - samples : 0; k < h->next; k++)
+                memcpy(less + k % samples * size, *place + k % h->samples * size, size);
+        free(*place);
+        *place = less;
+        return true;
+}
+
+static int shrink(struct history *h, size_t samples)
+{
+        bool fine = shrink_ring(h, &h->times, sizeof(*h->times), samples);
+        for (size_t i = 0; fine && i < h->n; i++) {
+                struct past *p = &h->pasts[i];
+                fine = shrink_ring(h, &p->there, sizeof(*p->there), samples) &&
+                       shrink_ring(h, &p->said, sizeof(*p->said), samples);
+                for (size_t m = 0; fine && m < METRIC_COUNT; m++)
+                        fine = shrink_ring(h, &p->rings[m], sizeof(float), samples);
+        }
+        h->samples = samples;
+        h->first = MAX(h->first, h->next > samples ? h->next - samples : 0);
+        return fine ? 0 : -ENOMEM;
+}
+
+/* Many GPUs have a shorter past each, so that all together take a bounded share of memory. */
+static int fit(struct history *h, const struct frame *frame)
+{
+        size_t metrics = 0;
+        for (size_t m = 0; frame->n > 0 && m < METRIC_COUNT; m++)
+                metrics += frame->rows[0].sample.m[m].state == STATE_OK;
+        size_t a_sample = frame->n * (sizeof(metric_set) + 3 + metrics * sizeof(float));
+        size_t most = MAX((size_t)HISTORY_BYTES_MAX / MAX(a_sample, (size_t)1),
+                          (size_t)HISTORY_SAMPLES_LEAST);
+        return frame->n > HISTORY_FEW_GPUS && most < h->samples ? shrink(h, most) : 0;
+}
+
 static struct past *past_of(struct history *h, uint32_t slot)
 {
         if (slot >= h->n) {
@@ -103,12 +146,12 @@ static int64_t time_of(const struct history *h, uint64_t k)
 
 int history_push(struct history *h, const struct frame *frame)
 {
-        int r = 0;
         pthread_mutex_lock(&h->lock);
+        int r = fit(h, frame);
         while (h->next > h->first && time_of(h, h->next - 1) >= frame->wall_ns)
                 h->next--;
         size_t at = (size_t)(h->next % h->samples);
-        for (size_t i = 0; i < h->n; i++) {
+        for (size_t i = 0; r == 0 && i < h->n; i++) {
                 if (h->pasts[i].there)
                         h->pasts[i].there[at] = 0;
         }

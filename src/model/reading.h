@@ -42,6 +42,7 @@ struct raw {
 struct reading {
         struct entity_key who;
         const struct raw *values; /* schema->n of them */
+        uint16_t origin;          /* which program of several it comes from; 0 where there is one */
 };
 
 struct batch {
@@ -57,6 +58,7 @@ struct batch {
 };
 
 #define BATCH_PARTS_MAX 4
+#define READING_ORIGINS_MAX 4096
 
 /* What could not be read. Counted, told once at the end. */
 struct source_trouble {

@@ -161,14 +161,21 @@ static void set_value(struct value *to, const struct raw *raw, struct target t)
 
 void translate_learn_units(struct binding *b, const struct batch *batch)
 {
-        for (size_t i = 0; b->n_either > 0 && !b->percent && i < b->n_metrics; i++) {
+        for (size_t i = 0; b->n_either > 0 && i < b->n_metrics; i++) {
                 if (b->metrics[i].conversion != CONVERT_RATIO_OR_PERCENT)
                         continue;
-                for (size_t k = 0; k < batch->n && !b->percent; k++) {
-                        const struct raw *raw = &batch->readings[k].values[b->metrics[i].field];
-                        b->percent = raw->state == STATE_OK && !raw->text && raw->num > 1;
+                for (size_t k = 0; k < batch->n; k++) {
+                        const struct reading *r = &batch->readings[k];
+                        const struct raw *raw = &r->values[b->metrics[i].field];
+                        if (raw->state == STATE_OK && !raw->text && raw->num > 1)
+                                b->percent[r->origin / 64] |= 1ULL << (r->origin % 64);
                 }
         }
+}
+
+static bool is_percent(const struct binding *b, const struct reading *r)
+{
+        return b->percent[r->origin / 64] >> (r->origin % 64) & 1;
 }
 
 /* The busier one of two engines. */
@@ -186,7 +193,7 @@ void translate_reading(const struct binding *b, const struct reading *reading, s
         for (size_t i = 0; i < b->n_metrics; i++) {
                 struct target t = b->metrics[i];
                 struct value *to = &ret->m[t.to];
-                if (UNLIKELY(t.conversion == CONVERT_RATIO_OR_PERCENT && b->percent))
+                if (UNLIKELY(t.conversion == CONVERT_RATIO_OR_PERCENT && is_percent(b, reading)))
                         t.conversion = CONVERT_PERCENT;
                 if (UNLIKELY(t.conversion == CONVERT_ENGINE_RATIO && value_there(*to)))
                         take_busier(to, &reading->values[t.field], t);

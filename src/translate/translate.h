@@ -58,7 +58,8 @@ struct binding {
         enum dialect dialect;
         uint32_t revision;
         bool bound;
-        bool percent;    /* fields of either unit have shown that they are percent */
+        /* A bit an origin: its fields of either unit have shown that they are percent. */
+        uint64_t percent[READING_ORIGINS_MAX / 64];
         size_t n_either; /* how many there are */
         size_t n_metrics, n_texts;
         struct target metrics[SCHEMA_FIELDS_MAX];

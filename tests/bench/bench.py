@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python, serve, fleet; all but fleet without a name
+    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python, serve, nodes, fleet; all but fleet without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -184,9 +184,14 @@ def bench_ranks(_tmp):
     subprocess.run([sys.executable, HERE / "ranks_bench.py", BUILD, ASSAY], check=True)
 
 
+def bench_nodes(_tmp):
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "nodes_bench.py", ASSAY], check=True)
+
+
 BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet}
+           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes}
 
 
 def main():

@@ -12,6 +12,7 @@ import pytest
 
 import test_slurm
 from conftest import FIXTURES, clean_env
+from endpoints import Endpoints, answer, text, well
 from sshd import SSHD, Sshd
 
 LIBRARY = pathlib.Path("tests/libnvidia-ml-fake.so")
@@ -261,7 +262,7 @@ def test_through_slurm(program, tmp_path):
             pytest.fail("the cluster did not start:\n" + cluster.logs())
         job = cluster.run("sbatch", "--parsable", "-N4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 300").stdout.strip()
         assert wait_for(lambda: "RUNNING" in cluster.run("squeue", "-h", "-j", job, "-o", "%T").stdout, 20)
-        line = [program, "export", "hostname,gpu_id", "--poll", "0.5", "--slurm", job]
+        line = [program, "export", "hostname,gpu_id", "--poll", "0.2", "--slurm", job]
         with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             begun, seen = time.monotonic(), set()
             while len(seen) < 5:
@@ -272,15 +273,14 @@ def test_through_slurm(program, tmp_path):
             killed = time.monotonic()
             assert process.stderr.readline().startswith("assay: n3: ")
             assert time.monotonic() - killed < 5 or os.getloadavg()[0] > 2 * os.cpu_count()
-            rest = [process.stdout.readline().strip() for _ in range(30)]
+            rest = [process.stdout.readline().strip() for _ in range(12)]
             assert {"n1,0", "n2,0", "n4,0"} <= set(rest[-6:])
             process.terminate()
             process.wait(timeout=5)
-        assert wait_for(lambda: not left_behind("export --peer --poll 0.5"), 5), left_behind("export --peer --poll 0.5")
+        assert wait_for(lambda: not left_behind("export --peer --poll 0.2"), 5), left_behind("export --peer --poll 0.2")
         done = subprocess.run([program, "once", "--slurm", "99999"], env=env, capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 3 and "job 99999" in done.stderr
     finally:
-        cluster.run("scancel", "--full", "--signal=KILL", job)
         cluster.stop()
         shutil.rmtree(folder)
 
@@ -297,3 +297,98 @@ def kill_node(cluster, node):
                 os.kill(int(entry.name), signal.SIGKILL)
         except OSError:
             continue
+
+
+# ---- many exporters ----
+
+def drip(transport):
+    """An answer that never ends."""
+    transport.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n# a b\r\n")
+
+
+def flood(transport):
+    """One that is larger than any exporter's."""
+    transport.write(b"HTTP/1.1 200 OK\r\n\r\n" + b"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 1\n" * 400000)
+    transport.close()
+
+
+HOSTILE = {
+    "drip": (drip, "no answer within 1 s"),
+    "mute": (lambda transport: None, "no answer within 1 s"),
+    "hang-up": (lambda transport: transport.abort(), ""),
+    "flood": (flood, "larger than 8 MiB"),
+    "page": (lambda transport: transport.write(answer("<html>hello</html>")), "not an exporter's text"),
+    "empty": (lambda transport: transport.write(answer("")), "its answer is empty"),
+    "no GPU": (lambda transport: transport.write(answer("up 1\n")), "it says nothing about GPUs"),
+    "404": (lambda transport: transport.write(answer("", "404 Not Found")), "the server answers 404"),
+    "moved": (lambda transport: transport.write(b"HTTP/1.1 302 Found\r\nLocation: http://example.org/\r\nContent-Length: 0\r\n\r\n"),
+              "the server answers 302"),
+    "noise": (lambda transport: transport.write(bytes(range(256)) * 10), ""),
+}
+
+
+@pytest.fixture(scope="module")
+def exporters():
+    """24 that are well, two of which have one name and two none; ten that are not; the last port has nobody."""
+    names = [f"node{i:02d}" for i in range(20)] + ["twin", "twin", "", ""]
+    e = Endpoints([well(name, i) for i, name in enumerate(names)] + [behave for behave, _ in HOSTILE.values()] + [None])
+    e.servers[-1].close()
+    yield e
+    e.stop()
+
+
+def test_many_exporters_at_one_moment(assay, exporters):
+    done = assay("once", "--json", "--source", exporters.list)
+    assert done.returncode == 0, done.stderr
+    frame = json.loads(done.stdout)
+    address = [f"127.0.0.1:{port}" for port in exporters.ports]
+    assert sorted(g["identity"]["hostname"] for g in frame["gpus"]) == sorted([f"node{i:02d}" for i in range(20)] + address[20:24])
+    assert len({g["identity"]["uuid"] for g in frame["gpus"]}) == 24
+    nodes = frame["nodes"]
+    assert [n["state"] for n in nodes] == ["ok"] * 24 + ["down"] * 11
+    for node, (_, words) in zip(nodes[24:], HOSTILE.values()):
+        assert words in node["why"] and node["name"] in address, node
+    assert nodes[-1]["why"] == "nothing answers there"
+
+
+def test_many_exporters_stream(assay, exporters, tmp_path):
+    """Those that do not answer delay nobody: a sample a second of all that are well, on time."""
+    listed = tmp_path / "list"
+    listed.write_text("# a rack\n" + "\n".join(f"127.0.0.1:{port}" for port in exporters.ports))
+    begun = time.monotonic()
+    done = assay("export", "timestamp,hostname,sm_active_pct", "--count", "3", "--source", f"@{listed}")
+    took = time.monotonic() - begun
+    rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
+    ticks = sorted({row[0] for row in rows})
+    assert len(rows) == 3 * 24 and len(ticks) == 3, done.stdout
+    assert took < 6 or os.getloadavg()[0] > 2 * os.cpu_count()
+    assert {row[2] for row in rows if row[1] == "node03"} <= {"50.00", "60.00", "70.00"}
+    assert done.stderr.count("assay: 127.0.0.1:") >= 11
+
+
+def test_none_of_many(assay, exporters):
+    done = assay("once", "--source", f"127.0.0.1:{exporters.ports[-1]},127.0.0.1:{exporters.ports[-2]}")
+    assert done.returncode == 3 and "nothing answers there; nor does another of 2 exporters" in done.stderr
+    assert assay("once", "--source", "@/nonexistent").returncode == 2
+    done = assay("once", "--source", "a:1,ftp://b")
+    assert done.returncode == 2 and "only http and https" in done.stderr
+
+
+def test_units_of_each_exporter(assay):
+    """One gives ratios, one percent under the same name: each is read by its own."""
+    def one(host, value):
+        line = f'DCGM_FI_DEV_GPU_UTIL_RATIO{{gpu="0",UUID="GPU-{host}",Hostname="{host}"}} {value}\n'
+        return lambda transport: transport.write(answer(line))
+
+    e = Endpoints([one("ratio", 0.5), one("percent", 50)])
+    try:
+        rows = assay("export", "hostname,gpu_util_pct", "--count", "1", "--source", e.list).stdout.split()
+        assert sorted(rows[1:]) == ["percent,50.00", "ratio,50.00"]
+    finally:
+        e.stop()
+
+
+def test_text_is_an_exporters(assay, tmp_path):
+    path = tmp_path / "one.prom"
+    path.write_text(text("node1", 1))
+    assert "node1" in assay("once", "--json", "--source", path).stdout

@@ -62,6 +62,36 @@ static void lists(void **state UNUSED)
         }
 }
 
+static void addresses(void **state UNUSED)
+{
+        static const struct {
+                const char *why, *text, *joined; /* NULL: refused */
+        } cases[] = {
+            {"URLs", "http://a:1/metrics,https://b", "http://a:1/metrics https://b"},
+            {"ranges in them", "http://n[1-2]:9400/metrics",
+             "http://n1:9400/metrics http://n2:9400/metrics"},
+            {"IPv6 is no range", "[::1]:9400,http://[fe80::1]:9/x",
+             "[::1]:9400 http://[fe80::1]:9/x"},
+            {"users and queries", "http://u:p@a/m?x=1&y=2", "http://u:p@a/m?x=1&y=2"},
+            {"blanks end them", "a:1 b:2", "a:1 b:2"},
+            {"quotes", "http://a/'x'", NULL},
+            {"a bracket that is open", "http://n[1:9400", NULL},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct hostlist h = {.addresses = true};
+                char joined[512] = "";
+                struct err err = {0};
+                int r = hostlist_add(&h, cases[i].text, &err);
+                for (size_t k = 0; k < h.n && k < 16; k++)
+                        snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s",
+                                 k ? " " : "", h.names[k]);
+                assert_int_equal(r, cases[i].joined ? 0 : ERR_USAGE);
+                if (r == 0)
+                        assert_string_equal(joined, cases[i].joined);
+                hostlist_finish(&h);
+        }
+}
+
 /* A list whose expansion is large and always the same ends soon. */
 static void lists_end(void **state UNUSED)
 {
@@ -297,13 +327,15 @@ static void gathers(void **state UNUSED)
                           {.num = 4, .state = STATE_OK}};
         struct reading rx = {.values = x}, ry = {.who = {.host = "vm", .host_len = 2}, .values = y};
         assert_int_equal(gather_init(&g, DIALECT_DCGM, 3), 0);
+        gather_name(&g, 0, "n1");
+        gather_name(&g, 2, "n2");
         assert_int_equal(gather_take(&g, 0,
-                                     &(struct batch){.schema = &one, .readings = &rx, .n = 1}, "n1",
-                                     NS_PER_S),
+                                     &(struct batch){.schema = &one, .readings = &rx, .n = 1},
+                                     NS_PER_S, NS_PER_S),
                          0);
         assert_int_equal(gather_take(&g, 2,
-                                     &(struct batch){.schema = &two, .readings = &ry, .n = 1}, "n2",
-                                     NS_PER_S),
+                                     &(struct batch){.schema = &two, .readings = &ry, .n = 1},
+                                     NS_PER_S, NS_PER_S),
                          0);
         assert_int_equal(gather_give(&g, 2 * NS_PER_S, 3 * NS_PER_S, &out), 0);
         assert_int_equal(out.n, 2);
@@ -315,8 +347,8 @@ static void gathers(void **state UNUSED)
         assert_int_equal(out.readings[1].values[2].state, STATE_NONE); /* the node's own name */
         assert_false(out.stale);
         assert_int_equal(gather_take(&g, 0,
-                                     &(struct batch){.schema = &one, .readings = &rx, .n = 1}, "n1",
-                                     5 * NS_PER_S),
+                                     &(struct batch){.schema = &one, .readings = &rx, .n = 1},
+                                     5 * NS_PER_S, 5 * NS_PER_S),
                          0);
         assert_int_equal(gather_give(&g, 5 * NS_PER_S, 3 * NS_PER_S, &out), 0);
         assert_int_equal(out.readings[0].values[0].state, STATE_OK);
@@ -357,6 +389,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(lists),
             cmocka_unit_test(lists_end),
+            cmocka_unit_test(addresses),
             cmocka_unit_test(files),
             cmocka_unit_test(commands),
             cmocka_unit_test(splits),

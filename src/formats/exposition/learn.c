@@ -25,7 +25,7 @@ static bool reserve(void **array, size_t *cap, size_t n, size_t size)
 {
         if (LIKELY(n < *cap))
                 return true;
-        size_t more = *cap ? *cap * 2 : 64;
+        size_t more = *cap ? *cap * 2 : 4; /* a node has few GPUs, a cluster many */
         void *bigger = realloc(*array, more * size);
         if (!bigger)
                 return false;

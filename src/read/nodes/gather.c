@@ -41,6 +41,11 @@ static bool reserve(void **list, size_t *cap, size_t n, size_t size)
         return true;
 }
 
+static bool is_host(const char *field)
+{
+        return strcmp(field, "hostname") == 0 || strcmp(field, "Hostname") == 0;
+}
+
 /* The field of all that has this name, made when it is new; NOWHERE when there are too many. */
 static uint16_t field_of(struct gather *g, const char *name)
 {
@@ -53,6 +58,8 @@ static uint16_t field_of(struct gather *g, const char *name)
                 return NOWHERE;
         memcpy(s->names[s->n], name, strlen(name) + 1);
         s->revision++;
+        if (is_host(name) && g->n_hosts < ARRAY_LEN(g->hosts))
+                g->hosts[g->n_hosts++] = (uint16_t)s->n;
         return (uint16_t)s->n++;
 }
 
@@ -68,12 +75,12 @@ static bool make_map(struct gather *g, struct gather_part *p, const struct schem
         return true;
 }
 
-static size_t text_size(const struct batch *b, size_t name_len)
+static size_t text_size(const struct batch *b)
 {
         size_t size = 0;
         for (size_t i = 0; i < b->n; i++) {
                 const struct reading *r = &b->readings[i];
-                size += MAX(r->who.host_len, name_len) + r->who.uuid_len;
+                size += r->who.host_len + r->who.uuid_len;
                 for (size_t k = 0; k < b->schema->n; k++)
                         size += r->values[k].text ? r->values[k].len : 0;
         }
@@ -91,21 +98,11 @@ static const char *keep(char **at, const char *text, size_t len)
         return to;
 }
 
-static bool is_host(const char *field)
-{
-        return strcmp(field, "hostname") == 0 || strcmp(field, "Hostname") == 0;
-}
-
-static void copy_reading(struct gather *g, struct gather_part *p, const struct batch *b, size_t i,
-                         const char *name, char **at)
+static void copy_reading(struct gather_part *p, const struct batch *b, size_t i, char **at)
 {
         const struct reading *from = &b->readings[i];
         struct raw *cells = p->cells + i * p->width;
         struct entity_key who = from->who;
-        if (name) {
-                who.host = name;
-                who.host_len = strlen(name);
-        }
         who.host = keep(at, who.host, who.host_len);
         who.uuid = keep(at, who.uuid, who.uuid_len);
         memset(cells, 0, p->width * sizeof(*cells));
@@ -116,14 +113,12 @@ static void copy_reading(struct gather *g, struct gather_part *p, const struct b
                 *cell = from->values[k];
                 if (cell->text)
                         cell->text = keep(at, cell->text, cell->len);
-                if (name && is_host(g->schema.names[p->map[k]]))
-                        *cell = (struct raw){0};
         }
         p->readings[i] = (struct reading){.who = who, .values = cells};
 }
 
-int gather_take(struct gather *g, size_t part, const struct batch *from, const char *name,
-                int64_t measured_ns)
+int gather_take(struct gather *g, size_t part, const struct batch *from, int64_t measured_ns,
+                int64_t heard_ns)
 {
         struct gather_part *p = &g->parts[part];
         if (!make_map(g, p, from->schema))
@@ -131,17 +126,35 @@ int gather_take(struct gather *g, size_t part, const struct batch *from, const c
         size_t width = g->schema.n;
         if (!reserve((void **)&p->readings, &p->rows_cap, from->n, sizeof(*p->readings)) ||
             !reserve((void **)&p->cells, &p->cells_cap, from->n * width, sizeof(*p->cells)) ||
-            !reserve((void **)&p->text, &p->text_cap, text_size(from, name ? strlen(name) : 0), 1))
+            !reserve((void **)&p->text, &p->text_cap, text_size(from), 1))
                 return -ENOMEM;
         char *at = p->text;
         p->width = width;
         p->n = from->n;
         for (size_t i = 0; i < from->n; i++)
-                copy_reading(g, p, from, i, name, &at);
+                copy_reading(p, from, i, &at);
         p->measured_ns = measured_ns;
+        p->heard_ns = heard_ns;
         p->stale = from->stale;
         p->fresh = true;
         return 0;
+}
+
+void gather_name(struct gather *g, size_t part, const char *name)
+{
+        g->parts[part].name = name;
+}
+
+/* A node is called as we call it, whatever it says. */
+static void rename_host(const struct gather *g, const struct gather_part *p, struct entity_key *who,
+                        struct raw *cells)
+{
+        if (!p->name)
+                return;
+        who->host = p->name;
+        who->host_len = strlen(p->name);
+        for (size_t i = 0; i < g->n_hosts; i++)
+                cells[g->hosts[i]] = (struct raw){0};
 }
 
 /* Texts do not age. */
@@ -157,16 +170,19 @@ static void age_cells(struct raw *cells, size_t n, uint32_t age_ms, bool stale)
         }
 }
 
-static size_t give_part(struct gather *g, const struct gather_part *p, size_t at, int64_t age_ns,
-                        bool late)
+static size_t give_part(struct gather *g, const struct gather_part *p, size_t part, size_t at,
+                        int64_t age_ns, bool late)
 {
         uint32_t age_ms = (uint32_t)MIN(MAX(age_ns, (int64_t)0) / NS_PER_MS, (int64_t)UINT32_MAX);
         for (size_t i = 0; i < p->n; i++, at++) {
                 struct raw *cells = g->cells + at * g->schema.n;
                 memcpy(cells, p->readings[i].values, p->width * sizeof(*cells));
                 memset(cells + p->width, 0, (g->schema.n - p->width) * sizeof(*cells));
+                struct entity_key who = p->readings[i].who;
                 age_cells(cells, p->width, age_ms, late);
-                g->readings[at] = (struct reading){.who = p->readings[i].who, .values = cells};
+                rename_host(g, p, &who, cells);
+                g->readings[at] =
+                    (struct reading){.who = who, .values = cells, .origin = (uint16_t)part};
         }
         return at;
 }
@@ -182,10 +198,10 @@ int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch 
                 return -ENOMEM;
         for (size_t i = 0; i < g->n_parts; i++) {
                 struct gather_part *p = &g->parts[i];
-                int64_t age = now_ns - p->measured_ns;
-                bool late = p->stale || age > late_ns;
+                bool late = p->stale || now_ns - p->heard_ns > late_ns;
+                bool news = p->fresh && p->measured_ns >= p->heard_ns;
                 stale = stale && (p->n == 0 || late);
-                at = give_part(g, p, at, p->fresh ? 0 : age, late);
+                at = give_part(g, p, i, at, news ? 0 : now_ns - p->measured_ns, late);
                 p->fresh = false;
         }
         *ret = (struct batch){

@@ -16,12 +16,16 @@ struct gather_part {
         size_t n, width;
         size_t rows_cap, cells_cap, text_cap, map_cap;
         int64_t measured_ns; /* on our monotonic clock; 0 for nothing yet */
+        int64_t heard_ns;    /* when it last told them; later where it repeats itself */
         bool stale;          /* the node says that nothing is new */
         bool fresh;          /* came since the last tick was given */
+        const char *name;    /* of its host, borrowed; NULL: as it says itself */
 };
 
 struct gather {
         struct schema schema;
+        uint16_t hosts[2]; /* the fields that name the host */
+        size_t n_hosts;
         struct gather_part *parts;
         size_t n_parts;
         struct reading *readings; /* of the tick that was given last */
@@ -33,11 +37,13 @@ struct gather {
 int gather_init(struct gather *g, enum dialect dialect, size_t parts);
 void gather_finish(struct gather *g);
 /*
- * Takes what a node measured at that moment. The host of its entities becomes name, or stays what
- * the node says when name is NULL. 0 or -ENOMEM. Allocates only when it is larger than any before.
+ * Takes what a node measured at one moment and told at another. 0 or -ENOMEM. Allocates
+ * only when it is larger than any before.
  */
-int gather_take(struct gather *g, size_t part, const struct batch *from, const char *name,
-                int64_t measured_ns);
+int gather_take(struct gather *g, size_t part, const struct batch *from, int64_t measured_ns,
+                int64_t heard_ns);
+/* What its entities' host is called from the next tick on; borrowed as long as the gather is. */
+void gather_name(struct gather *g, size_t part, const char *name);
 /*
  * One tick of all. Values have the age that they have at now; those of nodes of which nothing came
  * for longer than late_ns are stale. 0 or -ENOMEM. Only schema, readings, n and stale are filled.

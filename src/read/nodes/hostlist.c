@@ -21,13 +21,21 @@ void hostlist_finish(struct hostlist *h)
 
 static int refuse(struct err *err, const char *word, size_t len, const char *why)
 {
-        err_set(err, ERR_USAGE, "'%.*s' is no host: %s", (int)MIN(len, (size_t)80), word, why);
+        err_set(err, ERR_USAGE, "'%.*s' is no host or address: %s", (int)MIN(len, (size_t)80), word,
+                why);
         return err_hint(err, "write a,b,c or node[01-16], or @FILE with a host a line");
 }
 
-static bool is_name_letter(char c)
+static bool is_name_letter(const struct hostlist *h, char c)
 {
-        return isalnum((unsigned char)c) || (c && strchr("._-@:%", c));
+        return isalnum((unsigned char)c) || (c && strchr("._-@:%", c)) ||
+               (h->addresses && c && strchr("/?&=+~!*();$", c));
+}
+
+/* "[::1]" is an address and no range. */
+static bool is_address(const struct hostlist *h, const char *open, const char *close)
+{
+        return h->addresses && close && memchr(open, ':', (size_t)(close - open));
 }
 
 static bool is_known(const struct hostlist *h, const char *name)
@@ -122,10 +130,14 @@ static int expand(const struct expansion *x, const char *done, const char *rest,
         char name[HOSTLIST_NAME_MAX];
         const char *end = x->word + x->len;
         size_t plain = 0;
-        while (rest + plain < end && rest[plain] != '[')
-                plain++;
-        for (size_t i = 0; i < plain; i++) {
-                if (!is_name_letter(rest[i]))
+        for (; rest + plain < end; plain++) {
+                const char *here = rest + plain;
+                const char *close = memchr(here, ']', (size_t)(end - here));
+                if (*here == '[' && !is_address(x->hosts, here, close))
+                        break;
+                if (*here == '[')
+                        plain += (size_t)(close - here);
+                else if (!is_name_letter(x->hosts, *here))
                         return refuse(x->err, x->word, x->len,
                                       "a name has letters, digits and .-_@");
         }

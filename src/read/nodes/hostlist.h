@@ -17,13 +17,15 @@
 struct hostlist {
         char (*names)[HOSTLIST_NAME_MAX];
         size_t n, cap;
-        size_t made; /* names with those that came twice */
+        bool addresses; /* the names may be addresses: http://node[1-4]:9400/metrics, [::1]:9400 */
+        size_t made;    /* names with those that came twice */
 };
 
 /*
  * Adds the hosts of a list, each once, in its order. Blanks, commas and line ends separate; "#"
  * begins a comment. Names are what ssh and Slurm take: user@ may stand before, nothing starts with
- * a dash. 0, or ERR_USAGE with what is wrong with which word; -ENOMEM.
+ * a dash. Addresses may have what URLs have. 0, or ERR_USAGE with what is wrong with which word;
+ * -ENOMEM.
  */
 int hostlist_add(struct hostlist *h, const char *text, struct err *err);
 /* The same of what an option holds: a list, or "@FILE". */

@@ -124,6 +124,7 @@ static void name_nodes(struct source *s)
                 }
                 snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%.79s",
                          twice ? target : host);
+                gather_name(&s->gather, i, s->nodes[i].name);
         }
 }
 
@@ -266,8 +267,8 @@ static int take_sample(struct source *s, size_t i, int64_t now)
         struct link *l = &s->links[i];
         batcher_give(&s->batcher, &b);
         s->nodes[i].gpus = (uint32_t)b.n;
-        return gather_take(&s->gather, i, &b, s->nodes[i].name,
-                           link_measured(l, now, clock_wall_ns()));
+        int64_t measured = link_measured(l, now, clock_wall_ns());
+        return gather_take(&s->gather, i, &b, measured, measured);
 }
 
 /* 0 or -ENOMEM. */

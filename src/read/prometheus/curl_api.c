@@ -1,5 +1,8 @@
 #include "read/prometheus/curl_api.h"
 
+#include "base/clock.h"
+#include "base/trust.h"
+
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
@@ -37,4 +40,35 @@ int curl_api_load(struct curl_api *ret, struct err *err)
                 return refuse(err, "libcurl does not start");
         *ret = api;
         return 0;
+}
+
+void curl_api_set(const struct curl_api *api, CURL *easy, const struct address *address,
+                  int64_t timeout_ns, int64_t bytes_max)
+{
+        __typeof__(curl_easy_setopt) *set = api->easy_setopt;
+        long timeout_ms = (long)(timeout_ns / NS_PER_MS);
+        set(easy, CURLOPT_URL, address->url);
+        set(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+        set(easy, CURLOPT_FOLLOWLOCATION, 0L);
+        set(easy, CURLOPT_NOSIGNAL, 1L);
+        set(easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
+        set(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
+        set(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)bytes_max);
+        set(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+        set(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+        set(easy, CURLOPT_ACCEPT_ENCODING, "");
+        set(easy, CURLOPT_USERAGENT, "assay");
+        if (address->loopback)
+                set(easy, CURLOPT_NOPROXY, "*");
+        /* What OpenSSL's own tools and Go programs read; libcurl leaves it to its caller. */
+        const char *ca = trust_env("SSL_CERT_FILE");
+        if (ca && ca[0])
+                set(easy, CURLOPT_CAINFO, ca);
+}
+
+struct curl_slist *curl_api_accept(const struct curl_api *api)
+{
+        return api->slist_append(
+            NULL,
+            "Accept: text/plain;version=0.0.4, application/openmetrics-text;q=0.5, */*;q=0.1");
 }

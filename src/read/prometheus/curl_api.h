@@ -5,6 +5,9 @@
 #pragma once
 
 #include "base/err.h"
+#include "read/prometheus/address.h"
+
+#include <stdint.h>
 
 /* Calls go through pointers, which its checking macros do not know. */
 #define CURL_DISABLE_TYPECHECK
@@ -28,6 +31,9 @@
         CURL_FUNCTION(multi_poll)                                                                  \
         CURL_FUNCTION(multi_info_read)                                                             \
         CURL_FUNCTION(multi_strerror)                                                              \
+        CURL_FUNCTION(multi_setopt)                                                                \
+        CURL_FUNCTION(multi_assign)                                                                \
+        CURL_FUNCTION(multi_socket_action)                                                         \
         CURL_FUNCTION(slist_append)                                                                \
         CURL_FUNCTION(slist_free_all)
 
@@ -42,3 +48,8 @@ struct curl_api {
  * unloaded: a name lookup that timed out may still run in a thread of its own.
  */
 int curl_api_load(struct curl_api *ret, struct err *err);
+/* The options of every request: what may be asked, for how long, how much may come. */
+void curl_api_set(const struct curl_api *api, CURL *easy, const struct address *address,
+                  int64_t timeout_ns, int64_t bytes_max);
+/* What is asked for; the caller frees it with slist_free_all. NULL when memory is short. */
+struct curl_slist *curl_api_accept(const struct curl_api *api);

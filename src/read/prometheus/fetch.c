@@ -56,28 +56,12 @@ static size_t receive(char *data, size_t size, size_t n, void *arg)
 static void set_options(struct fetch *f)
 {
         __typeof__(curl_easy_setopt) *set = f->api.easy_setopt;
-        long timeout_ms = (long)(MIN(f->config.timeout_ns, FETCH_TIMEOUT_MAX_NS) / NS_PER_MS);
-        set(f->easy, CURLOPT_URL, f->address.url);
-        set(f->easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-        set(f->easy, CURLOPT_FOLLOWLOCATION, 0L);
-        set(f->easy, CURLOPT_NOSIGNAL, 1L);
-        set(f->easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
-        set(f->easy, CURLOPT_TIMEOUT_MS, timeout_ms);
-        set(f->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)FETCH_BYTES_MAX);
-        set(f->easy, CURLOPT_SSL_VERIFYPEER, 1L);
-        set(f->easy, CURLOPT_SSL_VERIFYHOST, 2L);
-        set(f->easy, CURLOPT_ACCEPT_ENCODING, "");
-        set(f->easy, CURLOPT_USERAGENT, "assay");
+        curl_api_set(&f->api, f->easy, &f->address, MIN(f->config.timeout_ns, FETCH_TIMEOUT_MAX_NS),
+                     FETCH_BYTES_MAX);
         set(f->easy, CURLOPT_HTTPHEADER, f->headers);
         set(f->easy, CURLOPT_WRITEFUNCTION, receive);
         set(f->easy, CURLOPT_WRITEDATA, f);
         set(f->easy, CURLOPT_ERRORBUFFER, f->why);
-        if (f->address.loopback)
-                set(f->easy, CURLOPT_NOPROXY, "*");
-        /* What OpenSSL's own tools and Go programs read; libcurl leaves it to its caller. */
-        const char *ca = trust_env("SSL_CERT_FILE");
-        if (ca && ca[0])
-                set(f->easy, CURLOPT_CAINFO, ca);
 }
 
 static int prepare_curl(struct fetch *f, struct err *err)
@@ -87,9 +71,7 @@ static int prepare_curl(struct fetch *f, struct err *err)
                 return r;
         f->easy = f->api.easy_init();
         f->multi = f->api.multi_init();
-        f->headers = f->api.slist_append(
-            NULL,
-            "Accept: text/plain;version=0.0.4, application/openmetrics-text;q=0.5, */*;q=0.1");
+        f->headers = curl_api_accept(&f->api);
         if (!f->easy || !f->multi || !f->headers)
                 return err_set(err, -ENOMEM, "out of memory");
         set_options(f);
