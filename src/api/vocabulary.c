@@ -64,20 +64,20 @@ const char *assay_metric_help(int metric)
 
 /* ---- figures of a level, and of the machine ---- */
 
-static const struct figure_info *figure_at(int figure)
+static const struct metric_info *figure_at(int figure)
 {
         return figure >= 0 && figure < FIGURE_COUNT ? figure_info((enum figure)figure) : NULL;
 }
 
-static const struct figure_info *system_figure_at(int figure)
+static const struct metric_info *system_figure_at(int figure)
 {
         return figure >= 0 && figure < SYSTEM_COUNT ? system_figure_info((enum system_figure)figure)
                                                     : NULL;
 }
 
-static int find(const char *name, const struct figure_info *(*at)(int figure))
+static int find(const char *name, const struct metric_info *(*at)(int figure))
 {
-        const struct figure_info *info;
+        const struct metric_info *info;
         for (int i = 0; name && (info = at(i)); i++) {
                 if (strcmp(info->name, name) == 0)
                         return i;
@@ -97,19 +97,19 @@ int assay_figure_find(const char *name)
 
 const char *assay_figure_name(int figure)
 {
-        const struct figure_info *i = figure_at(figure);
+        const struct metric_info *i = figure_at(figure);
         return i ? i->name : NULL;
 }
 
 const char *assay_figure_unit(int figure)
 {
-        const struct figure_info *i = figure_at(figure);
+        const struct metric_info *i = figure_at(figure);
         return i ? unit_name(i->unit) : NULL;
 }
 
 const char *assay_figure_help(int figure)
 {
-        const struct figure_info *i = figure_at(figure);
+        const struct metric_info *i = figure_at(figure);
         return i ? i->help : NULL;
 }
 
@@ -125,18 +125,18 @@ int assay_system_figure_find(const char *name)
 
 const char *assay_system_figure_name(int figure)
 {
-        const struct figure_info *i = system_figure_at(figure);
+        const struct metric_info *i = system_figure_at(figure);
         return i ? i->name : NULL;
 }
 
 const char *assay_system_figure_unit(int figure)
 {
-        const struct figure_info *i = system_figure_at(figure);
+        const struct metric_info *i = system_figure_at(figure);
         return i ? unit_name(i->unit) : NULL;
 }
 
 const char *assay_system_figure_help(int figure)
 {
-        const struct figure_info *i = system_figure_at(figure);
+        const struct metric_info *i = system_figure_at(figure);
         return i ? i->help : NULL;
 }

@@ -1,41 +1,68 @@
 /* assay metrics: the vocabulary. */
 #include "base/strbuf.h"
 #include "cmd/command.h"
+#include "model/host.h"
 #include "model/metric.h"
 #include "present/stream/json.h"
+
+static void put_row(struct jsonw *j, const struct metric_info *i, const char *group)
+{
+        jsonw_line(j);
+        jsonw_object(j, NULL);
+        jsonw_text(j, "name", i->name);
+        jsonw_text(j, "kind", metric_kind_name(i->kind));
+        jsonw_text(j, "unit", unit_name(i->unit));
+        jsonw_text(j, "group", group);
+        jsonw_text(j, "scope", metric_scope_name(i->scope));
+        if (i->most > 0)
+                jsonw_short(j, "most", i->most, 6);
+        else
+                jsonw_null(j, "most");
+        jsonw_text(j, "help", i->help);
+        jsonw_end(j);
+}
 
 static void write_json(struct strbuf *out)
 {
         struct jsonw j = {.out = out};
         jsonw_array(&j, NULL);
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                const struct metric_info *i = metric_info(m);
-                jsonw_line(&j);
-                jsonw_object(&j, NULL);
-                jsonw_text(&j, "name", i->name);
-                jsonw_text(&j, "kind", metric_kind_name(i->kind));
-                jsonw_text(&j, "unit", unit_name(i->unit));
-                jsonw_text(&j, "group", metric_group_name(i->group));
-                jsonw_text(&j, "scope", metric_scope_name(i->scope));
-                jsonw_short(&j, "most", i->most, 6);
-                jsonw_text(&j, "help", i->help);
-                jsonw_end(&j);
+        for (enum metric m = 0; m < METRIC_COUNT; m++)
+                put_row(&j, metric_info(m), metric_group_name(metric_info(m)->group));
+        for (enum metric_scope s = METRIC_SCOPE_LEVEL; s < METRIC_SCOPE_COUNT; s++) {
+                for (size_t i = 0; i < host_rows(s); i++)
+                        put_row(&j, host_row(s, i), "host");
         }
         jsonw_line(&j);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
 }
 
+static void put_line(struct strbuf *out, const struct metric_info *i)
+{
+        strbuf_putf(out, "  %-24s %-7s %-7s %s\n", i->name, unit_name(i->unit),
+                    metric_kind_name(i->kind), i->help);
+}
+
 static void write_text(struct strbuf *out)
 {
+        static const char *const titles[METRIC_SCOPE_COUNT] = {
+            [METRIC_SCOPE_LEVEL] = "a level of the host: process, user, slurm, cgroup, system",
+            [METRIC_SCOPE_LEVEL_GPU] = "a GPU as the processes of a level use it",
+            [METRIC_SCOPE_SYSTEM] = "the machine",
+            [METRIC_SCOPE_CORE] = "a CPU core",
+            [METRIC_SCOPE_EVIDENCE] = "what the host does for a GPU",
+        };
         for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
                 strbuf_putf(out, "%s%s\n", g ? "\n" : "", metric_group_name(g));
                 for (enum metric m = 0; m < METRIC_COUNT; m++) {
-                        const struct metric_info *i = metric_info(m);
-                        if (i->group == g)
-                                strbuf_putf(out, "  %-24s %-7s %-7s %s\n", i->name,
-                                            unit_name(i->unit), metric_kind_name(i->kind), i->help);
+                        if (metric_info(m)->group == g)
+                                put_line(out, metric_info(m));
                 }
+        }
+        for (enum metric_scope s = METRIC_SCOPE_LEVEL; s < METRIC_SCOPE_COUNT; s++) {
+                strbuf_putf(out, "\n%s\n", titles[s]);
+                for (size_t i = 0; i < host_rows(s); i++)
+                        put_line(out, host_row(s, i));
         }
 }
 

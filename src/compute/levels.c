@@ -29,8 +29,8 @@ static void compute_level(const struct level_state *before, struct level_state *
         if (!now->present)
                 return;
         for (enum figure i = 0; i < FIGURE_COUNT; i++) {
-                const struct figure_info *info = figure_info(i);
-                if (info->kind == FIGURE_KIND_RATE)
+                const struct metric_info *info = figure_info(i);
+                if (info->kind == METRIC_KIND_RATE)
                         now->f[i] = value_rate(
                             now->f[info->of],
                             before && before->present ? before->f[info->of] : nothing, seconds);
@@ -55,8 +55,8 @@ static void compute_shares(const struct host *before, struct host *now)
                 all += before && value_there(d) ? d.v : 0;
         }
         for (enum system_figure i = 0; i < SYSTEM_COUNT; i++) {
-                const struct figure_info *info = system_figure_info(i);
-                if (info->kind != FIGURE_KIND_SHARE)
+                const struct metric_info *info = system_figure_info(i);
+                if (info->kind != METRIC_KIND_SHARE)
                         continue;
                 struct value d =
                     before ? value_rate(now->system[info->of], before->system[info->of], 1)
@@ -88,8 +88,8 @@ static void compute_evidence(const struct host *before, struct host *now, double
         for (size_t gpu = 0; gpu < HOST_GPUS_MAX; gpu++) {
                 struct value *e = now->evidence[gpu].e;
                 for (enum evidence i = 0; i < EVIDENCE_COUNT; i++) {
-                        const struct figure_info *info = evidence_info(i);
-                        if (info->kind == FIGURE_KIND_RATE)
+                        const struct metric_info *info = evidence_info(i);
+                        if (info->kind == METRIC_KIND_RATE)
                                 e[i] = value_rate(e[info->of],
                                                   before ? before->evidence[gpu].e[info->of]
                                                          : value_missing(STATE_BLANK),
@@ -131,14 +131,14 @@ void levels_compute(const struct host *before, struct host *now)
         struct value *v = now->system;
         now->interval_ns = before ? now->mono_ns - before->mono_ns : 0;
         for (enum system_figure i = 0; i < SYSTEM_COUNT; i++) {
-                const struct figure_info *info = system_figure_info(i);
-                if (info->kind == FIGURE_KIND_RATE)
+                const struct metric_info *info = system_figure_info(i);
+                if (info->kind == METRIC_KIND_RATE)
                         v[i] = value_rate(v[info->of],
                                           before ? before->system[info->of]
                                                  : value_missing(STATE_BLANK),
                                           seconds);
                 /* Stall times are counted to the microsecond, ticks are not. */
-                if (info->kind == FIGURE_KIND_RATE && info->unit == UNIT_RATIO && v[i].v > 1)
+                if (info->kind == METRIC_KIND_RATE && info->unit == UNIT_RATIO && v[i].v > 1)
                         v[i].v = 1;
         }
         compute_shares(before, now);

@@ -57,6 +57,12 @@ bool entity_owns(const struct entity *e, enum metric_scope scope)
         case METRIC_SCOPE_PARTITION:
                 return e->kind == ENTITY_GPU || is_partition(e);
         case METRIC_SCOPE_GPU:
+        case METRIC_SCOPE_LEVEL:
+        case METRIC_SCOPE_LEVEL_GPU:
+        case METRIC_SCOPE_SYSTEM:
+        case METRIC_SCOPE_CORE:
+        case METRIC_SCOPE_EVIDENCE:
+        case METRIC_SCOPE_COUNT:
                 break;
         }
         return e->kind == ENTITY_GPU;

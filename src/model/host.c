@@ -2,26 +2,67 @@
 
 #include <string.h>
 
-static const struct figure_info figures[FIGURE_COUNT] = {
+#define ROW(scope_, name_, kind_, unit_, of_, help_)                                               \
+        {                                                                                          \
+                .name = name_, .kind = METRIC_KIND_##kind_, .unit = UNIT_##unit_,                  \
+                .scope = METRIC_SCOPE_##scope_, .of = of_, .help = help_                           \
+        }
+
+static const struct metric_info figures[FIGURE_COUNT] = {
 #define FIGURE(id, name, kind, unit, of, help)                                                     \
-        [FIGURE_##id] = {name, FIGURE_KIND_##kind, UNIT_##unit, FIGURE_##of, help},
+        [FIGURE_##id] = ROW(LEVEL, name, kind, unit, FIGURE_##of, help),
 #include "model/host.def"
 #undef FIGURE
 };
 
-static const struct figure_info system_figures[SYSTEM_COUNT] = {
+static const struct metric_info level_gpus[LEVEL_GPU_COUNT] = {
+#define LEVEL_GPU(id, name, kind, unit, of, help)                                                  \
+        [LEVEL_GPU_##id] = ROW(LEVEL_GPU, name, kind, unit, LEVEL_GPU_##of, help),
+#include "model/host.def"
+#undef LEVEL_GPU
+};
+
+static const struct metric_info system_figures[SYSTEM_COUNT] = {
 #define SYSTEM(id, name, kind, unit, of, help)                                                     \
-        [SYSTEM_##id] = {name, FIGURE_KIND_##kind, UNIT_##unit, SYSTEM_##of, help},
+        [SYSTEM_##id] = ROW(SYSTEM, name, kind, unit, SYSTEM_##of, help),
 #include "model/host.def"
 #undef SYSTEM
 };
 
-static const struct figure_info evidence[EVIDENCE_COUNT] = {
+static const struct metric_info cores[CORE_COUNT] = {
+#define CORE(id, name, kind, unit, of, help)                                                       \
+        [CORE_##id] = ROW(CORE, name, kind, unit, CORE_##of, help),
+#include "model/host.def"
+#undef CORE
+};
+
+static const struct metric_info evidence[EVIDENCE_COUNT] = {
 #define EVIDENCE(id, name, kind, unit, of, help)                                                   \
-        [EVIDENCE_##id] = {name, FIGURE_KIND_##kind, UNIT_##unit, EVIDENCE_##of, help},
+        [EVIDENCE_##id] = ROW(EVIDENCE, name, kind, unit, EVIDENCE_##of, help),
 #include "model/host.def"
 #undef EVIDENCE
 };
+
+static const struct {
+        const struct metric_info *rows;
+        size_t n;
+} tables[METRIC_SCOPE_COUNT] = {
+    [METRIC_SCOPE_LEVEL] = {figures, FIGURE_COUNT},
+    [METRIC_SCOPE_LEVEL_GPU] = {level_gpus, LEVEL_GPU_COUNT},
+    [METRIC_SCOPE_SYSTEM] = {system_figures, SYSTEM_COUNT},
+    [METRIC_SCOPE_CORE] = {cores, CORE_COUNT},
+    [METRIC_SCOPE_EVIDENCE] = {evidence, EVIDENCE_COUNT},
+};
+
+size_t host_rows(enum metric_scope scope)
+{
+        return tables[scope].n;
+}
+
+const struct metric_info *host_row(enum metric_scope scope, size_t row)
+{
+        return &tables[scope].rows[row];
+}
 
 static const struct {
         const char *name, *mapped;
@@ -31,17 +72,17 @@ static const struct {
 #undef FRAMEWORK
 };
 
-const struct figure_info *figure_info(enum figure figure)
+const struct metric_info *figure_info(enum figure figure)
 {
         return &figures[figure];
 }
 
-const struct figure_info *system_figure_info(enum system_figure figure)
+const struct metric_info *system_figure_info(enum system_figure figure)
 {
         return &system_figures[figure];
 }
 
-const struct figure_info *evidence_info(enum evidence of)
+const struct metric_info *evidence_info(enum evidence of)
 {
         return &evidence[of];
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "model/unit.h"
+#include "model/metric.h"
 #include "model/value.h"
 
 #include <stddef.h>
@@ -20,14 +20,6 @@ enum level {
 
 #define LEVEL_BIT(level) (1u << (level))
 #define LEVELS_ALL ((1u << LEVEL_COUNT) - 1)
-
-enum figure_kind {
-        FIGURE_KIND_GAUGE,
-        FIGURE_KIND_COUNTER, /* only grows */
-        FIGURE_KIND_RATE,    /* a counter's growth a second */
-        FIGURE_KIND_SHARE,   /* a CPU time's growth of the growth of all CPU times */
-        FIGURE_KIND_DERIVED, /* made by compute/ from others */
-};
 
 enum figure {
 #define FIGURE(id, name, kind, unit, of, help) FIGURE_##id,
@@ -53,19 +45,27 @@ enum evidence {
         EVIDENCE_NONE = EVIDENCE_COUNT
 };
 
+enum level_gpu_figure {
+#define LEVEL_GPU(id, name, kind, unit, of, help) LEVEL_GPU_##id,
+#include "model/host.def"
+#undef LEVEL_GPU
+        LEVEL_GPU_COUNT,
+        LEVEL_GPU_NONE = LEVEL_GPU_COUNT
+};
+
+enum core_figure {
+#define CORE(id, name, kind, unit, of, help) CORE_##id,
+#include "model/host.def"
+#undef CORE
+        CORE_COUNT,
+        CORE_NONE = CORE_COUNT
+};
+
 enum framework {
 #define FRAMEWORK(id, name, mapped) FRAMEWORK_##id,
 #include "model/host.def"
 #undef FRAMEWORK
         FRAMEWORK_COUNT
-};
-
-struct figure_info {
-        const char *name;
-        enum figure_kind kind;
-        enum unit unit;
-        uint8_t of; /* the figure it comes from; FIGURE_NONE, SYSTEM_NONE, EVIDENCE_NONE for none */
-        const char *help;
 };
 
 #define HOST_CORES_MAX 1024
@@ -112,9 +112,12 @@ struct host {
         struct host_evidence evidence[HOST_GPUS_MAX]; /* of each of them */
 };
 
-const struct figure_info *figure_info(enum figure figure);
-const struct figure_info *system_figure_info(enum system_figure figure);
-const struct figure_info *evidence_info(enum evidence evidence);
+/* Rows of host.def, by their scope; METRIC_SCOPE_LEVEL and those after it. */
+size_t host_rows(enum metric_scope scope);
+const struct metric_info *host_row(enum metric_scope scope, size_t row);
+const struct metric_info *figure_info(enum figure figure);
+const struct metric_info *system_figure_info(enum system_figure figure);
+const struct metric_info *evidence_info(enum evidence evidence);
 /* "torch", "jax", …; "none" for a program that uses none of those that are known. */
 const char *framework_name(enum framework framework);
 /* FRAMEWORK_NONE for NULL and for a name that is not known. */

@@ -4,8 +4,8 @@
 
 static const struct metric_info table[METRIC_COUNT] = {
 #define METRIC(id, name, kind, unit, most, scope, group, help)                                     \
-        [METRIC_##id] = {name, METRIC_KIND_##kind,  UNIT_##unit, METRIC_GROUP_##group, help,       \
-                         most, METRIC_SCOPE_##scope},
+        [METRIC_##id] = {name, METRIC_KIND_##kind,   UNIT_##unit, METRIC_GROUP_##group, help,      \
+                         most, METRIC_SCOPE_##scope, METRIC_COUNT},
 #include "model/metrics.def"
 #undef METRIC
 };
@@ -40,21 +40,27 @@ const char *metric_kind_name(enum metric_kind kind)
                 return "last";
         case METRIC_KIND_DERIVED:
                 return "derived";
+        case METRIC_KIND_RATE:
+                return "rate";
+        case METRIC_KIND_SHARE:
+                return "share";
         }
         return "?";
 }
 
 const char *metric_scope_name(enum metric_scope scope)
 {
-        switch (scope) {
-        case METRIC_SCOPE_INSTANCE:
-                return "instance";
-        case METRIC_SCOPE_PARTITION:
-                return "partition";
-        case METRIC_SCOPE_GPU:
-                return "gpu";
-        }
-        return "?";
+        static const char *const names[METRIC_SCOPE_COUNT] = {
+            [METRIC_SCOPE_INSTANCE] = "instance",
+            [METRIC_SCOPE_PARTITION] = "partition",
+            [METRIC_SCOPE_GPU] = "gpu",
+            [METRIC_SCOPE_LEVEL] = "level",
+            [METRIC_SCOPE_LEVEL_GPU] = "level_gpu",
+            [METRIC_SCOPE_SYSTEM] = "system",
+            [METRIC_SCOPE_CORE] = "core",
+            [METRIC_SCOPE_EVIDENCE] = "evidence",
+        };
+        return names[scope];
 }
 
 const char *metric_group_name(enum metric_group group)

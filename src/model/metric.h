@@ -4,6 +4,7 @@
 #include "model/unit.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum metric {
 #define METRIC(id, name, kind, unit, most, scope, group, help) METRIC_##id,
@@ -17,6 +18,8 @@ enum metric_kind {
         METRIC_KIND_COUNTER, /* only grows, until a reset */
         METRIC_KIND_LAST,    /* the last of a series of events */
         METRIC_KIND_DERIVED, /* made by compute/ */
+        METRIC_KIND_RATE,    /* of the host: a counter's growth a second */
+        METRIC_KIND_SHARE,   /* of the host: a CPU time's growth of the growth of all CPU times */
 };
 
 enum metric_group {
@@ -31,11 +34,17 @@ enum metric_group {
         METRIC_GROUP_COUNT
 };
 
-/* Who has a value of its own. */
+/* Who has a value of its own: of the rows of metrics.def a GPU, of those of host.def the host. */
 enum metric_scope {
         METRIC_SCOPE_INSTANCE,  /* a GPU, a partition, a MIG slice */
         METRIC_SCOPE_PARTITION, /* a GPU, a partition of an AMD GPU */
         METRIC_SCOPE_GPU,       /* a whole GPU */
+        METRIC_SCOPE_LEVEL,     /* a process tree, a user, a Slurm job, a control group, the host */
+        METRIC_SCOPE_LEVEL_GPU, /* a GPU as a level's processes use it */
+        METRIC_SCOPE_SYSTEM,    /* the machine */
+        METRIC_SCOPE_CORE,      /* a CPU core */
+        METRIC_SCOPE_EVIDENCE,  /* what the host does for a GPU */
+        METRIC_SCOPE_COUNT
 };
 
 #define METRIC_CELSIUS_LEAST (-100)
@@ -48,6 +57,7 @@ struct metric_info {
         const char *help;
         double most; /* no GPU has more, in the unit */
         enum metric_scope scope;
+        uint8_t of; /* of the host: the row of its scope that it comes from; its count for none */
 };
 
 const struct metric_info *metric_info(enum metric metric);
@@ -55,9 +65,9 @@ const struct metric_info *metric_info(enum metric metric);
 enum metric metric_find(const char *name, size_t len);
 /* No GPU has less, in the unit. */
 double metric_least(enum metric metric);
-/* "instance", "partition", "gpu". */
+/* "instance", "partition", "gpu", "level", "level_gpu", "system", "core", "evidence". */
 const char *metric_scope_name(enum metric_scope scope);
-/* "gauge", "counter", "last", "derived". */
+/* "gauge", "counter", "last", "derived", "rate", "share". */
 const char *metric_kind_name(enum metric_kind kind);
 /* "utilization", "sm", … as headings. */
 const char *metric_group_name(enum metric_group group);

@@ -41,14 +41,14 @@ void format_binary(char *buf, size_t size, struct value v)
                 snprintf(buf, size, "--");
 }
 
-void format_with_unit(char *buf, size_t size, enum metric metric, struct value v)
+void format_with_unit(char *buf, size_t size, enum unit unit, struct value v)
 {
         char number[FORMAT_MAX];
         if (!value_there(v)) {
                 snprintf(buf, size, "--");
                 return;
         }
-        switch (metric_info(metric)->unit) {
+        switch (unit) {
         case UNIT_RATIO:
                 snprintf(buf, size, "%.1f %%", v.v * 100);
                 return;

@@ -1,7 +1,7 @@
 /* Numbers for people: percent, SI and binary prefixes, fixed widths. Missing is "--". */
 #pragma once
 
-#include "model/metric.h"
+#include "model/unit.h"
 #include "model/value.h"
 
 #include <stddef.h>
@@ -17,4 +17,4 @@ void format_binary(char *buf, size_t size, struct value v);
 /* "612 to 680 TFLOP/s"; "52.1 GFLOP/s" where both are the same. */
 void format_flops(char *buf, size_t size, double lo, double hi);
 /* As plain a number as its unit asks for, with the unit: "87 %", "56.7 GB/s", "61 °C". */
-void format_with_unit(char *buf, size_t size, enum metric metric, struct value v);
+void format_with_unit(char *buf, size_t size, enum unit unit, struct value v);

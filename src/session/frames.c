@@ -41,7 +41,7 @@ static struct track *track_for(struct session *s, const struct entity *e)
 static void add_row(struct track *t, size_t place, const struct row *row)
 {
         for (size_t i = 0; i < METRIC_COUNT; i++) {
-                struct series_scale s = series_scale(i);
+                struct series_scale s = series_scale(series_info(i));
                 t->cells[i][place] = cell_from(row->sample.m[i], s.step, s.scale);
         }
         t->cells[SERIES_WORKLOAD][place] = (cell)row->verdict.workload;

@@ -25,7 +25,7 @@ static int add_value(struct host_part *h, size_t place, size_t series, size_t it
                 t->item = (uint16_t)item;
                 clear_track(t);
         }
-        struct series_scale s = host_series_scale(series);
+        struct series_scale s = series_scale(host_series_info(series));
         t->cells[h->open.n] = cell_from(v, s.step, s.scale);
         return 0;
 }
@@ -59,15 +59,15 @@ static int add_gpus(struct host_part *h, const struct host *host, size_t series,
 
 static int add_items(struct host_part *h, const struct host *host, size_t series, size_t first)
 {
-        enum host_scope scope = host_series_scope(series);
+        enum metric_scope scope = host_series_scope(series);
         size_t n = host_series_items(series);
         int r = 0;
         if (host_scope_has_gpus(scope))
                 return add_gpus(h, host, series, first);
-        if (scope == HOST_SCOPE_CORE)
+        if (scope == METRIC_SCOPE_CORE)
                 n = MIN(host->n_cores, n);
         for (size_t i = 0; r == 0 && i < n; i++) {
-                if (scope != HOST_SCOPE_LEVEL || host->levels[i].asked)
+                if (scope != METRIC_SCOPE_LEVEL || host->levels[i].asked)
                         r = add_value(h, first + i, series, i,
                                       *host_value((struct host *)host, series, i));
         }

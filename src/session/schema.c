@@ -158,17 +158,17 @@ static void put_cells(struct strbuf *out, const char *prefix, const char *entity
 }
 
 /* Columns of one scope's series, for the item that an expression names. */
-static void put_host_columns(struct strbuf *out, enum host_scope scope, const char *item)
+static void put_host_columns(struct strbuf *out, enum metric_scope scope, const char *item)
 {
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 if (host_series_scope(i) != scope || !host_series_kept(i) ||
                     i == HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK)
                         continue;
-                struct series_scale s = host_series_scale(i);
+                struct series_scale s = series_scale(host_series_info(i));
                 strbuf_putf(out,
                             ",(SELECT stored*%.1f FROM host_cell WHERE tick=t.tick AND item=%s AND"
                             " series=%zu)/%.0f AS %s",
-                            s.step, item, i, s.scale, host_series_name(i));
+                            s.step, item, i, s.scale, host_series_info(i)->name);
         }
 }
 
@@ -182,24 +182,25 @@ static void put_host_wide(struct strbuf *out)
 {
         strbuf_puts(out, "CREATE VIEW levels AS SELECT t.tick, t.time, t.elapsed, w.text AS level,"
                          " n.name, n.why AS absent");
-        put_host_columns(out, HOST_SCOPE_LEVEL, "w.id");
+        put_host_columns(out, METRIC_SCOPE_LEVEL, "w.id");
         strbuf_puts(out, LEVEL_JOIN ";CREATE VIEW level_gpus AS SELECT t.tick, t.time, t.elapsed,"
                                     " w.text AS level, n.name, g.label AS gpu");
         char item[64];
         snprintf(item, sizeof(item), "w.id*%d+g.id", HOST_GPUS_MAX);
-        put_host_columns(out, HOST_SCOPE_GPU, item);
+        put_host_columns(out, METRIC_SCOPE_LEVEL_GPU, item);
         strbuf_puts(out, LEVEL_JOIN " JOIN host_gpu g;CREATE VIEW system AS SELECT t.tick, t.time,"
                                     " t.elapsed");
-        put_host_columns(out, HOST_SCOPE_SYSTEM, "0");
+        put_host_columns(out, METRIC_SCOPE_SYSTEM, "0");
         strbuf_puts(out, " FROM host_ticks t;");
 }
 
 static void put_evidence(struct strbuf *out)
 {
-        struct series_scale s = host_series_scale(HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK);
+        struct series_scale s =
+            series_scale(host_series_info(HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK));
         strbuf_puts(out, "CREATE VIEW evidence AS SELECT t.tick, t.time, t.elapsed,"
                          " g.label AS gpu");
-        put_host_columns(out, HOST_SCOPE_EVIDENCE, "g.id");
+        put_host_columns(out, METRIC_SCOPE_EVIDENCE, "g.id");
         strbuf_putf(out,
                     ",(SELECT w.text FROM host_cell c JOIN word w ON w.kind='framework' AND"
                     " w.id=c.stored*%.1f/%.0f WHERE c.tick=t.tick AND c.item=g.id AND c.series=%d)"
@@ -210,13 +211,14 @@ static void put_evidence(struct strbuf *out)
 static void put_host_words(struct strbuf *out)
 {
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
-                struct series_scale s = host_series_scale(i);
+                struct series_scale s = series_scale(host_series_info(i));
                 if (host_series_kept(i))
                         strbuf_putf(out,
                                     "INSERT INTO host_series VALUES(%zu,'%s','%s','%s',%.17g,"
                                     "%.17g);",
-                                    i, host_scope_name(host_series_scope(i)), host_series_name(i),
-                                    host_series_unit(i), s.step, s.scale);
+                                    i, metric_scope_name(host_series_scope(i)),
+                                    host_series_info(i)->name, unit_name(host_series_info(i)->unit),
+                                    s.step, s.scale);
         }
         for (enum level l = 0; l < LEVEL_COUNT; l++)
                 strbuf_putf(out, "INSERT INTO word VALUES('level',%d,'%s');", l, level_name(l));
@@ -234,7 +236,8 @@ static void put_wide(struct strbuf *out)
                 strbuf_putf(out,
                             ",(SELECT stored*%.1f FROM cell WHERE tick=t.tick AND entity=e.id AND"
                             " series=%zu)/%.0f AS %s",
-                            series_scale(i).step, i, series_scale(i).scale, series_name(i));
+                            series_scale(series_info(i)).step, i,
+                            series_scale(series_info(i)).scale, series_info(i)->name);
         strbuf_puts(out, " FROM ticks t JOIN entity e;");
 }
 
@@ -242,8 +245,9 @@ static void put_words(struct strbuf *out)
 {
         for (size_t i = 0; i < SERIES_COUNT; i++)
                 strbuf_putf(out, "INSERT INTO series VALUES(%zu,'%s','%s',%.17g,%.17g);", i,
-                            series_name(i), i < METRIC_COUNT ? series_unit(i) : "",
-                            series_scale(i).step, series_scale(i).scale);
+                            series_info(i)->name,
+                            i < METRIC_COUNT ? unit_name(series_info(i)->unit) : "",
+                            series_scale(series_info(i)).step, series_scale(series_info(i)).scale);
         for (enum state i = 0; i < STATE_COUNT; i++)
                 strbuf_putf(out, "INSERT INTO word VALUES('state',%d,'%s');", i, state_name(i));
         for (enum workload i = 0; i < WORKLOAD_COUNT; i++)

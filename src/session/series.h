@@ -11,13 +11,13 @@ enum series {
         SERIES_COUNT
 };
 
-const char *series_name(size_t series);
-const char *series_unit(size_t series);
+const struct metric_info *series_info(size_t series);
 /* An SI value is the stored whole number × step ÷ scale; one of the two is 1, so both are exact. */
 struct series_scale {
         double step, scale;
 };
-struct series_scale series_scale(size_t series);
+/* Of a row of metrics.def or of host.def. */
+struct series_scale series_scale(const struct metric_info *info);
 /* Whether a file's scale can be one: positive, and no value becomes infinite by it. */
 bool series_scale_fits(struct series_scale s);
 /* SERIES_COUNT when there is none of that name. */

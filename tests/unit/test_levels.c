@@ -173,24 +173,24 @@ static void names_are_read(void **state UNUSED)
 static void tables_are_whole(void **state UNUSED)
 {
         for (size_t i = 0; i < FIGURE_COUNT; i++) {
-                const struct figure_info *f = figure_info((enum figure)i);
+                const struct metric_info *f = figure_info((enum figure)i);
                 assert_true(f->name && f->help && strlen(f->help) > 3);
-                assert_true(f->kind != FIGURE_KIND_RATE ||
-                            figure_info(f->of)->kind == FIGURE_KIND_COUNTER);
+                assert_true(f->kind != METRIC_KIND_RATE ||
+                            figure_info(f->of)->kind == METRIC_KIND_COUNTER);
                 for (size_t k = 0; k < i; k++)
                         assert_string_not_equal(f->name, figure_info((enum figure)k)->name);
         }
         for (size_t i = 0; i < SYSTEM_COUNT; i++) {
-                const struct figure_info *f = system_figure_info((enum system_figure)i);
-                bool from = f->kind == FIGURE_KIND_RATE || f->kind == FIGURE_KIND_SHARE;
+                const struct metric_info *f = system_figure_info((enum system_figure)i);
+                bool from = f->kind == METRIC_KIND_RATE || f->kind == METRIC_KIND_SHARE;
                 assert_true(f->name && f->help && strlen(f->help) > 2);
-                assert_true(!from || system_figure_info(f->of)->kind == FIGURE_KIND_COUNTER);
+                assert_true(!from || system_figure_info(f->of)->kind == METRIC_KIND_COUNTER);
         }
         for (size_t i = 0; i < EVIDENCE_COUNT; i++) {
-                const struct figure_info *f = evidence_info((enum evidence)i);
+                const struct metric_info *f = evidence_info((enum evidence)i);
                 assert_true(f->name && f->help && strlen(f->help) > 3);
-                assert_true(f->kind != FIGURE_KIND_RATE ||
-                            evidence_info(f->of)->kind == FIGURE_KIND_COUNTER);
+                assert_true(f->kind != METRIC_KIND_RATE ||
+                            evidence_info(f->of)->kind == METRIC_KIND_COUNTER);
                 for (size_t k = 0; k < i; k++)
                         assert_string_not_equal(f->name, evidence_info((enum evidence)k)->name);
         }

@@ -82,8 +82,8 @@ static void scales(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++)
                 assert_false(series_scale_fits(bad[i]));
         for (size_t i = 0; i < SERIES_COUNT; i++) {
-                struct series_scale s = series_scale(i);
-                assert_int_equal(series_find(series_name(i)), i);
+                struct series_scale s = series_scale(series_info(i));
+                assert_int_equal(series_find(series_info(i)->name), i);
                 assert_true(s.step == 1 || s.scale == 1);
         }
         assert_int_equal(series_find("no_such"), SERIES_COUNT);

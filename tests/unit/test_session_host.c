@@ -32,9 +32,10 @@ static void series(void **state UNUSED)
 {
         size_t places = 0;
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
-                struct series_scale s = host_series_scale(i);
-                enum host_scope scope = host_series_scope(i);
-                assert_int_equal(host_series_find(host_scope_name(scope), host_series_name(i)), i);
+                struct series_scale s = series_scale(host_series_info(i));
+                enum metric_scope scope = host_series_scope(i);
+                assert_int_equal(
+                    host_series_find(metric_scope_name(scope), host_series_info(i)->name), i);
                 assert_true(s.step == 1 || s.scale == 1);
                 places += host_series_items(i);
         }
@@ -47,7 +48,7 @@ static void series(void **state UNUSED)
 /* Every value that is kept gets a number of its own, or a reason. */
 static struct value made_up(size_t series, size_t item, int tick)
 {
-        struct series_scale s = host_series_scale(series);
+        struct series_scale s = series_scale(host_series_info(series));
         unsigned mix = (unsigned)(series * 31 + item * 7 + (unsigned)tick * 13);
         if (mix % 11 == 0)
                 return value_missing((enum state)(STATE_BLANK + mix / 11 % 4));
@@ -66,7 +67,7 @@ static void fill(struct host *h, int tick)
         snprintf(h->gpus[1], sizeof(h->gpus[1]), "1");
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 for (size_t k = 0; k < host_series_items(i); k++) {
-                        bool there = host_series_scope(i) == HOST_SCOPE_CORE ? k < h->n_cores
+                        bool there = host_series_scope(i) == METRIC_SCOPE_CORE ? k < h->n_cores
                                      : host_scope_has_gpus(host_series_scope(i))
                                          ? k % HOST_GPUS_MAX < h->n_gpus
                                          : true;
@@ -108,8 +109,8 @@ static void check_host(const struct host *got, const struct host *wanted, int ti
                         struct value b = *host_value((struct host *)wanted, i, k);
                         if (a.state != b.state || fabs(a.v - b.v) > 1e-9 * fabs(b.v))
                                 fail_msg("tick %d, %s of %zu: %g (%s) for %g (%s)", tick,
-                                         host_series_name(i), k, a.v, state_name(a.state), b.v,
-                                         state_name(b.state));
+                                         host_series_info(i)->name, k, a.v, state_name(a.state),
+                                         b.v, state_name(b.state));
                 }
         }
 }

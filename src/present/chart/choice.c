@@ -8,7 +8,7 @@
 
 #define WORD_MAX 63
 
-static const struct figure_info *figure_of(const struct choice *c)
+static const struct metric_info *figure_of(const struct choice *c)
 {
         return c->subject == SUBJECT_FIGURE ? figure_info((enum figure)c->what)
                                             : system_figure_info((enum system_figure)c->what);
@@ -39,7 +39,7 @@ bool choice_counts(const struct choice *c)
         if (c->subject == SUBJECT_METRIC)
                 return metric_info((enum metric)c->what)->kind == METRIC_KIND_COUNTER;
         bool figure = c->subject == SUBJECT_FIGURE || c->subject == SUBJECT_SYSTEM;
-        return figure && figure_of(c)->kind == FIGURE_KIND_COUNTER;
+        return figure && figure_of(c)->kind == METRIC_KIND_COUNTER;
 }
 
 bool choice_limit(const struct choice *c, struct choice *ret)

@@ -60,7 +60,7 @@ static void put_spread(struct strbuf *out, enum metric metric, const struct spre
         strbuf_putf(out, "  %-16s", metric_info(metric)->name);
         for (size_t i = 0; i < ARRAY_LEN(v); i++) {
                 char number[FORMAT_MAX];
-                format_with_unit(number, sizeof(number), metric, v[i]);
+                format_with_unit(number, sizeof(number), metric_info(metric)->unit, v[i]);
                 /* The degree sign is two bytes and one column. */
                 int wide = metric_info(metric)->unit == UNIT_CELSIUS ? 13 : 12;
                 strbuf_putf(out, " %*s", wide, number);
@@ -105,10 +105,8 @@ static void put_energy(struct strbuf *out, const struct gpu_summary *g)
                             g->energy_j / 3.6e6);
         if (g->m[METRIC_FB_USED].n > 0) {
                 char peak[FORMAT_MAX], all[FORMAT_MAX];
-                format_with_unit(peak, sizeof(peak), METRIC_FB_USED,
-                                 spread_max(&g->m[METRIC_FB_USED]));
-                format_with_unit(all, sizeof(all), METRIC_FB_TOTAL,
-                                 spread_max(&g->m[METRIC_FB_TOTAL]));
+                format_with_unit(peak, sizeof(peak), UNIT_BYTES, spread_max(&g->m[METRIC_FB_USED]));
+                format_with_unit(all, sizeof(all), UNIT_BYTES, spread_max(&g->m[METRIC_FB_TOTAL]));
                 strbuf_putf(out, "  memory    %s at most, of %s; idle but allocated ", peak, all);
                 report_put_seconds(out, g->idle_allocated_s);
                 strbuf_putc(out, '\n');

@@ -45,7 +45,7 @@ static void put_titles(struct strbuf *out)
 static void put_cell(struct strbuf *out, enum metric metric, struct value v)
 {
         char number[FORMAT_MAX];
-        format_with_unit(number, sizeof(number), metric, v);
+        format_with_unit(number, sizeof(number), metric_info(metric)->unit, v);
         if (value_there(v))
                 strbuf_putf(out, "<td data-v=%.6g>%s", v.v, number);
         else

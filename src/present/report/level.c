@@ -36,7 +36,7 @@ void report_level_title(const struct summary *s, struct strbuf *out)
         if (value_there(l->cpus))
                 strbuf_putf(out, ", limits: %g CPU%s", l->cpus.v, l->cpus.v == 1 ? "" : "s");
         if (value_there(l->memory_limit)) {
-                format_with_unit(limit, sizeof(limit), METRIC_FB_USED, l->memory_limit);
+                format_with_unit(limit, sizeof(limit), UNIT_BYTES, l->memory_limit);
                 strbuf_putf(out, "%s %s", value_there(l->cpus) ? "," : ", limits:", limit);
         }
 }
@@ -84,8 +84,8 @@ void report_level(const struct summary *s, size_t columns, struct strbuf *out)
                 if (has_level(&s->scopes[i]))
                         put_row(out, &s->scopes[i], name_columns(columns));
         }
-        format_with_unit(total[0], sizeof(total[0]), METRIC_FB_USED, value_ok(l->read_bytes));
-        format_with_unit(total[1], sizeof(total[1]), METRIC_FB_USED, value_ok(l->written_bytes));
+        format_with_unit(total[0], sizeof(total[0]), UNIT_BYTES, value_ok(l->read_bytes));
+        format_with_unit(total[1], sizeof(total[1]), UNIT_BYTES, value_ok(l->written_bytes));
         strbuf_putf(out, "  total     %.1f s of CPU time, %s read, %s written\n", l->cpu_s,
                     total[0], total[1]);
 }
@@ -98,7 +98,7 @@ void report_level_line(const struct summary *s, struct strbuf *out)
         if (!value_there(cores))
                 return;
         format_percent(cpu, sizeof(cpu), spread_mean(&l->cpu_share));
-        format_with_unit(peak, sizeof(peak), METRIC_FB_USED, spread_max(&l->memory));
+        format_with_unit(peak, sizeof(peak), UNIT_BYTES, spread_max(&l->memory));
         strbuf_putf(out, "%.1f of %g core%s busy (%s), memory peak %s", cores.v, l->cpus.v,
                     l->cpus.v == 1 ? "" : "s", cpu, peak);
         if (l->memory_bound)

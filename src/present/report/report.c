@@ -70,7 +70,7 @@ static void put_command(struct strbuf *out, const struct run_facts *f, size_t co
         }
         if (value_there(f->cpu_user_s)) {
                 char rss[FORMAT_MAX];
-                format_with_unit(rss, sizeof(rss), METRIC_FB_USED, f->max_rss);
+                format_with_unit(rss, sizeof(rss), UNIT_BYTES, f->max_rss);
                 strbuf_putf(&text, "; CPU %.1f s user, %.1f s system; peak memory %s",
                             f->cpu_user_s.v, f->cpu_system_s.v, rss);
         }
@@ -312,7 +312,7 @@ static void put_share(char *buf, size_t size, const char *what, const struct sco
 {
         char number[FORMAT_MAX];
         struct value v = mean_of_gpus(run, metric);
-        format_with_unit(number, sizeof(number), metric, v);
+        format_with_unit(number, sizeof(number), metric_info(metric)->unit, v);
         snprintf(buf, size, "%s %s", what, number);
 }
 
@@ -325,7 +325,7 @@ static void put_power(char *buf, size_t size, const struct scope *run)
                 joules += run->gpus[i]->energy_j;
                 any |= run->gpus[i]->has_energy;
         }
-        format_with_unit(number, sizeof(number), METRIC_POWER, mean_of_gpus(run, METRIC_POWER));
+        format_with_unit(number, sizeof(number), UNIT_WATTS, mean_of_gpus(run, METRIC_POWER));
         int at = snprintf(buf, size, "power %s", number);
         if (any)
                 snprintf(buf + at, size - (size_t)at, ", %.3g kWh", joules / 3.6e6);
@@ -343,8 +343,8 @@ static void put_memory(char *buf, size_t size, const struct scope *run)
                 most = v;
                 all = spread_max(&run->gpus[i]->m[METRIC_FB_TOTAL]);
         }
-        format_with_unit(used, sizeof(used), METRIC_FB_USED, most);
-        format_with_unit(total, sizeof(total), METRIC_FB_TOTAL, all);
+        format_with_unit(used, sizeof(used), UNIT_BYTES, most);
+        format_with_unit(total, sizeof(total), UNIT_BYTES, all);
         snprintf(buf, size, "memory %s of %s", used, total);
 }
 

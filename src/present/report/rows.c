@@ -313,8 +313,9 @@ static void put_differences(struct strbuf *out, const struct gpu_summary *g,
                 if (!usual[k].there || !value_there(v) ||
                     fabs(v.v - usual[k].middle) <= usual[k].far)
                         continue;
-                format_with_unit(is, sizeof(is), compared[k], v);
-                format_with_unit(middle, sizeof(middle), compared[k], value_ok(usual[k].middle));
+                format_with_unit(is, sizeof(is), metric_info(compared[k])->unit, v);
+                format_with_unit(middle, sizeof(middle), metric_info(compared[k])->unit,
+                                 value_ok(usual[k].middle));
                 strbuf_putf(out, "%s%s %s (median %s)", out->len ? ", " : "",
                             metric_info(compared[k])->name, is, middle);
         }

@@ -12,7 +12,7 @@ static void put_inputs(const struct row *row, struct strbuf *out)
                 char text[FORMAT_MAX];
                 if (!(row->verdict.inputs & ((metric_set)1 << m)))
                         continue;
-                format_with_unit(text, sizeof(text), m, row->sample.m[m]);
+                format_with_unit(text, sizeof(text), metric_info(m)->unit, row->sample.m[m]);
                 strbuf_putf(out, "%s%s %s", gap, metric_info(m)->name, text);
                 gap = ", ";
         }
@@ -71,7 +71,8 @@ static void put_margin(const struct margin *m, struct strbuf *out)
         if (ratio)
                 snprintf(text, sizeof(text), "%.1f points", fabs(m->change) * 100);
         else
-                format_with_unit(text, sizeof(text), m->metric, value_ok(fabs(m->change)));
+                format_with_unit(text, sizeof(text), metric_info(m->metric)->unit,
+                                 value_ok(fabs(m->change)));
         strbuf_putf(out, "; %s if %s %s by %s", workload_status(m->other),
                     metric_info(m->metric)->name, m->change < 0 ? "falls" : "rises", text);
 }
@@ -113,10 +114,10 @@ void explain_ceiling(enum ceiling at, double v, struct strbuf *out)
                 strbuf_putf(out, "%.*f %%", v < 0.0995 ? 1 : 0, 100 * v);
                 return;
         case UNIT_BYTES:
-                format_with_unit(text, sizeof(text), METRIC_FB_USED, value_ok(v));
+                format_with_unit(text, sizeof(text), UNIT_BYTES, value_ok(v));
                 break;
         case UNIT_BYTES_PER_S:
-                format_with_unit(text, sizeof(text), METRIC_PCIE_RX, value_ok(v));
+                format_with_unit(text, sizeof(text), UNIT_BYTES_PER_S, value_ok(v));
                 break;
         case UNIT_SCORE:
         case UNIT_WATTS:

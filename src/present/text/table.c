@@ -367,7 +367,7 @@ static void write_focus(const struct row *row, struct strbuf *out)
                         if (!begun)
                                 strbuf_putf(out, "\n%s\n", metric_group_name(g));
                         begun = true;
-                        format_with_unit(text, sizeof(text), m, v);
+                        format_with_unit(text, sizeof(text), metric_info(m)->unit, v);
                         strbuf_putf(out, "  %-24s %12s", metric_info(m)->name, text);
                         if (!value_there(v))
                                 strbuf_putf(out, "  %s", state_name((enum state)v.state));

@@ -123,7 +123,7 @@ static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y,
         uint8_t ink = widget_metric_ink(m) == INK_DIM ? INK_TEXT : widget_metric_ink(m);
         char text[FORMAT_MAX];
         canvas_text(c, x, y, NAME_W, (struct style){.fg = INK_DIM}, name_of(m));
-        format_with_unit(text, sizeof(text), m, v);
+        format_with_unit(text, sizeof(text), metric_info(m)->unit, v);
         canvas_right(c, x + NAME_W, y, VALUE_W, widget_value_style(v, INK_TEXT), text);
         x += NAME_W + VALUE_W + 1;
         w -= NAME_W + VALUE_W + 1;

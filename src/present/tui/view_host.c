@@ -56,12 +56,12 @@ static void cpu_words(char *buf, size_t size, const struct host *h, int w)
                          kernel, wait);
 }
 
-static void pair_words(char *buf, size_t size, enum metric m, struct value a, struct value b,
+static void pair_words(char *buf, size_t size, enum unit unit, struct value a, struct value b,
                        const char *format)
 {
         char first[24], second[24];
-        widget_format(first, sizeof(first), m, a);
-        widget_format(second, sizeof(second), m, b);
+        widget_format(first, sizeof(first), unit, a);
+        widget_format(second, sizeof(second), unit, b);
         snprintf(buf, size, format, first, second);
 }
 
@@ -69,11 +69,11 @@ static void memory_words(char *buf, size_t size, const struct host *h)
 {
         const struct value *s = h->system;
         char swap[32];
-        pair_words(buf, size, METRIC_FB_USED, s[SYSTEM_MEM_USED], s[SYSTEM_MEM_TOTAL], "%s of %s");
+        pair_words(buf, size, UNIT_BYTES, s[SYSTEM_MEM_USED], s[SYSTEM_MEM_TOTAL], "%s of %s");
         size_t n = strlen(buf);
         if (!value_there(s[SYSTEM_SWAP_TOTAL]) || s[SYSTEM_SWAP_TOTAL].v <= 0)
                 return;
-        widget_format(swap, sizeof(swap), METRIC_FB_USED, s[SYSTEM_SWAP_USED]);
+        widget_format(swap, sizeof(swap), UNIT_BYTES, s[SYSTEM_SWAP_USED]);
         snprintf(buf + n, size - n, ", swap %s", swap);
 }
 
@@ -99,7 +99,7 @@ static int draw_graphs(const struct ui *ui, struct canvas *c, struct area a, con
         y += lines + 1;
         int low = MAX(lines / 2, 1);
         for (int i = 0; i < 4; i++) {
-                widget_format(number, sizeof(number), METRIC_PCIE_RX, rates[i]);
+                widget_format(number, sizeof(number), UNIT_BYTES_PER_S, rates[i]);
                 snprintf(text, sizeof(text), "%s %s%s", names[i], number,
                          value_there(rates[i]) ? "B/s" : "");
                 struct area in = {a.x + i * quarter + (i == 0), y, quarter - (i == 0), low + 1};

@@ -102,7 +102,7 @@ static bool limit_of(const struct row *row, enum metric m, char *buf, size_t siz
                                                    : METRIC_COUNT;
         if (limit == METRIC_COUNT || !value_there(row->sample.m[limit]))
                 return false;
-        format_with_unit(text, sizeof(text), limit, row->sample.m[limit]);
+        format_with_unit(text, sizeof(text), metric_info(limit)->unit, row->sample.m[limit]);
         snprintf(buf, size, "of %s", text);
         return true;
 }
@@ -114,7 +114,7 @@ static void draw_label(const struct ui *ui, const struct ui_data *d, struct canv
         char value[FORMAT_MAX], limit[FORMAT_MAX + 4];
         struct style name = {p->series.fg, 0, ATTR_BOLD};
         struct value v = value_at(ui, d, &p->series, until_ns);
-        format_with_unit(value, sizeof(value), p->series.metric, v);
+        format_with_unit(value, sizeof(value), metric_info(p->series.metric)->unit, v);
         char label[FRAME_LABEL_MAX];
         frame_label(d->frame, p->row->sample.who, label, sizeof(label));
         if (ui->plot.all)

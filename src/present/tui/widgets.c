@@ -52,13 +52,13 @@ static void short_number(char *buf, size_t size, double v, double base)
                 snprintf(buf, size, "%.*f%c", decimals, v, prefixes[i]);
 }
 
-void widget_format(char *buf, size_t size, enum metric metric, struct value v)
+void widget_format(char *buf, size_t size, enum unit unit, struct value v)
 {
         if (!value_there(v)) {
                 snprintf(buf, size, "--");
                 return;
         }
-        switch (metric_info(metric)->unit) {
+        switch (unit) {
         case UNIT_RATIO:
                 snprintf(buf, size, "%.0f%%", v.v * 100);
                 return;
@@ -94,7 +94,7 @@ void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum metri
                    struct value v)
 {
         char text[FORMAT_MAX];
-        widget_format(text, sizeof(text), metric, v);
+        widget_format(text, sizeof(text), metric_info(metric)->unit, v);
         canvas_right(c, x, y, w, widget_value_style(v, fg), text);
 }
 

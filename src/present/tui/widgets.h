@@ -15,7 +15,7 @@ void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value 
 void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum metric metric,
                    struct value v);
 /* The same into a buffer. */
-void widget_format(char *buf, size_t size, enum metric metric, struct value v);
+void widget_format(char *buf, size_t size, enum unit unit, struct value v);
 
 /*
  * The last w columns of time, bucket_ns each, on fixed boundaries: it moves only when a column is

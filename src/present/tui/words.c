@@ -96,11 +96,11 @@ bool words_is_throttled(const struct row *row)
 }
 
 /* "1515 of 1980"; the second only when it is known. */
-static int put_of(char *buf, size_t size, enum metric m, struct value a, struct value b)
+static int put_of(char *buf, size_t size, enum unit unit, struct value a, struct value b)
 {
         char first[24], second[24];
-        widget_format(first, sizeof(first), m, a);
-        widget_format(second, sizeof(second), m, b);
+        widget_format(first, sizeof(first), unit, a);
+        widget_format(second, sizeof(second), unit, b);
         return value_there(b) ? snprintf(buf, size, "%s of %s", first, second)
                               : snprintf(buf, size, "%s", first);
 }
@@ -110,7 +110,7 @@ void words_clock(char *buf, size_t size, const struct row *row)
         char of[64];
         const struct value *m = row->sample.m;
         const char *why = words_hold(row);
-        put_of(of, sizeof(of), METRIC_SM_CLOCK, m[METRIC_SM_CLOCK], m[METRIC_SM_CLOCK_MAX]);
+        put_of(of, sizeof(of), UNIT_HERTZ, m[METRIC_SM_CLOCK], m[METRIC_SM_CLOCK_MAX]);
         snprintf(buf, size, "clock %s MHz%s%s", of, *why ? ", " : "", why);
 }
 
@@ -118,7 +118,7 @@ void words_memory(char *buf, size_t size, const struct row *row)
 {
         char of[64];
         const struct value *m = row->sample.m;
-        put_of(of, sizeof(of), METRIC_FB_USED, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
+        put_of(of, sizeof(of), UNIT_BYTES, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
         snprintf(buf, size, "memory %s", of);
 }
 
@@ -126,7 +126,7 @@ void words_power(char *buf, size_t size, const struct row *row)
 {
         char of[64];
         const struct value *m = row->sample.m;
-        put_of(of, sizeof(of), METRIC_POWER, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
+        put_of(of, sizeof(of), UNIT_WATTS, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
         snprintf(buf, size, "power %s W", of);
 }
 
@@ -134,8 +134,8 @@ void words_heat(char *buf, size_t size, const struct row *row)
 {
         char gpu[24], memory[24];
         const struct value *m = row->sample.m;
-        widget_format(gpu, sizeof(gpu), METRIC_GPU_TEMP, m[METRIC_GPU_TEMP]);
-        widget_format(memory, sizeof(memory), METRIC_MEM_TEMP, m[METRIC_MEM_TEMP]);
+        widget_format(gpu, sizeof(gpu), UNIT_CELSIUS, m[METRIC_GPU_TEMP]);
+        widget_format(memory, sizeof(memory), UNIT_CELSIUS, m[METRIC_MEM_TEMP]);
         if (m[METRIC_MEM_TEMP].state == STATE_NONE)
                 snprintf(buf, size, "GPU %s\u00b0", gpu);
         else
@@ -145,8 +145,8 @@ void words_heat(char *buf, size_t size, const struct row *row)
 void words_link(char *buf, size_t size, const char *name, struct value in, struct value out)
 {
         char a[24], b[24];
-        widget_format(a, sizeof(a), METRIC_PCIE_RX, in);
-        widget_format(b, sizeof(b), METRIC_PCIE_TX, out);
+        widget_format(a, sizeof(a), UNIT_BYTES_PER_S, in);
+        widget_format(b, sizeof(b), UNIT_BYTES_PER_S, out);
         snprintf(buf, size, "%s in %s, out %s B/s", name, a, b);
 }
 
