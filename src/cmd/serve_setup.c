@@ -1,6 +1,7 @@
 #include "cmd/serve_setup.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "serve/webconfig.h"
 
 #include <errno.h>
@@ -147,6 +148,20 @@ static int read_tokens(const struct config *config, struct serve_setup *s, struc
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+/* The machine's name; in a pod, which has one of its own, that of its node, as dcgm-exporter does.
+ */
+static void own_name(char ret[ENTITY_TEXT_MAX])
+{
+        const char *node = get_env("NODE_NAME");
+        ret[0] = '\0';
+        if (node && node[0])
+                snprintf(ret, ENTITY_TEXT_MAX, "%.*s", ENTITY_TEXT_MAX - 1, node);
+        else
+                gethostname(ret, ENTITY_TEXT_MAX - 1);
+        ret[ENTITY_TEXT_MAX - 1] = '\0';
+        text_clean(ret);
+}
+
 static int read_hosts(const struct config *config, struct serve_setup *s, struct err *err)
 {
         char own[256] = "";
@@ -207,7 +222,7 @@ static int read_exposition(const struct config *config, struct serve_setup *s,
         o->owner_labels =
             config_flag(config, OPT_OWNER_LABELS) || config_flag(config, OPT_KUBERNETES);
         o->no_hostname = config_flag(config, OPT_NO_HOSTNAME);
-        gethostname(o->hostname, sizeof(o->hostname) - 1);
+        own_name(o->hostname);
         exposition_choose_default(o, dialects_of(config));
         if (!collectors)
                 return 0;

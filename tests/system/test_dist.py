@@ -153,7 +153,7 @@ def test_release_notes(text, version, notes, why):
 
 def test_service_is_confined():
     """systemd's own rating, where it can be asked without a running systemd."""
-    unit = TREE / "packaging/systemd/assay-serve.service"
+    unit = TREE / "deploy/systemd/assay-serve.service"
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze")
     done = subprocess.run(["systemd-analyze", "security", "--offline=yes", str(unit)], capture_output=True, text=True, check=False)
