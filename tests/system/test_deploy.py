@@ -197,10 +197,16 @@ def test_alerts_say_what_was_seen():
 
 
 def test_fatal_xids_are_those_of_health():
-    listed = re.search(r"fatal\[\] = \{([\d, ]+)\}", (ROOT / "src/compute/health.c").read_text()).group(1).replace(" ", "").split(",")
+    listed = re.search(r"hardware\[\] = \{([\d, ]+)\}", (ROOT / "src/compute/health.c").read_text()).group(1).replace(" ", "").split(",")
     for rule in alerts():
         for text in re.findall(r'xid[=!]~"([\d|]+)"', rule["expr"]):
             assert text.split("|") == listed, rule["alert"]
+
+
+def test_findings_are_those_of_health():
+    names = set(re.findall(r'^FINDING\(\w+, "(\w+)"', (ROOT / "src/model/findings.def").read_text(), flags=re.M))
+    asked = {name for rule in alerts() for text in re.findall(r'finding=~?"([\w|]+)"', rule["expr"]) for name in text.split("|")}
+    assert asked and asked <= names
 
 
 def test_configurations(tmp_path):
@@ -215,6 +221,9 @@ def test_configurations(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     if shutil.which("victoria-metrics"):
         done = run("victoria-metrics", f"-promscrape.config={tmp_path}/deploy/victoriametrics/scrape.yml", "-dryRun", "-promscrape.config.strictParse")
+        assert done.returncode == 0, done.stderr
+    if shutil.which("vmagent"):
+        done = run("vmagent", f"-promscrape.config={tmp_path}/deploy/victoriametrics/scrape.yml", "-remoteWrite.url=http://127.0.0.1:1", "-dryRun")
         assert done.returncode == 0, done.stderr
     if shutil.which("vmalert"):
         done = run("vmalert", "-dryRun", *(f"-rule={p}" for p in RULES.glob("*.yml")))
