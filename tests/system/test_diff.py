@@ -97,6 +97,20 @@ def test_steps_carry_the_verdict(assay, run):
     assert (got["verdict"], status) == ("no difference", 0)
 
 
+@pytest.mark.parametrize("base, new, word, cause", [
+    ("plain_a", "plain_b", "no difference", ""),
+    ("plain_a", "plain_c", "no difference", ""),
+    ("plain_b", "plain_c", "no difference", ""),
+    ("plain_a", "precise", "slower", "the kernels take longer"),
+    ("precise", "plain_a", "faster", "the kernels take less time"),
+    ("plain_a", "power", "slower", "the power limit: 420 W instead of 700 W"),
+])
+def test_one_training_on_an_h200(assay, base, new, word, cause):
+    """300 steps as they were recorded: again, in another precision, under another power limit (that one was ended early)."""
+    got, _ = diff(assay, TRUTH / "pairs" / f"{base}.assay", TRUTH / "pairs" / f"{new}.assay", "--allow", "exit")
+    assert got["verdict"] == word and cause in (got["cause"]["text"] if got["cause"] else ""), got["text"]
+
+
 def test_one_run_without_steps_is_inconclusive(assay):
     got, status = diff(assay, RUN, TRUTH / "llm_decode.assay")
     assert (got["verdict"], status) == ("inconclusive", 3) and got["why"]

@@ -3,6 +3,7 @@
 `python3 pairs.py VARIANT` trains; `python3 pairs.py record ASSAY FOLDER` records every variant with `assay run`.
 The package and its library must be found (PYTHONPATH, ASSAY_LIB); each step is marked.
 """
+import signal
 import subprocess
 import sys
 import time
@@ -29,7 +30,7 @@ def batches(torch, starved, shape):
             for _ in range(STEPS):
                 end = time.perf_counter() + (0.05 if starved else 0.0)
                 while time.perf_counter() < end:
-                    kept = kept.roll(1)
+                    sum(range(1000))
                 yield kept
 
     return torch.utils.data.DataLoader(Items(), batch_size=None, num_workers=1, pin_memory=True)
@@ -89,6 +90,8 @@ def set_limit(watts):
 
 
 def record(program, folder):
+    # Also when it is ended from outside the limit must be put back.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     Path(folder).mkdir(parents=True, exist_ok=True)
     for variant in VARIANTS:
         before, least = limits()

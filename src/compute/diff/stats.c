@@ -87,20 +87,19 @@ struct estimate stats_mean(const double *v, size_t n)
 size_t stats_warm_up(const double *v, size_t n)
 {
         size_t best = 0, most = (size_t)((double)n * WARM_UP_SHARE);
-        double sum = 0, square = 0, least = INFINITY;
+        double sum = 0, square = 0, least = INFINITY, all = mean_of(v, n) * (double)n;
         for (size_t i = n; i-- > 0;) {
                 sum += v[i];
                 square += v[i] * v[i];
                 double k = (double)(n - i), mean = sum / k;
                 double error = MAX(square / k - mean * mean, 0) / k;
-                if (i <= most && error <= least) {
+                bool apart = i == 0 || fabs((all - sum) / (double)i - mean) > WARM_UP_APART * mean;
+                if (i <= most && apart && error <= least) {
                         least = error;
                         best = i;
                 }
         }
-        double rest = mean_of(v + best, n - best);
-        bool apart = fabs(mean_of(v, best) - rest) > WARM_UP_APART * fabs(rest);
-        return n >= STATS_LEAST && best > 0 && apart ? best : 0;
+        return n >= STATS_LEAST ? best : 0;
 }
 
 double stats_t(double df)

@@ -139,10 +139,20 @@ void diff_put_method(const struct diff_page *page, struct strbuf *out)
         }
 }
 
-static void put_limiter(const struct diff_cause *c, struct strbuf *out)
+#define SHARE_SAME 0.05
+
+static void put_limiter(const struct diff_cause *c, bool longer, struct strbuf *out)
 {
-        strbuf_putf(out, "%s: it limits %.0f %% of the time instead of %.0f %%",
-                    limiter_words(c->limiter), c->now * 100, c->base * 100);
+        bool device = limiter_side(c->limiter) == LIMITER_SIDE_DEVICE;
+        if (fabs(c->now - c->base) < SHARE_SAME)
+                strbuf_putf(out, "%s; both sides are limited by %s",
+                            !device  ? longer ? "more of the same" : "less of the same"
+                            : longer ? "the kernels take longer"
+                                     : "the kernels take less time",
+                            limiter_words(c->limiter));
+        else
+                strbuf_putf(out, "%s: it limits %.0f %% of the time instead of %.0f %%",
+                            limiter_words(c->limiter), c->now * 100, c->base * 100);
         if (value_there(c->engine_base) && value_there(c->engine_now))
                 strbuf_putf(out, "; kernels run %.0f %% of the time instead of %.0f %%",
                             c->engine_now.v * 100, c->engine_base.v * 100);
@@ -168,7 +178,7 @@ void diff_put_cause(const struct diff_page *page, struct strbuf *out)
                 strbuf_putf(out, "the start-up: %.1f s instead of %.1f s", c->now, c->base);
                 break;
         case DIFF_CAUSE_LIMITER:
-                put_limiter(c, out);
+                put_limiter(c, page->d->rows[page->d->main].change > 0, out);
                 break;
         }
         if (c->part[0]) {
