@@ -290,7 +290,7 @@ struct assay_limit {
 /* 0, or ASSAY_E_USAGE when there is no such GPU. */
 ASSAY_API int assay_frame_limit(const assay_frame *frame, size_t gpu, struct assay_limit *ret);
 
-/* What a GPU computes now. Types: fp8, fp16, bf16, int8, tf32, fp64-tensor, fp32, fp64. 1; 0 when
+/* What a GPU computes now. Types: fp8, fp16, bf16, tf32, fp64-tensor, fp32, fp64. 1; 0 when
  * the rate is not known; or ASSAY_E_USAGE. */
 ASSAY_API int assay_frame_flops(const assay_frame *frame, size_t gpu, const char *type,
                                 struct assay_flops *ret);

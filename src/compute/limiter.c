@@ -193,6 +193,13 @@ static enum truth children_load(const struct view *v)
         return both(at_least(children, LIMIT_CHILDREN), more);
 }
 
+/* One thread that never rests is code of the program (a compiler, a callback); several load. */
+static bool one_thread(const struct view *v, double busy)
+{
+        double thread = has(v, CEILING_CPU_THREAD) ? gap(v, CEILING_CPU_THREAD).lo : 0;
+        return thread >= LIMIT_LAUNCHING && busy < thread + LIMIT_SOME;
+}
+
 /*
  * Threads that load work while the main thread rests: it does nothing, or not much besides waiting
  * for kernels while they run. Then the others must do more than take turns with it, as a thread
@@ -205,6 +212,8 @@ static enum truth threads_load(const struct view *v)
                 return NO;
         double still = gap(v, CEILING_CPU_FIRST).lo / n, first = now(v, CEILING_CPU_FIRST).lo / n;
         double others = gap(v, CEILING_CPU_MAIN).lo / n - still;
+        if (one_thread(v, others))
+                return NO;
         if (still < LIMIT_RESTS)
                 return others >= LIMIT_CHILDREN ? YES : NO;
         bool waits = first < engine + LIMIT_SOME * (1 - engine);

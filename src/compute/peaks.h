@@ -24,14 +24,6 @@ const struct peak *peak_at(size_t i);
 /* FLOP/s of the data sheet, dense; 0 when the GPU has no such unit. */
 double peak_flops(const struct peak *peak, enum flops_type type);
 
-/*
- * The real clock and what the pipes do are known within these bounds, as measured on an H200:
- * NVML's clock is up to 10 % too high while the tensor pipe is busy and clocks are free, and
- * activity × clock is up to 2.2 % more than what programs count. Together never wider than 12 %.
- */
-#define FLOPS_LEAST_FREE 0.893
-#define FLOPS_LEAST_SURE 0.975 /* locked clocks, counted cycles, other pipes */
-
 /* Cycles a second in which a pipe of each SM worked. */
 struct pipe_rate {
         bool known;

@@ -7,16 +7,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum flops_pipe { FLOPS_PIPE_TENSOR, FLOPS_PIPE_FP32, FLOPS_PIPE_FP64, FLOPS_PIPE_COUNT };
+/* TENSOR64 are the tensor cores when they work in double precision. */
+enum flops_pipe {
+        FLOPS_PIPE_TENSOR,
+        FLOPS_PIPE_TENSOR64,
+        FLOPS_PIPE_FP32,
+        FLOPS_PIPE_FP64,
+        FLOPS_PIPE_COUNT
+};
 
-/* FLOPS_TYPE(id, name, pipe): types whose rate can be asked for, and the pipe that does them. */
+/*
+ * FLOPS_TYPE(id, name, pipe): types, and the pipe that does them. The rate of INT8 is not told:
+ * instructions that libraries use for it do from three fifths to all of what the pipe could do
+ * while it is active.
+ */
 #define FLOPS_TYPES(FLOPS_TYPE)                                                                    \
         FLOPS_TYPE(FP8, "fp8", TENSOR)                                                             \
         FLOPS_TYPE(FP16, "fp16", TENSOR)                                                           \
         FLOPS_TYPE(BF16, "bf16", TENSOR)                                                           \
         FLOPS_TYPE(INT8, "int8", TENSOR)                                                           \
         FLOPS_TYPE(TF32, "tf32", TENSOR)                                                           \
-        FLOPS_TYPE(FP64_TENSOR, "fp64-tensor", TENSOR)                                             \
+        FLOPS_TYPE(FP64_TENSOR, "fp64-tensor", TENSOR64)                                           \
         FLOPS_TYPE(FP32, "fp32", FP32)                                                             \
         FLOPS_TYPE(FP64, "fp64", FP64)
 

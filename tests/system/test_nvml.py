@@ -249,8 +249,8 @@ def test_effective_clock(nvml, driver, lines, clock, why):
     assert gpu["metrics"]["sm_clock_effective"] == (clock and pytest.approx(clock, rel=1e-3)), why
     assert gpu["metrics"]["sm_active"] == pytest.approx(0.95524937947)
     flops, formula = gpu["flops"], gpu["metrics"]["tensor_active"] * 132 * 4096 * (clock or 1470e6)
-    assert flops["type"] == "bf16" and flops["hi"] == pytest.approx(formula, rel=2e-3)
-    assert flops["hi"] / flops["lo"] < (1.03 if clock else 1.12)
+    assert flops["type"] == "bf16" and flops["lo"] < formula * 0.98 <= flops["hi"] * 1.001
+    assert flops["hi"] / flops["lo"] < (1.06 if clock else 1.12)
 
 
 def test_a_metric_that_the_driver_refuses_costs_no_other(nvml):

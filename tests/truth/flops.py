@@ -22,7 +22,7 @@ def record(assay, folder):
     out = pathlib.Path(folder).resolve()
     out.mkdir(parents=True, exist_ok=True)
     assay = str(pathlib.Path(assay).resolve())
-    subprocess.run([assay, "run", "-o", str(out / "flops.assay"), "--", "env", "-u", "LD_LIBRARY_PATH", sys.executable,
+    subprocess.run([assay, "run", "--poll", "0.1", "-o", str(out / "flops.assay"), "--", "env", "-u", "LD_LIBRARY_PATH", sys.executable,
                     os.path.abspath(__file__), str(out / "flops.json")], check=True, env=dict(beside(assay), ASSAY=assay))
 
 

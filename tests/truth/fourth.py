@@ -104,8 +104,9 @@ def grad_checkpoint(seconds):
     import torch
     from torch import nn
     from torch.utils.checkpoint import checkpoint
-    layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(4096), nn.Linear(4096, 16384), nn.GELU(), nn.Linear(16384, 4096))
-                           for _ in range(6)).to(CUDA, torch.bfloat16)
+    with torch.device(CUDA):
+        layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(4096), nn.Linear(4096, 16384), nn.GELU(), nn.Linear(16384, 4096))
+                               for _ in range(6)).to(torch.bfloat16)
     x = torch.randn(16384, 4096, device=CUDA, dtype=torch.bfloat16)
 
     def step():

@@ -11,12 +11,9 @@ import tempfile
 # Percent of the GPU, W, MHz, B/s; what is not named is 0. Two GPUs where "gpus" says so.
 BUSY = {"gpu_util_pct": 100, "gr_engine_active_pct": 100, "sm_active_pct": 98, "sm_occupancy_pct": 60, "power_w": 420, "mem_used_mib": 20000}
 SHAPES = {
-    "idle": {"power_w": 75, "sm_clock_mhz": 345},
     "collective": {**BUSY, "gpus": 2, "sm_active_pct": 97, "sm_occupancy_pct": 6, "dram_active_pct": 8, "fp32_pipe_pct": 2,
                    "nvlink_rx_bytes_s": 180e9, "nvlink_tx_bytes_s": 180e9, "power_w": 240},
-    "compute.fp64": {**BUSY, "fp64_pipe_pct": 88, "dram_active_pct": 12, "power_w": 540},
     "compute.fp16": {**BUSY, "fp16_pipe_pct": 84, "dram_active_pct": 9},
-    "compute.int": {**BUSY, "int_pipe_pct": 81, "dram_active_pct": 6},
 }
 COLUMNS = ("gpu_util_pct", "gr_engine_active_pct", "sm_active_pct", "sm_occupancy_pct", "tensor_active_pct", "dram_active_pct", "fp16_pipe_pct",
            "fp32_pipe_pct", "fp64_pipe_pct", "int_pipe_pct", "pcie_rx_bytes_s", "pcie_tx_bytes_s", "nvlink_rx_bytes_s", "nvlink_tx_bytes_s",
