@@ -197,3 +197,14 @@ def test_diff_takes_the_same_folders(program, weave, tmp_path):
     done = subprocess.run([program, "diff", tmp_path / "a", tmp_path / "b", "--format", "json"], capture_output=True, text=True, timeout=60)
     assert done.returncode in (0, 3), done.stderr
     assert json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("healthy4", []),
+    ("core2", [("1", "core")]),  # 0.12 s of Python in every step
+    ("work4", [("2", "unknown")]),  # twice the products; all ranks share the GPU, whose counters do not tell them apart
+])
+def test_real_ranks(program, name, expected):
+    """PyTorch on an H200, ranks that share it: tests/truth/ranks.py made them."""
+    found = json.loads(report(program, ROOT / "tests" / "truth" / "ranks" / name, "--format", "json").stdout)
+    assert [(s["rank"], s["cause"]) for s in found["stragglers"]] == expected

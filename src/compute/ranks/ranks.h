@@ -44,6 +44,7 @@ struct step_late {
         bool late, lasting; /* lasting: from begin_s on, most steps are late */
         double late_s;      /* a late step, over the others' */
         double cost_s, share;
+        double usual; /* of a step, early ones negative: what is compared where it is not late */
         double begin_s;
         size_t times, of;
 };

@@ -271,11 +271,6 @@ static void make_relative(struct grid *g, double *all)
         g->sigma = TO_SIGMA * job_median(all, n);
 }
 
-static double late_from(const struct grid *g)
-{
-        return MAX(LATE_SHARE * g->step_s, SIGMAS * g->sigma);
-}
-
 /* When lateness began: where the means before and after differ most. 0: from the start. */
 static size_t change_at(const struct grid *g, const double *own)
 {
@@ -307,12 +302,11 @@ static double mean_from(const struct grid *g, const double *own, size_t from)
 static void look_at_rank(const struct grid *g, size_t rank, struct step_late *ret)
 {
         const double *own = &g->own[rank * g->k];
-        double from = late_from(g), slow = MAX(SLOW * g->step_s, 2 * SIGMAS * g->sigma);
-        size_t late = 0, slow_steps = 0, first_slow = 0;
+        double slow = MAX(SLOW * g->step_s, 2 * SIGMAS * g->sigma);
+        size_t slow_steps = 0, first_slow = 0;
         double slow_s = 0;
         size_t at = change_at(g, own);
         for (size_t k = g->skip; k < g->k; k++) {
-                late += k >= at && own[k] > from / 2;
                 if (own[k] <= slow)
                         continue;
                 first_slow = slow_steps == 0 ? k : first_slow;
@@ -322,7 +316,9 @@ static void look_at_rank(const struct grid *g, size_t rank, struct step_late *re
         double mean = mean_from(g, own, at);
         double enough = SIGMAS * TO_SIGMA * g->sigma / sqrt(MAX((double)(g->k - at), 1));
         *ret = (struct step_late){.of = g->k - g->skip};
-        ret->lasting = (double)late > MOST * (double)(g->k - at) && g->k - at >= STEPS_MIN / 2;
+        memcpy(g->scratch, own + at, (g->k - at) * sizeof(*own));
+        ret->lasting =
+            job_median(g->scratch, g->k - at) > MOST * mean && g->k - at >= STEPS_MIN / 2;
         if (ret->lasting && mean > MAX(LATE_SHARE * g->step_s, enough)) {
                 ret->late_s = mean;
                 ret->cost_s = mean * (double)(g->k - at);
@@ -335,6 +331,7 @@ static void look_at_rank(const struct grid *g, size_t rank, struct step_late *re
                 ret->begin_s = g->begin[rank * g->k + first_slow];
                 ret->times = slow_steps;
         }
+        ret->usual = mean_from(g, own, g->skip) / MAX(g->step_s, 1e-9);
         double time = g->step_s * (double)(g->k - g->skip);
         ret->share = time > 0 ? ret->cost_s / time : 0;
 }
@@ -347,11 +344,11 @@ static bool mark_late(const struct grid *g, struct step_late *ranks, bool *out)
         if (!cost)
                 return false;
         for (size_t i = 0; i < g->n; i++)
-                cost[i] = g->there[i] ? ranks[i].share : NAN;
+                cost[i] = !g->there[i] ? NAN : ranks[i].share > 0 ? ranks[i].share : ranks[i].usual;
         job_outliers(cost, g->n, 1, SOME_SHARE, out);
         for (size_t i = 0; i < g->n; i++) {
                 struct step_late *s = &ranks[i];
-                s->late = out[i] && (s->lasting || s->times >= 2);
+                s->late = out[i] && s->share > 0 && (s->lasting || s->times >= 2);
                 any |= s->late;
         }
         free(cost);
