@@ -13,7 +13,8 @@ static size_t count(const struct strbuf *block)
         size_t n = 0;
         if (!decode_snappy(block->s, block->len, &plain))
                 abort();
-        const unsigned char *at = (const unsigned char *)plain.s, *end = at + plain.len;
+        const unsigned char *at = (const unsigned char *)(plain.s ? plain.s : "");
+        const unsigned char *end = at + plain.len;
         while (decode_series(&at, end, &one, &bad)) {
                 if (!strstr(one.labels, "__name__=") || one.time_ms != 1700000000000)
                         abort();

@@ -18,7 +18,8 @@ static void show(const struct strbuf *block, struct strbuf *ret)
         struct decoded one;
         bool bad = false;
         assert_true(decode_snappy(block->s, block->len, &plain));
-        const unsigned char *at = (const unsigned char *)plain.s, *end = at + plain.len;
+        const unsigned char *at = (const unsigned char *)(plain.s ? plain.s : "");
+        const unsigned char *end = at + plain.len;
         while (decode_series(&at, end, &one, &bad)) {
                 if (one.bits == UINT64_C(0x7ff0000000000002))
                         strbuf_putf(ret, "%s stale@%lld\n", one.labels, (long long)one.time_ms);

@@ -228,7 +228,7 @@ static void a_pause(void **state UNUSED)
         assert_true(list.n > 0);
         for (size_t i = 0; i < list.n; i++)
                 assert_true(list.list[i].limit.ceilings.v[CEILING_TENSOR] > 0.9f);
-        free(list.list);
+        stretch_list_finish(&list);
         stretches_finish(&m->s);
         free(m);
 }

@@ -74,7 +74,8 @@ void diff_compare(const struct diff_side *base, const struct diff_side *now, uns
                 snprintf(ret->why, sizeof(ret->why), "out of memory");
         }
         ret->n_gates = MIN(n_gates, (size_t)DIFF_GATE_COUNT);
-        memcpy(ret->gates, gates, ret->n_gates * sizeof(*gates));
+        if (ret->n_gates > 0)
+                memcpy(ret->gates, gates, ret->n_gates * sizeof(*gates));
         diff_judge_gates(ret);
 }
 
