@@ -97,7 +97,9 @@ class Tests:
         return passed and not failed
 
     def run_pytest(self):
-        files = sorted(HERE.rglob("test_*.py"), key=self.cost, reverse=True)
+        # A library with a sanitizer inside cannot be loaded into an interpreter without one.
+        left_out = HERE / "python" if os.environ.get("SANITIZED") else None
+        files = sorted((f for f in HERE.rglob("test_*.py") if f.parent != left_out), key=self.cost, reverse=True)
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             running = [pool.submit(self.file, file) for file in files]
             for n, future in enumerate(concurrent.futures.as_completed(running), 1):

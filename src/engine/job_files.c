@@ -87,7 +87,8 @@ int job_files_list(const char *path, struct job_files *ret)
         if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode) || hwmon_is_one(path, file, sizeof(file)) ||
             notebook_is_one(path))
                 return 0;
-        int n = MAX(scandir(path, &names, is_session_name, by_version), 0);
+        int n = scandir(path, &names, is_session_name, by_version);
+        n = MAX(n, 0);
         ret->paths = calloc((size_t)n + 1, sizeof(*ret->paths));
         r = ret->paths ? 0 : -ENOMEM;
         for (int i = 0; i < n; i++) {

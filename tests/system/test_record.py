@@ -307,6 +307,7 @@ def test_a_full_disk_from_the_start(program, small_disk, tmp_path):
     assert "instead" in done.stderr and list(tmp_path.glob("*.assay"))
 
 
+@pytest.mark.skipif(bool(os.environ.get("SANITIZED")), reason="a sanitizer that looks for leaks cannot be traced")
 def test_a_file_system_without_shared_memory(program, tmp_path):
     """As some of clusters are: known at once, and the run is recorded elsewhere."""
     there, elsewhere = tmp_path / "there", tmp_path / "tmp"

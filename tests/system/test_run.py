@@ -270,7 +270,8 @@ def test_tasks_that_start_together_each_have_their_session(program, tmp_path):
     tasks = [subprocess.Popen([program, "run", "--", "true"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(16)]
     said = [task.communicate()[1] for task in tasks]
     assert [task.returncode for task in tasks] == [0] * 16 and not [s for s in said if "already" in s]
-    assert len(list(tmp_path.glob("*.assay"))) == 16 and len(list(tmp_path.iterdir())) == 16
+    # A slow disk is not waited for: what is beside a session is put into it by whoever opens it.
+    assert len(list(tmp_path.glob("*.assay"))) == 16 and {f.name.split("-", 2)[0] for f in tmp_path.iterdir()} == {"assay"}
 
 
 @pytest.mark.parametrize("words", [["--interval", "0"], ["--weights", "1,2"], ["--gpus", "0-"]])
