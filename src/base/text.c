@@ -125,3 +125,35 @@ void text_put_name(struct strbuf *out, const char *s, size_t columns)
 {
         strbuf_fill(out, ' ', columns - text_put(out, s, columns));
 }
+
+static size_t letters_of(const char *s, size_t len)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < len; i++)
+                n += ((unsigned char)s[i] & 0xc0) != 0x80;
+        return n;
+}
+
+void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns)
+{
+        size_t column = indent;
+        while (*text) {
+                size_t word = strcspn(text, " "), wide;
+                /* "28 %" stays together. */
+                if (text[word] == ' ' && text[word + 1] == '%')
+                        word += 1 + strcspn(text + word + 1, " ");
+                wide = letters_of(text, word);
+                if (column > indent && column + 1 + wide > columns) {
+                        strbuf_putc(out, '\n');
+                        strbuf_fill(out, ' ', indent);
+                        column = indent;
+                } else if (column > indent) {
+                        strbuf_putc(out, ' ');
+                        column++;
+                }
+                strbuf_put(out, text, word);
+                column += wide;
+                text += word + strspn(text + word, " ");
+        }
+        strbuf_putc(out, '\n');
+}

@@ -22,3 +22,6 @@ void text_clean_lines(struct strbuf *text, size_t from);
 size_t text_put(struct strbuf *out, const char *s, size_t columns);
 /* The same, filled with blanks. */
 void text_put_name(struct strbuf *out, const char *s, size_t columns);
+/* Breaks a text at blanks so that it fits into so many columns, later lines indented; the first one
+ * begins at the indent. "28 %" stays together. Ends the line. */
+void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns);

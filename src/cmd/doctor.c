@@ -51,27 +51,6 @@ static void examine(const struct config *config, struct doctor *d, struct report
         r->nothing = d->n_drm == 0 && !nvidia;
 }
 
-/* Writes text after what stands on the line already, broken at blanks, further lines indented. */
-static void put_wrapped(struct strbuf *out, const char *text, size_t at, size_t indent,
-                        size_t width)
-{
-        for (const char *s = text; *s;) {
-                size_t len = strcspn(s, " ");
-                if (at > indent && at + 1 + len > width) {
-                        strbuf_putc(out, '\n');
-                        strbuf_fill(out, ' ', indent);
-                        at = indent;
-                } else if (at > indent) {
-                        strbuf_putc(out, ' ');
-                        at++;
-                }
-                strbuf_put(out, s, len);
-                at += len;
-                s += len + strspn(s + len, " ");
-        }
-        strbuf_putc(out, '\n');
-}
-
 static void conclude(const struct report *r, char *buf, size_t size)
 {
         size_t len = (size_t)snprintf(buf, size, "SM and tensor counters can be read through");
@@ -111,17 +90,17 @@ static void write_text(const struct report *r, size_t width, struct strbuf *out)
                             f->outcome == OUTCOME_NOTE ? "--" : outcome_name(f->outcome),
                             NAME_WIDTH, r->checks[i]->name);
                 strbuf_fill(out, ' ', INDENT - (out->len - before));
-                put_wrapped(out, f->says, INDENT, INDENT, width);
+                text_put_wrapped(out, f->says, INDENT, width);
                 if (f->remedy[0]) {
                         strbuf_fill(out, ' ', INDENT);
                         strbuf_puts(out, "> ");
-                        put_wrapped(out, f->remedy, INDENT + 2, INDENT + 2, width);
+                        text_put_wrapped(out, f->remedy, INDENT + 2, width);
                 }
         }
         char end[CONCLUSION_MAX];
         conclude(r, end, sizeof(end));
         strbuf_putc(out, '\n');
-        put_wrapped(out, end, 0, 0, width);
+        text_put_wrapped(out, end, 0, width);
 }
 
 static void write_json(const struct report *r, struct strbuf *out)

@@ -1,31 +1,11 @@
 /* assay help: written from the tables, so it is never out of date. */
-#include "base/strbuf.h"
+#include "base/text.h"
 #include "cmd/command.h"
 
 #include <string.h>
 
 #define WIDTH 80
 #define INDENT 26
-
-/* Text from column at on, broken at blanks before the 80th column. */
-static void put_wrapped(struct strbuf *out, size_t at, const char *text)
-{
-        for (const char *s = text; *s;) {
-                size_t len = strcspn(s, " ");
-                if (at > INDENT && at + 1 + len > WIDTH) {
-                        strbuf_putc(out, '\n');
-                        strbuf_fill(out, ' ', INDENT);
-                        at = INDENT;
-                } else if (at > INDENT) {
-                        strbuf_putc(out, ' ');
-                        at++;
-                }
-                strbuf_put(out, s, len);
-                at += len;
-                s += len + strspn(s + len, " ");
-        }
-        strbuf_putc(out, '\n');
-}
 
 /* "  -o, --output FILE" and what it does, beside it or below. */
 static void put_row(struct strbuf *out, const char *left, const char *text)
@@ -37,7 +17,7 @@ static void put_row(struct strbuf *out, const char *left, const char *text)
                 at = 0;
         }
         strbuf_fill(out, ' ', INDENT - at);
-        put_wrapped(out, INDENT, text);
+        text_put_wrapped(out, text, INDENT, WIDTH);
 }
 
 static void put_option(struct strbuf *out, const struct option_info *o, const char *also)

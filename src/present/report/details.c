@@ -83,7 +83,7 @@ static void put_times(struct strbuf *out, const struct gpu_summary *g, size_t co
                 gap = "; ";
         }
         strbuf_puts(out, "  time in   ");
-        report_put_wrapped(out, strbuf_str(&text), 12, columns);
+        text_put_wrapped(out, strbuf_str(&text), 12, columns);
         strbuf_finish(&text);
 }
 

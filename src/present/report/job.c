@@ -25,10 +25,10 @@ static void put_item(struct strbuf *out, size_t number, struct strbuf *words, co
                      size_t columns)
 {
         strbuf_putf(out, "  %zu ", number);
-        report_put_wrapped(out, strbuf_str(words), number < 10 ? 4 : 5, columns);
+        text_put_wrapped(out, strbuf_str(words), number < 10 ? 4 : 5, columns);
         if (advice) {
                 strbuf_puts(out, "    try: ");
-                report_put_wrapped(out, advice, 9, columns);
+                text_put_wrapped(out, advice, 9, columns);
         }
         strbuf_clear(words);
 }
@@ -44,7 +44,7 @@ static void put_stragglers(const struct job *j, size_t columns, struct strbuf *o
         if (j->n_stragglers == 0) {
                 job_put_nobody(j, &words);
                 strbuf_puts(out, "  ");
-                report_put_wrapped(out, strbuf_str(&words), 2, columns);
+                text_put_wrapped(out, strbuf_str(&words), 2, columns);
         }
         strbuf_finish(&words);
 }

@@ -5,8 +5,6 @@
 
 /* "1.2 s", "3 min 20 s", "5 h 12 min". */
 void report_put_seconds(struct strbuf *out, double s);
-/* Breaks at blanks so that lines fit; further lines begin at indent. Ends with a newline. */
-void report_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns);
 /* "lr=0.1, epoch=3" of a JSON object; other JSON as it is. Nothing for NULL. No newline. */
 void report_put_data(struct strbuf *out, const char *json);
 

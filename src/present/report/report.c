@@ -75,7 +75,7 @@ static void put_command(struct strbuf *out, const struct run_facts *f, size_t co
                             f->cpu_user_s.v, f->cpu_system_s.v, rss);
         }
         strbuf_puts(out, "  ended     ");
-        report_put_wrapped(out, strbuf_str(&text), HEAD_INDENT, columns);
+        text_put_wrapped(out, strbuf_str(&text), HEAD_INDENT, columns);
         strbuf_finish(&text);
 }
 
@@ -113,7 +113,7 @@ static void put_assumed(struct strbuf *out, const struct summary *s, size_t colu
                  "assumed: %g s between rounds (the capture has no times; set with --poll SECONDS)",
                  clock_to_seconds(s->last_ns) / (double)(s->ticks - 1));
         strbuf_puts(out, "  times     ");
-        report_put_wrapped(out, text, HEAD_INDENT, columns);
+        text_put_wrapped(out, text, HEAD_INDENT, columns);
 }
 
 /* "8 × NVIDIA H200, driver 580.159.04"; several models one after the other. */
@@ -161,38 +161,6 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
         if (s->ticks > 1 && s->first_ns == 0)
                 put_assumed(out, s, columns);
         put_ticks(out, f, s);
-}
-
-static size_t columns_of(const char *s, size_t len)
-{
-        size_t n = 0;
-        for (size_t i = 0; i < len; i++)
-                n += ((unsigned char)s[i] & 0xc0) != 0x80;
-        return n;
-}
-
-void report_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns)
-{
-        size_t column = indent;
-        while (*text) {
-                size_t word = strcspn(text, " "), wide;
-                /* "28 %" stays together. */
-                if (text[word] == ' ' && text[word + 1] == '%')
-                        word += 1 + strcspn(text + word + 1, " ");
-                wide = columns_of(text, word);
-                if (column > indent && column + 1 + wide > columns) {
-                        strbuf_putc(out, '\n');
-                        strbuf_fill(out, ' ', indent);
-                        column = indent;
-                } else if (column > indent) {
-                        strbuf_putc(out, ' ');
-                        column++;
-                }
-                strbuf_put(out, text, word);
-                column += wide;
-                text += word + strspn(text + word, " ");
-        }
-        strbuf_putc(out, '\n');
 }
 
 #define UNHEALTHY_SHARE 0.25 /* of the run */
@@ -257,9 +225,9 @@ static void put_unhealthy(struct strbuf *out, const struct scope *run, size_t n,
                         continue;
                 told++;
                 strbuf_putf(out, "  %zu ", n + told);
-                report_put_wrapped(out, strbuf_str(&text), n + told < 10 ? 4 : 5, v->columns);
+                text_put_wrapped(out, strbuf_str(&text), n + told < 10 ? 4 : 5, v->columns);
                 strbuf_puts(out, "    try: ");
-                report_put_wrapped(out, report_unhealthy_try(run->gpus[i]), 9, v->columns);
+                text_put_wrapped(out, report_unhealthy_try(run->gpus[i]), 9, v->columns);
         }
         strbuf_finish(&text);
 }
@@ -275,14 +243,14 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
                 strbuf_clear(&text);
                 report_finding(&s->limits, f, &text);
                 strbuf_putf(out, "  %zu ", i + 1);
-                report_put_wrapped(out, strbuf_str(&text), i < 9 ? 4 : 5, v->columns);
+                text_put_wrapped(out, strbuf_str(&text), i < 9 ? 4 : 5, v->columns);
                 strbuf_puts(out, "    try: ");
-                report_put_wrapped(out, report_finding_try(f), 9, v->columns);
+                text_put_wrapped(out, report_finding_try(f), 9, v->columns);
         }
         if (n == 0) {
                 report_finding_or_level(s, &text);
                 strbuf_puts(out, "  ");
-                report_put_wrapped(out, strbuf_str(&text), 2, v->columns);
+                text_put_wrapped(out, strbuf_str(&text), 2, v->columns);
         }
         put_unhealthy(out, &s->scopes[0], n, v);
         if (s->limits.left_out > 0)
@@ -418,10 +386,10 @@ static void put_health(struct strbuf *out, const struct scope *run)
 static void put_more(struct strbuf *out, size_t columns)
 {
         strbuf_puts(out, "\nmore: ");
-        report_put_wrapped(out,
-                           "--all (stretches, every metric, the host), --each (each time a phase "
-                           "ran), --format html",
-                           6, columns);
+        text_put_wrapped(out,
+                         "--all (stretches, every metric, the host), --each (each time a phase "
+                         "ran), --format html",
+                         6, columns);
 }
 
 void report_text(const struct run_facts *facts, const struct summary *s,

@@ -340,8 +340,8 @@ static void put_outliers(struct strbuf *out, const struct scope *run, struct mea
                 }
                 strbuf_puts(out, told++ ? "" : "\nGPUs that differ\n");
                 strbuf_putf(out, "  GPU %s: ", run->gpus[i]->who.label);
-                report_put_wrapped(out, strbuf_str(&text), 8 + strlen(run->gpus[i]->who.label),
-                                   columns);
+                text_put_wrapped(out, strbuf_str(&text), 8 + strlen(run->gpus[i]->who.label),
+                                 columns);
         }
         if (left > 0)
                 strbuf_putf(out, "  and %zu more; --all shows every GPU\n", left);
@@ -412,7 +412,7 @@ static void put_marked(struct strbuf *out, const char *name, const char *data, s
         if (data && data[0])
                 strbuf_puts(&text, "  ");
         report_put_data(&text, data);
-        report_put_wrapped(out, strbuf_str(&text), indent, columns);
+        text_put_wrapped(out, strbuf_str(&text), indent, columns);
         strbuf_finish(&text);
 }
 

@@ -249,27 +249,6 @@ static size_t full_label_columns(const struct frame *f)
         return most ? MIN(most, (size_t)FULL_LABEL_COLUMNS_MAX) : (size_t)label_columns(f);
 }
 
-/* Breaks text at blanks so that it fits, later lines indented. */
-static void write_wrapped(struct strbuf *out, const char *text, size_t indent, size_t width)
-{
-        size_t column = indent;
-        while (*text) {
-                size_t word = strcspn(text, " ");
-                if (column > indent && column + 1 + word > width) {
-                        strbuf_putc(out, '\n');
-                        strbuf_fill(out, ' ', indent);
-                        column = indent;
-                } else if (column > indent) {
-                        strbuf_putc(out, ' ');
-                        column++;
-                }
-                strbuf_put(out, text, word);
-                column += word;
-                text += word + strspn(text + word, " ");
-        }
-        strbuf_putc(out, '\n');
-}
-
 /* The part of a label that counts: "7" of "7", "0/7", "0/1/7", "GPU-I 7" and "node3:7". */
 static const char *last_number(const char *label)
 {
@@ -324,7 +303,7 @@ static void write_more(struct strbuf *text, size_t indent, unsigned width, struc
         if (text->len == 0)
                 return;
         strbuf_fill(out, ' ', indent);
-        write_wrapped(out, strbuf_str(text), indent, width);
+        text_put_wrapped(out, strbuf_str(text), indent, width);
 }
 
 /* Neighbours that have the same to say say it once, as "0-7" or "0/0-7". */
@@ -343,7 +322,7 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
                 explain_verdict(row, &text);
                 put_cell(out, -(int)columns, label, true);
                 strbuf_putc(out, ' ');
-                write_wrapped(out, strbuf_str(&text), indent, o->width);
+                text_put_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);
                 put_limit(row, &text);
                 write_more(&text, indent, o->width, out);
@@ -394,7 +373,7 @@ static void write_nodes(const struct frame *f, const struct table_options *o, st
                             node->words[0] ? ", " : "", node->words, node->hint[0] ? "; " : "",
                             node->hint);
                 strbuf_puts(out, "  ");
-                write_wrapped(out, strbuf_str(&text), 4, o->width);
+                text_put_wrapped(out, strbuf_str(&text), 4, o->width);
                 strbuf_finish(&text);
         }
 }

@@ -3,8 +3,8 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "read/drm/scan_table.h"
+#include "read/numbered.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -286,12 +286,6 @@ static void read_descriptor(struct gather *g, const char *fd, const char *node)
         take_client(g, gpu, &f);
 }
 
-static bool is_number(const char *s)
-{
-        size_t n = strspn(s, "0123456789");
-        return n > 0 && n < 11 && s[n] == '\0';
-}
-
 /* Only what points below /dev/dri is opened: others' fdinfo can be slow, and tells us nothing. */
 static void look_at_link(struct gather *g, int folder, const char *fd)
 {
@@ -305,31 +299,15 @@ static void look_at_link(struct gather *g, int folder, const char *fd)
         read_descriptor(g, fd, target + prefix);
 }
 
-/* Calls visit for each entry of a folder. False when it cannot be read; errno tells why. */
-static bool walk(int folder, char *buf, void (*visit)(void *arg, const struct dirent64 *entry),
-                 void *arg)
-{
-        ssize_t n;
-        while ((n = getdents64(folder, buf, DENTS_SIZE)) > 0) {
-                for (ssize_t at = 0; at < n;) {
-                        const struct dirent64 *entry = (const struct dirent64 *)(buf + at);
-                        if (is_number(entry->d_name))
-                                visit(arg, entry);
-                        at += entry->d_reclen;
-                }
-        }
-        return n == 0;
-}
-
 struct fd_visit {
         struct gather *gather;
         int folder;
 };
 
-static void visit_fd(void *arg, const struct dirent64 *entry)
+static void visit_fd(void *arg, const struct numbered *entry)
 {
         const struct fd_visit *v = arg;
-        look_at_link(v->gather, v->folder, entry->d_name);
+        look_at_link(v->gather, v->folder, entry->name);
 }
 
 static void look_through(struct gather *g)
@@ -340,9 +318,10 @@ static void look_through(struct gather *g)
         CLEANUP(closep) int folder = openat(s->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         struct fd_visit v = {g, folder};
         s->visited++;
-        bool fine =
-            folder >= 0 && walk(folder, s->text + FDINFO_TEXT_MAX + DENTS_SIZE, visit_fd, &v);
-        g->denied = !fine && (errno == EACCES || errno == EPERM);
+        int r = folder < 0 ? -errno
+                           : numbered_each(folder, s->text + FDINFO_TEXT_MAX + DENTS_SIZE,
+                                           DENTS_SIZE, visit_fd, &v);
+        g->denied = r == -EACCES || r == -EPERM;
         /* A process' uses stand together at the end. */
         for (size_t i = s->n_uses; i > 0 && s->uses[i - 1].pid == g->pid; i--) {
                 s->uses[i - 1].computes = g->computes;
@@ -377,12 +356,12 @@ static void visit_now(struct gather *g, struct scan_process *p, const struct sca
                 g->spent_ns += spent;
 }
 
-static void visit_process(void *arg, const struct dirent64 *entry)
+static void visit_process(void *arg, const struct numbered *entry)
 {
         struct gather *g = arg;
         struct drm_scan *s = g->s;
-        uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        struct scan_process p = {.pid = pid, .inode = entry->d_ino, .looked_ns = s->now_ns};
+        uint32_t pid = (uint32_t)entry->number;
+        struct scan_process p = {.pid = pid, .inode = entry->inode, .looked_ns = s->now_ns};
         const struct scan_process *old = scan_find_process(&s->processes[~s->round & 1], pid);
         if (old && old->inode != p.inode)
                 old = NULL; /* a pid that was used again has another inode */
@@ -424,9 +403,9 @@ int drm_scan_run(struct drm_scan *s, const struct scan_gpu *gpus, size_t n, int6
         s->n_uses = s->unseen = s->denied = s->visited = 0;
         scan_table_clear(&s->clients[s->round & 1]);
         scan_table_clear(&s->processes[s->round & 1]);
-        if (s->proc < 0 || lseek(s->proc, 0, SEEK_SET) < 0)
+        if (s->proc < 0)
                 return 0;
-        walk(s->proc, s->text + FDINFO_TEXT_MAX, visit_process, &g);
+        numbered_each(s->proc, s->text + FDINFO_TEXT_MAX, DENTS_SIZE, visit_process, &g);
         for (size_t i = 0; i < s->n_gpus; i++)
                 finish_device(s, s->shares[i], &s->devices[i]);
         return g.failed ? -ENOMEM : 0;

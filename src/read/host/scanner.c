@@ -4,8 +4,8 @@
 #include "read/host/files.h"
 #include "read/host/forks.h"
 #include "read/host/scanner_table.h"
+#include "read/numbered.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,53 +88,30 @@ void table_remove(struct scanner *s, struct scan_process *p)
         s->free_slot = i;
 }
 
-/* A pid, or 0 when the name is not one. */
-static int32_t parse_pid(const char *name)
+static void note_listed(void *arg, const struct numbered *entry)
 {
-        int64_t v = 0;
-        for (; *name >= '0' && *name <= '9' && v <= INT32_MAX; name++)
-                v = v * 10 + (*name - '0');
-        return *name == '\0' && v <= INT32_MAX ? (int32_t)v : 0;
-}
-
-/*
- * The inode number of /proc/PID belongs to one process as long as the kernel remembers it, so a
- * reused pid shows without reading its stat.
- */
-static void note_listed(struct scanner *s, int32_t pid, uint64_t ino)
-{
+        struct scanner *s = arg;
+        if (entry->number == 0)
+                return;
         s->listed++;
         if (!s->follows)
                 return;
-        struct scan_process *p = table_find(s, pid);
-        if (!p && !(p = table_add(s, pid)))
+        struct scan_process *p = table_find(s, entry->number);
+        if (!p && !(p = table_add(s, entry->number)))
                 return;
         p->seen = s->tick;
-        if (p->ino != ino && !p->fresh) {
+        if (p->ino != entry->inode && !p->fresh) {
                 table_close_fds(s, p);
                 p->denied = false;
                 p->born = s->tick; /* asks for a new look at who it is */
         }
-        p->ino = ino;
+        p->ino = entry->inode;
 }
 
 static int list_processes(struct scanner *s)
 {
-        if (lseek(s->proc_fd, 0, SEEK_SET) < 0)
-                return -errno;
         s->listed = 0;
-        for (;;) {
-                ssize_t n = getdents64(s->proc_fd, s->dents, SCAN_DENTS);
-                if (n <= 0)
-                        return n < 0 ? -errno : 0;
-                for (ssize_t at = 0; at < n;) {
-                        const struct dirent64 *d = (const void *)(s->dents + at);
-                        int32_t pid = parse_pid(d->d_name);
-                        if (pid > 0)
-                                note_listed(s, pid, d->d_ino);
-                        at += d->d_reclen;
-                }
-        }
+        return numbered_each(s->proc_fd, s->dents, SCAN_DENTS, note_listed, s);
 }
 
 /*

@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "read/host/files.h"
 #include "read/host/procfs.h"
+#include "read/numbered.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,29 +90,30 @@ static void add_thread(struct threads *t, int32_t tid)
         t->list[t->n++] = (struct thread_state){.tid = tid, .fd = -1};
 }
 
+struct listing {
+        struct threads *threads;
+        size_t hint;
+};
+
+static void take_thread(void *arg, const struct numbered *entry)
+{
+        struct listing *l = arg;
+        if (entry->number > 0 && !is_known(l->threads, entry->number, &l->hint))
+                add_thread(l->threads, entry->number);
+}
+
 /* Threads that came; those that ended show it when they are read. */
 static void list_threads(struct threads *t, const struct threads_ask *ask)
 {
-        char dents[DENTS_MAX];
-        size_t hint = 0;
-        ssize_t n;
+        alignas(max_align_t) char dents[DENTS_MAX];
+        struct listing l = {.threads = t};
         if (t->listed_ns && t->told == ask->n && ask->now_ns - t->listed_ns < LIST_AGAIN_NS)
                 return;
         t->listed_ns = ask->now_ns;
         t->told = ask->n;
         if (t->n == 0)
                 add_thread(t, ask->pid); /* the main thread is the first, and stays it */
-        if (lseek(t->folder, 0, SEEK_SET) < 0)
-                return;
-        while ((n = getdents64(t->folder, dents, sizeof(dents))) > 0) {
-                for (ssize_t at = 0; at < n;) {
-                        const struct dirent64 *d = (const void *)(dents + at);
-                        long tid = strtol(d->d_name, NULL, 10);
-                        if (tid > 0 && tid <= INT32_MAX && !is_known(t, (int32_t)tid, &hint))
-                                add_thread(t, (int32_t)tid);
-                        at += d->d_reclen;
-                }
-        }
+        numbered_each(t->folder, dents, sizeof(dents), take_thread, &l);
 }
 
 static ssize_t read_stat(const struct threads *t, struct thread_state *x, char *buf,
