@@ -1,9 +1,11 @@
 """Sessions of made-up numbers, for limiters that no recording shows: `python3 synthetic.py ASSAY NAME OUT.assay`.
 
-Each is ten seconds at 10 Hz, as a program with that limit looks to the counters; docs/LIMITS.md quotes what is said of
-them.
+Each is ten seconds at 10 Hz, as a program with that limit looks to the counters; host.network is the recording of a program that
+reads from a socket, with traffic of a network card made up. docs/LIMITS.md quotes what is said of them.
 """
 import pathlib
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,20 @@ def capture(shape):
     return "\n".join(rows) + "\n"
 
 
+def add_traffic(path, rate):
+    """The same bytes a second over the network at every tick."""
+    db = sqlite3.connect(path)
+    db.execute("update host_block set width = 0, base = ?, data = NULL where series in "
+               "(select id from host_series where scope = 'evidence' and name = 'net_rx')", (int(rate / 256),))
+    db.commit()
+    db.close()
+
+
 def make(assay, name, out):
+    if name == "host.network":
+        shutil.copy(pathlib.Path(__file__).with_name("network_feed.assay"), out)
+        add_traffic(out, 310e6)
+        return
     shape = SHAPES[name]
     with tempfile.TemporaryDirectory() as folder:
         csv = pathlib.Path(folder) / "capture.csv"
