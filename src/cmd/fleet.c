@@ -106,6 +106,22 @@ static int ask_once(const struct config *config, const struct fleet_config *fc,
         return r;
 }
 
+/* Options of 'targets' that a view would silently ignore. */
+static int refuse_target_options(const struct config *config, struct err *err)
+{
+        static const enum option list[] = {OPT_HOSTS, OPT_SLURM,  OPT_KUBERNETES,
+                                           OPT_PORT,  OPT_LABELS, OPT_SELECTOR};
+        for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+                if (config_is_set(config, list[i]) &&
+                    config->settings[list[i]].origin == ORIGIN_FLAG) {
+                        err_set(err, ERR_USAGE, "--%s is for 'assay fleet targets'",
+                                option_info(list[i])->name);
+                        return err_hint(err, "leave it out, or write 'assay fleet targets'");
+                }
+        }
+        return 0;
+}
+
 static int show(const struct config *config, struct strbuf *out, int *ret_status, struct err *err)
 {
         struct fleet_config fc;
@@ -116,7 +132,9 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
                 err_set(err, ERR_USAGE, "name one job");
                 return err_hint(err, "assay fleet job 4711");
         }
-        int r = job ? 0 : view_of(config, &view, err);
+        int r = refuse_target_options(config, err);
+        if (r == 0 && !job)
+                r = view_of(config, &view, err);
         if (r == 0)
                 r = window_of(config, job, &asked, err);
         if (r == 0 && config_flag(config, OPT_QUERIES)) {

@@ -293,3 +293,9 @@ def test_serve_tells_which_job_holds_a_gpu(program, assay, tmp_path, cluster, jo
     # One record a job, with all the GPUs it holds.
     records = [json.loads(r) for r in assay("jobs", "--state", tmp_path / "state", "--format", "jsonl").stdout.splitlines()]
     assert {r["job"]: r["gpus"] for r in records} == {jobs[0][0]: "0", jobs[1][0]: "0", array[0][0]: "1,3", array[1][0]: "2"}, records
+
+
+def test_targets_of_the_real_sinfo(cluster, assay):
+    """This cluster has nodes and no GPU: sinfo is understood, and nothing is written."""
+    done = assay("fleet", "targets", "--slurm", "all", env={"SLURM_CONF": cluster.env["SLURM_CONF"]})
+    assert done.returncode == 3 and "no node with a GPU was found" in done.stderr

@@ -85,6 +85,11 @@ def test_mistakes(assay, args, words):
     assert done.returncode == 2 and words in done.stderr
 
 
+def test_views_take_no_options_of_targets(assay):
+    done = assay("fleet", "users", "--slurm", "all", "--engine", "http://127.0.0.1:1")
+    assert done.returncode == 2 and "--slurm is for 'assay fleet targets'" in done.stderr
+
+
 def test_no_tool(assay, tmp_path):
     done = assay("fleet", "targets", "--slurm", "all", env={"PATH": str(tmp_path)})
     assert done.returncode == 3 and "cannot run 'sinfo'" in done.stderr

@@ -6,14 +6,13 @@
 #include "base/trust.h"
 #include "read/prometheus/address.h"
 #include "read/prometheus/curl_api.h"
+#include "read/prometheus/token.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define TOKEN_MAX 16384
 #define READ_CHUNK 65536
 #define WAIT_MS 1000 /* between looks at a transfer that does not move */
 
@@ -154,25 +153,9 @@ static int get_file(struct fetch *f, struct err *err)
 /* Tokens change while programs run, so the file is read each time. */
 static int use_token(struct fetch *f, struct err *err)
 {
-        const char *path = f->config.token_file;
-        if (!path)
-                return 0;
-        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        ssize_t n = fd < 0 ? -1 : read(fd, f->token, sizeof(f->token) - 1);
-        size_t len = n > 0 ? (size_t)n : 0;
-        while (len > 0 && isspace((unsigned char)f->token[len - 1]))
-                len--;
-        f->token[len] = '\0';
-        bool sane = len > 0;
-        for (size_t i = 0; i < len; i++)
-                sane = sane && isgraph((unsigned char)f->token[i]);
-        if (!sane) {
-                err_set(err, ERR_NO_SOURCE, "cannot use the token in '%s': %s", path,
-                        n < 0      ? strerror(errno)
-                        : len == 0 ? "the file is empty"
-                                   : "it holds more than one word");
-                return err_hint(err, "--token-file wants a file with the token and nothing else");
-        }
+        int r = f->config.token_file ? token_read(f->config.token_file, f->token, err) : 0;
+        if (r < 0 || !f->config.token_file)
+                return r;
         f->api.easy_setopt(f->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         f->api.easy_setopt(f->easy, CURLOPT_XOAUTH2_BEARER, f->token);
         return 0;
