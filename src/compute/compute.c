@@ -13,6 +13,10 @@ void compute_init(struct compute *c, const struct compute_options *options)
 void compute_finish(struct compute *c)
 {
         free(c->memory);
+        free(c->live);
+        free(c->live_scratch);
+        free(c->live_out);
+        free(c->live_late);
         *c = (struct compute){0};
 }
 
@@ -142,6 +146,7 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
         row->health = health_of(s, memory->ecc_rose, &c->options);
         row->clocks = clocks_of(s);
         row->hot = is_hot(row);
+        row->late = 0;
         return 0;
 }
 
@@ -179,6 +184,45 @@ static bool used_elsewhere(const struct compute *c, const struct frame *f, size_
         return false;
 }
 
+static bool grow(void **p, size_t n, size_t size)
+{
+        void *more = realloc(*p, n * size);
+        *p = more ? more : *p;
+        return more;
+}
+
+static bool reserve_live(struct compute *c, size_t n)
+{
+        if (LIKELY(n <= c->live_room))
+                return true;
+        c->live_room = 0;
+        if (!grow((void **)&c->live, n, sizeof(struct live_rank *)) ||
+            !grow((void **)&c->live_scratch, LIVE_SCRATCH(n), sizeof(double)) ||
+            !grow((void **)&c->live_out, n, sizeof(bool)) || !grow((void **)&c->live_late, n, 1))
+                return false;
+        c->live_room = n;
+        return true;
+}
+
+/* Slices have no clock of their own, and are nobody's rank. */
+static void compare_live(struct compute *c, struct frame *f)
+{
+        for (size_t i = 0; i < f->n; i++)
+                f->rows[i].late = 0;
+        if (f->n < LIVE_LEAST || !reserve_live(c, f->n))
+                return;
+        for (size_t i = 0; i < f->n; i++) {
+                struct row *row = &f->rows[i];
+                bool whole = row->sample.who->kind == ENTITY_GPU;
+                c->live[i] = whole ? &c->memory[row->sample.who->slot].live : NULL;
+                if (whole)
+                        live_rank_add(c->live[i], &row->sample, f->mono_ns);
+        }
+        live_judge(c->live, f->n, c->live_scratch, c->live_out, c->live_late);
+        for (size_t i = 0; i < f->n; i++)
+                f->rows[i].late = c->live_late[i];
+}
+
 void compute_limits(struct compute *c, struct frame *f)
 {
         for (size_t i = 0; i < f->n; i++) {
@@ -197,4 +241,5 @@ void compute_limits(struct compute *c, struct frame *f)
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, elsewhere, f->n > 1,
                                               c->options.margins);
         }
+        compare_live(c, f);
 }

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "compute/limiter.h"
+#include "compute/live.h"
 #include "compute/peaks.h"
 #include "model/frame.h"
 
@@ -35,6 +36,7 @@ struct memory_of {
         bool looked_up;
         const struct peak *peak; /* NULL when its model is not known */
         struct limit_window window;
+        struct live_rank live;
 };
 
 /* What the host does for each GPU, as it was seen last. */
@@ -53,6 +55,12 @@ struct compute {
         struct memory_of *memory; /* by entity slot */
         size_t n;
         struct host_seen host; /* no GPUs when nothing is known of the host */
+        /* For comparing the GPUs of a frame; room for so many. */
+        size_t live_room;
+        struct live_rank **live;
+        double *live_scratch;
+        bool *live_out;
+        uint8_t *live_late;
 };
 
 void compute_init(struct compute *c, const struct compute_options *options);

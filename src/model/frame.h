@@ -36,6 +36,7 @@ struct row {
         bool hot; /* at its warning temperature, near the one that slows it down, or slowed down */
         struct limit limit;       /* over about the last second */
         struct flops_rates flops; /* as of the newest values */
+        uint8_t late; /* it holds the others up: an enum straggler_cause + 1; 0: not so */
 };
 
 struct frame {

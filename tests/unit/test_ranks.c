@@ -1,6 +1,7 @@
 /* Ranks side by side, made by code: who stands apart, whose steps are late, and when nothing is
  * said. */
 #include "base/attr.h"
+#include "compute/live.h"
 #include "compute/ranks/ranks.h"
 #include "test.h"
 
@@ -190,9 +191,66 @@ static void many_steps(void **state UNUSED)
         job_rank_finish(&r);
 }
 
+/* ---- live ---- */
+
+static const struct {
+        const char *why;
+        size_t n, odd;
+        double engine, work, clock,
+            memory;    /* of the odd one; the others: 0.97, 0.6, 1.7 GHz, 40 GB */
+        unsigned bits; /* why its clock is lower */
+        double spread; /* of the others' memory and work */
+        int seconds;
+        unsigned late; /* enum straggler_cause + 1 */
+} fleets[] = {
+    {"all alike", 6, 2, 0.97, 0.6, 1.7e9, 40e9, 0, 0, 60, 0},
+    {"hot and slow", 6, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0, 60, CAUSE_CLOCK + 1},
+    {"its GPU idles for the same work", 8, 5, 0.8, 0.6, 1.7e9, 40e9, 0, 0, 60, CAUSE_UNKNOWN + 1},
+    {"it idles and does less: other work", 8, 5, 0.6, 0.3, 1.7e9, 40e9, 0, 0, 60, 0},
+    {"other memory: another job", 8, 5, 0.8, 0.6, 1.7e9, 70e9, 0, 0, 60, 0},
+    {"the others are no job", 6, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0.5, 60, 0},
+    {"too few to compare", 3, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0, 60, 0},
+    {"too early", 6, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0, 15, 0},
+    {"a spike is no lateness", 6, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0, 22, 0},
+};
+
+static void live(void **state UNUSED)
+{
+        for (size_t row = 0; row < ARRAY_LEN(fleets); row++) {
+                struct live_rank ranks[8] = {0}, *list[8];
+                double scratch[LIVE_SCRATCH(8)];
+                bool out[8];
+                uint8_t late[8] = {0};
+                for (int t = 0; t <= fleets[row].seconds; t++) {
+                        for (size_t i = 0; i < fleets[row].n; i++) {
+                                bool odd = i == fleets[row].odd;
+                                double other = 1 + fleets[row].spread * (double)i;
+                                struct sample s = {0};
+                                s.m[METRIC_GR_ACTIVE] = value_ok(odd ? fleets[row].engine : 0.97);
+                                s.m[METRIC_TENSOR_ACTIVE] =
+                                    value_ok(odd ? fleets[row].work : 0.6 * other);
+                                s.m[METRIC_SM_CLOCK] = value_ok(odd ? fleets[row].clock : 1.7e9);
+                                s.m[METRIC_FB_USED] =
+                                    value_ok(odd ? fleets[row].memory : 40e9 * other);
+                                s.m[METRIC_THROTTLE_REASONS] = value_ok(odd ? fleets[row].bits : 0);
+                                live_rank_add(&ranks[i], &s, (int64_t)t * 1000000000 + 1);
+                                list[i] = &ranks[i];
+                        }
+                        live_judge(list, fleets[row].n, scratch, out, late);
+                }
+                for (size_t i = 0; i < fleets[row].n; i++) {
+                        unsigned expected = i == fleets[row].odd ? fleets[row].late : 0;
+                        if (late[i] != expected)
+                                fail_msg("%s: GPU %zu is %u, not %u", fleets[row].why, i, late[i],
+                                         expected);
+                }
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {cmocka_unit_test(outliers), cmocka_unit_test(steps),
-                                           cmocka_unit_test(clocks), cmocka_unit_test(many_steps)};
+                                           cmocka_unit_test(clocks), cmocka_unit_test(many_steps),
+                                           cmocka_unit_test(live)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,12 @@ static int compare_ranks(const void *a, const void *b)
 
 /* ---- one row a rank: who differs in what ---- */
 
+static void values_of(const struct job *j, enum job_figure figure, double *ret)
+{
+        for (size_t i = 0; i < j->n; i++)
+                ret[i] = value_there(j->ranks[i].mean[figure]) ? j->ranks[i].mean[figure].v : NAN;
+}
+
 /* What is worth a mark in the table: a share of the middle, or an amount. */
 static const struct {
         enum job_figure figure;
@@ -36,7 +42,7 @@ static int mark_outliers(struct job *j)
         bool *out = calloc(j->n + 1, sizeof(*out));
         for (size_t i = 0; v && out && i < ARRAY_LEN(marked); i++) {
                 enum job_figure f = marked[i].figure;
-                job_values(j, f, v);
+                values_of(j, f, v);
                 double middle = job_others(v, j->n, j->n);
                 double least = MAX(marked[i].least, isnan(middle) ? 0 : marked[i].share * middle);
                 for (int sign = -1; j->n > 2 && sign <= 1; sign += 2) {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "compute/apart.h"
 #include "compute/stretches.h"
 #include "model/job.h"
 
@@ -29,15 +30,6 @@ int job_add_step(struct job_rank *r, const char *name, double begin_s, double se
 int job_judge(struct job *j);
 
 /* ---- parts of it, for the judge and the tests ---- */
-
-/* Middle of a list, which is put in order; 0 of none. */
-double job_median(double *v, size_t n);
-
-/* Which values stand apart from the others on one side (sign +1 or -1): out[i]. NAN is missing. So
- * many ranks are apart: 0 when the spread is noise, or too many differ. */
-size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out);
-/* The middle of all values but one; NAN when there is none. */
-double job_others(const double *v, size_t n, size_t but);
 
 /* How late a rank is by its steps. */
 struct step_late {
@@ -113,5 +105,3 @@ void clues_finish(struct clues *c);
 
 /* The first rule that holds for a rank: its cause, and what says so. CAUSE_COUNT when none does. */
 enum straggler_cause job_cause(const struct clues *c, size_t rank, struct straggler *ret);
-/* The values of a figure by rank, NAN for missing. */
-void job_values(const struct job *j, enum job_figure figure, double *ret);

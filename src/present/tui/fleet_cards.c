@@ -207,7 +207,8 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
                  known ? model : "", known ? " " : "", e->text[ENTITY_TEXT_MIG_PROFILE],
                  slice ? " " : "");
         snprintf(right, sizeof(right), " %s ", row_is_stale(row) ? "STALE" : explain_class(row));
-        const char *health = health_name(row->health.state);
+        bool late = row->late && row->health.state <= HEALTH_OK && !row_is_stale(row);
+        const char *health = late ? "LATE" : health_name(row->health.state);
         int health_w = text_width(health) + 2;
         canvas_line(c, a.x, a.y, a.w - 1, rule, 0x2500);
         if (chosen)
@@ -227,9 +228,10 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
                 canvas_textf(c, a.x + 1 + n, a.y, 40, dim, "%s ", host);
         canvas_text(c, right_x - class_w, a.y, class_w,
                     (struct style){widget_class_ink(row->verdict.workload), 0, ATTR_BOLD}, right);
-        canvas_textf(c, right_x, a.y, health_w,
-                     (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD}, " %s ",
-                     health);
+        canvas_textf(
+            c, right_x, a.y, health_w,
+            (struct style){widget_health_ink(late ? HEALTH_WARN : row->health.state), 0, ATTR_BOLD},
+            " %s ", health);
 }
 
 /* Real Utilization, beside what nvidia-smi shows where no gauge has that. */

@@ -61,10 +61,14 @@ static void draw_class(const struct line_context *l)
 static void draw_health(const struct line_context *l)
 {
         enum health_state s = l->row->health.state;
-        canvas_text(l->c, l->x, l->y, l->w, (struct style){widget_health_ink(s), 0, ATTR_BOLD},
-                    row_is_stale(l->row)  ? "STALE"
-                    : s == HEALTH_UNKNOWN ? "--"
-                                          : health_name(s));
+        const char *words = row_is_stale(l->row)  ? "STALE"
+                            : s == HEALTH_UNKNOWN ? "--"
+                                                  : health_name(s);
+        /* What is wrong with the GPU comes before how it compares with the others. */
+        bool late = l->row->late && s <= HEALTH_OK && !row_is_stale(l->row);
+        canvas_text(l->c, l->x, l->y, l->w,
+                    (struct style){widget_health_ink(late ? HEALTH_WARN : s), 0, ATTR_BOLD},
+                    late ? "LATE" : words);
 }
 
 static void draw_bar(const struct line_context *l)

@@ -1,6 +1,6 @@
-/* One among many: robust middles, and who stands apart. */
+#include "compute/apart.h"
+
 #include "base/attr.h"
-#include "compute/ranks/ranks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,13 +67,11 @@ static double beyond(const double *v, size_t n, size_t i, int sign, double least
         return m.n > 0 && excess >= MAX(least, SIGMAS * m.sigma) ? excess : -1;
 }
 
-size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out)
+size_t job_outliers_in(const double *v, size_t n, int sign, double least, bool *out,
+                       double *scratch)
 {
-        double *scratch = malloc((n + 1) * sizeof(*scratch));
         size_t count = 0, most = MAX(n / 4, (size_t)1);
         memset(out, 0, n * sizeof(*out));
-        if (!scratch)
-                return 0;
         struct middle all = middle_of(v, n, n, scratch);
         double nearest = 0, least_out = INFINITY;
         for (size_t i = 0; i < n; i++) {
@@ -85,7 +83,6 @@ size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out
                 else if (!isnan(v[i]))
                         nearest = MAX(nearest, sign * (v[i] - all.median));
         }
-        free(scratch);
         /* With two ranks, each is the other's measure. */
         if (count > most || (n > 2 && least_out < APART * nearest)) {
                 memset(out, 0, n * sizeof(*out));
@@ -94,8 +91,11 @@ size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out
         return count;
 }
 
-void job_values(const struct job *j, enum job_figure figure, double *ret)
+size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out)
 {
-        for (size_t i = 0; i < j->n; i++)
-                ret[i] = value_there(j->ranks[i].mean[figure]) ? j->ranks[i].mean[figure].v : NAN;
+        double *scratch = malloc((n + 1) * sizeof(*scratch));
+        memset(out, 0, n * sizeof(*out));
+        size_t count = scratch ? job_outliers_in(v, n, sign, least, out, scratch) : 0;
+        free(scratch);
+        return count;
 }
