@@ -15,7 +15,7 @@ FIXTURES = HERE / "fixtures"
 def pytest_configure(config):
     # A program built for the thread sanitizer sleeps a second before it ends, which tests of time would count.
     os.environ.setdefault("TSAN_OPTIONS", "atexit_sleep_ms=0")
-    # fontconfig, which cairo draws letters with, frees less than it allocates.
+    # fontconfig, which cairo draws letters with, and OpenSSL below libcurl free less than they allocate.
     os.environ.setdefault("LSAN_OPTIONS", f"print_suppressions=0:suppressions={HERE / 'lint' / 'leaks.txt'}")
     # Shells start background jobs with SIGINT ignored, and what a test starts would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)

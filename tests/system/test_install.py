@@ -1,6 +1,7 @@
 """What `meson install` puts under a prefix works from there."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -38,7 +39,7 @@ def test_man_pages(prefix):
     assert {p.name for p in pages} >= {"assay.1", *(f"assay-{n}.1" for n in names)}
     for page in pages:
         text = page.read_text()
-        assert "@" not in text.replace("user:pass@", "")
+        assert not re.search("@[A-Z_]+@", text)
         if shutil.which("groff"):
             done = subprocess.run(["groff", "-K", "utf8", "-man", "-Tutf8", "-ww", "-z", str(page)], capture_output=True, text=True,
                                   check=False)

@@ -35,7 +35,7 @@ class Terminal:
         self.socket = str(folder / "tmux")
         clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "TZ": "UTC", "LANG": "C.UTF-8",
                  "TERM": "xterm-256color", "SHELL": "/bin/sh", "PS1": "$ ", "ENV": "",
-                 "TSAN_OPTIONS": "atexit_sleep_ms=0"}
+                 "TSAN_OPTIONS": "atexit_sleep_ms=0", "LSAN_OPTIONS": os.environ["LSAN_OPTIONS"]}
         clean.update(env or {})
         self.env = clean
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
