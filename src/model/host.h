@@ -112,7 +112,8 @@ struct host {
         struct host_evidence evidence[HOST_GPUS_MAX]; /* of each of them */
 };
 
-/* Rows of host.def, by their scope; METRIC_SCOPE_LEVEL and those after it. */
+/* Rows of host.def, by their scope; METRIC_SCOPE_LEVEL and those after it. Those of a scope follow
+ * each other. */
 size_t host_rows(enum metric_scope scope);
 const struct metric_info *host_row(enum metric_scope scope, size_t row);
 const struct metric_info *figure_info(enum figure figure);

@@ -60,6 +60,7 @@ struct metric_info {
         uint8_t of; /* of the host: the row of its scope that it comes from; its count for none */
 };
 
+/* Rows follow each other in the table: metric_info(0) is all of it. */
 const struct metric_info *metric_info(enum metric metric);
 /* METRIC_COUNT when there is no such metric. */
 enum metric metric_find(const char *name, size_t len);

@@ -3,21 +3,6 @@
 #include "base/clock.h"
 #include "present/stream/json.h"
 
-static const char *level_figure_name(size_t i)
-{
-        return figure_info((enum figure)i)->name;
-}
-
-static const char *machine_figure_name(size_t i)
-{
-        return system_figure_info((enum system_figure)i)->name;
-}
-
-static const char *evidence_name(size_t i)
-{
-        return evidence_info((enum evidence)i)->name;
-}
-
 static void put_gpus(struct jsonw *j, const struct host *h, const struct level_state *l)
 {
         jsonw_object(j, "gpus");
@@ -34,7 +19,7 @@ static void put_gpus(struct jsonw *j, const struct host *h, const struct level_s
 static void put_machine(struct jsonw *j, const struct host *h)
 {
         jsonw_object(j, "system");
-        jsonw_values(j, "figures", h->system, SYSTEM_COUNT, machine_figure_name);
+        jsonw_values(j, "figures", h->system, SYSTEM_COUNT, system_figure_info(0));
         jsonw_array(j, "cores");
         for (size_t i = 0; i < h->n_cores; i++)
                 jsonw_value(j, NULL, h->cores[i].util);
@@ -47,7 +32,7 @@ static void put_level(struct jsonw *j, const struct host *h, enum level level)
         const struct level_state *l = &h->levels[level];
         jsonw_text(j, "level", level_name(level));
         jsonw_text(j, "name", l->name);
-        jsonw_values(j, "figures", l->f, FIGURE_COUNT, level_figure_name);
+        jsonw_values(j, "figures", l->f, FIGURE_COUNT, figure_info(0));
         put_gpus(j, h, l);
 }
 
@@ -60,7 +45,7 @@ static void put_evidence(struct jsonw *j, const struct host *h)
                 struct value f = e[EVIDENCE_FRAMEWORK];
                 bool known = value_there(f) && f.v >= 0 && f.v < FRAMEWORK_COUNT;
                 jsonw_object(j, h->gpus[i]);
-                jsonw_values(j, "figures", e, EVIDENCE_FRAMEWORK, evidence_name);
+                jsonw_values(j, "figures", e, EVIDENCE_FRAMEWORK, evidence_info(0));
                 jsonw_text_or_null(j, "framework",
                                    known ? framework_name((enum framework)f.v) : "");
                 jsonw_end(j);

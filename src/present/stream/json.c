@@ -12,22 +12,22 @@ void jsonw_value(struct jsonw *j, const char *name, struct value v)
 }
 
 void jsonw_values(struct jsonw *j, const char *name, const struct value *v, size_t n,
-                  const char *(*name_of)(size_t i))
+                  const struct metric_info *rows)
 {
         jsonw_object(j, name);
         for (size_t i = 0; i < n; i++)
-                jsonw_value(j, name_of(i), v[i]);
+                jsonw_value(j, rows[i].name, v[i]);
         jsonw_end(j);
         jsonw_object(j, "missing");
         for (size_t i = 0; i < n; i++) {
                 if (!value_there(v[i]) && v[i].state != STATE_NONE)
-                        jsonw_text(j, name_of(i), state_name((enum state)v[i].state));
+                        jsonw_text(j, rows[i].name, state_name((enum state)v[i].state));
         }
         jsonw_end(j);
         jsonw_object(j, "age");
         for (size_t i = 0; i < n; i++) {
                 if (value_there(v[i]) && v[i].age_ms != 0)
-                        jsonw_number(j, name_of(i), v[i].age_ms / 1000.0);
+                        jsonw_number(j, rows[i].name, v[i].age_ms / 1000.0);
         }
         jsonw_end(j);
 }
@@ -187,7 +187,7 @@ static void put_when(struct jsonw *j, const struct frame *f)
 static void put_row(struct jsonw *j, const struct row *row)
 {
         jsonw_identity(j, row->sample.who);
-        jsonw_values(j, "metrics", row->sample.m, METRIC_COUNT, metric_name);
+        jsonw_values(j, "metrics", row->sample.m, METRIC_COUNT, metric_info(0));
         put_verdict(j, row);
         put_limit(j, &row->limit);
         put_rate(j, &row->flops);

@@ -10,11 +10,11 @@
 /* null when it is missing. */
 void jsonw_value(struct jsonw *j, const char *name, struct value v);
 /*
- * Values of one kind: an object of them under name, then why those are null whose source has the
- * field ("missing"), and the age of old ones ("age").
+ * Values of n rows of a table: an object of them under name, then why those are null whose source
+ * has the field ("missing"), and the age of old ones ("age").
  */
 void jsonw_values(struct jsonw *j, const char *name, const struct value *v, size_t n,
-                  const char *(*name_of)(size_t i));
+                  const struct metric_info *rows);
 /* Who an entity is: members of an object. */
 void jsonw_identity(struct jsonw *j, const struct entity *e);
 /* Every ceiling by its name: a number or null. */
