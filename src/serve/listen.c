@@ -186,7 +186,9 @@ void listen_url(const struct listen_place *p, bool tls, char *buf, size_t size)
 {
         if (p->unix_socket)
                 snprintf(buf, size, "unix:%s", p->host);
+        else if (p->everywhere)
+                snprintf(buf, size, "http%s://localhost:%s", tls ? "s" : "", p->port);
         else
                 snprintf(buf, size, strchr(p->host, ':') ? "http%s://[%s]:%s" : "http%s://%s:%s",
-                         tls ? "s" : "", p->everywhere ? "localhost" : p->host, p->port);
+                         tls ? "s" : "", p->host, p->port);
 }

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 ASSAY = pathlib.Path(os.environ.get("ASSAY", BUILD / "assay"))
 GPUS, RATE = 8, 10
@@ -85,6 +86,73 @@ def storm(port, pid, seconds=3):
     return len(took) / max(used, 1e-3), statistics.median(took) * 1000, len(took) / seconds
 
 
+def rss_and_files(pid):
+    return rss_mb(pid), len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def ticks_of(port):
+    text = Client(port).scrape().decode()
+    return {k: float(v) for k, v in re.findall(r'assay_sampler_ticks_total\{result="(\w+)"\} (\S+)', text)}
+
+
+def bench_storm(tmp):
+    """The sampler's lateness alone, and beside 64 streams and four that scrape without a pause."""
+    env = {"HOME": str(tmp), "PATH": os.environ["PATH"], "FAKE_NVML": str(HERE.parent / "fixtures/nvml/h200-bf16.scn"), "ASSAY_NVML_LIB": str(BUILD / "tests/libnvidia-ml-fake.so")}
+    p = start([ASSAY, "serve", "--backend", "nvml", "--listen", "127.0.0.1:0", "--state", str(tmp / "storm")], env)
+    try:
+        port = int(re.search(r":(\d+)/", p.stderr.readline()).group(1))
+
+        def late(seconds):
+            before = ticks_of(port)
+            time.sleep(seconds)
+            after = ticks_of(port)
+            grown = {k: after.get(k, 0) - before.get(k, 0) for k in after}
+            return (grown.get("late", 0) + grown.get("missed", 0)) / max(1, sum(grown.values()))
+
+        time.sleep(2)
+        alone = late(8)
+        streams = []
+        for _ in range(64):
+            c = socket.create_connection(("127.0.0.1", port))
+            c.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            streams.append(c)
+        storms = [subprocess.Popen([sys.executable, __file__, "--storm", str(port), "10"], stdout=subprocess.DEVNULL) for _ in range(4)]
+        time.sleep(1)
+        beside = late(8)
+        for s in storms:
+            s.wait()
+        line("ticks late or missed at 10 Hz, alone", f"{alone:.1%}")
+        line("  beside 64 streams and a storm", f"{beside:.1%}")
+    finally:
+        p.terminate()
+        p.wait()
+
+
+def bench_half_a_day(tmp):
+    """Twelve hours of eight GPUs, a sample each 5 s, 3600 times as fast."""
+    path = tmp / "long.csv"
+    with open(path, "w") as out:
+        out.write("timestamp,gpu_id,sm_active_pct,gr_engine_active_pct,tensor_active_pct,dram_active_pct,power_w,mem_used_mib,gpu_temp_c\n")
+        for i in range(12 * 720):
+            for g in range(GPUS):
+                out.write(f"{1_700_000_000 + 5 * i},{g},{i % 100},{i % 100},{i % 60},{i % 40},{300 + i % 300},{i % 9000},{40 + i % 40}\n")
+    p = start([ASSAY, "serve", str(path), "--listen", "127.0.0.1:0", "--speed", "3600", "--state", str(tmp / "day")], {"HOME": str(tmp), "PATH": os.environ["PATH"]})
+    try:
+        port = int(re.search(r":(\d+)/", p.stderr.readline()).group(1))
+        marks = {2: None, 6: None, 11.9: None}
+        for hours in marks:
+            while True:
+                seen = re.findall(r"assay_gpu_observed_seconds_total\{[^}]*\} (\S+)", Client(port).scrape().decode())
+                if seen and float(seen[0]) > hours * 3600:
+                    break
+                time.sleep(0.1)
+            marks[hours] = rss_and_files(p.pid)
+        line("12 h: memory and files after 2, 6, 12 h", ", ".join(f"{m:.1f} MB/{n}" for m, n in marks.values()))
+    finally:
+        p.terminate()
+        p.wait()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         tmp = pathlib.Path(folder)
@@ -126,6 +194,8 @@ def main():
         finally:
             p.terminate()
             p.wait()
+        bench_storm(tmp)
+        bench_half_a_day(tmp)
         other = shutil.which("prometheus-node-exporter")
         if other:
             with socket.socket() as s:
@@ -144,4 +214,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "--storm":
+        storm(int(sys.argv[2]), os.getpid(), float(sys.argv[3]))
+    else:
+        main()

@@ -191,8 +191,10 @@ def test_other_addresses_with_a_lock(program, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
     with Server(program, tmp_path, DATA, "--auth-token-file", tmp_path / "token", listen="0.0.0.0:0") as s:
         assert s.ask()[0] == 401
-    with Server(program, tmp_path, DATA, "--insecure", listen="0.0.0.0:0") as s:
-        assert s.ask()[0] == 200 and "everybody who reaches this machine" in s.text()
+    for address in ("0.0.0.0:0", ":0"):
+        with Server(program, tmp_path, DATA, "--insecure", listen=address) as s:
+            assert s.ask()[0] == 200 and "everybody who reaches this machine" in s.text()
+            assert f"serving http://localhost:{s.port}/;" in s.text()
 
 
 def test_token_files(assay, tmp_path):
