@@ -9,6 +9,7 @@ import subprocess
 LINKED = [
     ("libinih-dev", "BSD-3-Clause"),
     ("libjansson-dev", "MIT"),
+    ("libmicrohttpd-dev", "LGPL-2.1-or-later"),
     ("libncurses-dev", "X11-distribute-modifications-variant"),
     ("libsqlite3-dev", "blessing"),
 ]

@@ -19,4 +19,13 @@ grep -q '</svg>' smoke.svg || fail "no SVG plot"
 "$assay" convert smoke.assay smoke.csv
 grep -q sm_active smoke.csv || fail "no CSV"
 "$assay" doctor >doctor.txt || [ $? -le 3 ] || fail "'doctor' failed"
+if "$assay" --version --json | grep -q '"portable":true'; then
+        "$assay" serve "$tour" --listen 127.0.0.1:0 2>serve.log &
+        pid=$!
+        n=0
+        until grep -q serving serve.log || [ $n -ge 100 ]; do sleep 0.1; n=$((n + 1)); done
+        kill $pid
+        wait $pid || :
+        grep -q '^assay: serving http://127' serve.log || { cat serve.log >&2; fail "'serve' did not start"; }
+fi
 echo "smoke: fine"

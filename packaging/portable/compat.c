@@ -16,9 +16,11 @@
 #if defined(__x86_64__)
 #define FIRST "GLIBC_2.2.5"
 #define NPTL_NP "GLIBC_2.3.3" /* pthread_timedjoin_np, pthread_condattr_setclock */
+#define NPTL_NAME "GLIBC_2.12"
 #elif defined(__aarch64__)
 #define FIRST "GLIBC_2.17"
 #define NPTL_NP "GLIBC_2.17"
+#define NPTL_NAME "GLIBC_2.17"
 #else
 #error "no table of symbol versions for this machine"
 #endif
@@ -56,6 +58,7 @@ OLD(FIRST, int, pthread_mutexattr_destroy, (pthread_mutexattr_t * attr), (attr))
 OLD(FIRST, int, pthread_mutexattr_settype, (pthread_mutexattr_t * attr, int kind), (attr, kind))
 OLD(NPTL_NP, int, pthread_timedjoin_np,
     (pthread_t thread, void **result, const struct timespec *until), (thread, result, until))
+OLD(NPTL_NAME, int, pthread_setname_np, (pthread_t thread, const char *name), (thread, name))
 OLD(NPTL_NP, int, pthread_condattr_setclock, (pthread_condattr_t * attr, clockid_t clock),
     (attr, clock))
 

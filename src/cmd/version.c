@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -61,8 +62,12 @@ static void put_libraries(struct jsonw *j)
         jsonw_object(j, "libraries");
         for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
                 const char *name = NULL;
-                bool found = load_first(libraries[i].names, &name) != NULL;
-                jsonw_text_or_null(j, libraries[i].what, found ? name : NULL);
+                bool inside = FEATURE_MHD_INSIDE && strcmp(libraries[i].what, "microhttpd") == 0;
+                bool found = !inside && load_first(libraries[i].names, &name) != NULL;
+                jsonw_text_or_null(j, libraries[i].what,
+                                   inside  ? "linked in"
+                                   : found ? name
+                                           : NULL);
         }
         jsonw_end(j);
 }

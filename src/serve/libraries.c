@@ -1,5 +1,8 @@
 #include "serve/libraries.h"
 
+#include "base/attr.h"
+#include "build_features.h"
+
 #include <crypt.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -14,6 +17,30 @@ static bool find(void *library, const char *name, void *ret)
         return symbol != NULL;
 }
 
+#if FEATURE_MHD_INSIDE
+/* Of packaging/portable: libmicrohttpd is linked in, GnuTLS is loaded when it is there. */
+bool portable_has_tls(void);
+int gnutls_certificate_verify_peers2(void *session, unsigned *status);
+
+static enum MHD_Result supports(enum MHD_FEATURE feature)
+{
+        if (feature == MHD_FEATURE_TLS && !portable_has_tls())
+                return MHD_NO;
+        return MHD_is_feature_supported(feature);
+}
+
+int mhd_api_load(struct mhd_api *ret, struct err *err UNUSED)
+{
+        struct mhd_api api = {0};
+#define MHD_FUNCTION(name) api.name = MHD_##name;
+        MHD_FUNCTIONS(MHD_FUNCTION)
+#undef MHD_FUNCTION
+        api.is_feature_supported = supports;
+        api.verify_peers = gnutls_certificate_verify_peers2;
+        *ret = api;
+        return 0;
+}
+#else
 static int refuse(struct err *err, const char *why)
 {
         err_set(err, ERR_NO_SOURCE, "cannot serve: %s", why);
@@ -35,6 +62,7 @@ int mhd_api_load(struct mhd_api *ret, struct err *err)
         *ret = api;
         return 0;
 }
+#endif
 
 /* --- zlib ---------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -24,9 +25,16 @@ class Serve:
     def __init__(self, assay, folder):
         command = [assay, "serve", "--backend", "nvml", "--poll", "0.1", "--listen", "127.0.0.1:0", "--state", f"{folder}/state"]
         self.p = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, "HOME": folder})
-        self.port = int(re.search(r":(\d+)/", self.p.stderr.readline()).group(1))
+        first = self.p.stderr.readline()
+        place = re.search(r"serving http://.*:(\d+)/", first)
+        if not place:
+            sys.exit(f"serve did not start (status {self.p.wait()}): {first}{self.p.stderr.read()}")
+        self.port = int(place.group(1))
         threading.Thread(target=self.p.stderr.read, daemon=True).start()
-        while not self.scrape().get('observed'):
+        end = time.monotonic() + 20
+        while not self.scrape().get("observed"):
+            if time.monotonic() > end:
+                sys.exit("serve sees no GPU with counters: 'assay doctor' tells why")
             time.sleep(0.1)
 
     def scrape(self):
