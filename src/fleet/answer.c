@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define REASON_MAX 300
+
 static int nonsense(const char *subject, const char *why, struct err *err)
 {
         err_set(err, ERR_DATA, "'%s' gives an answer that is none of a PromQL API: %s", subject,
@@ -72,6 +74,13 @@ static int read_data(json_t *data, const char *subject, struct answer *a, struct
         return 0;
 }
 
+/* VictoriaMetrics repeats the question first, which may be long: the reason is at the end. */
+static const char *reason_of(const char *text)
+{
+        size_t n = strlen(text);
+        return n > REASON_MAX ? text + n - REASON_MAX : text;
+}
+
 static int read_root(json_t *root, const char *subject, struct answer *a, struct err *err)
 {
         const char *status = json_string_value(json_object_get(root, "status"));
@@ -79,8 +88,9 @@ static int read_root(json_t *root, const char *subject, struct answer *a, struct
         if (!status)
                 return nonsense(subject, "it has no status", err);
         if (strcmp(status, "success") != 0) {
-                err_set(err, ERR_NO_SOURCE, "'%s' refuses a question: %.300s", subject,
-                        why ? why : "without a reason");
+                err_set(err, ERR_NO_SOURCE, "'%s' refuses a question: %s%s", subject,
+                        why && strlen(why) > REASON_MAX ? "… " : "",
+                        why ? reason_of(why) : "without a reason");
                 return err_hint(err, "a shorter --window asks for less; 'assay fleet --queries' "
                                      "shows what is asked");
         }

@@ -65,7 +65,7 @@ size_t collect_questions(enum fleet_view view, struct question *ret, size_t max)
             [FLEET_WASTED] = {OWNERS, QUERY_COUNT},
             [FLEET_LIMITERS] = {QUERY_LIMITERS, QUERY_COUNT},
             [FLEET_HEALTH] = {QUERY_FINDINGS, QUERY_XIDS, QUERY_HEALTHS, QUERY_NODE_KNOWN,
-                              QUERY_NODE_GPUS, QUERY_DOWN, QUERY_COUNT},
+                              QUERY_NODE_NOW, QUERY_DOWN, QUERY_COUNT},
         };
         size_t n = 0;
         while (n < max && lists[view][n] != QUERY_COUNT) {

@@ -139,6 +139,7 @@ static void gather_nodes(struct fleet_sums *s, const struct question *q, size_t 
 {
         sums_add(s, answer_to(q, n, QUERY_NODE_KNOWN), SUM_BY_NODE, SUM_FIELD(known));
         sums_add(s, answer_to(q, n, QUERY_NODE_GPUS), SUM_BY_NODE, SUM_FIELD(gpus));
+        sums_add(s, answer_to(q, n, QUERY_NODE_NOW), SUM_BY_NODE, SUM_FIELD(gpus));
         sums_add(s, answer_to(q, n, QUERY_NODE_UP), SUM_BY_NODE, SUM_FIELD(up));
         sums_add(s, answer_to(q, n, QUERY_NODE_OWNED), SUM_BY_NODE, SUM_FIELD(owned));
         sums_add(s, answer_to(q, n, QUERY_NODE_OBSERVED), SUM_BY_NODE, SUM_FIELD(observed));

@@ -102,6 +102,9 @@ static void test_steps(void **state)
                 assert_int_equal(query_step_s(cases[i].window), cases[i].step);
 }
 
+#define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define LONG X50 X50 X50 X50 X50 X50 X50 X50 X50 X50 X50 X50
+
 static void test_answers(void **state)
 {
         static const struct {
@@ -119,6 +122,9 @@ static void test_answers(void **state)
              0, 1, ""},
             {"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many samples\"}",
              ERR_NO_SOURCE, 0, "too many samples"},
+            {"{\"status\":\"error\",\"error\":\"error when executing query=" LONG
+             ": out of memory\"}",
+             ERR_NO_SOURCE, 0, "xxxx: out of memory"}, /* the end says why */
             {"{\"status\":\"error\"}", ERR_NO_SOURCE, 0, "without a reason"},
             {"<html>502</html>", ERR_DATA, 0, "not JSON"},
             {"", ERR_DATA, 0, "not JSON"},
