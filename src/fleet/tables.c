@@ -135,17 +135,33 @@ static const struct fleet_column node_columns[] = {
     {"reason", "MOSTLY", TEXT, 12, false},
 };
 
+/* Of each node; or of the whole fleet, in a sum without a name. */
 static void gather_nodes(struct fleet_sums *s, const struct question *q, size_t n)
 {
-        sums_add(s, answer_to(q, n, QUERY_NODE_KNOWN), SUM_BY_NODE, SUM_FIELD(known));
-        sums_add(s, answer_to(q, n, QUERY_NODE_GPUS), SUM_BY_NODE, SUM_FIELD(gpus));
-        sums_add(s, answer_to(q, n, QUERY_NODE_NOW), SUM_BY_NODE, SUM_FIELD(gpus));
-        sums_add(s, answer_to(q, n, QUERY_NODE_UP), SUM_BY_NODE, SUM_FIELD(up));
-        sums_add(s, answer_to(q, n, QUERY_NODE_OWNED), SUM_BY_NODE, SUM_FIELD(owned));
-        sums_add(s, answer_to(q, n, QUERY_NODE_OBSERVED), SUM_BY_NODE, SUM_FIELD(observed));
-        sums_add(s, answer_to(q, n, QUERY_NODE_REAL), SUM_BY_NODE, SUM_FIELD(real));
-        sums_add(s, answer_to(q, n, QUERY_NODE_HELD), SUM_BY_NODE, SUM_FIELD(held));
+        static const struct {
+                enum query query;
+                size_t field;
+        } table[] = {
+            {QUERY_NODE_KNOWN, SUM_FIELD(known)},
+            {QUERY_FLEET_KNOWN, SUM_FIELD(known)},
+            {QUERY_NODE_GPUS, SUM_FIELD(gpus)},
+            {QUERY_FLEET_GPUS, SUM_FIELD(gpus)},
+            {QUERY_NODE_NOW, SUM_FIELD(gpus)},
+            {QUERY_NODE_UP, SUM_FIELD(up)},
+            {QUERY_FLEET_UP, SUM_FIELD(up)},
+            {QUERY_NODE_OWNED, SUM_FIELD(owned)},
+            {QUERY_FLEET_OWNED, SUM_FIELD(owned)},
+            {QUERY_NODE_OBSERVED, SUM_FIELD(observed)},
+            {QUERY_FLEET_OBSERVED, SUM_FIELD(observed)},
+            {QUERY_NODE_REAL, SUM_FIELD(real)},
+            {QUERY_FLEET_REAL, SUM_FIELD(real)},
+            {QUERY_NODE_HELD, SUM_FIELD(held)},
+            {QUERY_FLEET_HELD, SUM_FIELD(held)},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(table); i++)
+                sums_add(s, answer_to(q, n, table[i].query), SUM_BY_NODE, table[i].field);
         sums_add_wasted(s, answer_to(q, n, QUERY_NODE_WASTED), SUM_BY_NODE);
+        sums_add_wasted(s, answer_to(q, n, QUERY_FLEET_WASTED), SUM_BY_NODE);
 }
 
 static struct value time_of(const struct collect *c, struct value gpus)
@@ -450,7 +466,7 @@ static void tell_coverage(struct collect *c, const struct fleet_sum *all)
 }
 
 static void summary_table(struct collect *c, const struct fleet_sums *nodes,
-                          const struct fleet_sums *owners)
+                          const struct fleet_sums *owners, const struct answer *n_nodes)
 {
         struct fleet_sum all = total_of(nodes);
         struct fleet_table *t = fleet_report_table(c->report, "fleet", "Fleet", summary_columns,
@@ -460,7 +476,7 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
                 return;
         t->card = true;
         row[0].v = value_there(all.gpus) ? all.gpus : all.known;
-        row[1].v = value_ok((double)nodes->n);
+        row[1].v = n_nodes->n > 0 ? n_nodes->series[0].v : value_missing(STATE_NONE);
         row[2].v = all.up;
         row[3].v = value_there(all.gpus) && !value_there(all.owned) ? value_ok(0) : all.owned;
         row[4].v = time_of(c, all.known);
@@ -482,7 +498,7 @@ void collect_tables(struct collect *c, enum fleet_view view, struct question *q,
         gather_nodes(&nodes, q, n);
         switch (view) {
         case FLEET_OVERVIEW:
-                summary_table(c, &nodes, &owners);
+                summary_table(c, &nodes, &owners, answer_to(q, n, QUERY_FLEET_NODES));
                 owners_table(c, &owners, OVERVIEW_USERS);
                 collect_reasons_table(c, &nodes);
                 collect_limiters_table(c, answer_to(q, n, QUERY_LIMITERS), OVERVIEW_LIMITERS);

@@ -103,6 +103,11 @@ def recorded(fleet, step=300):
                     add(f"assay:node_{'real' if 'real' in family else 'observed'}_seconds:increase5m", instance, growth)
         for name in ("assay:node_gpus:count", "assay:node_up:sum", "assay:node_owned:count"):
             add(name, {"instance": f"n{node[0].node:04d}"}, np.full(len(times) - 1, float(len(node))))
+    for (name, labels), values in list(sums.items()):
+        if name.startswith("assay:node_"):
+            what = name.replace(":node_", ":fleet_").replace("gpus:count", "gpus:sum").replace("owned:count", "owned:sum")
+            add(what, {k: v for k, v in labels if k == "reason"}, values)
+    add("assay:fleet_nodes:count", {}, np.full(len(times) - 1, float(fleet.nodes)))
     return [({"__name__": name, **dict(labels)}, times[1:], values) for (name, labels), values in sums.items()]
 
 
@@ -121,7 +126,7 @@ def time_rules(engine, end):
     text = (ROOT / "deploy/prometheus/rules/fleet.yml").read_text()
     took, before = 0.0, cpu(engine.process.pid)
     for part in text.split("- record:")[1:]:
-        expr = part.split("expr: >-", 1)[1].strip()
+        expr = part.split("expr:", 1)[1].split("#")[0].replace(">-", "", 1).strip()
         begun = time.monotonic()
         urllib.request.urlopen(engine.url + "/api/v1/query", urllib.parse.urlencode({"query": expr, "time": end - 300}).encode(), timeout=120).read()
         took += time.monotonic() - begun
@@ -251,7 +256,7 @@ def bench_scrape(assay, make, nodes, every, minutes, tmp):
             line("CPU", f"{(cpu(engine.process.pid) - before) / took * 100:.0f} % of a core", f"the simulator: {(cpu(server.pid) - sims) / took * 100:.0f} %")
             vm = memory(engine.process.pid)
             line("memory", f"{vm['VmRSS']:.0f} MB", f"at most {vm['VmHWM']:.0f} MB")
-            got = engine.query('count({__name__=~"assay_.*|DCGM_.*"})')
+            got = engine.query('sum(scrape_samples_post_metric_relabeling{job="assay"})')
             line("series", got[0]["value"][1] if got else "--", f"{float(got[0]['value'][1]) / nodes / 8:.1f} a GPU" if got else "")
             up = engine.query('sum(up{job="assay"})')
             line("nodes that were read", up[0]["value"][1] if up else "0", f"of {nodes}")

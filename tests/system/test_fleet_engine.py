@@ -137,15 +137,23 @@ def test_rules_give_the_same(loaded, assay):
         pytest.skip("promtool tests the rules; here VictoriaMetrics evaluates the same text")
     rules = json.loads(subprocess.run(["/usr/bin/python3", "-c", "import json,sys,yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"],
                                       input=(ROOT / "deploy/prometheus/rules/fleet.yml").read_text(), capture_output=True, text=True, check=True).stdout)
-    series = []
-    for rule in rules["groups"][0]["rules"]:
-        got = loaded.engine.ask("/api/v1/query_range", query=rule["expr"], start=loaded.end - WINDOW - 600, end=loaded.end, step=300, nocache=1)["data"]["result"]
-        for one in got:
-            times, values = zip(*one["values"])
-            series.append(({**one["metric"], "__name__": rule["record"]}, sim.np.array(times, float), sim.np.array(values, float)))
     before = {row["owner"]: row for row in loaded.json(assay, "users")["owners"]}
-    sim.backfill(loaded.engine.url, series, loaded.end - WINDOW - 600, loaded.end + 1, slice_s=86400)
-    loaded.engine.wait(lambda: loaded.engine.query("assay:node_gpus:count", time=loaded.end))
+    fleet = loaded.json(assay, "overview")["fleet"]
+    # Those of the fleet are made of the nodes'.
+    for made_of in ("assay_gpu", "assay:"):
+        series = []
+        for rule in [r for r in rules["groups"][0]["rules"] if made_of in r["expr"]]:
+            got = loaded.engine.ask("/api/v1/query_range", query=rule["expr"], start=loaded.end - WINDOW - 600, end=loaded.end, step=300, nocache=1)["data"]["result"]
+            for one in got:
+                times, values = zip(*one["values"])
+                series.append(({**one["metric"], "__name__": rule["record"]}, sim.np.array(times, float), sim.np.array(values, float)))
+        sim.backfill(loaded.engine.url, series, loaded.end - WINDOW - 600, loaded.end + 1, slice_s=86400)
+        loaded.engine.wait(lambda: loaded.engine.query("assay:node_gpus:count", time=loaded.end))
+    loaded.engine.wait(lambda: loaded.engine.query("assay:fleet_nodes:count", time=loaded.end))
+    told = loaded.json(assay, "overview")
+    assert told["recorded"] and (told["fleet"]["gpus"], told["fleet"]["nodes"]) == (200, 25)
+    for key in ("answering", "held_now", "held_seconds", "wasted_seconds", "real_util"):
+        assert told["fleet"][key] == pytest.approx(fleet[key], rel=0.02), key
     report = loaded.json(assay, "users")
     assert report["recorded"]
     for row in report["owners"]:
