@@ -349,11 +349,14 @@ def serve(fleet, port, ready=None):
 
         def do_GET(self):
             body = exposition(fleet, int(self.path.split("/")[1][1:]), time.time()).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            try:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:  # the engine did not wait
+                self.close_connection = True
 
         def log_message(self, *args):
             pass
