@@ -98,6 +98,19 @@ struct host_evidence {
         struct value e[EVIDENCE_COUNT];
 };
 
+#define HOST_BUSIEST_MAX 16
+#define HOST_COMMAND_MAX 64
+
+/* A process of the levels over the last tick; not recorded. */
+struct host_process {
+        int32_t pid;
+        char command[HOST_COMMAND_MAX];
+        double cpu;        /* cores */
+        double memory;     /* bytes, RSS */
+        struct value disk; /* bytes a second, read and written */
+        uint64_t threads;
+};
+
 struct host {
         uint64_t tick;
         int64_t wall_ns, mono_ns;
@@ -110,6 +123,8 @@ struct host {
         size_t n_gpus;
         char gpus[HOST_GPUS_MAX][32];                 /* labels */
         struct host_evidence evidence[HOST_GPUS_MAX]; /* of each of them */
+        size_t n_busiest;
+        struct host_process busiest[HOST_BUSIEST_MAX]; /* most CPU time first, then memory */
 };
 
 /* Rows of host.def, by their scope; METRIC_SCOPE_LEVEL and those after it. Those of a scope follow

@@ -258,6 +258,28 @@ static void users_are_by_real_uid(void **state UNUSED)
         assert_int_equal(sum(LEVEL_USER)->cpu, 65);
 }
 
+static void the_busiest_come_first(void **state UNUSED)
+{
+        struct host_process p[2];
+        put_fake((struct fake){.pid = 10, .ppid = 1, .own = 500, .uid = 7});
+        put_fake((struct fake){.pid = 11, .ppid = 1, .own = 0, .uid = 7});
+        put_fake((struct fake){.pid = 12, .ppid = 1, .own = 0, .uid = 7});
+        put_fake((struct fake){.pid = 13, .ppid = 1, .own = 0, .uid = 8});
+        start(LEVEL_BIT(LEVEL_USER), (struct scan_target){.has_uid = true, .uid = 7});
+        tick();
+        assert_int_equal(scanner_busiest(scanner, 1, p, 2), 0); /* nothing to compare with yet */
+        put_fake((struct fake){.pid = 11, .ppid = 1, .own = 80, .uid = 7, .read = 4000});
+        put_fake((struct fake){.pid = 12, .ppid = 1, .own = 150, .uid = 7});
+        put_fake((struct fake){.pid = 13, .ppid = 1, .own = 900, .uid = 8});
+        tick();
+        assert_int_equal(scanner_busiest(scanner, 1, p, 2), 2);
+        assert_int_equal(p[0].pid, 12);
+        assert_int_equal(p[1].pid, 11);
+        assert_float_equal((float)p[0].cpu, 1.5f, 1e-6f);
+        assert_float_equal((float)p[1].disk.v, 4000.0f, 1e-3f);
+        assert_int_equal(scanner_busiest(scanner, 0, p, 2), 0);
+}
+
 static void jobs_are_by_group_then_environment(void **state UNUSED)
 {
         put_fake((struct fake){.pid = 10, .start = 1, .job = "77"});
@@ -349,6 +371,7 @@ int main(void)
             CASE(brothers_in_a_pipeline_are_not_children),
             CASE(a_reused_pid_is_new),
             CASE(users_are_by_real_uid),
+            CASE(the_busiest_come_first),
             CASE(jobs_are_by_group_then_environment),
             CASE(groups_are_by_path),
             CASE(lies_do_no_harm),

@@ -212,6 +212,26 @@ static int draw_cores(struct canvas *c, struct area a, const struct host *h)
         return lines;
 }
 
+/* Processes of the levels, busiest first. */
+static void draw_busiest(struct canvas *c, struct area a, const struct host *h)
+{
+        struct style head = {INK_DIM, 0, ATTR_UNDERLINE};
+        canvas_textf(c, a.x + 1, a.y, a.w - 2, head, "%8s %6s %6s %8s %7s  %s", "PID", "CPU",
+                     "Memory", "Disk/s", "Threads", "Busiest processes of these levels");
+        for (size_t i = 0; i < h->n_busiest && (int)i + 1 < a.h; i++) {
+                const struct host_process *p = &h->busiest[i];
+                int y = a.y + 1 + (int)i, x = a.x + 1;
+                canvas_textf(c, x, y, 8, dim, "%8d", p->pid);
+                widget_number(c, x + 9, y, 6, p->cpu >= 0.5 ? INK_COMPUTE : INK_TEXT,
+                              METRIC_GPU_UTIL, value_ok(p->cpu));
+                widget_number(c, x + 16, y, 6, INK_MEMORY, METRIC_FB_USED, value_ok(p->memory));
+                widget_number(c, x + 23, y, 8, INK_TEXT, METRIC_PCIE_RX, p->disk);
+                widget_number(c, x + 32, y, 7, INK_TEXT, METRIC_PROCESSES,
+                              value_ok((double)p->threads));
+                canvas_text(c, x + 41, y, a.w - 43, plain, p->command);
+        }
+}
+
 static void draw_missing(const struct ui_data *d, struct canvas *c, struct area a)
 {
         canvas_text(c, a.x + 2, a.y + 2, a.w - 4, (struct style){.fg = INK_TITLE},
@@ -236,8 +256,13 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         y += draw_levels(c, (struct area){a.x, y, a.w, end - y}, d->host);
         int room = end - y - (end - y > jobs + 2 ? jobs : 0);
         y += draw_cores(c, (struct area){a.x, y, a.w, room}, d->host);
-        if (jobs > 0 && end - y >= 3)
-                job_draw_list(ui, d, c, (struct area){a.x, y + 1, a.w, end - y - 1});
+        if (jobs > 0 && end - y >= 3) {
+                int lines = d->host->n_busiest > 0 && end - y >= 12 ? (end - y) / 2 : end - y - 1;
+                job_draw_list(ui, d, c, (struct area){a.x, y + 1, a.w, lines});
+                y += lines + 1;
+        }
+        if (d->host->n_busiest > 0 && end - y >= 3)
+                draw_busiest(c, (struct area){a.x, y, a.w, end - y}, d->host);
 }
 
 const struct view_ops view_host = {

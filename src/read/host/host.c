@@ -28,7 +28,7 @@ struct host_reader {
         struct pss *pss;
         struct evidence_reader *evidence;
         uint64_t ticks;
-        int64_t looked_ns;
+        int64_t looked_ns, last_ns;
         struct target_limits limits;
 };
 
@@ -275,6 +275,11 @@ int host_read(struct host_reader *h, struct host *ret, struct err *err)
         int r = scanner_tick(h->scanner, (int64_t)boot.tv_sec * NS_PER_S + boot.tv_nsec);
         if (r < 0)
                 return err_set(err, r, "cannot read /proc: %s", strerror(-r));
+        if (h->last_ns > 0)
+                ret->n_busiest =
+                    scanner_busiest(h->scanner, clock_to_seconds(ret->mono_ns - h->last_ns),
+                                    ret->busiest, HOST_BUSIEST_MAX);
+        h->last_ns = ret->mono_ns;
         if (h->pss)
                 pss_tick(h->pss, h->scanner, levels_to_measure(h), ret->mono_ns);
         bool look = h->looked_ns == 0 || ret->mono_ns - h->looked_ns >= LOOK_AGAIN_NS;

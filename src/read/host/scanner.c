@@ -332,6 +332,46 @@ uint64_t scanner_clock_ticks(const struct scanner *s)
         return s->config.clock_ticks;
 }
 
+static bool busier(const struct host_process *a, const struct host_process *b)
+{
+        return a->cpu != b->cpu ? a->cpu > b->cpu : a->memory > b->memory;
+}
+
+static struct host_process describe(const struct scanner *s, const struct scan_process *p,
+                                    double seconds)
+{
+        struct host_process q = {.pid = p->pid, .threads = p->threads};
+        double ticks = (double)(p->own - MIN(p->own_before, p->own));
+        q.cpu = ticks / (double)s->config.clock_ticks / seconds;
+        q.memory = (double)p->rss_pages * (double)s->page_size;
+        snprintf(q.command, sizeof(q.command), "%s", p->comm);
+        uint64_t now = p->io.v[PROC_IO_READ] + p->io.v[PROC_IO_WRITE];
+        uint64_t before = p->io_before.v[PROC_IO_READ] + p->io_before.v[PROC_IO_WRITE];
+        bool known = p->io_state == STATE_OK && p->io_known_before && now >= before;
+        q.disk = known ? value_ok((double)(now - before) / seconds) : value_missing(STATE_NONE);
+        return q;
+}
+
+size_t scanner_busiest(const struct scanner *s, double seconds, struct host_process *ret,
+                       size_t max)
+{
+        size_t n = 0;
+        for (const struct scan_process *p = s->procs; seconds > 0 && p < s->procs + s->n; p++) {
+                if (p->pid <= 0 || p->seen != s->tick || !p->levels || p->born == s->tick)
+                        continue;
+                struct host_process q = describe(s, p, seconds);
+                size_t at = n;
+                while (at > 0 && busier(&q, &ret[at - 1]))
+                        at--;
+                if (at == max)
+                        continue;
+                n = MIN(n + 1, max);
+                memmove(&ret[at + 1], &ret[at], (n - at - 1) * sizeof(*ret));
+                ret[at] = q;
+        }
+        return n;
+}
+
 struct scan_process *scanner_find(struct scanner *s, int32_t pid)
 {
         return table_find(s, pid);

@@ -124,6 +124,9 @@ void scanner_close(struct scanner *s);
  * 0 or a negative errno. Allocates only while there are more processes than ever before.
  */
 int scanner_tick(struct scanner *s, int64_t boot_ns);
+/* The members that used most CPU time in the last tick, which took so long; most first. */
+size_t scanner_busiest(const struct scanner *s, double seconds, struct host_process *ret,
+                       size_t max);
 const struct scan_sum *scanner_sum(const struct scanner *s, enum level level);
 /* Who holds which GPUs from the next tick on; at most SCAN_HOLDERS_MAX are kept. */
 void scanner_set_holders(struct scanner *s, const struct scan_holder *holders, size_t n);
