@@ -25,11 +25,11 @@ static struct engine_config tour_config(double speed)
             .source = &source, .plays = true, .speed = speed, .history = 2000, .keep = true};
 }
 
-/* Takes frames until the state or the time fits. False after two seconds. */
+/* Takes frames until the state or the time fits. False after twenty seconds. */
 static bool wait_for(struct engine *e, enum engine_state state, int64_t position_ns,
                      const struct frame **ret)
 {
-        int64_t until = clock_mono_ns() + 2 * NS_PER_S;
+        int64_t until = clock_mono_ns() + 20 * NS_PER_S;
         while (clock_mono_ns() < until) {
                 struct pollfd p = {engine_fd(e), POLLIN, 0};
                 struct engine_status s;

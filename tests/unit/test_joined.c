@@ -186,14 +186,17 @@ static void one_tick_has_all(void **state UNUSED)
         struct batch b;
         struct source *s = join();
         int64_t last = 0, start = clock_mono_ns();
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 10;) {
                 next(s, &b);
+                /* On a busy machine a part may come late: that tick is old and says so. */
+                i += !b.stale;
+                assert_true(clock_mono_ns() - start < 60 * NS_PER_S);
                 assert_true(b.more && !b.more->more);
                 for (size_t k = 0; k < 2; k++) {
                         assert_int_equal(b.readings[k].who.index, k);
                         assert_int_equal(b.more->readings[k].who.index, 2 + k);
                 }
-                assert_true(b.mono_ns > last && !b.stale);
+                assert_true(b.stale || b.mono_ns > last);
                 last = b.mono_ns;
         }
         /* One tick a beat, not one a part. */
