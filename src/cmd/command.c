@@ -1,9 +1,11 @@
 #include "cmd/command.h"
 
+#include "app/input.h"
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "cmd/host.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -131,10 +133,18 @@ static void tell(const char text[SETUP_NOTICE_MAX])
                 notice("%s", text);
 }
 
+/* Many nodes are many pipes and connections. */
+static void make_room(const struct config *config, const char *location)
+{
+        if (setup_reads_nodes(config) || (location && input_is_list(location)))
+                raise_descriptor_limit();
+}
+
 int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,
                      struct err *err)
 {
         char text[SETUP_NOTICE_MAX];
+        make_room(config, config_text(config, OPT_SOURCE));
         int r = setup_pipeline(config, config_text(config, OPT_SOURCE), margins,
                                config_number(config, OPT_SPEED), ret, text, err);
         tell(text);
@@ -145,6 +155,7 @@ int open_pipeline_waiting(const struct config *config, struct pipeline **ret, st
 {
         char text[SETUP_NOTICE_MAX];
         struct source_trouble trouble;
+        make_room(config, config_text(config, OPT_SOURCE));
         int r = setup_open_waiting(config, config_text(config, OPT_SOURCE),
                                    config_number(config, OPT_SPEED), ret, text, err);
         tell(text);
@@ -160,6 +171,7 @@ int open_pipeline_at(const struct config *config, const char *location, bool mar
                      struct pipeline **ret, struct err *err)
 {
         char text[SETUP_NOTICE_MAX];
+        make_room(config, location);
         int r = setup_open(config, location, margins, speed, ret, text, err);
         tell(text);
         return r;

@@ -85,6 +85,7 @@ static struct stretch_track *track_new(struct stretches *s, const struct entity 
         if (!t->buckets)
                 return NULL;
         snprintf(t->label, sizeof(t->label), "%s", e->label);
+        memcpy(t->host, e->text[ENTITY_TEXT_HOST], sizeof(t->host));
         s->n++;
         return t;
 }

@@ -34,6 +34,7 @@ struct stretch_bucket {
 struct stretch_track {
         uint32_t slot;
         char label[STRETCH_LABEL_MAX];
+        char host[ENTITY_TEXT_MAX];
         const struct peak *peak;
         bool seen;
         int64_t mono_ns;

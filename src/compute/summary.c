@@ -379,3 +379,17 @@ void summary_add_level(struct summary *s, const struct host *host, enum level le
         for (size_t i = 0; i < n; i++)
                 level_summary_add(&scopes[i]->level, host, level);
 }
+
+void summary_tell_apart(struct summary *s)
+{
+        const struct scope *run = &s->scopes[0];
+        bool clash = false;
+        for (size_t i = 1; i < run->n && !clash; i++)
+                clash = entity_clashes(&run->gpus[0]->who, &run->gpus[i]->who);
+        for (size_t k = 0; k < s->n && clash; k++) {
+                for (size_t i = 0; i < s->scopes[k].n; i++) {
+                        struct entity *e = &s->scopes[k].gpus[i]->who;
+                        entity_qualify(e->text[ENTITY_TEXT_HOST], e->label);
+                }
+        }
+}

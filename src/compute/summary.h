@@ -25,6 +25,8 @@ void summary_add_level(struct summary *s, const struct host *host, enum level le
 /* The same for one scope alone. */
 void level_summary_add(struct level_summary *l, const struct host *host, enum level level);
 
+/* Where one label means GPUs of several hosts, all have their host before it: "node3:7". */
+void summary_tell_apart(struct summary *s);
 /* Takes the lengths of phases anew, when ends were not known at the start. */
 void summary_time_phases(struct summary *s);
 /* What an energy counter has not told yet is taken from the power. */

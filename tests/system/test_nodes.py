@@ -191,6 +191,11 @@ def test_recorded(hosts, assay, tmp_path):
     assert done.returncode == 0 and "refuses: no ssh server" in done.stderr, done.stderr
     rows = assay("export", "hostname,gpu_id", path).stdout.split()[1:]
     assert set(rows) == {"n1,0", "n2,0"}
+    # One label means two GPUs: the report says whose each is.
+    report = assay("report", path)
+    assert "n1:0" in report.stdout and "n2:0" in report.stdout, report.stdout
+    page = assay("report", path, "--format", "html").stdout
+    assert "n1:0" in page and "n2:0" in page
 
 
 def test_peer_ends_with_its_input(program, tmp_path):

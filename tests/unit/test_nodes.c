@@ -381,6 +381,14 @@ static void clocks(void **state UNUSED)
         /* By our wall clock it is a second later: half a second since it was measured. */
         assert_int_equal(link_measured(&l, 60 * NS_PER_S, 1001 * NS_PER_S),
                          60 * NS_PER_S - NS_PER_S / 2);
+        /* Times beyond all measure are not added up beyond what a number holds. */
+        feed(&l.stream, "{\"clock\":2,\"time\":-1e300}\n{\"end\":2,\"time\":1e300}\n");
+        l.asked = 2;
+        l.waits = true;
+        l.answers = 0;
+        assert_int_equal(link_event(&l, &rows, now, &node), STREAM_CLOCK);
+        assert_int_equal(link_event(&l, &rows, now, &node), STREAM_SAMPLE);
+        assert_int_equal(link_measured(&l, now, 1001 * NS_PER_S), now);
         link_finish(&l);
 }
 

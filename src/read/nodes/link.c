@@ -11,6 +11,8 @@
 
 #define RETRY_MAX_S 30
 #define END_STEP_NS (250 * NS_PER_MS)
+/* Times that nodes tell are within CLOCK_FILE_MAX_NS: sums with an offset stay in range. */
+#define OFFSET_MAX_NS (CLOCK_FILE_MAX_NS / 2)
 #define ASK_FIRST_NS (500 * NS_PER_MS) /* until the clock is known well */
 #define ASK_LATER_NS (5 * NS_PER_S)
 
@@ -132,8 +134,9 @@ static void take_answer(struct link *l, int64_t now_ns, struct node *node)
                 return;
         int64_t rtt = now_ns - l->asked_mono_ns;
         l->waits = false;
-        l->asks[l->answers++ % LINK_ASKS] = (struct link_ask){
-            .rtt_ns = rtt, .offset_ns = l->stream.wall_ns - (l->asked_wall_ns + rtt / 2)};
+        int64_t offset = l->stream.wall_ns - (l->asked_wall_ns + rtt / 2);
+        offset = MAX(MIN(offset, OFFSET_MAX_NS), -OFFSET_MAX_NS);
+        l->asks[l->answers++ % LINK_ASKS] = (struct link_ask){.rtt_ns = rtt, .offset_ns = offset};
         node->has_offset = true;
         node->offset_s = clock_to_seconds(best_answer(l)->offset_ns);
 }

@@ -465,6 +465,7 @@ static void nodes_interrupt(struct source *s)
 const struct source_ops source_nodes = {
     .name = "nodes",
     .help = "other hosts, through ssh or inside a Slurm job",
+    .poll_floor_ns = 100 * NS_PER_MS,
     .open = nodes_open,
     .next = nodes_next,
     .provenance = nodes_provenance,

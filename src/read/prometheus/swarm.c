@@ -7,6 +7,7 @@
 #include "read/prometheus/token.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -211,6 +212,13 @@ bool swarm_asks(const struct swarm *s, size_t i)
         return s->requests[i].under_way;
 }
 
+/* libcurl does not tell that a descriptor could not be had. */
+static bool has_no_room(const struct swarm *s)
+{
+        CLEANUP(closep) int fd = fcntl(s->epoll, F_DUPFD_CLOEXEC, 0);
+        return fd < 0 && (errno == EMFILE || errno == ENFILE);
+}
+
 static const char *explain_code(const struct swarm *s, const struct request *r, CURLcode code,
                                 char *why, size_t size)
 {
@@ -222,6 +230,10 @@ static const char *explain_code(const struct swarm *s, const struct request *r, 
                 snprintf(why, size, "no answer within %g s",
                          clock_to_seconds(s->config.timeout_ns));
                 return "";
+        }
+        if (code == CURLE_COULDNT_CONNECT && has_no_room(s)) {
+                snprintf(why, size, "too many open files on this machine");
+                return "raise the limit: ulimit -n";
         }
         if (code == CURLE_COULDNT_CONNECT) {
                 snprintf(why, size, "nothing answers there");
