@@ -135,6 +135,8 @@ def recorded_points(engine):
     found = {}
     for group in yaml.safe_load((RULES / "fleet.yml").read_text())["groups"]:
         for rule in group["rules"]:
+            if "assay:" in rule["expr"]:
+                continue  # made of other rules' series, which this engine has not recorded; tests/fleet/rules_test.yml has them
             answer = engine.ask("/api/v1/query_range", query=rule["expr"], start=END - SPAN + 600, end=END, step=300)
             assert answer["data"]["result"], rule["record"]
             for r in answer["data"]["result"]:
