@@ -34,6 +34,11 @@ def xml_counts(path):
     return passed, failed, seconds
 
 
+def name_of(file):
+    """Files of the same name stand in several folders."""
+    return f"{file.parent.name}-{file.stem}"
+
+
 class Tests:
     """One run: what passed, and what failed by name."""
 
@@ -55,7 +60,7 @@ class Tests:
     def cost(self, file):
         """Seconds the file took the last time; without one, its size tells which to start first."""
         try:
-            return float((self.logs / f"{file.stem}.s").read_text())
+            return float((self.logs / f"{name_of(file)}.s").read_text())
         except (OSError, ValueError):
             return file.stat().st_size / 1e3
 
@@ -79,8 +84,8 @@ class Tests:
     def file(self, file):
         """One file's tests, but for the quiet ones."""
         began = time.monotonic()
-        result = self.pytest(file.stem, [file], self.words("not quiet"))
-        (self.logs / f"{file.stem}.s").write_text(f"{result[2]:.1f}")
+        result = self.pytest(name_of(file), [file], self.words("not quiet"))
+        (self.logs / f"{name_of(file)}.s").write_text(f"{result[2]:.1f}")
         return file, result, time.monotonic() - began
 
     def take(self, result, words):

@@ -115,7 +115,9 @@ static void add_stretch(struct stretch_list *list, size_t at)
         if (seconds > longest->end_s - longest->begin_s)
                 f->stretch = at;
         f->n++;
-        f->seconds += seconds;
+        /* They come by their beginning; those of several GPUs overlap. */
+        f->seconds += MAX(s->end_s - MAX(s->begin_s, f->until_s), 0);
+        f->until_s = MAX(f->until_s, s->end_s);
         f->gpu_s += gpu_s;
         f->won_s += gpu_s * (1 - used_share(&s->limit));
 }

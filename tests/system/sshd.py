@@ -68,6 +68,9 @@ SetEnv PATH={path}
 UsePAM no
 """)
         self.write_client(hosts)
+        if os.geteuid() == 0:
+            # Debian's wants it and leaves it to the service to make it.
+            os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")], stderr=log, stdout=log)
         self.wait()

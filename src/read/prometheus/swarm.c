@@ -57,7 +57,6 @@ static size_t receive(char *data, size_t size, size_t n, void *arg)
 /* known is not NULL for a descriptor that is in the epoll. */
 static int watch_socket(CURL *easy UNUSED, curl_socket_t fd, int what, void *arg, void *known)
 {
-        static char yes;
         struct swarm *s = arg;
         struct epoll_event e = {.data.fd = fd};
         if (what == CURL_POLL_REMOVE) {
@@ -68,7 +67,7 @@ static int watch_socket(CURL *easy UNUSED, curl_socket_t fd, int what, void *arg
         if (epoll_ctl(s->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e) < 0 &&
             errno == ENOENT)
                 epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
-        s->api.multi_assign(s->multi, fd, &yes);
+        s->api.multi_assign(s->multi, fd, s);
         return 0;
 }
 
