@@ -115,6 +115,7 @@ static void add_stretch(struct stretch_list *list, size_t at)
         if (seconds > longest->end_s - longest->begin_s)
                 f->stretch = at;
         f->n++;
+        gpu_set_join(&f->gpus, &s->gpus);
         /* They come by their beginning; those of several GPUs overlap. */
         f->seconds += MAX(s->end_s - MAX(s->begin_s, f->until_s), 0);
         f->until_s = MAX(f->until_s, s->end_s);

@@ -30,14 +30,15 @@ struct stretch {
 struct limit_finding {
         enum limiter limiter;
         enum held_by held_by;
-        size_t stretch;   /* the longest of its stretches */
-        size_t n;         /* of stretches */
-        bool before_work; /* part of the start-up */
-        double seconds;   /* in which any of them was; at most the run's */
-        double until_s;   /* the end of the last */
-        double gpu_s;     /* GPU-seconds in them */
-        double won_s;     /* GPU-seconds that could be won at most */
-        double gain;      /* the GPU would do so many times as much; 0 when there is no bound */
+        size_t stretch;      /* the longest of its stretches */
+        size_t n;            /* of stretches */
+        struct gpu_set gpus; /* of all of them */
+        bool before_work;    /* part of the start-up */
+        double seconds;      /* in which any of them was; at most the run's */
+        double until_s;      /* the end of the last */
+        double gpu_s;        /* GPU-seconds in them */
+        double won_s;        /* GPU-seconds that could be won at most */
+        double gain;         /* the GPU would do so many times as much; 0 when there is no bound */
         enum framework framework;
 };
 

@@ -148,8 +148,8 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         const struct stretch *s = &list->list[f->stretch];
         double share = list->seconds > 0 ? 100 * f->seconds / list->seconds : 100;
         bool startup = f->limiter == LIMITER_HOST_STARTING;
-        strbuf_puts(out, stretch_gpus(s) > 1 ? "GPUs " : "GPU ");
-        report_stretch_gpus(list, &s->gpus, out);
+        strbuf_puts(out, gpu_set_count(&f->gpus) > 1 ? "GPUs " : "GPU ");
+        report_stretch_gpus(list, &f->gpus, out);
         if (startup)
                 strbuf_puts(out, ": start-up, the program had not begun its work");
         else if (f->limiter == LIMITER_UNKNOWN)
