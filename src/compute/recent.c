@@ -66,6 +66,7 @@ bool recent_of(const struct said *said, size_t n, int64_t now_ns, struct recent 
         r.looks = (enum workload)most_of(t.classes, WORKLOAD_COUNT);
         r.held = (enum held_by)most_of(t.held, ARRAY_LEN(t.held));
         r.settled = (double)t.limiters[r.mostly] >= SETTLED_SHARE * (double)late;
+        r.looks_settled = (double)t.classes[r.looks] >= SETTLED_SHARE * (double)late;
         *ret = r;
         return true;
 }

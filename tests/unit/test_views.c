@@ -794,6 +794,27 @@ static void limiters_are_logged_without_flapping(void **state UNUSED)
         close_scene(s);
 }
 
+/* A class that changes under the same limiter is told once, when it has settled. */
+static void classes_are_logged(void **state UNUSED)
+{
+        struct scene *s = calloc(1, sizeof(*s));
+        size_t told = 0;
+        open_fleet(s, 1, no_change);
+        finish_open(s);
+        play(s, 30, always);
+        for (int i = 0; i < 30; i++) {
+                s->frame.wall_ns += NS_PER_S;
+                s->frame.mono_ns += NS_PER_S;
+                s->rows[0].verdict.workload = WORKLOAD_MEMORY_BOUND;
+                assert_int_equal(history_push(s->history, &s->frame), 0);
+                assert_int_equal(ui_update(&s->ui, &s->data), 0);
+        }
+        for (size_t i = 0; i < s->ui.n_log; i++)
+                told += strstr(s->ui.log[i % UI_LOG_MAX].text, "memory-bound, was ") != NULL;
+        assert_int_equal(told, 1);
+        close_scene(s);
+}
+
 /* n and N go to the beginnings of phases and findings, a click to any time. */
 static void timeline_jumps(void **state UNUSED)
 {
@@ -870,6 +891,7 @@ int main(void)
             cmocka_unit_test(signals_are_asked_for),
             cmocka_unit_test(health_changes_are_logged),
             cmocka_unit_test(limiters_are_logged_without_flapping),
+            cmocka_unit_test(classes_are_logged),
             cmocka_unit_test(timeline_jumps),
             cmocka_unit_test(rings_forget),
             cmocka_unit_test(choice_follows),

@@ -1,4 +1,4 @@
-/* The log's lines: health, limiter, throttling, starvation and phases, as they change. */
+/* The log's lines: health, limiter, class, throttling, starvation and phases, as they change. */
 #include "base/clock.h"
 #include "present/text/explain.h"
 #include "present/tui/ui.h"
@@ -22,6 +22,7 @@ struct watched {
         uint8_t health;  /* enum health_state + 1; 0 for nothing yet */
         uint8_t limiter; /* enum limiter + 1 */
         uint8_t held;    /* enum held_by */
+        uint8_t looks;   /* enum workload + 1 */
         bool starved, throttled;
 };
 
@@ -59,19 +60,19 @@ static void note_health(struct ui *ui, const struct frame *f, const struct row *
                was ? health_name((enum health_state)(was - 1)) : "", *why ? ": " : "", why);
 }
 
-/* One that flaps is told when it has settled: most of the last ten seconds. */
-static void note_limiter(struct ui *ui, const struct frame *f, const struct row *row,
+/* One that flaps is told when it has settled: most of the last ten seconds. True when it was. */
+static bool note_limiter(struct ui *ui, const struct frame *f, const struct row *row,
                          const struct recent *r, struct watched *w)
 {
         if (!r->settled || r->seconds < SETTLE_S || r->mostly == LIMITER_UNKNOWN)
-                return;
+                return false;
         bool first = w->limiter == 0;
         bool same = w->limiter == r->mostly + 1 && w->held == r->held;
         w->limiter = (uint8_t)(r->mostly + 1);
         w->held = (uint8_t)r->held;
         /* What it does when it is first seen is on the screen. */
         if (first || same)
-                return;
+                return false;
         const char *held = held_by_words(r->held);
         bool idle = limiter_side(r->mostly) == LIMITER_SIDE_NONE;
         char label[FRAME_LABEL_MAX];
@@ -82,6 +83,23 @@ static void note_limiter(struct ui *ui, const struct frame *f, const struct row 
                 ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly),
                        "GPU %s: limited by %s%s%s (%s)", label, limiter_words(r->mostly),
                        *held ? ", held by " : "", held, workload_status(r->looks));
+        return true;
+}
+
+/* A class that changes without its limiter; told: the limiter's line has it. */
+static void note_class(struct ui *ui, const struct frame *f, const struct row *row,
+                       const struct recent *r, struct watched *w, bool told)
+{
+        if (!r->looks_settled || r->seconds < SETTLE_S)
+                return;
+        uint8_t was = w->looks;
+        char label[FRAME_LABEL_MAX];
+        w->looks = (uint8_t)(r->looks + 1);
+        if (was == 0 || was == w->looks || told)
+                return;
+        frame_label(f, row->sample.who, label, sizeof(label));
+        ui_log(ui, f->wall_ns, INK_TEXT, "GPU %s: %s, was %s", label, workload_status(r->looks),
+               workload_status((enum workload)(was - 1)));
 }
 
 static bool crosses(bool *was, double share)
@@ -175,7 +193,7 @@ int notes_take(struct ui *ui, const struct ui_data *d)
                 note_health(ui, f, row, w);
                 if (!look || !words_recent(d, row, &recent))
                         continue;
-                note_limiter(ui, f, row, &recent, w);
+                note_class(ui, f, row, &recent, w, note_limiter(ui, f, row, &recent, w));
                 note_shares(ui, f, row, &recent, w);
         }
         if (look)
