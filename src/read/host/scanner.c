@@ -356,7 +356,8 @@ size_t scanner_busiest(const struct scanner *s, double seconds, struct host_proc
                        size_t max)
 {
         size_t n = 0;
-        for (const struct scan_process *p = s->procs; seconds > 0 && p < s->procs + s->n; p++) {
+        for (const struct scan_process *p = s->procs; p && seconds > 0 && p < s->procs + s->n;
+             p++) {
                 if (p->pid <= 0 || p->seen != s->tick || !p->levels || p->born == s->tick)
                         continue;
                 struct host_process q = describe(s, p, seconds);
