@@ -41,7 +41,7 @@ class HWMonitor:
         self._folder: Optional[Path] = None
 
     def start(self, output_dir: PathLike, interval_sec: float = 2.0) -> None:
-        """Starts; the folder is made when it is not there. Starting one that runs does nothing."""
+        """Starts monitoring and creates the folder if needed. Does nothing if it already runs."""
         if self._monitor:
             return
         folder = Path(os.path.abspath(output_dir))  # a program may change its folder

@@ -116,9 +116,9 @@ static int open_folder(struct input *in, struct err *err)
                 int r = hwmon_cpu_open(in->path, &in->cpu, err);
                 return r < 0 ? r : hwmon_facts(&in->facts, in->path, err);
         }
-        err_set(err, ERR_DATA, "'%s' is a folder without hw_metrics.csv or manifest.json",
+        err_set(err, ERR_DATA, "'%s' has no sessions (*.assay), hw_metrics.csv or manifest.json",
                 in->path);
-        return err_hint(err, "give a session, a capture, or a monitor's folder");
+        return err_hint(err, "give a session, a capture, a job's folder or a monitor's");
 }
 
 static int open_any(struct input *in, struct err *err)

@@ -172,7 +172,7 @@ void job_put_straggler(const struct job *j, const struct straggler *s, struct st
 void job_put_nobody(const struct job *j, struct strbuf *out)
 {
         if (j->n < 2) {
-                strbuf_puts(out, "One rank: there is nobody to compare it with");
+                strbuf_puts(out, "One rank only: nothing to compare it with");
                 return;
         }
         strbuf_puts(out, "No rank holds the others up");

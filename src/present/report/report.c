@@ -197,7 +197,7 @@ const char *report_unhealthy_try(const struct gpu_summary *g)
                                       "kernel's log (dmesg, Xid) tells more",
             [REMEDY_LINK] =
                 "have the link looked at: its seat, riser or cable, and the slot's settings",
-            [REMEDY_RESET] = "reset the GPU when nobody uses it, so that the row is replaced",
+            [REMEDY_RESET] = "reset the GPU while no program uses it: then the row is replaced",
             [REMEDY_PROGRAM] = "look for the program in the kernel's log (dmesg, Xid): it made an "
                                "invalid access",
             [REMEDY_COOLING] =
@@ -255,7 +255,7 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
         put_unhealthy(out, &s->scopes[0], n, v);
         if (s->limits.left_out > 0)
                 strbuf_putf(out,
-                            "  what limits GPUs is told of %d of them, of %zu more it is not\n",
+                            "  limiters are known for the first %d GPUs only, not for %zu more\n",
                             STRETCH_GPUS_MAX, s->limits.left_out);
         strbuf_finish(&text);
 }
