@@ -19,6 +19,7 @@ exe_wrapper = ['qemu-aarch64-static', '-L', '{root}']
 
 [properties]
 sys_root = '{root}'
+library_dirs = ['{root}/usr/lib/aarch64-linux-gnu']
 pkg_config_libdir = ['{root}/usr/lib/aarch64-linux-gnu/pkgconfig', '{root}/usr/share/pkgconfig']
 
 [host_machine]

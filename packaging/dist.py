@@ -23,6 +23,7 @@ import elf  # noqa: E402  pylint: disable=wrong-import-position
 import sbom  # noqa: E402  pylint: disable=wrong-import-position
 
 PREFIX = "/usr/local"
+TEXTS = ("LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs", "deploy")
 
 
 def call(*args, **more):
@@ -58,20 +59,33 @@ def take_source(commit, target):
 def build(source, folder, destination, setup, flags):
     """Builds the source and installs it below destination/usr/local."""
     maps = f"-ffile-prefix-map={source}=. -ffile-prefix-map={folder}=. -ffile-prefix-map={os.path.relpath(source, folder)}=."
-    call("meson", "setup", folder, source, "-Dportable=true", "-Dbuildtype=release", f"--prefix={PREFIX}", "--libdir=lib",
-         f"-Dpython.purelibdir={PREFIX}/lib/python", "-Dpkgconfig.relocatable=true", "-Dstrip=true",
+    call("meson", "setup", folder, source, "-Dportable=true", "-Dauto_features=enabled", "-Dbuildtype=release",
+         f"--prefix={PREFIX}", "--libdir=lib", f"-Dpython.purelibdir={PREFIX}/lib/python", "-Dpkgconfig.relocatable=true", "-Dstrip=true",
          f"-Dc_args={maps} {flags}", *setup)
     call("ninja", "-C", folder)
     call("meson", "install", "-C", folder, "--no-rebuild", "--destdir", destination)
 
 
+def linked_in(folder):
+    """Names of the archives from outside that the program or the library has parts of, by the linker's word."""
+    names = set()
+    for target in ("assay", next(folder.glob("libassay.so.*.*.*[0-9]")).name):
+        link = call("ninja", "-t", "commands", target, cwd=folder).splitlines()[-1]
+        call("sh", "-c", f"{link} -Wl,-Map=linked.map -o linked", cwd=folder)
+        names |= {pathlib.Path(path).name for path in re.findall(r"^(/\S+\.a)\(", (folder / "linked.map").read_text(), re.M)}
+    return names
+
+
 def arrange(installed, source, top):
-    """The folder that people unpack."""
+    """The folder that people unpack. What they read is installed too, and its links hold in both places."""
     shutil.copytree(installed, top, symlinks=True)
-    for name in ("LICENSE", "README.md", "CHANGELOG.md"):
-        shutil.copy(source / name, top / name)
+    texts = top / "share/doc/assay"
+    for name in TEXTS:
+        (shutil.copytree if (source / name).is_dir() else shutil.copy)(source / name, texts / name)
+    (texts / "THIRD-PARTY.txt").write_text(sbom.notices(), encoding="utf-8")
+    for name in (*TEXTS, "THIRD-PARTY.txt"):
+        (top / name).symlink_to((texts / name).relative_to(top))
     shutil.copy(source / "packaging/install.sh", top / "install.sh")
-    (top / "THIRD-PARTY.txt").write_text(sbom.notices(), encoding="utf-8")
 
 
 def clean(entry, epoch):
@@ -130,8 +144,9 @@ def make(commit, out, machine=os.uname().machine, cross_setup=((), ""), work=Non
         top = where / name
         arrange(where / "root" / PREFIX[1:], source, top)
         bad = elf.complaints(top / "bin/assay") + elf.complaints(top / "lib/libassay.so.0")
+        bad += sbom.complaints(linked_in(where / "build"))
         if bad:
-            sys.exit("dist: not portable\n  " + "\n  ".join(b.replace(str(top) + "/", "") for b in bad))
+            sys.exit("dist: not to be released\n  " + "\n  ".join(b.replace(str(top) + "/", "") for b in bad))
         tarball = out / f"{name}.tar.xz"
         pack(top, tarball, epoch)
         wheel = out / make_wheel(source, top, str(out), machine, epoch)

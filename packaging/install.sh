@@ -2,6 +2,7 @@
 # Installs this folder below a prefix: ./install.sh [PREFIX], by default ~/.local.
 # ./install.sh --remove [PREFIX] takes it away again.
 set -eu
+unset CDPATH # with it 'cd' may go elsewhere, and prints
 here=$(cd "$(dirname "$0")" && pwd)
 remove=no
 case "${1:-}" in
@@ -20,31 +21,34 @@ python_site() {
         python3 -c 'import site, sys; print(site.getusersitepackages() if sys.version_info >= (3, 9) else "")' 2>/dev/null || :
 }
 
+# Takes away the files that are named on standard input, and the folders that they leave empty.
 remove_files() {
-        [ -f "$list" ] || return 0
         while IFS= read -r name; do
-                case $name in /*) rm -f "$name" ;; *) rm -f "$prefix/$name" ;; esac
-                folder=${name%/*}
-                while [ "$folder" != "$name" ] && [ -n "$folder" ] && [ "${folder#/}" = "$folder" ]; do
-                        rmdir "$prefix/$folder" 2>/dev/null || break
+                case $name in /*) rm -f "$name"; continue ;; esac
+                rm -f "$prefix/$name"
+                folder=${name%/*} file=${name##*/}
+                case $name in
+                *.py) # and what Python made of it
+                        rm -f "$prefix/$folder/__pycache__/${file%.py}".*.pyc
+                        rmdir "$prefix/$folder/__pycache__" 2>/dev/null || :
+                        ;;
+                esac
+                while rmdir "$prefix/$folder" 2>/dev/null; do
                         case $folder in */*) folder=${folder%/*} ;; *) break ;; esac
                 done
-        done <"$list"
-        rm -f "$list"
-        rmdir "$prefix/share/assay" 2>/dev/null || :
+        done
 }
 
 if [ "$remove" = yes ]; then
         [ -f "$list" ] || { echo "install.sh: assay is not installed below '$prefix'" >&2; exit 1; }
-        remove_files
+        { cat "$list" && echo share/assay/installed; } | remove_files
         echo "removed assay from $prefix"
         exit 0
 fi
 
-remove_files
 mkdir -p "$prefix/share/assay"
-(cd "$here" && find bin include lib share -type f -o -type l) | LC_ALL=C sort >"$list.new"
-# Each file appears whole, beside what it replaces: a running assay is not disturbed.
+(cd "$here" && find bin include lib share -type f -o -type l) | grep -v '^share/assay/installed' | LC_ALL=C sort >"$list.new"
+# Each file appears whole, in the place of the one before: somebody may be running or starting that.
 while IFS= read -r name; do
         mkdir -p "$prefix/${name%/*}"
         cp -P "$here/$name" "$prefix/$name.new"
@@ -55,6 +59,8 @@ if [ -n "$site" ] && [ -n "${HOME:-}" ] && [ "$prefix" = "$HOME/.local" ] && mkd
         echo "$prefix/lib/python" >"$site/assay.pth"
         echo "$site/assay.pth" >>"$list.new"
 fi
+# What the version before had and this one has not.
+[ ! -f "$list" ] || grep -vxF -f "$list.new" "$list" | remove_files
 mv "$list.new" "$list"
 
 echo "installed: $("$prefix/bin/assay" --version) in $prefix"

@@ -5,14 +5,31 @@ import json
 import pathlib
 import subprocess
 
-# Debian's package, licence
+# Debian's package, licence, archives that it brings
 LINKED = [
-    ("libinih-dev", "BSD-3-Clause"),
-    ("libjansson-dev", "MIT"),
-    ("libmicrohttpd-dev", "LGPL-2.1-or-later"),
-    ("libncurses-dev", "X11-distribute-modifications-variant"),
-    ("libsqlite3-dev", "blessing"),
+    ("libinih-dev", "BSD-3-Clause", {"libinih.a"}),
+    ("libjansson-dev", "MIT", {"libjansson.a"}),
+    ("libmicrohttpd-dev", "LGPL-2.1-or-later", {"libmicrohttpd.a"}),
+    ("libncurses-dev", "X11-distribute-modifications-variant", {"libncursesw.a", "libtinfo.a"}),
+    ("libsqlite3-dev", "blessing", {"libsqlite3.a"}),
+    ("gcc", "GPL-3.0-or-later WITH GCC-exception-3.1", {"libgcc.a"}),
 ]
+# Its licence asks for no notice in programs that it is part of.
+GCC = "Some functions of libgcc, under the GCC Runtime Library Exception 3.1: programs of any licence may contain them."
+# What section 6 of the LGPL asks for.
+RELINK = ["libmicrohttpd is free software under the GNU Lesser General Public License. You may change it and link",
+          "assay with it again: './dev dist' in the source of assay does so with the library that is installed."]
+
+
+def complaints(archives):
+    """What is linked in and not listed, or listed and not linked in."""
+    unlisted = set(archives).difference(*(names for _, _, names in LINKED))
+    absent = [package for package, _, names in LINKED if not names & set(archives)]
+    return [f"{name} is linked in and not listed" for name in sorted(unlisted)] + [f"{name} is listed and not linked in" for name in absent]
+
+
+def _name(package):
+    return "libgcc" if package == "gcc" else package.removesuffix("-dev")
 
 
 def _version(package):
@@ -21,12 +38,20 @@ def _version(package):
     return done.stdout.split(":")[-1].rsplit("-", 1)[0].split("+")[0] or "unknown"
 
 
-def notices(docs=pathlib.Path("/usr/share/doc")):
-    """The text of THIRD-PARTY.txt."""
+def _part(title, text):
+    return ["", "=" * 78, title, "=" * 78, "", text.rstrip()]
+
+
+def notices(docs=pathlib.Path("/usr/share/doc"), licences=pathlib.Path("/usr/share/common-licenses")):
+    """The text of THIRD-PARTY.txt. Debian's notices of the LGPL only point at its text: it comes after them."""
     out = ["These libraries are linked into bin/assay and lib/libassay.so.0. Their notices follow.", ""]
-    out += [f"  {package[:-4]} {_version(package)} ({licence})" for package, licence in LINKED]
-    for package, _ in LINKED:
-        out += ["", "=" * 78, package[:-4], "=" * 78, "", (docs / package / "copyright").read_text(encoding="utf-8").rstrip()]
+    out += [f"  {_name(package)} {_version(package)} ({licence})" for package, licence, _ in LINKED]
+    out += ["", *RELINK]
+    for package, _, _ in LINKED:
+        text = GCC if package == "gcc" else (docs / package / "copyright").read_text(encoding="utf-8")
+        out += _part(_name(package), text)
+    for licence in sorted({licence for _, licence, _ in LINKED if licence.startswith("LGPL-")}):
+        out += _part(licence, (licences / licence.removesuffix("-or-later")).read_text(encoding="utf-8"))
     return "\n".join(out) + "\n"
 
 
@@ -41,7 +66,7 @@ def document(version, epoch, artefact):
     digest = hashlib.sha256(artefact.read_bytes()).hexdigest()
     own = _package("assay", version, "MIT", packageFileName=artefact.name,
                    checksums=[{"algorithm": "SHA256", "checksumValue": digest}])
-    parts = [_package(package[:-4], _version(package), licence) for package, licence in LINKED]
+    parts = [_package(_name(package), _version(package), licence) for package, licence, _ in LINKED]
     when = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return json.dumps({
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",

@@ -18,6 +18,9 @@ struct assay_options {
 int api_error(struct assay_error *to, const struct err *from);
 /* The same for a failure that is told here. */
 int api_fail(struct assay_error *to, int code, const char *msg, const char *hint);
+/* The same for a file that was named, or NULL: it is there or not, whole or not; that it is no
+ * source tells nobody anything. */
+int api_file_error(const char *path, const struct err *from, struct assay_error *to);
 struct assay_value api_value(struct value v);
 /* From the root, so that a program may change its folder; free it. NULL when memory is short. */
 char *api_absolute(const char *path);

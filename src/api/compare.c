@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static int compare(const char *const *base, size_t n_base, const char *const *now, size_t n_now,
                    const struct config *config, struct run_diff *r, struct err *err)
@@ -44,6 +45,15 @@ static bool has_null(const char *const *paths, size_t n)
         return !paths;
 }
 
+static const char *first_missing(const char *const *paths, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (access(paths[i], R_OK) < 0)
+                        return paths[i];
+        }
+        return NULL;
+}
+
 int assay_diff(const char *const *base, size_t n_base, const char *const *now, size_t n_now,
                const char *format, const assay_options *options, char **ret,
                struct assay_error *error)
@@ -60,7 +70,8 @@ int assay_diff(const char *const *base, size_t n_base, const char *const *now, s
                 code = write_text(r, format, ret, &err);
         run_diff_finish(r);
         free(r);
-        if (code == ERR_NO_SOURCE)
-                err.code = ERR_DATA;
-        return code < 0 ? api_fail(error, err.code, err.msg, err.hint) : 0;
+        if (code == 0)
+                return 0;
+        const char *missing = first_missing(base, n_base);
+        return api_file_error(missing ? missing : first_missing(now, n_now), &err, error);
 }

@@ -22,16 +22,6 @@ static int no_path(struct assay_error *error)
                         "give the name of a session or of another recording");
 }
 
-/* A file that is named is there or not, whole or not; that it is no source tells nobody anything.
- */
-static int file_error(const char *path, const struct err *from, struct assay_error *error)
-{
-        int code = from->code;
-        if (code == ERR_NO_SOURCE)
-                code = path && access(path, R_OK) < 0 ? -errno : ERR_DATA;
-        return api_fail(error, code, from->msg, from->hint);
-}
-
 /* Hands the text over. Its notices are of no use to a program. */
 static int give_text(struct strbuf *out, char **ret, struct err *err)
 {
@@ -54,7 +44,7 @@ int assay_file_describe(const char *path, char **ret, struct assay_error *error)
         if (r == 0)
                 r = give_text(&out, ret, &err);
         strbuf_finish(&out);
-        return r < 0 ? file_error(path, &err, error) : 0;
+        return r < 0 ? api_file_error(path, &err, error) : 0;
 }
 
 /* ---- reports ---- */
@@ -84,7 +74,7 @@ int assay_file_report(const char *path, const char *format, const assay_options 
                 r = write_report(s, format, ret, &err);
         run_summary_finish(s);
         free(s);
-        return r < 0 ? file_error(path, &err, error) : 0;
+        return r < 0 ? api_file_error(path, &err, error) : 0;
 }
 
 int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char *dmon_csv,
@@ -104,7 +94,7 @@ int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, const char 
                 r = write_report(s, format, ret, &err);
         run_summary_finish(s);
         free(s);
-        return r < 0 ? file_error(NULL, &err, error) : 0;
+        return r < 0 ? api_file_error(NULL, &err, error) : 0;
 }
 
 int assay_file_findings(const char *path, const assay_options *options, assay_findings **ret,
@@ -116,7 +106,7 @@ int assay_file_findings(const char *path, const assay_options *options, assay_fi
                 return no_path(error);
         int r = findings_read(path, api_config(options), &list, &err);
         if (r < 0)
-                return file_error(path, &err, error);
+                return api_file_error(path, &err, error);
         struct assay_findings *f = findings_make(&list);
         if (!f)
                 return api_fail(error, -ENOMEM, "out of memory", "");
@@ -163,7 +153,7 @@ int assay_file_plot(const char *path, const char *out, const assay_options *opti
                 r = write_file(out, path, &text, &err);
         strbuf_finish(&text);
         strbuf_finish(&notices);
-        return r < 0 ? file_error(path, &err, error) : 0;
+        return r < 0 ? api_file_error(path, &err, error) : 0;
 }
 
 int assay_file_convert(const char *path, const char *out, const assay_options *options,
@@ -180,7 +170,7 @@ int assay_file_convert(const char *path, const char *out, const assay_options *o
                                         .notices = &notices};
         int r = convert_file(&job, &err);
         strbuf_finish(&notices);
-        return r < 0 ? file_error(path, &err, error) : 0;
+        return r < 0 ? api_file_error(path, &err, error) : 0;
 }
 
 /* ---- tables ---- */
@@ -215,7 +205,8 @@ static int check_capture(const struct table_job *job, struct err *err)
         return r;
 }
 
-static int fill(struct assay_table *t, const char *what, struct table_job *job, struct err *err)
+static int file_fill(struct assay_table *t, const char *what, struct table_job *job,
+                     struct err *err)
 {
         if (strcmp(what, "gpus") == 0)
                 return table_fill_gpus(t, job, err);
@@ -254,14 +245,14 @@ int assay_table_open(const char *path, const char *what, const assay_options *op
         if (r == 0)
                 r = choose_part(&job, &err);
         if (r == 0)
-                r = fill(t, what, &job, &err);
+                r = file_fill(t, what, &job, &err);
         if (r == 0)
                 r = table_end(t);
         phase_order_finish(&job.order);
         input_finish(&job.in);
         if (r < 0) {
                 assay_table_free(t);
-                return err.code ? file_error(path, &err, error)
+                return err.code ? api_file_error(path, &err, error)
                                 : api_fail(error, r, "out of memory", "take a part of it");
         }
         *ret = t;

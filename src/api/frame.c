@@ -185,7 +185,7 @@ static struct level_gpu use_of(const assay_frame *f, int level, size_t gpu)
         struct level_gpu none = {.util = {0}};
         if (level == LEVEL_SYSTEM)
                 return (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
-                                          .band = s->m[METRIC_MEM_COPY_UTIL],
+                                          .mem_copy_util = s->m[METRIC_MEM_COPY_UTIL],
                                           .memory = s->m[METRIC_FB_USED]};
         for (size_t i = 0; i < a->n_gpus; i++) {
                 if (strcmp(a->labels[i], s->who->label) == 0)
@@ -204,7 +204,7 @@ struct assay_value assay_frame_level_gpu(const assay_frame *f, int level, size_t
         case ASSAY_USE_UTIL:
                 return api_value(g.util);
         case ASSAY_USE_BAND:
-                return api_value(g.band);
+                return api_value(g.mem_copy_util);
         case ASSAY_USE_MEMORY:
                 return api_value(g.memory);
         default:

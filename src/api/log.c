@@ -46,7 +46,7 @@ static int check_session(const char *path, struct err *err)
 }
 
 /* Names are looked up at each entry, and a program may change its folder. */
-static bool keep(const char *path, char **ret)
+static bool log_keep(const char *path, char **ret)
 {
         return !path || (*ret = api_absolute(path)) != NULL;
 }
@@ -68,7 +68,7 @@ int assay_log_open(const char *path, const char *session, assay_log **ret,
         if (r < 0)
                 return api_error(error, &err);
         struct assay_log *log = calloc(1, sizeof(*log));
-        if (!log || !keep(path, &log->path) || !keep(session, &log->session)) {
+        if (!log || !log_keep(path, &log->path) || !log_keep(session, &log->session)) {
                 assay_log_close(log);
                 return api_fail(error, -ENOMEM, "out of memory", "");
         }
@@ -138,8 +138,8 @@ int assay_log_phase(assay_log *log, const char *name, double seconds, const char
                     struct assay_error *error)
 {
         struct mark m;
-        if (!(seconds >= 0) || isinf(seconds))
-                return api_fail(error, ASSAY_E_USAGE, "a phase takes 0 seconds or more",
+        if (!(seconds >= 0 && seconds <= MARK_SECONDS_MAX))
+                return api_fail(error, ASSAY_E_USAGE, "a phase takes 0 to 1e9 seconds",
                                 "give the seconds it took");
         mark_init(&m, MARK_PHASE);
         m.has_seconds = true;

@@ -90,7 +90,7 @@ assay_monitor *assay_monitor_new(const assay_options *options)
 }
 
 /* Changing held. */
-static int start(assay_monitor *m, struct err *err)
+static int monitor_start(assay_monitor *m, struct err *err)
 {
         struct core *c = NULL, *old;
         if (m->misfit)
@@ -132,7 +132,7 @@ int assay_monitor_start(assay_monitor *m, struct assay_error *error)
                 return r;
         pthread_mutex_lock(&m->changing);
         if (!m->core || m->failure.code != 0 || !is_running(m->core))
-                r = start(m, &err);
+                r = monitor_start(m, &err);
         pthread_mutex_unlock(&m->changing);
         return r < 0 ? api_error(error, &err) : 0;
 }

@@ -1,5 +1,7 @@
 #include "api/table.h"
 
+#include "base/list.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,12 +18,10 @@ struct text_chunk {
 
 size_t table_add_column(struct assay_table *t, const char *name, bool is_text)
 {
-        struct table_column *more = realloc(t->columns, (t->n + 1) * sizeof(*more));
-        if (!more) {
+        if (!LIST_ONE_MORE(t->columns, t->n)) {
                 t->failed = true;
                 return t->n;
         }
-        t->columns = more;
         t->columns[t->n] = (struct table_column){.is_text = is_text};
         snprintf(t->columns[t->n].name, TABLE_NAME_MAX, "%s", name);
         return t->n++;

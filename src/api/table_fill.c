@@ -22,7 +22,7 @@ struct level_rows {
 };
 
 /* Columns stay, also those nobody measures: files of this kind always have them. */
-static bool start(struct level_rows *l, int64_t wall_ns)
+static bool table_fill_start(struct level_rows *l, int64_t wall_ns)
 {
         size_t n = notebook_columns(&l->layout);
         l->started = true;
@@ -56,7 +56,7 @@ static int add_hosts(struct level_rows *l, enum level level, struct err *err)
         while (!l->t->failed && (got = input_next_host(&l->job->in, &h, err)) > 0) {
                 if (!l->started) {
                         notebook_layout_of_host(&l->layout, h);
-                        if (!start(l, h->wall_ns))
+                        if (!table_fill_start(l, h->wall_ns))
                                 return err_set(err, -ENOMEM, "out of memory");
                 }
                 int64_t moment = phase_moment_of_host(h);
@@ -99,7 +99,7 @@ static int take_level(void *arg, const struct frame *f, struct err *err)
         int64_t moment = phase_moment(&l->job->clock, f);
         if (!l->started) {
                 notebook_layout_of_frame(&l->layout, f);
-                if (!start(l, f->wall_ns))
+                if (!table_fill_start(l, f->wall_ns))
                         return err_set(err, -ENOMEM, "out of memory");
         }
         if (table_wants(l->job, f->wall_ns, moment)) {
@@ -147,7 +147,7 @@ int table_fill_level(struct assay_table *t, struct table_job *job, enum level le
         int r = cells_init(&l.cells, job->in.phases, job->in.n_phases);
         if (r == 0)
                 r = there ? add_hosts(&l, level, err) : each_frame(job, take_level, &l, err);
-        if (r == 0 && !l.started && !start(&l, 0))
+        if (r == 0 && !l.started && !table_fill_start(&l, 0))
                 r = -ENOMEM;
         if (r == 0)
                 r = whole_columns(t);

@@ -44,7 +44,7 @@ static const char *machine_column(enum system_figure i, char name[TABLE_NAME_MAX
         return own;
 }
 
-static void start(struct level_table *l, const struct host *h)
+static void table_level_start(struct level_table *l, const struct host *h)
 {
         struct assay_table *t = l->t;
         l->started = true;
@@ -91,7 +91,7 @@ static void put_row(struct level_table *l, const struct host *h)
         for (size_t i = 0; i < MIN(l->n_gpus, h->n_gpus); i++) {
                 const struct level_gpu *g = &state->gpus[i];
                 table_put_value(t, l->gpus + 3 * i, g->util);
-                table_put_value(t, l->gpus + 3 * i + 1, g->band);
+                table_put_value(t, l->gpus + 3 * i + 1, g->mem_copy_util);
                 table_put_value(t, l->gpus + 3 * i + 2, g->memory);
         }
 }
@@ -108,12 +108,12 @@ int table_fill_figures(struct assay_table *t, struct table_job *job, enum level 
                 return table_level_missing(level, there, err);
         while (!t->failed && (got = input_next_host(&job->in, &h, err)) > 0) {
                 if (!l.started)
-                        start(&l, h);
+                        table_level_start(&l, h);
                 if (h->levels[level].present &&
                     table_wants(job, h->wall_ns, phase_moment_of_host(h)))
                         put_row(&l, h);
         }
         if (got == 0 && !l.started)
-                start(&l, &none);
+                table_level_start(&l, &none);
         return t->failed ? err_set(err, -ENOMEM, "out of memory") : got;
 }

@@ -75,7 +75,7 @@ static const struct metric_info *system_figure_at(int figure)
                                                     : NULL;
 }
 
-static int find(const char *name, const struct metric_info *(*at)(int figure))
+static int vocabulary_find(const char *name, const struct metric_info *(*at)(int figure))
 {
         const struct metric_info *info;
         for (int i = 0; name && (info = at(i)); i++) {
@@ -92,7 +92,7 @@ size_t assay_figures(void)
 
 int assay_figure_find(const char *name)
 {
-        return find(name, figure_at);
+        return vocabulary_find(name, figure_at);
 }
 
 const char *assay_figure_name(int figure)
@@ -120,7 +120,7 @@ size_t assay_system_figures(void)
 
 int assay_system_figure_find(const char *name)
 {
-        return find(name, system_figure_at);
+        return vocabulary_find(name, system_figure_at);
 }
 
 const char *assay_system_figure_name(int figure)

@@ -72,9 +72,24 @@ static int make_folders(const char *path, struct err *err)
         }
 }
 
+#define DIGITS 4
+#define ENDING_MAX 16
+
+/* Names of ours: "0001.assay". What else is in the folder is somebody's, and stays. */
 static int is_run(const struct dirent *e)
 {
-        return isdigit((unsigned char)e->d_name[0]) && strlen(e->d_name) >= 4;
+        const char *name = e->d_name;
+        return strspn(name, "0123456789") == DIGITS &&
+               (name[DIGITS] == '\0' || name[DIGITS] == '.') &&
+               strlen(name) < DIGITS + ENDING_MAX &&
+               (e->d_type == DT_REG || e->d_type == DT_UNKNOWN);
+}
+
+/* A link in the place of a baseline leads to files of somebody else. */
+static bool is_link(const char *dir)
+{
+        struct stat st;
+        return lstat(dir, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 static int copy_all(int from, int to)
@@ -95,7 +110,7 @@ static int copy_all(int from, int to)
 static const char *ending(const char *file)
 {
         const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
-        return dot && strlen(dot) < 16 ? dot : "";
+        return dot && strlen(dot) < ENDING_MAX ? dot : "";
 }
 
 /* The first number that is free; two that add at once get two. */
@@ -103,7 +118,7 @@ static int place_copy(const char *dir, const char *part, const char *file, struc
 {
         char path[BASELINE_PATH_MAX + 2 * BASELINE_NAME_MAX];
         for (int i = 1; i <= BASELINE_RUNS_MAX; i++) {
-                snprintf(path, sizeof(path), "%s/%04d%s", dir, i, ending(file));
+                snprintf(path, sizeof(path), "%s/%0*d%s", dir, DIGITS, i, ending(file));
                 if (link(part, path) == 0)
                         return 0;
                 if (errno != EEXIST)
@@ -128,6 +143,10 @@ int baseline_add(const char *folder, const char *name, const char *file, struct 
                 return err_hint(err, "a baseline is made of files: sessions or captures");
         }
         snprintf(dir, sizeof(dir), "%s/%s", folder, name);
+        if (is_link(dir)) {
+                err_set(err, ERR_USAGE, "'%s' is a link, and no baseline", dir);
+                return err_hint(err, "remove it, or choose another name");
+        }
         code = make_folders(dir, err);
         if (code < 0)
                 return code;
@@ -158,7 +177,9 @@ static int scan(const char *folder, const char *name, struct dirent ***ret)
 {
         char dir[BASELINE_PATH_MAX + BASELINE_NAME_MAX];
         snprintf(dir, sizeof(dir), "%s/%s", folder, name);
-        int n = scandir(dir, ret, is_run, alphasort);
+        int n = is_link(dir) ? 0 : scandir(dir, ret, is_run, alphasort);
+        if (n == 0 && *ret)
+                free(*ret);
         return n > 0 ? n : -ENOENT;
 }
 

@@ -1,8 +1,10 @@
 #include "app/digest.h"
 
 #include "base/clock.h"
+#include "base/lookup.h"
 #include "base/text.h"
 #include "compute/diff/diff.h"
+#include "present/stream/columns.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,6 +15,8 @@
 #define LOST_SHARE 0.9 /* a GPU that was seen for less of the others' time was lost */
 #define WORKS 0.2      /* the clock counts while kernels run for more than this share */
 #define HELD_SHARE 0.5
+#define BUSY_SHARE 0.1   /* a GPU that kernels ran on for so much of the time was busy */
+#define WOKEN_SHARE 0.05 /* one that never did so for more of a sample was idle throughout */
 
 /* ---- how long, and how it ended ---- */
 
@@ -68,6 +72,19 @@ static void take_gpu(struct diff_run *run, const struct gpu_summary *g, double *
         *most_s = MAX(*most_s, g->seconds);
 }
 
+static void take_work(const struct gpu_summary *g, struct diff_run *run)
+{
+        static const enum metric tell[] = {METRIC_GR_ACTIVE, METRIC_GPU_UTIL, METRIC_SM_ACTIVE};
+        struct value mean = value_missing(STATE_NONE), most = mean;
+        for (size_t i = 0; i < ARRAY_LEN(tell) && !value_there(mean); i++) {
+                mean = spread_mean(&g->m[tell[i]]);
+                most = spread_max(&g->m[tell[i]]);
+        }
+        /* One that does not tell may have worked. */
+        run->woken += !value_there(most) || most.v >= WOKEN_SHARE;
+        run->busy += value_there(mean) && mean.v >= BUSY_SHARE;
+}
+
 static void take_coverage(const struct scope *whole, double most_s, struct diff_run *run)
 {
         double throttle_s = 0, seen_s = 0;
@@ -89,6 +106,37 @@ static void take_coverage(const struct scope *whole, double most_s, struct diff_
                 run->throttled = value_ok(throttle_s / seen_s);
 }
 
+/* The last point at which a GPU was seen; SIZE_MAX for never. */
+static size_t last_seen(const struct trace_gpu *g)
+{
+        for (size_t i = TRACE_POINTS; i-- > 0;) {
+                for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
+                        if (g->points[m][i].n > 0)
+                                return i;
+                }
+        }
+        return SIZE_MAX;
+}
+
+/* What each GPU did, and one that was gone before the others' end. */
+static void take_traces(const struct traces *t, struct diff_run *run)
+{
+        double width_s = clock_to_seconds(t->width_ns);
+        size_t end = 0;
+        for (size_t k = 0; k < t->n; k++) {
+                size_t last = last_seen(t->gpus[k]);
+                run->print +=
+                    hash_stable((const char *)t->gpus[k]->points, sizeof(t->gpus[k]->points));
+                end = last != SIZE_MAX && last > end ? last : end;
+        }
+        for (size_t k = 0; k < t->n; k++) {
+                size_t last = last_seen(t->gpus[k]);
+                double gone_s = last < end ? (double)(end - last) * width_s : 0;
+                if (gone_s > SLACK_S + width_s && !run->lost[0])
+                        snprintf(run->lost, sizeof(run->lost), "%s", t->gpus[k]->who.label);
+        }
+}
+
 static void take_gpus(const struct run_summary *r, struct diff_run *run)
 {
         const struct scope *whole = &r->summary.scopes[0];
@@ -96,11 +144,15 @@ static void take_gpus(const struct run_summary *r, struct diff_run *run)
         run->energy_j = whole->n > 0 ? value_ok(0) : value_missing(STATE_NONE);
         for (size_t i = 0; i < whole->n; i++)
                 take_gpu(run, whole->gpus[i], &most_s);
+        for (size_t i = 0; i < whole->n; i++)
+                take_work(whole->gpus[i], run);
+        model_short_name(run->model, run->model_short, sizeof(run->model_short));
         if (run->gpus == 0) {
                 run->gpus = whole->n;
                 run->energy_j = value_missing(STATE_NONE);
         }
         take_coverage(whole, most_s, run);
+        take_traces(&r->traces, run);
 }
 
 /* ---- stretches ---- */
@@ -119,7 +171,7 @@ static void add_stretch(struct means *m, const struct stretch *s, struct diff_ru
         if (s->before_work)
                 return;
         m->gpu_s += gpu_s;
-        run->limiter[s->limit.limiter] += gpu_s;
+        run->limiter[s->limit.limiter].mean += gpu_s;
         m->held_s[s->limit.held_by] += gpu_s;
         if (!value_there(engine))
                 return;
@@ -151,6 +203,43 @@ static void add_to_line(const struct stretch *s, struct diff_run *run)
                                   .seconds = s->end_s - s->begin_s};
 }
 
+#define SHARE_WINDOW_S 1.0
+
+/* Adds a stretch to the windows that it lies in: GPU-seconds of all, and those of one limiter. */
+static void add_to_windows(const struct stretch *s, enum limiter l, double width_s, double *all,
+                           double *own)
+{
+        for (size_t i = (size_t)(s->begin_s / width_s); i < DIFF_WINDOWS_MAX; i++) {
+                double begin = MAX(s->begin_s, (double)i * width_s);
+                double end = MIN(s->end_s, (double)(i + 1) * width_s);
+                if (!(end > begin))
+                        return;
+                all[i] += (end - begin) * stretch_gpus(s);
+                own[i] += s->limit.limiter == l ? (end - begin) * stretch_gpus(s) : 0;
+        }
+}
+
+/* How sure a limiter's share is: from its share of each window of time after the start-up. */
+static void take_share_error(const struct stretch_list *list, enum limiter l,
+                             struct diff_share *ret)
+{
+        double all[DIFF_WINDOWS_MAX] = {0}, own[DIFF_WINDOWS_MAX] = {0};
+        double width_s = MAX(SHARE_WINDOW_S, list->seconds / (DIFF_WINDOWS_MAX - 1));
+        size_t n = 0;
+        for (size_t i = 0; i < list->n; i++) {
+                if (!list->list[i].before_work)
+                        add_to_windows(&list->list[i], l, width_s, all, own);
+        }
+        for (size_t i = 0; i < DIFF_WINDOWS_MAX; i++) {
+                if (all[i] > 0)
+                        own[n++] = own[i] / all[i];
+        }
+        struct estimate e = stats_mean(own, n);
+        ret->se = e.se;
+        ret->df = e.df;
+        ret->n = n;
+}
+
 static void take_stretches(const struct stretch_list *list, struct diff_run *run)
 {
         struct means m = {0};
@@ -158,8 +247,10 @@ static void take_stretches(const struct stretch_list *list, struct diff_run *run
                 add_stretch(&m, &list->list[i], run);
                 add_to_line(&list->list[i], run);
         }
-        for (enum limiter l = 0; l < LIMITER_COUNT; l++)
-                run->limiter[l] = m.gpu_s > 0 ? run->limiter[l] / m.gpu_s : 0;
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
+                take_share_error(list, l, &run->limiter[l]);
+                run->limiter[l].mean = m.gpu_s > 0 ? run->limiter[l].mean / m.gpu_s : 0;
+        }
         for (enum held_by h = HELD_BY_POWER; h <= HELD_BY_LOCKED; h++)
                 run->held = m.held_s[h] > HELD_SHARE * m.gpu_s ? h : run->held;
         if (m.engine_s > 0)
@@ -174,25 +265,6 @@ static void take_stretches(const struct stretch_list *list, struct diff_run *run
 }
 
 /* ---- windows and series ---- */
-
-static void take_windows(const struct traces *t, struct diff_run *run)
-{
-        double width_s = clock_to_seconds(t->width_ns);
-        size_t from = width_s > 0 ? (size_t)ceil(run->startup_s / width_s) : 0;
-        for (size_t m = 0; m < TRACE_COUNT; m++) {
-                struct diff_windows *w = &run->windows[m];
-                for (size_t i = from; i < TRACE_POINTS; i++) {
-                        double sum = 0, n = 0;
-                        for (size_t k = 0; k < t->n; k++) {
-                                const struct trace_point *p = &t->gpus[k]->points[m][i];
-                                sum += p->n > 0 ? (double)p->sum / p->n : 0;
-                                n += p->n > 0;
-                        }
-                        if (n > 0)
-                                w->v[w->n++] = (float)(sum / n);
-                }
-        }
-}
 
 static bool is_one_of(const char *const *names, size_t n, const char *name)
 {
@@ -235,20 +307,22 @@ static void take_marks(const struct input *in, struct diff_run *run)
                 run->series[i].steps |= digest_is_step_length(run->series[i].name);
 }
 
-static double phase_energy(const struct summary *s, const char *name)
+#define ROUNDED_S 1e-3 /* a run log has milliseconds */
+
+/* What took no time was not measured, unless it is so short that it was rounded. */
+static void drop_zeros(struct diff_series *s)
 {
-        double sum = -1;
-        for (size_t i = 1; i < s->n; i++) {
-                if (strcmp(s->scopes[i].name, name) != 0)
-                        continue;
-                sum = s->scopes[i].n > 0 ? 0 : -1;
-                for (size_t k = 0; k < s->scopes[i].n; k++) {
-                        const struct gpu_summary *g = s->scopes[i].gpus[k];
-                        if (g->who.kind == ENTITY_GPU)
-                                sum = g->has_energy && sum >= 0 ? sum + g->energy_j : -1;
-                }
+        double sum = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < s->n; i++)
+                sum += s->v[i];
+        if (s->kind != DIFF_PHASE || sum < 10 * ROUNDED_S * (double)s->n)
+                return;
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->v[i] > 0)
+                        s->v[n++] = s->v[i];
         }
-        return sum;
+        s->n = n;
 }
 
 static void take_series(const struct run_summary *r, struct diff_run *run)
@@ -261,7 +335,153 @@ static void take_series(const struct run_summary *r, struct diff_run *run)
         }
         take_marks(&r->in, run);
         for (size_t i = 0; i < run->n_series; i++)
-                run->series[i].energy = phase_energy(&r->summary, run->series[i].name);
+                drop_zeros(&run->series[i]);
+}
+
+/* ---- windows ---- */
+
+/* From the first step to the last, wall clock; and half a sample. */
+struct steps {
+        int64_t begin_ns, end_ns, half_ns;
+};
+
+static void steps_add(struct steps *s, int64_t begin_ns, int64_t end_ns)
+{
+        s->begin_ns = MIN(s->begin_ns, begin_ns);
+        s->end_ns = MAX(s->end_ns, end_ns);
+}
+
+static int64_t point_middle(const struct traces *t, size_t at)
+{
+        return clock_bounded(t->start_ns) + (int64_t)at * t->width_ns + t->width_ns / 2;
+}
+
+/* A sample that reaches beyond the first step or the last is no measure of steps. */
+static bool steps_hold(const struct steps *s, const struct traces *t, size_t at)
+{
+        int64_t middle = point_middle(t, at);
+        return middle - s->half_ns >= s->begin_ns && middle + s->half_ns <= s->end_ns;
+}
+
+static bool comes_often(const struct diff_run *run, const char *name, enum diff_kind kind)
+{
+        const struct diff_series *s = diff_series_find(run, name, kind);
+        return s && s->steps && s->n >= DIFF_STEPS_LEAST;
+}
+
+/* By whatever tells of steps. */
+static struct steps find_steps(const struct input *in, const struct traces *t,
+                               const struct diff_run *run)
+{
+        double sample_s = value_there(run->interval_s) ? run->interval_s.v : 0;
+        int64_t half_ns = clock_bounded(clock_from_seconds(sample_s / 2));
+        struct steps steps = {INT64_MAX, INT64_MIN, MAX(half_ns, t->width_ns / 2)};
+        for (size_t i = 0; i < in->n_phases; i++) {
+                const struct phase *p = &in->phases[i];
+                if (!p->open && comes_often(run, p->name, DIFF_PHASE))
+                        steps_add(&steps, p->begin_ns, p->end_ns);
+        }
+        for (size_t i = 0; i < in->n_marks; i++) {
+                const struct mark *m = &in->marks[i];
+                enum diff_kind kind = m->type == MARK_METRIC ? DIFF_USER : DIFF_PHASE;
+                bool may = m->type == MARK_METRIC ||
+                           (m->type == MARK_EVENT && digest_is_step_event(m->name));
+                if (may && comes_often(run, m->name, kind))
+                        steps_add(&steps, m->wall_ns, m->wall_ns);
+        }
+        return steps;
+}
+
+/* The mean of a point over the GPUs; false when none has it. */
+static bool mean_point(const struct traces *t, enum trace_metric m, size_t at, float *ret)
+{
+        double sum = 0, n = 0;
+        for (size_t k = 0; k < t->n; k++) {
+                const struct trace_point *p = &t->gpus[k]->points[m][at];
+                sum += p->n > 0 ? (double)p->sum / p->n : 0;
+                n += p->n > 0;
+        }
+        *ret = n > 0 ? (float)(sum / n) : 0;
+        return n > 0;
+}
+
+static void take_windows(const struct traces *t, const struct steps *steps, struct diff_run *run)
+{
+        double width_s = clock_to_seconds(t->width_ns);
+        size_t from = width_s > 0 ? (size_t)ceil(run->startup_s / width_s) : 0;
+        for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
+                struct diff_windows *w = &run->windows[m];
+                for (size_t i = from; i < TRACE_POINTS; i++) {
+                        if (!mean_point(t, m, i, &w->v[w->n]))
+                                continue;
+                        w->span_s = (double)(i + 1 - from) * width_s;
+                        if (steps_hold(steps, t, i)) {
+                                w->steps_from = w->steps_n == 0 ? w->n : w->steps_from;
+                                w->steps_n++;
+                        }
+                        w->n++;
+                }
+        }
+}
+
+/* ---- energy of steps ---- */
+
+/* Watts of all GPUs at a point; negative when one does not tell. */
+static double power_at(const struct traces *t, size_t at)
+{
+        double sum = 0;
+        size_t n = 0;
+        for (size_t k = 0; k < t->n; k++) {
+                const struct trace_point *p = &t->gpus[k]->points[TRACE_POWER][at];
+                if (t->gpus[k]->who.kind != ENTITY_GPU)
+                        continue;
+                if (p->n == 0)
+                        return -1;
+                sum += (double)p->sum / p->n;
+                n++;
+        }
+        return n > 0 && t->left_out == 0 ? sum : -1;
+}
+
+/* Whether a phase of the name holds the moment. Moments come in order: at is where the last was. */
+static bool in_phase(const struct input *in, const char *name, int64_t moment_ns, size_t *at)
+{
+        while (*at < in->n_phases &&
+               (in->phases[*at].end_ns <= moment_ns || strcmp(in->phases[*at].name, name) != 0))
+                ++*at;
+        return *at < in->n_phases && phase_holds(&in->phases[*at], moment_ns);
+}
+
+/* Watts of all GPUs while steps of a name took the time, by the samples that lie among the steps.
+ * Negative when none does. */
+static double steps_power(const struct run_summary *r, const struct steps *steps, const char *name,
+                          bool has_phases)
+{
+        double sum = 0, n = 0;
+        size_t at = 0;
+        for (size_t i = 0; i < TRACE_POINTS; i++) {
+                double power = power_at(&r->traces, i);
+                if (power >= 0 && steps_hold(steps, &r->traces, i) &&
+                    (!has_phases || in_phase(&r->in, name, point_middle(&r->traces, i), &at))) {
+                        sum += power;
+                        n++;
+                }
+        }
+        return n > 0 ? sum / n : -1;
+}
+
+/* A step may be shorter than a sample: its energy is the power around it for as long as it took. */
+static void take_step_energy(const struct run_summary *r, const struct steps *steps,
+                             struct diff_series *s)
+{
+        double total = 0;
+        bool has_phases = false;
+        for (size_t i = 0; !has_phases && i < r->in.n_phases; i++)
+                has_phases = strcmp(r->in.phases[i].name, s->name) == 0;
+        double power = steps_power(r, steps, s->name, has_phases);
+        for (size_t i = 0; i < s->n; i++)
+                total += s->v[i];
+        s->energy = power < 0 ? -1 : power * total;
 }
 
 int digest_take(const struct run_summary *r, struct diff_run *ret)
@@ -276,11 +496,17 @@ int digest_take(const struct run_summary *r, struct diff_run *ret)
         snprintf(ret->command, sizeof(ret->command), "%s", f->command);
         snprintf(ret->source, sizeof(ret->source), "%s", f->source);
         ret->seconds = seconds_of(r);
+        ret->exact = value_there(f->command_s);
         take_end(r, ret);
         take_gpus(r, ret);
         take_stretches(&r->summary.limits, ret);
-        take_windows(&r->traces, ret);
         take_series(r, ret);
+        const struct steps steps = find_steps(&r->in, &r->traces, ret);
+        take_windows(&r->traces, &steps, ret);
+        for (size_t i = 0; i < ret->n_series; i++) {
+                if (comes_often(ret, ret->series[i].name, ret->series[i].kind))
+                        take_step_energy(r, &steps, &ret->series[i]);
+        }
         text_clean(ret->command);
         text_clean(ret->name);
         return 0;

@@ -117,8 +117,8 @@ static int choose_time(const struct config *config, struct plotting *w, struct p
 }
 
 /* options: where they go. */
-static int prepare(const struct config *config, const char *path, struct plotting *w,
-                   struct plot_options *options, struct err *err)
+static int drawing_prepare(const struct config *config, const char *path, struct plotting *w,
+                           struct plot_options *options, struct err *err)
 {
         struct plot_options o = {.per_gpu = config_flag(config, OPT_PER_GPU),
                                  .level_gpus = config_is_set(config, OPT_LEVEL),
@@ -250,7 +250,7 @@ static int add_marks(struct plotting *w, struct err *err)
 }
 
 /* What limited the GPUs in the time that is drawn; of a job, who holds the others up. */
-static int find(const struct config *config, struct plotting *w, struct err *err)
+static int drawing_find(const struct config *config, struct plotting *w, struct err *err)
 {
         int r = stretches_cut(&w->stretches, w->in.phases, w->in.n_phases, &w->limits);
         if (r < 0)
@@ -262,8 +262,8 @@ static int find(const struct config *config, struct plotting *w, struct err *err
         return 0;
 }
 
-static int draw(const struct config *config, struct plotting *w, enum plot_format format,
-                struct strbuf *out, struct err *err)
+static int drawing_draw(const struct config *config, struct plotting *w, enum plot_format format,
+                        struct strbuf *out, struct err *err)
 {
         bool session = w->in.session && setup_as_recorded(config);
         int r = input_next_host(&w->in, &w->next_host, err);
@@ -276,7 +276,7 @@ static int draw(const struct config *config, struct plotting *w, enum plot_forma
         if (r == 0)
                 r = add_marks(w, err);
         if (r == 0)
-                r = find(config, w, err);
+                r = drawing_find(config, w, err);
         if (r < 0)
                 return r;
         const struct plot_around around = {.facts = &w->in.facts,
@@ -288,6 +288,7 @@ static int draw(const struct config *config, struct plotting *w, enum plot_forma
                                            .limits_ns = w->stretches.first_wall_ns,
                                            .finding =
                                                w->finding.len ? strbuf_str(&w->finding) : NULL};
+        plot_tell_apart(&w->plot);
         return plot_draw(&w->plot, &around, format, out, err);
 }
 
@@ -301,10 +302,10 @@ int draw_file(const struct config *config, const char *path, enum plot_format fo
         w->notices = notices;
         w->watch = watch ? *watch : (struct draw_watch){0};
         struct plot_options o;
-        int r = prepare(config, path, w, &o, err);
+        int r = drawing_prepare(config, path, w, &o, err);
         if (r == 0) {
                 plot_init(&w->plot, &o, start_of(w));
-                r = draw(config, w, format, out, err);
+                r = drawing_draw(config, w, format, out, err);
         }
         plot_finish(&w->plot);
         stretches_finish(&w->stretches);
@@ -334,7 +335,7 @@ static int add_run(const struct config *config, const char *path, struct plot *p
                 return err_set(err, -ENOMEM, "out of memory");
         w->notices = notices;
         w->watch = watch ? *watch : (struct draw_watch){0};
-        int r = prepare(config, path, w, &o, err);
+        int r = drawing_prepare(config, path, w, &o, err);
         if (r == 0 && !plot->n_panels)
                 plot_init(plot, &o, 0);
         if (r == 0 && !plot_begin_run(plot, name_of(path), start_of(w), o.from_ns, o.to_ns))

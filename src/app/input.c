@@ -48,6 +48,11 @@ bool input_is_list(const char *location)
         return ranges || strchr(location, ',');
 }
 
+bool input_is_recording(const char *location)
+{
+        return location && !input_is_address(location) && !input_is_list(location);
+}
+
 static bool is_folder(const char *path)
 {
         struct stat st;
@@ -74,7 +79,7 @@ static int open_notebook(struct input *in, struct err *err)
 /* What a program logged, without GPUs. */
 static int open_log(struct input *in, struct err *err)
 {
-        int r = runlog_read(in->path, &in->marks, &in->n_marks, err);
+        int r = runlog_read(in->path, &in->marks, &in->n_marks, &in->n_skipped, err);
         in->gpus[0] = '\0';
         in->is_log = true;
         if (r < 0 || in->n_marks == 0)

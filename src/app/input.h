@@ -18,6 +18,7 @@ struct input {
         struct hwmon_cpu *cpu;          /* NULL when it is no monitor's folder */
         struct mark *marks;
         size_t n_marks;
+        size_t n_skipped;     /* lines of a run log that are no entries */
         struct phase *phases; /* those that nobody ended may end at INT64_MAX */
         size_t n_phases;
 };
@@ -27,6 +28,8 @@ bool input_is_address(const char *location);
 /* Whether it is a list of them: all parts between commas are, or @FILE. A file of that name wins.
  */
 bool input_is_list(const char *location);
+/* Whether it is a recording, which has an end: neither of these. NULL, no source, is none. */
+bool input_is_recording(const char *location);
 /* 0, or a negative code with err; call input_finish either way. */
 int input_open(struct input *in, const char *path, struct err *err);
 /* The files of a hardware monitor, each on its own; one that is NULL or not there is none. */

@@ -58,8 +58,8 @@ static bool take_next(struct crowd *c, size_t *ret)
         return more;
 }
 
-static void keep(struct crowd *c, struct reader *me, struct run_summary *s, const char *path,
-                 int code, const struct err *err)
+static void job_keep(struct crowd *c, struct reader *me, struct run_summary *s, const char *path,
+                     int code, const struct err *err)
 {
         struct strbuf *notices = &c->r->notices;
         pthread_mutex_lock(&c->lock);
@@ -92,7 +92,7 @@ static void *read_files(void *arg)
                         s->watch = me;
                         code = run_summary_read(s, c->config, c->paths[i], "text", &err);
                 }
-                keep(c, me, s, c->paths[i], code, &err);
+                job_keep(c, me, s, c->paths[i], code, &err);
                 if (s)
                         run_summary_finish(s);
                 free(s);
@@ -119,6 +119,62 @@ static void read_all(struct crowd *c)
         while (n > 0)
                 pthread_join(threads[--n], NULL);
         free(readers);
+}
+
+/* ---- files that are in the folder and no rank of the job ---- */
+
+static bool same_value(struct value a, struct value b)
+{
+        return value_there(a) == value_there(b) && (!value_there(a) || a.v == b.v);
+}
+
+/* A copy or a link: the same rank of the same recording. */
+static bool is_copy(const struct job_rank *a, const struct job_rank *b)
+{
+        return value_there(a->rank) && same_value(a->rank, b->rank) && a->start_ns == b->start_ns &&
+               strcmp(a->node, b->node) == 0 && strcmp(a->gpu, b->gpu) == 0 &&
+               strcmp(a->file, b->file) > 0;
+}
+
+/* The launcher's job that more than half of the sessions are ranks of; NULL for none. */
+static const char *usual_job(const struct job *j)
+{
+        for (size_t i = 0; i < j->n; i++) {
+                size_t same = 0;
+                for (size_t k = 0; k < j->n; k++)
+                        same += value_there(j->ranks[k].rank) &&
+                                strcmp(j->ranks[k].job, j->ranks[i].job) == 0;
+                if (value_there(j->ranks[i].rank) && 2 * same > j->n)
+                        return j->ranks[i].job;
+        }
+        return NULL;
+}
+
+static const char *why_not(const struct job *j, size_t rank, const char *job)
+{
+        const struct job_rank *r = &j->ranks[rank];
+        if (job && (!value_there(r->rank) || strcmp(r->job, job) != 0))
+                return "it is no rank of this job";
+        for (size_t i = 0; i < j->n; i++) {
+                if (is_copy(r, &j->ranks[i]))
+                        return "a copy of another";
+        }
+        return NULL;
+}
+
+static void leave_strangers(struct job *j, struct strbuf *notices)
+{
+        char job[JOB_TEXT_MAX];
+        const char *usual = usual_job(j);
+        snprintf(job, sizeof(job), "%s", usual ? usual : "");
+        for (size_t i = j->n; i-- > 0;) {
+                const char *why = why_not(j, i, usual ? job : NULL);
+                if (!why)
+                        continue;
+                strbuf_putf(notices, "'%s': %s, skipping\n", j->ranks[i].file, why);
+                job_rank_finish(&j->ranks[i]);
+                memmove(&j->ranks[i], &j->ranks[i + 1], (--j->n - i) * sizeof(*j->ranks));
+        }
 }
 
 /* Two that have the same GPU of the same node. */
@@ -174,6 +230,7 @@ int job_read(struct job_reading *r, const struct config *config, const char *con
                 return c.err.code ? c.err.code : err_set(err, ERR_DATA, "no session to read");
         }
         if (c.code == 0) {
+                leave_strangers(&r->job, &r->notices);
                 find_span(&r->job, c.base_ns);
                 find_shared(&r->job);
                 c.code = job_judge(&r->job);

@@ -107,6 +107,11 @@ static void take_facts(const struct run_summary *s, struct job_rank *r)
         r->seconds = value_there(f->command_s) ? f->command_s
                      : end > r->start_ns       ? value_ok(clock_to_seconds(end - r->start_ns))
                                                : value_missing(STATE_NONE);
+}
+
+static void take_own(const struct run_summary *s, const struct job_fold *fold, struct job_rank *r)
+{
+        r->own = fold->own;
         if (s->level == LEVEL_PROCESS)
                 r->own_cpu = spread_mean(&s->summary.scopes[0].level.cpu);
 }
@@ -287,6 +292,8 @@ static int add_rank(struct job *j, const struct run_summary *s, const struct job
         if (!r)
                 return -ENOMEM;
         take_facts(s, r);
+        if (!split) /* else the processes are those of several ranks */
+                take_own(s, fold, r);
         if (c->n > 0) {
                 r->use = fold->gpus[c->gpus[0]];
                 snprintf(r->gpu, sizeof(r->gpu), "%s", r->use.label);

@@ -1,5 +1,6 @@
 #include "app/output.h"
 
+#include "base/beside.h"
 #include "formats/format.h"
 #include "session/session.h"
 
@@ -29,18 +30,20 @@ static bool is_inside(const char *path, const struct stat *folder)
         return stat(full, &st) == 0 && is_same(&st, folder);
 }
 
+static bool is_file(const char *path, const struct stat *out)
+{
+        struct stat st;
+        return stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_same(&st, out);
+}
+
 /* The input itself, or one of the files that SQLite keeps beside a session. */
 static bool is_input(const struct stat *out, const char *input)
 {
-        static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
-        for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-                char path[PATH_ROOM];
-                struct stat st;
-                snprintf(path, sizeof(path), "%s%s", input, endings[i]);
-                if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_same(&st, out))
-                        return true;
-        }
-        return false;
+        char path[PATH_ROOM];
+        bool found = is_file(input, out);
+        for (size_t i = 0; !found && beside_name(input, i, path, sizeof(path)); i++)
+                found = is_file(path, out);
+        return found;
 }
 
 static int refuse_input(const char *path, struct err *err)

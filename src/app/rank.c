@@ -92,7 +92,7 @@ static void name_job(rank_env *env, const struct launcher *l, struct rank_facts 
         rank_file_name(text, ret->job, sizeof(ret->job));
 }
 
-static void fill(struct value *v, struct value with)
+static void rank_fill(struct value *v, struct value with)
 {
         *v = value_there(*v) ? *v : with;
 }
@@ -105,9 +105,9 @@ static void add_slurm(rank_env *env, struct rank_facts *ret)
         if (!value_there(rank) || !value_there(world) || rank.v != ret->rank.v ||
             (value_there(ret->world) && ret->world.v != world.v))
                 return;
-        fill(&ret->local_rank, number_of(env, l->local_rank));
-        fill(&ret->node_rank, number_of(env, l->node_rank));
-        fill(&ret->world, world);
+        rank_fill(&ret->local_rank, number_of(env, l->local_rank));
+        rank_fill(&ret->node_rank, number_of(env, l->node_rank));
+        rank_fill(&ret->world, world);
 }
 
 struct rank_facts rank_facts(rank_env *env)

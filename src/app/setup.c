@@ -355,11 +355,14 @@ void setup_trouble(const struct pipeline *p, struct strbuf *out)
         char token[ENTITY_TEXT_MAX];
         pipeline_trouble(p, &t);
         if (t.skipped > 0)
-                strbuf_putf(
-                    out,
-                    "%llu line%s could not be understood, the first at line %llu; %llu rows read\n",
-                    (unsigned long long)t.skipped, plural(t.skipped),
-                    (unsigned long long)t.first_line, (unsigned long long)t.rows);
+                strbuf_putf(out, "%llu line%s could not be understood",
+                            (unsigned long long)t.skipped, plural(t.skipped));
+        /* Nodes write no file: their lines have no numbers. */
+        if (t.skipped > 0 && t.first_line > 0)
+                strbuf_putf(out, ", the first at line %llu; %llu rows read",
+                            (unsigned long long)t.first_line, (unsigned long long)t.rows);
+        if (t.skipped > 0)
+                strbuf_putc(out, '\n');
         if (t.cut > 0)
                 strbuf_putf(out, "the last row was cut off: what it lost is missing\n");
         if (t.too_long > 0)

@@ -62,7 +62,7 @@ static int add_hosts_until(struct run_summary *r, int64_t wall_ns, const struct 
         return MIN(got, 0);
 }
 
-static int add(struct run_summary *r, const struct frame *f, struct err *err)
+static int summarise_add(struct run_summary *r, const struct frame *f, struct err *err)
 {
         tick(r);
         if (r->on_frame)
@@ -83,7 +83,7 @@ static int add_session(struct run_summary *r, struct err *err)
         const struct frame *f;
         int got, code = 0;
         while (code == 0 && (got = session_next(r->in.session, &f, err)) > 0)
-                code = add(r, f, err);
+                code = summarise_add(r, f, err);
         return code < 0 ? code : got;
 }
 
@@ -106,7 +106,7 @@ static int add_pipeline(const struct config *config, struct run_summary *r, stru
                 if (!r->in.session)
                         snprintf(r->in.facts.source, sizeof(r->in.facts.source), "%s",
                                  f->provenance);
-                code = add(r, f, err);
+                code = summarise_add(r, f, err);
         }
         if (code == 0)
                 setup_trouble(p, &r->notices);
@@ -232,6 +232,11 @@ static int summarise(const struct config *config, const char *format, struct run
                 return code;
         close_phases(r);
         summary_time_phases(&r->summary);
+        if (r->in.n_skipped > 0)
+                strbuf_putf(&r->notices, "%zu line%s of '%s' could not be understood, skipping\n",
+                            r->in.n_skipped, r->in.n_skipped == 1 ? "" : "s", r->in.path);
+        if (r->in.is_log)
+                r->summary.first_ns = r->in.facts.start_ns; /* events are told from there on */
         if (r->in.is_log && !only)
                 r->summary.scopes[0].seconds =
                     clock_to_seconds(r->in.facts.stop_ns - r->in.facts.start_ns);

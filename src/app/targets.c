@@ -133,12 +133,21 @@ static int ask_kubernetes(struct target_list *t, const char *selector, struct er
 /* --- a file or a list --------------------------------------------------------------------------
  */
 
+/* What was typed wrong is wrong usage, as with --hosts everywhere; a file is data. */
+static int read_typed(struct target_list *t, const char *hosts, struct err *err)
+{
+        int r = targets_parse_list(t, hosts, strlen(hosts), err);
+        if (r == ERR_DATA)
+                r = err->code = ERR_USAGE;
+        return r;
+}
+
 static int read_hosts(struct target_list *t, const char *hosts, struct err *err)
 {
         struct strbuf text = {0};
         bool input = strcmp(hosts, "@-") == 0;
         if (hosts[0] != '@')
-                return targets_parse_list(t, hosts, strlen(hosts), err);
+                return read_typed(t, hosts, err);
         CLEANUP(closep)
         int fd = input ? dup(STDIN_FILENO) : open(hosts + 1, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         int r = fd < 0 ? -errno : read_all(fd, 0, &text);
@@ -150,7 +159,7 @@ static int read_hosts(struct target_list *t, const char *hosts, struct err *err)
         return r;
 }
 
-static int fill(const struct targets_config *config, struct target_list *t, struct err *err)
+static int targets_fill(const struct targets_config *config, struct target_list *t, struct err *err)
 {
         switch (config->source) {
         case TARGETS_HOSTS:
@@ -181,7 +190,7 @@ int targets_make(const struct targets_config *config, struct strbuf *out, size_t
         struct target_label list[REMOTE_ADDED_MAX];
         int r = read_labels(config->labels, &labels, err);
         if (r == 0)
-                r = fill(config, &t, err);
+                r = targets_fill(config, &t, err);
         if (r == 0 && t.n == 0) {
                 r = err_set(err, ERR_NO_SOURCE, "no node with a GPU was found");
                 err_hint(err, "nothing was written: an empty list would end all scraping");

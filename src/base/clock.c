@@ -20,6 +20,13 @@ int64_t clock_wall_ns(void)
         return read_clock(CLOCK_REALTIME);
 }
 
+uint64_t clock_skipped(int64_t behind_ns, int64_t interval_ns, bool *ret_late)
+{
+        int64_t skipped = behind_ns > 0 ? behind_ns / interval_ns : 0;
+        *ret_late = behind_ns - skipped * interval_ns > interval_ns / 2;
+        return (uint64_t)skipped;
+}
+
 int64_t clock_from_seconds(double seconds)
 {
         double ns = seconds * 1e9;

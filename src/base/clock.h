@@ -1,6 +1,7 @@
 /* Time in nanoseconds, and the beat that ticks keep. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NS_PER_S 1000000000LL
@@ -22,6 +23,12 @@ static inline int64_t clock_bounded(int64_t ns)
                : ns < -CLOCK_FILE_MAX_NS ? -CLOCK_FILE_MAX_NS
                                          : ns;
 }
+
+/*
+ * Ticks passed over by one that comes behind_ns after its time. It is late, everywhere, when more
+ * than half an interval remains beside these. interval_ns is above 0.
+ */
+uint64_t clock_skipped(int64_t behind_ns, int64_t interval_ns, bool *ret_late);
 
 /* Saturates at 292 years either way. */
 int64_t clock_from_seconds(double seconds);

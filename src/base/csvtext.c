@@ -1,6 +1,7 @@
 #include "base/csvtext.h"
 
 #include "base/attr.h"
+#include "base/list.h"
 
 void csvtext_init(struct csvtext *c, char *text, size_t len)
 {
@@ -13,18 +14,12 @@ void csvtext_finish(struct csvtext *c)
         *c = (struct csvtext){0};
 }
 
-static bool add(struct csvtext *c, char *field)
+static bool csvtext_add(struct csvtext *c, char *field)
 {
         if (c->n == CSVTEXT_FIELDS_MAX)
                 return true; /* wider than anything known: the rest of the row is passed over */
-        if (c->n == c->cap) {
-                size_t cap = c->cap ? c->cap * 2 : 64;
-                char **more = realloc(c->fields, cap * sizeof(*more));
-                if (!more)
-                        return false;
-                c->fields = more;
-                c->cap = cap;
-        }
+        if (!LIST_ROOM(c->fields, c->n, c->cap))
+                return false;
         c->fields[c->n++] = field;
         return true;
 }
@@ -64,7 +59,7 @@ bool csvtext_next(struct csvtext *c)
                 while (ended == ',') {
                         char *field;
                         ended = take_field(c, &field);
-                        if (!add(c, field))
+                        if (!csvtext_add(c, field))
                                 return false;
                 }
                 if (c->n > 1 || c->fields[0][0] != '\0')

@@ -27,3 +27,9 @@ int err_hint(struct err *err, const char *fmt, ...)
         va_end(ap);
         return err->code;
 }
+
+int err_hint_install(struct err *err, const char *debian, const char *fedora, const char *otherwise)
+{
+        return err_hint(err, "install %s (Debian, Ubuntu) or %s (Fedora, Rocky)%s%s", debian,
+                        fedora, otherwise ? ", " : "", otherwise ? otherwise : "");
+}

@@ -19,5 +19,11 @@ enum err_code {
 /* Sets code and message, clears the hint, returns the code. A NULL err is allowed. */
 int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Adds what the user can do. Returns the code set before, so that it can end a return statement. */
+/* Adds what the user can do. Returns the code set before, so that it can end a return statement;
+ * without an err it does not know which, and says -EIO: who tells codes apart has one. */
 int err_hint(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The hint for a library that is absent: the packages that bring it, and what else helps: a text
+ * that goes on after a comma, or NULL. Returns as err_hint does. */
+int err_hint_install(struct err *err, const char *debian, const char *fedora,
+                     const char *otherwise);

@@ -1,10 +1,12 @@
 #include "base/jsonw.h"
 
+#include "base/attr.h"
 #include "base/num.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Letters that stand for themselves, which are nearly all there are. */
 static size_t plain_span(const char *s)
@@ -39,6 +41,32 @@ void json_put_string(struct strbuf *out, const char *s)
         strbuf_putc(out, '"');
 }
 
+/* Without the zeros at the end of its decimals, nor a point without any. */
+static size_t trim_zeros(const char *buf, size_t n)
+{
+        if (!memchr(buf, '.', n))
+                return n;
+        while (buf[n - 1] == '0')
+                n--;
+        return n - (buf[n - 1] == '.');
+}
+
+/* Most values have few decimals: then these are what printf would find, much sooner. */
+#define FEW_DECIMALS 4
+
+static bool put_few_decimals(struct strbuf *out, double v)
+{
+        char buf[NUM_FORMAT_MAX];
+        double back;
+        if (fabs(v) >= 1e9)
+                return false;
+        size_t n = num_format(buf, v, FEW_DECIMALS);
+        if (!num_parse_all(buf, n, &back) || back != v)
+                return false;
+        strbuf_put(out, buf, trim_zeros(buf, n));
+        return true;
+}
+
 void json_put_number(struct strbuf *out, double v)
 {
         char buf[NUM_FORMAT_MAX];
@@ -50,6 +78,8 @@ void json_put_number(struct strbuf *out, double v)
                 strbuf_put(out, buf, num_format(buf, v + 0.0, 0));
                 return;
         }
+        if (put_few_decimals(out, v))
+                return;
         for (int digits = 15; digits <= 17; digits++) {
                 int n = snprintf(buf, sizeof(buf), "%.*g", digits, v);
                 double back;
@@ -146,10 +176,28 @@ void jsonw_fixed(struct jsonw *j, const char *name, double v, unsigned decimals)
         strbuf_put(j->out, buf, num_format(buf, v, decimals));
 }
 
+/* As %.*g writes numbers from a ten-thousandth on that need no exponent. */
+static bool put_plain(struct strbuf *out, double v, int digits)
+{
+        static const double powers[] = {1e-3, 1e-2, 1e-1, 1, 10, 100, 1000};
+        char buf[NUM_FORMAT_MAX];
+        double size = fabs(v);
+        int decimals = digits + 3;
+        if (!(size >= 1e-4 && size < 1e4) || digits < 5 || digits > 6)
+                return false;
+        for (size_t i = 0; i < ARRAY_LEN(powers) && size >= powers[i]; i++)
+                decimals--;
+        strbuf_put(out, buf, trim_zeros(buf, num_format(buf, v, (unsigned)decimals)));
+        return true;
+}
+
 void jsonw_short(struct jsonw *j, const char *name, double v, int digits)
 {
         jsonw_begin(j, name);
-        strbuf_putf(j->out, "%.*g", digits, v);
+        if (v == 0 && !signbit(v))
+                strbuf_putc(j->out, '0');
+        else if (!put_plain(j->out, v, digits))
+                strbuf_putf(j->out, "%.*g", digits, v);
 }
 
 void jsonw_bool(struct jsonw *j, const char *name, bool v)

@@ -22,7 +22,7 @@ void lines_finish(struct lines *l)
         *l = (struct lines){.fd = -1};
 }
 
-static int fill(struct lines *l)
+static int lines_fill(struct lines *l)
 {
         if (l->start > 0) {
                 memmove(l->buf, l->buf + l->start, l->end - l->start);
@@ -85,7 +85,7 @@ int lines_next(struct lines *l, struct line *ret)
                 }
                 if (l->eof)
                         return 0;
-                int r = fill(l);
+                int r = lines_fill(l);
                 if (r < 0)
                         return r;
         }
@@ -110,7 +110,7 @@ int lines_peek(struct lines *l, const char **ret, size_t *ret_len)
                 size_t have = l->end - l->start;
                 if (waits && have > 0 && memchr(l->buf + l->start, '\n', have))
                         break;
-                int r = fill(l);
+                int r = lines_fill(l);
                 if (r < 0)
                         return r;
         }

@@ -1,6 +1,7 @@
 #include "base/num.h"
 
 #include "base/attr.h"
+#include "base/num_brief.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -14,7 +15,6 @@ static const double exact_pow10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1
 
 #define EXACT_MANTISSA (1ULL << 53)
 #define DIGITS_IN_U64 19
-
 static bool is_digit(char c)
 {
         return (unsigned char)(c - '0') < 10;
@@ -128,31 +128,21 @@ static size_t eight_digits(const char *s, uint64_t *ret)
 {
         uint64_t v;
         memcpy(&v, s, sizeof(v));
-        v ^= 0x3030303030303030ULL; /* digits become 0 to 9 */
+        v ^= NUM_ZEROS; /* digits become 0 to 9 */
         uint64_t others = ((v + 0x7676767676767676ULL) | v) & 0x8080808080808080ULL;
         size_t run = others ? (size_t)__builtin_ctzll(others) / 8 : 8;
         if (run == 0)
                 return 0;
         v <<= 64 - run * 8; /* the digits at the end, zeros before them */
-        v = v * 10 + (v >> 8);
-        v = ((v & 0x000000FF000000FFULL) * 0x000F424000000064ULL +
-             ((v >> 16) & 0x000000FF000000FFULL) * 0x0000271000000001ULL) >>
-            32;
-        *ret = (uint32_t)v;
+        *ret = num_join_digits(v);
         return run;
 }
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define EIGHT_AT_ONCE true
-#else
-#define EIGHT_AT_ONCE false
-#endif
 
 /* Digits, a point and digits, as counters are written: fewer than eight of each. */
 size_t num_parse(const char *s, size_t n, double *ret)
 {
         uint64_t whole, fraction;
-        if (!EIGHT_AT_ONCE || n < 9)
+        if (!NUM_EIGHT_AT_ONCE || n < 9)
                 return parse_short(s, n, ret);
         size_t i = eight_digits(s, &whole);
         if (i == 0 || i == 8)
@@ -222,6 +212,9 @@ size_t num_format_u64(char buf[20], uint64_t v)
         return len;
 }
 
+/* As far from a half the error of a product below 2^40, which is below 2^-13, decides nothing. */
+#define FAR_FROM_HALF 0x1p-12
+
 /*
  * v × 10^decimals rounded half to even. The product's rounding error comes from one fused
  * multiply-add, so the decision is made on the exact value.
@@ -231,8 +224,7 @@ static uint64_t scale_exactly(double v, double scale)
         double product = v * scale;
         uint64_t whole = (uint64_t)(int64_t)product;
         double above_half = product - (double)(int64_t)whole - 0.5;
-        /* Far from a half the product's own error, below 2^-13 here, decides nothing. */
-        if (LIKELY(product < 0x1p40 && fabs(above_half) > 0x1p-12))
+        if (LIKELY(product < 0x1p40 && fabs(above_half) > FAR_FROM_HALF))
                 return whole + (above_half > 0);
         above_half += fma(v, scale, -product);
         if (above_half > 0 || (above_half == 0 && (whole & 1)))
@@ -240,42 +232,78 @@ static uint64_t scale_exactly(double v, double scale)
         return whole;
 }
 
-static void put_pair(char *to, uint64_t v)
+/*
+ * The eight decimal digits of v, below 10^8, one a byte with the first in the lowest: halves of
+ * four digits, then pairs, then digits, all in one register. x / 100 is x * 10486 >> 20 below 10^4,
+ * and x / 10 is x * 103 >> 10 below 100.
+ */
+static uint64_t spread_digits(uint32_t v)
 {
-        memcpy(to, digit_pairs + v * 2, 2);
+        uint64_t fours = v / 10000 | (uint64_t)(v % 10000) << 32;
+        uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007FULL;
+        uint64_t pairs = hundreds | (fours - hundreds * 100) << 16;
+        uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000FULL;
+        return tens | (pairs - tens * 10) << 8;
 }
 
-/* The digits of scaled with the point before the last decimals of them. */
-static size_t put_scaled(char *buf, uint64_t scaled, unsigned decimals)
+#define BRIEF_LIMIT 100000000 /* what eight digits hold is less */
+
+/* A number below BRIEF_LIMIT. Eight bytes are written, however many digits it has. */
+static size_t put_brief(char *buf, uint32_t v)
 {
-        static const uint64_t pow10[] = {1,      10,      100,      1000,      10000,
-                                         100000, 1000000, 10000000, 100000000, 1000000000};
-        size_t len;
-        switch (decimals) {
-        case 0:
-                return num_format_u64(buf, scaled);
-        case 1: /* divisions by constants, for the commonest */
-                len = num_format_u64(buf, scaled / 10);
-                buf[len] = '.';
-                buf[len + 1] = (char)('0' + scaled % 10);
-                return len + 2;
-        case 2:
-                len = num_format_u64(buf, scaled / 100);
-                buf[len] = '.';
-                put_pair(buf + len + 1, scaled % 100);
-                return len + 3;
-        case 4:
-                len = num_format_u64(buf, scaled / 10000);
-                buf[len] = '.';
-                put_pair(buf + len + 1, scaled % 10000 / 100);
-                put_pair(buf + len + 3, scaled % 100);
-                return len + 5;
-        default:
-                break;
-        }
-        len = num_format_u64(buf, scaled / pow10[decimals]);
+        uint64_t digits = spread_digits(v);
+        unsigned zeros = (unsigned)__builtin_ctzll(digits | 1ULL << 56) / 8;
+        digits = (digits | NUM_ZEROS) >> zeros * 8;
+        memcpy(buf, &digits, sizeof(digits));
+        return 8 - zeros;
+}
+
+/* A whole number below BRIEF_LIMIT with its decimals. */
+static size_t put_whole(char *buf, uint32_t v, unsigned decimals)
+{
+        size_t len = put_brief(buf, v);
+        memcpy(buf + len, ".000000000", 10);
+        return decimals ? len + 1 + decimals : len;
+}
+
+/* Hundredths below 10^4, as percent are. */
+static size_t put_hundredths(char *buf, uint32_t scaled)
+{
+        uint32_t whole = scaled * 10486 >> 20;
+        size_t one = whole < 10;
+        buf[0] = digit_pairs[whole * 2 + one];
+        buf[1] = digit_pairs[whole * 2 + 1];
+        buf[2 - one] = '.';
+        memcpy(buf + 3 - one, digit_pairs + (scaled - whole * 100) * 2, 2);
+        return 5 - one;
+}
+
+/* The same with a fraction, of so many decimals. */
+static size_t put_brief_fraction(char *buf, uint32_t whole, uint32_t fraction, unsigned decimals)
+{
+        size_t len = put_brief(buf, whole);
+        uint64_t digits = (spread_digits(fraction) | NUM_ZEROS) >> (8 - decimals) * 8;
         buf[len] = '.';
-        uint64_t fraction = scaled % pow10[decimals];
+        memcpy(buf + len + 1, &digits, sizeof(digits));
+        return len + 1 + decimals;
+}
+
+/* v, rounded to so many decimals. That the whole number is v's, or one more, spares a division. */
+static size_t put_rounded(char *buf, double v, unsigned decimals)
+{
+        double scale = exact_pow10[decimals];
+        uint64_t whole = (uint64_t)(int64_t)v, one = (uint64_t)(int64_t)scale;
+        uint64_t fraction = scale_exactly(v, scale) - whole * one;
+        if (UNLIKELY(fraction == one)) {
+                fraction = 0;
+                whole++;
+        }
+        if (NUM_EIGHT_AT_ONCE && whole < BRIEF_LIMIT && decimals > 0 && decimals <= 8)
+                return put_brief_fraction(buf, (uint32_t)whole, (uint32_t)fraction, decimals);
+        size_t len = num_format_u64(buf, whole);
+        if (decimals == 0)
+                return len;
+        buf[len] = '.';
         for (unsigned i = decimals; i > 0; i--) {
                 buf[len + i] = (char)('0' + fraction % 10);
                 fraction /= 10;
@@ -283,14 +311,30 @@ static size_t put_scaled(char *buf, uint64_t scaled, unsigned decimals)
         return len + 1 + decimals;
 }
 
-size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+/* Any number with any decimals. */
+NOINLINE static size_t format_any(char *buf, double v, unsigned decimals)
 {
-        decimals = MIN(decimals, 9u);
         double magnitude = fabs(v), scale = exact_pow10[decimals];
-        if (UNLIKELY(!(magnitude * scale < 0x1p52)))
+        if (!(magnitude * scale < 0x1p52))
                 return (size_t)snprintf(buf, NUM_FORMAT_MAX, "%.*f", (int)decimals, v);
         size_t sign = 0;
         if (signbit(v))
                 buf[sign++] = '-';
-        return sign + put_scaled(buf + sign, scale_exactly(magnitude, scale), decimals);
+        return sign + put_rounded(buf + sign, magnitude, decimals);
+}
+
+/* Percent and whole numbers are most of what is written. */
+size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals)
+{
+        bool plain = NUM_EIGHT_AT_ONCE && !signbit(v);
+        if (plain && decimals == 2 && v < 99.99) {
+                double hundredths = v * 100;
+                uint32_t whole = (uint32_t)hundredths;
+                double above_half = hundredths - whole - 0.5;
+                if (LIKELY(fabs(above_half) > FAR_FROM_HALF))
+                        return put_hundredths(buf, whole + (above_half > 0));
+        } else if (plain && v < BRIEF_LIMIT && v == (uint32_t)v) {
+                return put_whole(buf, (uint32_t)v, MIN(decimals, 9u));
+        }
+        return format_any(buf, v, MIN(decimals, 9u));
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * Reads a decimal number ("-1.5e3") at the start of s and returns how many bytes it took, 0 when
@@ -25,6 +26,15 @@ bool num_parse_u64(const char *s, size_t n, uint64_t *ret);
  * value as printf does. Returns the length; nothing is terminated. v must be finite.
  */
 size_t num_format(char buf[NUM_FORMAT_MAX], double v, unsigned decimals);
+
+/* The bits of v. Of numbers from 0 on they are in the order of the numbers; those of -0, of numbers
+ * below it and of what is no number are larger. */
+static inline uint64_t num_bits(double v)
+{
+        uint64_t bits;
+        memcpy(&bits, &v, sizeof(bits));
+        return bits;
+}
 
 /* The whole number in v: 0 below 0 and for no number, the largest above what fits. */
 static inline uint64_t num_whole(double v)

@@ -1,4 +1,4 @@
-/* Text that stays where it is put, and a table to find things by the hash of their text. */
+/* Text that stays where it is put. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,25 +36,3 @@ struct pool_mark {
 };
 struct pool_mark pool_mark(const struct pool *p);
 void pool_release(struct pool *p, struct pool_mark mark);
-
-struct lookup_slot {
-        uint32_t hash;
-        uint32_t id; /* + 1; 0 is empty */
-};
-
-struct lookup {
-        struct lookup_slot *slots;
-        size_t size, n; /* size is 0 or a power of two */
-};
-
-#define LOOKUP_END UINT32_MAX
-
-void lookup_finish(struct lookup *l);
-void lookup_clear(struct lookup *l);
-/* False when memory is short. The id need not be new: what is found is the caller's to compare. */
-bool lookup_put(struct lookup *l, uint32_t hash, uint32_t id);
-/* The next id of that hash, LOOKUP_END after the last. *step starts at 0. */
-uint32_t lookup_next(const struct lookup *l, uint32_t hash, size_t *step);
-
-/* A quick hash, for tables only; 8 bytes a step. */
-uint32_t hash_text(const char *s, size_t n);

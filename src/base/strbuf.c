@@ -15,10 +15,8 @@ void strbuf_clear(struct strbuf *b)
         b->len = 0;
 }
 
-bool strbuf_reserve(struct strbuf *b, size_t n)
+bool strbuf_grow(struct strbuf *b, size_t n)
 {
-        if (LIKELY(b->cap - b->len >= n))
-                return true;
         size_t cap = MAX(b->cap * 2, b->len + n + 256);
         char *s = b->failed ? NULL : realloc(b->s, cap);
         if (!s) {

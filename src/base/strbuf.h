@@ -16,8 +16,12 @@ struct strbuf {
 
 void strbuf_finish(struct strbuf *b);
 void strbuf_clear(struct strbuf *b);
+bool strbuf_grow(struct strbuf *b, size_t n);
 /* Makes room for n more bytes. False when memory is short. */
-bool strbuf_reserve(struct strbuf *b, size_t n);
+static inline bool strbuf_reserve(struct strbuf *b, size_t n)
+{
+        return LIKELY(b->cap - b->len >= n) || strbuf_grow(b, n);
+}
 void strbuf_put(struct strbuf *b, const char *s, size_t n);
 void strbuf_puts(struct strbuf *b, const char *s);
 static inline void strbuf_putc(struct strbuf *b, char c)

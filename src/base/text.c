@@ -60,6 +60,15 @@ void text_clean(char *s)
         *to = '\0';
 }
 
+char *text_trim(char *s)
+{
+        s += strspn(s, " \t");
+        size_t n = strlen(s);
+        while (n > 0 && strchr(" \t\r", s[n - 1]))
+                s[--n] = '\0';
+        return s;
+}
+
 void text_clean_lines(struct strbuf *text, size_t from)
 {
         size_t to = from, len;
@@ -121,6 +130,17 @@ size_t text_put(struct strbuf *out, const char *s, size_t columns)
         return used;
 }
 
+size_t text_columns(const char *s)
+{
+        size_t used = 0, len;
+        for (; *s; s += len) {
+                uint32_t code;
+                len = text_decode(s, &code);
+                used += is_plain(code) ? columns_of(code) : 1;
+        }
+        return used;
+}
+
 void text_put_name(struct strbuf *out, const char *s, size_t columns)
 {
         strbuf_fill(out, ' ', columns - text_put(out, s, columns));
@@ -139,8 +159,8 @@ void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_
         size_t column = indent;
         while (*text) {
                 size_t word = strcspn(text, " "), wide;
-                /* "28 %" stays together. */
-                if (text[word] == ' ' && text[word + 1] == '%')
+                /* "28 %" and "6.9 s" stay together. */
+                if (word > 0 && text[word] == ' ' && text[word - 1] >= '0' && text[word - 1] <= '9')
                         word += 1 + strcspn(text + word + 1, " ");
                 wide = letters_of(text, word);
                 if (column > indent && column + 1 + wide > columns) {

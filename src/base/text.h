@@ -12,8 +12,10 @@ bool text_is_utf8(const char *s);
 /* Makes a text of somebody else's fit to be shown and written, in its place: what is not UTF-8, or
  * would do something to a terminal, becomes '?'. It never gets longer. */
 void text_clean(char *s);
-/* The same for a whole text of many lines, from a place on: line ends stay. What is written for
- * people goes through here once, whatever names are in it. */
+/* A line without the blanks around it: cut at its end, from where it begins. */
+char *text_trim(char *s);
+/* The same as text_clean for a whole text of many lines, from a place on: line ends stay. What is
+ * written for people goes through here once, whatever names are in it. */
 void text_clean_lines(struct strbuf *text, size_t from);
 /*
  * At most so many columns of a text of somebody else's. What cannot be shown, or would do something
@@ -22,6 +24,8 @@ void text_clean_lines(struct strbuf *text, size_t from);
 size_t text_put(struct strbuf *out, const char *s, size_t columns);
 /* The same, filled with blanks. */
 void text_put_name(struct strbuf *out, const char *s, size_t columns);
+/* How many columns the whole text takes. */
+size_t text_columns(const char *s);
 /* Breaks a text at blanks so that it fits into so many columns, later lines indented; the first one
- * begins at the indent. "28 %" stays together. Ends the line. */
+ * begins at the indent. A number stays with the next word: "28 %", "6.9 s". Ends the line. */
 void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns);

@@ -6,9 +6,20 @@
 #include <errno.h>
 #include <string.h>
 
-static int usage(struct err *err)
+/* what: the word that stands where add, list or rm should. */
+static int usage(const struct config *config, const char *what, struct err *err)
 {
-        err_set(err, ERR_USAGE, "nothing to do with a baseline");
+        bool known =
+            strcmp(what, "add") == 0 || strcmp(what, "list") == 0 || strcmp(what, "rm") == 0;
+        if (!known && what[0])
+                err_set(err, ERR_USAGE, "unknown word '%s'", what);
+        else if (strcmp(what, "add") == 0 && config->n_args == 3)
+                err_set(err, ERR_USAGE, "no recording given for the baseline '%s'",
+                        config->args[2]);
+        else if (known && config->n_args > 2)
+                err_set(err, ERR_USAGE, "too many words after '%s'", what);
+        else
+                err_set(err, ERR_USAGE, known ? "no name given after '%s'" : "no word given", what);
         return err_hint(err, "write 'assay baseline add NAME FILE...', 'assay baseline list' or "
                              "'assay baseline rm NAME'");
 }
@@ -45,7 +56,7 @@ static int list(const char *folder, struct err *err)
         return code == -EPIPE ? 0 : code;
 }
 
-static int act(const struct config *config, struct err *err)
+static int baseline_act(const struct config *config, struct err *err)
 {
         char folder[BASELINE_PATH_MAX];
         const char *what = config->n_args > 1 ? config->args[1] : "";
@@ -58,13 +69,13 @@ static int act(const struct config *config, struct err *err)
                 return list(folder, err);
         if (strcmp(what, "rm") == 0 && config->n_args == 3)
                 return baseline_remove(folder, config->args[2], err);
-        return usage(err);
+        return usage(config, what, err);
 }
 
 static int baseline_run(const struct config *config)
 {
         struct err err = {0};
-        return act(config, &err) < 0 ? complain(&err) : EXIT_FINE;
+        return baseline_act(config, &err) < 0 ? complain(&err) : EXIT_FINE;
 }
 
 const struct command command_baseline = {

@@ -68,7 +68,7 @@ static void checkup_run(void *arg)
         crew_unlock(&c->crew);
 }
 
-static const char *keep(struct checkup *c, size_t i, const char *text)
+static const char *checkup_keep(struct checkup *c, size_t i, const char *text)
 {
         c->texts[i] = text ? strdup(text) : NULL;
         return c->texts[i];
@@ -80,10 +80,11 @@ struct checkup *checkup_start(const struct config *config)
         if (!c)
                 return NULL;
         struct source_config *s = &c->doctor.source;
-        s->location = keep(c, 0, config_text(config, OPT_SOURCE));
-        s->dcgmi = keep(c, 1, setup_program(config, OPT_DCGMI));
-        s->dcgm_host = keep(c, 2, config_text(config, OPT_DCGM_HOST));
-        s->root = keep(c, 3, config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "");
+        s->location = checkup_keep(c, 0, config_text(config, OPT_SOURCE));
+        s->dcgmi = checkup_keep(c, 1, setup_program(config, OPT_DCGMI));
+        s->dcgm_host = checkup_keep(c, 2, config_text(config, OPT_DCGM_HOST));
+        s->root = checkup_keep(
+            c, 3, config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "");
         s->root = s->root ? s->root : "";
         s->dcgm_ids = translate_dcgm_ids(&s->n_dcgm_ids);
         c->doctor.get_env = get_env;

@@ -90,6 +90,24 @@ int check_out(const struct config *config, const char *input, struct err *err)
                      : output_check_fd(STDOUT_FILENO, "the standard output", input, err);
 }
 
+const char *out_format(const struct config *config)
+{
+        static const char *const ends[][2] = {
+            {".html", "html"}, {".htm", "html"},    {".json", "json"}, {".jsonl", "jsonl"},
+            {".csv", "csv"},   {".md", "markdown"}, {".xml", "junit"}};
+        const char *format = config_text(config, OPT_FORMAT);
+        const char *path = config_text(config, OPT_OUTPUT);
+        if (!path || config->settings[OPT_FORMAT].origin != ORIGIN_DEFAULT)
+                return format;
+        const char *end = strrchr(path, '.');
+        for (size_t i = 0; end && i < ARRAY_LEN(ends); i++) {
+                if (strcmp(end, ends[i][0]) == 0 &&
+                    option_has_choice(OPT_FORMAT, config->command, ends[i][1]))
+                        return ends[i][1];
+        }
+        return format;
+}
+
 int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err)
 {
         const char *path = config_text(config, OPT_OUTPUT);

@@ -62,6 +62,9 @@ int one_file(const struct config *config, const char *example, struct err *err);
 /* Whether -o FILE, or the standard output, may be written: it is not the input, nor another
  * recording unless --force. Asked before the work is done. */
 int check_out(const struct config *config, const char *input, struct err *err);
+/* --format; where nobody gives one, what the name of -o ends in, if the command has such a format.
+ */
+const char *out_format(const struct config *config);
 /* Checks that, and writes everything to -o FILE, or to the standard output. A reader that has gone
  * is no failure. 0 or a negative code with err. */
 int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err);

@@ -1,5 +1,7 @@
 /* assay devices: who is there, and what can be told about each. */
+#include "base/list.h"
 #include "base/strbuf.h"
+#include "base/tablew.h"
 #include "base/text.h"
 #include "cmd/command.h"
 #include "present/stream/json.h"
@@ -26,7 +28,7 @@ static bool is_there(uint8_t state)
         return state == STATE_OK || state == STATE_STALE;
 }
 
-static struct device *find(struct devices *d, const struct entity *e)
+static struct device *devices_find(struct devices *d, const struct entity *e)
 {
         for (size_t i = 0; i < d->n; i++) {
                 if (d->list[i].who.slot == e->slot)
@@ -34,12 +36,10 @@ static struct device *find(struct devices *d, const struct entity *e)
         }
         if (d->n == DEVICES_MAX)
                 return NULL;
-        struct device *list = realloc(d->list, (d->n + 1) * sizeof(*list));
-        if (!list)
+        if (!LIST_ONE_MORE(d->list, d->n))
                 return NULL;
-        d->list = list;
-        memset(&list[d->n], 0, sizeof(*list));
-        return &list[d->n++];
+        memset(&d->list[d->n], 0, sizeof(*d->list));
+        return &d->list[d->n++];
 }
 
 static void note_frame(struct devices *d, const struct frame *frame)
@@ -47,7 +47,7 @@ static void note_frame(struct devices *d, const struct frame *frame)
         snprintf(d->provenance, sizeof(d->provenance), "%s", frame->provenance);
         for (size_t i = 0; i < frame->n; i++) {
                 const struct sample *s = &frame->rows[i].sample;
-                struct device *dev = find(d, s->who);
+                struct device *dev = devices_find(d, s->who);
                 if (!dev)
                         return;
                 dev->who = *s->who;
@@ -129,23 +129,29 @@ static void write_text(const struct devices *d, bool live, struct strbuf *out)
         size_t gpu = 3, model = 5, uuid = 4;
         for (size_t i = 0; i < d->n; i++) {
                 const struct entity *e = &d->list[i].who;
-                gpu = MAX(gpu, strlen(e->label));
-                model = MAX(model, strlen(text_or(e, ENTITY_TEXT_MODEL)));
-                uuid = MAX(uuid, strlen(text_or(e, ENTITY_TEXT_UUID)));
+                gpu = MAX(gpu, text_columns(e->label));
+                model = MAX(model, text_columns(text_or(e, ENTITY_TEXT_MODEL)));
+                uuid = MAX(uuid, text_columns(text_or(e, ENTITY_TEXT_UUID)));
         }
-        strbuf_putf(out, "%-*s  %-*s  %-16s  %-*s  %s\n", (int)gpu, "GPU", (int)model, "Model",
-                    "PCI", (int)uuid, "UUID", "Metrics");
+        const struct tablew_column columns[] = {{"GPU", -(int)gpu, 0},
+                                                {"Model", -(int)model, 2},
+                                                {"PCI", -16, 2},
+                                                {"UUID", -(int)uuid, 2},
+                                                {"Metrics", 0, 2}};
+        struct tablew t = {.out = out, .columns = columns};
+        tablew_head(&t, ARRAY_LEN(columns));
         for (size_t i = 0; i < d->n; i++) {
                 const struct device *dev = &d->list[i];
-                strbuf_putf(out, "%-*s  %-*s  %-16s  %-*s  %zu:", (int)gpu, dev->who.label,
-                            (int)model, text_or(&dev->who, ENTITY_TEXT_MODEL),
-                            text_or(&dev->who, ENTITY_TEXT_PCI), (int)uuid,
-                            text_or(&dev->who, ENTITY_TEXT_UUID), count_there(dev));
+                tablew_cell(&t, dev->who.label);
+                tablew_cell(&t, text_or(&dev->who, ENTITY_TEXT_MODEL));
+                tablew_cell(&t, text_or(&dev->who, ENTITY_TEXT_PCI));
+                tablew_cell(&t, text_or(&dev->who, ENTITY_TEXT_UUID));
+                tablew_cellf(&t, "%zu:", count_there(dev));
                 for (size_t k = 0; k < ARRAY_LEN(abilities); k++) {
                         if (is_there(dev->states[abilities[k].metric]))
                                 strbuf_putf(out, " %s", abilities[k].name);
                 }
-                strbuf_putc(out, '\n');
+                tablew_end(&t);
         }
         strbuf_putf(out, "\nfrom %s\n", d->provenance);
         if (!all_have_counters(d))

@@ -151,7 +151,7 @@ static int diff(const struct config *config, struct run_diff *r, struct err *err
                 code = read_sides(config, &sides, r, err);
         if (code == 0) {
                 run_diff_compare(r);
-                code = run_diff_write(r, config_text(config, OPT_FORMAT), &out, err);
+                code = run_diff_write(r, out_format(config), &out, err);
         }
         if (code == 0)
                 code = write_out(config, sides.base[0], &out, err);

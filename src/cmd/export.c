@@ -57,7 +57,7 @@ static int take_words(const struct config *given, struct config *config, struct 
         return r;
 }
 
-static int prepare(const struct config *config, struct exporter *e, struct err *err)
+static int export_prepare(const struct config *config, struct exporter *e, struct err *err)
 {
         int n = columns_choose(config_text(config, OPT_EXPORT), e->csv.columns, err);
         if (n < 0)
@@ -114,7 +114,7 @@ static int export_gpus(const struct config *config, struct err *err)
         struct exporter e = {0};
         struct pipeline *p = NULL;
         struct life_watch *watch = NULL;
-        int r = prepare(config, &e, err);
+        int r = export_prepare(config, &e, err);
         if (r == 0)
                 r = output_check_fd(STDOUT_FILENO, "the standard output",
                                     config_text(config, OPT_SOURCE), err);

@@ -4,6 +4,7 @@
 #include "cmd/host.h"
 #include "engine/engine.h"
 #include "life/stop.h"
+#include "life/thread.h"
 #include "present/stream/host_csv.h"
 #include "present/stream/host_json.h"
 
@@ -52,13 +53,6 @@ static int flush_out(struct host_exporter *e, struct err *err)
         return r < 0 && r != -EPIPE ? err_set(err, r, "cannot write: %s", strerror(-r)) : r;
 }
 
-static void wake(struct host_exporter *e)
-{
-        uint64_t one = 1;
-        ssize_t n = write(e->done, &one, sizeof(one));
-        (void)n;
-}
-
 /* The header names the GPUs, so they are waited for. */
 #define GPUS_PATIENCE_NS (2 * NS_PER_S)
 
@@ -81,7 +75,7 @@ static void on_host(void *arg, const struct host *h)
                 e->over = flush_out(e, &e->err) < 0 || (e->ticks_left > 0 && --e->ticks_left == 0);
         }
         if (e->over)
-                wake(e);
+                life_wake(e->done);
 }
 
 static void on_frame(void *arg, const struct frame *frame UNUSED)
@@ -97,7 +91,7 @@ static void on_source_end(void *arg, const struct err *source UNUSED)
 
 static void on_stop(void *arg)
 {
-        wake(arg);
+        life_wake(((struct host_exporter *)arg)->done);
 }
 
 static void wait_for_end(struct host_exporter *e, struct engine *r)
@@ -222,12 +216,6 @@ static int export_recorded(struct host_exporter *e)
         return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;
 }
 
-static bool is_recording(const struct config *config)
-{
-        const char *source = config_text(config, OPT_SOURCE);
-        return source && !input_is_address(source);
-}
-
 int export_host(const struct config *config)
 {
         struct host_exporter *e = calloc(1, sizeof(*e));
@@ -238,7 +226,8 @@ int export_host(const struct config *config)
         e->json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0;
         e->ticks_left = (uint64_t)config_number(config, OPT_COUNT);
         e->done = -1;
-        int status = is_recording(config) ? export_recorded(e) : export_live(e);
+        int status = input_is_recording(config_text(config, OPT_SOURCE)) ? export_recorded(e)
+                                                                         : export_live(e);
         if (e->hung)
                 return status; /* a thread that hangs still uses it */
         strbuf_finish(&e->out);

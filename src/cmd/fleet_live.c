@@ -74,7 +74,6 @@ static void keep_answer(struct fleet_live *l, enum fleet_view view, int64_t wind
 static void *run_asker(void *arg)
 {
         struct fleet_live *l = arg;
-        const uint64_t one = 1;
         pthread_mutex_lock(&l->lock);
         while (wait_for_question(l)) {
                 enum fleet_view view = l->view;
@@ -95,14 +94,12 @@ static void *run_asker(void *arg)
                 if (r < 0 && !l->stop && !l->ask) {
                         int64_t until = clock_mono_ns() + l->interval_ns;
                         struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-                        ssize_t n = write(l->news, &one, sizeof(one));
-                        (void)n;
+                        life_wake(l->news);
                         while (!l->stop && !l->ask && clock_mono_ns() < until)
                                 pthread_cond_timedwait(&l->wanted, &l->lock, &ts);
                         l->ask = true;
                 }
-                ssize_t n = write(l->news, &one, sizeof(one));
-                (void)n;
+                life_wake(l->news);
         }
         pthread_mutex_unlock(&l->lock);
         return NULL;
@@ -222,13 +219,11 @@ static void live_loop(struct fleet_live *l, int tty)
 
 static void stop_asker(struct fleet_live *l)
 {
-        const uint64_t one = 1;
         pthread_mutex_lock(&l->lock);
         l->stop = true;
         pthread_cond_broadcast(&l->wanted);
         pthread_mutex_unlock(&l->lock);
-        ssize_t n = write(l->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(l->wake);
         pthread_join(l->thread, NULL);
 }
 

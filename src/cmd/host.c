@@ -28,6 +28,7 @@ int open_host_of(const struct config *config, int32_t pid, struct host_view **re
         if (r < 0)
                 return r;
         hc.pid = pid ? pid : hc.pid;
+        hc.reaps = pid > 0;
         hc.levels |= hc.pid ? LEVEL_BIT((unsigned)LEVEL_PROCESS) : 0;
         raise_descriptor_limit();
         return host_view_open(&hc, ret, err);

@@ -8,7 +8,8 @@
 void raise_descriptor_limit(void);
 /* Opens the host view the options ask for. 0 or a negative code with err. */
 int open_host(const struct config *config, struct host_view **ret, struct err *err);
-/* The same for a target that the options do not name; it is among the levels in any case. */
+/* The same for a command that 'run' started, unless pid is 0; it is among the levels in any case.
+ */
 int open_host_of(const struct config *config, int32_t pid, struct host_view **ret, struct err *err);
 /* After a tick: fails when not one of the levels that were asked for is there, or not the job that
  * was named. */

@@ -3,13 +3,12 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cmd/joblist.h"
+#include "model/unit.h"
 
 #include <string.h>
 #include <time.h>
 
 #define SECONDS_PER_HOUR 3600.0
-#define GIB 1073741824.0
-
 struct card {
         struct strbuf *out;
         bool brief;
@@ -135,10 +134,10 @@ static int show(const struct config *config, struct strbuf *out, struct err *err
         int r = joblist_path(config, path, err);
         /* The number of a job, of a pod, or of a record. */
         if (r == 0)
-                r = records_each(path, &q, put_card, &card, err);
+                r = joblist_each(path, &q, put_card, &card, err);
         if (r == 0 && card.n == 0 && num_parse_u64(word, strlen(word), &id) && id <= INT64_MAX) {
                 q = (struct records_query){.limit = 1, .id = (int64_t)id};
-                r = records_each(path, &q, put_card, &card, err);
+                r = joblist_each(path, &q, put_card, &card, err);
         }
         if (r == 0 && card.n == 0) {
                 err_set(err, ERR_USAGE, "there is no job '%s'", word);

@@ -15,6 +15,19 @@ int joblist_path(const struct config *config, char ret[SERVE_PATH_MAX], struct e
         return 0;
 }
 
+int joblist_each(const char *path, struct records_query *q,
+                 void (*each)(void *arg, const struct record *record), void *arg, struct err *err)
+{
+        size_t senseless = 0;
+        q->senseless = &senseless;
+        int r = records_each(path, q, each, arg, err);
+        q->senseless = NULL;
+        if (r == 0 && senseless > 0)
+                notice("%zu record%s of '%s' cannot be true, skipping", senseless,
+                       senseless == 1 ? "" : "s", path);
+        return r;
+}
+
 int joblist_since(const char *text, int64_t now_ns, int64_t *ret, struct err *err)
 {
         return times_moment("--since", text, now_ns, ret, err);

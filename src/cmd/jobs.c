@@ -1,7 +1,7 @@
 /* assay jobs: what jobs did with the GPUs they held. */
 #include "base/clock.h"
-#include "base/quote.h"
-#include "base/text.h"
+#include "base/csvw.h"
+#include "base/tablew.h"
 #include "cmd/joblist.h"
 
 #include <string.h>
@@ -9,31 +9,60 @@
 
 #define SECONDS_PER_HOUR 3600.0
 
-static void put_percent(struct strbuf *out, struct value v)
+static const struct tablew_column columns[] = {
+    {"ID", 6, 0},        {"END", -17, 2},  {"USER", -10, 1}, {"JOB", -24, 1},  {"GPUS", 4, 1},
+    {"GPU-HOURS", 9, 1}, {"REAL %", 6, 1}, {"SM %", 6, 1},   {"WASTED", 9, 1},
+};
+
+static void put_percent(struct tablew *t, struct value v)
 {
         if (value_there(v))
-                strbuf_putf(out, "%7.1f", v.v * 100);
+                tablew_cellf(t, "%.1f", v.v * 100);
         else
-                strbuf_puts(out, "     --");
+                tablew_cell(t, "--");
 }
+
+struct text_list {
+        struct tablew table;
+        size_t n;
+        bool goes_on; /* one of them does */
+};
 
 static void put_text_row(void *arg, const struct record *r)
 {
-        struct strbuf *out = arg;
+        struct text_list *l = arg;
+        struct tablew *t = &l->table;
         char when[32], name[OWNER_POD_MAX + 2 * OWNER_NAME_MAX];
         time_t end = (time_t)(r->end_ns / NS_PER_S);
         struct tm tm;
         localtime_r(&end, &tm);
         strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
         joblist_name(&r->who, name, sizeof(name));
-        strbuf_putf(out, "%6lld  %s%c ", (long long)r->id, when, r->final ? ' ' : '*');
-        text_put_name(out, r->who.user[0] ? r->who.user : "--", 10);
-        strbuf_putc(out, ' ');
-        text_put_name(out, name, 24);
-        strbuf_putf(out, " %4u %9.2f", r->n_gpus, r->gpu_s / SECONDS_PER_HOUR);
-        put_percent(out, record_share(r, INTEGRAL_REAL));
-        put_percent(out, record_share(r, INTEGRAL_ACTIVE_SM));
-        strbuf_putf(out, " %9.2f\n", r->wasted_s / SECONDS_PER_HOUR);
+        tablew_cellf(t, "%lld", (long long)r->id);
+        tablew_cellf(t, "%s%s", when, r->final ? "" : "*");
+        tablew_cell(t, r->who.user[0] ? r->who.user : "--");
+        tablew_cell(t, name);
+        tablew_cellf(t, "%u", r->n_gpus);
+        tablew_cellf(t, "%.2f", r->gpu_s / SECONDS_PER_HOUR);
+        put_percent(t, record_share(r, INTEGRAL_REAL));
+        put_percent(t, record_share(r, INTEGRAL_ACTIVE_SM));
+        tablew_cellf(t, "%.2f", r->wasted_s / SECONDS_PER_HOUR);
+        tablew_end(t);
+        l->n++;
+        l->goes_on |= !r->final;
+}
+
+static int list_text(const char *path, struct records_query *q, struct strbuf *out, struct err *err)
+{
+        struct text_list l = {.table = {.out = out, .columns = columns}};
+        tablew_head(&l.table, ARRAY_LEN(columns));
+        int r = joblist_each(path, q, put_text_row, &l, err);
+        if (l.goes_on)
+                strbuf_puts(out, "\n* holds its GPUs still\n");
+        if (r == 0 && l.n == 0)
+                notice("'%s' has no such records; one is written every minute that GPUs are held",
+                       path);
+        return r;
 }
 
 static void put_json_row(void *arg, const struct record *r)
@@ -43,46 +72,38 @@ static void put_json_row(void *arg, const struct record *r)
         strbuf_putc(arg, '\n');
 }
 
-static void put_csv_value(struct strbuf *out, struct value v)
-{
-        strbuf_putc(out, ',');
-        if (value_there(v))
-                strbuf_putf(out, "%.6g", v.v);
-}
-
 static void put_csv_row(void *arg, const struct record *r)
 {
-        struct strbuf *out = arg;
-        strbuf_putf(out, "%lld,%s", (long long)r->id, owner_kind_name(r->who.kind));
-#define OWNER_TEXT(id, name, size)                                                                 \
-        strbuf_putc(out, ',');                                                                     \
-        quote_csv(out, r->who.id);
+        struct csvw *c = arg;
+        struct value energy = integral_there(&r->sum, INTEGRAL_ENERGY)
+                                  ? value_ok(r->sum.v[INTEGRAL_ENERGY])
+                                  : value_missing(STATE_NONE);
+        csvw_count(c, (uint64_t)r->id);
+        csvw_text(c, owner_kind_name(r->who.kind));
+#define OWNER_TEXT(id, name, size) csvw_name(c, r->who.id);
         OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT
-        strbuf_putc(out, ',');
-        quote_csv(out, r->gpus);
-        strbuf_putf(out, ",%u,%.3f,%.3f,%d,%.3f,%.3f", r->n_gpus, clock_to_seconds(r->start_ns),
-                    clock_to_seconds(r->end_ns), r->final, r->gpu_s, r->wasted_s);
-        put_csv_value(out, record_coverage(r));
-        put_csv_value(out, record_share(r, INTEGRAL_REAL));
-        put_csv_value(out, record_share(r, INTEGRAL_ACTIVE_SM));
-        put_csv_value(out, record_share(r, INTEGRAL_ACTIVE_GPU_UTIL));
-        put_csv_value(out, integral_there(&r->sum, INTEGRAL_ENERGY)
-                               ? value_ok(r->sum.v[INTEGRAL_ENERGY])
-                               : value_missing(STATE_NONE));
-        strbuf_putf(out, ",%.0f\n", r->sum.peak_memory);
+        csvw_name(c, r->gpus);
+        csvw_count(c, r->n_gpus);
+        csvw_fixed(c, clock_to_seconds(r->start_ns), 3);
+        csvw_fixed(c, clock_to_seconds(r->end_ns), 3);
+        csvw_count(c, r->final);
+        csvw_fixed(c, r->gpu_s, 3);
+        csvw_fixed(c, r->wasted_s, 3);
+        csvw_short(c, value_or_nan(record_coverage(r)), 6);
+        csvw_short(c, value_or_nan(record_share(r, INTEGRAL_REAL)), 6);
+        csvw_short(c, value_or_nan(record_share(r, INTEGRAL_ACTIVE_SM)), 6);
+        csvw_short(c, value_or_nan(record_share(r, INTEGRAL_ACTIVE_GPU_UTIL)), 6);
+        csvw_short(c, value_or_nan(energy), 6);
+        csvw_fixed(c, r->sum.peak_memory, 0);
+        csvw_end(c);
 }
 
-static void put_csv_head(struct strbuf *out)
-{
-        strbuf_puts(out, "id,kind");
-#define OWNER_TEXT(id, name, size) strbuf_puts(out, "," name);
-        OWNER_TEXTS(OWNER_TEXT)
-#undef OWNER_TEXT
-        strbuf_puts(out,
-                    ",gpus,n_gpus,start,end,final,gpu_seconds,wasted_seconds,coverage,real_util,"
-                    "sm_active,gpu_util,energy_j,peak_memory_bytes\n");
-}
+#define OWNER_TEXT(id, name, size) "," name
+#define CSV_HEAD                                                                                   \
+        "id,kind" OWNER_TEXTS(OWNER_TEXT) ",gpus,n_gpus,start,end,final,gpu_seconds,"              \
+                                          "wasted_seconds,coverage,real_util,sm_active,gpu_util,"  \
+                                          "energy_j,peak_memory_bytes\n"
 
 static int list(const struct config *config, struct strbuf *out, struct err *err)
 {
@@ -97,15 +118,13 @@ static int list(const struct config *config, struct strbuf *out, struct err *err
         if (r < 0)
                 return r;
         if (strcmp(format, "csv") == 0) {
-                put_csv_head(out);
-                return records_each(path, &q, put_csv_row, out, err);
+                struct csvw c = {.out = out};
+                strbuf_puts(out, CSV_HEAD);
+                return joblist_each(path, &q, put_csv_row, &c, err);
         }
         if (strcmp(format, "jsonl") == 0)
-                return records_each(path, &q, put_json_row, out, err);
-        strbuf_puts(out,
-                    "    ID  END               USER       JOB                      GPUS GPU-HOURS "
-                    "REAL %   SM %    WASTED\n");
-        return records_each(path, &q, put_text_row, out, err);
+                return joblist_each(path, &q, put_json_row, out, err);
+        return list_text(path, &q, out, err);
 }
 
 static int jobs_run(const struct config *config)

@@ -141,7 +141,7 @@ static int read_files(struct config *config, struct err *err)
 }
 
 /* Wrong usage of 'assay run' must not look like the status of the command it runs. */
-static int refuse(const struct command *c, const struct err *err)
+static int main_refuse(const struct command *c, const struct err *err)
 {
         int status = complain(err);
         return c && c->words == WORDS_COMMAND ? EXIT_OWN : status;
@@ -155,7 +155,7 @@ static int run_command(struct config *config, const struct command *c)
                 r = take_words(config, c, &err);
         if (r == 0)
                 r = read_files(config, &err);
-        return r < 0 ? refuse(c, &err) : c->run(config);
+        return r < 0 ? main_refuse(c, &err) : c->run(config);
 }
 
 /* Help wins over everything that is wrong beside it. */
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
         } else if (!c) {
                 status = no_such_command(config.args[0]);
         } else {
-                status = r < 0 ? refuse(c, &err) : run_command(&config, c);
+                status = r < 0 ? main_refuse(c, &err) : run_command(&config, c);
         }
         config_finish(&config);
         return status;

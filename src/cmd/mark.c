@@ -57,6 +57,10 @@ static int mark_phase(const struct config *config, struct err *err)
         mark_init(&m, type);
         m.has_seconds = type == MARK_PHASE;
         m.seconds = m.has_seconds ? config_number(config, OPT_SECONDS) : 0;
+        if (m.seconds > MARK_SECONDS_MAX) {
+                err_set(err, ERR_USAGE, "--seconds: a phase takes 0 to 1e9 seconds");
+                return err_hint(err, "give the seconds it took");
+        }
         r = set_name(&m, config->args[2], strlen(config->args[2]), err);
         if (r == 0)
                 r = runlog_keys(config->args + 3, config->n_args - 3, &m.data, err);

@@ -105,12 +105,13 @@ static int create_elsewhere(int64_t start_ns, bool here, char path[RECORDING_PAT
                             struct session **ret)
 {
         struct rank_facts rank = {0};
+        struct err err = {0}; /* told by whoever tried the name that was asked for */
         char folder[RECORDING_PATH_MAX - 80] = "", stem[64];
         const char *tmp = get_env("TMPDIR");
         name_file(&rank, start_ns == SESSION_START_FIRST ? clock_wall_ns() : start_ns, stem);
         if (!here)
                 snprintf(folder, sizeof(folder), "%s/", tmp && tmp[0] ? tmp : "/tmp");
-        return create_named(folder, stem, start_ns, path, ret, NULL);
+        return create_named(folder, stem, start_ns, path, ret, &err);
 }
 
 int recording_check(const struct config *config, struct err *err)

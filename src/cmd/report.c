@@ -37,7 +37,7 @@ static size_t terminal_columns(void)
 
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
-        const char *format = config_text(config, OPT_FORMAT);
+        const char *format = out_format(config);
         struct progress progress = {0};
         struct strbuf out = {0};
         r->view = (struct report_view){.columns = terminal_columns(),
@@ -60,7 +60,7 @@ static int report(const struct config *config, struct run_summary *r, struct err
 static int report_job(const struct config *config, const char *const *paths, size_t n,
                       struct err *err)
 {
-        const char *format = config_text(config, OPT_FORMAT);
+        const char *format = out_format(config);
         struct progress progress = {0};
         struct strbuf out = {0};
         struct job_reading r = {.columns = terminal_columns(),

@@ -17,15 +17,20 @@
 
 /* Longest that beginning the recording may go on when the command has ended already. */
 #define BEGIN_PATIENCE_NS NS_PER_S
+/* Longest that the command waits for a disk: then it runs without knowing of its recording. */
+#define DISK_PATIENCE_NS NS_PER_S
 
 /*
- * The recording is begun by a worker: the command gets its signals while a driver starts. Where a
- * driver or a disk hangs, all of this is left behind.
+ * The recording is made and begun by a worker: the command starts and gets its signals while a disk
+ * or a driver does not answer. Where one hangs, all of this is left behind.
  */
 struct running {
         struct crew crew; /* the worker that begins the recording */
         const struct config *config;
-        struct session *session; /* NULL: the command runs unrecorded */
+        bool made;               /* the worker is through with the disk; under the lock */
+        bool started;            /* the command; under the lock */
+        bool logged;             /* the log has its first line; once made */
+        struct session *session; /* NULL: the command runs unrecorded; once made */
         struct pipeline *pipeline;
         struct host_view *host;
         struct manifest_limits limits;
@@ -75,43 +80,53 @@ static void make_session(const struct config *config, struct running *r)
                 notice("%s; running without a recording", err.msg);
 }
 
-static void export_session(const struct running *r)
-{
-        char full[PATH_MAX];
-        if (r->session && realpath(r->path, full))
-                setenv("ASSAY_SESSION", full, 1);
-}
-
-/* The log of what is marked is named in the environment as well. */
-static void start_log(const struct config *config)
+static bool start_log(const struct config *config)
 {
         const char *log = config_text(config, OPT_LOG);
-        char full[PATH_MAX];
         struct err err = {0};
         struct mark m;
         if (!log)
-                return;
+                return false;
         mark_init(&m, MARK_EVENT);
         snprintf(m.name, sizeof(m.name), "run_start");
-        if (runlog_append(log, &m, &err) < 0)
+        bool there = runlog_append(log, &m, &err) == 0;
+        if (!there)
                 notice("%s; running without it", err.msg);
-        else if (realpath(log, full))
+        return there;
+}
+
+static bool is_made(struct running *r)
+{
+        crew_lock(&r->crew);
+        bool made = r->made;
+        crew_unlock(&r->crew);
+        return made;
+}
+
+/* The command finds session and log by their names in its environment. */
+static void export_files(struct running *r)
+{
+        char full[PATH_MAX];
+        if (!is_made(r))
+                return;
+        if (r->session && realpath(r->path, full))
+                setenv("ASSAY_SESSION", full, 1);
+        if (r->logged && realpath(config_text(r->config, OPT_LOG), full))
                 setenv("ASSAY_LOG", full, 1);
 }
 
-static void end_log(const struct config *config, const struct child *c)
+static void end_log(struct running *r, const struct child *c)
 {
-        const char *log = config_text(config, OPT_LOG);
         char data[64];
         struct mark m;
-        if (!log)
+        if (!is_made(r) || !r->logged)
                 return;
         mark_init(&m, MARK_EVENT);
         snprintf(m.name, sizeof(m.name), "run_end");
         snprintf(data, sizeof(data), WIFEXITED(c->status) ? "{\"exit\":%d}" : "{\"signal\":%d}",
                  WIFEXITED(c->status) ? WEXITSTATUS(c->status) : WTERMSIG(c->status));
         m.data = data;
-        runlog_append(log, &m, NULL);
+        runlog_append(config_text(r->config, OPT_LOG), &m, NULL);
 }
 
 /* On the sampling thread: the source cannot be opened, or has ended early. */
@@ -169,15 +184,13 @@ static void wait_for_target(void *arg)
         struct running *r = arg;
         int64_t until = clock_mono_ns() + BEGIN_PATIENCE_NS;
         crew_lock(&r->crew);
-        while (!r->has_target && r->crew.workers > 0 && crew_wait(&r->crew, until))
+        while (r->made && !r->has_target && r->crew.workers > 0 && crew_wait(&r->crew, until))
                 ;
         crew_unlock(&r->crew);
 }
 
-/* The worker's. */
-static void start_engine(void *arg)
+static void start_engine(struct running *r)
 {
-        struct running *r = arg;
         struct engine *engine = NULL;
         struct err err = {0};
         open_target(r);
@@ -198,6 +211,46 @@ static void start_engine(void *arg)
         crew_lock(&r->crew);
         r->engine = engine;
         crew_unlock(&r->crew);
+}
+
+/* The worker's. The lock is not held while a disk is waited for. */
+static void record(void *arg)
+{
+        struct running *r = arg;
+        make_session(r->config, r);
+        r->logged = start_log(r->config);
+        crew_lock(&r->crew);
+        bool late = r->started;
+        r->made = true;
+        crew_tell(&r->crew);
+        while (!r->started && !r->crew.stop)
+                crew_wait(&r->crew, INT64_MAX);
+        bool go = r->started && r->session;
+        crew_unlock(&r->crew);
+        if (go && late)
+                notice("the disk of '%s' was slow: the recording begins late, and the command's "
+                       "marks do not reach it",
+                       r->path);
+        if (go)
+                start_engine(r);
+}
+
+/* Bounded, as everything that comes before the command. */
+static void make_files(struct running *r)
+{
+        int64_t until = clock_mono_ns() + DISK_PATIENCE_NS;
+        if (crew_start(&r->crew, record, r) < 0) {
+                notice("no thread can be started; running without a recording");
+                r->made = true; /* nothing */
+                return;
+        }
+        crew_lock(&r->crew);
+        while (!r->made && crew_wait(&r->crew, until))
+                ;
+        bool made = r->made;
+        crew_unlock(&r->crew);
+        if (!made)
+                notice("the disk does not answer; running the command meanwhile");
 }
 
 static void note_end(struct running *r)
@@ -278,6 +331,10 @@ static void say_summary(const struct config *config, struct running *r)
 static bool end_recording(struct running *r)
 {
         struct engine_result result = {.stop_wall_ns = clock_wall_ns()};
+        if (!is_made(r)) {
+                notice("the disk does not answer; nothing was recorded");
+                return false;
+        }
         if (!r->session)
                 return true;
         if (!crew_ended(&r->crew, BEGIN_PATIENCE_NS))
@@ -318,38 +375,85 @@ static void free_running(struct crew *crew)
 }
 
 /* The command could not be started: nothing is left of the recording. */
-static int give_up(struct running *r, int code, const struct err *err)
+static void discard(struct running *r)
 {
-        session_close(r->session, NULL);
-        if (r->session)
+        crew_stop(&r->crew);
+        if (crew_ended(&r->crew, BEGIN_PATIENCE_NS) && r->session) {
+                session_close(r->session, NULL);
                 unlink(r->path);
-        crew_leave(&r->crew, 0);
+        }
+}
+
+/* The command was not started. */
+static int say_not_started(int code, const struct err *err)
+{
         complain(err);
         return code == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* The command takes the place of this program. Returns only when it cannot. */
+static int become(struct child *child, const struct config *config, const char *why,
+                  struct err *err)
+{
+        notice("%s: running without a recording", why);
+        unsetenv("ASSAY_SESSION");
+        return child_become(child, config->rest, err);
+}
+
+/* Without room for a second process the command takes the place of this one. */
+static int give_up(struct running *r, int code, struct err *err)
+{
+        discard(r);
+        if (code == -EAGAIN || code == -ENOMEM)
+                code = become(&r->child, r->config,
+                              "no process can be started beside this one (ulimit -u)", err);
+        crew_leave(&r->crew, 0);
+        return say_not_started(code, err);
+}
+
+/* Stack that a recording cannot do without: of this thread, and by its limit of all others. */
+#define STACK_MIN (512 * 1024)
+
+static bool has_stack(void)
+{
+        struct rlimit limit;
+        return getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_MIN;
+}
+
+static int run_without_stack(const struct config *config)
+{
+        struct err err = {0};
+        struct child child;
+        child_init(&child, false);
+        int code = become(&child, config, "too little stack is allowed (ulimit -s)", &err);
+        return say_not_started(code, &err);
 }
 
 static int run_command(const struct config *config, struct running *r)
 {
         struct err err = {0};
         child_init(&r->child, false);
-        make_session(config, r);
-        export_session(r);
-        start_log(config);
+        make_files(r);
+        export_files(r);
         r->started_ns = clock_mono_ns();
         int code = child_start(&r->child, config->rest, &err);
         if (code < 0)
                 return give_up(r, code, &err);
-        if (r->session && crew_start(&r->crew, start_engine, r) < 0)
-                notice("no thread can be started; running without a recording");
+        crew_lock(&r->crew);
+        r->started = true;
+        crew_tell(&r->crew);
+        bool recorded = r->made && r->session;
+        crew_unlock(&r->crew);
         r->child.on_end = wait_for_target;
         r->child.on_end_arg = r;
-        if (r->session && !r->quiet)
+        if (recorded && !r->quiet)
                 r->child.on_left = say_left;
         child_wait(&r->child);
-        end_log(config, &r->child);
         /* What hangs is left behind, and so is what it uses. */
         const struct child child = r->child;
-        if (child_limit_end(&child) && end_recording(r))
+        bool limited = child_limit_end(&child);
+        end_log(r, &child);
+        if (limited && end_recording(r))
                 crew_leave(&r->crew, 0);
         return child_exit(&child);
 }
@@ -359,6 +463,8 @@ static int run_run(const struct config *config)
         struct err err = {0};
         if (config->n_rest == 0)
                 return usage();
+        if (!has_stack())
+                return run_without_stack(config);
         if (check_options(config, &err) < 0) {
                 complain(&err);
                 return EXIT_OWN;

@@ -33,6 +33,18 @@ void child_init(struct child *c, bool alone)
         sigaction(SIGCHLD, &usual, &c->old_chld);
         sigaction(SIGXFSZ, &ignored, &c->old_xfsz);
         getrlimit(RLIMIT_NOFILE, &c->old_files);
+        pthread_sigmask(SIG_SETMASK, NULL, &c->old_mask);
+}
+
+/* Everything is again as assay found it. Returns only with an errno. */
+static int try_exec(const struct child *c, char *const *argv)
+{
+        setrlimit(RLIMIT_NOFILE, &c->old_files);
+        sigaction(SIGCHLD, &c->old_chld, NULL);
+        sigaction(SIGXFSZ, &c->old_xfsz, NULL);
+        pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
+        execvp(argv[0], argv);
+        return errno;
 }
 
 /*
@@ -42,12 +54,7 @@ void child_init(struct child *c, bool alone)
 static void exec_command(const struct child *c, char *const *argv, int report)
 {
         static const char alone[] = "assay: the command cannot be run\n";
-        setrlimit(RLIMIT_NOFILE, &c->old_files);
-        sigaction(SIGCHLD, &c->old_chld, NULL);
-        sigaction(SIGXFSZ, &c->old_xfsz, NULL);
-        pthread_sigmask(SIG_SETMASK, &c->old_mask, NULL);
-        execvp(argv[0], argv);
-        int why = errno;
+        int why = try_exec(c, argv);
         ssize_t n = report >= 0 ? write(report, &why, sizeof(why))
                                 : write(STDERR_FILENO, alone, sizeof(alone) - 1);
         (void)n;
@@ -83,7 +90,7 @@ int child_start(struct child *c, char *const *argv, struct err *err)
         /* Without room for one the command runs all the same. */
         if (pipe2(report, O_CLOEXEC) < 0)
                 report[0] = report[1] = -1;
-        pthread_sigmask(SIG_BLOCK, &c->set, &c->old_mask);
+        pthread_sigmask(SIG_BLOCK, &c->set, NULL);
         witness_start(&c->witness);
         c->pid = fork();
         if (c->pid == 0)
@@ -100,6 +107,12 @@ int child_start(struct child *c, char *const *argv, struct err *err)
         }
         signal(SIGPIPE, SIG_IGN);
         return 0;
+}
+
+int child_become(struct child *c, char *const *argv, struct err *err)
+{
+        prctl(PR_SET_CHILD_SUBREAPER, 0);
+        return cannot_run(err, argv[0], try_exec(c, argv));
 }
 
 /*

@@ -32,10 +32,14 @@ struct child {
 /* First of all: from here on a limit on the size of files is an error of writing and no death. */
 void child_init(struct child *c, bool alone);
 /*
- * Starts it. Call before any thread is started: from here on signals come through child_wait.
+ * Starts it. Call before any thread is started that takes signals: from here on they come through
+ * child_wait.
  * -ENOENT when there is no such program, another negative errno when it cannot be run.
  */
 int child_start(struct child *c, char *const *argv, struct err *err);
+/* Instead of that, or when it failed, and no thread is left: becomes the command. Returns only with
+ * an error. */
+int child_become(struct child *c, char *const *argv, struct err *err);
 /* Waits until it and all its descendants have ended, passing signals on meanwhile. */
 void child_wait(struct child *c);
 /* The longest that the program may still take when the command has ended. */

@@ -31,7 +31,8 @@ struct work {
 /* Means of what the counters said while the load ran. */
 struct seen {
         size_t n;
-        double activity, clock;
+        double activity;
+        double lo, hi; /* FLOP/s, 0 when that is not known */
 };
 
 struct result {
@@ -69,56 +70,6 @@ static const struct row *row_of(const struct frame *f, const char *uuid)
         return NULL;
 }
 
-static void look(struct seen *seen, const struct row *row, enum metric metric)
-{
-        struct value v = row->sample.m[metric], clock = row->sample.m[METRIC_SM_CLOCK];
-        if (v.state != STATE_OK)
-                return;
-        seen->activity += v.v;
-        seen->clock += value_there(clock) ? clock.v : 0;
-        seen->n++;
-}
-
-/* Reads frames until the load has ended; keeps those whose window lies inside it. */
-static int watch(struct pipeline *p, struct work *w, const char *uuid, struct seen *ret,
-                 struct err *err)
-{
-        const struct frame *f;
-        while (w->ended_ns == 0) {
-                int r = pipeline_next(p, &f, err);
-                if (r <= 0)
-                        return r < 0 ? r : err_set(err, -EIO, "the counters have ended");
-                const struct row *row = row_of(f, uuid);
-                int64_t begun = w->begun_ns;
-                if (row && begun && !f->stale && w->ended_ns == 0 &&
-                    f->mono_ns - f->window_ns >= begun)
-                        look(ret, row, load_info(w->load)->metric);
-        }
-        return 0;
-}
-
-static int measure(struct pipeline *p, struct loads *loads, enum load load, const char *uuid,
-                   int64_t ns, struct result *ret, struct err *err)
-{
-        struct work w = {.loads = loads, .load = load, .ns = ns};
-        pthread_t thread;
-        *ret = (struct result){.load = load};
-        int r = life_start_thread(work_run, &w, &thread);
-        if (r < 0)
-                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
-        r = watch(p, &w, uuid, &ret->seen, err);
-        pthread_join(thread, NULL);
-        ret->r = w.r;
-        ret->measured = w.per_s;
-        snprintf(ret->why, sizeof(ret->why), "%s", w.err.msg);
-        if (ret->seen.n > 0) {
-                ret->seen.activity /= (double)ret->seen.n;
-                ret->seen.clock /= (double)ret->seen.n;
-        }
-        usleep(REST_NS / 1000);
-        return r;
-}
-
 static enum flops_type type_of(enum load load)
 {
         switch (load) {
@@ -139,6 +90,64 @@ static enum flops_type type_of(enum load load)
         return FLOPS_COUNT;
 }
 
+static void look(struct seen *seen, const struct row *row, enum load load)
+{
+        const struct sample *s = &row->sample;
+        struct value v = s->m[load_info(load)->metric];
+        if (v.state != STATE_OK)
+                return;
+        seen->activity += v.v;
+        seen->n++;
+        enum flops_type type = type_of(load);
+        if (type == FLOPS_COUNT)
+                return;
+        /* By the reasons of each moment: they say how far the clock can be trusted. */
+        struct flops f = flops_of(s, peak_find(s->who->text[ENTITY_TEXT_MODEL]), type);
+        seen->lo += f.known ? f.lo : 0;
+        seen->hi += f.known ? f.hi : 0;
+}
+
+/* Reads frames until the load has ended; keeps those whose window lies inside it. */
+static int watch(struct pipeline *p, struct work *w, const char *uuid, struct seen *ret,
+                 struct err *err)
+{
+        const struct frame *f;
+        while (w->ended_ns == 0) {
+                int r = pipeline_next(p, &f, err);
+                if (r <= 0)
+                        return r < 0 ? r : err_set(err, -EIO, "the counters have ended");
+                const struct row *row = row_of(f, uuid);
+                int64_t begun = w->begun_ns;
+                if (row && begun && !f->stale && w->ended_ns == 0 &&
+                    f->mono_ns - f->window_ns >= begun)
+                        look(ret, row, w->load);
+        }
+        return 0;
+}
+
+static int measure(struct pipeline *p, struct loads *loads, enum load load, const char *uuid,
+                   int64_t ns, struct result *ret, struct err *err)
+{
+        struct work w = {.loads = loads, .load = load, .ns = ns};
+        pthread_t thread;
+        *ret = (struct result){.load = load};
+        int r = life_start_thread(work_run, &w, &thread);
+        if (r < 0)
+                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
+        r = watch(p, &w, uuid, &ret->seen, err);
+        pthread_join(thread, NULL);
+        ret->r = w.r;
+        ret->measured = w.per_s;
+        snprintf(ret->why, sizeof(ret->why), "%s", w.err.msg);
+        if (ret->seen.n > 0) {
+                ret->seen.activity /= (double)ret->seen.n;
+                ret->seen.lo /= (double)ret->seen.n;
+                ret->seen.hi /= (double)ret->seen.n;
+        }
+        usleep(REST_NS / 1000);
+        return r;
+}
+
 /* What the counters and the table make of it, in the unit of what was measured. 0: not known. */
 struct expected {
         double lo, hi; /* by the counters */
@@ -150,12 +159,8 @@ static struct expected expect(const struct result *r, const struct row *row, boo
         const struct peak *peak = peak_find(row->sample.who->text[ENTITY_TEXT_MODEL]);
         struct expected e = {0};
         if (gemm) {
-                struct sample s = row->sample;
-                s.m[load_info(r->load)->metric] = value_ok(r->seen.activity);
-                s.m[METRIC_SM_CLOCK] = value_ok(r->seen.clock);
-                struct flops f = flops_of(&s, peak, type_of(r->load));
-                e.lo = f.known ? f.lo : 0;
-                e.hi = f.known ? f.hi : 0;
+                e.lo = r->seen.lo;
+                e.hi = r->seen.hi;
                 e.peak = peak ? peak_flops(peak, type_of(r->load)) : 0;
                 return e;
         }

@@ -31,9 +31,10 @@ struct serving {
         pthread_mutex_t lock;              /* of the server, which a reload replaces */
         struct server *server;
         int64_t started_wall_ns;
-        bool push_kept; /* what waits to be pushed is on disk */
-        char told[512]; /* the source's trouble that was told last */
-        int unkept;     /* the counters' */
+        char link[AUTH_SECRET_MAX]; /* for the terminal; "" for none */
+        bool push_kept;             /* what waits to be pushed is on disk */
+        char told[512];             /* the source's trouble that was told last */
+        int unkept;                 /* the counters' */
         char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
@@ -80,13 +81,13 @@ static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *
 
 /* --- what runs ------------------------------------------------------------------------------- */
 
-static void wake_server(void *arg)
+static bool wake_server(void *arg)
 {
         struct serving *s = arg;
         pthread_mutex_lock(&s->lock);
-        if (s->server)
-                server_wake(s->server);
+        bool watched = s->server && server_wake(s->server);
         pthread_mutex_unlock(&s->lock);
+        return watched;
 }
 
 static int start_server(struct serving *s, struct err *err)
@@ -220,6 +221,13 @@ static void stop_push(struct serving *s)
                      s->push_kept ? "; they wait for the next start" : " and are lost");
 }
 
+/* Before there is a server, which takes it back when it is used. */
+static void make_link(struct serving *s)
+{
+        if (s->setup.auth.viewer[0] && auth_make_link(&s->setup.auth, clock_mono_ns()) == 0)
+                snprintf(s->link, sizeof(s->link), "%s", s->setup.auth.once);
+}
+
 static int start_serving(struct serving *s, struct err *err)
 {
         char text[512];
@@ -239,6 +247,7 @@ static int start_serving(struct serving *s, struct err *err)
                 r = start_keeper(s, text[0] == '\0', err);
         if (r == 0)
                 r = start_push(s, text[0] == '\0', err);
+        make_link(s);
         return r < 0 ? r : start_server(s, err);
 }
 
@@ -269,10 +278,9 @@ static void tell_place(struct serving *s)
              : closed       ? "a token, password or certificate is needed"
              : p->loopback  ? "every user of this machine can read it"
                             : "everybody who reaches this machine can read it");
-        if (s->setup.auth.viewer[0] && auth_make_link(&s->setup.auth, clock_mono_ns()) == 0 &&
-            isatty(STDERR_FILENO) && s->log == LOG_TEXT)
+        if (s->link[0] && isatty(STDERR_FILENO) && s->log == LOG_TEXT)
                 notice("open once, within ten minutes: %s%s/?key=%s", url, s->setup.settings.prefix,
-                       s->setup.auth.once);
+                       s->link);
 }
 
 /* A disk that is full: counters go on, and are not kept. Once when it begins, and when it is over.
@@ -298,8 +306,7 @@ static int tell_trouble(struct serving *s, struct err *err)
         struct live_status status;
         live_status(s->live, &status);
         /* A file that cannot be read will not get better. */
-        const char *source = config_text(&s->options, OPT_SOURCE);
-        if (source && !input_is_address(source) && status.err.code < 0)
+        if (input_is_recording(config_text(&s->options, OPT_SOURCE)) && status.err.code < 0)
                 return *err = status.err, err->code;
         tell_unkept(s, status.unkept);
         const char *msg = status.err.code ? status.err.msg : "";
@@ -335,7 +342,6 @@ static void tell_pushing(struct serving *s)
         tell_change(s, s->push_refused, refusal, false);
 }
 
-/* Sessions of browsers outlive a reload. */
 static void reload(struct serving *s, const struct config *config)
 {
         struct err err = {0};
@@ -354,7 +360,7 @@ static void reload(struct serving *s, const struct config *config)
                 notify_say("RELOADING=1");
                 server_drain(s->server);
                 stop_server(s);
-                memcpy(fresh->auth.sessions, s->setup.auth.sessions, sizeof(fresh->auth.sessions));
+                auth_keep_sessions(&fresh->auth, &s->setup.auth);
                 fresh->place = s->setup.place;
                 serve_setup_finish(&s->setup);
                 s->setup = *fresh;
@@ -394,7 +400,7 @@ static int watch(struct serving *s, const struct config *config, const sigset_t 
 
 /* --- the command ----------------------------------------------------------------------------- */
 
-static int prepare(const struct config *config, struct serving *s, struct err *err)
+static int serve_prepare(const struct config *config, struct serving *s, struct err *err)
 {
         struct strbuf notices = {0};
         int r = serve_setup_options(config, &s->options, err);
@@ -440,7 +446,7 @@ static int serve_run(const struct config *config)
                 s->started_wall_ns = clock_wall_ns();
                 s->log = log_format_find(config_text(config, OPT_LOG_FORMAT));
                 pthread_mutex_init(&s->lock, NULL);
-                r = prepare(config, s, &err);
+                r = serve_prepare(config, s, &err);
         }
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG))
                 tell(s, LOG_INFO, "config", "the configuration is good");

@@ -1,5 +1,6 @@
 #include "cmd/serve_setup.h"
 
+#include "app/input.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "serve/webconfig.h"
@@ -46,6 +47,8 @@ int serve_setup_options(const struct config *config, struct config *ret, struct 
                         r = config_put(ret, table[i].option, value, err);
                 else if (is_true(value))
                         r = config_put(ret, table[i].option, "true", err);
+                if (r < 0)
+                        err_hint(err, "it comes from the variable %s", table[i].variable);
         }
         if (r == 0 && config_is_set(ret, OPT_COLLECT_INTERVAL) && !config_is_set(ret, OPT_POLL)) {
                 char seconds[32];
@@ -107,6 +110,7 @@ static int read_tls(const struct webconfig *w, struct server_settings *s, struct
         if (r == 0 && w->client_ca_file[0])
                 r = read_text(w->client_ca_file, &s->client_ca, &n, err);
         s->need_client_certificate = w->need_client_certificate;
+        webconfig_tls_words(w, s->tls_words);
         return r;
 }
 
@@ -132,7 +136,10 @@ static int read_tokens(const struct config *config, struct serve_setup *s, struc
 {
         const char *viewer = config_text(config, OPT_AUTH_TOKEN_FILE);
         const char *admin = config_text(config, OPT_ADMIN_TOKEN_FILE);
-        int r = auth_init(&s->auth);
+        char own[256] = "", place[512];
+        gethostname(own, sizeof(own) - 1);
+        snprintf(place, sizeof(place), "%s %.250s", own, config_text(config, OPT_LISTEN));
+        int r = auth_init(&s->auth, place);
         if (r < 0)
                 return err_set(err, r, "the system gives no random numbers");
         if (viewer)
@@ -270,6 +277,15 @@ static int read_push(const struct config *config, struct serve_setup *s, struct 
         return r;
 }
 
+/* What is not there may come later, and is looked for again; but a misspelt name would never be. */
+static void notice_missing(const struct config *config, enum option option, struct strbuf *notices)
+{
+        const char *path = config_text(config, option);
+        if (path && access(path, R_OK) < 0)
+                strbuf_putf(notices, "--%s: cannot read '%s' yet: %s\n", option_info(option)->name,
+                            path, strerror(errno));
+}
+
 int serve_setup_read(const struct config *config, struct serve_setup *s, struct strbuf *notices,
                      struct err *err)
 {
@@ -289,7 +305,16 @@ int serve_setup_read(const struct config *config, struct serve_setup *s, struct 
                 r = read_exposition(config, s, notices, err);
         if (r == 0)
                 r = read_push(config, s, err);
-        serve_state_dir(config, s->state);
+        if (r == 0)
+                r = server_check(&s->settings, err);
+        notice_missing(config, OPT_HPC_JOB_MAPPING_DIR, notices);
+        notice_missing(config, OPT_SESSIONS, notices);
+        if (config_flag(config, OPT_KUBERNETES))
+                notice_missing(config, OPT_KUBELET_SOCKET, notices);
+        /* What is played happened already: it is not kept among what happens on this machine. */
+        if (!input_is_recording(config_text(config, OPT_SOURCE)) ||
+            config_is_set(config, OPT_STATE))
+                serve_state_dir(config, s->state);
         copy_path(config, OPT_HPC_JOB_MAPPING_DIR, s->mapping_dir);
         copy_path(config, OPT_KUBELET_SOCKET, s->kubelet);
         s->keep_jobs_ns = (int64_t)config_number(config, OPT_KEEP_JOBS) * 86400 * NS_PER_S;

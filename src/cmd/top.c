@@ -259,9 +259,12 @@ static void note_trouble(struct top *t)
         if (t->told_trouble || lines == 0)
                 return;
         t->told_trouble = true;
+        char where[48] = ""; /* lines of nodes have no numbers */
+        if (trouble->first_line > 0)
+                snprintf(where, sizeof(where), ", the first at line %llu",
+                         (unsigned long long)trouble->first_line);
         ui_log(&t->ui, t->frame ? t->frame->wall_ns : 0, INK_WARN,
-               "%llu lines could not be understood, the first at line %llu", lines,
-               (unsigned long long)trouble->first_line);
+               "%llu lines could not be understood%s", lines, where);
 }
 
 /* A capture says nothing about this machine, so only a live source brings the doctor. */
@@ -299,7 +302,7 @@ static void choose_focus(struct top *t)
         t->focus = NULL;
 }
 
-static void draw(struct top *t)
+static void top_draw(struct top *t)
 {
         choose_focus(t);
         call_doctor(t);
@@ -377,7 +380,7 @@ static void loop(struct top *t)
                 t->dirty =
                     t->dirty || (n == 0 && (checking || host_shows || ages_show(&t->status)));
                 if (t->dirty && !t->quit && clock_mono_ns() - t->drawn_ns >= FRAME_NS)
-                        draw(t);
+                        top_draw(t);
         }
 }
 
@@ -497,7 +500,7 @@ int top_play(const struct config *config, struct tour *tour)
                 r = open_screen(&t, &err);
         if (r == 0) {
                 fit(&t);
-                draw(&t);
+                top_draw(&t);
                 loop(&t);
                 if (t.status.state == ENGINE_FAILED && !t.frame && !alone) {
                         err = t.status.err;

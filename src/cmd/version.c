@@ -31,6 +31,7 @@ static const struct {
     {"cairo", {"libcairo.so.2"}},
     {"jpeg", {"libjpeg.so.62", "libjpeg.so.8"}},
     {"microhttpd", {"libmicrohttpd.so.12"}},
+    {"gnutls", {"libgnutls.so.30"}},
     {"nghttp2", {"libnghttp2.so.14"}},
     {"zlib", {"libz.so.1"}},
     {"yaml", {"libyaml-0.so.2"}},

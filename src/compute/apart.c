@@ -8,6 +8,7 @@
 
 #define TO_SIGMA 1.4826 /* a normal distribution's deviation, of its median deviation */
 #define SIGMAS 5
+#define COUNT_SIGMAS 4
 #define APART 2 /* so many times as far out as the farthest of the others */
 #define MANY 16 /* with so many ranks, one does not move their middle */
 
@@ -98,4 +99,11 @@ size_t job_outliers(const double *v, size_t n, int sign, double least, bool *out
         size_t count = scratch ? job_outliers_in(v, n, sign, least, out, scratch) : 0;
         free(scratch);
         return count;
+}
+
+bool job_more_often(double times, double others, size_t n)
+{
+        /* What was not seen may happen all the same: half of one more. */
+        double usual = n > 0 ? (others + 0.5) / (double)n : 0;
+        return times > usual + COUNT_SIGMAS * sqrt(usual);
 }

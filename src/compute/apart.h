@@ -15,3 +15,6 @@ size_t job_outliers_in(const double *v, size_t n, int sign, double least, bool *
                        double *scratch);
 /* The middle of all values but one; NAN when there is none. */
 double job_others(const double *v, size_t n, size_t but);
+/* Whether something happened to one more often than chance explains; it happened so often to n
+ * others, all together. */
+bool job_more_often(double times, double others, size_t n);

@@ -26,24 +26,19 @@ static void take_share(struct ceilings *c, enum ceiling at, struct value v, doub
                 ceiling_set(c, at, v.v / of);
 }
 
-static double there_or(struct value v, double other)
-{
-        return value_there(v) ? v.v : other;
-}
-
 static void take_links(const struct value *m, const struct peak *peak, struct ceilings *c)
 {
         /* Where the source does not tell, the link is as the model's is. */
-        double gen = there_or(m[METRIC_PCIE_GEN],
-                              there_or(m[METRIC_PCIE_GEN_MAX], peak ? peak->pcie_gen : 0));
+        double gen = value_or(m[METRIC_PCIE_GEN],
+                              value_or(m[METRIC_PCIE_GEN_MAX], peak ? peak->pcie_gen : 0));
         double lanes =
-            there_or(m[METRIC_PCIE_WIDTH], there_or(m[METRIC_PCIE_WIDTH_MAX], peak ? 16 : 0));
+            value_or(m[METRIC_PCIE_WIDTH], value_or(m[METRIC_PCIE_WIDTH_MAX], peak ? 16 : 0));
         double pcie = pcie_bytes_per_s(gen, lanes);
         take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
         take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
         if (pcie == 0 && (value_there(m[METRIC_PCIE_RX]) || value_there(m[METRIC_PCIE_TX])))
                 ceiling_set(c, CEILING_PCIE_RATE,
-                            MAX(there_or(m[METRIC_PCIE_RX], 0), there_or(m[METRIC_PCIE_TX], 0)));
+                            MAX(value_or(m[METRIC_PCIE_RX], 0), value_or(m[METRIC_PCIE_TX], 0)));
         double nvlink = peak ? peak->nvlink : 0;
         take_share(c, CEILING_NVLINK_IN, m[METRIC_NVLINK_RX], nvlink);
         take_share(c, CEILING_NVLINK_OUT, m[METRIC_NVLINK_TX], nvlink);
@@ -53,8 +48,8 @@ static void take_clocks(const struct value *m, const struct peak *peak, struct c
 {
         struct value reasons = m[METRIC_THROTTLE_REASONS];
         take_share(c, CEILING_CLOCK, m[METRIC_SM_CLOCK],
-                   there_or(m[METRIC_SM_CLOCK_MAX], peak ? peak->boost : 0));
-        take_share(c, CEILING_POWER, m[METRIC_POWER], there_or(m[METRIC_POWER_LIMIT], 0));
+                   value_or(m[METRIC_SM_CLOCK_MAX], peak ? peak->boost : 0));
+        take_share(c, CEILING_POWER, m[METRIC_POWER], value_or(m[METRIC_POWER_LIMIT], 0));
         if (!value_there(reasons))
                 return;
         ceiling_set(c, CEILING_HELD_POWER, ((uint64_t)reasons.v & THROTTLE_BY_POWER) != 0);
@@ -86,7 +81,7 @@ void ceilings_take(const struct sample *s, const struct peak *peak, struct ceili
 static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct value b)
 {
         if (value_there(a) || value_there(b))
-                ceiling_set(c, at, there_or(a, 0) + there_or(b, 0));
+                ceiling_set(c, at, value_or(a, 0) + value_or(b, 0));
 }
 
 void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
@@ -105,8 +100,14 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
         take_sum(c, CEILING_NETWORK, e[EVIDENCE_NET_RX], e[EVIDENCE_NET_TX]);
         if (value_there(main))
-                take_share(c, CEILING_CPU, value_ok(main.v + there_or(children, 0)),
-                           there_or(e[EVIDENCE_CPUS], 0));
+                take_share(c, CEILING_CPU, value_ok(main.v + value_or(children, 0)),
+                           value_or(e[EVIDENCE_CPUS], 0));
+}
+
+enum framework evidence_framework(const struct host_evidence *evidence)
+{
+        double v = value_or(evidence->e[EVIDENCE_FRAMEWORK], FRAMEWORK_NONE);
+        return v >= 1 && v < FRAMEWORK_COUNT ? (enum framework)v : FRAMEWORK_NONE;
 }
 
 /* ---- recordings without evidence ---- */
@@ -121,7 +122,7 @@ static struct value holders_cpu(const char *label, const struct process_list *p,
                         continue;
                 *ret_n += 1;
                 if (value_there(p->list[i].cpu))
-                        sum = value_ok(there_or(sum, 0) + p->list[i].cpu.v);
+                        sum = value_ok(value_or(sum, 0) + p->list[i].cpu.v);
         }
         return sum;
 }

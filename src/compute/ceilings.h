@@ -19,6 +19,8 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
  */
 void evidence_take(const struct host *h, const char *label, const struct process_list *processes,
                    struct host_evidence *ret);
+/* FRAMEWORK_NONE also when nobody knows. */
+enum framework evidence_framework(const struct host_evidence *evidence);
 
 /* Links of GPUs whose captures do not tell them: from 8 lanes of PCIe 3.0 to 16 of PCIe 5.0. */
 #define PCIE_SLOWEST 7.88e9

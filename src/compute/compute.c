@@ -236,7 +236,9 @@ void compute_limits(struct compute *c, struct frame *f)
                 row->flops.has_asked = c->options.has_flops;
                 row->flops.asked = (uint8_t)c->options.flops;
                 ceilings_take(&row->sample, peak, &now);
-                ceilings_add_host(evidence_of(&c->host, row->sample.who->label), &now);
+                const struct host_evidence *host = evidence_of(&c->host, row->sample.who->label);
+                ceilings_add_host(host, &now);
+                m->window.framework = host ? evidence_framework(host) : FRAMEWORK_NONE;
                 bool elsewhere = !m->window.use.touched && used_elsewhere(c, f, i);
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, elsewhere, f->n > 1,
                                               c->options.margins);

@@ -13,7 +13,7 @@
 /* Of a time that the GPU's own work limits, better kernels seldom win more. */
 #define DEVICE_STAKE (1.0 / 3)
 #define START_SHARE 0.8  /* of the run: it is nearly all start-up */
-#define SMALL_STAKE 0.02 /* GPUs that nobody uses, and what is not known, are told last */
+#define SMALL_STAKE 0.02 /* GPUs that nobody uses are told last */
 
 static double share_of(const struct ceilings *c, enum ceiling at)
 {
@@ -80,6 +80,7 @@ static double used_share(const struct limit *l)
         case LIMITER_KERNEL:
                 return best_pipe(c) * clock_share(l);
         case LIMITER_UNKNOWN:
+                return c->there & CEILING_BIT(ENGINE) ? share_of(c, CEILING_ENGINE) : 1;
         case LIMITER_COUNT:
                 break;
         }
@@ -89,6 +90,14 @@ static double used_share(const struct limit *l)
 /* Below this share a factor says nothing but "much". */
 #define SHARE_LEAST 0.01
 
+/* Means by GPU-seconds of what all have. */
+static void add_why(struct limit_finding *f, const struct ceilings *c, double gpu_s)
+{
+        f->why.there &= c->there;
+        for (size_t i = 0; i < CEILING_COUNT && gpu_s > 0; i++)
+                f->why.v[i] += (c->v[i] - f->why.v[i]) * (float)(gpu_s / (f->gpu_s + gpu_s));
+}
+
 static void add_stretch(struct stretch_list *list, size_t at)
 {
         const struct stretch *s = &list->list[at];
@@ -96,9 +105,8 @@ static void add_stretch(struct stretch_list *list, size_t at)
         double seconds = s->end_s - s->begin_s, gpu_s = seconds * stretch_gpus(s);
         for (size_t i = 0; i < list->n_findings && !f; i++) {
                 struct limit_finding *have = &list->findings[i];
-                const struct stretch *first = &list->list[have->stretch];
                 if (have->limiter == s->limit.limiter && have->held_by == s->limit.held_by &&
-                    have->before_work == s->before_work && strcmp(first->phase, s->phase) == 0)
+                    have->before_work == s->before_work)
                         f = have;
         }
         if (!f && list->n_findings == FINDINGS_MAX)
@@ -109,9 +117,11 @@ static void add_stretch(struct stretch_list *list, size_t at)
                                             .held_by = (enum held_by)s->limit.held_by,
                                             .before_work = s->before_work,
                                             .framework = list->framework,
-                                            .stretch = at};
+                                            .stretch = at,
+                                            .why = s->limit.ceilings};
         }
         const struct stretch *longest = &list->list[f->stretch];
+        f->phases_differ = f->phases_differ || strcmp(longest->phase, s->phase) != 0;
         if (seconds > longest->end_s - longest->begin_s)
                 f->stretch = at;
         f->n++;
@@ -119,15 +129,17 @@ static void add_stretch(struct stretch_list *list, size_t at)
         /* They come by their beginning; those of several GPUs overlap. */
         f->seconds += MAX(s->end_s - MAX(s->begin_s, f->until_s), 0);
         f->until_s = MAX(f->until_s, s->end_s);
+        add_why(f, &s->limit.ceilings, gpu_s);
         f->gpu_s += gpu_s;
         f->won_s += gpu_s * (1 - used_share(&s->limit));
 }
 
 static double stake(const struct limit_finding *f)
 {
-        if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE)
+        if (f->limiter == LIMITER_IDLE)
                 return SMALL_STAKE * f->gpu_s;
-        if (limiter_side(f->limiter) == LIMITER_SIDE_DEVICE)
+        /* What is not known may be either: the time without kernels, or the kernels. */
+        if (f->limiter == LIMITER_UNKNOWN || limiter_side(f->limiter) == LIMITER_SIDE_DEVICE)
                 return MAX(f->won_s, DEVICE_STAKE * f->gpu_s);
         return f->won_s;
 }
@@ -164,8 +176,7 @@ static void put_startup_behind(struct stretch_list *list)
                 return;
         for (size_t i = 1; i < list->n_findings; i++) {
                 const struct limit_finding *f = &list->findings[i];
-                bool tells = f->limiter != LIMITER_UNKNOWN && f->limiter != LIMITER_IDLE;
-                if (!is_startup(f) && tells) {
+                if (!is_startup(f) && f->limiter != LIMITER_IDLE) {
                         move_first(list, i);
                         return;
                 }

@@ -88,10 +88,8 @@ static bool is_found(const struct finding_info *f, const struct sample *s, bool 
 static enum health_state worst(uint32_t findings, bool seen)
 {
         enum health_state state = seen ? HEALTH_OK : HEALTH_UNKNOWN;
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
-                if (findings & (1u << f))
-                        state = MAX(state, finding_state(f));
-        }
+        for (; findings != 0; findings &= findings - 1)
+                state = MAX(state, finding_state((enum finding)__builtin_ctz(findings)));
         return state;
 }
 
@@ -104,10 +102,11 @@ static bool link_seen(const struct sample *s)
 
 struct health health_of(const struct sample *s, bool ecc_rose, const struct compute_options *o)
 {
+        const struct finding_info *all = finding_info(0);
         uint32_t findings = 0;
         bool seen = o->missing_is_zero || link_seen(s);
         for (enum finding i = 0; i < FINDING_COUNT; i++) {
-                const struct finding_info *f = finding_info(i);
+                const struct finding_info *f = &all[i];
                 if (!value_there(s->m[f->metric]) || (o->missing_is_zero && !f->before))
                         continue;
                 seen = true;

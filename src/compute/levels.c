@@ -169,7 +169,7 @@ void levels_set_device(struct host *h, size_t gpu, struct level_gpu device)
         h->levels[LEVEL_SYSTEM].gpus[gpu] = device;
 }
 
-static void add(struct value *sum, struct value v, double most)
+static void levels_add(struct value *sum, struct value v, double most)
 {
         if (!value_there(v))
                 return;
@@ -183,8 +183,8 @@ void levels_add_process(struct host *h, unsigned levels, size_t gpu, struct leve
                 struct level_gpu *g = &h->levels[l].gpus[gpu];
                 if (!(levels & LEVEL_BIT(l)))
                         continue;
-                add(&g->util, process.util, 1);
-                add(&g->band, process.band, 1);
-                add(&g->memory, process.memory, 1e18);
+                levels_add(&g->util, process.util, 1);
+                levels_add(&g->mem_copy_util, process.mem_copy_util, 1);
+                levels_add(&g->memory, process.memory, 1e18);
         }
 }

@@ -67,8 +67,10 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
         bool first = !w->seen;
         double passed = first ? 0 : clock_to_seconds(now_ns - w->now_ns);
         if (first)
-                *w =
-                    (struct limit_window){.seen = true, .use = FIRST_USE_START, .quiet_ns = now_ns};
+                *w = (struct limit_window){.seen = true,
+                                           .use = FIRST_USE_START,
+                                           .quiet_ns = now_ns,
+                                           .framework = w->framework};
         w->now_ns = now_ns;
         smooth(w, now, passed);
         first_use_add(&w->use, now, now_ns);
@@ -83,6 +85,7 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
             .peers = peers,
             .quiet_s = clock_to_seconds(now_ns - w->quiet_ns),
             .uneven = variance > 0 ? sqrt(variance) : 0,
+            .framework = w->framework,
         };
         struct limit l = limiter_decide(&w->mean, &s, margins);
         /* A clock that still rises or falls is not locked. */

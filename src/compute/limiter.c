@@ -19,6 +19,7 @@ struct view {
         struct range pcie;               /* the busier direction */
         struct range link;               /* the busiest direction of the busiest link */
         struct range idle_link;          /* the same, of the time without kernels */
+        bool mixed;                      /* ticks are longer than bursts: gaps are not seen apart */
         uint32_t there;
         const struct situation *s;
 };
@@ -47,9 +48,27 @@ static struct range now(const struct view *v, enum ceiling at)
         return range_of(v->all, at);
 }
 
-static struct range gap(const struct view *v, enum ceiling at)
+/* Of the host, while no kernel ran, as far as ticks show it. */
+static struct range seen_gap(const struct view *v, enum ceiling at)
 {
         return range_of(v->gaps && v->gaps->there & (1u << at) ? v->gaps : v->all, at);
+}
+
+/* The time that a thread which waits for kernels is busy: JAX rests, others spin. */
+static double spinning(const struct view *v)
+{
+        return v->s->framework == FRAMEWORK_JAX ? 0 : now(v, CEILING_ENGINE).hi;
+}
+
+/* The same; where ticks are longer than bursts, what is left beside waiting for kernels. */
+static struct range gap(const struct view *v, enum ceiling at)
+{
+        struct range r = seen_gap(v, at);
+        double rest = 1 - now(v, CEILING_ENGINE).hi, most = at == CEILING_CPU_MAIN ? INFINITY : 1;
+        if (!v->mixed || (at != CEILING_CPU_MAIN && at != CEILING_CPU_THREAD))
+                return r;
+        return (struct range){MIN(MAX(r.lo - spinning(v), 0) / rest, most),
+                              MIN(MAX(r.hi - spinning(v), 0) / rest, most)};
 }
 
 static struct range higher(struct range a, struct range b)
@@ -113,6 +132,17 @@ static struct range pipe_of(const struct view *v)
         return r;
 }
 
+static bool has(const struct view *v, enum ceiling at)
+{
+        return v->there & (1u << at);
+}
+
+static double holders(const struct view *v)
+{
+        double n = has(v, CEILING_HOLDERS) ? now(v, CEILING_HOLDERS).lo : 1;
+        return MAX(n, 1);
+}
+
 static void look(const struct ceilings *c, const struct situation *s, struct view *ret)
 {
         ret->all = c;
@@ -127,14 +157,12 @@ static void look(const struct ceilings *c, const struct situation *s, struct vie
         ret->pcie = pcie_of(ret);
         ret->link = link_of(ret);
         ret->idle_link = relative(ret->link, rest);
+        ret->mixed = s->uneven < LIMIT_UNEVEN && engine.hi < LIMIT_ENGINE_FULL &&
+                     holders(ret) <= 1 &&
+                     (s->framework == FRAMEWORK_TORCH || s->framework == FRAMEWORK_JAX);
 }
 
 /* ---- what rules are made of ---- */
-
-static bool has(const struct view *v, enum ceiling at)
-{
-        return v->there & (1u << at);
-}
 
 static enum truth engine_from(const struct view *v, double threshold)
 {
@@ -151,30 +179,40 @@ static enum truth nothing_runs(const struct view *v)
         return both(below(now(v, CEILING_ENGINE), LIMIT_ENGINE_NONE), below(v->link, LIMIT_COPIES));
 }
 
-static double holders(const struct view *v)
-{
-        double n = has(v, CEILING_HOLDERS) ? now(v, CEILING_HOLDERS).lo : 1;
-        return MAX(n, 1);
-}
-
 typedef struct range look_f(const struct view *v, enum ceiling at); /* now or gap */
 
-/* The busiest thread; where it is not known, at most a core of what each process uses. */
+/* The busiest thread; where it is not known, at most a core of what each process uses. Threads are
+ * looked at less often than processes: in a gap a thread does no more than its process. */
 static struct range thread_of(const struct view *v, look_f *of)
 {
-        struct range main = of(v, CEILING_CPU_MAIN);
+        struct range main = of(v, CEILING_CPU_MAIN), thread = of(v, CEILING_CPU_THREAD);
         if (has(v, CEILING_CPU_THREAD))
-                return of(v, CEILING_CPU_THREAD);
+                return (struct range){MIN(thread.lo, main.hi), MIN(thread.hi, main.hi)};
         return (struct range){MIN(main.lo / holders(v), 1), MIN(main.hi / holders(v), 1)};
+}
+
+/* Whether bytes go to or from storage; where nobody tells, they may. */
+static bool storage_moves(const struct view *v)
+{
+        return !has(v, CEILING_STORAGE) || gap(v, CEILING_STORAGE).lo >= LIMIT_STORAGE_ANY;
+}
+
+/* Threads of a process that wait in the kernel, and not for storage, beside one that works: calls
+ * of the driver. */
+static double in_driver(const struct view *v, look_f *of)
+{
+        bool known = has(v, CEILING_IO_WAIT) && !storage_moves(v);
+        double n = holders(v), works = of(v, CEILING_CPU_MAIN).lo / n;
+        return known && works >= LIMIT_SOME ? of(v, CEILING_IO_WAIT).lo / n : 0;
 }
 
 /* Threads that take turns, as Python's do, keep one core busy together. */
 static enum truth core_busy(const struct view *v, look_f *of)
 {
         struct range main = of(v, CEILING_CPU_MAIN);
-        return either(
-            at_least(thread_of(v, of), LIMIT_CORE),
-            at_least((struct range){main.lo / holders(v), main.hi / holders(v)}, LIMIT_CORE));
+        double least = LIMIT_CORE - in_driver(v, of), n = holders(v);
+        return either(at_least(thread_of(v, of), least),
+                      at_least((struct range){main.lo / n, main.hi / n}, least));
 }
 
 static double cores(const struct view *v)
@@ -196,27 +234,29 @@ static enum truth children_load(const struct view *v)
 /* One thread that never rests is code of the program (a compiler, a callback); several load. */
 static bool one_thread(const struct view *v, double busy)
 {
-        double thread = has(v, CEILING_CPU_THREAD) ? gap(v, CEILING_CPU_THREAD).lo : 0;
+        double thread = has(v, CEILING_CPU_THREAD) ? seen_gap(v, CEILING_CPU_THREAD).lo : 0;
         return thread >= LIMIT_LAUNCHING && busy < thread + LIMIT_SOME;
 }
 
 /*
  * Threads that load work while the main thread rests: it does nothing, or not much besides waiting
  * for kernels while they run. Then the others must do more than take turns with it, as a thread
- * for the backward pass does. Where the main thread is not known, no thread is called a loader.
+ * for the backward pass does. Where the main thread is not known, no thread is called a loader,
+ * nor where the GPU gets nothing for long: compilers have threads, too.
  */
 static enum truth threads_load(const struct view *v)
 {
-        double n = holders(v), engine = now(v, CEILING_ENGINE).hi;
-        if (!has(v, CEILING_CPU_FIRST) || !has(v, CEILING_CPU_MAIN))
+        double n = holders(v), rest = 1 - now(v, CEILING_ENGINE).hi;
+        if (!has(v, CEILING_CPU_FIRST) || !has(v, CEILING_CPU_MAIN) || v->s->quiet_s > LIMIT_IDLE_S)
                 return NO;
-        double still = gap(v, CEILING_CPU_FIRST).lo / n, first = now(v, CEILING_CPU_FIRST).lo / n;
-        double others = gap(v, CEILING_CPU_MAIN).lo / n - still;
+        double still = seen_gap(v, CEILING_CPU_FIRST).lo / n;
+        double first = now(v, CEILING_CPU_FIRST).lo / n;
+        double others = seen_gap(v, CEILING_CPU_MAIN).lo / n - still;
         if (one_thread(v, others))
                 return NO;
         if (still < LIMIT_RESTS)
                 return others >= LIMIT_CHILDREN ? YES : NO;
-        bool waits = first < engine + LIMIT_SOME * (1 - engine);
+        bool waits = first < spinning(v) + LIMIT_SOME * rest;
         /* Whole cores work for a thread that rests, and what they make goes to the GPU. */
         bool served = first < LIMIT_CORE && others >= 2 && v->link.lo >= LIMIT_COPIES;
         return served || (waits && others >= LIMIT_LAUNCHING) ? YES : NO;
@@ -232,7 +272,8 @@ static enum truth storing(const struct view *v)
         struct range wait = gap(v, CEILING_IO_WAIT), bytes = gap(v, CEILING_STORAGE);
         double busy = cores(v);
         bool one = has(v, CEILING_IO_WAIT) != has(v, CEILING_STORAGE);
-        enum truth waits = at_least(wait, MAX(LIMIT_IO_WAIT, LIMIT_SOME * busy));
+        enum truth waits =
+            storage_moves(v) ? at_least(wait, MAX(LIMIT_IO_WAIT, LIMIT_SOME * busy)) : NO;
         enum truth moves = at_least(bytes, MAX(LIMIT_STORAGE, LIMIT_STORAGE_CORE * busy));
         if (one)
                 return has(v, CEILING_IO_WAIT) ? waits : moves;
@@ -263,9 +304,12 @@ static enum truth starting(const struct view *v)
 {
         const struct situation *s = v->s;
         enum truth fresh = s->touched || s->elsewhere ? NO : nothing_runs(v);
-        enum truth preparing =
-            s->worked ? NO : both(below(now(v, CEILING_ENGINE), LIMIT_SOME), children_load(v));
-        return both(program(v), either(fresh, preparing));
+        /* Before work begins, a host that is busy prepares it. */
+        enum truth prepares = s->before ? either(core_busy(v, gap), either(loading(v), storing(v)))
+                                        : children_load(v);
+        enum truth idles =
+            both(below(now(v, CEILING_ENGINE), LIMIT_SOME), below(v->link, LIMIT_COPIES));
+        return both(program(v), either(fresh, s->worked ? NO : both(idles, prepares)));
 }
 
 static enum truth copying(const struct view *v)
@@ -284,6 +328,14 @@ static enum truth copying(const struct view *v)
         return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));
 }
 
+/* Something else than launches is known to fill the gaps between kernels: copies, storage, or CPU
+ * work on more cores than launching needs. */
+static bool gaps_filled(const struct view *v)
+{
+        return v->idle_link.lo >= LIMIT_FILLED || storing(v) == YES ||
+               now(v, CEILING_CPU_MAIN).lo / holders(v) >= LIMIT_MANY;
+}
+
 static enum truth launching(const struct view *v)
 {
         struct range thread = thread_of(v, now);
@@ -291,8 +343,10 @@ static enum truth launching(const struct view *v)
         /* Small kernels at an even pace come from a thread that launches them, seen or not. */
         bool even = v->s->uneven < LIMIT_UNEVEN;
         enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? core_busy(v, now) : YES;
-        enum truth small = both(below(v->busy_sm, LIMIT_SM_FEW), busy);
+        enum truth small = both(below(v->busy_sm, LIMIT_SM_FULL), busy);
         enum truth steady = even ? engine_from(v, LIMIT_SOME) : NO;
+        if (gaps_filled(v))
+                return NO;
         return both(between, either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
 }
 
@@ -319,13 +373,38 @@ static enum truth highest(const struct view *v, enum ceiling pipe)
         return own.lo >= v->busy_pipe.lo ? at_least(own, LIMIT_NEAR) : NO;
 }
 
+static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
+{
+        struct value clock = ceiling_value(c, CEILING_CLOCK);
+        bool low = value_there(clock) && clock.v < LIMIT_CLOCK_FULL;
+        if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || limiter == LIMITER_COLLECTIVE || !low)
+                return HELD_BY_NOTHING;
+        if (!(c->there & CEILING_BIT(HELD_POWER)))
+                return HELD_BY_NOTHING;
+        if ((double)c->v[CEILING_HELD_THERMAL] >= LIMIT_HELD_SHARE)
+                return HELD_BY_THERMAL;
+        if ((double)c->v[CEILING_HELD_POWER] >= LIMIT_HELD_SHARE)
+                return HELD_BY_POWER;
+        bool steady = c->v[CEILING_HELD_POWER] + c->v[CEILING_HELD_THERMAL] == 0;
+        return steady ? HELD_BY_LOCKED : HELD_BY_NOTHING;
+}
+
+/* Memory has a clock of its own: when it is not quite full and the SMs' clock is held down, it is
+ * the SMs that it waits for. */
+static enum truth bandwidth(const struct view *v)
+{
+        bool held = held_by_of(v->all, LIMITER_KERNEL) != HELD_BY_NOTHING;
+        double near = held ? LIMIT_NEAR_HELD : LIMIT_NEAR;
+        return v->busy_dram.lo >= v->busy_pipe.lo ? at_least(v->busy_dram, near) : NO;
+}
+
 static enum truth on_device(enum limiter rule, const struct view *v)
 {
         switch (rule) {
         case LIMITER_COLLECTIVE:
                 return collective(v);
         case LIMITER_MEMORY_BANDWIDTH:
-                return v->busy_dram.lo >= v->busy_pipe.lo ? at_least(v->busy_dram, LIMIT_NEAR) : NO;
+                return bandwidth(v);
         case LIMITER_COMPUTE_TENSOR:
                 return highest(v, CEILING_TENSOR);
         case LIMITER_COMPUTE_FP64:
@@ -375,7 +454,7 @@ static enum truth on_host(enum limiter rule, const struct view *v)
         if (rule == LIMITER_HOST_INPUT)
                 return loading(v);
         if (rule == LIMITER_COPY_HOST)
-                return both(at_least(v->link, LIMIT_COPIES), core_busy(v, now));
+                return both(at_least(v->link, LIMIT_COPIES), core_busy(v, gap));
         if (rule == LIMITER_HOST_CODE)
                 return core_busy(v, gap);
         if (rule == LIMITER_HOST_NETWORK)
@@ -491,22 +570,6 @@ static const uint32_t rule_inputs[LIMITER_COUNT] = {
          CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
          CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE))
 
-static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
-{
-        struct value clock = ceiling_value(c, CEILING_CLOCK);
-        bool low = value_there(clock) && clock.v < LIMIT_CLOCK_FULL;
-        if (limiter_side(limiter) != LIMITER_SIDE_DEVICE || limiter == LIMITER_COLLECTIVE || !low)
-                return HELD_BY_NOTHING;
-        if (!(c->there & CEILING_BIT(HELD_POWER)))
-                return HELD_BY_NOTHING;
-        if ((double)c->v[CEILING_HELD_THERMAL] >= LIMIT_HELD_SHARE)
-                return HELD_BY_THERMAL;
-        if ((double)c->v[CEILING_HELD_POWER] >= LIMIT_HELD_SHARE)
-                return HELD_BY_POWER;
-        bool steady = c->v[CEILING_HELD_POWER] + c->v[CEILING_HELD_THERMAL] == 0;
-        return steady ? HELD_BY_LOCKED : HELD_BY_NOTHING;
-}
-
 static enum limiter limiter_with(const struct ceilings *c, const struct situation *s,
                                  enum ceiling at, double to)
 {
@@ -528,8 +591,8 @@ static enum limiter limiter_with(const struct ceilings *c, const struct situatio
 /* Tries each share that the rule looked at on either side of each threshold. */
 static void find_margin(const struct ceilings *c, const struct situation *s, struct limit *l)
 {
-        static const double thresholds[] = {LIMIT_ENGINE_NONE, LIMIT_NOTHING, LIMIT_SOME,
-                                            LIMIT_SM_FEW,      LIMIT_NEAR,    LIMIT_SM_FULL,
+        static const double thresholds[] = {LIMIT_ENGINE_NONE, LIMIT_NOTHING,   LIMIT_SOME,
+                                            LIMIT_NEAR,        LIMIT_NEAR_HELD, LIMIT_SM_FULL,
                                             LIMIT_ENGINE_FULL};
         double engine = (double)c->v[CEILING_ENGINE], best = INFINITY;
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
@@ -538,9 +601,10 @@ static void find_margin(const struct ceilings *c, const struct situation *s, str
                 for (size_t k = 0; k < 2 * ARRAY_LEN(thresholds); k++) {
                         double at = thresholds[k / 2] * (k % 2 && i != CEILING_ENGINE ? engine : 1);
                         double now = (double)c->v[i], to = now < at ? at + 1e-6 : at - 1e-6;
+                        if (fabs(to - now) >= best)
+                                continue;
                         enum limiter other = limiter_with(c, s, i, to);
-                        if (fabs(to - now) >= best || other == l->limiter ||
-                            other == LIMITER_UNKNOWN)
+                        if (other == l->limiter || other == LIMITER_UNKNOWN)
                                 continue;
                         best = fabs(to - now);
                         l->other = (uint8_t)other;

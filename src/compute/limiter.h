@@ -4,20 +4,23 @@
 #include "compute/ceilings.h"
 
 /* The thresholds of all rules. Ratios of the engine's time where it says "of the engine". */
-#define LIMIT_ENGINE_NONE 0.005  /* engine: as good as nothing ran */
-#define LIMIT_ENGINE_LOW 0.05    /* engine: below it, launches are not what is waited for */
-#define LIMIT_ENGINE_FULL 0.8    /* engine: from it, the GPU's own work is the limit */
-#define LIMIT_NEAR 0.6           /* pipe, device memory, link: near full */
-#define LIMIT_SOME 0.25          /* pipe, device memory, link: in use */
-#define LIMIT_NOTHING 0.05       /* pipe, device memory: not in use */
-#define LIMIT_SM_FULL 0.7        /* SMs of the engine: kernels fill the GPU */
-#define LIMIT_SM_FEW 0.5         /* SMs of the engine: kernels leave most of it empty */
-#define LIMIT_COPIES 0.02        /* link: copies are what happens */
-#define LIMIT_CORE 0.6           /* cores: a thread that hardly rests */
-#define LIMIT_LAUNCHING 0.9      /* cores: a thread that never rests */
-#define LIMIT_CHILDREN 0.5       /* cores: children or loader threads at work */
-#define LIMIT_RESTS 0.1          /* cores: a thread that does nothing */
-#define LIMIT_IO_WAIT 0.3        /* threads that wait for storage */
+#define LIMIT_ENGINE_NONE 0.005 /* engine: as good as nothing ran */
+#define LIMIT_ENGINE_LOW 0.05   /* engine: below it, launches are not what is waited for */
+#define LIMIT_ENGINE_FULL 0.8   /* engine: from it, the GPU's own work is the limit */
+#define LIMIT_NEAR 0.6          /* pipe, device memory, link: near full */
+#define LIMIT_NEAR_HELD 0.7     /* device memory, while the SMs' clock is held down */
+#define LIMIT_SOME 0.25         /* pipe, device memory, link: in use */
+#define LIMIT_NOTHING 0.05      /* pipe, device memory: not in use */
+#define LIMIT_SM_FULL 0.7       /* SMs of the engine: kernels fill the GPU */
+#define LIMIT_COPIES 0.02       /* link: copies are what happens */
+#define LIMIT_FILLED 0.05   /* link, of the time without kernels: half what pageable copies reach */
+#define LIMIT_MANY 3        /* cores: more than a thread that launches and its helpers */
+#define LIMIT_CORE 0.6      /* cores: a thread that hardly rests */
+#define LIMIT_LAUNCHING 0.9 /* cores: a thread that never rests */
+#define LIMIT_CHILDREN 0.5  /* cores: children or loader threads at work */
+#define LIMIT_RESTS 0.1     /* cores: a thread that does nothing */
+#define LIMIT_IO_WAIT 0.3   /* threads that wait for storage */
+#define LIMIT_STORAGE_ANY 1e5    /* and so few that nobody waits for them */
 #define LIMIT_STORAGE 200e6      /* bytes a second to and from storage that are a lot */
 #define LIMIT_STORAGE_CORE 100e6 /* and so many for each core that is busy: not only read */
 #define LIMIT_NETWORK 50e6       /* bytes a second over the network that are a lot */
@@ -31,10 +34,12 @@
 struct situation {
         bool touched;   /* the GPU was used or held at some time */
         bool worked;    /* sustained work has begun */
+        bool before;    /* it is known that work begins later */
         bool elsewhere; /* another GPU was used, so the program has started */
         bool peers;     /* there are other GPUs */
         double quiet_s; /* for so long nothing has run */
         double uneven;  /* standard deviation of the engine over ticks */
+        enum framework framework;
         /* Means of the host while no kernel ran; NULL where that is not known apart. */
         const struct ceilings *gaps;
 };
@@ -67,6 +72,7 @@ struct limit_window {
         bool seen;
         int64_t now_ns, quiet_ns;
         struct first_use use;
+        enum framework framework; /* of the program, kept by who adds */
 };
 
 /* Adds a tick and decides. elsewhere and peers as in the situation. */

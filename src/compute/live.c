@@ -108,7 +108,9 @@ static enum straggler_cause cause_of(const struct live_rank *l, double engine, d
         bool lower = (double)l->clock < (1 - CLOCK_LOWER) * clock;
         if (lower && ((double)l->held >= HELD || dense * clock / (double)l->clock > 1 + DENSER))
                 return CAUSE_CLOCK;
-        if ((double)l->engine < engine - IDLES_MORE && own > (1 - ALIKE_WORK) * work)
+        /* Who only has less to do idles as well; the same work in less time is denser. */
+        double idles = engine - (double)l->engine;
+        if (idles > IDLES_MORE && own > (1 - ALIKE_WORK) * work && dense >= 1 + idles / 2)
                 return CAUSE_UNKNOWN;
         return CAUSE_COUNT;
 }

@@ -73,9 +73,9 @@ struct share {
         double least, most;
 };
 static const struct share share_held = {0.876, 0.98}; /* the power limit or heat holds the clocks */
-static const struct share share_free = {0.894, 1};    /* nothing is said to hold them */
-static const struct share share_sure = {0.97, 1.02};  /* locked or counted clocks */
-static const struct share share_other = {0.96, 1.06}; /* other pipes, whose clock is NVML's */
+static const struct share share_free = {0.898, 1.004}; /* nothing is said to hold them */
+static const struct share share_sure = {0.97, 1.02};   /* locked or counted clocks */
+static const struct share share_other = {0.96, 1.06};  /* other pipes, whose clock is NVML's */
 
 static struct share share_of(const struct sample *s, enum flops_pipe pipe)
 {

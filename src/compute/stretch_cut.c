@@ -7,7 +7,9 @@
  */
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "compute/ceilings.h"
+#include "compute/stretch_work.h"
 #include "compute/stretches.h"
 
 #include <errno.h>
@@ -15,15 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CUT_SHORTEST_S 1.5 /* half of the longest period of bursts */
-#define CUT_SHARE 0.01     /* of the run: nothing shorter */
-#define CUT_LONGER 1.3     /* the shortest length grows by this while there are too many */
-#define CUT_MOST 24        /* stretches of a GPU */
-#define CUT_MOST_LONG 48   /* of a run that is longer than an hour */
-#define CUT_SLIVER_S 1     /* what is shorter between two boundaries is not told */
-#define CUT_FLOOR 0.1      /* a difference of a share below which nothing has changed */
-#define CUT_HOST 0.4       /* what a difference of the host counts beside one of the GPU */
-#define CUT_TOGETHER 0.02  /* of the run: GPUs that change so near each other change together */
+#define CUT_SHARE 0.01    /* of the run: nothing shorter */
+#define CUT_LONGER 1.3    /* the shortest length grows by this while there are too many */
+#define CUT_MOST 24       /* stretches of a GPU */
+#define CUT_MOST_LONG 48  /* of a run that is longer than an hour */
+#define CUT_SLIVER_S 1    /* what is shorter between two boundaries is not told */
+#define CUT_FLOOR 0.1     /* a difference of a share below which nothing has changed */
+#define CUT_HOST 0.4      /* what a difference of the host counts beside one of the GPU */
+#define CUT_TOGETHER 0.02 /* of the run: GPUs that change so near each other change together */
 
 enum {
         F_ENGINE,
@@ -49,9 +50,11 @@ struct seg {
 
 struct cutting {
         size_t n;
-        struct seg segs[STRETCH_BUCKETS];
+        struct seg *segs[STRETCH_BUCKETS]; /* those that are left, in order, of all */
+        struct seg all[STRETCH_BUCKETS];
         double cost[STRETCH_BUCKETS]; /* of joining a segment with the next */
         bool same[STRETCH_BUCKETS];
+        struct program_times programs;
 };
 
 static double mean_of(const struct stretch_bucket *b, enum ceiling at)
@@ -64,6 +67,15 @@ static double capped(double v, double full)
         return v < full ? v / full : 1;
 }
 
+/* The busiest direction of the busiest link. */
+static double link_mean(const struct stretch_bucket *b)
+{
+        double link = capped(mean_of(b, CEILING_PCIE_RATE), PCIE_FASTEST);
+        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
+                link = MAX(link, mean_of(b, i));
+        return link;
+}
+
 static void features(const struct stretch_bucket *b, double ret[F_COUNT])
 {
         static const enum ceiling pipes[] = {CEILING_FP64, CEILING_FP32, CEILING_FP16, CEILING_INT};
@@ -72,11 +84,9 @@ static void features(const struct stretch_bucket *b, double ret[F_COUNT])
         ret[F_TENSOR] = mean_of(b, CEILING_TENSOR);
         ret[F_DRAM] = mean_of(b, CEILING_DRAM);
         ret[F_PIPE] = 0;
-        ret[F_LINK] = capped(mean_of(b, CEILING_PCIE_RATE), PCIE_FASTEST);
+        ret[F_LINK] = link_mean(b);
         for (size_t i = 0; i < ARRAY_LEN(pipes); i++)
                 ret[F_PIPE] = MAX(ret[F_PIPE], mean_of(b, pipes[i]));
-        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
-                ret[F_LINK] = MAX(ret[F_LINK], mean_of(b, i));
         double thread = b->weight[CEILING_CPU_THREAD] > 0 ? mean_of(b, CEILING_CPU_THREAD)
                                                           : mean_of(b, CEILING_CPU_MAIN);
         ret[F_THREAD] = CUT_HOST * capped(thread, 1);
@@ -92,7 +102,7 @@ static void weigh(struct cutting *c, size_t i)
 {
         if (i + 1 >= c->n)
                 return;
-        const struct seg *a = &c->segs[i], *b = &c->segs[i + 1];
+        const struct seg *a = c->segs[i], *b = c->segs[i + 1];
         double distance = 0;
         bool same = true;
         for (size_t k = 0; k < F_COUNT; k++) {
@@ -108,12 +118,12 @@ static void weigh(struct cutting *c, size_t i)
 
 static void join(struct cutting *c, size_t i)
 {
-        struct seg *a = &c->segs[i], *b = &c->segs[i + 1];
+        struct seg *a = c->segs[i], *b = c->segs[i + 1];
         /* A sliver that crosses a boundary moves it to its own other side. */
         if (b->hard && a->w < b->w)
                 a->hard = true;
         else if (b->hard && i + 2 < c->n)
-                c->segs[i + 2].hard = true;
+                c->segs[i + 2]->hard = true;
         a->to = b->to;
         a->w += b->w;
         for (size_t k = 0; k < F_COUNT; k++) {
@@ -121,7 +131,7 @@ static void join(struct cutting *c, size_t i)
                 a->square[k] += b->square[k];
         }
         size_t after = c->n - i - 2;
-        memmove(b, b + 1, after * sizeof(*b));
+        memmove(&c->segs[i + 1], &c->segs[i + 2], after * sizeof(c->segs[0]));
         if (after > 0) {
                 memmove(&c->cost[i + 1], &c->cost[i + 2], (after - 1) * sizeof(c->cost[0]));
                 memmove(&c->same[i + 1], &c->same[i + 2], (after - 1) * sizeof(c->same[0]));
@@ -138,7 +148,7 @@ static bool join_one(struct cutting *c, double shortest_s, bool across)
 {
         size_t best = c->n;
         for (size_t i = 0; i + 1 < c->n; i++) {
-                const struct seg *a = &c->segs[i], *b = &c->segs[i + 1];
+                const struct seg *a = c->segs[i], *b = c->segs[i + 1];
                 bool wanted = shortest_s > 0 ? a->w < shortest_s || b->w < shortest_s : c->same[i];
                 if (!wanted || (b->hard && !across))
                         continue;
@@ -165,7 +175,7 @@ static void merge_all(struct cutting *c, double seconds)
         size_t hard = 0, most = seconds > 3600 ? CUT_MOST_LONG : CUT_MOST;
         for (size_t i = 0; i < c->n; i++) {
                 weigh(c, i);
-                hard += c->segs[i].hard;
+                hard += c->segs[i]->hard;
         }
         while (join_one(c, 0, false))
                 ;
@@ -180,19 +190,13 @@ static void merge_all(struct cutting *c, double seconds)
 
 /* ---- boundaries that are known ---- */
 
-static size_t bucket_at(const struct stretches *s, int64_t mono_ns)
-{
-        int64_t at = (mono_ns - s->first_ns + s->width_ns / 2) / s->width_ns;
-        return at < 0 ? 0 : (size_t)at;
-}
-
 static void cut_at(struct cutting *c, size_t bucket)
 {
         size_t i = 0;
-        while (i < c->n && c->segs[i].from < bucket)
+        while (i < c->n && c->segs[i]->from < bucket)
                 i++;
         if (i > 0 && i < c->n)
-                c->segs[i].hard = true;
+                c->segs[i]->hard = true;
 }
 
 static void cut_at_phases(struct cutting *c, const struct stretches *s, const struct phase *phases,
@@ -205,19 +209,21 @@ static void cut_at_phases(struct cutting *c, const struct stretches *s, const st
                 int64_t end = MIN(phases[i].end_ns, s->first_wall_ns + s->last_ns - s->first_ns);
                 if (clock_to_seconds(end - phases[i].begin_ns) < least)
                         continue;
-                cut_at(c, bucket_at(s, phases[i].begin_ns + offset));
-                cut_at(c, bucket_at(s, end + offset));
+                cut_at(c, stretch_bucket_at(s, phases[i].begin_ns + offset));
+                cut_at(c, stretch_bucket_at(s, end + offset));
         }
 }
 
-static void fill(struct cutting *c, const struct stretches *s, const struct stretch_track *t)
+static void stretch_cut_fill(struct cutting *c, const struct stretches *s,
+                             const struct stretch_track *t)
 {
         c->n = 0;
         for (size_t i = 0; i < s->n_buckets; i++) {
                 double f[F_COUNT], w = (double)t->buckets[i].seconds;
                 if (w <= 0)
                         continue;
-                struct seg *seg = &c->segs[c->n++];
+                struct seg *seg = c->segs[c->n] = &c->all[c->n];
+                c->n++;
                 *seg = (struct seg){.from = i, .to = i + 1, .w = w};
                 features(&t->buckets[i], f);
                 for (size_t k = 0; k < F_COUNT; k++) {
@@ -282,34 +288,18 @@ static void means_of(const struct sums *s, struct ceilings *all, struct ceilings
         }
 }
 
-#define CUT_FIRST_SHARE 0.02 /* of all work that was done: so much may come before it begins */
-#define CUT_FIRST_S 0.5      /* and no more than so many seconds of a busy engine */
+#define CUT_EDGE                                                                                   \
+        0.25 /* a difference of the engine or the link at an edge that is another thing's */
 
-static double work_in(const struct stretch_bucket *b)
+struct edge_means {
+        double engine, link;
+};
+
+static bool differs(const struct stretch_bucket *b, struct edge_means m)
 {
-        double work =
-            MAX((double)b->sum[CEILING_ENGINE], (double)b->sum[CEILING_PCIE_RATE] / PCIE_FASTEST);
-        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
-                work = MAX(work, (double)b->sum[i]);
-        return work;
+        return fabs(mean_of(b, CEILING_ENGINE) - m.engine) > CUT_EDGE ||
+               fabs(link_mean(b) - m.link) > CUT_EDGE;
 }
-
-/* The bucket in which work begins: first kernels that warm something up are not it. */
-static size_t work_begins(const struct stretches *s, const struct stretch_track *t)
-{
-        double all = 0, seen = 0;
-        for (size_t i = 0; i < s->n_buckets; i++)
-                all += work_in(&t->buckets[i]);
-        double little = MIN(CUT_FIRST_SHARE * all, CUT_FIRST_S);
-        for (size_t i = 0; i < s->n_buckets && all > 0; i++) {
-                seen += work_in(&t->buckets[i]);
-                if (seen > little)
-                        return i;
-        }
-        return SIZE_MAX;
-}
-
-#define CUT_EDGE 0.25 /* a difference of the engine at an edge that is another thing's */
 
 /*
  * Something too short for a stretch of its own, such as the end of a program, lies at an edge of
@@ -323,18 +313,32 @@ static void trim(const struct stretches *s, const struct stretch_track *t, size_
         add_up(t, *from + third, *to - third, &core);
         if (most == 0 || core.weight[CEILING_ENGINE] <= 0)
                 return;
-        double mean = core.sum[CEILING_ENGINE] / core.weight[CEILING_ENGINE];
-        double variance = core.square / core.seconds - mean * mean;
+        struct edge_means mean = {.engine = core.sum[CEILING_ENGINE] / core.weight[CEILING_ENGINE]};
+        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
+                mean.link = MAX(mean.link, core.weight[i] > 0 ? core.sum[i] / core.weight[i] : 0);
+        double variance = core.square / core.seconds - mean.engine * mean.engine;
         if (variance > LIMIT_UNEVEN * LIMIT_UNEVEN)
                 return;
         size_t first = *from + most, last = *to - most;
-        while (first > *from &&
-               fabs(mean_of(&t->buckets[first - 1], CEILING_ENGINE) - mean) <= CUT_EDGE)
+        while (first > *from && !differs(&t->buckets[first - 1], mean))
                 first--;
-        while (last < *to && fabs(mean_of(&t->buckets[last], CEILING_ENGINE) - mean) <= CUT_EDGE)
+        while (last < *to && !differs(&t->buckets[last], mean))
                 last++;
         *from = first;
         *to = last;
+}
+
+/* Most of a stretch comes before the GPU is used, or all of it before work begins. */
+static bool before_work(const struct stretches *s, const struct stretch_track *t, size_t from,
+                        size_t to, const struct program_time *p)
+{
+        size_t middle = (from + to) / 2;
+        if (work_between(t, middle, p->to) <= 0)
+                return false;
+        if (p->touched != SIZE_MAX && middle < p->touched)
+                return true;
+        trim(s, t, &from, &to);
+        return to <= p->begins;
 }
 
 /* Whether something runs again and again: what happens at the beginning alone is no work. */
@@ -345,36 +349,38 @@ static bool recurs(const struct stretch_track *t, size_t from, size_t to)
         return later.active >= CUT_QUIET * later.seconds;
 }
 
-static void judge(const struct stretches *s, size_t track, size_t from, size_t to,
-                  struct sums *ret_sums, struct stretch *ret)
+static void judge(const struct stretches *s, size_t track, const struct program_times *programs,
+                  size_t from, size_t to, struct sums *ret_sums, struct stretch *ret)
 {
         const struct stretch_track *t = &s->tracks[track];
+        const struct program_time *program = program_at(programs, (from + to) / 2);
         struct ceilings all, gaps;
         size_t first = from, last = to;
         trim(s, t, &first, &last);
         add_up(t, first, last, ret_sums);
         means_of(ret_sums, &all, &gaps);
         double width = clock_to_seconds(s->width_ns);
-        int64_t middle = s->first_ns + (int64_t)(from + to) * s->width_ns / 2;
-        size_t begins = work_begins(s, t);
+        bool before = before_work(s, t, from, to, program);
         double engine = (double)all.v[CEILING_ENGINE];
         double variance =
             ret_sums->seconds > 0 ? ret_sums->square / ret_sums->seconds - engine * engine : 0;
         struct situation around = {
-            .touched = t->use.touched && middle >= t->use.touched_ns,
-            .worked = (from + to) / 2 >= begins,
+            .touched = (from + to) / 2 >= program->touched,
+            .worked = !before && work_between(t, 0, to) > 0,
+            .before = before,
             /* A GPU that is never used is not the one that a program starts on. */
             .elsewhere = !t->use.touched,
             .peers = s->n > 1,
             .quiet_s = recurs(t, from, to) ? 0 : (double)(to - from) * width,
             .uneven = variance > 0 ? sqrt(variance) : 0,
+            .framework = s->framework,
             .gaps = &gaps,
         };
         double end = clock_to_seconds(s->last_ns - s->first_ns);
         *ret = (struct stretch){.begin_s = (double)from * width,
                                 .end_s = MIN((double)to * width, end),
                                 .uneven = around.uneven,
-                                .before_work = begins != SIZE_MAX && !around.worked,
+                                .before_work = before,
                                 .limit = limiter_decide(&all, &around, true)};
         gpu_set_add(&ret->gpus, track);
 }
@@ -386,11 +392,12 @@ static void count_flops(const struct stretch_track *t, const struct sums *sums,
         if (type >= FLOPS_COUNT)
                 return;
         const struct pipe_sums *p = &sums->pipes[flops_pipe(type)];
+        ret->flops.missing = flops_missing(type);
         if (p->seconds <= 0)
                 return;
         struct flops f = flops_from(t->peak, type, p->lo / p->seconds, p->hi / p->seconds);
         if (f.known)
-                ret->flops = (struct flops_told){flops_name(type), f.lo, f.hi};
+                ret->flops = (struct flops_told){.type = flops_name(type), .lo = f.lo, .hi = f.hi};
 }
 
 /* ---- putting them together ---- */
@@ -402,10 +409,8 @@ static bool alike(const struct limit *a, const struct limit *b)
 
 static int append(struct stretch_list *list, const struct stretch *s)
 {
-        struct stretch *more = realloc(list->list, (list->n + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(list->list, list->n))
                 return -ENOMEM;
-        list->list = more;
         list->list[list->n++] = *s;
         return 0;
 }
@@ -465,10 +470,10 @@ static void merge_waiting(struct cutting *c, const struct stretches *s, size_t t
         for (size_t i = 0; i + 1 < c->n;) {
                 struct stretch a, b;
                 struct sums sums;
-                judge(s, track, c->segs[i].from, c->segs[i].to, &sums, &a);
-                judge(s, track, c->segs[i + 1].from, c->segs[i + 1].to, &sums, &b);
+                judge(s, track, &c->programs, c->segs[i]->from, c->segs[i]->to, &sums, &a);
+                judge(s, track, &c->programs, c->segs[i + 1]->from, c->segs[i + 1]->to, &sums, &b);
                 enum limiter_side side = limiter_side((enum limiter)a.limit.limiter);
-                if (c->segs[i + 1].hard || !alike(&a.limit, &b.limit) ||
+                if (c->segs[i + 1]->hard || !alike(&a.limit, &b.limit) ||
                     side == LIMITER_SIDE_DEVICE || a.before_work != b.before_work)
                         i++;
                 else
@@ -481,9 +486,10 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
 {
         const struct stretch_track *t = &s->tracks[track];
         int r = 0;
-        fill(c, s, t);
+        stretch_cut_fill(c, s, t);
+        programs_find(s, t, &c->programs);
         if (t->use.touched)
-                cut_at(c, bucket_at(s, t->use.touched_ns));
+                cut_at(c, c->programs.list[0].touched);
         cut_at_phases(c, s, phases, n_phases);
         merge_all(c, ret->seconds);
         merge_waiting(c, s, track);
@@ -491,11 +497,11 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
                 struct stretch stretch;
                 struct sums sums;
                 /* Where nothing was sampled the neighbour goes on. */
-                size_t to = i + 1 < c->n ? c->segs[i + 1].from : c->segs[i].to;
-                judge(s, track, c->segs[i].from, to, &sums, &stretch);
+                size_t to = i + 1 < c->n ? c->segs[i + 1]->from : c->segs[i]->to;
+                judge(s, track, &c->programs, c->segs[i]->from, to, &sums, &stretch);
                 /* Buckets begin and end with the first and the last tick. */
                 stretch.begin_s =
-                    i == 0 && c->segs[0].from * clock_to_seconds(s->width_ns) < CUT_SHORTEST_S
+                    i == 0 && c->segs[0]->from * clock_to_seconds(s->width_ns) < CUT_SHORTEST_S
                         ? 0
                         : stretch.begin_s;
                 if (i + 1 == c->n && ret->seconds - stretch.end_s < CUT_SHORTEST_S)

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -73,11 +74,9 @@ static struct stretch_track *track_new(struct stretches *s, const struct entity 
 {
         if ((s->n + 1) * s->n_buckets > STRETCH_BUCKETS_ALL)
                 share_out(s);
-        struct stretch_track *more = realloc(s->tracks, (s->n + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(s->tracks, s->n))
                 return NULL;
-        s->tracks = more;
-        struct stretch_track *t = &more[s->n];
+        struct stretch_track *t = &s->tracks[s->n];
         *t = (struct stretch_track){.slot = e->slot,
                                     .use = FIRST_USE_START,
                                     .peak = peak_find(e->text[ENTITY_TEXT_MODEL]),
@@ -143,8 +142,8 @@ static void add_row(struct stretches *s, struct stretch_track *t, const struct f
         ceilings_take(&row->sample, t->peak, &now);
         if (t->has_evidence)
                 ceilings_add_host(&t->evidence, &now);
-        t->clock_max = value_there(clock) ? clock.v : t->clock_max;
-        t->power_limit = value_there(power) ? power.v : t->power_limit;
+        t->clock_max = value_or(clock, t->clock_max);
+        t->power_limit = value_or(power, t->power_limit);
         double passed = passed_since(t, f->mono_ns);
         int64_t middle = f->mono_ns - clock_from_seconds(passed / 2);
         first_use_add(&t->use, &now, middle);
@@ -167,11 +166,12 @@ int stretches_add(struct stretches *s, const struct frame *f)
                 s->begun = true;
         }
         s->last_ns = MAX(s->last_ns, f->mono_ns);
+        size_t left_out = 0;
         for (size_t i = 0; i < f->n; i++) {
                 const struct entity *e = f->rows[i].sample.who;
                 struct stretch_track *t = track_of(s, e, i);
                 if (!t && s->n == STRETCH_GPUS_MAX) {
-                        s->left_out = MAX(s->left_out, f->n - s->n);
+                        left_out++;
                         continue;
                 }
                 if (!t)
@@ -180,6 +180,7 @@ int stretches_add(struct stretches *s, const struct frame *f)
                         return -ENOMEM;
                 add_row(s, t, f, &f->rows[i]);
         }
+        s->left_out = MAX(s->left_out, left_out);
         return 0;
 }
 
@@ -190,9 +191,8 @@ void stretches_see_host(struct stretches *s, const struct host *host,
                 struct stretch_track *t = &s->tracks[i];
                 evidence_take(host, t->label, processes, &t->evidence);
                 t->has_evidence = true;
-                struct value framework = t->evidence.e[EVIDENCE_FRAMEWORK];
-                if (value_there(framework) && framework.v >= 1 && framework.v < FRAMEWORK_COUNT)
-                        s->framework = (enum framework)framework.v;
+                enum framework framework = evidence_framework(&t->evidence);
+                s->framework = framework ? framework : s->framework;
         }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/num.h"
 #include "compute/peaks.h"
 #include "model/throttle.h"
@@ -33,10 +34,8 @@ static int scope_for(struct summary *s, const char *name)
         bool last = s->n == SCOPES_MAX - 1;
         if (s->n == SCOPES_MAX)
                 return SCOPES_MAX - 1;
-        struct scope *more = realloc(s->scopes, (s->n + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(s->scopes, s->n))
                 return -ENOMEM;
-        s->scopes = more;
         s->scopes[s->n] = (struct scope){0};
         snprintf(s->scopes[s->n].name, PHASE_NAME_MAX, "%s", last ? "(other phases)" : name);
         return (int)s->n++;
@@ -88,6 +87,7 @@ void summary_finish(struct summary *s)
                 for (size_t k = 0; k < s->scopes[i].n; k++)
                         finish_gpu(s->scopes[i].gpus[k]);
                 free(s->scopes[i].gpus);
+                free(s->scopes[i].by_slot);
                 level_summary_finish(&s->scopes[i].level);
         }
         free(s->scopes);
@@ -100,23 +100,31 @@ void summary_finish(struct summary *s)
 
 /* ---- adding ---- */
 
-static struct gpu_summary *gpu_in(struct scope *scope, const struct entity *e, size_t hint)
+static bool reserve_slot(struct scope *scope, uint32_t slot)
 {
-        if (LIKELY(hint < scope->n && scope->gpus[hint]->who.slot == e->slot))
-                return scope->gpus[hint];
-        for (size_t i = 0; i < scope->n; i++) {
-                if (scope->gpus[i]->who.slot == e->slot)
-                        return scope->gpus[i];
-        }
-        struct gpu_summary **more = realloc(scope->gpus, (scope->n + 1) * sizeof(*more));
-        if (!more)
+        if (LIKELY(slot < scope->n_slots))
+                return true;
+        size_t n = MAX((size_t)slot + 1, 2 * scope->n_slots);
+        if (!list_resize(&scope->by_slot, n, sizeof(*scope->by_slot)))
+                return false;
+        memset(scope->by_slot + scope->n_slots, 0, (n - scope->n_slots) * sizeof(*scope->by_slot));
+        scope->n_slots = n;
+        return true;
+}
+
+static struct gpu_summary *gpu_in(struct scope *scope, const struct entity *e)
+{
+        if (!reserve_slot(scope, e->slot))
                 return NULL;
-        scope->gpus = more;
+        if (LIKELY(scope->by_slot[e->slot] != NULL))
+                return scope->by_slot[e->slot];
+        if (!LIST_ONE_MORE(scope->gpus, scope->n))
+                return NULL;
         struct gpu_summary *g = calloc(1, sizeof(*g));
         if (!g)
                 return NULL;
         g->who = *e;
-        scope->gpus[scope->n++] = g;
+        scope->gpus[scope->n++] = scope->by_slot[e->slot] = g;
         return g;
 }
 
@@ -170,7 +178,7 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
         struct value power = row->sample.m[METRIC_POWER];
         b->power = value_there(power) ? power : b->power;
         struct share share = {.seconds = passed,
-                              .work_j = passed * (value_there(b->power) ? b->power.v : 1),
+                              .work_j = passed * (value_or(b->power, 1)),
                               .counted = value_there(b->energy),
                               .has_power = value_there(b->power),
                               .has_throttle = value_there(bits),
@@ -320,7 +328,7 @@ static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct s
         }
         struct share share = share_of(b, f, row);
         for (size_t k = 0; k < n; k++) {
-                struct gpu_summary *g = gpu_in(scopes[k], row->sample.who, at);
+                struct gpu_summary *g = gpu_in(scopes[k], row->sample.who);
                 if (!g)
                         return -ENOMEM;
                 add_row(g, row, &share);
@@ -337,8 +345,10 @@ void summary_count_flops(struct scope *scope, enum flops_type type)
                 const struct peak *peak = peak_find(g->who.text[ENTITY_TEXT_MODEL]);
                 double seconds = p->seconds > 0 ? p->seconds : 1;
                 struct flops f = flops_from(peak, type, p->lo / seconds, p->hi / seconds);
+                g->flops = (struct flops_told){.missing = flops_missing(type)};
                 if (f.known && p->seconds > 0)
-                        g->flops = (struct flops_told){flops_name(type), f.lo, f.hi};
+                        g->flops =
+                            (struct flops_told){.type = flops_name(type), .lo = f.lo, .hi = f.hi};
         }
 }
 

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "compute/summary.h"
 
-static void add(struct spread *s, struct value v)
+static void summary_level_add(struct spread *s, struct value v)
 {
         if (value_there(v))
                 spread_add(s, v.v);
@@ -13,7 +13,7 @@ static double over(struct value rate, double seconds)
         return value_there(rate) ? rate.v * seconds : 0;
 }
 
-static void keep(struct value *to, struct value v)
+static void summary_level_keep(struct value *to, struct value v)
 {
         if (value_there(v))
                 *to = v;
@@ -23,12 +23,12 @@ static void add_machine(struct level_summary *l, const struct host *host)
 {
         const struct value *v = host->system;
         struct value usr = v[SYSTEM_USER], wait = v[SYSTEM_IOWAIT];
-        usr.v += value_there(v[SYSTEM_NICE]) ? v[SYSTEM_NICE].v : 0;
-        add(&l->usr, usr);
-        add(&l->idle, v[SYSTEM_IDLE]);
+        usr.v += value_or(v[SYSTEM_NICE], 0);
+        summary_level_add(&l->usr, usr);
+        summary_level_add(&l->idle, v[SYSTEM_IDLE]);
         if (value_there(v[SYSTEM_CPUS_ONLINE])) {
                 wait.v *= v[SYSTEM_CPUS_ONLINE].v;
-                add(&l->io_wait, wait);
+                summary_level_add(&l->io_wait, wait);
         }
 }
 
@@ -41,8 +41,8 @@ static void add_memory(struct level_summary *l, const struct value *f)
         if (!bound && l->memory_bound && value_there(f[FIGURE_MEMORY]))
                 spread_finish(&l->memory);
         l->memory_bound = bound;
-        add(&l->memory, f[FIGURE_MEMORY]);
-        add(&l->memory_share, f[FIGURE_MEMORY_SHARE]);
+        summary_level_add(&l->memory, f[FIGURE_MEMORY]);
+        summary_level_add(&l->memory_share, f[FIGURE_MEMORY_SHARE]);
 }
 
 /* After the last process has ended its use is not small: there is none to speak of. */
@@ -50,11 +50,11 @@ static void add_figures(struct level_summary *l, const struct value *f)
 {
         if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
                 return;
-        add(&l->cpu, f[FIGURE_CPU]);
-        add(&l->cpu_share, f[FIGURE_CPU_SHARE]);
+        summary_level_add(&l->cpu, f[FIGURE_CPU]);
+        summary_level_add(&l->cpu_share, f[FIGURE_CPU_SHARE]);
         add_memory(l, f);
-        add(&l->read, f[FIGURE_READ]);
-        add(&l->write, f[FIGURE_WRITE]);
+        summary_level_add(&l->read, f[FIGURE_READ]);
+        summary_level_add(&l->write, f[FIGURE_WRITE]);
 }
 
 static void add_gpu(struct level_gpu_summary *g, const struct level_gpu *use)
@@ -78,13 +78,13 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
         if (!now->asked || !now->present)
                 return;
         l->samples++;
-        add(&l->processes, f[FIGURE_PROCESSES]);
+        summary_level_add(&l->processes, f[FIGURE_PROCESSES]);
         add_figures(l, f);
         l->n_gpus = MAX(l->n_gpus, host->n_gpus);
         for (size_t i = 0; i < host->n_gpus; i++)
                 add_gpu(&l->gpus[i], &now->gpus[i]);
-        keep(&l->cpus, f[FIGURE_CPUS]);
-        keep(&l->memory_limit, f[FIGURE_MEMORY_LIMIT]);
+        summary_level_keep(&l->cpus, f[FIGURE_CPUS]);
+        summary_level_keep(&l->memory_limit, f[FIGURE_MEMORY_LIMIT]);
         l->cpu_s += over(f[FIGURE_CPU], seconds);
         l->read_bytes += over(f[FIGURE_READ], seconds);
         l->written_bytes += over(f[FIGURE_WRITE], seconds);

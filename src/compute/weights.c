@@ -14,7 +14,7 @@ struct weights weights_preset(enum weights_preset preset)
         return presets[preset];
 }
 
-static int refuse(struct err *err, const char *text, const char *why)
+static int weights_refuse(struct err *err, const char *text, const char *why)
 {
         err_set(err, ERR_USAGE, "weights '%s': %s", text, why);
         return err_hint(err, "give four numbers of 0 or more, for SM,TENSOR,DRAM,GR, "
@@ -29,20 +29,20 @@ int weights_parse(const char *text, struct weights *ret, struct err *err)
                 size_t len = strcspn(s, ",");
                 size_t blanks = strspn(s, " ");
                 if (n == ARRAY_LEN(v))
-                        return refuse(err, text, "more than four numbers");
+                        return weights_refuse(err, text, "more than four numbers");
                 if (blanks > len || !num_parse_all(s + blanks, len - blanks, &v[n]))
-                        return refuse(err, text, "not four numbers");
+                        return weights_refuse(err, text, "not four numbers");
                 if (v[n] < 0)
-                        return refuse(err, text, "a negative weight");
+                        return weights_refuse(err, text, "a negative weight");
                 sum += v[n++];
                 s += len;
                 if (*s == '\0')
                         break;
         }
         if (n < ARRAY_LEN(v))
-                return refuse(err, text, "fewer than four numbers");
+                return weights_refuse(err, text, "fewer than four numbers");
         if (!(sum > 0) || !isfinite(sum))
-                return refuse(err, text, "the sum is not above 0");
+                return weights_refuse(err, text, "the sum is not above 0");
         /* Weights that sum to 1 already are used as they are, so that results stay comparable. */
         double scale = fabs(sum - 1) > 1e-6 ? sum : 1;
         *ret = (struct weights){v[0] / scale, v[1] / scale, v[2] / scale, v[3] / scale};

@@ -46,6 +46,11 @@ static bool is_choice(const char *choices, const char *value)
         return false;
 }
 
+bool option_has_choice(enum option option, const char *command, const char *value)
+{
+        return is_choice(option_for(option, command).metavar, value);
+}
+
 /* "1.5", "100ms", "2s", "1m", "1h": seconds. */
 static bool parse_seconds(const char *s, double *ret)
 {
@@ -173,8 +178,8 @@ static int check(const struct config *c, enum option option, const char *where, 
         return r;
 }
 
-static int keep(struct setting *s, const char *name, const char *value, enum origin origin,
-                struct err *err)
+static int config_keep(struct setting *s, const char *name, const char *value, enum origin origin,
+                       struct err *err)
 {
         char *text = strdup(value);
         if (!text)
@@ -194,7 +199,7 @@ static int set(struct config *c, enum option option, const char *where, const ch
                 return 0;
         int r = check(c, option, where, name, value, &number, err);
         if (r == 0)
-                r = keep(s, name, value, origin, err);
+                r = config_keep(s, name, value, origin, err);
         if (r == 0)
                 s->number = number;
         return r;
@@ -435,7 +440,7 @@ struct reader {
 static int keep_given(struct config *c, struct reader *in, enum option option, const char *name,
                       const char *value)
 {
-        int r = keep(&c->settings[option], name, value, ORIGIN_FLAG, in->err);
+        int r = config_keep(&c->settings[option], name, value, ORIGIN_FLAG, in->err);
         if (r == 0)
                 c->settings[option].place = in->at;
         return r;

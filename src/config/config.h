@@ -72,6 +72,8 @@ struct config {
 const struct option_info *option_info(enum option option);
 /* The option as a command has it: its default, its choices, its words. NULL is the library. */
 struct option_info option_for(enum option option, const char *command);
+/* Whether a choice of a command's is one of its words. */
+bool option_has_choice(enum option option, const char *command, const char *value);
 /* The table of aliases. NULL at the end. */
 const struct alias_info *alias_at(size_t i);
 /* Whether a command takes an option; NULL is the library, "-" the program itself. */

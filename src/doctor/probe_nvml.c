@@ -50,7 +50,7 @@ struct nvml {
 };
 
 /* Looks a symbol up and notes its name, so that a call that hangs can be told. */
-static void *find(const struct nvml *n, const char *name)
+static void *probe_nvml_find(const struct nvml *n, const char *name)
 {
         snprintf(n->probe->call, sizeof(n->probe->call), "%s", name);
         return dlsym(n->handle, name);
@@ -60,7 +60,7 @@ static void *find(const struct nvml *n, const char *name)
 #define CALL(n, name, args)                                                                        \
         __extension__({                                                                            \
                 fn_##name *function_;                                                              \
-                void *symbol_ = find(n, #name);                                                    \
+                void *symbol_ = probe_nvml_find(n, #name);                                         \
                 memcpy(&function_, &symbol_, sizeof(function_));                                   \
                 function_ ? function_ args : NVML_UNKNOWN;                                         \
         })

@@ -1,5 +1,7 @@
 #include "engine/engine_state.h"
 
+#include "life/thread.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,9 +15,7 @@
 
 void engine_tell(struct engine *e)
 {
-        uint64_t one = 1;
-        ssize_t n = write(e->fd, &one, sizeof(one));
-        (void)n;
+        life_wake(e->fd);
 }
 
 void engine_wake(struct engine *e)
@@ -159,6 +159,7 @@ static void free_engine(struct crew *crew)
         host_beat_close(e->host);
         host_play_close(e->play);
         free(e->newest);
+        node_notes_finish(&e->nodes);
         shown_finish(&e->shown);
         history_close(e->history);
         source_free_texts(&e->texts);
@@ -195,7 +196,7 @@ static bool take_source(struct engine *e)
         return source_keep_texts(s, &e->texts);
 }
 
-static int prepare(struct engine *e)
+static int engine_prepare(struct engine *e)
 {
         const struct engine_config *c = &e->config;
         e->started_ns = e->last_ns = e->published_mono_ns = clock_mono_ns();
@@ -230,7 +231,7 @@ int engine_start(const struct engine_config *config, struct engine **ret, struct
                 return err_set(err, -ENOMEM, "out of memory");
         crew_init(&e->crew, free_engine);
         e->config = *config;
-        int code = prepare(e);
+        int code = engine_prepare(e);
         if (code < 0)
                 err_set(err, code, "cannot start reading: %s", strerror(-code));
         else

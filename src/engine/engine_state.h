@@ -6,6 +6,7 @@
 #include "engine/history.h"
 #include "engine/host_beat.h"
 #include "engine/host_play.h"
+#include "engine/node_notes.h"
 #include "engine/shown.h"
 #include "life/worker.h"
 
@@ -39,6 +40,7 @@ struct engine {
         bool begun;      /* a frame came since the source was opened */
         int64_t last_ns; /* when the last tick came */
         bool provenance_kept;
+        struct node_notes nodes;
         int64_t first_wall_ns, last_wall_ns;
         int64_t anchor_wall_ns, anchor_mono_ns;
 };

@@ -165,7 +165,7 @@ int history_push(struct history *h, const struct frame *frame)
 }
 
 /* The first sample at or after a time. Times only grow, so halving finds it. */
-static uint64_t find(const struct history *h, int64_t wall_ns)
+static uint64_t history_find(const struct history *h, int64_t wall_ns)
 {
         uint64_t lo = h->first, hi = h->next;
         while (lo < hi) {
@@ -183,7 +183,8 @@ size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_
 {
         size_t n = 0;
         pthread_mutex_lock(&h->lock);
-        uint64_t lo = find(h, from), hi = find(h, until < INT64_MAX ? until + 1 : until);
+        uint64_t lo = history_find(h, from),
+                 hi = history_find(h, until < INT64_MAX ? until + 1 : until);
         if (hi - lo > max)
                 lo = hi - max;
         if (slot < h->n && h->pasts[slot].rings[metric]) {
@@ -203,7 +204,8 @@ size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t unti
 {
         size_t n = 0;
         pthread_mutex_lock(&h->lock);
-        uint64_t lo = find(h, from), hi = find(h, until < INT64_MAX ? until + 1 : until);
+        uint64_t lo = history_find(h, from),
+                 hi = history_find(h, until < INT64_MAX ? until + 1 : until);
         if (hi - lo > max)
                 lo = hi - max;
         for (uint64_t k = lo; slot < h->n && h->pasts[slot].said && k < hi; k++) {
@@ -219,7 +221,7 @@ size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t unti
 bool history_before(struct history *h, int64_t wall_ns, int64_t *ret)
 {
         pthread_mutex_lock(&h->lock);
-        uint64_t k = find(h, wall_ns);
+        uint64_t k = history_find(h, wall_ns);
         bool there = k > h->first;
         if (there)
                 *ret = time_of(h, k - 1);

@@ -55,18 +55,12 @@ unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
         return host_levels_of(v->reader, pid);
 }
 
-static size_t find_gpu(const struct gpu_use *u, const char *label, size_t len)
+static size_t find_gpu(const struct gpu_use *u, int32_t index)
 {
         size_t i = 0;
-        while (i < u->n && (strlen(u->labels[i]) != len || memcmp(u->labels[i], label, len) != 0))
+        while (i < u->n && u->indices[i] != index)
                 i++;
         return i;
-}
-
-/* The GPU that a slice ("0/7") is of. */
-static size_t find_gpu_of_slice(const struct gpu_use *u, const char *label)
-{
-        return find_gpu(u, label, strcspn(label, "/"));
 }
 
 static void take_gpus(struct gpu_use *u, const struct frame *frame)
@@ -77,8 +71,9 @@ static void take_gpus(struct gpu_use *u, const struct frame *frame)
                 if (s->who->kind != ENTITY_GPU)
                         continue;
                 memcpy(u->labels[u->n], s->who->label, sizeof(u->labels[0]));
+                u->indices[u->n] = s->who->index;
                 u->devices[u->n++] = (struct level_gpu){.util = s->m[METRIC_GPU_UTIL],
-                                                        .band = s->m[METRIC_MEM_COPY_UTIL],
+                                                        .mem_copy_util = s->m[METRIC_MEM_COPY_UTIL],
                                                         .memory = s->m[METRIC_FB_USED]};
         }
 }
@@ -90,7 +85,7 @@ void gpu_use_take(struct gpu_use *u, const struct frame *frame)
         u->n_processes = 0;
         for (size_t i = 0; i < frame->processes.n; i++) {
                 const struct process *p = &frame->processes.list[i];
-                size_t gpu = find_gpu_of_slice(u, p->gpu);
+                size_t gpu = find_gpu(u, p->on.index);
                 if (p->child || gpu == u->n || u->n_processes == GPU_USE_PROCESSES_MAX)
                         continue;
                 size_t at = u->n_processes++;
@@ -98,9 +93,10 @@ void gpu_use_take(struct gpu_use *u, const struct frame *frame)
                 u->processes[at].gpu = (uint16_t)gpu;
                 u->processes[at].use = (struct level_gpu){0};
                 /* What is told of a slice is not a share of the GPU. */
-                if (!strchr(p->gpu, '/'))
-                        u->processes[at].use = (struct level_gpu){
-                            .util = p->sm_util, .band = p->mem_util, .memory = p->gpu_memory};
+                if (p->on.gi < 0)
+                        u->processes[at].use = (struct level_gpu){.util = p->sm_util,
+                                                                  .mem_copy_util = p->mem_copy_util,
+                                                                  .memory = p->gpu_memory};
         }
 }
 

@@ -21,6 +21,7 @@ unsigned host_view_levels_of(const struct host_view *v, int32_t pid);
 struct gpu_use {
         size_t n;
         char labels[HOST_GPUS_MAX][ENTITY_LABEL_MAX];
+        int32_t indices[HOST_GPUS_MAX]; /* beside them */
         struct level_gpu devices[HOST_GPUS_MAX];
         bool knows_processes; /* the source tells which there are */
         size_t n_processes;   /* that hold a GPU */

@@ -43,7 +43,7 @@ static bool is_over(const struct host_beat *h, const struct host *host)
 }
 
 /* Opens the view that is wanted now. False when there is none. */
-static bool prepare(struct host_beat *h)
+static bool host_beat_prepare(struct host_beat *h)
 {
         crew_lock(&h->crew);
         h->use = h->seen;
@@ -78,7 +78,7 @@ static bool tick(struct host_beat *h)
 {
         struct host *host;
         beat_take(&h->result.beat, clock_mono_ns());
-        if (!prepare(h))
+        if (!host_beat_prepare(h))
                 return false;
         host_view_see(h->config.view, &h->use);
         if (host_view_tick(h->config.view, &host, &h->result.source) < 0)

@@ -59,7 +59,8 @@ static bool is_foreign(const struct stat *folder, const struct stat *file)
         return file->st_uid != geteuid() && file->st_uid != folder->st_uid;
 }
 
-static int add(struct job_files *f, const struct stat *folder, const char *path, const char *name)
+static int job_files_add(struct job_files *f, const struct stat *folder, const char *path,
+                         const char *name)
 {
         char full[4200];
         struct stat st;
@@ -95,7 +96,7 @@ int job_files_list(const char *path, struct job_files *ret)
                 bool again = r == 0 && is_recorded_again(names, n, i);
                 ret->again += again;
                 if (r == 0 && !again)
-                        r = add(ret, &st, path, names[i]->d_name);
+                        r = job_files_add(ret, &st, path, names[i]->d_name);
         }
         for (int i = 0; i < n; i++)
                 free(names[i]);

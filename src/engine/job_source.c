@@ -6,6 +6,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "engine/job_files.h"
 #include "engine/session_source.h"
 #include "life/pace.h"
@@ -145,12 +146,10 @@ static int32_t number_of(struct source *s, const struct entity_key *k)
                     memcmp(s->places[i].host, k->host, k->host_len) == 0)
                         return (int32_t)i;
         }
-        struct place *more = realloc(s->places, (s->n_places + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(s->places, s->n_places))
                 return -1;
-        s->places = more;
-        more[s->n_places].index = k->index;
-        snprintf(more[s->n_places].host, ENTITY_TEXT_MAX, "%.*s", (int)k->host_len, k->host);
+        s->places[s->n_places].index = k->index;
+        snprintf(s->places[s->n_places].host, ENTITY_TEXT_MAX, "%.*s", (int)k->host_len, k->host);
         return (int32_t)s->n_places++;
 }
 

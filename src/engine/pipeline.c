@@ -13,6 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* GPUs and slices that one of several programs may name as time goes on. */
+#define NAMED_BY_ONE_MAX 1024
+
 struct pipeline {
         struct pipeline_config config;
         const struct source_ops *ops; /* the configuration's, or one that waits for it */
@@ -25,11 +28,13 @@ struct pipeline {
         bool without_limits;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
         struct frame frame;
-        struct sample whole;  /* scratch: the GPU of a group of slices */
-        size_t cap;           /* of frame.rows */
-        size_t known;         /* entities whose selection is decided */
-        bool met;             /* there was a GPU, selected or not */
-        atomic_bool left_out; /* there were more than the registry takes */
+        struct sample whole;                 /* scratch: the GPU of a group of slices */
+        size_t cap;                          /* of frame.rows */
+        size_t known;                        /* entities whose selection is decided */
+        bool met;                            /* there was a GPU, selected or not */
+        atomic_bool left_out;                /* there were more than the registry takes */
+        atomic_bool greedy;                  /* one of several programs named more than it may */
+        uint16_t named[READING_ORIGINS_MAX]; /* entities, by who named them first */
         uint64_t ticks;
         pthread_mutex_t lock;
         struct host_seen seen; /* under lock: what the host's thread has told */
@@ -132,16 +137,36 @@ static bool is_shown(struct pipeline *p, struct entity *e, bool first_part)
         return e->shown;
 }
 
+/* Who is meant. Of several programs none may use up the places of the others. 0, with NULL for one
+ * that is left out, or -ENOMEM. */
+static int resolve(struct pipeline *p, const struct reading *reading, size_t position,
+                   struct entity **ret)
+{
+        uint16_t *named = &p->named[reading->origin];
+        *ret = registry_find(&p->registry, &reading->who, position);
+        if (LIKELY(*ret))
+                return 0;
+        if (p->frame.n_nodes > 1 && *named >= NAMED_BY_ONE_MAX) {
+                atomic_store(&p->greedy, true);
+                return 0;
+        }
+        *ret = registry_resolve(&p->registry, &reading->who, position);
+        if (!*ret && !registry_is_full(&p->registry))
+                return -ENOMEM;
+        if (!*ret)
+                atomic_store(&p->left_out, true);
+        else if (*named < UINT16_MAX)
+                (*named)++;
+        return 0;
+}
+
 static int add_row(struct pipeline *p, const struct reading *reading, size_t position,
                    const struct binding *binding)
 {
-        struct entity *e = registry_resolve(&p->registry, &reading->who, position);
-        if (!e && registry_is_full(&p->registry)) {
-                atomic_store(&p->left_out, true);
-                return 0;
-        }
-        if (!e)
-                return -ENOMEM;
+        struct entity *e;
+        int r = resolve(p, reading, position, &e);
+        if (r < 0 || !e)
+                return r;
         translate_identity(binding, reading, e);
         if (!is_shown(p, e, binding == p->bindings))
                 return 0;
@@ -261,7 +286,10 @@ static void add_processes(struct pipeline *p)
         p->frame.processes = (struct process_list){0};
         if (!ops->processes || !wanted)
                 return;
-        if (!p->join && process_join_open(p->config.source.root, &p->join) < 0)
+        const struct process_join_config join = {.root = p->config.source.root,
+                                                 .with_children = !p->config.holders_alone,
+                                                 .recorded = p->config.ops->finite};
+        if (!p->join && process_join_open(&join, &p->join) < 0)
                 return;
         process_join_fill(p->join, ops, p->source, &p->frame);
 }
@@ -381,6 +409,10 @@ void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
                 snprintf(ret->notice, sizeof(ret->notice),
                          "the source named more than %d GPUs; later ones are left out",
                          REGISTRY_MAX);
+        if (atomic_load(&p->greedy) && !ret->notice[0])
+                snprintf(ret->notice, sizeof(ret->notice),
+                         "one of the nodes named more than %d GPUs; its later ones are left out",
+                         NAMED_BY_ONE_MAX);
 }
 
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)

@@ -19,6 +19,7 @@ struct pipeline_config {
          */
         int64_t open_patience_ns;
         bool keep_trying;
+        bool holders_alone; /* processes that hold a GPU, without what they started */
 };
 
 struct pipeline;

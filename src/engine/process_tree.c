@@ -17,7 +17,7 @@ struct process_tree {
         struct scanner *scanner;
         struct holders *holders;
         size_t n_gpus;
-        char gpus[HOST_GPUS_MAX][ENTITY_LABEL_MAX]; /* of the list that is being filled */
+        uint32_t slots[HOST_GPUS_MAX]; /* a GPU keeps its number: orphans serve whom they served */
         struct scan_holder held[SCAN_HOLDERS_MAX];
 };
 
@@ -51,15 +51,15 @@ void process_tree_close(struct process_tree *t)
         free(t);
 }
 
-static size_t gpu_number(struct process_tree *t, const char *label)
+static size_t gpu_number(struct process_tree *t, uint32_t slot)
 {
         for (size_t i = 0; i < t->n_gpus; i++) {
-                if (strcmp(t->gpus[i], label) == 0)
+                if (t->slots[i] == slot)
                         return i;
         }
         if (t->n_gpus == HOST_GPUS_MAX)
                 return HOST_GPUS_MAX - 1;
-        memcpy(t->gpus[t->n_gpus], label, sizeof(t->gpus[0]));
+        t->slots[t->n_gpus] = slot;
         return t->n_gpus++;
 }
 
@@ -68,15 +68,21 @@ static void tell_holders(struct process_tree *t, const struct process *list, siz
         size_t held = 0;
         for (size_t i = 0; i < n && held < SCAN_HOLDERS_MAX; i++)
                 t->held[held++] =
-                    (struct scan_holder){list[i].pid, SCAN_GROUP_BIT(gpu_number(t, list[i].gpu))};
+                    (struct scan_holder){list[i].pid, SCAN_GROUP_BIT(gpu_number(t, list[i].slot))};
         scanner_set_holders(t->scanner, t->held, held);
 }
 
+/* Behind the n that hold GPUs, and as they are on one. */
 static void add_child(const struct process_tree *t, const struct scan_process *q,
-                      struct process *ret)
+                      const struct process *list, size_t n, struct process *ret)
 {
-        *ret = (struct process){.pid = q->pid, .ppid = q->ppid, .child = true};
-        memcpy(ret->gpu, t->gpus[__builtin_ctzll(q->serves)], sizeof(ret->gpu));
+        uint32_t slot = t->slots[__builtin_ctzll(q->serves)];
+        size_t i = 0;
+        while (i < n - 1 && list[i].slot != slot)
+                i++;
+        *ret = (struct process){
+            .pid = q->pid, .ppid = q->ppid, .child = true, .on = list[i].on, .slot = slot};
+        memcpy(ret->gpu, list[i].gpu, sizeof(ret->gpu));
 }
 
 size_t process_tree_fill(struct process_tree *t, int64_t mono_ns, struct process *list, size_t n,
@@ -97,7 +103,7 @@ size_t process_tree_fill(struct process_tree *t, int64_t mono_ns, struct process
         }
         for (const struct scan_process *q; added < max && (q = scanner_each(t->scanner, &place));) {
                 if (q->serves && q->state != 'Z')
-                        add_child(t, q, &list[n + added++]);
+                        add_child(t, q, list, n, &list[n + added++]);
         }
         return added;
 }

@@ -9,21 +9,24 @@
 #include <string.h>
 
 struct process_join {
+        bool recorded;
+        bool known; /* the source told of processes when it was asked last */
         struct procinfo_reader *reader;
-        struct process_tree *tree;
+        struct process_tree *tree; /* NULL: holders alone */
         int64_t asked_ns;
         size_t n;
         struct process list[PROCESSES_MAX + CHILDREN_MAX];
 };
 
-int process_join_open(const char *root, struct process_join **ret)
+int process_join_open(const struct process_join_config *config, struct process_join **ret)
 {
         struct process_join *j = calloc(1, sizeof(*j));
         if (!j)
                 return -ENOMEM;
-        int r = procinfo_open(root, &j->reader);
-        if (r == 0)
-                r = process_tree_open(root, &j->tree);
+        j->recorded = config->recorded;
+        int r = procinfo_open(config->root, &j->reader);
+        if (r == 0 && config->with_children && !config->recorded)
+                r = process_tree_open(config->root, &j->tree);
         if (r < 0) {
                 process_join_close(j);
                 return r;
@@ -66,16 +69,42 @@ static void enrich(struct process_join *j, int64_t now, struct process *p)
         p->foreign = !value_there(info.uid) || info.uid.v != (double)getuid();
 }
 
-/* A process on a slice that is not shown belongs to its GPU when that is. */
-static bool is_shown(const struct frame *frame, const struct process *p)
+/* 2 for the entity that the process is on, 1 for the GPU of its slice, else 0. */
+static int fits(const struct entity *e, const struct process *p)
 {
-        for (size_t i = 0; i < frame->n; i++) {
+        size_t n = strlen(e->label);
+        if (p->on.index >= 0 && e->kind == ENTITY_GPU)
+                return e->index != p->on.index ? 0 : p->on.gi < 0 ? 2 : 1;
+        if (p->on.index >= 0)
+                return 2 * (e->kind == ENTITY_GPU_INSTANCE && e->index == p->on.index &&
+                            e->gi == p->on.gi);
+        /* Of a recording: "0" or "0/7". */
+        if (strncmp(p->gpu, e->label, n) != 0)
+                return 0;
+        return p->gpu[n] == '\0' ? 2 : p->gpu[n] == '/';
+}
+
+/* A process on a slice that is not shown belongs to its GPU when that is. */
+static bool find_entity(const struct frame *frame, struct process *p)
+{
+        const struct entity *found = NULL;
+        int best = 0;
+        for (size_t i = 0; i < frame->n && best < 2; i++) {
                 const struct entity *e = frame->rows[i].sample.who;
-                size_t n = strlen(e->label);
-                if (strncmp(p->gpu, e->label, n) == 0 && (p->gpu[n] == '\0' || p->gpu[n] == '/'))
-                        return true;
+                int fit = fits(e, p);
+                found = fit > best ? e : found;
+                best = MAX(best, fit);
         }
-        return false;
+        if (!found)
+                return false;
+        p->slot = found->slot;
+        if (best == 2)
+                snprintf(p->gpu, sizeof(p->gpu), "%s", found->label);
+        else if (p->on.index >= 0)
+                snprintf(p->gpu, sizeof(p->gpu), "%d/%d", p->on.index, p->on.gi);
+        /* Of a slice that is not shown nothing is known but that it is one. */
+        p->on = (struct process_on){found->index, best == 2 ? found->gi : MAX(p->on.gi, 0)};
+        return true;
 }
 
 /* What this host says of a pid is not about the process that a recording means. */
@@ -83,21 +112,22 @@ static bool ask(struct process_join *j, const struct source_ops *ops, struct sou
                 const struct frame *frame)
 {
         int64_t now = clock_mono_ns();
-        if (!ops->finite && j->asked_ns != 0 && now - j->asked_ns < PROCESSES_EVERY_NS)
-                return true;
+        if (!j->recorded && j->asked_ns != 0 && now - j->asked_ns < PROCESSES_EVERY_NS)
+                return j->known;
         size_t all = ops->processes(source, j->list, PROCESSES_MAX);
         j->asked_ns = now;
         j->n = 0;
-        if (all == PROCESSES_UNKNOWN)
+        j->known = all != PROCESSES_UNKNOWN;
+        if (!j->known)
                 return false;
         for (size_t i = 0; i < all; i++) {
-                if (!is_shown(frame, &j->list[i]))
+                if (!find_entity(frame, &j->list[i]))
                         continue;
                 j->list[j->n++] = j->list[i];
         }
-        if (!ops->finite)
+        if (!j->recorded && j->tree)
                 j->n += process_tree_fill(j->tree, now, j->list, j->n, CHILDREN_MAX);
-        for (size_t i = 0; !ops->finite && i < j->n; i++)
+        for (size_t i = 0; !j->recorded && i < j->n; i++)
                 enrich(j, now, &j->list[i]);
         return true;
 }

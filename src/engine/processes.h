@@ -14,8 +14,14 @@
 
 struct process_join;
 
-/* root of the file system, "" for the real one. 0 or a negative errno. */
-int process_join_open(const char *root, struct process_join **ret);
+struct process_join_config {
+        const char *root;   /* of the file system, "" for the real one */
+        bool with_children; /* also what a holder of a GPU started */
+        bool recorded;      /* the pids are of a capture: nothing here is asked of them */
+};
+
+/* 0 or a negative errno. */
+int process_join_open(const struct process_join_config *config, struct process_join **ret);
 void process_join_close(struct process_join *j);
 /* Gives the frame its processes. Asks again only when PROCESSES_EVERY_NS have passed. */
 void process_join_fill(struct process_join *j, const struct source_ops *ops, struct source *source,

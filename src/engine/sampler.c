@@ -20,11 +20,11 @@ static void count_tick(struct engine *e, bool stale)
         struct session_counts *c = &e->result.counts;
         int64_t now = clock_mono_ns(), gap = now - e->last_ns, beat = e->config.interval_ns;
         uint64_t skipped = 0;
+        bool late = false;
         crew_lock(&e->crew);
-        if (engine_is_live(e) && e->begun && gap > beat) {
-                skipped = (uint64_t)((gap - beat) / beat);
-                c->late += beat_is_late(gap - beat - (int64_t)skipped * beat, beat);
-        }
+        if (engine_is_live(e) && e->begun)
+                skipped = clock_skipped(gap - beat, beat, &late);
+        c->late += late;
         c->asked += 1 + skipped;
         c->missed += skipped + stale;
         c->taken += !stale;
@@ -48,7 +48,7 @@ static void note_time(struct engine *e, const struct frame *frame)
 }
 
 /* Puts the tick into the session. */
-static void keep(struct engine *e, const struct frame *f)
+static void sampler_keep(struct engine *e, const struct frame *f)
 {
         struct err err = {0};
         /* It is known once the source has started. */
@@ -58,6 +58,7 @@ static void keep(struct engine *e, const struct frame *f)
         }
         if (session_add(e->config.session, f, &err) < 0)
                 engine_note_store(e, &err);
+        node_notes_take(&e->nodes, e->config.session, f);
 }
 
 int engine_take_in(struct engine *e, const struct frame *frame, struct err *err)
@@ -74,7 +75,7 @@ int engine_take_in(struct engine *e, const struct frame *frame, struct err *err)
         if (e->host)
                 host_beat_see(e->host, &f);
         if (e->config.session)
-                keep(e, &f);
+                sampler_keep(e, &f);
         if (e->config.on_frame)
                 e->config.on_frame(e->config.arg, &f);
         return 0;

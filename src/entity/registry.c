@@ -1,6 +1,7 @@
 #include "entity/registry.h"
 
 #include "base/attr.h"
+#include "base/list.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -18,20 +19,8 @@ void registry_finish(struct registry *r)
                 free(r->list[i]);
         free(r->list);
         free(r->keys);
-        free(r->table);
+        lookup_finish(&r->slots);
         *r = (struct registry){0};
-}
-
-static uint64_t mix(uint64_t h, const char *s, size_t len)
-{
-        for (size_t i = 0; i < len; i++)
-                h = (h ^ (unsigned char)s[i]) * 0x100000001b3ULL;
-        return h;
-}
-
-static uint64_t mix_id(uint64_t h, int32_t id)
-{
-        return (h ^ (uint32_t)id) * 0x100000001b3ULL;
 }
 
 /* Texts that are not there are NULL with length 0. */
@@ -46,15 +35,14 @@ static bool by_uuid(const struct entity_key *k)
         return k->kind == ENTITY_GPU && k->uuid_len > 0;
 }
 
-static uint64_t hash(const struct entity_key *k)
+static uint32_t hash(const struct entity_key *k)
 {
-        uint64_t h = 0xcbf29ce484222325ULL;
-        h = mix(h, k->host, text_len(k->host_len));
+        const int32_t ids[] = {(int32_t)k->kind, k->index, k->gi, k->ci, k->flat};
+        uint32_t host = hash_text(k->host, text_len(k->host_len));
+        uint32_t uuid = hash_text(k->uuid, text_len(k->uuid_len));
         if (by_uuid(k))
-                return mix(h, k->uuid, text_len(k->uuid_len));
-        h = mix_id(mix_id(h, (int32_t)k->kind), k->index);
-        h = mix_id(mix_id(mix_id(h, k->gi), k->ci), k->flat);
-        return k->index < 0 ? mix(h, k->uuid, text_len(k->uuid_len)) : h;
+                return host ^ uuid;
+        return host ^ hash_text((const char *)ids, sizeof(ids)) ^ (k->index < 0 ? uuid : 0);
 }
 
 static bool text_equal(const char *a, size_t an, const char *b, size_t bn)
@@ -134,73 +122,52 @@ static struct entity_key stored_key(const struct registry *r, size_t slot)
         return k;
 }
 
-static void insert(struct registry *r, uint32_t slot)
-{
-        struct entity_key k = stored_key(r, slot);
-        size_t at = hash(&k) & (r->table_size - 1);
-        while (r->table[at] != 0)
-                at = (at + 1) & (r->table_size - 1);
-        r->table[at] = slot + 1;
-}
-
 static bool grow(struct registry *r)
 {
-        size_t cap = r->cap ? r->cap * 2 : 16;
-        if (cap > REGISTRY_MAX)
+        if (r->n >= REGISTRY_MAX)
                 return false;
-        struct entity **list = realloc(r->list, cap * sizeof(*list));
-        if (!list)
+        size_t cap = r->cap; /* both lists have the same */
+        if (!LIST_ROOM(r->list, r->n, cap) || !list_resize(&r->keys, cap, sizeof(*r->keys)))
                 return false;
-        r->list = list;
-        struct registry_key *keys = realloc(r->keys, cap * sizeof(*keys));
-        if (!keys)
-                return false;
-        memset(keys + r->n, 0, (cap - r->n) * sizeof(*keys));
-        r->keys = keys;
-        uint32_t *table = calloc(cap * 4, sizeof(*table));
-        if (!table)
-                return false;
-        free(r->table);
-        r->table = table;
-        r->table_size = cap * 4;
         r->cap = cap;
-        for (size_t i = 0; i < r->n; i++)
-                insert(r, (uint32_t)i);
         return true;
 }
 
-static struct entity *lookup(const struct registry *r, const struct entity_key *key)
+static struct entity *find(const struct registry *r, const struct entity_key *key)
 {
-        if (r->table_size == 0)
-                return NULL;
-        size_t at = hash(key) & (r->table_size - 1);
-        for (; r->table[at] != 0; at = (at + 1) & (r->table_size - 1)) {
-                struct entity_key k = stored_key(r, r->table[at] - 1);
+        uint32_t hashed = hash(key), slot;
+        for (size_t step = 0; (slot = lookup_next(&r->slots, hashed, &step)) != LOOKUP_END;) {
+                struct entity_key k = stored_key(r, slot);
                 if (key_equal(key, &k))
-                        return r->list[r->table[at] - 1];
+                        return r->list[slot];
         }
         return NULL;
 }
 
-struct entity *registry_resolve(struct registry *r, const struct entity_key *key, size_t hint)
+struct entity *registry_find(const struct registry *r, const struct entity_key *key, size_t hint)
 {
         if (LIKELY(hint < r->n)) {
                 struct entity_key k = stored_key(r, hint);
                 if (LIKELY(key_equal(key, &k)))
                         return r->list[hint];
         }
-        struct entity *e = lookup(r, key);
+        return find(r, key);
+}
+
+struct entity *registry_resolve(struct registry *r, const struct entity_key *key, size_t hint)
+{
+        struct entity *e = registry_find(r, key, hint);
         if (e)
                 return e;
         if (r->n == r->cap && !grow(r))
                 return NULL;
         e = make_entity(key, (uint32_t)r->n);
-        if (!e)
+        if (!e || !lookup_put(&r->slots, hash(key), e->slot)) {
+                free(e);
                 return NULL;
+        }
         r->list[r->n] = e;
-        copy_key(&r->keys[r->n], key);
-        r->n++;
-        insert(r, e->slot);
+        copy_key(&r->keys[r->n++], key);
         return e;
 }
 

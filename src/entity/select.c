@@ -162,7 +162,7 @@ static bool add_bracket_list(const char *s, size_t n, struct selection *ret)
         return true;
 }
 
-static int refuse(const char *origin, const char *token, size_t n, struct err *err)
+static int select_refuse(const char *origin, const char *token, size_t n, struct err *err)
 {
         err_set(err, ERR_USAGE, "%s: '%.*s' is not a GPU", origin, (int)MIN(n, (size_t)60), token);
         return err_hint(err, "give numbers and ranges (0,2 or 0-3), UUIDs (GPU-8f2e…, MIG-…), "
@@ -183,11 +183,11 @@ static int parse(const char *list, const char *origin, enum vendor vendor, struc
                 if (is_word(s, n, "all"))
                         ret->all = true;
                 else if (ret->n == SELECT_TOKENS_MAX)
-                        return refuse(origin, "more than 256 entries", 21, err);
+                        return select_refuse(origin, "more than 256 entries", 21, err);
                 else if (read_token(s, n, vendor, &ret->tokens[ret->n]))
                         ret->n++;
                 else if (!add_bracket_list(s, n, ret))
-                        return refuse(origin, s, n, err);
+                        return select_refuse(origin, s, n, err);
                 if (s[len] == '\0')
                         return 0;
                 s += len + 1;

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define REASON_MAX 300
+#define NUMBER_MAX 1e21                              /* sums of so many series stay finite */
+#define LISTS_MAX ((size_t)4 * ANSWER_SERIES_MAX)    /* a series has three */
+#define MEMBERS_MAX ((size_t)32 * ANSWER_SERIES_MAX) /* its labels, time and value */
 
 static int nonsense(const char *subject, const char *why, struct err *err)
 {
@@ -26,9 +29,28 @@ static bool read_point(const json_t *point, struct answer_series *ret)
         if (json_array_size(point) != 2 || !json_is_number(at) || !json_is_string(v))
                 return false;
         ret->at_s = json_number_value(at);
-        bool fine = num_parse_all(json_string_value(v), json_string_length(v), &number);
+        bool fine = num_parse_all(json_string_value(v), json_string_length(v), &number) &&
+                    fabs(number) <= NUMBER_MAX;
         ret->v = fine ? value_ok(number) : value_missing(STATE_BLANK);
         return true;
+}
+
+static int too_many(const char *subject, struct err *err)
+{
+        err_set(err, ERR_NO_SOURCE, "'%s' answers with more than %d series, which are too many",
+                subject, ANSWER_SERIES_MAX);
+        return err_hint(err, "ask for less: a smaller --limit or a shorter --window");
+}
+
+/* Whether it would take gigabytes once it is taken apart: brackets and commas by the million. */
+static bool is_too_rich(const char *text, size_t len)
+{
+        size_t lists = 0, members = 0;
+        for (size_t i = 0; i < len; i++) {
+                lists += text[i] == '[' || text[i] == '{';
+                members += text[i] == ',';
+        }
+        return lists > LISTS_MAX || members > MEMBERS_MAX;
 }
 
 static int read_vector(json_t *result, const char *subject, struct answer *a, struct err *err)
@@ -36,11 +58,8 @@ static int read_vector(json_t *result, const char *subject, struct answer *a, st
         size_t n = json_array_size(result);
         if (!json_is_array(result))
                 return nonsense(subject, "there is no list of series", err);
-        if (n > ANSWER_SERIES_MAX) {
-                err_set(err, ERR_NO_SOURCE, "'%s' answers with %zu series, which are too many",
-                        subject, n);
-                return err_hint(err, "ask for less: a smaller --limit or a shorter --window");
-        }
+        if (n > ANSWER_SERIES_MAX)
+                return too_many(subject, err);
         a->series = calloc(n ? n : 1, sizeof(*a->series));
         if (!a->series)
                 return err_set(err, -ENOMEM, "out of memory");
@@ -110,8 +129,12 @@ int answer_parse(const char *text, size_t len, const char *subject, struct answe
 {
         struct answer a = {0};
         json_error_t why;
+        if (is_too_rich(text, len))
+                return too_many(subject, err);
         json_t *root = json_loadb(text, len, 0, &why);
         a.root = root;
+        if (!root && json_error_code(&why) == json_error_out_of_memory)
+                return err_set(err, -ENOMEM, "out of memory");
         if (!json_is_object(root)) {
                 answer_finish(&a);
                 return nonsense(subject, "it is not JSON", err);
@@ -123,6 +146,19 @@ int answer_parse(const char *text, size_t len, const char *subject, struct answe
         }
         *ret = a;
         return 0;
+}
+
+struct answer_series answer_keep(const struct answer_series *s)
+{
+        struct answer_series kept = *s;
+        json_incref((json_t *)kept.labels);
+        return kept;
+}
+
+void answer_drop(struct answer_series *s)
+{
+        json_decref(s->labels);
+        *s = (struct answer_series){0};
 }
 
 const char *answer_label(const struct answer_series *s, const char *name)

@@ -9,9 +9,9 @@
 #define ANSWER_SERIES_MAX 200000
 
 struct answer_series {
-        const void *labels; /* an object of the answer's */
-        struct value v;     /* missing when it is no finite number */
-        double at_s;        /* the moment it is of, since the epoch */
+        void *labels;   /* an object of the answer's */
+        struct value v; /* missing when it is no finite number */
+        double at_s;    /* the moment it is of, since the epoch */
 };
 
 struct answer {
@@ -28,6 +28,9 @@ struct answer {
 int answer_parse(const char *text, size_t len, const char *subject, struct answer *ret,
                  struct err *err);
 void answer_finish(struct answer *a);
+/* A series of its own, whose labels stay when the answer is finished; to be dropped. */
+struct answer_series answer_keep(const struct answer_series *s);
+void answer_drop(struct answer_series *s);
 /* A label's value, "" when there is none. */
 const char *answer_label(const struct answer_series *s, const char *name);
 /*

@@ -1,5 +1,6 @@
 /* One job from the engine alone. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "fleet/collect.h"
 #include "read/prometheus/ask.h"
 
@@ -10,7 +11,9 @@
 #define TEXT FLEET_UNIT_TEXT
 #define TIME FLEET_UNIT_SECONDS
 #define RATIO FLEET_UNIT_RATIO
-#define CARD_GPUS_MAX 4096
+#define CARD_NODES_MAX 8192
+/* A selection of nodes is in a question ten times, and VictoriaMetrics takes 16 KiB of one. */
+#define PART_BYTES 1000
 
 static const struct fleet_column card_columns[] = {
     {"job", "job", TEXT, 0, false},
@@ -39,14 +42,96 @@ static const struct fleet_column gpu_columns[] = {
 
 struct card {
         struct collect c;
+        const char *owner; /* who was asked for, not ended by a NUL; NULL for anyone */
+        int owner_len;
+        const char *job;
         struct question stays;
-        struct strbuf owners, gpus; /* selections */
-        size_t n_gpus, n_nodes;
+        struct strbuf owners;          /* a selection */
+        struct fleet_sums nodes, gpus; /* where it ran */
         struct value begin, end;
 };
 
+static int no_such_job(const struct card *k, struct err *err)
+{
+        err_set(err, ERR_USAGE, "'%s' has no job '%.*s%s%s' in this window", k->c.report->engine,
+                k->owner_len, k->owner ? k->owner : "", k->owner ? "/" : "", k->job);
+        return err_hint(err, "a longer --window looks further back; 'assay fleet jobs' lists the "
+                             "largest");
+}
+
+static int many_owners(const struct card *k, const char *one, const char *other, struct err *err)
+{
+        err_set(err, ERR_USAGE, "job '%s' is of several owners in this window: '%s' and '%s'",
+                k->job, one, other);
+        return err_hint(err, "name one: 'assay fleet job %s/%s'", one, k->job);
+}
+
+static bool is_asked_for(const struct card *k, const struct answer_series *s)
+{
+        const char *name = owner_name_of(s);
+        return !k->owner || (strlen(name) == (size_t)k->owner_len &&
+                             strncmp(name, k->owner, (size_t)k->owner_len) == 0);
+}
+
+/* {exported_job="4711",user="ada"}, where others have a job of this name. */
+static void select_owner(struct card *k, const struct answer_series *who)
+{
+        static const char *const labels[] = {"user", "exported_namespace", "namespace"};
+        size_t i = 0;
+        while (i + 1 < ARRAY_LEN(labels) && !answer_label(who, labels[i])[0])
+                i++;
+        strbuf_putf(&k->owners, ",%s=\"", labels[i]);
+        query_put_escaped(&k->owners, answer_label(who, labels[i]));
+        strbuf_puts(&k->owners, "\"");
+}
+
+/* The stays of the one who was asked for; returns how many were not. */
+static size_t keep_asked(const struct card *k, struct answer *a)
+{
+        size_t kept = 0, all = a->n;
+        for (size_t i = 0; i < all; i++) {
+                if (is_asked_for(k, &a->series[i]))
+                        a->series[kept++] = a->series[i];
+        }
+        a->n = kept;
+        return all - kept;
+}
+
+/*
+ * Clusters and namespaces number and name their jobs each for itself: a card is of one owner's.
+ * Takes the answer that has them, and its selection.
+ */
+static int choose_stays(struct card *k, struct question *q, struct strbuf *texts, size_t n,
+                        struct err *err)
+{
+        const struct answer_series *chosen = NULL;
+        size_t others = 0, at = n;
+        for (size_t i = n; i-- > 0;) {
+                size_t dropped = keep_asked(k, &q[i].answer);
+                for (size_t s = 0; s < q[i].answer.n; s++) {
+                        const struct answer_series *one = &q[i].answer.series[s];
+                        if (chosen && strcmp(owner_name_of(chosen), owner_name_of(one)) != 0)
+                                return many_owners(k, owner_name_of(chosen), owner_name_of(one),
+                                                   err);
+                        chosen = one;
+                        others = dropped;
+                        at = i;
+                }
+        }
+        if (!chosen)
+                return no_such_job(k, err);
+        strbuf_put(&k->owners, strbuf_str(&texts[at]), texts[at].len - 1);
+        if (others > 0)
+                select_owner(k, chosen);
+        strbuf_puts(&k->owners, "}");
+        k->c.terms.owners = strbuf_str(&k->owners);
+        k->stays.answer = q[at].answer;
+        q[at].answer = (struct answer){0};
+        return 1;
+}
+
 /* Which label has the job's name: that depends on how the series came into the engine. */
-static int find_stays(struct card *k, const char *job, struct err *err)
+static int find_stays(struct card *k, struct err *err)
 {
         static const char *const selections[] = {
             "{exported_job=\"%s\"}", "{kind=~\"slurm|kubernetes\",job=\"%s\"}",
@@ -54,7 +139,7 @@ static int find_stays(struct card *k, const char *job, struct err *err)
         struct query_terms terms[ARRAY_LEN(selections)];
         struct question q[ARRAY_LEN(selections)];
         struct strbuf texts[ARRAY_LEN(selections)] = {0}, name = {0};
-        query_put_escaped(&name, job);
+        query_put_escaped(&name, k->job);
         for (size_t i = 0; i < ARRAY_LEN(selections); i++) {
                 const char *hole = strstr(selections[i], "%s");
                 strbuf_put(&texts[i], selections[i], (size_t)(hole - selections[i]));
@@ -65,13 +150,8 @@ static int find_stays(struct card *k, const char *job, struct err *err)
                 q[i] = (struct question){.query = QUERY_CARD_STAYS, .terms = &terms[i]};
         }
         int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
-        for (size_t i = 0; r > 0 && i < ARRAY_LEN(q) && !k->stays.answer.root; i++) {
-                if (q[i].answer.n == 0)
-                        continue;
-                k->stays.answer = q[i].answer;
-                q[i].answer = (struct answer){0};
-                strbuf_puts(&k->owners, strbuf_str(&texts[i]));
-        }
+        if (r > 0)
+                r = choose_stays(k, q, texts, ARRAY_LEN(q), err);
         question_finish(q, ARRAY_LEN(q));
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 strbuf_finish(&texts[i]);
@@ -79,33 +159,25 @@ static int find_stays(struct card *k, const char *job, struct err *err)
         return r;
 }
 
-static bool seen_before(const struct answer *a, size_t at, const char *label, const char *more)
+static void find_places(struct card *k)
 {
-        for (size_t i = 0; i < at; i++) {
-                if (strcmp(answer_label(&a->series[i], label),
-                           answer_label(&a->series[at], label)) == 0 &&
-                    strcmp(answer_label(&a->series[i], more), answer_label(&a->series[at], more)) ==
-                        0)
-                        return true;
-        }
-        return false;
+        sums_add(&k->nodes, &k->stays.answer, SUM_BY_NODE, SUM_FIELD(held));
+        sums_add(&k->gpus, &k->stays.answer, SUM_BY_UUID, SUM_FIELD(held));
+        if (k->nodes.n > CARD_NODES_MAX)
+                fleet_report_notice(k->c.report, "of %zu nodes the first %d are shown", k->nodes.n,
+                                    CARD_NODES_MAX);
 }
 
-/* uuid=~"a|b": everything else is asked of these GPUs alone. */
-static void select_gpus(struct card *k)
+/* instance=~"a|b": some nodes from *at on. Everything else is asked of these alone. */
+static void write_part(const struct card *k, size_t *at, struct strbuf *out)
 {
-        const struct answer *a = &k->stays.answer;
-        strbuf_puts(&k->gpus, "uuid=~\"");
-        for (size_t i = 0; i < a->n && i < CARD_GPUS_MAX; i++) {
-                k->n_nodes += !seen_before(a, i, "instance", "instance");
-                if (seen_before(a, i, "uuid", "gi"))
-                        continue;
-                strbuf_puts(&k->gpus, k->n_gpus++ ? "|" : "");
-                query_put_literal(&k->gpus, answer_label(&a->series[i], "uuid"));
+        strbuf_puts(out, "instance=~\"");
+        for (const char *sep = "";
+             *at < MIN(k->nodes.n, (size_t)CARD_NODES_MAX) && out->len < PART_BYTES; sep = "|") {
+                strbuf_puts(out, sep);
+                query_put_literal(out, k->nodes.list[(*at)++].key);
         }
-        strbuf_puts(&k->gpus, "\"");
-        k->c.terms.gpus = strbuf_str(&k->gpus);
-        k->c.terms.owners = strbuf_str(&k->owners);
+        strbuf_puts(out, "\"");
 }
 
 /* The window becomes the job's own, so that little is asked. */
@@ -144,8 +216,8 @@ static void gpus_table(struct card *k, const struct fleet_sums *gpus)
                 struct fleet_cell *row = fleet_table_row(t);
                 if (!row)
                         return;
-                make_gpu_key(s->labels, gpu, sizeof(gpu));
-                fleet_cell_text(&row[0], answer_label(s->labels, "instance"));
+                make_gpu_key(&s->labels, gpu, sizeof(gpu));
+                fleet_cell_text(&row[0], answer_label(&s->labels, "instance"));
                 fleet_cell_text(&row[1], gpu);
                 row[2].v = s->held;
                 row[3].v = ratio_of(s->observed, s->held);
@@ -181,8 +253,8 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         fleet_cell_text(&row[2], owner_name_of(who));
         fleet_cell_text(&row[3], answer_label(who, "account"));
         fleet_cell_text(&row[4], answer_label(who, "partition"));
-        row[5].v = value_ok((double)k->n_gpus);
-        row[6].v = value_ok((double)k->n_nodes);
+        row[5].v = value_ok((double)k->gpus.n);
+        row[6].v = value_ok((double)k->nodes.n);
         row[7].v = k->begin;
         row[8].v = k->end;
         row[9].v = all.held;
@@ -193,27 +265,50 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         row[14].v = energy;
 }
 
-static int ask_card(struct card *k, struct err *err)
+/* What the card is made of. */
+struct card_sums {
+        struct fleet_sums gpus, limiters;
+        struct value energy;
+};
+
+static int ask_part(struct card *k, struct card_sums *s, struct err *err)
 {
         struct question q[] = {{.query = QUERY_CARD_HELD},     {.query = QUERY_CARD_OBSERVED},
                                {.query = QUERY_CARD_REAL},     {.query = QUERY_CARD_WASTED},
                                {.query = QUERY_CARD_LIMITERS}, {.query = QUERY_CARD_ENERGY}};
-        struct fleet_sums gpus = {0};
         int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
         if (r > 0) {
-                const struct answer *energy = &q[5].answer;
-                sums_add(&gpus, &q[0].answer, SUM_BY_GPU, SUM_FIELD(held));
-                sums_add(&gpus, &q[1].answer, SUM_BY_GPU, SUM_FIELD(observed));
-                sums_add(&gpus, &q[2].answer, SUM_BY_GPU, SUM_FIELD(real));
-                sums_add_wasted(&gpus, &q[3].answer, SUM_BY_GPU);
-                card_table(k, &gpus,
-                           energy->n > 0 ? energy->series[0].v : value_missing(STATE_NONE));
-                collect_reasons_table(&k->c, &gpus);
-                collect_limiters_table(&k->c, &q[4].answer, 8);
-                gpus_table(k, &gpus);
+                sums_add(&s->gpus, &q[0].answer, SUM_BY_GPU, SUM_FIELD(held));
+                sums_add(&s->gpus, &q[1].answer, SUM_BY_GPU, SUM_FIELD(observed));
+                sums_add(&s->gpus, &q[2].answer, SUM_BY_GPU, SUM_FIELD(real));
+                sums_add_wasted(&s->gpus, &q[3].answer, SUM_BY_GPU);
+                sums_add(&s->limiters, &q[4].answer, SUM_BY_LIMITER, SUM_FIELD(held));
+                for (size_t i = 0; i < q[5].answer.n; i++)
+                        value_add(&s->energy, q[5].answer.series[i].v);
         }
         question_finish(q, ARRAY_LEN(q));
-        sums_finish(&gpus);
+        return r;
+}
+
+static int ask_card(struct card *k, struct err *err)
+{
+        struct card_sums s = {.energy = value_missing(STATE_NONE)};
+        int r = 1;
+        for (size_t at = 0; r > 0 && at < MIN(k->nodes.n, (size_t)CARD_NODES_MAX);) {
+                struct strbuf part = {0};
+                write_part(k, &at, &part);
+                k->c.terms.gpus = strbuf_str(&part);
+                r = ask_part(k, &s, err);
+                strbuf_finish(&part);
+        }
+        if (r > 0) {
+                card_table(k, &s.gpus, s.energy);
+                collect_reasons_table(&k->c, &s.gpus);
+                collect_limiters_table(&k->c, &s.limiters, 8);
+                gpus_table(k, &s.gpus);
+        }
+        sums_finish(&s.gpus);
+        sums_finish(&s.limiters);
         return r;
 }
 
@@ -221,25 +316,24 @@ int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked
                       struct fleet_report *ret, struct err *err)
 {
         struct fleet_report report;
-        struct card k = {0};
+        const char *slash = strchr(job, '/');
+        struct card k = {.job = slash ? slash + 1 : job,
+                         .owner = slash ? job : NULL,
+                         .owner_len = slash ? (int)(slash - job) : 0};
         int64_t begun = clock_mono_ns();
         collect_begin(&k.c, f, asked, &report);
         report.what = "job";
-        int r = find_stays(&k, job, err);
-        if (r > 0 && k.stays.answer.n == 0) {
-                err_set(err, ERR_USAGE, "'%s' has no job '%s' in this window", report.engine, job);
-                r = err_hint(err, "a longer --window looks further back; 'assay fleet jobs' lists "
-                                  "the largest");
-        }
+        int r = find_stays(&k, err);
         if (r > 0) {
-                select_gpus(&k);
+                find_places(&k);
                 r = narrow(&k, err);
         }
         if (r > 0)
                 r = ask_card(&k, err);
         question_finish(&k.stays, 1);
         strbuf_finish(&k.owners);
-        strbuf_finish(&k.gpus);
+        sums_finish(&k.nodes);
+        sums_finish(&k.gpus);
         report.took_ns = clock_mono_ns() - begun;
         if (r > 0)
                 *ret = report;

@@ -10,7 +10,12 @@
 /* The rules are believed when they ran nearly always in the window. */
 #define RECORDED_SHARE 0.9
 #define RULE_STEP_S 300
-#define JOB_FILTER_MAX 256
+/* What is shown of an engine that has only just begun. */
+#define FIRST_STEP_S 60
+#define FIRST_WINDOW_S 900
+/* Longer than a person likes to wait: then it is said what would help. */
+#define SLOW_NS (2 * NS_PER_S)
+#define JOB_FILTER_BYTES 8000 /* VictoriaMetrics takes questions of 16 KiB */
 #define NEWEST_BACK_S (7 * 86400)
 
 void collect_begin(struct collect *c, struct fleet *f, const struct fleet_asked *asked,
@@ -67,7 +72,7 @@ size_t collect_questions(enum fleet_view view, struct question *ret, size_t max)
             [FLEET_WASTED] = {OWNERS, QUERY_COUNT},
             [FLEET_LIMITERS] = {QUERY_LIMITERS, QUERY_COUNT},
             [FLEET_HEALTH] = {QUERY_FINDINGS, QUERY_XIDS, QUERY_HEALTHS, QUERY_NODE_KNOWN,
-                              QUERY_NODE_NOW, QUERY_DOWN, QUERY_COUNT},
+                              QUERY_NODE_NOW, QUERY_DOWN, QUERY_GONE, QUERY_COUNT},
         };
         size_t n = 0;
         while (n < max && lists[view][n] != QUERY_COUNT) {
@@ -77,58 +82,85 @@ size_t collect_questions(enum fleet_view view, struct question *ret, size_t max)
         return n;
 }
 
-/* exported_job=~"1|2", of the jobs that were found: what is asked next is about these alone. */
-static void write_job_filter(const struct question *q, size_t n, struct strbuf *out)
+/* How an owner of a kind is selected: by the first of these labels that it has. */
+static const struct {
+        const char *kind, *label;
+} selectors[] = {
+    {"slurm", "exported_job"}, {"slurm", "job"},    {"kubernetes", "exported_pod"},
+    {"kubernetes", "pod"},     {"process", "user"},
+};
+
+static size_t selector_of(const struct answer_series *s)
 {
-        static const char *const names[] = {"exported_job", "job", "exported_pod", "pod"};
-        const char *label = NULL;
-        size_t written = 0;
-        for (size_t k = 0; k < ARRAY_LEN(names) && !label; k++) {
-                for (size_t i = 0; i < n && !label; i++) {
-                        for (size_t s = 0; s < q[i].answer.n && !label; s++) {
-                                if (answer_label(&q[i].answer.series[s], names[k])[0])
-                                        label = names[k];
-                        }
-                }
-        }
-        if (!label)
-                return;
-        strbuf_putf(out, "{%s=~\"", label);
-        for (size_t i = 0; i < n; i++) {
-                for (size_t s = 0; s < q[i].answer.n && written < JOB_FILTER_MAX; s++) {
-                        const char *job = answer_label(&q[i].answer.series[s], label);
-                        if (!job[0])
-                                continue;
-                        strbuf_puts(out, written++ ? "|" : "");
-                        query_put_literal(out, job);
-                }
-        }
-        strbuf_puts(out, "\"}");
+        size_t i = 0;
+        while (i < ARRAY_LEN(selectors) &&
+               (strcmp(answer_label(s, "kind"), selectors[i].kind) != 0 ||
+                !answer_label(s, selectors[i].label)[0]))
+                i++;
+        return i;
 }
 
-/* The jobs of two lists, the most wasteful and the longest, in full. */
-static int collect_jobs(struct collect *c, struct question *found, size_t n, struct err *err)
+/*
+ * {kind="slurm",exported_job=~"1|2"}: the jobs from *at on that are selected so, as many as fit
+ * into one question. Nothing when there are no more; *at is where the next one begins.
+ */
+static void write_job_filter(const struct fleet_sums *found, size_t selector, size_t *at,
+                             struct strbuf *out)
+{
+        for (; *at < found->n && out->len < JOB_FILTER_BYTES; (*at)++) {
+                const struct answer_series *who = &found->list[*at].labels;
+                if (selector_of(who) != selector)
+                        continue;
+                if (out->len > 0)
+                        strbuf_puts(out, "|");
+                else
+                        strbuf_putf(out, "{kind=\"%s\",%s=~\"", selectors[selector].kind,
+                                    selectors[selector].label);
+                query_put_literal(out, answer_label(who, selectors[selector].label));
+        }
+        if (out->len > 0)
+                strbuf_puts(out, "\"}");
+}
+
+static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jobs, struct err *err)
 {
         struct question q[] = {{.query = QUERY_JOB_HELD},
                                {.query = QUERY_JOB_OBSERVED},
                                {.query = QUERY_JOB_REAL},
                                {.query = QUERY_JOB_WASTED}};
-        struct strbuf filter = {0};
-        struct fleet_sums jobs = {0};
         struct query_terms terms = c->terms;
-        write_job_filter(found, n, &filter);
-        terms.owners = strbuf_str(&filter);
-        int r = filter.len > 0 ? question_ask(c->fleet, &terms, c->at_s, q, ARRAY_LEN(q), err) : 1;
+        terms.owners = filter;
+        int r = question_ask(c->fleet, &terms, c->at_s, q, ARRAY_LEN(q), err);
         if (r > 0) {
-                sums_add(&jobs, &q[0].answer, SUM_BY_JOB, SUM_FIELD(held));
-                sums_add(&jobs, &q[1].answer, SUM_BY_JOB, SUM_FIELD(observed));
-                sums_add(&jobs, &q[2].answer, SUM_BY_JOB, SUM_FIELD(real));
-                sums_add_wasted(&jobs, &q[3].answer, SUM_BY_JOB);
-                collect_jobs_table(c, &jobs);
+                sums_add(jobs, &q[0].answer, SUM_BY_JOB, SUM_FIELD(held));
+                sums_add(jobs, &q[1].answer, SUM_BY_JOB, SUM_FIELD(observed));
+                sums_add(jobs, &q[2].answer, SUM_BY_JOB, SUM_FIELD(real));
+                sums_add_wasted(jobs, &q[3].answer, SUM_BY_JOB);
         }
         question_finish(q, ARRAY_LEN(q));
+        return r;
+}
+
+/* The jobs of two lists, the most wasteful and the longest, in full. */
+static int collect_jobs(struct collect *c, const struct question *lists, size_t n, struct err *err)
+{
+        struct fleet_sums found = {0}, jobs = {0};
+        int r = 1;
+        for (size_t i = 0; i < n; i++)
+                sums_add(&found, &lists[i].answer, SUM_BY_JOB, SUM_FIELD(held));
+        for (size_t i = 0; r > 0 && i < ARRAY_LEN(selectors); i++) {
+                for (size_t at = 0; r > 0 && at < found.n;) {
+                        struct strbuf filter = {0};
+                        write_job_filter(&found, i, &at, &filter);
+                        if (filter.len > 0)
+                                r = add_jobs(c, strbuf_str(&filter), &jobs, err);
+                        strbuf_finish(&filter);
+                }
+        }
+        if (r > 0)
+                collect_jobs_table(c, &jobs);
+        sums_finish(&found);
         sums_finish(&jobs);
-        strbuf_finish(&filter);
         return r;
 }
 
@@ -156,6 +188,24 @@ static int explain_nothing(struct collect *c, struct err *err)
         return r;
 }
 
+/* The raw counters of many GPUs over a long window: it works, and it is said why it takes long. */
+static void explain_slow(struct collect *c, const struct question *q, size_t n)
+{
+        struct query_terms with = c->terms;
+        bool would_help = false;
+        with.recorded = true;
+        for (size_t i = 0; i < n; i++)
+                would_help |= query_is_recorded(q[i].query, &with);
+        if (!would_help || c->terms.recorded || c->report->took_ns < SLOW_NS ||
+            c->terms.window_s < 2 * RULE_STEP_S)
+                return;
+        fleet_report_notice(c->report,
+                            "this took %.0f s, for the raw counters were asked: with the recording "
+                            "rules (deploy/prometheus/rules; vmalert runs them beside "
+                            "VictoriaMetrics) it is quick",
+                            clock_to_seconds(c->report->took_ns));
+}
+
 static bool is_empty(const struct question *q, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
@@ -163,6 +213,33 @@ static bool is_empty(const struct question *q, size_t n)
                         return false;
         }
         return true;
+}
+
+/*
+ * A window ends at a whole step, minutes ago: an engine that has only just begun has nothing in it.
+ * Then what came since is shown, to this second.
+ */
+static int ask_first_minutes(struct collect *c, struct question *q, size_t n, struct err *err)
+{
+        struct query_terms terms = c->terms;
+        int64_t at_s = c->asked->to_ns / NS_PER_S;
+        if (at_s <= c->at_s)
+                return 1;
+        terms.step_s = FIRST_STEP_S;
+        terms.window_s = FIRST_WINDOW_S;
+        terms.recorded = false;
+        question_finish(q, n);
+        int r = question_ask(c->fleet, &terms, at_s, q, n, err);
+        if (r <= 0 || is_empty(q, n))
+                return r;
+        c->terms = terms;
+        c->at_s = at_s;
+        c->report->from_ns = (at_s - FIRST_WINDOW_S) * NS_PER_S;
+        c->report->to_ns = at_s * NS_PER_S;
+        c->report->recorded = false;
+        fleet_report_notice(c->report, "the engine has nothing of the time before: these are the "
+                                       "first minutes");
+        return r;
 }
 
 int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_asked *asked,
@@ -179,6 +256,8 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
         if (r > 0)
                 r = question_ask(f, &c.terms, c.at_s, q, n, err);
         if (r > 0 && is_empty(q, n))
+                r = ask_first_minutes(&c, q, n, err);
+        if (r > 0 && is_empty(q, n))
                 r = explain_nothing(&c, err);
         if (r > 0 && view == FLEET_JOBS)
                 r = collect_jobs(&c, q, n, err);
@@ -188,8 +267,10 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
                 if (q[i].answer.warning)
                         fleet_report_notice(&report, "the engine warns: %s", q[i].answer.warning);
         }
-        question_finish(q, n);
         report.took_ns = clock_mono_ns() - begun;
+        if (r > 0)
+                explain_slow(&c, q, n);
+        question_finish(q, n);
         if (r > 0)
                 *ret = report;
         else

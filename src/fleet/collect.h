@@ -27,5 +27,5 @@ size_t collect_questions(enum fleet_view view, struct question *ret, size_t max)
 void collect_tables(struct collect *c, enum fleet_view view, struct question *q, size_t n);
 /* The tables that two of them have: sums of jobs, time by limiter, time by reason. */
 void collect_jobs_table(struct collect *c, const struct fleet_sums *jobs);
-void collect_limiters_table(struct collect *c, const struct answer *a, size_t rows);
+void collect_limiters_table(struct collect *c, const struct fleet_sums *s, size_t rows);
 void collect_reasons_table(struct collect *c, const struct fleet_sums *sums);

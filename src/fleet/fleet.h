@@ -33,7 +33,10 @@ void fleet_close(struct fleet *f);
  */
 int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_asked *asked,
                   struct fleet_report *ret, struct err *err);
-/* The same of one job, by its number or a pod's name. */
+/*
+ * The same of one job, by its number or a pod's name; "OWNER/4711" and "NAMESPACE/POD" where others
+ * have one of that name, too.
+ */
 int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked *asked,
                       struct fleet_report *ret, struct err *err);
 /* The questions of a view as PromQL, one a line with its name: with the rules, or without. */

@@ -1,11 +1,13 @@
 #include "fleet/query.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* After an absence of this length it is not known any more whose a counter's growth was. */
 #define ABSENCE "1h"
-#define SLOT "instance,uuid,gi,slot"
+#define GPU "instance,uuid,gi"
+#define SLOT GPU ",slot"
 #define OWNER "kind,user,account,namespace,exported_namespace"
 #define JOB OWNER ",job,exported_job,pod,exported_pod"
 #define RULE_STEP_S 300
@@ -61,55 +63,95 @@ void query_put_literal(struct strbuf *out, const char *text)
         }
 }
 
-static void put_last(struct strbuf *out, const char *name, int len, const struct query_terms *t,
-                     bool before)
+/*
+ * What tells one counter from another. Whatever else an engine adds (who scraped it, a replica, a
+ * pod that was replaced) makes no second GPU of one, and its index may change with a reboot.
+ */
+static const char *labels_of(const char *name)
 {
-        strbuf_putf(out, "last_over_time(%.*s{%s}[", len, name, t->gpus);
-        if (before)
-                strbuf_putf(out, ABSENCE "] offset %llds)", (long long)t->step_s);
-        else
-                strbuf_putf(out, "%llds])", (long long)t->step_s);
+        bool by_slot = strncmp(name, "assay_gpu_held_", 15) == 0 ||
+                       strncmp(name, "assay_gpu_wasted_", 17) == 0;
+        return by_slot ? SLOT ",reason" : GPU ",limiter,finding,xid";
 }
 
-/*
- * Newest value in the step less the newest before it. Where that is negative the counter was reset,
- * and where there is none the counter is new: then it is the value itself, but only of a slot that
- * was known before, so that after a long absence nobody is charged with what nobody saw.
- */
-static void put_growth(struct strbuf *out, const char *name, int len, const struct query_terms *t)
+/* The newest value of each counter in a range that ended offset_s ago: counters only grow. */
+static void put_newest(struct strbuf *out, const char *labels, const char *name, int len,
+                       const struct query_terms *t, const char *range, int64_t offset_s)
 {
-        static const char held[] = "assay_gpu_held_seconds_total";
-        strbuf_puts(out, "(((");
-        put_last(out, name, len, t, false);
-        strbuf_puts(out, " - ");
-        put_last(out, name, len, t, true);
-        strbuf_puts(out, ") >= 0) or (");
-        put_last(out, name, len, t, false);
-        strbuf_puts(out, " and on (" SLOT ") ");
-        put_last(out, held, (int)sizeof(held) - 1, t, true);
+        strbuf_putf(out, "max by (%s) (last_over_time(%.*s{%s}[%s]", labels, len, name, t->gpus,
+                    range);
+        if (offset_s > 0)
+                strbuf_putf(out, " offset %llds", (long long)offset_s);
         strbuf_puts(out, "))");
 }
 
-/* Labels may have changed within the step: one owner a slot, who holds it before who let go. */
-static void put_owner(struct strbuf *out, const char *labels, int len, const struct query_terms *t)
+/* That the slot, or the GPU, was known before the step. */
+static void put_known(struct strbuf *out, const char *labels, const struct query_terms *t)
 {
-        strbuf_putf(out,
-                    "* on (" SLOT ") group_left (%.*s) (topk by (" SLOT
-                    ") (1, last_over_time(assay_gpu_owner_info%s[%llds])) >= bool 0)",
-                    len, labels, t->owners, (long long)t->step_s);
+        long long step = (long long)t->step_s;
+        if (strncmp(labels, SLOT, sizeof(SLOT) - 1) == 0)
+                strbuf_putf(out,
+                            " and on (" SLOT ") last_over_time(assay_gpu_held_seconds_total{%s}"
+                            "[" ABSENCE "] offset %llds)",
+                            t->gpus, step);
+        else
+                strbuf_putf(out, " and on (" GPU ") (assay_gpu_up{%s} offset %llds)", t->gpus,
+                            step);
 }
 
-/* A counter of events is born with its first one, which increase() would not see. */
-static void put_born(struct strbuf *out, const char *name, int len, const struct query_terms *t)
+/*
+ * Newest value in the step less the newest before it: that of the step before, and after an absence
+ * an older one. Where the difference is negative the counter was reset, and where there is none the
+ * counter is new: then it is the value itself, but only of a slot or GPU that was known before, so
+ * that after a long absence nobody is charged with what nobody saw. shown: with the GPU's index.
+ */
+static void put_growth_of(struct strbuf *out, bool shown, const char *name, int len,
+                          const struct query_terms *t)
 {
-        long long w = (long long)t->window_s;
+        const char *labels = labels_of(name);
+        char step[32], with[128];
+        snprintf(step, sizeof(step), "%llds", (long long)t->step_s);
+        snprintf(with, sizeof(with), "%s%s", shown ? "gpu," : "", labels);
+        strbuf_puts(out, "(((");
+        put_newest(out, with, name, len, t, step, 0);
+        strbuf_puts(out, " - ");
+        if (shown)
+                strbuf_putf(out, "on (%s) group_left () ", labels);
+        strbuf_puts(out, "(");
+        put_newest(out, labels, name, len, t, step, t->step_s);
+        strbuf_puts(out, " or ");
+        put_newest(out, labels, name, len, t, ABSENCE, t->step_s);
+        strbuf_puts(out, ")) >= 0) or (");
+        put_newest(out, with, name, len, t, step, 0);
+        put_known(out, labels, t);
+        strbuf_puts(out, "))");
+}
+
+static void put_growth(struct strbuf *out, const char *name, int len, const struct query_terms *t)
+{
+        put_growth_of(out, false, name, len, t);
+}
+
+static void put_event(struct strbuf *out, const char *name, int len, const struct query_terms *t)
+{
+        put_growth_of(out, true, name, len, t);
+}
+
+/*
+ * Labels may have changed within the step: one owner a slot, who was seen to hold it longest. A
+ * selection comes after that: who let go long ago is not charged with what the next one had.
+ */
+static void put_owner(struct strbuf *out, const char *labels, int len, const struct query_terms *t)
+{
+        long long step = (long long)t->step_s;
         strbuf_putf(out,
-                    "((last_over_time(%.*s[%llds]) - last_over_time(%.*s[" ABSENCE
-                    "] offset %llds)) > 0 or (last_over_time(%.*s[%llds]) unless "
-                    "last_over_time(%.*s[" ABSENCE "] offset %llds)) and on (instance,uuid,gi) "
-                    "last_over_time(assay_gpu_observed_seconds_total[" ABSENCE
-                    "] offset %llds) or increase(%.*s[%llds]) > 0)",
-                    len, name, w, len, name, w, len, name, w, len, name, w, w, len, name, w);
+                    "* on (" SLOT ") group_left (%.*s) ((topk by (" SLOT
+                    ") (1, sum_over_time(assay_gpu_owner_info{%s}[%llds]))",
+                    len, labels, t->gpus, step);
+        if (t->owners[0])
+                strbuf_putf(out, " and last_over_time(assay_gpu_owner_info%s[%llds])", t->owners,
+                            step);
+        strbuf_puts(out, ") >= bool 0)");
 }
 
 static void put_letter(struct strbuf *out, char letter, const struct query_terms *t)
@@ -125,8 +167,8 @@ static void put_letter(struct strbuf *out, char letter, const struct query_terms
         case 'S':
                 strbuf_putf(out, "[%llds:%llds]", w - 1, step);
                 break;
-        case 'I':
-                strbuf_putf(out, "%llds", step);
+        case 'N':
+                strbuf_putf(out, "%lld", step);
                 break;
         case 'K':
                 strbuf_putf(out, "%u", t->rows);
@@ -154,7 +196,7 @@ static void expand(struct strbuf *out, const char *s, size_t n, const struct que
                 char name;
                 void (*put)(struct strbuf *out, const char *arg, int len,
                             const struct query_terms *t);
-        } macros[] = {{'D', put_growth}, {'O', put_owner}, {'G', put_born}};
+        } macros[] = {{'D', put_growth}, {'O', put_owner}, {'G', put_event}};
         for (size_t i = 0; i < n; i++) {
                 size_t m = 0;
                 bool word = i > 0 && (isalnum((unsigned char)s[i - 1]) || s[i - 1] == '_');

@@ -71,10 +71,6 @@ static int explain_status(const struct fleet *f, long status, struct err *err)
 static int take_answer(const struct fleet *f, struct ask_request *r, struct question *q,
                        struct err *err)
 {
-        if (r->err.code != 0) {
-                *err = r->err;
-                return r->err.code;
-        }
         int code =
             answer_parse(strbuf_str(&r->body), r->body.len, ask_shown(f->ask), &q->answer, err);
         bool fine = r->status >= 200 && r->status < 300;

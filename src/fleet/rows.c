@@ -1,6 +1,7 @@
 #include "fleet/rows.h"
 
 #include "base/attr.h"
+#include "base/list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,12 @@
 
 void sums_finish(struct fleet_sums *s)
 {
-        for (size_t i = 0; i < s->n; i++)
+        for (size_t i = 0; i < s->n; i++) {
                 free(s->list[i].key);
+                answer_drop(&s->list[i].labels);
+        }
         free(s->list);
+        lookup_finish(&s->places);
         *s = (struct fleet_sums){0};
 }
 
@@ -37,55 +41,56 @@ void job_name_of(const struct answer_series *s, char *ret, size_t size)
 static void make_key(const struct answer_series *s, enum sum_by by, char ret[KEY_MAX])
 {
         char job[KEY_MAX / 2] = "";
-        if (by == SUM_BY_NODE) {
+        switch (by) {
+        case SUM_BY_NODE:
                 snprintf(ret, KEY_MAX, "%s", answer_label(s, "instance"));
                 return;
-        }
-        if (by == SUM_BY_GPU) {
+        case SUM_BY_GPU:
                 snprintf(ret, KEY_MAX, "%s\n%s\n%s", answer_label(s, "instance"),
                          answer_label(s, "gpu"), answer_label(s, "gi"));
                 return;
-        }
-        if (by == SUM_BY_JOB)
+        case SUM_BY_UUID:
+                snprintf(ret, KEY_MAX, "%s\n%s", answer_label(s, "uuid"), answer_label(s, "gi"));
+                return;
+        case SUM_BY_LIMITER:
+                snprintf(ret, KEY_MAX, "%s", answer_label(s, "limiter"));
+                return;
+        case SUM_BY_JOB:
                 job_name_of(s, job, sizeof(job));
+                break;
+        case SUM_BY_OWNER:
+                break;
+        }
         snprintf(ret, KEY_MAX, "%s\n%s\n%s\n%s", answer_label(s, "kind"), owner_name_of(s),
                  answer_label(s, "account"), job);
 }
 
-/* Answers of one engine have the same order more often than not: look where the last one was. */
-static struct fleet_sum *sum_of(struct fleet_sums *s, const char *key, size_t *hint)
+static struct fleet_sum *find_sum(const struct fleet_sums *s, const char *key, uint32_t hash)
 {
-        for (size_t i = 0; i < s->n; i++) {
-                size_t at = (*hint + i) % s->n;
-                if (strcmp(s->list[at].key, key) == 0) {
-                        *hint = at + 1;
+        uint32_t at;
+        for (size_t step = 0; (at = lookup_next(&s->places, hash, &step)) != LOOKUP_END;) {
+                if (strcmp(s->list[at].key, key) == 0)
                         return &s->list[at];
-                }
         }
-        if (s->n == s->cap) {
-                size_t cap = s->cap ? s->cap * 2 : 64;
-                struct fleet_sum *more = realloc(s->list, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                s->list = more;
-                s->cap = cap;
-        }
-        struct fleet_sum *sum = &s->list[s->n];
-        *sum = (struct fleet_sum){.key = strdup(key)};
-        if (!sum->key)
-                return NULL;
-        s->n++;
-        return sum;
+        return NULL;
 }
 
+/* The sum of a series, a new one where there is none yet; NULL when memory is short. */
 static struct fleet_sum *sum_for(struct fleet_sums *s, const struct answer_series *series,
-                                 enum sum_by by, size_t *hint)
+                                 enum sum_by by)
 {
         char key[KEY_MAX];
         make_key(series, by, key);
-        struct fleet_sum *sum = sum_of(s, key, hint);
-        if (sum && !sum->labels)
-                sum->labels = series;
+        uint32_t hash = hash_text(key, strlen(key));
+        struct fleet_sum *sum = find_sum(s, key, hash);
+        if (sum)
+                return sum;
+        CLEANUP(freep) char *kept = strdup(key);
+        if (!kept || !LIST_ROOM(s->list, s->n, s->cap) ||
+            !lookup_put(&s->places, hash, (uint32_t)s->n))
+                return NULL;
+        sum = &s->list[s->n++];
+        *sum = (struct fleet_sum){.key = TAKE(kept), .labels = answer_keep(series)};
         return sum;
 }
 
@@ -97,9 +102,8 @@ void value_add(struct value *a, struct value b)
 
 void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size_t field)
 {
-        size_t hint = 0;
         for (size_t i = 0; i < a->n; i++) {
-                struct fleet_sum *sum = sum_for(s, &a->series[i], by, &hint);
+                struct fleet_sum *sum = sum_for(s, &a->series[i], by);
                 if (sum)
                         value_add((struct value *)(void *)((char *)sum + field), a->series[i].v);
         }
@@ -107,11 +111,10 @@ void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size
 
 void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by by)
 {
-        size_t hint = 0;
         for (size_t i = 0; i < a->n; i++) {
                 const struct answer_series *one = &a->series[i];
                 enum idle_reason reason = idle_reason_find(answer_label(one, "reason"));
-                struct fleet_sum *sum = sum_for(s, one, by, &hint);
+                struct fleet_sum *sum = sum_for(s, one, by);
                 if (!sum || !value_there(one->v))
                         continue;
                 sum->wasted[reason < IDLE_REASON_COUNT ? reason : IDLE_UNKNOWN] += one->v.v;

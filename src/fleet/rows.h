@@ -1,15 +1,17 @@
 /* From series to rows of tables: who they are of, and what is added up. */
 #pragma once
 
+#include "base/lookup.h"
 #include "fleet/answer.h"
 #include "model/fleet.h"
 #include "model/integral.h"
 
-/* What is known of an owner, a job or a node. */
+/* What is known of an owner, a job, a node, a GPU or a limiter. */
 struct fleet_sum {
-        char *key; /* owned */
-        const struct answer_series *labels;
-        struct value held, observed, real, gpus, up, owned, known;
+        char *key;                   /* owned */
+        struct answer_series labels; /* of the first series, kept */
+        struct value held;           /* in a limiter's sum: the time that it limited */
+        struct value observed, real, gpus, up, owned, known;
         double wasted[IDLE_REASON_COUNT];
         bool has_wasted;
 };
@@ -17,10 +19,11 @@ struct fleet_sum {
 struct fleet_sums {
         struct fleet_sum *list;
         size_t n, cap;
+        struct lookup places; /* by key */
 };
 
 void sums_finish(struct fleet_sums *s);
-enum sum_by { SUM_BY_OWNER, SUM_BY_JOB, SUM_BY_NODE, SUM_BY_GPU };
+enum sum_by { SUM_BY_OWNER, SUM_BY_JOB, SUM_BY_NODE, SUM_BY_GPU, SUM_BY_UUID, SUM_BY_LIMITER };
 /* Adds each series' number to one of the values of its sum; field is where that lies. */
 void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size_t field);
 #define SUM_FIELD(name) offsetof(struct fleet_sum, name)

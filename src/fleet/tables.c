@@ -76,7 +76,7 @@ static void owners_table(struct collect *c, const struct fleet_sums *s, size_t r
         struct fleet_table *t = fleet_report_table(c->report, "owners", "By owner", owner_columns,
                                                    ARRAY_LEN(owner_columns));
         for (size_t i = 0; t && i < s->n; i++) {
-                const struct answer_series *who = s->list[i].labels;
+                const struct answer_series *who = &s->list[i].labels;
                 struct fleet_cell *row = fleet_table_row(t);
                 if (!row)
                         return;
@@ -93,14 +93,14 @@ static void owners_table(struct collect *c, const struct fleet_sums *s, size_t r
  */
 
 static const struct fleet_column job_columns[] = {
-    {"job", "JOB", TEXT, 20, false},
+    {"job", "JOB", TEXT, 18, false},
     {"owner", "OWNER", TEXT, 12, false},
     {"account", "ACCOUNT", TEXT, 12, true},
     {"held_seconds", "HELD h", TIME, 9, false},
     {"observed", "SEEN %", RATIO, 6, false},
     {"real_util", "REAL %", RATIO, 6, false},
     {"wasted_seconds", "WASTED h", TIME, 9, false},
-    {"wasted", "% HELD", RATIO, 6, false},
+    {"wasted", "% HELD", RATIO, 6, true},
     {"reason", "MOSTLY", TEXT, 12, false},
 };
 
@@ -110,7 +110,7 @@ void collect_jobs_table(struct collect *c, const struct fleet_sums *jobs)
             fleet_report_table(c->report, "jobs", "By job", job_columns, ARRAY_LEN(job_columns));
         for (size_t i = 0; t && i < jobs->n; i++) {
                 char job[512];
-                const struct answer_series *who = jobs->list[i].labels;
+                const struct answer_series *who = &jobs->list[i].labels;
                 struct fleet_cell *row = fleet_table_row(t);
                 if (!row)
                         return;
@@ -169,6 +169,13 @@ static struct value time_of(const struct collect *c, struct value gpus)
         return value_there(gpus) ? value_ok(gpus.v * (double)c->terms.window_s) : gpus;
 }
 
+/* How many there are: those seen in the window, also when some of them tell nothing now. */
+static struct value all_of(const struct fleet_sum *s)
+{
+        return value_there(s->known) && !(value_there(s->gpus) && s->gpus.v > s->known.v) ? s->known
+                                                                                          : s->gpus;
+}
+
 static void nodes_table(struct collect *c, const struct fleet_sums *s)
 {
         struct fleet_table *t = fleet_report_table(c->report, "nodes", "By node", node_columns,
@@ -179,7 +186,7 @@ static void nodes_table(struct collect *c, const struct fleet_sums *s)
                 if (!row)
                         return;
                 fleet_cell_text(&row[0], n->key);
-                row[1].v = value_there(n->gpus) ? n->gpus : n->known;
+                row[1].v = all_of(n);
                 row[2].v = value_there(n->gpus) ? n->up : value_ok(0);
                 row[3].v = value_there(n->owned) ? n->owned : value_ok(0);
                 row[4].v = ratio_of(n->observed, time_of(c, n->known));
@@ -249,14 +256,13 @@ static void waste_table(struct collect *c, const struct fleet_sums *s)
                 struct fleet_cell *row = fleet_table_row(t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[0], owner_name_of(sum->labels));
-                fleet_cell_text(&row[1], answer_label(sum->labels, "account"));
+                fleet_cell_text(&row[0], owner_name_of(&sum->labels));
+                fleet_cell_text(&row[1], answer_label(&sum->labels, "account"));
                 row[2].v = sum_wasted_value(sum);
                 for (size_t k = 0; k < ARRAY_LEN(order); k++)
                         row[3 + k].v = value_ok(sum->wasted[order[k]]);
                 if (value_there(sum->held))
-                        row[9].v = value_ok(MAX(
-                            sum->held.v - (value_there(sum->observed) ? sum->observed.v : 0), 0.0));
+                        row[9].v = value_ok(MAX(sum->held.v - (value_or(sum->observed, 0)), 0.0));
         }
         if (t)
                 fleet_table_sort(t, 2, c->asked->rows);
@@ -272,22 +278,22 @@ static const struct fleet_column limiter_columns[] = {
     {"meaning", "", TEXT, 80, false},
 };
 
-void collect_limiters_table(struct collect *c, const struct answer *a, size_t rows)
+void collect_limiters_table(struct collect *c, const struct fleet_sums *s, size_t rows)
 {
         struct fleet_table *t = fleet_report_table(c->report, "limiters", "What limits the GPUs",
                                                    limiter_columns, ARRAY_LEN(limiter_columns));
         struct value total = value_missing(STATE_NONE);
-        for (size_t i = 0; i < a->n; i++)
-                value_add(&total, a->series[i].v);
-        for (size_t i = 0; t && i < a->n; i++) {
-                const char *name = answer_label(&a->series[i], "limiter");
-                enum limiter limiter = limiter_find(name);
+        for (size_t i = 0; i < s->n; i++)
+                value_add(&total, s->list[i].held);
+        for (size_t i = 0; t && i < s->n; i++) {
+                const struct fleet_sum *sum = &s->list[i];
+                enum limiter limiter = limiter_find(sum->key);
                 struct fleet_cell *row = fleet_table_row(t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[0], name);
-                row[1].v = a->series[i].v;
-                row[2].v = ratio_of(a->series[i].v, total);
+                fleet_cell_text(&row[0], sum->key);
+                row[1].v = sum->held;
+                row[2].v = ratio_of(sum->held, total);
                 fleet_cell_text(&row[3], limiter < LIMITER_COUNT ? limiter_words(limiter) : "");
         }
         if (t)
@@ -358,6 +364,7 @@ static struct fleet_cell *trouble_row(struct fleet_table *t, const struct answer
 static void trouble_table(struct collect *c, const struct question *q, size_t n)
 {
         const struct answer *down = answer_to(q, n, QUERY_DOWN),
+                            *gone = answer_to(q, n, QUERY_GONE),
                             *found = answer_to(q, n, QUERY_FINDINGS),
                             *xids = answer_to(q, n, QUERY_XIDS);
         struct fleet_table *t = fleet_report_table(c->report, "findings", "GPUs with findings",
@@ -366,6 +373,9 @@ static void trouble_table(struct collect *c, const struct question *q, size_t n)
                 return;
         for (size_t i = 0; i < down->n; i++)
                 trouble_row(t, &down->series[i], "down", "the GPU does not answer now");
+        for (size_t i = 0; i < gone->n; i++)
+                trouble_row(t, &gone->series[i], "gone",
+                            "the node tells of it no more: lost, or taken out");
         for (size_t i = 0; i < found->n; i++) {
                 const char *name = answer_label(&found->series[i], "finding");
                 struct fleet_cell *row =
@@ -446,7 +456,7 @@ static double held_by_known(const struct fleet_sums *owners)
 {
         double held = 0;
         for (size_t i = 0; i < owners->n; i++) {
-                if (owner_name_of(owners->list[i].labels)[0] && value_there(owners->list[i].held))
+                if (owner_name_of(&owners->list[i].labels)[0] && value_there(owners->list[i].held))
                         held += owners->list[i].held.v;
         }
         return held;
@@ -463,6 +473,11 @@ static void tell_coverage(struct collect *c, const struct fleet_sum *all)
         if (!value_there(all->gpus))
                 fleet_report_notice(c->report, "no GPU reports at the window's end: what is shown "
                                                "is old");
+        else if (value_there(all->up) && all_of(all).v > all->up.v)
+                fleet_report_notice(c->report,
+                                    "%.0f of %.0f GPUs or slices of the window do not answer now: "
+                                    "'assay fleet health' tells which are missed",
+                                    all_of(all).v - all->up.v, all_of(all).v);
 }
 
 static void summary_table(struct collect *c, const struct fleet_sums *nodes,
@@ -475,7 +490,7 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
         if (!row)
                 return;
         t->card = true;
-        row[0].v = value_there(all.gpus) ? all.gpus : all.known;
+        row[0].v = all_of(&all);
         row[1].v = n_nodes->n > 0 ? n_nodes->series[0].v : value_missing(STATE_NONE);
         row[2].v = all.up;
         row[3].v = value_there(all.gpus) && !value_there(all.owned) ? value_ok(0) : all.owned;
@@ -493,15 +508,16 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
 
 void collect_tables(struct collect *c, enum fleet_view view, struct question *q, size_t n)
 {
-        struct fleet_sums owners = {0}, nodes = {0};
+        struct fleet_sums owners = {0}, nodes = {0}, limiters = {0};
         gather_owners(&owners, q, n);
         gather_nodes(&nodes, q, n);
+        sums_add(&limiters, answer_to(q, n, QUERY_LIMITERS), SUM_BY_LIMITER, SUM_FIELD(held));
         switch (view) {
         case FLEET_OVERVIEW:
                 summary_table(c, &nodes, &owners, answer_to(q, n, QUERY_FLEET_NODES));
                 owners_table(c, &owners, OVERVIEW_USERS);
                 collect_reasons_table(c, &nodes);
-                collect_limiters_table(c, answer_to(q, n, QUERY_LIMITERS), OVERVIEW_LIMITERS);
+                collect_limiters_table(c, &limiters, OVERVIEW_LIMITERS);
                 health_table(c, answer_to(q, n, QUERY_HEALTHS));
                 break;
         case FLEET_USERS:
@@ -515,7 +531,7 @@ void collect_tables(struct collect *c, enum fleet_view view, struct question *q,
                 waste_table(c, &owners);
                 break;
         case FLEET_LIMITERS:
-                collect_limiters_table(c, answer_to(q, n, QUERY_LIMITERS), LIMITER_COUNT + 1);
+                collect_limiters_table(c, &limiters, LIMITER_COUNT + 1);
                 break;
         case FLEET_HEALTH:
                 health_table(c, answer_to(q, n, QUERY_HEALTHS));
@@ -528,4 +544,5 @@ void collect_tables(struct collect *c, enum fleet_view view, struct question *q,
         }
         sums_finish(&owners);
         sums_finish(&nodes);
+        sums_finish(&limiters);
 }

@@ -78,8 +78,11 @@ bool batcher_same(const struct entity_key *a, const struct entity_key *b)
                (a->uuid_len == 0 || memcmp(a->uuid, b->uuid, a->uuid_len) == 0);
 }
 
+/* Sources give GPUs in order nearly always: then nothing is looked through. */
 struct raw *batcher_find(const struct batcher *b, const struct entity_key *key)
 {
+        if (LIKELY(key->index > b->highest))
+                return NULL;
         for (size_t i = 0; i < b->n; i++) {
                 if (batcher_same(&b->readings[i].who, key))
                         return b->cells + i * b->width;
@@ -118,13 +121,13 @@ struct raw *batcher_add(struct batcher *b, const struct entity_key *key)
                 return NULL;
         struct reading *r = &b->readings[b->n];
         struct raw *cells = b->cells + b->n * b->width;
-        r->who = *key;
-        r->values = cells;
+        *r = (struct reading){.who = *key, .values = cells};
         if (key->host_len > 0 && !(r->who.host = batcher_text(b, key->host, key->host_len)))
                 return NULL;
         if (key->uuid_len > 0 && !(r->who.uuid = batcher_text(b, key->uuid, key->uuid_len)))
                 return NULL;
         memset(cells, 0, b->width * sizeof(*cells));
+        b->highest = b->n == 0 ? key->index : MAX(b->highest, key->index);
         b->n++;
         return cells;
 }
@@ -158,11 +161,14 @@ void batcher_give(const struct batcher *b, struct batch *ret)
 
 enum state batcher_large_number_state(double v)
 {
-        /* 2^47 and its three neighbours; the integers next to 2^63 all round to it as doubles. */
+        /* Each with its three neighbours; the integers next to 2^63 all round to it as doubles. */
+        static const double firsts[] = {BATCHER_LEAST_BLANK, 0x1p47};
         static const enum state blanks[] = {STATE_BLANK, STATE_UNSUPPORTED, STATE_UNSUPPORTED,
                                             STATE_DENIED};
-        if (v <= 0x1p47 + 3 && v == floor(v))
-                return blanks[(size_t)(v - 0x1p47)];
+        for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+                if (v >= firsts[i] && v <= firsts[i] + 3 && v == floor(v))
+                        return blanks[(size_t)(v - firsts[i])];
+        }
         return v < 0x1p63 ? STATE_OK : STATE_BLANK; /* NaN is blank too */
 }
 
@@ -209,14 +215,9 @@ static enum state missing_word(const char *s, size_t len)
 
 void batcher_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
 {
-        batcher_word(b, s, len, len, ret);
-}
-
-void batcher_word(struct batcher *b, const char *s, size_t len, size_t readable, struct raw *ret)
-{
         double v;
         *ret = (struct raw){0};
-        if (LIKELY(len > 0 && num_parse(s, readable, &v) == len)) {
+        if (LIKELY(len > 0 && num_parse(s, len, &v) == len)) {
                 ret->num = v;
                 ret->state = (uint8_t)batcher_number_state(v);
                 return;

@@ -15,6 +15,7 @@ struct batcher {
         struct raw *cells; /* schema.n a row */
         size_t n, cap;     /* rows */
         size_t width;      /* cells a row when the arrays were made */
+        int32_t highest;   /* no row's entity has a higher index */
         struct batch_text *text;
 };
 
@@ -45,13 +46,13 @@ void batcher_give(const struct batcher *b, struct batch *ret);
 
 /* Turns one word of a source into a cell: a number, a known way of saying "missing", or text. */
 void batcher_cell(struct batcher *b, const char *s, size_t len, struct raw *ret);
-/* The same of a word that a blank or the end of what is readable follows: so many bytes can be read
- * from s on, and short numbers are read eight bytes at a time. */
-void batcher_word(struct batcher *b, const char *s, size_t len, size_t readable, struct raw *ret);
-/* The state of a number that may be one of DCGM's blanks, which are very large numbers. */
+/* The state of a number that may be one of DCGM's blanks, which are large numbers: of 32 and 64
+ * bits, and of floating point. A value that happens to be one of the twelve is missing for a tick.
+ */
+#define BATCHER_LEAST_BLANK 0x7ffffff0
 enum state batcher_large_number_state(double v);
 
 static inline enum state batcher_number_state(double v)
 {
-        return LIKELY(v < 0x1p47) ? STATE_OK : batcher_large_number_state(v);
+        return LIKELY(v < BATCHER_LEAST_BLANK) ? STATE_OK : batcher_large_number_state(v);
 }

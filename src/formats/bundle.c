@@ -31,17 +31,22 @@ struct strbuf *bundle_add(struct bundle *b, const char *name)
         return &f->text;
 }
 
-/* A pipe is not looked into: what is read there is gone for the reader that comes after. */
-bool bundle_is_zip(const char *path)
+bool bundle_begins(const char *path, const char *text)
 {
-        char head[4] = "";
+        char head[128];
+        size_t len = strlen(text);
         struct stat st;
-        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        if (len > sizeof(head) || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
                 return false;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : 0;
+        ssize_t n = fd >= 0 ? read(fd, head, len) : 0;
         closep(&fd);
-        return n == 4 && memcmp(head, "PK\003\004", 4) == 0;
+        return n == (ssize_t)len && memcmp(head, text, len) == 0;
+}
+
+bool bundle_is_zip(const char *path)
+{
+        return bundle_begins(path, "PK\003\004");
 }
 
 bool bundle_has(const char *path, const char *name)

@@ -38,6 +38,9 @@ void bundle_finish(struct bundle *b);
 struct strbuf *bundle_find(struct bundle *b, const char *name);
 /* A new file; NULL when there are too many. */
 struct strbuf *bundle_add(struct bundle *b, const char *name);
+/* Whether a file begins with a text of at most 128 bytes. A pipe is not looked into: what is read
+ * there is gone for the reader that comes after. */
+bool bundle_begins(const char *path, const char *text);
 /* Whether the file is a zip, or a folder that has this file. */
 bool bundle_has(const char *path, const char *name);
 bool bundle_is_zip(const char *path);

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static int refuse(struct err *err)
+static int bundle_without_zip_refuse(struct err *err)
 {
         err_set(err, -ENOSYS, "this assay was built without libarchive, which zip files need");
         return err_hint(err, "build it where libarchive-dev is installed, or use a folder");
@@ -14,10 +14,10 @@ int bundle_read_zip(const void *zip UNUSED, size_t len UNUSED,
                     bool (*wanted)(const char *name) UNUSED, struct bundle *ret UNUSED,
                     struct err *err)
 {
-        return refuse(err);
+        return bundle_without_zip_refuse(err);
 }
 
 int bundle_write_zip(const char *path UNUSED, const struct bundle *b UNUSED, struct err *err)
 {
-        return refuse(err);
+        return bundle_without_zip_refuse(err);
 }

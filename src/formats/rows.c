@@ -37,16 +37,24 @@ static uint64_t find_blanks(const char *s)
         return found;
 }
 
+/* The place of the lowest bit, which is taken out. */
+static inline const char *next_edge(const char *block, uint64_t *edges)
+{
+        const char *edge = block + (unsigned)__builtin_ctzll(*edges);
+        *edges &= *edges - 1;
+        return edge;
+}
+
 /*
- * Words begin and end where blank and other characters meet; each such edge is a bit. 64 characters
- * at a time, the last of them from a copy that goes on with blanks.
+ * Edges are the characters that begin a word and the blanks that end one, in turn. A bit for each,
+ * 64 characters at a time; the last of them from a copy that goes on with blanks.
  */
 void rows_split_blanks(const struct line *line, struct words *ret)
 {
         char last[BLOCK];
-        const char *start = NULL; /* of a word whose end was not seen */
-        uint64_t before = 1;      /* a blank */
-        ret->n = 0;
+        uint64_t before = 1; /* a blank */
+        const char *begun = NULL;
+        struct word *w = ret->w, *const most = w + ARRAY_LEN(ret->w);
         for (size_t at = 0; at < line->len; at += BLOCK) {
                 const char *block = line->s + at, *from = block;
                 if (line->len - at < BLOCK) {
@@ -54,23 +62,19 @@ void rows_split_blanks(const struct line *line, struct words *ret)
                         memcpy(last, block, line->len - at);
                         from = last;
                 }
-                uint64_t blanks = find_blanks(from);
-                uint64_t edges = blanks ^ (blanks << 1 | before);
+                uint64_t blanks = find_blanks(from), edges = blanks ^ (blanks << 1 | before);
                 before = blanks >> (BLOCK - 1);
-                for (; edges != 0; edges &= edges - 1) {
-                        const char *edge = block + __builtin_ctzll(edges);
-                        if (!start) {
-                                if (ret->n == ARRAY_LEN(ret->w))
-                                        return;
-                                start = edge;
-                                continue;
-                        }
-                        ret->w[ret->n++] = (struct word){start, (size_t)(edge - start)};
-                        start = NULL;
+                while (edges != 0 && w < most) {
+                        begun = begun ? begun : next_edge(block, &edges);
+                        if (edges == 0)
+                                break; /* it goes on in the next block */
+                        *w++ = (struct word){begun, (size_t)(next_edge(block, &edges) - begun)};
+                        begun = NULL;
                 }
         }
-        if (start)
-                ret->w[ret->n++] = (struct word){start, (size_t)(line->s + line->len - start)};
+        if (begun)
+                *w++ = (struct word){begun, (size_t)(line->s + line->len - begun)};
+        ret->n = (size_t)(w - ret->w);
 }
 
 static size_t quoted_end(const struct line *line, size_t i)

@@ -1,20 +1,24 @@
 #include "formats/zip_api.h"
 
+#include "base/symbol.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
-static int cannot_load(struct err *err)
+static int zip_api_refuse(struct err *err, const char *why)
 {
-        err_set(err, -ENOSYS, "zip files need libarchive: %s", dlerror());
-        return err_hint(err, "install it (libarchive13), or unpack the file and give the folder");
+        err_set(err, -ENOSYS, "zip files need the library libarchive: %s", why);
+        return err_hint_install(err, "libarchive13", "libarchive",
+                                "or unpack the file and give the folder; a session can also be "
+                                "written as .csv or .jsonl");
 }
 
 int zip_api_load(struct zip_api *ret, struct err *err)
 {
         void *library = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
         if (!library)
-                return cannot_load(err);
+                return zip_api_refuse(err, "libarchive.so.13 is not installed");
         struct zip_api api;
         const struct {
                 const char *name;
@@ -25,10 +29,8 @@ int zip_api_load(struct zip_api *ret, struct err *err)
 #undef ZIP_CALL
         };
         for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-                void *symbol = dlsym(library, calls[i].name);
-                if (!symbol)
-                        return cannot_load(err);
-                memcpy(calls[i].to, &symbol, sizeof(symbol));
+                if (!symbol_find(library, calls[i].name, calls[i].to))
+                        return zip_api_refuse(err, "the one installed is too old");
         }
         *ret = api;
         return 0;

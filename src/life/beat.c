@@ -25,21 +25,16 @@ int64_t beat_remaining(const struct beat *b, int64_t now_ns)
         return left > 0 ? left : 0;
 }
 
-bool beat_is_late(int64_t behind_ns, int64_t interval_ns)
-{
-        return behind_ns > interval_ns / 2;
-}
-
 uint64_t beat_take(struct beat *b, int64_t now_ns)
 {
-        int64_t behind = now_ns - due(b);
-        uint64_t skipped = behind > 0 ? (uint64_t)(behind / b->interval_ns) : 0;
+        bool late;
+        uint64_t skipped = clock_skipped(now_ns - due(b), b->interval_ns, &late);
         uint64_t number = b->next + skipped;
         b->missed += skipped;
         b->taken++;
         b->asked = b->taken + b->missed;
         b->next = number + 1;
-        b->late += beat_is_late(behind - (int64_t)skipped * b->interval_ns, b->interval_ns);
+        b->late += late;
         return number;
 }
 

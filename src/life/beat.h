@@ -14,7 +14,7 @@ struct beat {
         uint64_t next;   /* the number of the tick to come */
         uint64_t asked;  /* ticks whose time has come */
         uint64_t taken;  /* ticks that were begun */
-        uint64_t late;   /* of those taken, the late ones as beat_is_late says */
+        uint64_t late;   /* of those taken, the late ones as clock_skipped says */
         uint64_t missed; /* ticks that were skipped: asked = taken + missed */
 };
 
@@ -22,8 +22,6 @@ struct beat {
 void beat_start(struct beat *b, int64_t now_ns, int64_t interval_ns);
 /* How long until the next tick is due; 0 when it is. */
 int64_t beat_remaining(const struct beat *b, int64_t now_ns);
-/* What "late" means everywhere: more than half an interval behind the tick's time. */
-bool beat_is_late(int64_t behind_ns, int64_t interval_ns);
 /* Begins the tick that is due at now_ns, counts it and those passed over, and returns its number.
  */
 uint64_t beat_take(struct beat *b, int64_t now_ns);

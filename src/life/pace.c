@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "life/thread.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -40,7 +41,5 @@ bool pace_wait(struct pace *p, int64_t wall_ns)
 
 void pace_interrupt(struct pace *p)
 {
-        uint64_t one = 1;
-        ssize_t n = write(p->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(p->wake);
 }

@@ -1,7 +1,9 @@
 #include "life/thread.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret)
 {
@@ -20,4 +22,11 @@ void life_init_wake(pthread_cond_t *wake)
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
         pthread_cond_init(wake, &attr);
         pthread_condattr_destroy(&attr);
+}
+
+void life_wake(int fd)
+{
+        uint64_t one = 1;
+        ssize_t n = write(fd, &one, sizeof(one));
+        (void)n; /* it is full: they are woken */
 }

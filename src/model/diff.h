@@ -30,7 +30,15 @@ struct diff_series {
 /* Means over windows of equal length and over all GPUs. */
 struct diff_windows {
         size_t n;
+        size_t steps_from, steps_n; /* those that lie between the first step and the last */
+        double span_s;              /* from the first to the end of the last, with gaps */
         float v[DIFF_WINDOWS_MAX];
+};
+
+/* A share of the time with its standard error, which is negative when nothing tells it. */
+struct diff_share {
+        double mean, se, df;
+        size_t n;
 };
 
 struct diff_stretch {
@@ -45,16 +53,20 @@ struct diff_stretch {
 struct diff_run {
         char name[256];
         char command[1024], model[80], driver[80], mig[80], source[128];
+        char model_short[32]; /* as CSV has it */
         size_t gpus;
-        bool unwatched; /* a program's own log, which tells nothing of GPUs */
+        size_t busy, woken; /* GPUs that worked for a good part of the time; that worked at all */
+        uint64_t print;     /* of what each GPU did, whatever their order */
+        bool unwatched;     /* a program's own log, which tells nothing of GPUs */
         int64_t start_ns;
         struct value interval_s;
+        bool exact;       /* the command's own time, not that of the first and last sample */
         double seconds;   /* of the run */
         bool has_seconds; /* nobody cut it short */
         char ended[64];   /* how it ended when that was not well; empty otherwise */
         uint64_t ticks;
         double observed;          /* share of the time that was observed, of the GPU seen least */
-        char lost[32];            /* a GPU that was not there to the end; empty for none */
+        char lost[32];            /* a GPU that was not there all the time; empty for none */
         double startup_s;         /* before the first sustained work */
         struct value energy_j;    /* of all GPUs */
         struct value peak_memory; /* bytes, of the GPU that had most */
@@ -62,8 +74,9 @@ struct diff_run {
         struct value power_limit, clock, clock_max; /* W; Hz while it worked */
         struct value engine; /* share of the time in which kernels ran, after the start-up */
         struct value children, storage, io_wait; /* what the host did then */
-        double limiter[LIMITER_COUNT]; /* shares of the GPU-seconds; add up to 1, or are all 0 */
-        enum held_by held;             /* what held the clocks down for most of the time */
+        /* Shares of the GPU-seconds after the start-up; they add up to 1, or are all 0. */
+        struct diff_share limiter[LIMITER_COUNT];
+        enum held_by held; /* what held the clocks down for most of the time */
         struct diff_windows windows[TRACE_COUNT]; /* after the start-up */
         size_t ranks;                             /* files that it was made of */
         size_t n_stretches;                       /* one after the other, of one limiter each */
@@ -114,8 +127,9 @@ struct diff_row {
 struct diff_check {
         char what[32];
         char base[DIFF_TEXT_MAX], now[DIFF_TEXT_MAX];
-        bool forbids; /* no verdict is given */
-        bool allowed; /* it would forbid one, and the user allows it */
+        bool forbids;   /* no verdict is given */
+        bool allowed;   /* it would forbid one, and the user allows it */
+        char allow[16]; /* the word that allows it; empty when nothing does */
         char why[DIFF_TEXT_MAX];
 };
 
@@ -125,15 +139,20 @@ enum diff_cause_kind {
         DIFF_CAUSE_CLOCK,
         DIFF_CAUSE_LIMITER,
         DIFF_CAUSE_STARTUP,
+        DIFF_CAUSE_KERNELS, /* they take longer, or less time */
+        DIFF_CAUSE_GAPS,    /* the time between kernels did, and no limiter says why */
+        DIFF_CAUSE_PHASE,   /* a phase did, and nothing tells of the GPUs */
 };
 
 struct diff_cause {
         enum diff_cause_kind kind;
-        enum limiter limiter; /* LIMITER: whose time moved */
+        enum limiter limiter; /* whose time moved; UNKNOWN for none */
         enum limiter other;   /* what limits most on the side where it does not */
         double base, now;     /* its share, or W, Hz, s */
         double explains;      /* of the change, 0 to 1 */
         struct value engine_base, engine_now;
+        /* The figure in two: seconds in which kernels ran, and the rest. Missing when not known. */
+        struct value kernels_base, kernels_now, gaps_base, gaps_now;
         char part[PHASE_NAME_MAX];  /* the phase that grew or shrank with it; empty for none */
         double part_base, part_now; /* seconds each time */
 };

@@ -130,7 +130,7 @@ void entity_qualify(const char *host, char label[ENTITY_LABEL_MAX])
 
 int entity_compare(const struct entity *a, const struct entity *b)
 {
-        int r = strcmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]);
+        int r = strverscmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]);
         /* A flat MIG entity has no known parent: it comes after the GPUs. */
         if (r == 0)
                 r = compare_int(a->index < 0, b->index < 0);

@@ -91,5 +91,5 @@ bool entity_read_flat(const char *s, size_t len, struct entity_key *ret);
 bool entity_clashes(const struct entity *a, const struct entity *b);
 /* "7" of the host node3 becomes "node3:7"; a long host loses its end. */
 void entity_qualify(const char *host, char label[ENTITY_LABEL_MAX]);
-/* Order on screen and in files: host, GPU, GPU instance, compute instance. */
+/* Order on screen and in files: host (node2 before node10), GPU, GPU instance, compute instance. */
 int entity_compare(const struct entity *a, const struct entity *b);

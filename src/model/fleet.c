@@ -1,5 +1,6 @@
 #include "model/fleet.h"
 
+#include "base/list.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -68,14 +69,8 @@ struct fleet_table *fleet_report_table(struct fleet_report *r, const char *name,
 
 struct fleet_cell *fleet_table_row(struct fleet_table *t)
 {
-        if (t->n_rows == t->cap) {
-                size_t cap = t->cap ? t->cap * 2 : 16;
-                struct fleet_cell *more = realloc(t->cells, cap * t->n_columns * sizeof(*more));
-                if (!more)
-                        return NULL;
-                t->cells = more;
-                t->cap = cap;
-        }
+        if (t->n_rows == t->cap && !list_grow(&t->cells, &t->cap, t->n_columns * sizeof(*t->cells)))
+                return NULL;
         struct fleet_cell *row = &t->cells[t->n_rows++ * t->n_columns];
         memset(row, 0, t->n_columns * sizeof(*row));
         return row;

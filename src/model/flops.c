@@ -24,6 +24,13 @@ const char *flops_name(enum flops_type type)
         return types[type].name;
 }
 
+const char *flops_missing(enum flops_type type)
+{
+        if (type == FLOPS_INT8)
+                return "the counters do not tell how much an active pipe does in INT8";
+        return "the GPU's peak, its clock or the activity of that pipe is not known";
+}
+
 enum flops_pipe flops_pipe(enum flops_type type)
 {
         return types[type].pipe;

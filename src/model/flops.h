@@ -41,6 +41,8 @@ enum flops_type {
 /* FLOPS_COUNT when there is no such type. */
 enum flops_type flops_find(const char *name);
 const char *flops_name(enum flops_type type);
+/* Why nothing is known of it, where nothing is. */
+const char *flops_missing(enum flops_type type);
 enum flops_pipe flops_pipe(enum flops_type type);
 
 /* At least lo, at most hi. */
@@ -69,4 +71,5 @@ static inline struct flops flops_rate(const struct flops_rates *r, enum flops_ty
 struct flops_told {
         const char *type; /* "bf16"; NULL when none was declared or nothing is known */
         double lo, hi;
+        const char *missing; /* why nothing is known of a type that was declared; else NULL */
 };

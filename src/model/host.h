@@ -74,9 +74,9 @@ enum framework {
 
 /* One GPU as the processes of a level use it. What the driver does not tell is missing. */
 struct level_gpu {
-        struct value util;   /* ratio */
-        struct value band;   /* memory controller, ratio */
-        struct value memory; /* bytes */
+        struct value util;          /* ratio */
+        struct value mem_copy_util; /* memory controller, ratio */
+        struct value memory;        /* bytes */
 };
 
 struct level_state {

@@ -60,6 +60,30 @@ void job_finish(struct job *j)
         *j = (struct job){0};
 }
 
+static double cpu_until(const struct job_own *own, int64_t ns)
+{
+        size_t k = 1;
+        while (k + 1 < own->n && own->at_ns[k] < ns)
+                k++;
+        double step = (double)(own->at_ns[k] - own->at_ns[k - 1]);
+        double part = step > 0 ? (double)(ns - own->at_ns[k - 1]) / step : 0;
+        part = MIN(MAX(part, 0), 1);
+        return own->cpu_s[k - 1] + part * (own->cpu_s[k] - own->cpu_s[k - 1]);
+}
+
+double job_own_cpu(const struct job_rank *r, int64_t from_ns, int64_t to_ns)
+{
+        const struct job_own *own = &r->own;
+        int64_t move = clock_from_seconds(r->offset_s);
+        if (own->n < 2)
+                return NAN;
+        int64_t from = MAX(from_ns + move, own->at_ns[0]);
+        int64_t to = MIN(to_ns + move, own->at_ns[own->n - 1]);
+        if (to <= from)
+                return NAN;
+        return (cpu_until(own, to) - cpu_until(own, from)) / clock_to_seconds(to - from);
+}
+
 double job_mean(const struct job_rank *r, enum job_figure figure, int64_t from_ns, int64_t to_ns)
 {
         const struct job_track *t = &r->track;

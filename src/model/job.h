@@ -18,6 +18,8 @@
 #define JOB_PIDS_MAX 4
 #define JOB_FINDINGS_MAX 4
 #define JOB_BITS_MAX 16 /* reasons of throttling */
+#define JOB_CPU_POINTS 256
+#define JOB_GROWTH_MAX 48
 
 /* JOB_FIGURE(id, name, unit, help): what is kept of a rank over time. */
 #define JOB_FIGURES(JOB_FIGURE)                                                                    \
@@ -29,7 +31,8 @@
         JOB_FIGURE(LINK, "link", RATIO, "busiest direction of PCIe, of the link's speed")          \
         JOB_FIGURE(HOLDERS, "holders", COUNT, "processes that hold the GPU")                       \
         JOB_FIGURE(THREAD, "thread", RATIO, "the busiest thread")                                  \
-        JOB_FIGURE(GAP_THREAD, "gap_thread", RATIO, "the busiest thread while no kernel ran")      \
+        JOB_FIGURE(GAP_THREAD, "gap_thread", RATIO,                                                \
+                   "the busiest thread, or child processes, while no kernel ran")                  \
         JOB_FIGURE(CPU, "cpu", NUMBER, "cores busy in the rank's processes")                       \
         JOB_FIGURE(IO_WAIT, "io_wait", NUMBER, "threads that wait for storage")                    \
         JOB_FIGURE(STORAGE, "storage", BYTES_PER_S, "bytes read from and written to storage")
@@ -70,10 +73,24 @@ struct job_gpu {
         size_t n_work;                      /* busy ticks one after the other */
         size_t n_pauses;
         struct job_pause pauses[JOB_PAUSES_MAX]; /* the longest */
-        double holders;                          /* processes that hold it, added up over ticks */
+        size_t n_saves;
+        struct job_pause saves[JOB_PAUSES_MAX]; /* when much was written to storage, likewise */
+        struct job_pause save;                  /* the one that is going on; 0: none */
+        double saved;                           /* bytes of it */
+        double holders;                         /* processes that hold it, added up over ticks */
         size_t n_pids;
         int32_t pids[JOB_PIDS_MAX]; /* of processes that hold it */
         double own;                 /* samples of the host in which the rank's processes use it */
+};
+
+/* What the rank's own processes did; a GPU that ranks share tells of all of them. */
+struct job_own {
+        size_t n, fold, part; /* points; samples in each, and in the last */
+        int64_t at_ns[JOB_CPU_POINTS];
+        double cpu_s[JOB_CPU_POINTS];     /* CPU time until then */
+        int64_t grown_ns[JOB_GROWTH_MAX]; /* when their memory first had 2^(i/2) MiB; 0: never */
+        int64_t last_ns;                  /* the sample before */
+        double cpu;                       /* CPU time in all */
 };
 
 /* Times of a kind of step. */
@@ -104,6 +121,7 @@ struct job_rank {
         struct value seconds, exit_status, exit_signal, energy_j, peak_memory;
         struct value own_cpu; /* cores busy in the rank's own processes */
         struct job_gpu use;
+        struct job_own own;
         struct job_track track;
         struct value clock_max;              /* Hz */
         struct value mean[JOB_FIGURE_COUNT]; /* over the time in which all ranks are there */
@@ -181,5 +199,7 @@ const char *cause_try(enum straggler_cause cause);
 const char *job_figure_name(enum job_figure figure);
 /* The mean of a figure between two moments of the wall clock; NAN when there is none. */
 double job_mean(const struct job_rank *r, enum job_figure figure, int64_t from_ns, int64_t to_ns);
+/* Cores busy in its own processes between two moments; NAN when that is not known. */
+double job_own_cpu(const struct job_rank *r, int64_t from_ns, int64_t to_ns);
 void job_rank_finish(struct job_rank *r);
 void job_finish(struct job *j);

@@ -35,6 +35,9 @@ struct owner {
 #undef OWNER_TEXT
         uint32_t processes;      /* on the GPU now; 0 when it holds the GPU without using it */
         struct value gpu_memory; /* bytes, of its processes there */
+        /* Of a user's processes on the GPU that are of no job: CPU seconds while they were looked
+         * at, which only grow, and resident bytes. */
+        struct value process_cpu_s, process_memory;
         /* Its control group: missing where it cannot be read or the owner has none. */
         struct value cpu_s, memory, memory_limit, read_bytes, written_bytes;
 };

@@ -15,6 +15,12 @@ enum process_type {
         PROCESS_GRAPHICS = 2,
 };
 
+/* The GPU that a process is on, by the numbers of whoever tells; index is -1 in a recording, which
+ * has the label alone. */
+struct process_on {
+        int32_t index, gi; /* gi is -1 for the whole GPU */
+};
+
 struct process {
         int32_t pid, ppid; /* ppid is 0 when not known */
         int64_t start_ns;  /* with the pid, who it is: a reused pid is another process */
@@ -23,12 +29,15 @@ struct process {
         uint8_t framework; /* enum framework; FRAMEWORK_NONE also when not known */
         char user[PROCESS_NAME_MAX];
         char group[PROCESS_NAME_MAX];
-        char gpu[ENTITY_LABEL_MAX]; /* the entity's label; a child's is that of its holder */
-        struct value gpu_memory;    /* bytes */
-        struct value sm_util, mem_util, enc_util, dec_util; /* ratios of the GPU */
-        struct value cpu;                                   /* ratio of one core; may exceed 1 */
-        struct value rss;                                   /* bytes */
-        struct value elapsed;                               /* seconds since it started */
+        struct process_on on; /* a child's is that of its holder, as the next two */
+        uint32_t slot;        /* the entity's, of the slice or the GPU; the engine finds it */
+        char
+            gpu[ENTITY_LABEL_MAX]; /* its label, for people; a slice's also where it is not shown */
+        struct value gpu_memory;   /* bytes */
+        struct value sm_util, mem_copy_util, enc_util, dec_util; /* ratios of the GPU */
+        struct value cpu;     /* ratio of one core; may exceed 1 */
+        struct value rss;     /* bytes */
+        struct value elapsed; /* seconds since it started */
         char slurm_job[PROCESS_NAME_MAX];
         char container[PROCESS_NAME_MAX];
         char command[PROCESS_COMMAND_MAX]; /* secrets in it are masked */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/attr.h"
+#include "base/num.h"
 #include "model/frame.h"
 #include "model/host.h"
 #include "model/phase.h"
@@ -34,9 +35,7 @@ struct spread {
 
 static inline unsigned spread_step(double v)
 {
-        uint64_t bits;
-        memcpy(&bits, &v, sizeof(bits));
-        uint64_t at = bits >> SPREAD_SHIFT;
+        uint64_t at = num_bits(v) >> SPREAD_SHIFT;
         at = at < SPREAD_FIRST ? 0 : at - SPREAD_FIRST;
         return at < SPREAD_STEPS ? (unsigned)at : SPREAD_STEPS - 1;
 }
@@ -144,7 +143,9 @@ struct scope {
         bool open;                 /* one of them was never ended */
         uint64_t ticks;
         size_t n;
-        struct gpu_summary **gpus; /* in order of appearance */
+        struct gpu_summary **gpus;    /* in order of appearance */
+        struct gpu_summary **by_slot; /* the same; NULL for those that did not appear */
+        size_t n_slots;
         struct level_summary level;
         struct tag_score tags[TAG_COUNT];
         size_t n_tags;
@@ -204,5 +205,5 @@ struct run_facts {
         struct user_metric *metrics;
         size_t n_metrics;
         struct spread cpu_usr, cpu_idle; /* ratios of all CPU time */
-        struct spread mem_util;          /* when another file says it better than the samples */
+        struct spread mem_copy_util;     /* when another file says it better than the samples */
 };

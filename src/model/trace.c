@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,13 +88,12 @@ static struct trace_gpu *gpu_for(struct traces *t, const struct entity *e, size_
                         return t->gpus[i];
         }
         if (t->n == TRACE_GPUS_MAX) {
-                t->left_out = MAX(t->left_out, hint + 1 - t->n);
+                /* Rows come and go: at least this one is left out. */
+                t->left_out = MAX(t->left_out, hint >= t->n ? hint + 1 - t->n : 1);
                 return NULL;
         }
-        struct trace_gpu **more = realloc(t->gpus, (t->n + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(t->gpus, t->n))
                 return NULL;
-        t->gpus = more;
         struct trace_gpu *g = calloc(1, sizeof(*g));
         if (!g)
                 return NULL;
@@ -102,7 +102,7 @@ static struct trace_gpu *gpu_for(struct traces *t, const struct entity *e, size_
         return g;
 }
 
-static void start(struct traces *t, int64_t wall_ns)
+static void trace_start(struct traces *t, int64_t wall_ns)
 {
         if (t->started)
                 return;
@@ -111,7 +111,7 @@ static void start(struct traces *t, int64_t wall_ns)
         t->started = true;
 }
 
-static void add(struct trace_point *p, struct value v)
+static void trace_add(struct trace_point *p, struct value v)
 {
         if (!value_there(v))
                 return;
@@ -140,7 +140,7 @@ static void add_row(struct trace_gpu *g, const struct row *row, size_t at)
         *class = (uint16_t)MIN(*class + 1, UINT16_MAX);
         for (enum trace_metric k = 0; k < TRACE_COUNT; k++) {
                 enum metric limit = limit_of(k);
-                add(&g->points[k][at], m[trace_metric(k)]);
+                trace_add(&g->points[k][at], m[trace_metric(k)]);
                 if (limit < METRIC_COUNT && value_there(m[limit]))
                         g->limits[k] = MAX(g->limits[k], (float)m[limit].v);
         }
@@ -148,7 +148,7 @@ static void add_row(struct trace_gpu *g, const struct row *row, size_t at)
 
 int traces_add(struct traces *t, const struct frame *f)
 {
-        start(t, f->wall_ns);
+        trace_start(t, f->wall_ns);
         size_t at = place_of(t, phase_moment(&t->clock, f));
         t->end_ns = MAX(f->wall_ns, t->start_ns);
         for (size_t i = 0; i < f->n; i++) {
@@ -162,13 +162,13 @@ int traces_add(struct traces *t, const struct frame *f)
 void traces_add_level(struct traces *t, const struct host *host, enum level level)
 {
         const struct value *f = host->levels[level].f;
-        start(t, host->wall_ns);
+        trace_start(t, host->wall_ns);
         size_t at = place_of(t, phase_moment_of_host(host));
         t->end_ns = MAX(host->wall_ns, t->end_ns);
         if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
                 return; /* the last has ended */
         for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
-                add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);
+                trace_add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);
 }
 
 void traces_tell_apart(struct traces *t)

@@ -1,6 +1,8 @@
 /* The units metrics have. Prefixes and percent signs belong to present/. */
 #pragma once
 
+#define GIB 1073741824.0 /* bytes */
+
 enum unit {
         UNIT_RATIO, /* 0 to 1 */
         UNIT_SCORE, /* 0 to 100 by definition, not a share of anything */

@@ -37,6 +37,18 @@ static inline bool value_there(struct value v)
         return v.state == STATE_OK || v.state == STATE_STALE;
 }
 
+/* The number, or another where there is none. */
+static inline double value_or(struct value v, double other)
+{
+        return value_there(v) ? v.v : other;
+}
+
+/* The same with NaN: for writers that leave out what is no number. */
+static inline double value_or_nan(struct value v)
+{
+        return value_or(v, __builtin_nan(""));
+}
+
 /* One word for a state, as JSON and the focus view write it. */
 const char *state_name(enum state state);
 

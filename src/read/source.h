@@ -8,6 +8,8 @@
 #include "model/process.h"
 #include "model/reading.h"
 
+#include <stdatomic.h>
+
 struct source; /* each source defines its own and casts */
 
 /* What a source may need to know. Text is borrowed and outlives the source. */
@@ -37,6 +39,9 @@ struct source_config {
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */
         bool (*wanted)(enum dialect dialect, const char *field, size_t len);
+        /* Whether how much of a GPU each process uses is wanted too, which NVML answers slowly;
+         * borrowed, looked at whenever processes are asked for. NULL: it is. */
+        const atomic_bool *process_use;
 };
 
 #define PROCESSES_UNKNOWN SIZE_MAX

@@ -1,5 +1,7 @@
 #include "selftest/cuda.h"
 
+#include "base/symbol.h"
+
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdbool.h>
@@ -7,15 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ISO C has no cast from an object pointer to a function pointer; POSIX promises equal sizes. */
-static bool find(void *library, const char *name, void *ret)
-{
-        void *symbol = dlsym(library, name);
-        memcpy(ret, &symbol, sizeof(symbol));
-        return symbol != NULL;
-}
-
-static int refuse(struct err *err, const char *what, const char *why)
+static int cuda_refuse(struct err *err, const char *what, const char *why)
 {
         return err_set(err, ERR_NO_SOURCE, "cannot load %s: %s", what, why);
 }
@@ -25,19 +19,20 @@ int cuda_load(const char *library, struct cuda_api *ret, struct err *err)
         struct cuda_api api;
         void *handle = dlopen(library ? library : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (!handle) {
-                refuse(err, "CUDA's driver library", dlerror());
+                cuda_refuse(err, "CUDA's driver library", dlerror());
                 return err_hint(err, "a self-test needs an NVIDIA GPU and its driver");
         }
 #define CUDA_FUNCTION(name, symbol, parameters)                                                    \
-        if (!find(handle, symbol, &api.name))                                                      \
-                return refuse(err, "CUDA's driver library", "it has no " symbol);
+        if (!symbol_find(handle, symbol, &api.name))                                               \
+                return cuda_refuse(err, "CUDA's driver library", "it has no " symbol);
         CUDA_FUNCTIONS(CUDA_FUNCTION)
 #undef CUDA_FUNCTION
         int code = api.init(0);
         if (code != 0) {
                 const char *words = NULL;
                 (void)api.words(code, &words);
-                return refuse(err, "CUDA's driver library", words ? words : "it does not start");
+                return cuda_refuse(err, "CUDA's driver library",
+                                   words ? words : "it does not start");
         }
         *ret = api;
         return 0;
@@ -102,10 +97,10 @@ int blas_load(const char *library, const char *path, struct blas_api *ret, struc
         if (!handle && !library)
                 handle = load_from_python(path);
         if (!handle)
-                return refuse(err, "cuBLAS", library ? dlerror() : "it was not found");
+                return cuda_refuse(err, "cuBLAS", library ? dlerror() : "it was not found");
 #define BLAS_FUNCTION(name, symbol, parameters)                                                    \
-        if (!find(handle, symbol, &api.name))                                                      \
-                return refuse(err, "cuBLAS", "it has no " symbol);
+        if (!symbol_find(handle, symbol, &api.name))                                               \
+                return cuda_refuse(err, "cuBLAS", "it has no " symbol);
         BLAS_FUNCTIONS(BLAS_FUNCTION)
 #undef BLAS_FUNCTION
         *ret = api;

@@ -86,7 +86,7 @@ static int find_device(struct loads *l, const char *uuid, struct err *err)
 }
 
 /* Random bf16 numbers between -2 and 2, which are also numbers as fp32 and fp64. */
-static void fill(uint16_t *at, size_t n)
+static void loads_fill(uint16_t *at, size_t n)
 {
         uint32_t x = 2463534242u;
         for (size_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ static int fill_device(struct loads *l, cuda_pointer to, struct err *err)
         return r;
 }
 
-static int prepare(struct loads *l, struct err *err)
+static int loads_prepare(struct loads *l, struct err *err)
 {
         const struct cuda_api *cuda = l->cuda;
         int r = check(l, cuda->stream(&l->stream, 1), "making a CUDA stream", err);
@@ -117,7 +117,7 @@ static int prepare(struct loads *l, struct err *err)
                 r = check(l, cuda->alloc(all[i], BLOCK_BYTES), "taking GPU memory", err);
         if (r < 0)
                 return r;
-        fill(l->host, HOST_BYTES / 2);
+        loads_fill(l->host, HOST_BYTES / 2);
         r = fill_device(l, l->a, err);
         if (r == 0)
                 r = fill_device(l, l->b, err);
@@ -145,7 +145,7 @@ int loads_open(const struct cuda_api *cuda, const struct blas_api *blas, const c
         if (r == 0)
                 r = loads_attach(l, err);
         if (r == 0)
-                r = prepare(l, err);
+                r = loads_prepare(l, err);
         if (r < 0) {
                 loads_close(l);
                 return r;

@@ -88,12 +88,20 @@ enum MHD_Result answer_refuse(const struct request *q, unsigned status, const ch
         return send_and_drop(q, status, r);
 }
 
+enum MHD_Result answer_elsewhere(const struct request *q, const char *folder)
+{
+        char to[SERVER_PREFIX_MAX + 2];
+        snprintf(to, sizeof(to), "%s/", folder);
+        return answer_refuse(q, MHD_HTTP_PERMANENT_REDIRECT, "", "Location", to);
+}
+
 /* JSON, made smaller when it is asked for and worth it. Frees out. */
 static enum MHD_Result send_json(const struct request *q, struct strbuf *out)
 {
         char *small = NULL;
         size_t n = 0;
-        bool gzip = out->len > 4096 && guard_accepts(answer_header(q, "Accept-Encoding"), "gzip") &&
+        bool gzip = out->len > 4096 &&
+                    guard_weight(answer_header(q, "Accept-Encoding"), "gzip") > 0 &&
                     zlib_gzip(out->s, out->len, &small, &n);
         struct MHD_Response *r = out->failed ? NULL
                                  : gzip      ? make_text(q->s, "application/json", small, n)
@@ -121,11 +129,13 @@ static void describe_self(const struct server *s, const struct live_moment *m,
                 push_counts(s->config.push, &ret->push);
 }
 
-static bool write_exposition(struct server *s, bool openmetrics, struct strbuf *out)
+static bool write_exposition(struct server *s, bool openmetrics, struct strbuf *out,
+                             uint64_t *number)
 {
         struct live_moment m;
         struct exposed_self self;
         live_take(s->config.live, &m);
+        *number = m.number;
         describe_self(s, &m, &self);
         return expose_write(&s->exposer, &m, &s->config.settings->exposition, &self, openmetrics,
                             out);
@@ -149,9 +159,8 @@ static bool fill_cached(struct server *s, struct cached_text *c, bool openmetric
         char *small;
         size_t n;
         int64_t begun = clock_mono_ns();
-        uint64_t number = live_number(s->config.live);
         answer_drop_cached(s, c);
-        if (write_exposition(s, openmetrics, &out))
+        if (write_exposition(s, openmetrics, &out, &c->number))
                 c->plain = make_text(s, type, out.s, out.len);
         if (c->plain && zlib_gzip(out.s, out.len, &small, &n)) {
                 c->gzip = make_text(s, type, small, n);
@@ -160,7 +169,6 @@ static bool fill_cached(struct server *s, struct cached_text *c, bool openmetric
                 free(small);
         }
         strbuf_finish(&out);
-        c->number = number;
         c->made_ns = clock_mono_ns();
         s->scrape_seconds += clock_to_seconds(c->made_ns - begun);
         return c->plain != NULL;
@@ -172,8 +180,9 @@ static bool fill_cached(struct server *s, struct cached_text *c, bool openmetric
 static enum MHD_Result get_metrics(const struct request *q)
 {
         struct server *s = q->s;
-        bool openmetrics =
-            guard_accepts(answer_header(q, "Accept"), "application/openmetrics-text");
+        const char *accept = answer_header(q, "Accept");
+        double wish = guard_weight(accept, "application/openmetrics-text");
+        bool openmetrics = wish > 0 && wish >= guard_weight(accept, "text/plain");
         struct cached_text *c = &s->cached[openmetrics ? CACHED_OPENMETRICS : CACHED_TEXT];
         if (!c->plain || clock_mono_ns() - c->made_ns > CACHED_NS ||
             c->number != live_number(s->config.live)) {
@@ -181,7 +190,7 @@ static enum MHD_Result get_metrics(const struct request *q)
                         return MHD_NO;
         }
         s->scrapes++;
-        bool gzip = c->gzip && guard_accepts(answer_header(q, "Accept-Encoding"), "gzip");
+        bool gzip = c->gzip && guard_weight(answer_header(q, "Accept-Encoding"), "gzip") > 0;
         return s->mhd.queue_response(q->connection, MHD_HTTP_OK, gzip ? c->gzip : c->plain);
 }
 
@@ -214,6 +223,7 @@ static enum MHD_Result get_processes(const struct request *q)
 {
         struct live_moment m;
         struct strbuf out = {0};
+        live_want_process_use(q->s->config.live);
         live_take(q->s->config.live, &m);
         api_processes(&m, &q->viewer, &out);
         return send_json(q, &out);
@@ -257,6 +267,7 @@ static enum MHD_Result get_jobs(const struct request *q)
                 query.since_ns = clock_from_seconds(since);
         struct jsonw j = {.out = &out};
         jsonw_object(&j, NULL);
+        api_limiter_texts(&j);
         if (!q->s->config.records) {
                 jsonw_array(&j, "jobs");
                 jsonw_end(&j);
@@ -316,9 +327,9 @@ static enum MHD_Result get_report(const struct request *q)
 static enum MHD_Result get_events(const struct request *q)
 {
         struct server *s = q->s;
-        if (q->head)
+        if (q->head && streams_count(s->streams) < STREAMS_MAX)
                 return send_text(q, MHD_HTTP_OK, "text/event-stream", "");
-        struct MHD_Response *r = streams_add(s->streams, q->connection);
+        struct MHD_Response *r = q->head ? NULL : streams_add(s->streams, q->connection);
         if (!r)
                 return answer_refuse(q, MHD_HTTP_SERVICE_UNAVAILABLE, "too many live streams\n",
                                      "Retry-After", "5");
@@ -335,12 +346,12 @@ static enum MHD_Result get_events(const struct request *q)
 /* A browser that shows a token once has a cookie from then on. */
 static enum MHD_Result start_session(const struct request *q, enum role role, const char *to)
 {
-        char secret[AUTH_SECRET_MAX], cookie[384];
+        char secret[AUTH_SECRET_MAX], cookie[416];
         struct server *s = q->s;
         if (auth_start_session(s->config.auth, role, clock_mono_ns(), secret) < 0)
                 return MHD_NO;
         snprintf(cookie, sizeof(cookie), "%s=%s; Path=%s/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
-                 AUTH_COOKIE, secret, s->config.settings->prefix, COOKIE_S,
+                 s->config.auth->cookie, secret, s->config.settings->prefix, COOKIE_S,
                  s->config.settings->certificate ? "; Secure" : "");
         struct MHD_Response *r = make_text(s, PLAIN, "", 0);
         if (!r)

@@ -51,6 +51,8 @@ enum MHD_Result answer_page(const struct request *q);
 /* An answer that says no, with one more header when name is not NULL. */
 enum MHD_Result answer_refuse(const struct request *q, unsigned status, const char *why,
                               const char *name, const char *value);
+/* Sends a browser to "FOLDER/". */
+enum MHD_Result answer_elsewhere(const struct request *q, const char *folder);
 /* A header of the request; NULL when it was not sent. */
 const char *answer_header(const struct request *q, const char *name);
 void answer_drop_cached(struct server *s, struct cached_text *c);

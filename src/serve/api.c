@@ -54,13 +54,17 @@ static void put_gpu(struct jsonw *j, const struct live_moment *m, const struct l
         jsonw_end(j);
 }
 
-static void put_owner(struct jsonw *j, const struct owner *o)
+/* A source that knows no processes does not know that there are none. */
+static void put_owner(struct jsonw *j, const struct owner *o, bool knows_processes)
 {
         jsonw_object(j, NULL);
         jsonw_text(j, "kind", owner_kind_name(o->kind));
         jsonw_whole(j, "index", o->index);
         jsonw_whole(j, "gi", o->gi);
-        jsonw_count(j, "processes", o->processes);
+        if (knows_processes || o->processes > 0)
+                jsonw_count(j, "processes", o->processes);
+        else
+                jsonw_null(j, "processes");
         jsonw_text(j, "uuid", o->uuid);
 #define OWNER_TEXT(id, name, size)                                                                 \
         if (o->id[0])                                                                              \
@@ -102,7 +106,7 @@ void api_now(const struct live_moment *m, const char *version, struct strbuf *ou
         jsonw_end(&j);
         jsonw_array(&j, "owners");
         for (size_t i = 0; i < m->n_owners; i++)
-                put_owner(&j, &m->owners[i]);
+                put_owner(&j, &m->owners[i], m->frame.knows_processes);
         jsonw_end(&j);
         put_status(&j, &m->status);
         if (m->host)
@@ -201,6 +205,21 @@ static const struct live_gpu *find_gpu(const struct live_moment *m, const char *
         return NULL;
 }
 
+static void put_limiter_texts(struct jsonw *j, const bool met[LIMITER_COUNT])
+{
+        jsonw_object(j, "limiter_texts");
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
+                if (!met || met[l])
+                        jsonw_text(j, limiter_name(l), limiter_words(l));
+        }
+        jsonw_end(j);
+}
+
+void api_limiter_texts(struct jsonw *j)
+{
+        put_limiter_texts(j, NULL);
+}
+
 /* Runs of cells with one limiter, oldest first, and what the names mean. */
 static void put_limiters(struct jsonw *j, const uint8_t *cells, size_t n)
 {
@@ -219,12 +238,7 @@ static void put_limiters(struct jsonw *j, const uint8_t *cells, size_t n)
                         met[cells[i] - 1] = true;
         }
         jsonw_end(j);
-        jsonw_object(j, "limiter_texts");
-        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
-                if (met[l])
-                        jsonw_text(j, limiter_name(l), limiter_words(l));
-        }
-        jsonw_end(j);
+        put_limiter_texts(j, met);
 }
 
 bool api_history(const struct live_moment *m, struct past *past, const char *gpu, double span,

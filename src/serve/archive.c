@@ -1,6 +1,7 @@
 #include "serve/archive.h"
 
 #include "base/clock.h"
+#include "base/lookup.h"
 #include "life/thread.h"
 #include "present/stream/json.h"
 
@@ -43,10 +44,7 @@ struct file {
 
 static uint64_t number_of(const char *name)
 {
-        uint64_t h = 0xcbf29ce484222325ULL;
-        for (; *name; name++)
-                h = (h ^ (unsigned char)*name) * 0x100000001b3ULL;
-        return h;
+        return hash_stable(name, strlen(name));
 }
 
 static int newest_first(const void *a, const void *b)
@@ -117,7 +115,7 @@ static bool find_file(struct archive *a, const char *id, struct file *ret)
 }
 
 /* The place of a file's report, made when there is none. Called with the lock held. */
-static struct kept *keep(struct archive *a, const struct file *f)
+static struct kept *archive_keep(struct archive *a, const struct file *f)
 {
         struct kept *oldest = NULL;
         for (size_t i = 0; i < REPORTS; i++) {
@@ -143,7 +141,7 @@ enum archive_result archive_report(struct archive *a, const char *id, struct str
         if (!find_file(a, id, &f))
                 return ARCHIVE_NONE;
         pthread_mutex_lock(&a->lock);
-        struct kept *k = keep(a, &f);
+        struct kept *k = archive_keep(a, &f);
         enum archive_result result = !k || !k->done ? ARCHIVE_LATER
                                      : k->failed    ? ARCHIVE_FAILED
                                                     : ARCHIVE_THERE;

@@ -1,11 +1,13 @@
 #include "serve/auth.h"
 
 #include "base/clock.h"
+#include "base/lookup.h"
 #include "serve/guard.h"
 #include "serve/libraries.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,9 +26,11 @@ static int fill_random(void *to, size_t n)
         return getrandom(to, n, 0) == (ssize_t)n ? 0 : -EIO;
 }
 
-int auth_init(struct auth *a)
+int auth_init(struct auth *a, const char *place)
 {
         *a = (struct auth){0};
+        snprintf(a->cookie, sizeof(a->cookie), "assay_session_%016" PRIx64,
+                 hash_stable(place, strlen(place)));
         return fill_random(a->key, sizeof(a->key));
 }
 
@@ -200,6 +204,30 @@ bool auth_use_link(struct auth *a, const char *secret, int64_t now_ns)
         return right;
 }
 
+static bool same_users(const struct auth *a, const struct auth *b)
+{
+        bool same = a->n_users == b->n_users;
+        for (size_t i = 0; same && i < a->n_users; i++)
+                same = strcmp(a->users[i].name, b->users[i].name) == 0 &&
+                       strcmp(a->users[i].hash, b->users[i].hash) == 0;
+        return same;
+}
+
+void auth_keep_sessions(struct auth *a, const struct auth *old)
+{
+        const bool same[] = {[ROLE_VIEWER] =
+                                 guard_same(a->viewer, old->viewer) && same_users(a, old),
+                             [ROLE_ADMIN] = guard_same(a->admin, old->admin)};
+        for (size_t i = 0; i < AUTH_SESSIONS_MAX; i++) {
+                if (same[old->sessions[i].role])
+                        a->sessions[i] = old->sessions[i];
+        }
+        if (same[ROLE_VIEWER]) {
+                memcpy(a->once, old->once, sizeof(a->once));
+                a->once_until_ns = old->once_until_ns;
+        }
+}
+
 enum auth_result auth_check(struct auth *a, const char *authorization, const char *cookie,
                             int64_t now_ns, enum role *ret)
 {
@@ -210,7 +238,7 @@ enum auth_result auth_check(struct auth *a, const char *authorization, const cha
                 role = ROLE_ADMIN;
         else if (bearer && a->viewer[0] && guard_same(bearer, a->viewer))
                 role = ROLE_VIEWER;
-        else if (guard_cookie(cookie, AUTH_COOKIE, secret, sizeof(secret)))
+        else if (guard_cookie(cookie, a->cookie, secret, sizeof(secret)))
                 role = role_of_session(a, secret, now_ns);
         if (role == ROLE_NONE && a->n_users > 0 &&
             guard_basic(authorization, user, password, sizeof(user))) {

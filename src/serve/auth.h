@@ -17,7 +17,7 @@ enum role { ROLE_NONE, ROLE_VIEWER, ROLE_ADMIN };
 #define AUTH_HASH_MAX 128
 #define AUTH_SESSIONS_MAX 256
 #define AUTH_SECRET_MAX 65 /* 256 bits in hexadecimal digits */
-#define AUTH_COOKIE "assay_session"
+#define AUTH_COOKIE_MAX 32
 
 struct auth_user {
         char name[AUTH_USER_MAX], hash[AUTH_HASH_MAX];
@@ -38,6 +38,8 @@ struct auth {
         struct auth_session sessions[AUTH_SESSIONS_MAX];
         char once[AUTH_SECRET_MAX]; /* of the link that is printed; "" when used */
         int64_t once_until_ns;
+        /* Browsers do not tell ports apart: through 'ssh -L' several servers are localhost. */
+        char cookie[AUTH_COOKIE_MAX];
         uint64_t key[4];
         int64_t next_check_ns; /* a wrong password makes others wait a moment */
 };
@@ -48,8 +50,10 @@ enum auth_result {
         AUTH_LATER /* too many wrong passwords */
 };
 
-/* Random keys. 0 or a negative errno. */
-int auth_init(struct auth *a);
+/* Random keys, and a cookie's name that is this place's own. 0 or a negative errno. */
+int auth_init(struct auth *a, const char *place);
+/* Sessions and the link go on after a reload, but for those whose token or users have changed. */
+void auth_keep_sessions(struct auth *a, const struct auth *old);
 /* The first line of a file that others cannot write. 0, or a negative code with err. */
 int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err);
 /* 64 hexadecimal digits of the system's randomness. 0 or a negative errno. */

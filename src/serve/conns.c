@@ -12,7 +12,7 @@
 #define HEADERS_NS (5 * NS_PER_S)
 #define ANSWER_NS (60 * NS_PER_S)
 #define IDLE_NS (120 * NS_PER_S)
-#define LOOK_EVERY_NS (250 * NS_PER_MS)
+#define LOOK_LEAST_NS (250 * NS_PER_MS)
 
 struct conn {
         struct conn *next, *previous; /* in order of arrival */
@@ -30,6 +30,7 @@ struct conns {
         bool stop;
         struct conn *first, *last;
         size_t n, n_shut;
+        int64_t next_look_ns; /* INT64_MAX: nobody has a deadline */
 };
 
 static void shut_down(struct conns *c, struct conn *conn)
@@ -39,21 +40,45 @@ static void shut_down(struct conns *c, struct conn *conn)
         shutdown(conn->fd, SHUT_RDWR);
 }
 
+/* Lock held. Shuts down who is too late, and returns the next deadline. */
+static int64_t look(struct conns *c, int64_t now)
+{
+        int64_t next = INT64_MAX;
+        for (struct conn *k = c->first; k; k = k->next) {
+                if (k->shut || k->deadline_ns == 0)
+                        continue;
+                if (now > k->deadline_ns)
+                        shut_down(c, k);
+                else
+                        next = MIN(next, k->deadline_ns);
+        }
+        return next;
+}
+
+/* Sleeps until somebody may be too late, however many there are: not four times a second. */
 static void *watch(void *arg)
 {
         struct conns *c = arg;
         pthread_mutex_lock(&c->lock);
         while (!c->stop) {
-                int64_t now = clock_mono_ns(), until = now + LOOK_EVERY_NS;
-                for (struct conn *k = c->first; k; k = k->next) {
-                        if (!k->shut && k->deadline_ns > 0 && now > k->deadline_ns)
-                                shut_down(c, k);
-                }
-                struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-                pthread_cond_timedwait(&c->wake, &c->lock, &ts);
+                int64_t now = clock_mono_ns(), next = look(c, now);
+                c->next_look_ns = next == INT64_MAX ? next : MAX(next, now + LOOK_LEAST_NS);
+                struct timespec ts = {c->next_look_ns / NS_PER_S, c->next_look_ns % NS_PER_S};
+                if (c->next_look_ns == INT64_MAX)
+                        pthread_cond_wait(&c->wake, &c->lock);
+                else
+                        pthread_cond_timedwait(&c->wake, &c->lock, &ts);
         }
         pthread_mutex_unlock(&c->lock);
         return NULL;
+}
+
+/* Lock held. */
+static void set_deadline(struct conns *c, struct conn *k, int64_t ns)
+{
+        k->deadline_ns = ns;
+        if (ns < c->next_look_ns - LOOK_LEAST_NS)
+                pthread_cond_signal(&c->wake);
 }
 
 int conns_open(struct conns **ret, struct err *err)
@@ -63,6 +88,7 @@ int conns_open(struct conns **ret, struct err *err)
                 return err_set(err, -ENOMEM, "out of memory");
         pthread_mutex_init(&c->lock, NULL);
         life_init_wake(&c->wake);
+        c->next_look_ns = INT64_MAX;
         int r = life_start_thread(watch, c, &c->thread);
         if (r < 0) {
                 free(c);
@@ -107,7 +133,7 @@ struct conn *conns_start(struct conns *c, int fd)
         struct conn *k = calloc(1, sizeof(*k));
         if (!k)
                 return NULL;
-        *k = (struct conn){.fd = fd, .waiting = true, .deadline_ns = clock_mono_ns() + HEADERS_NS};
+        *k = (struct conn){.fd = fd, .waiting = true};
         pthread_mutex_lock(&c->lock);
         k->previous = c->last;
         if (c->last)
@@ -116,6 +142,7 @@ struct conn *conns_start(struct conns *c, int fd)
                 c->first = k;
         c->last = k;
         c->n++;
+        set_deadline(c, k, clock_mono_ns() + HEADERS_NS);
         if (c->n - c->n_shut > CONNS_MAX)
                 k->refused = !make_room(c, k);
         pthread_mutex_unlock(&c->lock);
@@ -146,7 +173,7 @@ void conns_begin_request(struct conns *c, struct conn *k)
         if (!k)
                 return;
         pthread_mutex_lock(&c->lock);
-        k->deadline_ns = MIN(k->deadline_ns, clock_mono_ns() + HEADERS_NS);
+        set_deadline(c, k, MIN(k->deadline_ns, clock_mono_ns() + HEADERS_NS));
         pthread_mutex_unlock(&c->lock);
 }
 
@@ -156,7 +183,7 @@ bool conns_take_request(struct conns *c, struct conn *k)
                 return false;
         pthread_mutex_lock(&c->lock);
         k->waiting = false;
-        k->deadline_ns = clock_mono_ns() + ANSWER_NS;
+        set_deadline(c, k, clock_mono_ns() + ANSWER_NS);
         bool room = !k->refused;
         pthread_mutex_unlock(&c->lock);
         return room;
@@ -175,7 +202,7 @@ void conns_end_request(struct conns *c, struct conn *k)
                 return;
         pthread_mutex_lock(&c->lock);
         k->waiting = true;
-        k->deadline_ns = clock_mono_ns() + IDLE_NS;
+        set_deadline(c, k, clock_mono_ns() + IDLE_NS);
         pthread_mutex_unlock(&c->lock);
 }
 

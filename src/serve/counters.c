@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COUNTER_MAX 1e30 /* more than a fleet moves in centuries; sums of such stay finite */
+
 static void put_number(struct strbuf *out, const char *name, double v)
 {
         if (v != 0)
@@ -134,7 +136,7 @@ void counters_set(struct integrals *in, const char *name, const char *text)
                         in->created_ns = (int64_t)n;
                 return;
         }
-        if (!num_parse_all(text, strlen(text), &v) || v < 0)
+        if (!num_parse_all(text, strlen(text), &v) || !(v >= 0 && v <= COUNTER_MAX))
                 return;
         if (strncmp(name, "xid ", 4) == 0) {
                 if (num_parse_u64(name + 4, strlen(name + 4), &n))

@@ -1,6 +1,7 @@
 #include "serve/guard.h"
 
 #include "base/attr.h"
+#include "base/num.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -10,6 +11,8 @@
 #include <strings.h>
 
 /* --- names ----------------------------------------------------------------------------------- */
+
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.*:[]"
 
 /* The name without its port. False when it is no name and no address. */
 static bool name_of(const char *header, char *ret, size_t size)
@@ -53,7 +56,8 @@ bool guard_add_host(struct guard_hosts *hosts, const char *name, size_t len)
                 return false;
         memcpy(copy, name, len);
         copy[len] = '\0';
-        if (!name_of(copy, hosts->names[hosts->n], GUARD_HOST_MAX))
+        if (strspn(copy, NAME_LETTERS) < len ||
+            !name_of(copy, hosts->names[hosts->n], GUARD_HOST_MAX))
                 return false;
         hosts->n++;
         return true;
@@ -99,34 +103,34 @@ bool guard_site(const char *header)
 
 /* --- lists ----------------------------------------------------------------------------------- */
 
-/* The weight of an entry's parameters: 0 only when it says so. */
-static bool has_weight(const char *s, size_t n)
+/* The weight among an entry's parameters; 1 when it has none that makes sense. */
+static double weight_of(const char *s, size_t n)
 {
-        for (size_t i = 0; i + 2 < n; i++) {
-                if (s[i] != ';')
+        const char *end = s + n;
+        double weight;
+        while ((s = memchr(s, ';', (size_t)(end - s)))) {
+                s += 1 + strspn(s + 1, " \t");
+                if (end - s < 2 || strncasecmp(s, "q=", 2) != 0)
                         continue;
-                size_t k = i + 1;
-                while (k < n && s[k] == ' ')
-                        k++;
-                if (k + 2 < n && tolower((unsigned char)s[k]) == 'q' && s[k + 1] == '=')
-                        return strspn(s + k + 2, "0.") < strcspn(s + k + 2, " ,;") ||
-                               s[k + 2] == '\0';
+                size_t len = MIN(strcspn(s + 2, " \t;,"), (size_t)(end - s - 2));
+                return num_parse_all(s + 2, len, &weight) && weight >= 0 ? MIN(weight, 1.0) : 1;
         }
-        return true;
+        return 1;
 }
 
-bool guard_accepts(const char *header, const char *word)
+double guard_weight(const char *header, const char *word)
 {
         size_t len = strlen(word);
+        double most = 0;
         while (header && *header) {
                 header += strspn(header, " \t,");
                 size_t n = strcspn(header, ",");
                 if (n >= len && strncasecmp(header, word, len) == 0 &&
                     (n == len || strchr("; \t", header[len])))
-                        return has_weight(header, n);
+                        most = MAX(most, weight_of(header, n));
                 header += n;
         }
-        return false;
+        return most;
 }
 
 /* --- secrets --------------------------------------------------------------------------------- */

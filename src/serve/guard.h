@@ -22,8 +22,11 @@ bool guard_add_host(struct guard_hosts *hosts, const char *name, size_t len);
 bool guard_host(const struct guard_hosts *hosts, const char *header);
 /* Whether a browser may ask: Sec-Fetch-Site is not sent (NULL), same-origin or none. */
 bool guard_site(const char *header);
-/* Whether a list like "text/plain;q=0.5, gzip" accepts a word, with a weight above 0. */
-bool guard_accepts(const char *header, const char *word);
+/*
+ * How welcome a word is by a list like "text/plain;q=0.5, gzip": its greatest weight, 0 to 1; 0
+ * when it is not named or the list was not sent (NULL).
+ */
+double guard_weight(const char *header, const char *word);
 /* "Bearer X": X, or NULL. */
 const char *guard_bearer(const char *header);
 /* "Basic …": false when it is none, or longer than the room. Both texts are terminated. */

@@ -1,6 +1,7 @@
 #include "serve/journal.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "present/stream/json.h"
 
 #include <pthread.h>
@@ -82,11 +83,9 @@ static struct before *before_of(struct journal *j, const struct live_gpu *g)
                 if (strcmp(j->before[i].key, key) == 0)
                         return &j->before[i];
         }
-        struct before *more = realloc(j->before, (j->n_before + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(j->before, j->n_before))
                 return NULL;
-        j->before = more;
-        struct before *b = &more[j->n_before++];
+        struct before *b = &j->before[j->n_before++];
         *b = (struct before){.up = true};
         snprintf(b->key, sizeof(b->key), "%s", key);
         return b;

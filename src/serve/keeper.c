@@ -150,12 +150,17 @@ static void end_stay(struct keeper *k, struct stay *s, int64_t now)
 {
         s->record.final = true;
         write_stay(k, s, now);
-        journal_add(k->config.journal, s->record.end_ns, "", "owner", "%s %s%s%s let go of GPU %s",
-                    owner_kind_name(s->record.who.kind),
-                    s->record.who.kind == OWNER_KUBERNETES ? s->record.who.pod
-                    : s->record.who.kind == OWNER_SLURM    ? s->record.who.job
-                                                           : s->record.who.user,
-                    "", "", s->record.gpus);
+        const struct owner *o = &s->record.who;
+        bool pod = o->kind == OWNER_KUBERNETES, job = o->kind == OWNER_SLURM;
+        journal_add(k->config.journal, s->record.end_ns, "", "owner", "%s %s let go of GPU %s",
+                    pod   ? "pod"
+                    : job ? "job"
+                          : "processes of",
+                    pod          ? o->pod
+                    : job        ? o->job
+                    : o->user[0] ? o->user
+                                 : "somebody",
+                    s->record.gpus);
         s->used = false;
 }
 

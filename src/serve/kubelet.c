@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/symbol.h"
 #include "life/thread.h"
 
 #include <dlfcn.h>
@@ -56,17 +57,14 @@ struct kubelet {
         struct allocation fresh[KUBELET_DEVICES_MAX];
         unsigned char *answer;
         size_t answer_n;
-        bool closed, sent;
+        bool closed, whole;
 };
 
 static bool load(struct nghttp2_api *api)
 {
         void *library = dlopen("libnghttp2.so.14", RTLD_NOW | RTLD_LOCAL);
-        void *symbol;
 #define F(name)                                                                                    \
-        symbol = library ? dlsym(library, "nghttp2_" #name) : NULL;                                \
-        memcpy(&api->name, &symbol, sizeof(symbol));                                               \
-        if (!symbol)                                                                               \
+        if (!symbol_find(library, "nghttp2_" #name, &api->name))                                   \
                 return false;
         NGHTTP2_FUNCTIONS(F)
 #undef F
@@ -95,8 +93,8 @@ static int on_close(nghttp2_session *session, int32_t stream, uint32_t error, vo
         struct kubelet *k = arg;
         (void)session;
         (void)stream;
-        (void)error;
         k->closed = true;
+        k->whole = error == NGHTTP2_NO_ERROR;
         return 0;
 }
 
@@ -132,9 +130,13 @@ static bool submit(struct kubelet *k, nghttp2_session *session)
             HEADER("te", "trailers"),
         };
         nghttp2_data_provider question = {.read_callback = give_question};
-        /* The answer may be larger than HTTP/2's first window. */
-        nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, KUBELET_ANSWER_MAX};
-        return k->h2.submit_settings(session, NGHTTP2_FLAG_NONE, &window, 1) == 0 &&
+        /* The answer may be larger than HTTP/2's first window, and is the only stream. */
+        static const nghttp2_settings_entry settings[] = {
+            {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, KUBELET_ANSWER_MAX},
+            {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+        };
+        return k->h2.submit_settings(session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings)) ==
+                   0 &&
                k->h2.submit_request(session, NULL, headers, ARRAY_LEN(headers), &question, k) > 0;
 }
 
@@ -198,16 +200,16 @@ static bool ask(struct kubelet *k)
         k->h2.session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
         k->h2.session_callbacks_set_on_stream_close_callback(callbacks, on_close);
         k->answer_n = 0;
-        k->closed = false;
+        k->closed = k->whole = false;
         bool done = k->h2.session_client_new(&session, callbacks, k) == 0 && submit(k, session) &&
                     talk(k, session, fd);
         k->h2.session_del(session);
         k->h2.session_callbacks_del(callbacks);
-        if (!done || k->answer_n < PREFIX || k->answer[0] != 0)
+        if (!done || !k->whole || k->answer_n < PREFIX || k->answer[0] != 0)
                 return false;
         size_t n = (size_t)k->answer[1] << 24 | (size_t)k->answer[2] << 16 |
                    (size_t)k->answer[3] << 8 | k->answer[4];
-        return n <= k->answer_n - PREFIX;
+        return n == k->answer_n - PREFIX;
 }
 
 /* --- the thread ---------------------------------------------------------------------------------
@@ -218,12 +220,13 @@ static void *run_kubelet(void *arg)
         struct kubelet *k = arg;
         struct pollfd stop = {.fd = k->stop_fd, .events = POLLIN};
         while (!stop.revents) {
-                if (ask(k)) {
-                        size_t n = kubelet_parse(k->answer + PREFIX, k->answer_n - PREFIX, k->fresh,
-                                                 KUBELET_DEVICES_MAX);
+                int n = ask(k) ? kubelet_parse(k->answer + PREFIX, k->answer_n - PREFIX, k->fresh,
+                                               KUBELET_DEVICES_MAX)
+                               : -1;
+                if (n >= 0) {
                         pthread_mutex_lock(&k->lock);
-                        memcpy(k->list, k->fresh, n * sizeof(*k->list));
-                        k->n = n;
+                        memcpy(k->list, k->fresh, (size_t)n * sizeof(*k->list));
+                        k->n = (size_t)n;
                         k->told_ns = clock_mono_ns();
                         pthread_mutex_unlock(&k->lock);
                 }
@@ -254,11 +257,9 @@ struct kubelet *kubelet_open(const char *socket)
 
 void kubelet_close(struct kubelet *k)
 {
-        uint64_t one = 1;
         if (!k)
                 return;
-        ssize_t n = write(k->stop_fd, &one, sizeof(one));
-        (void)n;
+        life_wake(k->stop_fd);
         pthread_join(k->thread, NULL);
         closep(&k->stop_fd);
         pthread_mutex_destroy(&k->lock);

@@ -24,6 +24,6 @@ void kubelet_close(struct kubelet *k);
 /* What it said last; nothing when that is older than a minute. */
 size_t kubelet_take(struct kubelet *k, struct allocation *ret, size_t max);
 
-/* The message of a ListPodResourcesResponse: how many devices of GPUs, at most max. Damaged ones
- * end where they make no sense. */
-size_t kubelet_parse(const unsigned char *buf, size_t n, struct allocation *ret, size_t max);
+/* The message of a ListPodResourcesResponse: how many devices of GPUs, at most max; -1 when it is
+ * damaged anywhere, as half of an answer would say that the other pods are gone. */
+int kubelet_parse(const unsigned char *buf, size_t n, struct allocation *ret, size_t max);

@@ -26,11 +26,11 @@ static bool read_varint(struct wire *w, uint64_t *ret)
         return false;
 }
 
-/* The next field; what is no text or message has an empty value. False at the end. */
-static bool next_field(struct wire *w, unsigned *field, struct wire *value)
+/* False when it makes no sense. */
+static bool read_field(struct wire *w, unsigned *field, struct wire *value)
 {
         uint64_t key, n = 0;
-        if (w->at >= w->end || !read_varint(w, &key))
+        if (!read_varint(w, &key))
                 return false;
         *field = (unsigned)(key >> 3);
         *value = (struct wire){w->at, w->at};
@@ -71,7 +71,17 @@ struct reader {
         struct allocation *ret;
         size_t n, max;
         struct owner who; /* of the pod and container being read */
+        bool damaged;
 };
+
+/* The next field; what is no text or message has an empty value. False at the end. */
+static bool next_field(struct reader *r, struct wire *w, unsigned *field, struct wire *value)
+{
+        if (r->damaged || w->at == w->end)
+                return false;
+        r->damaged = !read_field(w, field, value);
+        return !r->damaged;
+}
 
 static bool is_gpu(const char *resource)
 {
@@ -85,11 +95,11 @@ static void read_devices(struct reader *r, struct wire w)
         char resource[128] = "";
         struct wire copy = w, value;
         unsigned field;
-        while (next_field(&copy, &field, &value)) {
+        while (next_field(r, &copy, &field, &value)) {
                 if (field == 1)
                         copy_text(value, resource, sizeof(resource));
         }
-        while (is_gpu(resource) && next_field(&w, &field, &value)) {
+        while (is_gpu(resource) && next_field(r, &w, &field, &value)) {
                 if (field != 2 || r->n == r->max)
                         continue;
                 struct allocation *a = &r->ret[r->n++];
@@ -104,11 +114,11 @@ static void read_container(struct reader *r, struct wire w)
         struct wire copy = w, value;
         unsigned field;
         r->who.container[0] = '\0';
-        while (next_field(&copy, &field, &value)) {
+        while (next_field(r, &copy, &field, &value)) {
                 if (field == 1)
                         copy_text(value, r->who.container, sizeof(r->who.container));
         }
-        while (next_field(&w, &field, &value)) {
+        while (next_field(r, &w, &field, &value)) {
                 if (field == 2)
                         read_devices(r, value);
         }
@@ -120,26 +130,26 @@ static void read_pod(struct reader *r, struct wire w)
         struct wire copy = w, value;
         unsigned field;
         r->who = (struct owner){.kind = OWNER_KUBERNETES};
-        while (next_field(&copy, &field, &value)) {
+        while (next_field(r, &copy, &field, &value)) {
                 if (field == 1)
                         copy_text(value, r->who.pod, sizeof(r->who.pod));
                 else if (field == 2)
                         copy_text(value, r->who.namespace, sizeof(r->who.namespace));
         }
-        while (next_field(&w, &field, &value)) {
+        while (next_field(r, &w, &field, &value)) {
                 if (field == 3)
                         read_container(r, value);
         }
 }
 
-size_t kubelet_parse(const unsigned char *buf, size_t n, struct allocation *ret, size_t max)
+int kubelet_parse(const unsigned char *buf, size_t n, struct allocation *ret, size_t max)
 {
         struct reader r = {.ret = ret, .max = max};
         struct wire w = {buf, buf + n}, value;
         unsigned field;
-        while (next_field(&w, &field, &value)) {
+        while (next_field(&r, &w, &field, &value)) {
                 if (field == 1)
                         read_pod(&r, value);
         }
-        return r.n;
+        return r.damaged ? -1 : (int)r.n;
 }

@@ -1,6 +1,7 @@
 #include "serve/libraries.h"
 
 #include "base/attr.h"
+#include "base/symbol.h"
 #include "build_features.h"
 
 #include <crypt.h>
@@ -8,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-/* ISO C has no cast from an object pointer to a function pointer; POSIX promises equal sizes. */
-static bool find(void *library, const char *name, void *ret)
-{
-        void *symbol = library ? dlsym(library, name) : NULL;
-        memcpy(ret, &symbol, sizeof(symbol));
-        return symbol != NULL;
-}
 
 #if FEATURE_MHD_INSIDE
 /* Of packaging/portable: libmicrohttpd is linked in, GnuTLS is loaded when it is there. */
@@ -41,10 +34,10 @@ int mhd_api_load(struct mhd_api *ret, struct err *err UNUSED)
         return 0;
 }
 #else
-static int refuse(struct err *err, const char *why)
+static int libraries_refuse(struct err *err, const char *why)
 {
         err_set(err, ERR_NO_SOURCE, "cannot serve: %s", why);
-        return err_hint(err, "install libmicrohttpd12 ('apt-get install libmicrohttpd12')");
+        return err_hint_install(err, "libmicrohttpd12", "libmicrohttpd", NULL);
 }
 
 int mhd_api_load(struct mhd_api *ret, struct err *err)
@@ -52,13 +45,13 @@ int mhd_api_load(struct mhd_api *ret, struct err *err)
         struct mhd_api api = {0};
         void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
         if (!library)
-                return refuse(err, "libmicrohttpd is not installed");
+                return libraries_refuse(err, "libmicrohttpd is not installed");
 #define MHD_FUNCTION(name)                                                                         \
-        if (!find(library, "MHD_" #name, &api.name))                                               \
-                return refuse(err, "libmicrohttpd is too old: it has no MHD_" #name);
+        if (!symbol_find(library, "MHD_" #name, &api.name))                                        \
+                return libraries_refuse(err, "libmicrohttpd is too old: it has no MHD_" #name);
         MHD_FUNCTIONS(MHD_FUNCTION)
 #undef MHD_FUNCTION
-        find(library, "gnutls_certificate_verify_peers2", &api.verify_peers);
+        symbol_find(library, "gnutls_certificate_verify_peers2", &api.verify_peers);
         *ret = api;
         return 0;
 }
@@ -80,9 +73,10 @@ struct zlib_api {
 static bool load_zlib(struct zlib_api *z)
 {
         void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-        return find(library, "deflateInit2_", &z->init) &&
-               find(library, "deflateBound", &z->bound) && find(library, "deflate", &z->run) &&
-               find(library, "deflateEnd", &z->end);
+        return symbol_find(library, "deflateInit2_", &z->init) &&
+               symbol_find(library, "deflateBound", &z->bound) &&
+               symbol_find(library, "deflate", &z->run) &&
+               symbol_find(library, "deflateEnd", &z->end);
 }
 
 bool zlib_gzip(const char *s, size_t n, char **ret, size_t *ret_n)
@@ -119,7 +113,7 @@ static bool hash_with(const char *password, const char *setting, struct crypt_da
         void *library = dlopen("libcrypt.so.1", RTLD_NOW | RTLD_LOCAL);
         if (!library)
                 library = dlopen("libcrypt.so.2", RTLD_NOW | RTLD_LOCAL);
-        if (!find(library, "crypt_r", &run))
+        if (!symbol_find(library, "crypt_r", &run))
                 return false;
         const char *got = run(password, setting, data);
         *ret = got;

@@ -16,7 +16,7 @@
 #define DEFAULT_PORT "9400"
 #define BACKLOG 1024
 
-static int refuse(const char *text, struct err *err)
+static int listen_refuse(const char *text, struct err *err)
 {
         err_set(err, ERR_USAGE, "cannot listen on '%s': not an address and a port", text);
         return err_hint(err, "write 127.0.0.1:9400, [::1]:9400, :9400 for all addresses, or "
@@ -48,7 +48,9 @@ static bool split(const char *text, struct listen_place *p)
         }
         size_t n = colon ? (size_t)(colon - text) : strlen(text);
         const char *host = text;
-        if (text[0] == '[' && n >= 2) {
+        if (text[0] == '[') {
+                if (n < 3 || text[n - 1] != ']')
+                        return false;
                 host++;
                 n -= 2;
         }
@@ -66,20 +68,20 @@ int listen_parse(const char *text, struct listen_place *ret, struct err *err)
         if (strncmp(text, "unix:", 5) == 0) {
                 if (text[5] != '/' ||
                     strlen(text + 5) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-                        return refuse(text, err);
+                        return listen_refuse(text, err);
                 p.unix_socket = p.loopback = true;
                 snprintf(p.host, sizeof(p.host), "%s", text + 5);
                 *ret = p;
                 return 0;
         }
         if (!split(text[0] ? text : DEFAULT_PORT, &p))
-                return refuse(text, err);
+                return listen_refuse(text, err);
         if (p.host[0] == '\0')
                 snprintf(p.host, sizeof(p.host), "::");
         if (strcmp(p.host, "localhost") == 0)
                 snprintf(p.host, sizeof(p.host), "127.0.0.1");
         if (!is_address(p.host))
-                return refuse(text, err);
+                return listen_refuse(text, err);
         p.everywhere = strcmp(p.host, "::") == 0 || strcmp(p.host, "0.0.0.0") == 0;
         p.loopback = guard_is_loopback(p.host);
         *ret = p;

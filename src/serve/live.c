@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "life/thread.h"
+#include "serve/live_inner.h"
 #include "serve/state.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,61 +15,13 @@
 #define ABSENT_SHOWN_NS (300 * NS_PER_S)
 /* The machine's own figures are for people and for limiters, which look at about a second. */
 #define HOST_EVERY_NS NS_PER_S
-
-/* One GPU or slice for as long as the program runs, whatever slot the source gives it. */
-struct meter {
-        char key[STATE_KEY_MAX];
-        struct live_gpu gpu;
-        struct integrator it;
-        int64_t fresh_ns; /* monotonic: when its values were last of the moment */
-        int64_t seen_ns;  /* when a frame had it */
-        bool owned;
-};
-
-/* A moment that somebody may look at without a lock. */
-struct slot {
-        struct live_moment moment;
-        struct live_gpu *gpus;
-        struct process *processes;
-        struct owner *owners;
-        struct host *host;
-        size_t cap, process_cap, owner_cap;
-        char provenance[64];
-};
-
-enum { BACK, READY, FRONT, SLOTS };
-
-struct live {
-        struct live_config config;
-        struct engine *engine;
-        pthread_t publisher;
-        bool publishing; /* the thread was started */
-        pthread_mutex_t lock;
-        pthread_cond_t news;
-        bool stop, released;
-        struct state_file *state; /* the publisher's; NULL for none */
-
-        /* Under the lock. */
-        struct meter *meters;
-        size_t n, cap;
-        struct frame frame;
-        char provenance[64];
-        struct process *processes;
-        size_t n_processes, process_cap;
-        bool knows_processes;
-        struct owner owners[OWNERS_MAX];
-        size_t n_owners, n_told;
-        struct host *host;
-        bool has_host;
-        struct live_status status;
-        int64_t framed_ns; /* monotonic: when the newest frame came */
-        uint64_t frames, published, booked;
-
-        /* READY and FRONT change hands under the lock; BACK is the publisher's. */
-        struct slot slots[SLOTS];
-        bool fresh;
-        uint64_t number;
-};
+/* A moment is made when somebody asks; while nobody does, this often, so that a crash costs little.
+ */
+#define UNASKED_NS NS_PER_S
+#define WATCHED_NS (240 * NS_PER_MS) /* while streams are open */
+#define USE_WANTED_NS (20 * NS_PER_S)
+/* Making one takes far less; a disk that hangs is not waited for. */
+#define MOMENT_PATIENCE_NS (50 * NS_PER_MS)
 
 /* --- from frames to meters, on the sampling thread ----------------------------------------- */
 
@@ -132,6 +84,8 @@ static void add_row(struct live *l, const struct frame *f, size_t at, int64_t no
         struct meter *m = meter_for(l, row->sample.who, at);
         if (!m)
                 return;
+        if (l->config.past && !f->stale)
+                past_add(l->config.past, m->key, row, f->mono_ns);
         integrals_add(&m->gpu.in, &m->it, f, row, m->owned);
         m->gpu.who = *row->sample.who;
         m->gpu.row = *row;
@@ -157,6 +111,13 @@ static void keep_processes(struct live *l, const struct frame *f)
         l->n_processes = f->processes.n;
 }
 
+/* Lock held. Whether the publisher has rested long enough. */
+static bool is_time(const struct live *l, int64_t now)
+{
+        int64_t rest = l->watched ? WATCHED_NS : UNASKED_NS;
+        return now - l->published_ns + MIN(l->config.interval_ns, rest) / 2 >= rest;
+}
+
 static void on_frame(void *arg, const struct frame *f)
 {
         struct live *l = arg;
@@ -172,8 +133,15 @@ static void on_frame(void *arg, const struct frame *f)
         if (!f->stale && f->n > 0)
                 l->framed_ns = now;
         l->frames++;
-        pthread_cond_broadcast(&l->news);
+        bool turn = is_time(l, now), news = l->books_wait;
+        bool use = l->use_asked_ns > 0 && now - l->use_asked_ns < USE_WANTED_NS;
+        l->asked |= turn;
         pthread_mutex_unlock(&l->lock);
+        atomic_store(&l->process_use, use);
+        if (turn)
+                pthread_cond_signal(&l->turn);
+        if (news)
+                pthread_cond_signal(&l->news);
 }
 
 static void on_host(void *arg, const struct host *host)
@@ -192,7 +160,7 @@ int64_t live_patience_ns(const struct live *l)
         return MAX(PATIENCE_INTERVALS * l->config.interval_ns, PATIENCE_LEAST_NS);
 }
 
-static bool grow(void **list, size_t *cap, size_t n, size_t size)
+bool live_grow(void **list, size_t *cap, size_t n, size_t size)
 {
         if (n <= *cap)
                 return true;
@@ -215,7 +183,7 @@ static void drop_old(struct row *row, int64_t patience_ns)
 }
 
 /* Called with the lock held. */
-static size_t copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
+size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
 {
         size_t n = 0;
         for (size_t i = 0; i < l->n; i++) {
@@ -237,14 +205,15 @@ static size_t copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
 /* Called with the lock held. False when memory is short: the last moment stays. */
 static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 {
-        if (!grow((void **)&s->gpus, &s->cap, l->n, sizeof(*s->gpus)) ||
-            !grow((void **)&s->processes, &s->process_cap, l->n_processes, sizeof(*s->processes)) ||
-            !grow((void **)&s->owners, &s->owner_cap, l->n_told, sizeof(*s->owners)))
+        if (!live_grow((void **)&s->gpus, &s->cap, l->n, sizeof(*s->gpus)) ||
+            !live_grow((void **)&s->processes, &s->process_cap, l->n_processes,
+                       sizeof(*s->processes)) ||
+            !live_grow((void **)&s->owners, &s->owner_cap, l->n_told, sizeof(*s->owners)))
                 return false;
         struct live_moment *m = &s->moment;
         m->frame = l->frame;
         snprintf(s->provenance, sizeof(s->provenance), "%s", l->provenance);
-        m->n = copy_gpus(l, s->gpus, now);
+        m->n = live_copy_gpus(l, s->gpus, now);
         m->n_owners = l->n_owners;
         m->n_told = l->n_told;
         if (l->n_told > 0)
@@ -280,12 +249,25 @@ static void ask_engine(struct live *l)
         pthread_mutex_unlock(&l->lock);
 }
 
+/* Lock held. The moment that was made becomes the newest. */
+static void show(struct live *l, int unkept)
+{
+        l->status.unkept = unkept;
+        l->slots[BACK].moment.number = ++l->number;
+        struct slot slot = l->slots[BACK];
+        l->slots[BACK] = l->slots[READY];
+        l->slots[READY] = slot;
+        l->fresh = true;
+}
+
 /* The state file first: what was shown once must not be forgotten by a crash. */
 static void publish(struct live *l)
 {
         ask_engine(l);
         pthread_mutex_lock(&l->lock);
-        bool filled = fill_slot(l, &l->slots[BACK], clock_mono_ns());
+        l->asked = false;
+        l->published_ns = clock_mono_ns();
+        bool filled = fill_slot(l, &l->slots[BACK], l->published_ns);
         bool news = l->published != l->frames;
         l->published = l->frames;
         for (size_t i = 0; l->state && i < l->n; i++)
@@ -295,36 +277,27 @@ static void publish(struct live *l)
         pthread_mutex_unlock(&l->lock);
         if (l->state && news)
                 unkept = state_write(l->state, n) ? 0 : MAX(errno, 1);
-        struct slot *back = &l->slots[BACK];
-        for (size_t i = 0; filled && news && l->config.past && i < back->moment.n; i++) {
-                char key[STATE_KEY_MAX];
-                live_key(&back->gpus[i].who, key);
-                if (back->gpus[i].in_frame)
-                        past_add(l->config.past, key, &back->gpus[i].row,
-                                 back->moment.frame.mono_ns);
-        }
-        if (!filled)
-                return;
         pthread_mutex_lock(&l->lock);
-        l->status.unkept = unkept;
-        back->moment.number = ++l->number;
-        struct slot slot = l->slots[BACK];
-        l->slots[BACK] = l->slots[READY];
-        l->slots[READY] = slot;
-        l->fresh = true;
+        if (filled)
+                show(l, unkept);
+        l->rounds++;
+        l->stuck = false;
         pthread_mutex_unlock(&l->lock);
-        if (l->config.on_news)
-                l->config.on_news(l->config.news_arg);
+        pthread_cond_broadcast(&l->done);
+        bool watched = filled && l->config.on_news && l->config.on_news(l->config.news_arg);
+        pthread_mutex_lock(&l->lock);
+        l->watched = watched;
+        pthread_mutex_unlock(&l->lock);
 }
 
-/* Waits for a frame, but not so long that old values would stay. */
-static bool wait_for_frame(struct live *l)
+/* Waits until a moment is wanted, but not so long that old values would stay. */
+static bool wait_for_turn(struct live *l)
 {
-        int64_t until = clock_mono_ns() + live_patience_ns(l) / 2;
-        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
         pthread_mutex_lock(&l->lock);
-        while (!l->stop && l->published == l->frames &&
-               pthread_cond_timedwait(&l->news, &l->lock, &ts) == 0)
+        int64_t rest = l->watched ? live_patience_ns(l) / 2 : UNASKED_NS * 3 / 2;
+        int64_t until = clock_mono_ns() + rest;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        while (!l->stop && !l->asked && pthread_cond_timedwait(&l->turn, &l->lock, &ts) == 0)
                 ;
         bool stop = l->stop;
         pthread_mutex_unlock(&l->lock);
@@ -334,9 +307,32 @@ static bool wait_for_frame(struct live *l)
 static void *run_publisher(void *arg)
 {
         struct live *l = arg;
-        while (wait_for_frame(l))
+        while (wait_for_turn(l))
                 publish(l);
         return NULL;
+}
+
+/* Lock held. Whether the newest moment is not of now. */
+static bool is_old(const struct live *l)
+{
+        return l->published != l->frames ||
+               clock_mono_ns() - l->published_ns > live_patience_ns(l) / 4;
+}
+
+/* Lock held, and given up meanwhile. Lets the publisher make a moment of now. */
+static void freshen(struct live *l)
+{
+        int64_t until = clock_mono_ns() + MOMENT_PATIENCE_NS;
+        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
+        uint64_t round = l->rounds;
+        if (!l->publishing || l->stop || l->stuck || !is_old(l))
+                return;
+        l->asked = true;
+        pthread_cond_signal(&l->turn);
+        while (!l->stop && l->rounds == round &&
+               pthread_cond_timedwait(&l->done, &l->lock, &ts) == 0)
+                ;
+        l->stuck = l->rounds == round;
 }
 
 /* --- opening and closing --------------------------------------------------------------------- */
@@ -355,6 +351,8 @@ static void free_live(struct live *l)
         free(l->host);
         pthread_mutex_destroy(&l->lock);
         pthread_cond_destroy(&l->news);
+        pthread_cond_destroy(&l->turn);
+        pthread_cond_destroy(&l->done);
         free(l);
 }
 
@@ -391,8 +389,12 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
         if (!l)
                 return err_set(err, -ENOMEM, "out of memory");
         l->config = *config;
+        l->config.source.source.process_use = &l->process_use;
+        l->config.source.holders_alone = true;
         pthread_mutex_init(&l->lock, NULL);
         life_init_wake(&l->news);
+        life_init_wake(&l->turn);
+        life_init_wake(&l->done);
         if (config->state_dir && state_open(config->state_dir, LIVE_GPUS_MAX, &l->state, &why) < 0)
                 snprintf(notice, size, "counters start at 0 and will not be kept: %.200s", why.msg);
         int r = make_hosts(l) ? start_engine(l, err) : err_set(err, -ENOMEM, "out of memory");
@@ -418,6 +420,8 @@ void live_close(struct live *l)
         pthread_mutex_lock(&l->lock);
         l->stop = true;
         pthread_cond_broadcast(&l->news);
+        pthread_cond_broadcast(&l->turn);
+        pthread_cond_broadcast(&l->done);
         pthread_mutex_unlock(&l->lock);
         if (l->engine)
                 engine_stop(l->engine);
@@ -437,6 +441,7 @@ void live_close(struct live *l)
 void live_take(struct live *l, struct live_moment *ret)
 {
         pthread_mutex_lock(&l->lock);
+        freshen(l);
         if (l->fresh) {
                 struct slot slot = l->slots[FRONT];
                 l->slots[FRONT] = l->slots[READY];
@@ -453,6 +458,13 @@ void live_take(struct live *l, struct live_moment *ret)
         ret->frame.processes = ret->processes;
 }
 
+void live_want_process_use(struct live *l)
+{
+        pthread_mutex_lock(&l->lock);
+        l->use_asked_ns = clock_mono_ns();
+        pthread_mutex_unlock(&l->lock);
+}
+
 void live_status(struct live *l, struct live_status *ret)
 {
         pthread_mutex_lock(&l->lock);
@@ -463,7 +475,7 @@ void live_status(struct live *l, struct live_status *ret)
 uint64_t live_number(struct live *l)
 {
         pthread_mutex_lock(&l->lock);
-        uint64_t number = l->number;
+        uint64_t number = l->number + is_old(l);
         pthread_mutex_unlock(&l->lock);
         return number;
 }
@@ -477,10 +489,11 @@ static const struct slot *newest(const struct live *l)
 bool live_copy(struct live *l, struct live_copy *ret)
 {
         pthread_mutex_lock(&l->lock);
+        freshen(l);
         const struct slot *s = newest(l);
         size_t n = s->moment.n, told = s->moment.n_told;
-        bool room = grow((void **)&ret->gpus, &ret->cap, n, sizeof(*ret->gpus)) &&
-                    grow((void **)&ret->owners, &ret->owner_cap, told, sizeof(*ret->owners));
+        bool room = live_grow((void **)&ret->gpus, &ret->cap, n, sizeof(*ret->gpus)) &&
+                    live_grow((void **)&ret->owners, &ret->owner_cap, told, sizeof(*ret->owners));
         if (room) {
                 ret->moment = s->moment;
                 if (n > 0)
@@ -505,82 +518,4 @@ void live_free_copy(struct live_copy *c)
         free(c->gpus);
         free(c->owners);
         *c = (struct live_copy){0};
-}
-
-bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
-{
-        int64_t until = clock_mono_ns() + wait_ns;
-        struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-        pthread_mutex_lock(&l->lock);
-        while (!l->stop && !l->released && l->booked == l->frames &&
-               pthread_cond_timedwait(&l->news, &l->lock, &ts) == 0)
-                ;
-        bool news =
-            l->booked != l->frames && grow((void **)&b->gpus, &b->cap, l->n, sizeof(*b->gpus)) &&
-            grow((void **)&b->processes, &b->process_cap, l->n_processes, sizeof(*b->processes));
-        if (news) {
-                l->booked = l->frames;
-                b->frame = l->frame;
-                b->n = copy_gpus(l, b->gpus, clock_mono_ns());
-                b->n_processes = l->n_processes;
-                if (l->n_processes > 0)
-                        memcpy(b->processes, l->processes, l->n_processes * sizeof(*b->processes));
-                b->knows_processes = l->knows_processes;
-        }
-        pthread_mutex_unlock(&l->lock);
-        return news;
-}
-
-void live_release_reader(struct live *l)
-{
-        pthread_mutex_lock(&l->lock);
-        l->released = true;
-        pthread_cond_broadcast(&l->news);
-        pthread_mutex_unlock(&l->lock);
-}
-
-void live_free_books(struct live_books *b)
-{
-        free(b->gpus);
-        free(b->processes);
-        *b = (struct live_books){0};
-}
-
-void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_t told)
-{
-        pthread_mutex_lock(&l->lock);
-        l->n_told = MIN(told, (size_t)OWNERS_MAX);
-        l->n_owners = MIN(n, l->n_told);
-        if (l->n_told > 0)
-                memcpy(l->owners, owners, l->n_told * sizeof(*owners));
-        for (size_t i = 0; i < l->n; i++) {
-                struct meter *m = &l->meters[i];
-                m->owned = false;
-                for (size_t k = 0; k < l->n_owners && !m->owned; k++) {
-                        const struct owner *o = &l->owners[k];
-                        m->owned = o->kind != OWNER_PROCESS && o->index == m->gpu.who.index &&
-                                   o->gi == m->gpu.who.gi;
-                }
-        }
-        pthread_mutex_unlock(&l->lock);
-}
-
-void live_add_holding(struct live *l, const struct owner *o, const struct holding *more)
-{
-        if (o->slot < 1 || o->slot > HOLDING_SLOTS)
-                return;
-        pthread_mutex_lock(&l->lock);
-        for (size_t i = 0; i < l->n; i++) {
-                struct meter *m = &l->meters[i];
-                if (o->index != m->gpu.who.index || o->gi != m->gpu.who.gi || m->gpu.who.ci >= 0)
-                        continue;
-                struct holding *h = &m->gpu.in.holdings[o->slot - 1];
-                h->held_s += more->held_s;
-                h->observed_s += more->observed_s;
-                h->real_s += more->real_s;
-                for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
-                        h->wasted_s[k] += more->wasted_s[k];
-                break;
-        }
-        pthread_mutex_unlock(&l->lock);
 }

@@ -1,7 +1,7 @@
 /*
  * What is served: the newest of every GPU with its counters, its owners and the host. Threads of
- * the engine put it in; the HTTP thread takes a copy and waits for nobody. The seam to the engine
- * is in live.c alone.
+ * the engine put it in; the HTTP thread asks for a moment, which is kept on disk before it is
+ * shown, and waits for nobody who hangs. The seam to the engine is in live.c alone.
  */
 #pragma once
 
@@ -21,8 +21,9 @@ struct live_config {
         int64_t interval_ns;
         const char *state_dir; /* NULL: counters start at 0 */
         struct past *past;     /* borrowed; NULL for none */
-        /* News are there: on a thread of ours, must not wait. May be NULL. */
-        void (*on_news)(void *arg);
+        /* News are there: on a thread of ours, must not wait. Says whether somebody wants more of
+         * them soon. May be NULL. */
+        bool (*on_news)(void *arg);
         void *news_arg;
 };
 
@@ -64,7 +65,7 @@ int live_open(const struct live_config *config, struct live **ret, char *notice,
               struct err *err);
 /* Keeps the counters and ends; a driver that hangs is left behind. */
 void live_close(struct live *l);
-/* The newest moment, for one reader: the HTTP thread. */
+/* The moment of now, for one reader: the HTTP thread. The last one while a disk hangs. */
 void live_take(struct live *l, struct live_moment *ret);
 /* For another reader: a copy of the newest moment, without host and processes. The buffers are the
  * caller's, reused from call to call. False when memory is short. */
@@ -76,6 +77,8 @@ struct live_copy {
 };
 bool live_copy(struct live *l, struct live_copy *ret);
 void live_free_copy(struct live_copy *c);
+/* Somebody looks at how much of a GPU each process uses: for a while it is asked for. */
+void live_want_process_use(struct live *l);
 /* The number that live_take would give. */
 uint64_t live_number(struct live *l);
 /* How the source is now. */
@@ -93,6 +96,8 @@ struct live_books {
         struct process *processes;
         size_t n_processes, process_cap;
         bool knows_processes;
+        bool
+            here; /* pids and jobs are this machine's: not those of a capture or another exporter */
 };
 /* Waits up to a time for news; false when nothing is new. */
 bool live_read_books(struct live *l, struct live_books *books, int64_t wait_ns);

@@ -23,8 +23,10 @@
 #define JOBS_A_FILE 64
 #define FOLDER_ENTRIES_MAX 4096
 #define UID_LEN 36
-#define QUIET_JOBS 32                 /* jobs remembered that no process on a GPU tells of */
-#define SEEK_EVERY_NS (20 * NS_PER_S) /* a job that has no process yet */
+#define QUIET_JOBS 32                  /* jobs remembered that no process on a GPU tells of */
+#define USES 64                        /* users of GPUs remembered */
+#define LOOK_LONGEST_NS (2 * NS_PER_S) /* between looks that belong together */
+#define SEEK_EVERY_NS (20 * NS_PER_S)  /* a job that has no process yet */
 
 /* What is known of a process: it does not change while it lives. */
 struct place {
@@ -43,6 +45,14 @@ struct quiet_job {
         struct place place;
 };
 
+/* CPU time of a user's processes on a GPU. */
+struct use {
+        char uuid[OWNER_ID_MAX], user[OWNER_NAME_MAX];
+        int32_t gi;
+        double cpu_s;
+        int64_t seen_ns; /* 0: free */
+};
+
 struct owners {
         int root;
         char root_path[PATH_LEN], mapping_dir[PATH_LEN];
@@ -51,6 +61,7 @@ struct owners {
         struct place places[PLACES];
         struct procinfo_reader *procs; /* NULL for none */
         struct quiet_job quiet[QUIET_JOBS];
+        struct use uses[USES];
         struct allocation allocations[KUBELET_DEVICES_MAX];
         char text[TEXT_MAX];
 };
@@ -253,7 +264,16 @@ static void know_place(struct owners *o, struct place *p, const struct process *
         }
 }
 
-static struct place *place_of(struct owners *o, const struct process *process, int64_t now)
+/* A process elsewhere: what this machine says of its pid is of another process. */
+static void know_from_afar(struct place *p, const struct process *process)
+{
+        p->who.kind = process->slurm_job[0] ? OWNER_SLURM : OWNER_PROCESS;
+        snprintf(p->who.user, sizeof(p->who.user), "%s", process->user);
+        snprintf(p->who.job, sizeof(p->who.job), "%s", process->slurm_job);
+}
+
+static struct place *place_of(struct owners *o, const struct process *process, bool here,
+                              int64_t now)
 {
         struct place *oldest = &o->places[0];
         for (size_t i = 0; i < PLACES; i++) {
@@ -267,7 +287,10 @@ static struct place *place_of(struct owners *o, const struct process *process, i
         }
         *oldest =
             (struct place){.pid = process->pid, .start_ns = process->start_ns, .asked_ns = now};
-        know_place(o, oldest, process);
+        if (here)
+                know_place(o, oldest, process);
+        else
+                know_from_afar(oldest, process);
         return oldest;
 }
 
@@ -290,8 +313,8 @@ static const char *uuid_of(const struct live_books *b, const struct live_gpu *g)
 }
 
 /* The owner of a GPU, added when it is new; NULL when there are too many. */
-static struct owner *add(struct list *l, const struct live_books *b, const struct live_gpu *g,
-                         const struct owner *who)
+static struct owner *owners_add(struct list *l, const struct live_books *b,
+                                const struct live_gpu *g, const struct owner *who)
 {
         const char *uuid = uuid_of(b, g);
         for (size_t i = 0; i < l->n; i++) {
@@ -310,18 +333,13 @@ static struct owner *add(struct list *l, const struct live_books *b, const struc
         return o;
 }
 
-/* A slice that is not shown belongs to its GPU when that is. */
-static const struct live_gpu *gpu_named(const struct live_books *b, const char *label)
+static const struct live_gpu *gpu_of_slot(const struct live_books *b, uint32_t slot)
 {
-        const struct live_gpu *found = NULL;
         for (size_t i = 0; i < b->n; i++) {
-                const char *own = b->gpus[i].who.label;
-                size_t n = strlen(own);
-                if (strncmp(label, own, n) == 0 &&
-                    (label[n] == '\0' || (label[n] == '/' && !found)))
-                        found = &b->gpus[i];
+                if (b->gpus[i].who.slot == slot)
+                        return &b->gpus[i];
         }
-        return found;
+        return NULL;
 }
 
 static const struct live_gpu *gpu_at(const struct live_books *b, int32_t index, int32_t gi)
@@ -345,25 +363,64 @@ static void read_use(struct owners *o, const struct place *p, struct owner *who)
         who->written_bytes = c.write;
 }
 
+static void more(struct value *sum, struct value v)
+{
+        if (value_there(v))
+                *sum = value_ok((value_there(*sum) ? sum->v : 0) + v.v);
+}
+
+/* The one that was seen longest ago makes room. */
+static struct use *use_of(struct owners *o, const struct owner *who)
+{
+        struct use *oldest = &o->uses[0];
+        for (size_t i = 0; i < USES; i++) {
+                struct use *u = &o->uses[i];
+                if (u->seen_ns && u->gi == who->gi && strcmp(u->uuid, who->uuid) == 0 &&
+                    strcmp(u->user, who->user) == 0)
+                        return u;
+                if (u->seen_ns < oldest->seen_ns)
+                        oldest = u;
+        }
+        *oldest = (struct use){.gi = who->gi};
+        snprintf(oldest->uuid, sizeof(oldest->uuid), "%s", who->uuid);
+        snprintf(oldest->user, sizeof(oldest->user), "%s", who->user);
+        return oldest;
+}
+
+/* Cores of the last second become CPU time, whichever processes come and go. */
+static void add_cpu(struct owners *o, struct list *l, int64_t now)
+{
+        for (size_t i = 0; i < l->n; i++) {
+                struct owner *who = &l->owners[i];
+                if (who->kind != OWNER_PROCESS || !value_there(who->process_cpu_s))
+                        continue;
+                struct use *u = use_of(o, who);
+                if (u->seen_ns && now - u->seen_ns < LOOK_LONGEST_NS)
+                        u->cpu_s += who->process_cpu_s.v * clock_to_seconds(now - u->seen_ns);
+                u->seen_ns = now;
+                who->process_cpu_s = value_ok(u->cpu_s);
+        }
+}
+
 static void add_processes(struct owners *o, const struct live_books *b, struct list *l)
 {
         int64_t now = clock_mono_ns();
         for (size_t i = 0; i < b->n_processes; i++) {
                 const struct process *p = &b->processes[i];
-                const struct live_gpu *g = p->child ? NULL : gpu_named(b, p->gpu);
+                const struct live_gpu *g = p->child ? NULL : gpu_of_slot(b, p->slot);
                 if (!g)
                         continue;
-                const struct place *place = place_of(o, p, now);
-                struct owner *who = add(l, b, g, &place->who);
+                const struct place *place = place_of(o, p, b->here, now);
+                struct owner *who = owners_add(l, b, g, &place->who);
                 if (!who)
                         return;
-                if (who->processes++ == 0)
+                if (who->processes++ == 0 && b->here)
                         read_use(o, place, who);
-                if (value_there(p->gpu_memory))
-                        who->gpu_memory =
-                            value_ok((value_there(who->gpu_memory) ? who->gpu_memory.v : 0) +
-                                     p->gpu_memory.v);
+                more(&who->gpu_memory, p->gpu_memory);
+                more(&who->process_memory, p->rss);
+                more(&who->process_cpu_s, p->cpu); /* cores, until add_cpu */
         }
+        add_cpu(o, l, now);
 }
 
 /* What a source knows itself: another exporter's labels. */
@@ -376,7 +433,7 @@ static void add_told(const struct live_books *b, struct list *l)
                         who.kind = OWNER_SLURM;
                         snprintf(who.job, sizeof(who.job), "%.*s", (int)sizeof(who.job) - 1,
                                  e->text[ENTITY_TEXT_JOB]);
-                        add(l, b, &b->gpus[i], &who);
+                        owners_add(l, b, &b->gpus[i], &who);
                 }
                 if (e->text[ENTITY_TEXT_POD][0]) {
                         who = (struct owner){.kind = OWNER_KUBERNETES};
@@ -385,12 +442,13 @@ static void add_told(const struct live_books *b, struct list *l)
                                  (int)sizeof(who.namespace) - 1, e->text[ENTITY_TEXT_NAMESPACE]);
                         snprintf(who.container, sizeof(who.container), "%.*s",
                                  (int)sizeof(who.container) - 1, e->text[ENTITY_TEXT_CONTAINER]);
-                        add(l, b, &b->gpus[i], &who);
+                        owners_add(l, b, &b->gpus[i], &who);
                 }
         }
 }
 
-/* One job a line; the process list may know more of it. */
+/* One job a line; the process list may know more of it. Users may write the folder, and we may read
+ * what they may not: links are not followed. */
 static void add_mapped_file(struct owners *o, const struct live_books *b, const char *name,
                             struct list *l)
 {
@@ -399,7 +457,8 @@ static void add_mapped_file(struct owners *o, const struct live_books *b, const 
         snprintf(path, sizeof(path), "%s/%s", o->mapping_dir, name);
         const struct live_gpu *g =
             owners_mapping_name(name, &index, &gi) ? gpu_at(b, index, gi) : NULL;
-        CLEANUP(closep) int fd = g ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        CLEANUP(closep)
+        int fd = g ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) : -1;
         ssize_t n = fd >= 0 ? read(fd, o->text, 8192) : -1;
         if (n <= 0)
                 return;
@@ -408,10 +467,11 @@ static void add_mapped_file(struct owners *o, const struct live_books *b, const 
         for (char *save = NULL, *line = strtok_r(o->text, "\r\n", &save);
              line && lines < JOBS_A_FILE; line = strtok_r(NULL, "\r\n", &save), lines++) {
                 struct owner who = {.kind = OWNER_SLURM};
-                snprintf(who.job, sizeof(who.job), "%.*s", (int)sizeof(who.job) - 1, line);
+                snprintf(who.job, sizeof(who.job), "%.*s", (int)sizeof(who.job) - 1,
+                         text_trim(line));
                 text_clean(who.job);
                 if (who.job[0])
-                        add(l, b, g, &who);
+                        owners_add(l, b, g, &who);
         }
 }
 
@@ -460,10 +520,10 @@ static void seek(struct owners *o, struct quiet_job *q, int64_t now)
 }
 
 /* Whose the jobs are that hold GPUs and do not use them: their other processes tell. */
-static void know_quiet_jobs(struct owners *o, struct list *l)
+static void know_quiet_jobs(struct owners *o, struct list *l, size_t first)
 {
         int64_t now = clock_mono_ns();
-        for (size_t i = 0; o->procs && i < l->n; i++) {
+        for (size_t i = first; o->procs && i < l->n; i++) {
                 struct owner *who = &l->owners[i];
                 if (who->kind != OWNER_SLURM || who->processes > 0 || who->user[0])
                         continue;
@@ -498,7 +558,7 @@ static void add_allocated(struct owners *o, const struct live_books *b, struct l
                 const struct allocation *a = &o->allocations[i];
                 const struct live_gpu *g = gpu_of_device(b, a->device);
                 if (g)
-                        add(l, b, g, &a->who);
+                        owners_add(l, b, g, &a->who);
         }
 }
 
@@ -530,9 +590,11 @@ size_t owners_find(struct owners *o, const struct live_books *b, struct owner *r
         struct list l = {.owners = ret, .max = max};
         add_told(b, &l);
         add_processes(o, b, &l);
+        /* The folder's jobs are this machine's, whatever machine the GPUs' values are of. */
+        size_t first_here = b->here ? 0 : l.n;
         add_mapped(o, b, &l);
         add_allocated(o, b, &l);
         name_containers(&l);
-        know_quiet_jobs(o, &l);
+        know_quiet_jobs(o, &l, first_here);
         return l.n;
 }

@@ -81,7 +81,7 @@ void past_close(struct past *p)
         free(p);
 }
 
-static struct one *find(struct past *p, const char *key)
+static struct one *past_find(struct past *p, const char *key)
 {
         for (size_t i = 0; i < p->n; i++) {
                 if (strcmp(p->gpus[i]->key, key) == 0)
@@ -93,7 +93,7 @@ static struct one *find(struct past *p, const char *key)
 /* NULL when there are too many, or memory is short. */
 static struct one *find_or_make(struct past *p, const char *key)
 {
-        struct one *o = find(p, key);
+        struct one *o = past_find(p, key);
         if (o || p->n == PAST_GPUS_MAX)
                 return o;
         o = calloc(1, sizeof(*o));
@@ -211,7 +211,7 @@ bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse,
 {
         size_t k = coarse;
         pthread_mutex_lock(&p->lock);
-        struct one *o = find(p, key);
+        struct one *o = past_find(p, key);
         const struct ring *r = o ? &o->rings[k][m] : NULL;
         int64_t now = mono_ns / steps[k];
         memset(ret, 0, n * sizeof(*ret));
@@ -232,7 +232,7 @@ bool past_read_limiters(struct past *p, const char *key, bool coarse, int64_t mo
 {
         size_t k = coarse;
         pthread_mutex_lock(&p->lock);
-        const struct one *o = find(p, key);
+        const struct one *o = past_find(p, key);
         const struct votes *v = o ? &o->votes[k] : NULL;
         memset(ret, 0, n);
         for (size_t i = 0; v && v->limiter && i < n; i++) {

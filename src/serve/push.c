@@ -328,7 +328,7 @@ static void free_push(struct push *p)
         free(p);
 }
 
-static int prepare(struct push *p, char *notice, size_t size, struct err *err)
+static int push_prepare(struct push *p, char *notice, size_t size, struct err *err)
 {
         const struct push_config *c = &p->config;
         p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -365,7 +365,7 @@ int push_open(const struct push_config *config, struct push **ret, char *notice,
         pthread_mutex_init(&p->lock, NULL);
         pthread_mutex_init(&p->told_lock, NULL);
         life_init_wake(&p->news);
-        int r = prepare(p, notice, size, err);
+        int r = push_prepare(p, notice, size, err);
         if (r == 0) {
                 tell_counts(p, 0, 0, 0);
                 r = life_start_thread(run_taker, p, &p->taker);
@@ -389,13 +389,11 @@ static void wait_for_sender(struct push *p)
 {
         int64_t until = clock_mono_ns() + FAREWELL_NS;
         struct timespec ts = {until / NS_PER_S, until % NS_PER_S};
-        uint64_t one = 1;
         pthread_mutex_lock(&p->lock);
         while (!p->sent_last && pthread_cond_timedwait(&p->news, &p->lock, &ts) == 0)
                 ;
         pthread_mutex_unlock(&p->lock);
-        ssize_t n = write(p->wake_fd, &one, sizeof(one));
-        (void)n;
+        life_wake(p->wake_fd);
         pthread_join(p->sender, NULL);
 }
 

@@ -1,6 +1,7 @@
 #include "serve/push_queue.h"
 
 #include "base/attr.h"
+#include "base/lookup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -47,14 +48,6 @@ static void path_of(const struct push_queue *q, uint64_t number, const char *suf
         snprintf(ret, PATH_LEN, "%s/%016" PRIx64 "%s", q->dir, number, suffix);
 }
 
-static uint64_t checksum(const char *s, size_t n)
-{
-        uint64_t h = UINT64_C(0xcbf29ce484222325);
-        for (size_t i = 0; i < n; i++)
-                h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
-        return h;
-}
-
 static bool write_all(int fd, const char *s, size_t n)
 {
         while (n > 0) {
@@ -77,7 +70,7 @@ static bool write_file(const struct push_queue *q, uint64_t number, int64_t time
         path_of(q, number, ".new", path);
         path_of(q, number, SUFFIX, whole);
         int n = snprintf(head, sizeof(head), "assay push 1 %s %" PRId64 " %zu %016" PRIx64 "\n",
-                         q->kind, time_ms, len, checksum(body, len));
+                         q->kind, time_ms, len, hash_stable(body, len));
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return false;
@@ -113,7 +106,7 @@ static char *read_file(const struct push_queue *q, const struct waiting *w)
         char *body = NULL;
         if (read_head(q, f, &time_ms, &len, &sum) && len == w->len)
                 body = malloc(len + 1);
-        if (body && (fread(body, 1, len, f) != len || checksum(body, len) != sum)) {
+        if (body && (fread(body, 1, len, f) != len || hash_stable(body, len) != sum)) {
                 free(body);
                 body = NULL;
         }

@@ -1,17 +1,23 @@
 #include "serve/records.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "present/stream/json.h"
 #include "serve/counters.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define RECORDS_MAX 1000000 /* at about 1 kB each */
 #define BUSY_MS 2000
+#define TEXT_BYTES_MAX (1 << 20) /* a record's counters are a few kB */
+#define NUMBER_MAX 1e15          /* seconds and bytes of one stay */
+#define GPUS_MAX 65536
 
 struct records {
         sqlite3 *db;
@@ -37,6 +43,73 @@ static int fail(sqlite3 *db, const char *what, struct err *err)
                        db ? sqlite3_errmsg(db) : "out of memory");
 }
 
+/*
+ * What reading may cost: steps of SQLite's machine, some to begin with and some a byte of the file.
+ * A file that is made to take for ever is given up.
+ */
+#define STEPS_FREE 100000000
+#define STEPS_A_BYTE 20
+#define STEPS_A_LOOK 1000000
+
+struct patience {
+        int64_t left;
+};
+
+static int look(void *arg)
+{
+        struct patience *p = arg;
+        p->left -= STEPS_A_LOOK;
+        return p->left < 0;
+}
+
+/* The folder may be another user's, or a copy of one: the file runs nothing of its own. */
+static void distrust(sqlite3 *db)
+{
+        sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+        sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+        sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX);
+        sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+}
+
+/* A view could go on for ever, a virtual table run other code, a computed column take its time. */
+static int check_table(sqlite3 *db, struct err *err)
+{
+        static const char sql[] =
+            "SELECT 1 FROM sqlite_master WHERE name = 'record' COLLATE NOCASE AND"
+            " (type <> 'table' OR rootpage = 0 OR sql LIKE 'create virtual%')"
+            " UNION ALL SELECT 1 FROM pragma_table_xinfo('record') WHERE hidden <> 0 LIMIT 1";
+        sqlite3_stmt *s = NULL;
+        int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+        code = code == SQLITE_OK ? sqlite3_step(s) : code;
+        sqlite3_finalize(s);
+        if (code == SQLITE_DONE)
+                return 0;
+        if (code != SQLITE_ROW)
+                return fail(db, "read", err);
+        err_set(err, ERR_DATA, "cannot read the job records: 'record' is not a plain table");
+        return err_hint(err, "the file is damaged, or made to harm; do not trust its source");
+}
+
+/* Links inside the folder are not followed; the folder itself may be one. */
+static int open_plain(const char *path, int flags, sqlite3 **ret)
+{
+        char folder[PATH_MAX], local[PATH_MAX + NAME_MAX + 2];
+        const char *slash = strrchr(path, '/');
+        snprintf(local, sizeof(local), "%.*s", slash ? (int)(slash - path) + 1 : 2,
+                 slash ? path : "./");
+        if (!realpath(local, folder))
+                return SQLITE_CANTOPEN;
+        snprintf(local, sizeof(local), "%s/%s", folder, slash ? slash + 1 : path);
+        int code = sqlite3_open_v2(local, ret, flags | SQLITE_OPEN_NOFOLLOW, NULL);
+        if (code == SQLITE_OK) {
+                sqlite3_busy_timeout(*ret, BUSY_MS);
+                distrust(*ret);
+        }
+        return code;
+}
+
 int records_open(const char *path, int64_t keep_ns, struct records **ret, struct err *err)
 {
         struct records *r = calloc(1, sizeof(*r));
@@ -44,11 +117,12 @@ int records_open(const char *path, int64_t keep_ns, struct records **ret, struct
                 return err_set(err, -ENOMEM, "out of memory");
         r->keep_ns = keep_ns;
         mode_t mask = umask(0077);
-        int code = sqlite3_open(path, &r->db);
+        int code = open_plain(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &r->db);
         umask(mask);
-        sqlite3_busy_timeout(r->db, BUSY_MS);
-        if (code != SQLITE_OK || sqlite3_exec(r->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        code = code == SQLITE_OK ? check_table(r->db, err) : fail(r->db, "open", err);
+        if (code == 0 && sqlite3_exec(r->db, schema, NULL, NULL, NULL) != SQLITE_OK)
                 code = fail(r->db, "open", err);
+        if (code < 0) {
                 records_close(r);
                 return code;
         }
@@ -155,11 +229,27 @@ static enum owner_kind kind_of(const char *name)
         return OWNER_PROCESS;
 }
 
-/* Columns in the order of the query below. */
-static void read_record(sqlite3_stmt *s, struct record *r)
+/* A number of seconds or bytes; false when it cannot be one. */
+static bool read_number(sqlite3_stmt *s, int column, double *ret)
+{
+        *ret = sqlite3_column_double(s, column);
+        return *ret >= 0 && *ret <= NUMBER_MAX;
+}
+
+/* A whole number; false when it is beyond. */
+static bool read_whole(sqlite3_stmt *s, int column, int64_t most, int64_t *ret)
+{
+        *ret = sqlite3_column_int64(s, column);
+        return *ret >= 0 && *ret <= most;
+}
+
+/* Columns in the order of the query below. False when it makes no sense. */
+static bool read_record(sqlite3_stmt *s, struct record *r)
 {
         char kind[16];
         int c = 0;
+        int64_t n_gpus, final, findings;
+        double peak;
         *r = (struct record){.id = sqlite3_column_int64(s, c++)};
         copy_column(s, c++, kind, sizeof(kind));
         r->who.kind = kind_of(kind);
@@ -167,17 +257,21 @@ static void read_record(sqlite3_stmt *s, struct record *r)
         OWNER_TEXTS(OWNER_TEXT)
 #undef OWNER_TEXT
         copy_column(s, c++, r->gpus, sizeof(r->gpus));
-        r->n_gpus = (uint32_t)sqlite3_column_int64(s, c++);
-        r->start_ns = sqlite3_column_int64(s, c++);
-        r->end_ns = sqlite3_column_int64(s, c++);
-        r->final = sqlite3_column_int(s, c++);
-        r->gpu_s = sqlite3_column_double(s, c++);
-        r->wasted_s = sqlite3_column_double(s, c++);
-        r->findings = (uint32_t)sqlite3_column_int64(s, c++);
-        double peak = sqlite3_column_double(s, c++);
+        bool fine = read_whole(s, c++, GPUS_MAX, &n_gpus);
+        fine &= read_whole(s, c++, INT64_MAX, &r->start_ns);
+        fine &= read_whole(s, c++, INT64_MAX, &r->end_ns);
+        fine &= read_whole(s, c++, 1, &final);
+        fine &= read_number(s, c++, &r->gpu_s);
+        fine &= read_number(s, c++, &r->wasted_s);
+        fine &= read_whole(s, c++, UINT32_MAX, &findings);
+        fine &= read_number(s, c++, &peak);
+        r->n_gpus = (uint32_t)n_gpus;
+        r->final = final;
+        r->findings = (uint32_t)findings;
         const char *text = (const char *)sqlite3_column_text(s, c++);
         counters_parse(text ? text : "", &r->sum);
         r->sum.peak_memory = peak;
+        return fine;
 }
 
 static const char *empty_is_null(const char *text)
@@ -185,7 +279,8 @@ static const char *empty_is_null(const char *text)
         return text && text[0] ? text : NULL;
 }
 
-static int prepare(sqlite3 *db, const struct records_query *q, sqlite3_stmt **ret, struct err *err)
+static int records_prepare(sqlite3 *db, const struct records_query *q, sqlite3_stmt **ret,
+                           struct err *err)
 {
         static const char sql[] =
             "SELECT id, kind, job, user, account, partition, namespace, pod, container, gpus, "
@@ -208,30 +303,47 @@ static int prepare(sqlite3 *db, const struct records_query *q, sqlite3_stmt **re
         return 0;
 }
 
-int records_each(const char *path, const struct records_query *q,
-                 void (*each)(void *arg, const struct record *record), void *arg, struct err *err)
+/* Opens the file for reading: nothing is written, whatever was left beside it. */
+static int open_to_read(const char *path, struct patience *p, sqlite3 **ret, struct err *err)
 {
-        sqlite3 *db = NULL;
-        sqlite3_stmt *s = NULL;
         struct stat st;
         if (stat(path, &st) < 0) {
                 err_set(err, -errno, "there are no job records: '%s': %s", path, strerror(errno));
                 return err_hint(err, "'assay serve' writes them; --state DIR says where");
         }
-        int r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK
-                    ? 0
-                    : fail(db, "open", err);
-        struct record *record = calloc(1, sizeof(*record));
-        if (r == 0 && !record)
-                r = err_set(err, -ENOMEM, "out of memory");
-        if (r == 0) {
-                sqlite3_busy_timeout(db, BUSY_MS);
-                r = prepare(db, q, &s, err);
+        if (!S_ISREG(st.st_mode))
+                return err_set(err, ERR_DATA, "'%s' is not a plain file", path);
+        char beside[PATH_MAX + 16];
+        const char *why = beside_why_not(path, beside, sizeof(beside));
+        if (why) {
+                err_set(err, -EPERM, "'%s' is in the way: %s", beside, why);
+                return err_hint(err, BESIDE_HINT);
         }
+        if (open_plain(path, SQLITE_OPEN_READONLY, ret) != SQLITE_OK)
+                return fail(*ret, "open", err);
+        /* Holes are no bytes. */
+        p->left = STEPS_FREE + MIN((int64_t)st.st_size, (int64_t)st.st_blocks * 512) * STEPS_A_BYTE;
+        sqlite3_progress_handler(*ret, STEPS_A_LOOK, look, p);
+        return check_table(*ret, err);
+}
+
+int records_each(const char *path, const struct records_query *q,
+                 void (*each)(void *arg, const struct record *record), void *arg, struct err *err)
+{
+        sqlite3 *db = NULL;
+        sqlite3_stmt *s = NULL;
+        struct patience patience;
+        struct record *record = calloc(1, sizeof(*record));
+        int r = record ? open_to_read(path, &patience, &db, err)
+                       : err_set(err, -ENOMEM, "out of memory");
+        if (r == 0)
+                r = records_prepare(db, q, &s, err);
         int code = SQLITE_DONE;
         while (r == 0 && (code = sqlite3_step(s)) == SQLITE_ROW) {
-                read_record(s, record);
-                each(arg, record);
+                if (read_record(s, record))
+                        each(arg, record);
+                else if (q->senseless)
+                        (*q->senseless)++;
         }
         if (r == 0 && code != SQLITE_DONE)
                 r = fail(db, "read", err);
@@ -249,7 +361,9 @@ struct value record_share(const struct record *r, enum integral i)
         double observed = r->sum.v[INTEGRAL_OBSERVED];
         if (!integral_there(&r->sum, i) || !(observed > 0))
                 return value_missing(STATE_NONE);
-        return value_ok(r->sum.v[i] / observed);
+        /* Sums that were rounded may pass 1 a little; what is far beyond is no share. */
+        double share = r->sum.v[i] / observed;
+        return share < 1.01 ? value_ok(share) : value_missing(STATE_NONE);
 }
 
 struct value record_coverage(const struct record *r)

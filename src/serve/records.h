@@ -42,6 +42,7 @@ struct records_query {
         const char *job; /* the number of a job, or a pod's name */
         bool wasted;     /* only those that wasted more than a tenth of their time */
         size_t limit;
+        size_t *senseless; /* counts records whose numbers cannot be; NULL: not wanted */
 };
 
 /* Calls each() with the newest first; the record is valid during the call. 0 or a code with err. */

@@ -5,6 +5,7 @@
 #include "serve/answer.h"
 
 #include <errno.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -12,22 +13,35 @@
 #define POOL_BYTES (24 * 1024) /* of a connection: headers, and a block of the answer */
 #define NOTHING "there is nothing here\n"
 #define DRAIN_NS (NS_PER_S / 2)
+#define DRAIN_LOOKS                                                                                \
+        4 /* so often in a row nobody was there: one may be between accept and its count */
 #define INACTIVE_S 60 /* nothing moves, not even a byte */
 
 /* --- who asks -------------------------------------------------------------------------------- */
 
-static enum MHD_Result add_length(void *arg, enum MHD_ValueKind kind, const char *key,
-                                  const char *value)
-{
-        (void)kind;
-        *(size_t *)arg += strlen(key) + (value ? strlen(value) : 0) + 4;
-        return MHD_YES;
-}
+/* What all headers say together: a second one of a name is not hidden behind the first. */
+struct headers {
+        size_t length;
+        unsigned hosts;
+        bool body, other_site;
+};
 
-static bool has_body(const struct request *q)
+static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *key,
+                                      const char *value)
 {
-        const char *length = answer_header(q, "Content-Length");
-        return answer_header(q, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+        struct headers *h = arg;
+        (void)kind;
+        value = value ? value : "";
+        h->length += strlen(key) + strlen(value) + 4;
+        if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0)
+                h->hosts++;
+        else if (strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0)
+                h->body |= strcmp(value, "0") != 0;
+        else if (strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0)
+                h->body = true;
+        else if (strcasecmp(key, "Sec-Fetch-Site") == 0)
+                h->other_site |= !guard_site(value);
+        return MHD_YES;
 }
 
 static int fd_of(const struct request *q)
@@ -114,7 +128,11 @@ static const char *below(const char *prefix, const char *path)
 static enum MHD_Result route(struct request *q, const char *url)
 {
         enum MHD_Result done;
-        q->path = below(q->s->config.settings->prefix, url);
+        const char *prefix = q->s->config.settings->prefix;
+        /* The page's parts are named from its folder. */
+        if (prefix[0] && strcmp(url, prefix) == 0)
+                return answer_elsewhere(q, prefix);
+        q->path = below(prefix, url);
         /* A proxy may take the prefix away. */
         if (!q->path)
                 q->path = url;
@@ -129,21 +147,27 @@ static enum MHD_Result route(struct request *q, const char *url)
 /* What holds for every path, before anything is looked at. */
 static bool is_decent(const struct request *q, const char *method, enum MHD_Result *ret)
 {
-        size_t length = 0;
-        q->s->mhd.get_connection_values(q->connection, MHD_HEADER_KIND, add_length, &length);
-        if (length > HEADERS_MAX)
+        struct headers h = {0};
+        q->s->mhd.get_connection_values(q->connection, MHD_HEADER_KIND, look_at_header, &h);
+        if (h.length > HEADERS_MAX)
                 *ret = answer_refuse(q, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE,
                                      "headers too large\n", NULL, NULL);
+        else if (h.hosts > 1)
+                *ret = answer_refuse(q, MHD_HTTP_BAD_REQUEST, "more than one Host header\n", NULL,
+                                     NULL);
         else if (!guard_host(&q->s->config.settings->hosts, answer_header(q, "Host")))
                 *ret = answer_refuse(q, MHD_HTTP_MISDIRECTED_REQUEST,
                                      "not the name of this server; --allow-host adds one\n", NULL,
                                      NULL);
-        else if (!guard_site(answer_header(q, "Sec-Fetch-Site")))
-                *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN, "not for other sites\n", NULL, NULL);
+        else if (h.other_site)
+                *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN,
+                                     "not for other sites; type the address, or paste it, instead "
+                                     "of following a link to it\n",
+                                     NULL, NULL);
         else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && !q->head)
                 *ret = answer_refuse(q, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n", "Allow",
                                      "GET, HEAD");
-        else if (has_body(q))
+        else if (h.body)
                 *ret = answer_refuse(q, MHD_HTTP_CONTENT_TOO_LARGE, "no bodies\n", NULL, NULL);
         else
                 return true;
@@ -239,20 +263,29 @@ static void say_nothing(void *arg, const char *format, va_list ap)
         (void)ap;
 }
 
-static int start(struct server *s, struct err *err)
+#define TLS_ITEMS 5
+
+static void make_tls_items(const struct server_settings *o, struct MHD_OptionItem ret[TLS_ITEMS])
+{
+        size_t n = 0;
+        if (o->certificate) {
+                ret[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, o->certificate};
+                ret[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, o->key};
+                ret[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+                                                   (char *)(uintptr_t)o->tls_words};
+        }
+        if (o->client_ca)
+                ret[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, o->client_ca};
+        ret[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}
+
+static int server_start(struct server *s, struct err *err)
 {
         const struct server_settings *o = s->config.settings;
         unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUSPEND_RESUME |
                          MHD_USE_ERROR_LOG | (o->certificate ? MHD_USE_TLS : 0);
-        struct MHD_OptionItem tls[4] = {{MHD_OPTION_END, 0, NULL}};
-        size_t n = 0;
-        if (o->certificate) {
-                tls[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, o->certificate};
-                tls[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, o->key};
-        }
-        if (o->client_ca)
-                tls[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0, o->client_ca};
-        tls[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+        struct MHD_OptionItem tls[TLS_ITEMS];
+        make_tls_items(o, tls);
         s->daemon = s->mhd.start_daemon(
             flags, 0, NULL, NULL, answer, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
             MHD_OPTION_LISTEN_SOCKET, s->config.fd, MHD_OPTION_CONNECTION_LIMIT,
@@ -262,10 +295,30 @@ static int start(struct server *s, struct err *err)
             MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
         if (s->daemon)
                 return 0;
-        err_set(err, -EIO, "cannot start the web server%s",
-                o->certificate ? " with this certificate and key" : "");
-        return err_hint(err, o->certificate ? "both must be PEM files that belong together"
-                                            : "is the limit of open files (ulimit -n) very low?");
+        err_set(err, -EIO, "cannot start the web server");
+        return err_hint(err, "is the limit of open files (ulimit -n) very low?");
+}
+
+int server_check(const struct server_settings *o, struct err *err)
+{
+        struct mhd_api mhd;
+        struct MHD_OptionItem tls[TLS_ITEMS];
+        int r = mhd_api_load(&mhd, err);
+        if (r < 0 || !o->certificate)
+                return r;
+        if (mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+                return err_set(err, ERR_USAGE, "this libmicrohttpd was built without TLS");
+        make_tls_items(o, tls);
+        /* It neither listens nor runs. */
+        struct MHD_Daemon *daemon = mhd.start_daemon(
+            MHD_USE_TLS | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL, answer, NULL,
+            MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        if (daemon) {
+                mhd.stop_daemon(daemon);
+                return 0;
+        }
+        err_set(err, ERR_USAGE, "cannot start the web server with this certificate and key");
+        return err_hint(err, "both must be PEM files that belong together");
 }
 
 int server_open(const struct server_config *config, struct server **ret, struct err *err)
@@ -276,14 +329,11 @@ int server_open(const struct server_config *config, struct server **ret, struct 
         s->config = *config;
         s->quiet_fd = -1;
         int r = mhd_api_load(&s->mhd, err);
-        if (r == 0 && config->settings->certificate &&
-            s->mhd.is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-                r = err_set(err, ERR_USAGE, "this libmicrohttpd was built without TLS");
         if (r == 0)
                 r = conns_open(&s->conns, err);
         if (r == 0) {
                 s->streams = streams_open(&s->mhd, make_event, news_number, s);
-                r = s->streams ? start(s, err) : err_set(err, -ENOMEM, "out of memory");
+                r = s->streams ? server_start(s, err) : err_set(err, -ENOMEM, "out of memory");
         }
         if (r < 0) {
                 server_close(s);
@@ -301,8 +351,10 @@ void server_drain(struct server *s)
                 return;
         s->quiet_fd = s->mhd.quiesce_daemon(s->daemon);
         streams_stop(s->streams);
-        while (conns_count(s->conns) > 0 && clock_mono_ns() < until)
+        for (int empty = 0; empty < DRAIN_LOOKS && clock_mono_ns() < until;) {
                 nanosleep(&pause, NULL);
+                empty = conns_count(s->conns) > 0 ? 0 : empty + 1;
+        }
 }
 
 void server_close(struct server *s)
@@ -322,7 +374,7 @@ void server_close(struct server *s)
         free(s);
 }
 
-void server_wake(struct server *s)
+bool server_wake(struct server *s)
 {
-        streams_wake(s->streams);
+        return streams_wake(s->streams);
 }

@@ -9,6 +9,7 @@
 #include "serve/archive.h"
 #include "serve/guard.h"
 #include "serve/push.h"
+#include "serve/webconfig.h"
 
 #define SERVER_PREFIX_MAX 128
 
@@ -20,6 +21,7 @@ struct server_settings {
         /* PEM texts; NULL without TLS. Owned by the caller, who keeps them until the server is
          * closed. */
         char *certificate, *key, *client_ca;
+        char tls_words[WEBCONFIG_TLS_MAX]; /* for GnuTLS: which versions */
         bool need_client_certificate;
 };
 
@@ -40,6 +42,9 @@ struct server_config {
 
 struct server;
 
+/* Whether a server can be started with these: its library is there, and certificate and key belong
+ * together. 0, or a negative code with err. */
+int server_check(const struct server_settings *settings, struct err *err);
 int server_open(const struct server_config *config, struct server **ret, struct err *err);
 /*
  * Accepts nobody any more and lets those who are connected have their answers, for half a second;
@@ -48,5 +53,5 @@ int server_open(const struct server_config *config, struct server **ret, struct 
 void server_drain(struct server *s);
 /* Ends what is being answered. NULL is fine. */
 void server_close(struct server *s);
-/* Wakes live streams: there is news. From any thread. */
-void server_wake(struct server *s);
+/* Wakes live streams: there is news. From any thread. Says whether there are any. */
+bool server_wake(struct server *s);

@@ -1,5 +1,7 @@
 #include "serve/state.h"
 
+#include "base/lookup.h"
+#include "base/trust.h"
 #include "serve/counters.h"
 
 #include <errno.h>
@@ -35,14 +37,6 @@ struct state_file {
 };
 
 /* --- one half as text ----------------------------------------------------------------------- */
-
-static uint64_t checksum(const char *s, size_t n)
-{
-        uint64_t h = 0xcbf29ce484222325ULL;
-        for (size_t i = 0; i < n; i++)
-                h = (h ^ (unsigned char)s[i]) * 0x100000001b3ULL;
-        return h;
-}
 
 static void put_gpu(struct strbuf *out, const struct kept *k)
 {
@@ -106,10 +100,12 @@ static bool read_half(int fd, const char *boot, struct half *ret)
         size_t len;
         char written[BOOT_MAX];
         int clean, used = 0;
-        if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > STATE_BYTES_MAX)
+        if (fstat(fd, &st) < 0 || st.st_size <= 0)
                 return false;
-        char *text = malloc((size_t)st.st_size + 1);
-        ssize_t n = text ? pread(fd, text, (size_t)st.st_size, 0) : -1;
+        /* What another program left behind ours is not read. */
+        size_t size = MIN((size_t)st.st_size, (size_t)STATE_BYTES_MAX);
+        char *text = malloc(size + 1);
+        ssize_t n = text ? pread(fd, text, size, 0) : -1;
         if (n < 0) {
                 free(text);
                 return false;
@@ -117,7 +113,7 @@ static bool read_half(int fd, const char *boot, struct half *ret)
         text[n] = '\0';
         if (sscanf(text, "assay-counters 1 %" SCNu64 " %zu %" SCNx64 " %39s %d\n%n", &number, &len,
                    &sum, written, &clean, &used) < 5 ||
-            used == 0 || len > (size_t)(n - used) || checksum(text + used, len) != sum ||
+            used == 0 || len > (size_t)(n - used) || hash_stable(text + used, len) != sum ||
             (!clean && strcmp(written, boot) != 0)) {
                 free(text);
                 return false;
@@ -190,6 +186,9 @@ static int open_files(struct state_file *f, const char *dir, struct err *err)
         CLEANUP(closep) int at = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
         if (at < 0)
                 return err_set(err, -errno, "cannot open '%s': %s", dir, strerror(errno));
+        const char *why = trust_why_not(at);
+        if (why)
+                return err_set(err, -EPERM, "the state folder '%s': %s", dir, why);
         f->lock = open_in(at, "lock");
         f->fd[0] = open_in(at, "counters.0");
         f->fd[1] = open_in(at, "counters.1");
@@ -268,9 +267,10 @@ static bool write_half(struct state_file *f, bool clean)
         int fd = f->fd[f->number % HALVES];
         if (f->text.failed || len > STATE_BYTES_MAX - HEADER_MAX)
                 return false;
-        int n = snprintf(header, sizeof(header),
-                         "assay-counters 1 %" PRIu64 " %zu %" PRIx64 " %s %d\n", f->number, len,
-                         checksum(f->text.s + HEADER_MAX, len), f->boot[0] ? f->boot : "-", clean);
+        int n =
+            snprintf(header, sizeof(header), "assay-counters 1 %" PRIu64 " %zu %" PRIx64 " %s %d\n",
+                     f->number, len, hash_stable(f->text.s + HEADER_MAX, len),
+                     f->boot[0] ? f->boot : "-", clean);
         char *from = f->text.s + HEADER_MAX - n;
         memcpy(from, header, (size_t)n);
         errno = ENOSPC; /* of a write that is short */

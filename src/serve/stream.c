@@ -76,15 +76,17 @@ static void wake_all(struct streams *s)
         }
 }
 
-void streams_wake(struct streams *s)
+bool streams_wake(struct streams *s)
 {
         int64_t now = clock_mono_ns();
         pthread_mutex_lock(&s->lock);
+        bool any = s->n > 0;
         if (now - s->woken_ns >= LEAST_NS) {
                 s->woken_ns = now;
                 wake_all(s);
         }
         pthread_mutex_unlock(&s->lock);
+        return any;
 }
 
 void streams_stop(struct streams *s)

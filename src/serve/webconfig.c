@@ -1,5 +1,6 @@
 #include "serve/webconfig.h"
 
+#include "base/symbol.h"
 #include "serve/libraries.h"
 
 #include <dlfcn.h>
@@ -22,21 +23,14 @@ struct yaml_api {
         __typeof__(yaml_event_delete) *drop;
 };
 
-static bool find(void *library, const char *name, void *ret)
-{
-        void *symbol = library ? dlsym(library, name) : NULL;
-        memcpy(ret, &symbol, sizeof(symbol));
-        return symbol != NULL;
-}
-
 static bool load(struct yaml_api *y)
 {
         void *library = dlopen("libyaml-0.so.2", RTLD_NOW | RTLD_LOCAL);
-        return find(library, "yaml_parser_initialize", &y->initialize) &&
-               find(library, "yaml_parser_delete", &y->finish) &&
-               find(library, "yaml_parser_set_input_string", &y->set_input) &&
-               find(library, "yaml_parser_parse", &y->next) &&
-               find(library, "yaml_event_delete", &y->drop);
+        return symbol_find(library, "yaml_parser_initialize", &y->initialize) &&
+               symbol_find(library, "yaml_parser_delete", &y->finish) &&
+               symbol_find(library, "yaml_parser_set_input_string", &y->set_input) &&
+               symbol_find(library, "yaml_parser_parse", &y->next) &&
+               symbol_find(library, "yaml_event_delete", &y->drop);
 }
 
 /* Where the reader stands: keys from the outside in. */
@@ -90,19 +84,39 @@ static int set_client_auth(struct reader *r, const char *value)
         return 0;
 }
 
-static bool is_one_of(const char *key, const char *const *list)
+/* By exporter-toolkit's names and GnuTLS's. */
+static const struct {
+        const char *name, *word;
+} tls_versions[TLS_VERSIONS] = {
+    [TLS_1_0] = {"TLS10", "TLS1.0"},
+    [TLS_1_1] = {"TLS11", "TLS1.1"},
+    [TLS_1_2] = {"TLS12", "TLS1.2"},
+    [TLS_1_3] = {"TLS13", "TLS1.3"},
+};
+
+static int set_version(struct reader *r, enum tls_version *ret, const char *value)
 {
-        for (; *list; list++) {
-                if (strcmp(key, *list) == 0)
-                        return true;
+        for (enum tls_version v = 0; v < TLS_VERSIONS; v++) {
+                if (strcmp(value, tls_versions[v].name) == 0)
+                        return *ret = v, 0;
         }
-        return false;
+        return value[0] ? wrong(r, "a version is TLS10, TLS11, TLS12 or TLS13") : 0;
+}
+
+void webconfig_tls_words(const struct webconfig *w, char ret[WEBCONFIG_TLS_MAX])
+{
+        int n = snprintf(ret, WEBCONFIG_TLS_MAX, "NORMAL:-VERS-ALL");
+        for (enum tls_version v = w->tls_least; v <= w->tls_most; v++)
+                n += snprintf(ret + n, WEBCONFIG_TLS_MAX - (size_t)n, ":+VERS-%s",
+                              tls_versions[v].word);
 }
 
 static int set_tls(struct reader *r, const char *key, const char *value)
 {
-        static const char *const others[] = {"min_version", "max_version",
-                                             "prefer_server_cipher_suites", NULL};
+        if (strcmp(key, "min_version") == 0)
+                return set_version(r, &r->ret->tls_least, value);
+        if (strcmp(key, "max_version") == 0)
+                return set_version(r, &r->ret->tls_most, value);
         if (strcmp(key, "cert_file") == 0)
                 return set_path(r, r->ret->cert_file, value);
         if (strcmp(key, "key_file") == 0)
@@ -111,8 +125,9 @@ static int set_tls(struct reader *r, const char *key, const char *value)
                 return set_path(r, r->ret->client_ca_file, value);
         if (strcmp(key, "client_auth_type") == 0)
                 return set_client_auth(r, value);
-        return is_one_of(key, others) ? 0
-                                      : wrong(r, "tls_server_config has a key that is not known");
+        if (strcmp(key, "prefer_server_cipher_suites") == 0)
+                return 0;
+        return wrong(r, "tls_server_config has a key that is not known");
 }
 
 static int set_value(struct reader *r, const char *value)
@@ -146,7 +161,7 @@ static int take_scalar(struct reader *r, const char *text)
         return 0;
 }
 
-static int take(struct reader *r, const yaml_event_t *e)
+static int webconfig_take(struct reader *r, const yaml_event_t *e)
 {
         switch ((int)e->type) {
         case YAML_ALIAS_EVENT:
@@ -188,6 +203,8 @@ static int check(struct reader *r)
                 return wrong(r, "client certificates need client_ca_file");
         if (w->client_ca_file[0] && !w->cert_file[0])
                 return wrong(r, "client_ca_file needs cert_file and key_file");
+        if (w->tls_least > w->tls_most)
+                return wrong(r, "min_version is above max_version");
         return 0;
 }
 
@@ -207,7 +224,7 @@ static int parse(struct reader *r, const struct yaml_api *y, const char *text, s
                         break;
                 }
                 end = event.type == YAML_STREAM_END_EVENT;
-                done = take(r, &event);
+                done = webconfig_take(r, &event);
                 y->drop(&event);
         }
         y->finish(&parser);
@@ -222,11 +239,13 @@ int webconfig_parse(const char *text, size_t len, const char *dir, struct webcon
         if (!w)
                 return err_set(err, -ENOMEM, "out of memory");
         struct reader r = {.ret = w, .dir = dir, .err = err};
+        w->tls_least = TLS_1_2;
+        w->tls_most = TLS_1_3;
         int done = 0;
         if (!load(&y)) {
                 err_set(err, ERR_USAGE,
                         "cannot read a web configuration: libyaml is not installed");
-                done = err_hint(err, "install libyaml-0-2 ('apt-get install libyaml-0-2')");
+                done = err_hint_install(err, "libyaml-0-2", "libyaml", NULL);
         }
         if (done == 0)
                 done = parse(&r, &y, text, len);
@@ -238,10 +257,21 @@ int webconfig_parse(const char *text, size_t len, const char *dir, struct webcon
         return done;
 }
 
+/* It says who is let in: whoever may write it is in already. */
+static bool others_may_write(int fd)
+{
+        struct stat st;
+        return fstat(fd, &st) == 0 && (st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
 int webconfig_read(const char *path, struct webconfig *ret, struct err *err)
 {
         CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
         CLEANUP(freep) char *text = malloc(FILE_MAX);
+        if (fd >= 0 && others_may_write(fd)) {
+                err_set(err, ERR_USAGE, "web configuration '%s': others may write it", path);
+                return err_hint(err, "'chmod go-w FILE' keeps them out");
+        }
         ssize_t n = fd >= 0 && text ? read(fd, text, FILE_MAX) : -1;
         if (n < 0 || n == FILE_MAX) {
                 err_set(err, ERR_USAGE, "cannot read the web configuration '%s': %s", path,

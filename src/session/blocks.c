@@ -1,4 +1,5 @@
 /* Blocks on their way into the file: coded, queued when they are full, written by a commit. */
+#include "base/list.h"
 #include "session/state.h"
 
 #include <errno.h>
@@ -33,14 +34,8 @@ static bool is_needed(const struct coded_block *to, const struct coded *now,
 
 static struct coded_row *new_row(struct coded_block *b)
 {
-        if (b->n_rows == b->cap_rows) {
-                size_t cap = b->cap_rows ? b->cap_rows * 2 : 256;
-                struct coded_row *more = realloc(b->rows, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                b->rows = more;
-                b->cap_rows = cap;
-        }
+        if (!LIST_ROOM(b->rows, b->n_rows, b->cap_rows))
+                return NULL;
         return &b->rows[b->n_rows++];
 }
 

@@ -5,6 +5,7 @@
 #include "session/schema.h"
 #include "session/state.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ void session_free(struct session *s)
         free(s);
 }
 
-static int refuse(const char *path, int code, struct err *err)
+static int create_refuse(const char *path, int code, struct err *err)
 {
         if (code == -EEXIST) {
                 err_set(err, code, "'%s' is there already", path);
@@ -65,13 +66,13 @@ static int make_spool(struct session *s, bool *made, struct err *err)
                 struct timespec wait = {.tv_nsec = i > 0 ? NS_PER_MS : 0};
                 nanosleep(&wait, NULL);
                 if (is_taken(s->path))
-                        return refuse(s->path, -EEXIST, err);
+                        return create_refuse(s->path, -EEXIST, err);
                 r = spool_make(s->path, made, &s->spool_trouble);
         }
         if (r == -EAGAIN)
                 return err_set(err, r, "somebody else holds '%s" SPOOL_SUFFIX "'", s->path);
         if (r < 0 && r != -EPERM)
-                return refuse(s->path, r, err);
+                return create_refuse(s->path, r, err);
         s->spool = MAX(r, -1);
         return 0;
 }
@@ -140,37 +141,8 @@ static int make_file(const char *path, const unsigned char *image, size_t len, s
         if (r < 0 && r != -EEXIST && r != -ENOSPC)
                 r = write_named(path, image, len);
         if (r < 0)
-                return refuse(path, r, err);
+                return create_refuse(path, r, err);
         sync_folder(path);
-        return 0;
-}
-
-/* What SQLite keeps beside the file. */
-static const char *const companions[] = {"-wal", "-shm", "-journal"};
-
-/* Whether there is such a file, and it is a plain one of this user. */
-static bool is_ours(const char *path, bool *ret_there)
-{
-        struct stat st;
-        *ret_there = lstat(path, &st) == 0;
-        return *ret_there && S_ISREG(st.st_mode) && st.st_uid == geteuid();
-}
-
-/*
- * SQLite writes beside the file. Where others may write too, one of them could have put a file of
- * that name there first, and would own what is recorded.
- */
-static int check_companions(struct session *s, struct err *err)
-{
-        char path[sizeof(s->path) + 16];
-        for (size_t i = 0; i < ARRAY_LEN(companions); i++) {
-                bool there;
-                snprintf(path, sizeof(path), "%s%s", s->path, companions[i]);
-                if (is_ours(path, &there) || !there)
-                        continue;
-                err_set(err, -EPERM, "'%s' is in the way, and is not yours", path);
-                return err_hint(err, "give another name, or record in a folder of your own");
-        }
         return 0;
 }
 
@@ -178,28 +150,27 @@ static int check_companions(struct session *s, struct err *err)
 static void remove_file(struct session *s)
 {
         char path[sizeof(s->path) + 16];
+        struct stat st;
         db_close(&s->db);
-        unlink(s->path);
-        for (size_t i = 0; i < ARRAY_LEN(companions); i++) {
-                bool there;
-                snprintf(path, sizeof(path), "%s%s", s->path, companions[i]);
-                if (is_ours(path, &there))
+        for (size_t i = 0; beside_name(s->path, i, path, sizeof(path)); i++) {
+                if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
                         unlink(path);
         }
+        unlink(s->path);
 }
 
 static int open_file(struct session *s, struct err *err)
 {
-        int r = check_companions(s, err);
+        int r = db_open(&s->db, s->path, DB_WRITE, err);
         if (r == 0)
-                r = db_open(&s->db, s->path, DB_WRITE, err);
+                r = db_check_beside(&s->db, err);
         if (r == 0)
                 r = db_exec(&s->db, "PRAGMA synchronous=FULL;PRAGMA journal_mode=WAL;", err);
         /* Some cluster file systems have no locks, or no shared memory: better to know it now. */
         if (r == 0)
                 r = db_exec(&s->db, "BEGIN IMMEDIATE;COMMIT;", err);
         if (r == 0)
-                r = check_companions(s, err);
+                r = db_check_beside(&s->db, err);
         if (r < 0)
                 remove_file(s);
         return r;
@@ -237,7 +208,7 @@ static int make_session(struct session *s, struct err *err)
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err)
 {
         if (is_taken(path))
-                return refuse(path, -EEXIST, err);
+                return create_refuse(path, -EEXIST, err);
         struct session *s = calloc(1, sizeof(*s));
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");

@@ -1,7 +1,8 @@
 #include "session/db.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,10 @@
 
 /* Longer than any commit takes, also on a slow disk. */
 #define BUSY_MS 20000
+/* The longest row that is added to a file: larger than a mark. */
+#define ADDED_MAX (1 << 20)
+/* The longest value that is read, beyond the file's size: it may still lie in the log. */
+#define READ_MAX (64 << 20)
 
 static int code_of(int sqlite_code)
 {
@@ -27,6 +32,9 @@ static int code_of(int sqlite_code)
                 return -ENOMEM;
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT:
+        case SQLITE_ERROR: /* a table or column that is not there */
+        case SQLITE_TOOBIG:
+        case SQLITE_CONSTRAINT:
                 return ERR_DATA;
         default:
                 return -EIO;
@@ -35,7 +43,9 @@ static int code_of(int sqlite_code)
 
 int db_error(struct db *db, int code, struct err *err)
 {
-        const char *why = db->h ? sqlite3_errmsg(db->h) : "out of memory";
+        const char *why = !db->h                                ? "out of memory"
+                          : sqlite3_errcode(db->h) == SQLITE_OK ? "a value in it makes no sense"
+                                                                : sqlite3_errmsg(db->h);
         int system = db->h ? sqlite3_system_errno(db->h) : 0;
         if (code == -EACCES && system != 0) {
                 code = -system;
@@ -72,62 +82,68 @@ int db_error(struct db *db, int code, struct err *err)
 
 /*
  * What reading a file may cost: so many steps of SQLite's machine to begin with, and so many a
- * byte. A session takes about one step a byte; one that is made to take for ever is given up.
+ * byte. A page that it looks at counts as some more: one step may compare with a value of many
+ * pages. A session takes one or two a byte; one that is made to take for ever is given up. Who
+ * plays a session for days gets more with time, less than a machine does in it.
  */
-#define STEPS_FREE 500000000
-#define STEPS_A_BYTE 100
-#define STEPS_A_LOOK 1000000
+#define STEPS_FREE 100000000
+#define STEPS_A_BYTE 20
+#define STEPS_A_PAGE 200
+#define STEPS_A_SECOND 1000000
+#define STEPS_A_LOOK 1000
+
+/* Since the last time. */
+static int64_t pages_seen(struct db *db)
+{
+        int hit = 0, miss = 0, most;
+        sqlite3_db_status(db->h, SQLITE_DBSTATUS_CACHE_HIT, &hit, &most, 1);
+        sqlite3_db_status(db->h, SQLITE_DBSTATUS_CACHE_MISS, &miss, &most, 1);
+        return (int64_t)hit + miss;
+}
+
+/* Holes are no bytes: a file may be as long as it likes and hold nothing. */
+static int64_t bytes_of(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) < 0 ? 0 : MIN((int64_t)st.st_size, (int64_t)st.st_blocks * 512);
+}
 
 static int look(void *arg)
 {
         struct db *db = arg;
-        struct stat st;
-        db->steps += STEPS_A_LOOK;
-        if (db->steps < STEPS_FREE || stat(db->path, &st) < 0)
-                return db->steps >= STEPS_FREE;
-        db->endless = db->steps - STEPS_FREE > (int64_t)st.st_size * STEPS_A_BYTE;
+        db->steps += STEPS_A_LOOK + pages_seen(db) * STEPS_A_PAGE;
+        if (db->steps < STEPS_FREE)
+                return 0;
+        int64_t seconds = (clock_mono_ns() - db->opened_ns) / NS_PER_S;
+        db->endless =
+            db->steps - STEPS_FREE > bytes_of(db->path) * STEPS_A_BYTE + seconds * STEPS_A_SECOND;
         return db->endless;
 }
 
 /* A file from a stranger runs nothing of its own: no views, triggers or functions. */
-static void distrust(struct db *db)
+static void distrust(struct db *db, enum db_mode mode)
 {
+        int64_t longest = DB_LENGTH_MAX;
+        if (mode == DB_READ)
+                longest = MIN(longest, bytes_of(db->path) + READ_MAX);
+        if (mode == DB_ADD)
+                longest = ADDED_MAX;
         sqlite3_db_config(db->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(db->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(db->h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         sqlite3_db_config(db->h, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-        sqlite3_limit(db->h, SQLITE_LIMIT_LENGTH, DB_LENGTH_MAX);
+        sqlite3_limit(db->h, SQLITE_LIMIT_LENGTH, (int)longest);
         sqlite3_limit(db->h, SQLITE_LIMIT_ATTACHED, 0);
-}
-
-/*
- * Whoever may write rolls back a journal that was left behind. One that ends in this names a second
- * file, which SQLite then removes: no session has such a journal, and a stranger may name any file.
- */
-static bool names_another(const char *path)
-{
-        static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
-        char journal[4110];
-        unsigned char end[sizeof(magic)];
-        snprintf(journal, sizeof(journal), "%s-journal", path);
-        CLEANUP(closep) int fd = open(journal, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
-        return size >= (off_t)sizeof(end) &&
-               pread(fd, end, sizeof(end), size - (off_t)sizeof(end)) == (ssize_t)sizeof(end) &&
-               memcmp(end, magic, sizeof(magic)) == 0;
 }
 
 int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
 {
         static const int flags[] = {
             [DB_READ] = SQLITE_OPEN_READONLY,
+            [DB_ADD] = SQLITE_OPEN_READWRITE,
             [DB_WRITE] = SQLITE_OPEN_READWRITE,
         };
         snprintf(db->path, sizeof(db->path), "%s", path);
-        if (mode == DB_WRITE && names_another(path)) {
-                err_set(err, -EPERM, "'%s-journal' names another file to remove", path);
-                return err_hint(err, "it is made to harm; do not trust its source");
-        }
         /* A path that starts like an option of SQLite's own ("file:", ":memory:") is a file. */
         char local[4100];
         snprintf(local, sizeof(local), "%s%s", path[0] == '/' || path[0] == '.' ? "" : "./", path);
@@ -139,9 +155,10 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
         }
         sqlite3_extended_result_codes(db->h, 1);
         sqlite3_busy_timeout(db->h, BUSY_MS);
-        distrust(db);
+        distrust(db, mode);
+        db->opened_ns = clock_mono_ns();
         /* A recorder may write for months. */
-        if (mode == DB_READ)
+        if (mode != DB_WRITE)
                 sqlite3_progress_handler(db->h, STEPS_A_LOOK, look, db);
         return 0;
 }

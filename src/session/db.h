@@ -6,7 +6,8 @@
 
 #include <sqlite3.h>
 
-enum db_mode { DB_READ, DB_WRITE };
+/* To read, to add marks to a file that may be a stranger's, or to record. */
+enum db_mode { DB_READ, DB_ADD, DB_WRITE };
 
 /* Statements that are prepared once. */
 enum db_statement {
@@ -36,8 +37,9 @@ enum db_statement {
 
 struct db {
         sqlite3 *h;
-        int64_t steps; /* that SQLite took */
-        bool endless;  /* they were too many */
+        int64_t opened_ns; /* on the monotonic clock */
+        int64_t steps;     /* that SQLite took */
+        bool endless;      /* they were too many */
         char path[4096];
         sqlite3_stmt *prepared[DB_STATEMENTS];
 };
@@ -52,6 +54,11 @@ struct statement {
 
 int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err);
 void db_close(struct db *db);
+/* Whether what SQLite keeps beside the file may be used. To be called before the first statement.
+ */
+int db_check_beside(struct db *db, struct err *err);
+/* The same, and whether it is a session that this program knows, of plain tables. */
+int db_check_session(struct db *db, struct err *err);
 /* Turns the last failure into err; returns a negative errno. code is what the call returned. */
 int db_error(struct db *db, int code, struct err *err);
 int db_exec(struct db *db, const char *sql, struct err *err);

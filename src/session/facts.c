@@ -1,6 +1,7 @@
 #include "session/facts.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/strbuf.h"
 #include "session/reader.h"
 
@@ -20,7 +21,7 @@ void facts_finish(struct run_facts *f)
         free(f->metrics);
         spread_finish(&f->cpu_usr);
         spread_finish(&f->cpu_idle);
-        spread_finish(&f->mem_util);
+        spread_finish(&f->mem_copy_util);
         *f = (struct run_facts){0};
 }
 
@@ -123,11 +124,9 @@ static struct user_metric *metric_for(struct run_facts *f, const char *name)
         }
         if (f->n_metrics == USER_METRICS_MAX)
                 return NULL;
-        struct user_metric *more = realloc(f->metrics, (f->n_metrics + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(f->metrics, f->n_metrics))
                 return NULL;
-        f->metrics = more;
-        struct user_metric *m = &more[f->n_metrics++];
+        struct user_metric *m = &f->metrics[f->n_metrics++];
         *m = (struct user_metric){0};
         snprintf(m->name, sizeof(m->name), "%s", name);
         return m;

@@ -66,7 +66,7 @@ static struct value *gpu_value(struct host *h, enum level_gpu_figure figure, siz
 {
         struct level_gpu *g = &h->levels[item / HOST_GPUS_MAX].gpus[item % HOST_GPUS_MAX];
         return figure == LEVEL_GPU_UTIL   ? &g->util
-               : figure == LEVEL_GPU_BAND ? &g->band
+               : figure == LEVEL_GPU_BAND ? &g->mem_copy_util
                                           : &g->memory;
 }
 

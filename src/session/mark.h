@@ -24,6 +24,7 @@ enum mark_type {
 #define MARK_NAME_MAX 128
 #define MARK_HOST_MAX 64
 #define MARK_DATA_MAX 32768
+#define MARK_SECONDS_MAX 1e9 /* 31 years: a phase that took longer is a mistake */
 
 struct mark {
         int64_t wall_ns, mono_ns;

@@ -1,5 +1,6 @@
 /* Marks of a session: those in the file, and those that wait in its spool. */
 #include "base/clock.h"
+#include "base/list.h"
 #include "session/reader.h"
 
 #include <errno.h>
@@ -45,14 +46,8 @@ static void drop_list(struct mark_list *l)
 /* Room for one more; NULL when memory ends. */
 static struct mark *next_place(struct mark_list *l)
 {
-        if (l->n == l->cap) {
-                size_t cap = l->cap ? l->cap * 2 : 64;
-                struct mark *more = realloc(l->list, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                l->list = more;
-                l->cap = cap;
-        }
+        if (!LIST_ROOM(l->list, l->n, l->cap))
+                return NULL;
         return &l->list[l->n];
 }
 

@@ -1,6 +1,7 @@
 #include "session/phases.h"
 
 #include "base/clock.h"
+#include "base/lookup.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -17,10 +18,11 @@ struct opening {
         bool closed;
 };
 
-/* The last opening of a name and host, or of a name, host and process; hashed, open addressing. */
+/* The last opening of a name and host, or of a name, host and process. */
 struct heads {
-        size_t *at;  /* NONE where there is none */
-        size_t size; /* a power of two */
+        struct lookup places; /* in last */
+        size_t *last;         /* an opening */
+        size_t n;
         bool by_pid;
 };
 
@@ -30,38 +32,35 @@ struct openings {
         struct heads hosts, pids;
 };
 
-static uint64_t hash_text(uint64_t h, const char *s)
-{
-        for (; *s; s++)
-                h = (h ^ (uint8_t)*s) * 1099511628211u;
-        return (h ^ 0xff) * 1099511628211u;
-}
-
 static bool is_same(const struct mark *a, const struct mark *b, bool by_pid)
 {
         return (!by_pid || a->pid == b->pid) && strcmp(a->name, b->name) == 0 &&
                strcmp(a->host, b->host) == 0;
 }
 
-/* The head of a mark's chain, or the empty place for it. */
-static size_t *head_of(struct openings *open, struct heads *heads, const struct mark *m)
+static uint32_t hash_of(const struct heads *heads, const struct mark *m)
 {
-        uint64_t h = hash_text(hash_text(14695981039346656037u, m->name), m->host);
-        if (heads->by_pid)
-                h = (h ^ (uint64_t)m->pid) * 1099511628211u;
-        size_t i = (size_t)(h ^ h >> 32) & (heads->size - 1);
-        while (heads->at[i] != NONE && !is_same(open->list[heads->at[i]].mark, m, heads->by_pid))
-                i = (i + 1) & (heads->size - 1);
-        return &heads->at[i];
+        uint32_t h = hash_text(m->name, strlen(m->name)) * 31 ^ hash_text(m->host, strlen(m->host));
+        return heads->by_pid ? h ^ hash_text((const char *)&m->pid, sizeof(m->pid)) : h;
+}
+
+/* The head of a mark's chain, NULL where there is none. */
+static size_t *head_of(const struct openings *open, const struct heads *heads, const struct mark *m)
+{
+        uint32_t hash = hash_of(heads, m), i;
+        for (size_t step = 0; (i = lookup_next(&heads->places, hash, &step)) != LOOKUP_END;) {
+                if (is_same(open->list[heads->last[i]].mark, m, heads->by_pid))
+                        return &heads->last[i];
+        }
+        return NULL;
 }
 
 /* The head stays where the last of a chain is closed: it holds the place of its name. */
-static size_t last_open(struct openings *open, struct heads *heads, const struct mark *m)
+static size_t last_open(const struct openings *open, const struct heads *heads,
+                        const struct mark *m)
 {
         size_t *head = head_of(open, heads, m);
-        if (*head == NONE)
-                return NONE;
-        for (;;) {
+        while (head) {
                 const struct opening *o = &open->list[*head];
                 size_t before = heads->by_pid ? o->before_pid : o->before_host;
                 if (!o->closed)
@@ -70,6 +69,7 @@ static size_t last_open(struct openings *open, struct heads *heads, const struct
                         return NONE;
                 *head = before;
         }
+        return NONE;
 }
 
 /*
@@ -82,11 +82,26 @@ static size_t find_open(struct openings *open, const struct mark *end)
         return found != NONE ? found : last_open(open, &open->hosts, end);
 }
 
-static void open_phase(struct openings *open, struct mark *m, size_t phase)
+/* Makes the opening the head of its chain, and tells the one before it. */
+static bool put_head(const struct openings *open, struct heads *heads, const struct mark *m,
+                     size_t *before)
 {
-        size_t *host = head_of(open, &open->hosts, m), *pid = head_of(open, &open->pids, m);
-        open->list[open->n] = (struct opening){m, phase, *host, *pid, false};
-        *host = *pid = open->n++;
+        size_t *head = head_of(open, heads, m);
+        *before = head ? *head : NONE;
+        if (!head && !lookup_put(&heads->places, hash_of(heads, m), (uint32_t)heads->n))
+                return false;
+        *(head ? head : &heads->last[heads->n++]) = open->n;
+        return true;
+}
+
+static bool open_phase(struct openings *open, struct mark *m, size_t phase)
+{
+        struct opening o = {.mark = m, .phase = phase};
+        if (!put_head(open, &open->hosts, m, &o.before_host) ||
+            !put_head(open, &open->pids, m, &o.before_pid))
+                return false;
+        open->list[open->n++] = o;
+        return true;
 }
 
 /* What the end tells is kept with what the beginning told; where both do, the end knows better. */
@@ -139,16 +154,16 @@ static struct phase phase_of(const struct mark *m, int64_t run_end_ns)
         return p;
 }
 
-/* Gives how many phases there are. Both lists have room for n. */
-static size_t fill(struct mark *marks, size_t n, int64_t run_end_ns, struct phase *list,
-                   struct openings *open)
+/* Gives how many phases there are, NONE when memory is short. Both lists have room for n. */
+static size_t phases_fill(struct mark *marks, size_t n, int64_t run_end_ns, struct phase *list,
+                          struct openings *open)
 {
         size_t count = 0;
         for (size_t i = 0; i < n; i++) {
                 if (marks[i].type == MARK_END)
                         close_phase(list, open, &marks[i]);
-                if (marks[i].type == MARK_BEGIN)
-                        open_phase(open, &marks[i], count);
+                if (marks[i].type == MARK_BEGIN && !open_phase(open, &marks[i], count))
+                        return NONE;
                 if (marks[i].type == MARK_BEGIN || marks[i].type == MARK_PHASE)
                         list[count++] = phase_of(&marks[i], run_end_ns);
         }
@@ -156,34 +171,28 @@ static size_t fill(struct mark *marks, size_t n, int64_t run_end_ns, struct phas
         return count;
 }
 
-static bool make_heads(struct heads *h, size_t n, bool by_pid)
-{
-        *h = (struct heads){.size = 16, .by_pid = by_pid};
-        while (h->size < 2 * n)
-                h->size *= 2;
-        h->at = malloc(h->size * sizeof(*h->at));
-        for (size_t i = 0; h->at && i < h->size; i++)
-                h->at[i] = NONE;
-        return h->at != NULL;
-}
-
 int phases_from_marks(struct mark *marks, size_t n, int64_t run_end_ns, struct phase **ret,
                       size_t *ret_n)
 {
         struct phase *list = calloc(n + 1, sizeof(*list));
-        struct openings open = {.list = calloc(n + 1, sizeof(*open.list))};
-        bool fine = make_heads(&open.hosts, n, false);
-        fine = make_heads(&open.pids, n, true) && fine && list && open.list;
-        if (fine) {
-                *ret_n = fill(marks, n, clock_bounded(run_end_ns), list, &open);
+        struct openings open = {.list = calloc(n + 1, sizeof(*open.list)),
+                                .hosts.last = calloc(n + 1, sizeof(size_t)),
+                                .pids.last = calloc(n + 1, sizeof(size_t)),
+                                .pids.by_pid = true};
+        bool room = list && open.list && open.hosts.last && open.pids.last;
+        size_t count = room ? phases_fill(marks, n, clock_bounded(run_end_ns), list, &open) : NONE;
+        if (count != NONE) {
+                *ret_n = count;
                 *ret = list;
         } else {
                 free(list);
         }
         free(open.list);
-        free(open.hosts.at);
-        free(open.pids.at);
-        return fine ? 0 : -ENOMEM;
+        free(open.hosts.last);
+        free(open.pids.last);
+        lookup_finish(&open.hosts.places);
+        lookup_finish(&open.pids.places);
+        return count != NONE ? 0 : -ENOMEM;
 }
 
 /* "-3" → n - 3; clamped to 0..n. False when it is no number. */

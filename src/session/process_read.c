@@ -78,7 +78,8 @@ static void take_identity(struct process *p, sqlite3_stmt *h)
         *p = (struct process){.pid = (int32_t)sqlite3_column_int64(h, 9),
                               .ppid = (int32_t)sqlite3_column_int64(h, 10),
                               .start_ns = clock_bounded(sqlite3_column_int64(h, 11)),
-                              .type = (uint8_t)sqlite3_column_int64(h, 12)};
+                              .type = (uint8_t)sqlite3_column_int64(h, 12),
+                              .on = {-1, -1}};
         copy_text(p->gpu, sizeof(p->gpu), h, 13);
         copy_text(p->user, sizeof(p->user), h, 14);
         copy_text(p->group, sizeof(p->group), h, 15);

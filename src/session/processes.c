@@ -16,9 +16,9 @@ const char *const process_figure_names[PROCESS_FIGURES] = {
 
 static struct value *figure_of(struct process *p, size_t i)
 {
-        struct value *const figures[PROCESS_FIGURES] = {&p->gpu_memory, &p->sm_util,  &p->mem_util,
-                                                        &p->enc_util,   &p->dec_util, &p->cpu,
-                                                        &p->rss};
+        struct value *const figures[PROCESS_FIGURES] = {
+            &p->gpu_memory, &p->sm_util, &p->mem_copy_util, &p->enc_util, &p->dec_util,
+            &p->cpu,        &p->rss};
         return figures[i];
 }
 

@@ -1,7 +1,7 @@
 /* The reading side: a session, also one that still grows or whose recorder died. */
 #include "base/clock.h"
+#include "base/list.h"
 #include "session/reader.h"
-#include "session/schema.h"
 
 #include <errno.h>
 #include <math.h>
@@ -58,67 +58,11 @@ void session_reader_close(struct session_reader *r)
         free(r->ids);
         free(r->rows);
         free(r->present);
+        free(r->used);
         free(r->given);
         host_cursor_close(r->host);
         process_cursor_close(r->processes);
         free(r);
-}
-
-static int check_kind(struct session_reader *r, struct err *err)
-{
-        struct statement q =
-            db_prepare(&r->db, DB_GET_FACT,
-                       "SELECT application_id, user_version FROM pragma_application_id,"
-                       " pragma_user_version");
-        int got = db_step(&q);
-        if (got < 0)
-                return db_error(&r->db, got, err);
-        int64_t id = got > 0 ? sqlite3_column_int64(q.h, 0) : 0;
-        int64_t version = got > 0 ? sqlite3_column_int64(q.h, 1) : 0;
-        sqlite3_finalize(q.h);
-        r->db.prepared[DB_GET_FACT] = NULL;
-        if (id != SESSION_APPLICATION_ID) {
-                err_set(err, ERR_DATA, "'%s' is a database, but not a session", r->db.path);
-                return err_hint(err, "point at a file that 'assay run' or 'assay record' wrote");
-        }
-        if (version > SESSION_SCHEMA_VERSION) {
-                err_set(err, ERR_DATA, "'%s' was written by a newer assay (schema %lld)",
-                        r->db.path, (long long)version);
-                return err_hint(err, "use that version of assay to read it");
-        }
-        return 0;
-}
-
-/* The tables that are read. Other programs' names in the file are left alone. */
-#define TABLES                                                                                     \
-        "'manifest', 'series', 'entity', 'tick', 'block', 'mark', 'host_series', 'host_gpu',"      \
-        " 'host_tick', 'host_block', 'level_note', 'process', 'process_sample'"
-
-/*
- * Each is a plain table. A view could go on for ever, a virtual table run other code, and a column
- * that is computed take as long as its maker likes.
- */
-static int check_tables(struct session_reader *r, struct err *err)
-{
-        struct statement q = {.db = &r->db};
-        q.r = sqlite3_prepare_v2(
-            r->db.h,
-            "SELECT name FROM sqlite_master WHERE name COLLATE NOCASE IN (" TABLES ") AND"
-            " (type <> 'table' OR rootpage = 0 OR sql LIKE 'create virtual%')"
-            " UNION ALL SELECT m.name FROM sqlite_master m, pragma_table_xinfo(m.name) x"
-            " WHERE m.type = 'table' AND m.name COLLATE NOCASE IN (" TABLES ") AND x.hidden <> 0"
-            " LIMIT 1",
-            -1, &q.h, NULL);
-        int got = db_step(&q);
-        if (got > 0) {
-                const char *name = (const char *)sqlite3_column_text(q.h, 0);
-                err_set(err, ERR_DATA, "'%s' is not a session: its '%s' is not a plain table",
-                        r->db.path, name ? name : "?");
-                err_hint(err, "it is damaged, or made to harm; do not trust its source");
-        }
-        int code = got < 0 ? db_error(&r->db, got, err) : got > 0 ? ERR_DATA : 0;
-        sqlite3_finalize(q.h);
-        return code;
 }
 
 static int load_series(struct session_reader *r)
@@ -193,14 +137,10 @@ static void sort_entities(struct session_reader *r)
 
 static bool add_entity(struct session_reader *r, sqlite3_stmt *h)
 {
-        struct entity *more = realloc(r->entities, (r->n + 1) * sizeof(*more));
-        if (!more)
+        if (!LIST_ONE_MORE(r->entities, r->n))
                 return false;
-        r->entities = more;
-        struct entity_id *ids = realloc(r->ids, (r->n + 1) * sizeof(*ids));
-        if (!ids)
+        if (!LIST_ONE_MORE(r->ids, r->n))
                 return false;
-        r->ids = ids;
         take_entity(h, &r->entities[r->n]);
         r->entities[r->n].slot = (uint32_t)r->n;
         r->ids[r->n].id = sqlite3_column_int64(h, 0);
@@ -232,14 +172,13 @@ static int load_entities(struct session_reader *r)
         r->rows = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->rows));
         r->given = calloc(MAX(r->n, (size_t)1), sizeof(*r->given));
         r->present = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->present));
-        return got < 0 ? got : r->rows && r->given && r->present ? 0 : -ENOMEM;
+        r->used = calloc(MAX(r->n, (size_t)1), sizeof(*r->used));
+        return got < 0 ? got : r->rows && r->given && r->present && r->used ? 0 : -ENOMEM;
 }
 
 static int load(struct session_reader *r, struct err *err)
 {
-        int code = check_kind(r, err);
-        if (code == 0)
-                code = check_tables(r, err);
+        int code = db_check_session(&r->db, err);
         if (code < 0)
                 return code;
         code = load_series(r);
@@ -470,19 +409,35 @@ static size_t place_of(const struct session_reader *r, int64_t id)
         return found ? found->place : r->n;
 }
 
+/* Only what the last block filled: a file may name thousands of GPUs that are never there. */
+static void clear_block(struct session_reader *r)
+{
+        for (size_t entity = 0; entity < r->n; entity++) {
+                if (!r->used[entity])
+                        continue;
+                for (size_t i = 0; i < BLOCK_TICKS; i++) {
+                        size_t at = i * r->n + entity;
+                        r->rows[at] = (struct row){0};
+                        r->present[at] = false;
+                }
+                r->used[entity] = false;
+        }
+}
+
 static int load_block(struct session_reader *r, int64_t block)
 {
         struct statement q = db_prepare(
             &r->db, DB_GET_BLOCK,
             "SELECT entity, series, width, base, state, data FROM block WHERE block = ?");
-        memset(r->rows, 0, r->n * BLOCK_TICKS * sizeof(*r->rows));
-        memset(r->present, 0, r->n * BLOCK_TICKS * sizeof(*r->present));
+        clear_block(r);
         db_bind_int(&q, block);
         int got;
         while ((got = db_step(&q)) > 0) {
                 size_t entity = place_of(r, sqlite3_column_int64(q.h, 0));
-                if (entity < r->n)
-                        take_series(r, entity, q.h);
+                if (entity == r->n)
+                        continue;
+                r->used[entity] = true;
+                take_series(r, entity, q.h);
         }
         r->loaded = block;
         return got;
@@ -500,8 +455,10 @@ static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
         size_t first = (size_t)(tick % BLOCK_TICKS) * r->n;
         size_t there = 0;
         for (size_t i = 0; i < r->n; i++) {
+                if (!r->present[first + i])
+                        continue;
                 r->rows[first + i].sample.who = &r->entities[i];
-                there += r->present[first + i];
+                there++;
         }
         /* Nearly always all are there, and nothing has to be moved. */
         if (there == r->n) {

@@ -26,6 +26,7 @@ struct session_reader {
 
         struct row *rows; /* BLOCK_TICKS × n, of the block that is loaded */
         bool *present;
+        bool *used;     /* n: the block that is loaded has something of it */
         int64_t loaded; /* block; -1 for none */
         int64_t last;   /* tick given last; -1 before the first */
         struct statement ticks;

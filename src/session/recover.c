@@ -45,7 +45,9 @@ static int take_all(const char *path, struct db *db, int dir, size_t *ret_n, str
 static int undo_half(const char *path, struct err *err)
 {
         struct db db = {0};
-        int r = db_open(&db, path, DB_WRITE, err);
+        int r = db_open(&db, path, DB_ADD, err);
+        if (r == 0)
+                r = db_check_session(&db, err);
         if (r == 0)
                 r = db_exec(&db, "BEGIN IMMEDIATE;COMMIT", err);
         db_close(&db);
@@ -65,7 +67,9 @@ int session_recover(const char *path, size_t *ret_n, struct err *err)
                 err_set(err, -EBUSY, "'%s' is still being recorded", path);
                 return err_hint(err, "its recorder takes the marks in; leave out --recover");
         }
-        int r = db_open(&db, path, DB_WRITE, err);
+        int r = db_open(&db, path, DB_ADD, err);
+        if (r == 0)
+                r = db_check_session(&db, err);
         if (r == 0)
                 r = take_all(path, &db, dir, ret_n, err);
         db_close(&db);

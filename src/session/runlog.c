@@ -102,7 +102,10 @@ int64_t runlog_time(const char *s)
                 return 0;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;
-        return (int64_t)timegm(&tm) * NS_PER_S + ms * NS_PER_MS;
+        int64_t seconds = timegm(&tm); /* of years that no recording is of, too */
+        return seconds > 0 && seconds < CLOCK_FILE_MAX_NS / NS_PER_S
+                   ? seconds * NS_PER_S + ms * NS_PER_MS
+                   : 0;
 }
 
 /* Looks for the beginning of the innermost open phase of a name, from the log's end backwards. */

@@ -32,5 +32,7 @@ int64_t runlog_time(const char *s);
 bool runlog_parse(const char *line, size_t len, struct mark *ret);
 /* Whether a file begins with an entry. */
 bool runlog_is_one(const char *path);
-/* All entries; lines that are none are passed over. The caller frees *ret. */
-int runlog_read(const char *path, struct mark **ret, size_t *ret_n, struct err *err);
+/* All entries; lines that are none, or whose name or time is too long, are counted. The caller
+ * frees *ret. */
+int runlog_read(const char *path, struct mark **ret, size_t *ret_n, size_t *ret_skipped,
+                struct err *err);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/lines.h"
+#include "base/list.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ static bool take_phase(const json_t *o, struct mark *m)
         m->seconds = json_number_value(json_object_get(o, "seconds"));
         m->has_seconds = json_is_number(json_object_get(o, "seconds"));
         m->type = json_is_string(json_object_get(o, "began")) ? MARK_END : MARK_PHASE;
-        return m->type == MARK_END || (m->has_seconds && m->seconds >= 0 && isfinite(m->seconds));
+        return m->type == MARK_END ||
+               (m->has_seconds && m->seconds >= 0 && m->seconds <= MARK_SECONDS_MAX);
 }
 
 static bool take_kind(const json_t *o, const char *type, struct mark *m)
@@ -72,26 +74,21 @@ bool runlog_is_one(const char *path)
         return end && buf[0] == '{' && runlog_parse(buf, (size_t)(end - buf), &m);
 }
 
-static bool add(struct mark **list, size_t *n, size_t *room, const struct mark *m)
+static bool runlog_read_add(struct mark **list, size_t *n, size_t *room, const struct mark *m)
 {
-        if (*n == *room) {
-                size_t more = *room ? *room * 2 : 256;
-                struct mark *p = realloc(*list, more * sizeof(*p));
-                if (!p)
-                        return false;
-                *list = p;
-                *room = more;
-        }
+        if (!LIST_ROOM(*list, *n, *room))
+                return false;
         (*list)[(*n)++] = *m;
         return true;
 }
 
-int runlog_read(const char *path, struct mark **ret, size_t *ret_n, struct err *err)
+int runlog_read(const char *path, struct mark **ret, size_t *ret_n, size_t *ret_skipped,
+                struct err *err)
 {
         struct lines lines;
         struct line line;
         struct mark *list = NULL, m;
-        size_t n = 0, room = 0;
+        size_t n = 0, room = 0, skipped = 0;
         int fd = open(path, O_RDONLY | O_CLOEXEC), r = fd < 0 ? -errno : lines_init(&lines, fd);
         if (r < 0) {
                 closep(&fd);
@@ -103,7 +100,9 @@ int runlog_read(const char *path, struct mark **ret, size_t *ret_n, struct err *
                                     RUNLOG_MAX);
                         break;
                 }
-                if (runlog_parse(line.s, line.len, &m) && !add(&list, &n, &room, &m)) {
+                bool entry = runlog_parse(line.s, line.len, &m);
+                skipped += !entry && line.len > 0;
+                if (entry && !runlog_read_add(&list, &n, &room, &m)) {
                         r = err_set(err, -ENOMEM, "out of memory");
                         break;
                 }
@@ -115,5 +114,6 @@ int runlog_read(const char *path, struct mark **ret, size_t *ret_n, struct err *
         }
         *ret = list;
         *ret_n = n;
+        *ret_skipped = skipped;
         return 0;
 }

@@ -80,26 +80,30 @@ static const char views[] =
 
 /*
  * An end closes the last open phase of its name, of the same process where that marks both, else of
- * the same host: how deep the phases of a name are nested says which. Window functions do it in one
- * pass. A phase that nobody ended is ended by the last tick.
+ * the same host: how deep the phases of a name are nested says which. The wall clock may be set
+ * meanwhile: the other clock orders them, and says how long they took. Window functions do it in
+ * one pass. A phase that nobody ended is ended by the last tick.
  */
 static const char phase_view[] =
     "CREATE VIEW phases AS WITH own AS (SELECT *, CASE WHEN min(type) OVER p <> max(type) OVER p"
     " THEN pid END AS who FROM mark WHERE type IN ('begin', 'end')"
     " WINDOW p AS (PARTITION BY host, name, pid)),"
     " deep AS (SELECT *, sum(CASE type WHEN 'begin' THEN 1 ELSE -1 END)"
-    " OVER (PARTITION BY host, name, who ORDER BY wall_ns, mono_ns, id) + (type = 'end') AS depth"
+    " OVER (PARTITION BY host, name, who ORDER BY mono_ns, wall_ns, id) + (type = 'end') AS depth"
     " FROM own),"
-    " ended AS (SELECT *, lead(wall_ns) OVER n AS end_ns, lead(data) OVER n AS end_data FROM deep"
-    " WINDOW n AS (PARTITION BY host, name, who, depth ORDER BY wall_ns, mono_ns, id)),"
+    " ended AS (SELECT *, lead(wall_ns) OVER n AS end_ns, lead(mono_ns) OVER n AS end_mono,"
+    " lead(data) OVER n AS end_data FROM deep"
+    " WINDOW n AS (PARTITION BY host, name, who, depth ORDER BY mono_ns, wall_ns, id)),"
     " both AS (SELECT name, wall_ns / 1e9 - max(seconds, 0) AS start_time, wall_ns / 1e9 AS"
-    " end_time, 0 AS open, data, host, pid FROM mark WHERE type = 'phase' UNION ALL"
+    " end_time, max(seconds, 0) AS took, 0 AS open, data, host, pid FROM mark"
+    " WHERE type = 'phase' UNION ALL"
     " SELECT name, wall_ns / 1e9, coalesce(end_ns / 1e9,"
-    " max(wall_ns / 1e9, coalesce((SELECT max(time) FROM ticks), 0))), end_ns IS NULL,"
+    " max(wall_ns / 1e9, coalesce((SELECT max(time) FROM ticks), 0))),"
+    " CASE WHEN mono_ns > 0 AND end_mono > 0 THEN (end_mono - mono_ns) / 1e9 END, end_ns IS NULL,"
     " coalesce(json_patch(data, end_data), data, end_data), host, pid FROM ended WHERE type = "
     "'begin')"
-    " SELECT name, start_time, end_time, end_time - start_time AS seconds, open, data, host, pid"
-    " FROM both ORDER BY start_time;";
+    " SELECT name, start_time, end_time, coalesce(took, end_time - start_time) AS seconds, open,"
+    " data, host, pid FROM both ORDER BY start_time;";
 
 static const char host_views[] =
     "CREATE VIEW host_ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"

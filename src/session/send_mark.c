@@ -9,7 +9,9 @@
 static int put_into_file(const char *path, const struct mark *m, struct err *err)
 {
         struct db db = {0};
-        int r = db_open(&db, path, DB_WRITE, err);
+        int r = db_open(&db, path, DB_ADD, err);
+        if (r == 0)
+                r = db_check_session(&db, err);
         if (r == 0) {
                 r = db_put_mark(&db, m, NULL);
                 if (r < 0)

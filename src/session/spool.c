@@ -1,4 +1,5 @@
 #include "session/spool.h"
+#include "base/list.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -73,7 +74,7 @@ static int open_parent(const char *session, char name[SPOOL_PATH_MAX], struct er
                        : err_set(err, -errno, "cannot mark '%s': %s", session, strerror(errno));
 }
 
-static int refuse(const char *session, const char *why, struct err *err)
+static int spool_refuse(const char *session, const char *why, struct err *err)
 {
         err_set(err, -EPERM, "'%s" SPOOL_SUFFIX "' cannot be used for marks: %s", session, why);
         return err_hint(err, "remove it, or record in a folder of your own");
@@ -94,16 +95,16 @@ static int open_at(int parent, const char *name, const char *session, struct err
 {
         int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-                return refuse(session, "it is a link or a file, not a folder", err);
+                return spool_refuse(session, "it is a link or a file, not a folder", err);
         if (fd < 0 && errno == EACCES)
-                return refuse(session, "it belongs to another user", err);
+                return spool_refuse(session, "it belongs to another user", err);
         if (fd < 0)
                 return err_set(err, -errno, "cannot mark '%s': %s", session, strerror(errno));
         const char *why = distrust(fd);
         if (!why)
                 return fd;
         close(fd);
-        return refuse(session, why, err);
+        return spool_refuse(session, why, err);
 }
 
 int spool_open(const char *session, struct err *err)
@@ -190,14 +191,8 @@ static int compare_names(const void *a, const void *b)
 
 static bool append(struct spool_list *l, size_t *cap, const char *name)
 {
-        if (l->n == *cap) {
-                size_t more = *cap ? *cap * 2 : 64;
-                void *names = realloc(l->names, more * sizeof(*l->names));
-                if (!names)
-                        return false;
-                l->names = names;
-                *cap = more;
-        }
+        if (!LIST_ROOM(l->names, l->n, *cap))
+                return false;
         memcpy(l->names[l->n++], name, strlen(name) + 1);
         return true;
 }

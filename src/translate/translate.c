@@ -10,7 +10,7 @@
 
 #define MIB 1048576.0
 
-static const struct map_row *find(enum dialect dialect, const char *name, size_t len)
+static const struct map_row *translate_find(enum dialect dialect, const char *name, size_t len)
 {
         const struct map *map = map_for(dialect);
         for (size_t i = 0; len > 0 && i < map->n; i++) {
@@ -22,29 +22,7 @@ static const struct map_row *find(enum dialect dialect, const char *name, size_t
 
 bool translate_wants(enum dialect dialect, const char *field, size_t len)
 {
-        return find(dialect, field, len) != NULL;
-}
-
-void translate_bind(struct binding *b, const struct schema *schema)
-{
-        if (LIKELY(b->bound && b->dialect == schema->dialect && b->revision == schema->revision))
-                return;
-        b->dialect = schema->dialect;
-        b->revision = schema->revision;
-        b->bound = true;
-        b->n_metrics = b->n_texts = b->n_either = 0;
-        for (size_t i = 0; i < schema->n; i++) {
-                const char *name = schema->names[i];
-                const struct map_row *row = find(schema->dialect, name, strlen(name));
-                if (!row)
-                        continue;
-                struct target t = {(uint16_t)i, row->to, row->conversion};
-                b->n_either += !row->text && row->conversion == CONVERT_RATIO_OR_PERCENT;
-                if (row->text)
-                        b->texts[b->n_texts++] = t;
-                else
-                        b->metrics[b->n_metrics++] = t;
-        }
+        return translate_find(dialect, field, len) != NULL;
 }
 
 /* Groups of reasons as the bits that NVIDIA's driver has for the same. */
@@ -63,100 +41,107 @@ static double drm_throttle(double v)
         return reasons;
 }
 
-static double convert(enum conversion conversion, double v)
-{
-        switch (conversion) {
-        case CONVERT_PERCENT:
-                return v / 100.0;
-        case CONVERT_MIB:
-        case CONVERT_MIB_PER_S:
-                return v * MIB;
-        case CONVERT_DCGM_MB_PER_S:
-                return v * 1000 * 1024;
-        case CONVERT_NANOSECONDS:
-                return v / 1e9;
-        case CONVERT_MB_PER_S:
-        case CONVERT_MHZ:
-                return v * 1e6;
-        case CONVERT_GB_PER_S:
-                return v * 1e9;
-        case CONVERT_KB_PER_S:
-                return v * 1e3;
-        case CONVERT_MILLIWATTS:
-        case CONVERT_MILLIJOULES:
-                return v / 1000.0;
-        case CONVERT_MICROWATTS:
-        case CONVERT_MICROJOULES:
-                return v / 1e6;
-        case CONVERT_MILLICELSIUS:
-                return v / 1000.0;
-        case CONVERT_JOULES_16:
-                return v / 65536.0;
-        case CONVERT_DRM_THROTTLE:
-                return drm_throttle(v);
-        case CONVERT_FLAG:
-                return v > 0 ? 1 : 0;
-        case CONVERT_SECONDS:
-        case CONVERT_RATIO_OR_PERCENT: /* of which nothing is known but that all are at most 1 */
-        case CONVERT_ENGINE_RATIO:
-        case CONVERT_RATIO:
-        case CONVERT_SCORE:
-        case CONVERT_BYTES:
-        case CONVERT_BYTES_PER_S:
-        case CONVERT_WATTS:
-        case CONVERT_JOULES:
-        case CONVERT_CELSIUS:
-        case CONVERT_HERTZ:
-        case CONVERT_COUNT:
-        case CONVERT_PER_S:
-        case CONVERT_NUMBER:
-        case CONVERT_BITS:
-                break;
-        }
-        return v;
-}
+/* Number × times ÷ over: one of them is 1, so that it is rounded once. Those that are not listed
+ * are in the metric's unit already. */
+static const struct {
+        double times, over;
+} scales[CONVERSION_COUNT] = {
+    [CONVERT_PERCENT] = {1, 100},      [CONVERT_MIB] = {MIB, 1},
+    [CONVERT_MIB_PER_S] = {MIB, 1},    [CONVERT_DCGM_MB_PER_S] = {1000 * 1024, 1},
+    [CONVERT_NANOSECONDS] = {1, 1e9},  [CONVERT_MB_PER_S] = {1e6, 1},
+    [CONVERT_MHZ] = {1e6, 1},          [CONVERT_GB_PER_S] = {1e9, 1},
+    [CONVERT_KB_PER_S] = {1e3, 1},     [CONVERT_MILLIWATTS] = {1, 1000},
+    [CONVERT_MILLIJOULES] = {1, 1000}, [CONVERT_MICROWATTS] = {1, 1e6},
+    [CONVERT_MICROJOULES] = {1, 1e6},  [CONVERT_MILLICELSIUS] = {1, 1000},
+    [CONVERT_JOULES_16] = {1, 65536},
+};
 
 /* Ratios are estimates: counters of two clocks are divided, and a little more than all of it
  * happens. What is further off makes no sense. */
 #define RATIO_MOST 2
 #define RATIO_LEAST (-0.01)
 
-static bool to_ratio(double *v)
-{
-        if (!(*v >= RATIO_LEAST && *v <= RATIO_MOST))
-                return false;
-        *v = *v > 1 ? 1 : *v > 0 ? *v : 0;
-        return true;
-}
-
-/*
- * Whether a number, in the metric's unit, can be true. Below zero only a temperature can; "-0.000"
- * is a small negative number that was rounded.
- */
-static bool sensible(enum metric metric, double *v)
+/* Below zero only a temperature can be; "-0.000" of anything else is a small negative number that
+ * was rounded. */
+static struct metric_target metric_target(size_t field, enum metric metric, enum conversion c)
 {
         const struct metric_info *info = metric_info(metric);
-        double least = metric_least(metric);
-        if (info->unit == UNIT_RATIO)
-                return to_ratio(v);
-        return *v <= info->most && *v >= least && (least < 0 || !signbit(*v));
+        bool ratio = info->unit == UNIT_RATIO, scaled = scales[c].over != 0;
+        bool quantity = c != CONVERT_FLAG && c != CONVERT_DRM_THROTTLE;
+        double least = ratio ? RATIO_LEAST : metric_least(metric);
+        double most = ratio ? RATIO_MOST : info->most, ceil = ratio ? 1 : INFINITY;
+        return (struct metric_target){
+            .field = (uint16_t)field,
+            .to = (uint8_t)metric,
+            .conversion = (uint8_t)c,
+            .may_be_negative = least < 0,
+            .times = scaled ? scales[c].times : 1,
+            .over = scaled ? scales[c].over : 1,
+            .least = least,
+            .most = most,
+            .floor = ratio ? 0 : -INFINITY,
+            .ceil = ceil,
+            .plain = quantity ? num_bits(MIN(ceil, most)) : 0,
+        };
 }
 
-static void set_value(struct value *to, const struct raw *raw, struct target t)
+void translate_bind(struct binding *b, const struct schema *schema)
+{
+        if (LIKELY(b->bound && b->dialect == schema->dialect && b->revision == schema->revision))
+                return;
+        b->dialect = schema->dialect;
+        b->revision = schema->revision;
+        b->bound = true;
+        b->n_metrics = b->n_texts = b->n_either = 0;
+        for (size_t i = 0; i < schema->n; i++) {
+                const char *name = schema->names[i];
+                const struct map_row *row = translate_find(schema->dialect, name, strlen(name));
+                if (!row)
+                        continue;
+                b->n_either += !row->text && row->conversion == CONVERT_RATIO_OR_PERCENT;
+                if (row->text)
+                        b->texts[b->n_texts++] =
+                            (struct text_target){(uint16_t)i, row->to, row->conversion};
+                else
+                        b->metrics[b->n_metrics++] = metric_target(
+                            i, (enum metric)row->to, (enum conversion)row->conversion);
+        }
+}
+
+static double convert(const struct metric_target *t, double v)
+{
+        return t->over != 1 ? v / t->over : v * t->times; /* to divide is slow */
+}
+
+/* Numbers that are not plain: they make no sense, are estimates a little off, or no quantities. */
+NOINLINE static void set_odd(struct value *to, const struct raw *raw, const struct metric_target *t)
+{
+        double v = convert(t, raw->num);
+        if (t->conversion == CONVERT_DRM_THROTTLE)
+                v = drm_throttle(v);
+        bool flag_below = t->conversion == CONVERT_FLAG && v < 0;
+        if (t->conversion == CONVERT_FLAG)
+                v = v > 0 ? 1 : 0;
+        bool sensible = v >= t->least && v <= t->most && (t->may_be_negative || !signbit(v));
+        if (raw->text || flag_below || !sensible) {
+                to->state = STATE_ERROR;
+                return;
+        }
+        v = v > t->floor ? v : t->floor;
+        *to = (struct value){v < t->ceil ? v : t->ceil, raw->age_ms, raw->state};
+}
+
+static inline void set_value(struct value *to, const struct raw *raw, const struct metric_target *t)
 {
         if (raw->state != STATE_OK && raw->state != STATE_STALE) {
                 to->state = raw->state;
                 return;
         }
-        double v = raw->text ? 0 : convert((enum conversion)t.conversion, raw->num);
-        bool flag_below = t.conversion == CONVERT_FLAG && raw->num < 0;
-        if (UNLIKELY(raw->text || flag_below || !sensible((enum metric)t.to, &v))) {
-                to->state = STATE_ERROR;
-                return;
-        }
-        to->v = v;
-        to->age_ms = raw->age_ms;
-        to->state = raw->state;
+        double v = convert(t, raw->num);
+        if (UNLIKELY(raw->text || num_bits(v) > t->plain))
+                set_odd(to, raw, t);
+        else
+                *to = (struct value){v, raw->age_ms, raw->state};
 }
 
 void translate_learn_units(struct binding *b, const struct batch *batch)
@@ -179,7 +164,7 @@ static bool is_percent(const struct binding *b, const struct reading *r)
 }
 
 /* The busier one of two engines. */
-static void take_busier(struct value *to, const struct raw *raw, struct target t)
+static void take_busier(struct value *to, const struct raw *raw, const struct metric_target *t)
 {
         struct value other = {.state = STATE_NONE};
         set_value(&other, raw, t);
@@ -187,19 +172,32 @@ static void take_busier(struct value *to, const struct raw *raw, struct target t
                 *to = other;
 }
 
+/* The same field where its source has shown that it tells percent. */
+static struct metric_target in_percent(const struct metric_target *t)
+{
+        return metric_target(t->field, (enum metric)t->to, CONVERT_PERCENT);
+}
+
 void translate_reading(const struct binding *b, const struct reading *reading, struct sample *ret)
 {
         memset(ret->m, 0, sizeof(ret->m));
+        bool percent = b->n_either > 0 && is_percent(b, reading);
         for (size_t i = 0; i < b->n_metrics; i++) {
-                struct target t = b->metrics[i];
-                struct value *to = &ret->m[t.to];
-                if (UNLIKELY(t.conversion == CONVERT_RATIO_OR_PERCENT && is_percent(b, reading)))
-                        t.conversion = CONVERT_PERCENT;
-                if (UNLIKELY(t.conversion == CONVERT_ENGINE_RATIO && value_there(*to)))
-                        take_busier(to, &reading->values[t.field], t);
+                const struct metric_target *t = &b->metrics[i];
+                const struct raw *raw = &reading->values[t->field];
+                struct value *to = &ret->m[t->to];
+                struct metric_target other;
+                if (UNLIKELY(percent && t->conversion == CONVERT_RATIO_OR_PERCENT)) {
+                        other = in_percent(t);
+                        t = &other;
+                }
                 /* A field the source does not have is no reason; another field's may be. */
-                if (LIKELY(!value_there(*to)) && reading->values[t.field].state != STATE_NONE)
-                        set_value(to, &reading->values[t.field], t);
+                if (raw->state == STATE_NONE)
+                        continue;
+                if (LIKELY(!value_there(*to)))
+                        set_value(to, raw, t);
+                else if (t->conversion == CONVERT_ENGINE_RATIO)
+                        take_busier(to, raw, t);
         }
 }
 
@@ -219,12 +217,12 @@ void translate_identity(const struct binding *b, const struct reading *reading, 
                         ret->text[b->texts[i].to][0] = '\0';
         }
         for (size_t i = 0; i < b->n_texts; i++) {
-                struct target t = b->texts[i];
+                struct text_target t = b->texts[i];
                 const struct raw *raw = &reading->values[t.field];
                 if (raw->state != STATE_OK)
                         continue;
                 /* dcgmi has the profile where a GPU has its name. */
-                if (t.conversion == TEXT_NAME_OR_PROFILE && reading->who.kind != ENTITY_GPU)
+                if (t.kind == TEXT_NAME_OR_PROFILE && reading->who.kind != ENTITY_GPU)
                         t.to = ENTITY_TEXT_MIG_PROFILE;
                 char number[NUM_FORMAT_MAX]; /* a serial number reads as a number */
                 bool is_text = raw->text != NULL;

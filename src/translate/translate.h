@@ -38,6 +38,7 @@ enum conversion {
         CONVERT_SECONDS,
         CONVERT_NANOSECONDS,
         CONVERT_DRM_THROTTLE, /* the drm source's groups of reasons */
+        CONVERSION_COUNT
 };
 
 /* How a text is taken. */
@@ -46,11 +47,23 @@ enum text_kind {
         TEXT_NAME_OR_PROFILE, /* a GPU's model; on the row of a slice its MIG profile */
 };
 
-/* Where one field of a schema goes. */
-struct target {
+/* Where a field of a schema goes that is a text. */
+struct text_target {
         uint16_t field;
-        uint8_t to;         /* enum metric, or enum entity_text */
-        uint8_t conversion; /* enum conversion; enum text_kind for a text */
+        uint8_t to;   /* enum entity_text */
+        uint8_t kind; /* enum text_kind */
+};
+
+/* One that is a metric, with what its numbers mean and must be: value = number × times ÷ over. */
+struct metric_target {
+        uint16_t field;
+        uint8_t to; /* enum metric */
+        uint8_t conversion;
+        bool may_be_negative;
+        double times, over;
+        double least, most; /* in the metric's unit: what is outside makes no sense */
+        double floor, ceil; /* what is between is brought to these */
+        uint64_t plain;     /* num_bits() of the most that is taken as it is, from 0 on */
 };
 
 /* A schema's fields matched with the vocabulary, once for many readings. */
@@ -62,8 +75,8 @@ struct binding {
         uint64_t percent[READING_ORIGINS_MAX / 64];
         size_t n_either; /* how many there are */
         size_t n_metrics, n_texts;
-        struct target metrics[SCHEMA_FIELDS_MAX];
-        struct target texts[SCHEMA_FIELDS_MAX];
+        struct metric_target metrics[SCHEMA_FIELDS_MAX];
+        struct text_target texts[SCHEMA_FIELDS_MAX];
 };
 
 /* Fields nobody knows are left out. Does nothing when the schema is the one bound already. */

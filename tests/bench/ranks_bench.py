@@ -10,6 +10,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ranks"))
 import common  # noqa: E402
+import layouts  # noqa: E402
 import lockstep  # noqa: E402
 import patchwork  # noqa: E402
 from store_bench import cpu  # noqa: E402
@@ -50,7 +51,7 @@ def main():
         (folder / "hour").mkdir()
         cost(weave, program, folder / "hour")
         shutil.rmtree(folder / "hour")
-        for make, name in ((lockstep.make, "step by step"), (patchwork.make, "patchwork")):
+        for make, name in ((lockstep.make, "step by step"), (patchwork.make, "patchwork"), (layouts.make, "in other layouts")):
             if sys.argv[3:] == ["quick"]:
                 break
             got = common.score(make, program, weave, folder / name, seed=1)

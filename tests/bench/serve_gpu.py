@@ -3,8 +3,8 @@
     serve_gpu.py ASSAY FLOOR [--first SECONDS] [--second SECONDS] [--cost SECONDS] [--dry]
 
 Bursts of matrix products, timed by CUDA's events, are the truth. The server is asked twice a second; from that
-come scrapers of every 15 s that began at each half second. Beside it the CPU time of `assay serve` and of the bare
-loop of NVML calls (nvml_floor), in the same seconds. --dry has no load: to try the script without a GPU.
+come scrapers of every 15 s that began at each half second. Before it the CPU time of `assay serve` and of the bare
+loop of NVML calls (nvml_floor), in turns. --dry has no load: to try the script without a GPU.
 """
 import argparse
 import os
@@ -137,22 +137,38 @@ def cpu(pid):
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def cost(serve, floor, seconds):
-    bare = subprocess.Popen([floor, "0.1", str(seconds + 3)], stdout=subprocess.DEVNULL)
-    time.sleep(2)
-    before, begun = (cpu(serve.p.pid), cpu(bare.pid)), time.monotonic()
+def share(pid, seconds):
+    """What a process uses of a core."""
+    before, begun = cpu(pid), time.monotonic()
     time.sleep(seconds)
-    ours, theirs = cpu(serve.p.pid) - before[0], cpu(bare.pid) - before[1]
-    wall = time.monotonic() - begun
-    bare.wait()
-    with open(f"/proc/{serve.p.pid}/status", encoding="utf-8") as status:
-        rss = int(re.search(r"VmRSS:\s*(\d+)", status.read()).group(1)) / 1024
-    print(f"cost at 10 Hz over {wall:.1f} s: serve {ours / wall:.3%} of a core, {rss:.1f} MB; "
-          f"bare loop {theirs / wall:.3%}; ratio {ours / theirs:.3f} (at most 1.15)", flush=True)
-    for task in sorted(os.listdir(f"/proc/{serve.p.pid}/task"), key=int):
-        name = open(f"/proc/{serve.p.pid}/task/{task}/comm", encoding="utf-8").read().strip()
-        ran = int(open(f"/proc/{serve.p.pid}/task/{task}/schedstat", encoding="utf-8").read().split()[0]) / 1e9
+    return (cpu(pid) - before) / (time.monotonic() - begun)
+
+
+def tell_threads(pid):
+    for task in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+        name = open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8").read().strip()
+        ran = int(open(f"/proc/{pid}/task/{task}/schedstat", encoding="utf-8").read().split()[0]) / 1e9
         print(f"  thread {name:<16} {ran:.3f} s since its start")
+
+
+def cost(assay, floor, folder, seconds):
+    """One after the other, in turns: two readers of a GPU's counters make each other's calls slower."""
+    ours, bare = [], []
+    for turn in range(2):
+        loop = subprocess.Popen([floor, "0.1", str(seconds + 3)], stdout=subprocess.DEVNULL)
+        time.sleep(2)
+        bare.append(share(loop.pid, seconds))
+        loop.wait()
+        serve = Serve(assay, f"{folder}/{turn}")
+        time.sleep(2)
+        ours.append(share(serve.p.pid, seconds))
+        with open(f"/proc/{serve.p.pid}/status", encoding="utf-8") as status:
+            rss = int(re.search(r"VmRSS:\s*(\d+)", status.read()).group(1)) / 1024
+        if turn > 0:
+            tell_threads(serve.p.pid)
+        serve.stop()
+    print(f"cost at 10 Hz, in turns of {seconds:g} s: serve {' '.join(f'{v:.3%}' for v in ours)} of a core, {rss:.1f} MB; "
+          f"bare loop {' '.join(f'{v:.3%}' for v in bare)}; ratio {sum(ours) / sum(bare):.3f} (at most 1.15)", flush=True)
 
 
 def main():
@@ -166,9 +182,9 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         load = NoLoad() if args.dry else Load()
+        cost(args.assay, args.floor, folder, args.cost)
         serve = Serve(args.assay, folder)
         try:
-            cost(serve, args.floor, args.cost)
             time.sleep(1)
             for on, every, seconds in ((1.0, 10, args.first), (0.3, 7, args.second)):
                 if seconds >= every:

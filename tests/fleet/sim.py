@@ -3,14 +3,16 @@
 Everything follows from a seed. A GPU's past is a list of stays (who held it, from when to when) and what each did meanwhile; from these come the
 counters as 'assay serve' would export them, by slots, at any moment; and the books: who held and wasted how much. Times are seconds since the epoch.
 
-    sim.py serve --nodes 1250 --port 9500        one port, a path a node: /n0001/metrics
+    sim.py serve --nodes 1250 --port 9500        one port, a path a node: /n0001/metrics; --hang 1.3 hangs GPU 3 of node 1, --fail breaks one
     sim.py targets --nodes 1250 --port 9500      the file_sd list of these
     sim.py backfill URL --nodes 25 --hours 6     remote-write to Prometheus or VictoriaMetrics
 """
 import argparse
-import http.server
+import asyncio
+import concurrent.futures
 import json
 import random
+import re
 import struct
 import sys
 import time
@@ -25,6 +27,10 @@ JUDGED = 600
 STALE = struct.unpack("<d", struct.pack("<Q", 0x7FF0000000000002))[0]
 REASONS = ("no_process", "memory_held", "starved", "waiting", "starting")
 LIMITER_OF = {"no_process": "idle", "memory_held": "idle.allocated", "starved": "host.input", "waiting": "host.waiting", "starting": "host.starting"}
+
+
+HANG = 0.0  # the Real Utilization of a program that hangs: kernels run, and nothing comes of it
+LOST_FOR = 300  # so long a node tells of a GPU that does not answer
 
 
 class Stay:
@@ -56,7 +62,7 @@ def give_slots(stays):
 
 class Gpu:
     def __init__(self, node, index):
-        self.node, self.index, self.stays = node, index, []
+        self.node, self.index, self.stays, self.failed = node, index, [], None
         self.uuid = f"GPU-{node:08x}-{index:04x}-4000-8000-000000000000"
 
     def labels(self, **more):
@@ -108,6 +114,27 @@ class Fleet:
         owner, _ = self.owner()
         gpu.stays.append(Stay(owner, at + count * (length + 1), self.end + 60, [(at + count * (length + 1), self.end + 60, "memory_held")]))
         give_slots(gpu.stays)
+
+    def cut(self, n, g, at):
+        """Whoever held the GPU lets go of it at a moment, and nobody comes after."""
+        gpu = self.gpus[n][g]
+        gpu.stays = [s for s in gpu.stays if s.start < at]
+        for s in gpu.stays:
+            s.end = min(s.end, at)
+            s.parts = [(a, min(b, at), what) for a, b, what in s.parts if a < at]
+        return gpu
+
+    def hang(self, n, g, at):
+        """A job that works until a moment and then hangs to the end."""
+        owner, _ = self.owner()
+        gpu = self.cut(n, g, at - 1200)
+        gpu.stays.append(Stay(owner, at - 1200, self.end + 60, [(at - 1200, at, 0.6), (at, self.end + 60, HANG)]))
+        give_slots(gpu.stays)
+        return owner
+
+    def fail(self, n, g, at):
+        """The GPU falls off the bus."""
+        self.cut(n, g, at).failed = at
 
     # --- books ---------------------------------------------------------------------------------
 
@@ -162,7 +189,7 @@ class Fleet:
                 if isinstance(what, str):
                     limit(LIMITER_OF[what], a, b)
                     continue
-                limit("compute.tensor", a, b)
+                limit("compute.tensor" if what > HANG else "unknown", a, b)
                 add(("assay_gpu_held_real_utilization_seconds_total", s.slot, ""), a, b, what * (b - a))
                 real_t += [a, b]
                 real_v += [total, total + what * (b - a)]
@@ -182,7 +209,9 @@ class Fleet:
 
     def series(self, gpu, times, instance, brief=False):
         """[(labels, times, values)] as a scrape at these moments tells them. A counter begins when it has something to tell."""
-        out, reset = [], self.reset.get(gpu.node)
+        out, reset, asked = [], self.reset.get(gpu.node), times
+        if gpu.failed is not None:
+            times = times[times < gpu.failed]
         for (family, labels), (t, v) in self.curves(gpu).items():
             if brief and ("limiter" in family or "health" in family):
                 continue
@@ -207,10 +236,21 @@ class Fleet:
             if len(later):
                 t, v = np.append(t, later[0]), np.append(v, STALE)
             out.append(({"__name__": "assay_gpu_owner_info", "instance": instance, "job": "assay", **gpu.labels(slot=s.slot), **owner}, t, v))
+        told = asked if gpu.failed is None else asked[asked < gpu.failed + LOST_FOR]
         for name in ("assay_gpu_info", "assay_gpu_up"):
             more = {"model": "NVIDIA H200"} if name.endswith("info") else {}
-            out.append(({"__name__": name, "instance": instance, "job": "assay", **gpu.labels(**more)}, times, np.ones(len(times))))
+            alive = told < (gpu.failed or np.inf) if name.endswith("up") else told > 0
+            out.append(({"__name__": name, "instance": instance, "job": "assay", **gpu.labels(**more)}, told, alive.astype(float)))
+        if len(told) > len(times) or gpu.failed is not None:
+            out.append(({"__name__": "assay_gpu_xid_total", "instance": instance, "job": "assay", **gpu.labels(xid=79)}, told[len(times):], np.ones(len(told) - len(times))))
         return out
+
+    def changes(self, n):
+        """Moments at which something of a node bends or jumps: between two of them all is straight."""
+        found = {t for g in self.gpus[n] for t, _ in self.curves(g).values() for t in t}
+        found |= {t for g in self.gpus[n] for s in g.stays for t in (s.start, s.end, s.end + LINGER)}
+        found |= {t for g in self.gpus[n] if g.failed is not None for t in (g.failed, g.failed + LOST_FOR)}
+        return np.array(sorted(found))
 
     def node_times(self, n, step):
         """When a node is scraped: each has a phase of its own, and some miss a while."""
@@ -277,27 +317,47 @@ def post(url, data):
     urllib.request.urlopen(request, timeout=60).read()
 
 
-def backfill(url, series, start, end, slice_s=1800, batch=4_000_000):
-    """Everything in slices of time, because an engine takes the past in its order. Returns series and samples sent."""
-    held = [(label_bytes(labels), t, v) for labels, t, v in series]
-    sent = 0
-    at = start
-    while at < end:
+class Sender:
+    """Posts one batch after the other, while the next is made."""
+
+    def __init__(self, url):
+        self.url, self.pool, self.waiting = url, concurrent.futures.ThreadPoolExecutor(1), []
+
+    def send(self, parts):
+        self.waiting.append(self.pool.submit(post, self.url, b"".join(parts)))
+        while len(self.waiting) > 3:
+            self.waiting.pop(0).result()
+
+    def finish(self):
+        for one in self.waiting:
+            one.result()
+        self.pool.shutdown()
+
+
+def backfill(url, series, start, end, slice_s=1800, batch=4_000_000, skip=None):
+    """Everything in slices of time, because an engine takes the past in its order. Returns series and samples sent.
+
+    skip(labels, slice): whether a series is left out of a slice, which is asked before each.
+    """
+    edges = np.arange(start, end + slice_s, slice_s)
+    held = [(labels, label_bytes(labels), sample_bytes(t, v), np.searchsorted(t, edges) * 18) for labels, t, v in series]
+    sender, sent = Sender(url), 0
+    for at in range(len(edges) - 1):
         parts, size = [], 0
-        for labels, t, v in held:
-            a, b = np.searchsorted(t, (at, at + slice_s))
-            if a == b:
+        for labels, text, samples, index in held:
+            a, b = index[at], index[at + 1]
+            if a == b or (skip and skip(labels, at)):
                 continue
-            sent += int(b - a)
-            part = field(1, labels + sample_bytes(t[a:b], v[a:b]))
+            part = field(1, text + samples[a:b])
             parts.append(part)
+            sent += int(b - a) // 18
             size += len(part)
             if size > batch:
-                post(url, b"".join(parts))
+                sender.send(parts)
                 parts, size = [], 0
         if parts:
-            post(url, b"".join(parts))
-        at += slice_s
+            sender.send(parts)
+    sender.finish()
     return len(held), sent
 
 
@@ -316,55 +376,126 @@ CLASSIC = ("SM_CLOCK MEM_CLOCK MEMORY_TEMP GPU_TEMP POWER_USAGE TOTAL_ENERGY_CON
            "FB_FREE FB_USED FB_RESERVED NVLINK_BANDWIDTH_TOTAL UNCORRECTABLE_REMAPPED_ROWS CORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE").split()
 
 
-def exposition(fleet, n, now, classic=True):
-    """What a node's exporter says at a moment."""
-    lines, times = [], np.array([now])
-    for g in fleet.gpus[n]:
-        base = f'uuid="{g.uuid}",gpu="{g.index}"'
-        for labels, t, v in fleet.series(g, times, ""):
-            if not len(t):
+# What the units do of each second, for a Real Utilization of 1.
+UNITS = {"sm": 1.0, "tensor": 0.8, "dram": 0.5, "fp64": 0.0, "fp32": 0.1, "fp16": 0.05, "int": 0.1}
+LIMIT_W, IDLE_W, HANG_W = 700.0, 120.0, 190.0
+
+
+GAUGES = {"memory_used_bytes": 60e9, "memory_total_bytes": 141e9, "temperature_celsius": 61.0, "clock_hertz": 1.98e9}
+
+
+def pace(name, value, what):
+    """What a series grows by in a second, or what a gauge says, while a GPU does something: a Real Utilization, or a reason why not."""
+    works = not isinstance(what, str)
+    if "power_limit" in name:
+        return LIMIT_W
+    if "power" in name or "energy" in name:
+        return HANG_W if what == HANG else IDLE_W + 0.8 * (LIMIT_W - IDLE_W) * what if works else IDLE_W
+    if name == "assay_gpu_active_seconds_total":
+        return float(works) if value in ("engine", "gpu_util") else UNITS[value] * what if works else 0.0
+    if name.startswith(("assay_gpu_ecc", "assay_gpu_pcie_replays", "assay_gpu_throttle")):
+        return 0.0
+    return GAUGES.get(name.removeprefix("assay_gpu_"), 1e9 * what if works else 0.0)
+
+
+def other_value(gpu, name, extra, now, start):
+    """(value, what it grows by in a second) of a series that has no books."""
+    value = extra.split("=")[1].strip('"') if extra else ""
+    parts = [part for s in gpu.stays for part in s.parts]
+    at = pace(name, value, next((what for a, b, what in parts if a <= now < b), "no_process"))
+    if not name.endswith("_total"):
+        return at, 0.0
+    begin = min([start] + [a for a, _, _ in parts])
+    spent = [(min(b, now) - a, what) for a, b, what in parts if a < now]
+    rest = now - begin - sum(length for length, _ in spent)
+    return sum(length * pace(name, value, what) for length, what in spent) + rest * pace(name, value, "no_process"), at
+
+
+class Template:
+    """A node's text, good until something changes: numbers that grow evenly, put into words that stay."""
+
+    def __init__(self, fleet, n, now, classic=True):
+        changes = fleet.changes(n)
+        self.begin, later = now, changes[changes > now]
+        self.end = min(now + 600, later[0] if len(later) else np.inf)
+        moments, rows = np.array([now, (now + self.end) / 2]), []
+        for g in fleet.gpus[n]:
+            base = f'uuid="{g.uuid}",gpu="{g.index}"'
+            for labels, t, v in fleet.series(g, moments, ""):
+                if len(t) == 2:
+                    text = ",".join(f'{k.replace("exported_job", "job")}="{x}"' for k, x in labels.items() if k not in ("__name__", "instance", "job"))
+                    rows.append((labels["__name__"], text, v[0], (v[1] - v[0]) / (t[1] - t[0])))
+            if g.failed is not None and g.failed <= now:
                 continue
-            text = ",".join(f'{k.replace("exported_job", "job")}="{x}"' for k, x in labels.items() if k not in ("__name__", "instance", "job"))
-            lines.append((labels["__name__"], f'{labels["__name__"]}{{{text}}} {v[0]:.6f}'))
-        for name, extra in OTHERS:
-            lines.append((name, f'{name}{{{base}{"," if extra else ""}{extra}}} {(now - fleet.start) * (0.4 + 0.07 * g.index):.6f}'))
-        for name in CLASSIC if classic else ():
-            name = f"DCGM_FI_DEV_{name}"
-            lines.append((name, f'{name}{{gpu="{g.index}",UUID="{g.uuid}",modelName="NVIDIA H200",Hostname="n{n:04d}"}} {int(now) % 97 + g.index}'))
-    lines.sort(key=lambda pair: pair[0])
-    out, last = [], ""
-    for name, line in lines:
-        if name != last:
-            out.append(f'# TYPE {name} {"counter" if name.endswith("_total") else "gauge"}')
-        last = name
-        out.append(line)
-    return "\n".join(out) + "\n"
+            for name, extra in OTHERS:
+                rows.append((name, f'{base}{"," if extra else ""}{extra}', *other_value(g, name, extra, now, fleet.start)))
+            for i, name in enumerate(CLASSIC if classic else ()):
+                rows.append((f"DCGM_FI_DEV_{name}", f'gpu="{g.index}",UUID="{g.uuid}",modelName="NVIDIA H200",Hostname="n{n:04d}"', 40.0 + g.index + i, 0.01))
+        rows.sort(key=lambda row: row[0])
+        lines, last = ['# TYPE assay_up gauge', 'assay_up{source="nvml"} 1'], ""
+        for name, text, _, _ in rows:
+            if name != last:
+                lines.append(f'# TYPE {name} {"counter" if name.endswith("_total") else "gauge"}')
+            last = name
+            lines.append(f"{name}{{{text}}} %.6f")
+        self.text = "\n".join(lines) + "\n"
+        self.values, self.slopes = np.array([r[2] for r in rows]), np.array([r[3] for r in rows])
+
+    def at(self, now):
+        return self.text % tuple((self.values + self.slopes * (now - self.begin)).tolist())
+
+
+def exposition(fleet, n, now, kept=None):
+    """What a node's exporter says at a moment. kept: {node: Template} of the moments before."""
+    kept = {} if kept is None else kept
+    if n not in kept or not kept[n].begin <= now < kept[n].end:
+        kept[n] = Template(fleet, n, now)
+    return kept[n].at(now)
+
+
+def scraped(fleet, n, times):
+    """[(labels, times, values)]: what an engine has that asked a node at these moments."""
+    found, kept = {}, {}
+    for now in times:
+        for line in exposition(fleet, n, now, kept).splitlines():
+            if not line.startswith("#"):
+                key, _, value = line.rpartition(" ")
+                found.setdefault(key, []).append((now, float(value)))
+    out = []
+    for key, points in found.items():
+        name, _, rest = key.partition("{")
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+        own = {("exported_" + k if k == "job" else k): v for k, v in labels.items()}
+        out.append(({"__name__": name, "instance": f"n{n:04d}", "job": "assay", **own}, *(np.array(column) for column in zip(*points))))
+    return out
+
+
+async def answer(fleet, kept, reader, writer):
+    """One connection of an engine, which asks again and again."""
+    try:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            body = exposition(fleet, int(head.split(b"/", 2)[1][1:]), time.time(), kept).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            await writer.drain()
+    except (OSError, asyncio.IncompleteReadError):  # the engine did not wait
+        pass
+    finally:
+        writer.close()
 
 
 def serve(fleet, port, ready=None):
-    """A path a node. Texts are made once a moment and node."""
+    """A path a node."""
+    kept, now = {}, time.time()
+    for n in range(fleet.nodes):
+        exposition(fleet, n, now, kept)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    async def run():
+        async with await asyncio.start_server(lambda r, w: answer(fleet, kept, r, w), "127.0.0.1", port, backlog=1024) as server:
+            if ready:
+                ready()
+            await server.serve_forever()
 
-        def do_GET(self):
-            body = exposition(fleet, int(self.path.split("/")[1][1:]), time.time()).encode()
-            try:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except OSError:  # the engine did not wait
-                self.close_connection = True
-
-        def log_message(self, *args):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        if ready:
-            ready()
-        server.serve_forever()
+    asyncio.run(run())
 
 
 def targets(nodes, port):
@@ -380,6 +511,8 @@ def main():
     p.add_argument("--hours", type=float, default=6)
     p.add_argument("--step", type=float, default=60)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--hang", default="", help="NODE.GPU that hangs from now on")
+    p.add_argument("--fail", default="", help="NODE.GPU that falls off the bus now")
     a = p.parse_args()
     now = time.time()
     if a.what == "targets":
@@ -387,6 +520,9 @@ def main():
         return
     if a.what == "serve":
         fleet = Fleet(a.nodes, now - 7200, now + 6 * 3600, a.seed)
+        for where, do in ((a.hang, fleet.hang), (a.fail, fleet.fail)):
+            if where:
+                do(*map(int, where.split(".")), now)
         serve(fleet, a.port, lambda: print("ready", flush=True))
         return
     end = now // 300 * 300

@@ -43,9 +43,10 @@ static void present(const struct batch *batch, struct binding *binding, struct r
                 translate_reading(binding, &batch->readings[i], &row.sample);
                 if (compute_row(compute, 0, NULL, &row) < 0)
                         abort();
+                struct csvw csv = {.out = out};
                 strbuf_clear(out);
                 for (size_t c = 0; column_at(c); c++)
-                        column_write(column_at(c), &frame, &row, out);
+                        column_write(column_at(c), &frame, &row, &csv);
                 json_write_row(&frame, &row, out);
         }
 }

@@ -1,7 +1,9 @@
-/* Lists of hosts: every name that comes out is one that may stand in a command line. */
+/* Lists of hosts, and what Slurm says of a job's: every name that comes out is one that may stand
+ * in a command line. */
 #include "fuzz.h"
 
 #include "read/nodes/hostlist.h"
+#include "read/nodes/slurm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         abort();
         }
         hostlist_finish(&h);
+        struct slurm_job job = {0};
+        err = (struct err){0};
+        if (slurm_read_job(&job, text, &err) < 0 && !err.msg[0])
+                abort();
+        slurm_finish(&job);
         free(text);
         return 0;
 }

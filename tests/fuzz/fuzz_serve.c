@@ -17,8 +17,8 @@
 static void read_kubelet(const uint8_t *data, size_t size)
 {
         static struct allocation list[KUBELET_DEVICES_MAX];
-        size_t n = kubelet_parse(data, size, list, KUBELET_DEVICES_MAX);
-        for (size_t i = 0; i < n; i++) {
+        int n = kubelet_parse(data, size, list, KUBELET_DEVICES_MAX);
+        for (int i = 0; i < n; i++) {
                 if (!memchr(list[i].device, '\0', sizeof(list[i].device)))
                         abort();
         }
@@ -48,7 +48,7 @@ static void read_headers(const char *text)
         char a[64], b[64];
         guard_add_host(&hosts, text, strlen(text));
         guard_host(&hosts, text);
-        guard_accepts(text, "gzip");
+        guard_weight(text, "gzip");
         guard_basic(text, a, b, sizeof(a));
         guard_cookie(text, "assay_session", a, sizeof(a));
         guard_same(text, "0123456789abcdef");

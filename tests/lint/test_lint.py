@@ -110,3 +110,14 @@ def test_rooms_of_the_architecture():
     folders = {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
     assert {n.split("/")[0] for n in named} == folders
     assert all((ROOT / "src" / n).is_dir() for n in named)
+
+
+def test_the_threat_model_names_tests_that_are_there():
+    """A promise whose test was renamed or removed is none."""
+    text = (ROOT / "SECURITY.md").read_text()
+    names = set(re.findall(r"`(test_\w+\.py|test_\w+\.c|fuzz_\w+)`", text))
+    assert len(names) > 20
+    there = {p.name for p in (ROOT / "tests").rglob("test_*.*")} | {f"fuzz_{p.name}" for p in (ROOT / "tests" / "fuzz" / "corpus").iterdir()}
+    assert names <= there, names - there
+    promises = [line for line in text.partition("how it is tested")[2].splitlines() if line.startswith("| ") and not line.startswith("| promise") and "---" not in line]
+    assert all(re.search(r"`(test_|fuzz_|\./dev attack|tests/fuzz)", line.rsplit("|", 2)[1]) for line in promises), promises

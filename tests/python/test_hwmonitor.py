@@ -143,6 +143,23 @@ def test_files_that_tell_nothing(tmp_path, assay_program, query, dmon, expected,
     assert json.loads(assay_program("report", tmp_path, "--format", "resource-summary").stdout) == told, why
 
 
+@pytest.mark.parametrize("text, usr, idle, why", [
+    ("timestamp,usr_pct,idle_pct\n2026-01-02T03:04:05,30.0,60.0\n", 30, 60, "as it is written"),
+    ("2026-01-02T03:04:05,30.0,60.0\n", 30, 60, "its three columns in their order"),
+    ("idle_pct,x,usr_pct\n2026-01-02T03:04:05,1,30.0\n", 30, None, "names decide"),
+    ("a,b,c\n1,2,3\n", None, None, "names that are none of its"),
+    ("timestamp, index, utilization.gpu [%]\n2026/01/02 03:04:05.678, 0, 50\n", None, None, "the GPUs' file"),
+    ("2026/01/02 03:04:05.678, 0, 50, 20, 1000, 2000, 300, 50, 1500\n", None, None, "the GPUs' file without a header"),
+], ids=lambda v: v if isinstance(v, str) and "\n" not in v else "")
+def test_columns_of_the_cpu_file(tmp_path, text, usr, idle, why):
+    (tmp_path / "cpu.csv").write_text(text)
+    told = assay.build_resource_summary(cpu_csv_path=tmp_path / "cpu.csv").to_dict()
+    if "idle_pct,x" in text:
+        assert told["cpu_usr_mean_pct"] == usr, why
+    else:
+        assert (told["cpu_usr_mean_pct"], told["cpu_idle_mean_pct"]) == (usr, idle), why
+
+
 def test_what_was_not_measured_is_nan():
     summary = assay.build_resource_summary()
     assert f"{summary.peak_vram_mb:.1f} MiB" == "nan MiB" and not summary.gpu_util_mean_pct > 5

@@ -1,6 +1,7 @@
 """The run log: lines as they happen, for `tail -f` and jq, and marks in the session."""
 import contextlib
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -182,7 +183,7 @@ def test_many_threads(tmp_path):
 @pytest.mark.parametrize("make, says", [
     (lambda p: assay.RunLog(p / "no/where"), "cannot write the log"),
     (lambda p: assay.RunLog(session=p / "none.assay"), "is not a session"),
-    (lambda p: assay.RunLog(p / "l").log_phase("x", -1), "0 seconds or more"),
+    (lambda p: assay.RunLog(p / "l").log_phase("x", -1), "0 to 1e9 seconds"),
     (lambda p: assay.RunLog(p / "l").log_phase("x" * 200, 1), "a name has"),
 ])
 def test_errors(tmp_path, scratch, make, says):
@@ -205,3 +206,23 @@ def test_in_a_run(program_run):
     """Under `assay run` the phases are in the run's session without a word about it."""
     session = program_run("import assay\nwith assay.RunLog().phase('train', lr=0.5): pass")
     assert [p["name"] for p in assay.open_session(session).phases()] == ["train"]
+
+
+def test_a_log_of_another_writer(program, tmp_path):
+    """Lines that cannot be are left out with a word; times are told from the log's beginning on."""
+    at = "2026-01-02T03:04:0{}.000+00:00"
+    entries = [{"ts": at.format(5), "type": "event", "event": "begun"}, {"ts": at.format(6), "type": "phase", "name": "fair", "seconds": 1},
+               {"ts": at.format(7), "type": "phase", "name": "endless", "seconds": 1e300}, {"ts": at.format(8), "type": "phase", "name": "long" * 50, "seconds": 1},
+               {"ts": "9999-12-31T23:59:59.999+00:00", "type": "event", "event": "far"}, {"ts": at.format(9), "type": "event", "event": "done"}]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(e) + "\n" for e in entries))
+    done = subprocess.run([program, "report", tmp_path / "run.jsonl"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and f"3 lines of '{tmp_path / 'run.jsonl'}' could not be understood, skipping" in done.stderr
+    assert "fair" in done.stdout and not any(word in done.stdout for word in ("endless", "longlong", "far "))
+    assert re.search(r"^ +0\.0 s +begun$", done.stdout, re.M) and re.search(r"^ +4\.0 s +done$", done.stdout, re.M), done.stdout
+
+
+def test_a_phase_of_centuries_is_not_taken(program, tmp_path):
+    with pytest.raises(ValueError, match="0 to 1e9 seconds"):
+        assay.RunLog(tmp_path / "run.jsonl").log_phase("p", 1e300)
+    done = subprocess.run([program, "mark", "phase", "p", "--seconds", "1e300", "--session", tmp_path / "x.assay"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "0 to 1e9 seconds" in done.stderr

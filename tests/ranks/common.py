@@ -75,10 +75,9 @@ def accused(assay, folder):
 
 
 def right(job, said):
-    """Nobody, or the one and its cause first."""
-    if job["rank"] is None:
-        return not said
-    return bool(said) and said[0][0] == str(job["rank"]) and said[0][1] in job["causes"] and len(said) == 1
+    """Nobody, or each that is late and no other, with its cause."""
+    late = job.get("late") or ({} if job["rank"] is None else {job["rank"]: job["causes"]})
+    return sorted(rank for rank, _ in said) == sorted(str(r) for r in late) and all(cause in late[int(rank)] for rank, cause in said)
 
 
 def score(make, assay, weave, folder, chosen=None, seed=0, tell=print):

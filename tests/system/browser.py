@@ -61,6 +61,11 @@ class Browser:
         move = {"type": "pointerMove", "duration": 0, "x": int(x), "y": int(y), "origin": "viewport"}
         self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [move]}]})
 
+    def act(self, *actions):
+        """Lets the pointer do these, from where it is: "pointerDown", "pointerUp"."""
+        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
+                                                    "actions": [{"type": a, "button": 0} for a in actions]}]})
+
     def screenshot(self):
         return base64.b64decode(self.call("GET", "/screenshot"))
 

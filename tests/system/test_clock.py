@@ -35,11 +35,14 @@ def test_durations_come_from_the_monotonic_clock(assay, program, tmp_path, secon
     assert done.returncode == 0, done.stderr
     with sqlite3.connect(path) as db:
         assert db.execute("select max(abs(skew)) from host_tick").fetchone()[0] > 3e9, "the clock was set"
+        seen = {name: (took, is_open) for name, took, is_open in db.execute("select name, seconds, open from phases")}
     report = json.loads(assay("report", path, "--format", "json").stdout)
     phases = {p["name"]: p for p in report["phases"]}
     assert 2 < phases["outer"]["seconds"] < 30
     assert 0.4 < phases["before"]["seconds"] < 20 and 0.4 < phases["after"]["seconds"] < 20
     assert phases["after"]["ticks"] > 0 and phases["before"]["ticks"] > 0
+    # The view of SQL says the same.
+    assert {k: (pytest.approx(p["seconds"], abs=0.2), 0) for k, p in phases.items()} == seen
     text = assay("report", path).stdout.replace(str(path), "")
     assert " h " not in text.split("phases")[0] and "-3" not in text
     # Written again, it is the same run.

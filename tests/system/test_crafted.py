@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import FIXTURES, clean_env, tried
+from conftest import FIXTURES, ROOT, clean_env, tried
 
 BASE = FIXTURES.parent / "fuzz" / "corpus" / "session"
 ESCAPE = "\033[2J\033]0;owned\a\u009b31m"
@@ -130,14 +130,50 @@ def test_triggers_do_not_run(craft, assay):
     db.close()
 
 
-def test_a_file_that_takes_longer_than_its_size_is_given_up(craft, limited):
-    """Without its index each tick looks through all samples of processes."""
+@pytest.mark.parametrize("hole", [0, 1 << 40], ids=["as it is", "with a hole of a terabyte"])
+def test_a_file_that_takes_longer_than_its_size_is_given_up(craft, limited, hole):
+    """Without its index each tick looks through all samples of processes. A hole buys no time."""
     rows = [(0, i, 0, 1, 1, 1, 1, 1, 1, 1) for i in range(150000)]
     path = craft("drop table if exists process_sample; create table if not exists process(id integer primary key, pid, ppid, start_ns, type, gpu, user, grp, slurm_job, container, command); create table process_sample(tick, process, gone, gpu_memory, gpu_util, gpu_band, gpu_encoder, gpu_decoder, cpu, memory)",
                  ("insert into process_sample values(?,?,?,?,?,?,?,?,?,?)", rows),
                  "with recursive n(i) as (select 1000 union all select i + 1 from n where i < 40000) insert into tick select i, i, 0, 1, 0 from n")
+    os.truncate(path, path.stat().st_size + hole)
     done = limited("report", path, timeout=300)
     assert done.returncode == 1 and b"takes longer to read than a session of its size" in done.stderr
+
+
+LONG = "x" * 3000000
+MANY = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000) insert or ignore into"
+
+
+@pytest.mark.parametrize("long, many", [
+    ("insert into level_note values(1000000000, 1, '', ?)", f"{MANY} host_tick select i + 20000, i * 1000, 0, 1000, 2 from n"),
+    ("insert into block values(1000000000, 1, 1, 1, 1, null, ?)", f"{MANY} tick select i * 128 + 20000, i * 1000, 0, 1000, 0 from n"),
+    ("insert into process_sample values(1000000000, ?, 0, 0, 0, 0, 0, 0, 0, 0)", f"{MANY} tick select i + 20000, i * 1000, 0, 1000, 0 from n"),
+], ids=["notes", "blocks", "processes"])
+def test_one_long_value_that_every_tick_meets(tmp_path, limited, long, many):
+    """Each search compares with it, and reads its hundreds of pages in one step."""
+    path = tmp_path / "long.assay"
+    shutil.copy(ROOT / "docs" / "example" / "tour.assay", path)
+    path.chmod(0o600)
+    db = sqlite3.connect(path)
+    db.execute(long, (LONG,))
+    db.execute(many)
+    db.commit()
+    db.close()
+    done = fine(limited("report", path))
+    assert b"takes longer to read than a session of its size" in done.stderr, done.stderr
+
+
+def test_gpus_that_are_never_there_cost_nothing(craft, limited):
+    """Each of 20,000 blocks had a place for each of 4,096 GPUs."""
+    path = craft("with recursive n(i) as (select 1 union all select i + 1 from n where i < 4096)"
+                 " insert into entity(id, kind, label, idx) select i + 1000, 0, 'g' || i, i from n;"
+                 "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) insert into tick select i * 128 + 1000, i, 0, 1, 0 from n")
+    started = resource.getrusage(resource.RUSAGE_CHILDREN)
+    fine(limited("report", path, "--format", "json"))
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert ended.ru_utime + ended.ru_stime - started.ru_utime - started.ru_stime < 30
 
 
 @pytest.mark.parametrize("pids", ["same", "of a shell"])

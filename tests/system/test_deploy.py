@@ -1,4 +1,5 @@
 """deploy/: every file is used by the program that it is for. Dashboards get data for every panel, rules fire and are silent, Alertmanager hears of it."""
+import contextlib
 import json
 import re
 import shutil
@@ -17,7 +18,7 @@ from serving import Server, free_port
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
 BOARDS = ("fleet", "node", "job", "user", "health")
-sys.path.insert(0, str(DEPLOY / "grafana"))
+sys.path[:0] = [str(DEPLOY / "grafana"), str(ROOT / "tests" / "fleet")]
 import make  # noqa: E402
 
 END = int(time.time()) // 300 * 300 - 4 * 3600
@@ -241,34 +242,92 @@ DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS{gpu="0",UUID="GPU-1",device="nvidia0",mo
 """
 
 
+class Manager:
+    """A real Alertmanager with our configuration."""
+
+    def __init__(self, folder):
+        need("prometheus-alertmanager")
+        self.port = free_port()
+        self.process = subprocess.Popen(["prometheus-alertmanager", f"--config.file={DEPLOY}/alertmanager/alertmanager.yml", f"--storage.path={folder}/am",
+                                         f"--web.listen-address=127.0.0.1:{self.port}", "--cluster.listen-address="], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def all(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/alerts", timeout=10) as answer:
+            return json.load(answer)
+
+    def heard(self, name):
+        return [a for a in self.all() if a["labels"]["alertname"] == name]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+def prometheus_config(manager):
+    config = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
+    return config.replace("127.0.0.1:9093", f"127.0.0.1:{manager.port}").replace("15s", "1s").replace("evaluation_interval: 1m", "evaluation_interval: 1s")
+
+
 def test_alertmanager_hears_of_it(program, tmp_path):
     """assay serve, Prometheus with our configuration and rules, Alertmanager: all real. Times are shorter, nothing else."""
     need("prometheus")
-    need("prometheus-alertmanager")
     (tmp_path / "gpu.prom").write_text(REMAP)
-    port = free_port()
-    manager = subprocess.Popen(["prometheus-alertmanager", f"--config.file={DEPLOY}/alertmanager/alertmanager.yml", f"--storage.path={tmp_path}/am",
-                                f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address="], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    config = (DEPLOY / "prometheus" / "prometheus.yml").read_text()
-    config = config.replace("127.0.0.1:9093", f"127.0.0.1:{port}").replace("15s", "1s").replace("evaluation_interval: 1m", "evaluation_interval: 1s")
     (tmp_path / "token").write_text("0123456789abcdef0123456789abcdef")
     (tmp_path / "engine").mkdir()
     shutil.copytree(RULES, tmp_path / "engine" / "rules")
     shutil.copy(tmp_path / "token", tmp_path / "engine" / "token")
-    try:
-        with Server(program, tmp_path, tmp_path / "gpu.prom", "--backend", "prometheus", "--auth-token-file", tmp_path / "token") as s:
-            (tmp_path / "engine" / "targets.json").write_text(json.dumps([{"targets": [f"127.0.0.1:{s.port}"]}]))
-            with Prometheus(tmp_path / "engine", config) as e:
-                def heard():
-                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v2/alerts", timeout=10) as answer:
-                        return [a for a in json.load(answer) if a["labels"]["alertname"] == "AssayRemapFailed"]
-                found = e.wait(heard)
-                assert not e.query('{__name__=~"assay_.+_created"}')
-    finally:
-        manager.terminate()
-        manager.wait(timeout=20)
+    with Manager(tmp_path) as manager, Server(program, tmp_path, tmp_path / "gpu.prom", "--backend", "prometheus", "--auth-token-file", tmp_path / "token") as s:
+        (tmp_path / "engine" / "targets.json").write_text(json.dumps([{"targets": [f"127.0.0.1:{s.port}"]}]))
+        with Prometheus(tmp_path / "engine", prometheus_config(manager)) as e:
+            found = e.wait(lambda: manager.heard("AssayRemapFailed"))
+            assert not e.query('{__name__=~"assay_.+_created"}')
     assert len(found) == 1 and found[0]["labels"]["instance"] == "127.0.0.1" and found[0]["labels"]["severity"] == "critical"
     assert "GPU 0 of 127.0.0.1" in found[0]["annotations"]["summary"] and "uncorrectable 3" in found[0]["annotations"]["seen"]
+
+
+@contextlib.contextmanager
+def vmalert(engine, manager, rules):
+    need("vmalert")
+    command = ["vmalert", f"-rule={rules}/alerts.yml", f"-datasource.url={engine.url}", f"-notifier.url=http://127.0.0.1:{manager.port}",
+               f"-httpListenAddr=127.0.0.1:{free_port()}", "-evaluationInterval=1s"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics], ids=["prometheus", "vmalert"])
+def test_a_hang_and_a_lost_gpu_are_heard_of(kind, tmp_path):
+    """Half an hour of a node on which one GPU hangs and one fell off the bus, the others work or idle: an alert of each, with what was seen; no other."""
+    need(kind.kind)
+    sim = pytest.importorskip("sim", reason="the simulated fleet needs numpy")
+    now = int(time.time())
+    fleet = sim.Fleet(1, now - 7200, now + 3600, seed=3, split=0)
+    owner = fleet.hang(0, 3, now - 2400)
+    fleet.fail(0, 5, now - 240)
+    shutil.copytree(RULES, tmp_path / "rules")
+    text = (RULES / "alerts.yml").read_text()
+    (tmp_path / "rules" / "alerts.yml").write_text(re.sub(r"for: \d+m", "for: 0s", text))
+    with Manager(tmp_path) as manager, contextlib.ExitStack() as more:
+        again = ["--rules.alert.resend-delay=1s"] if kind is Prometheus else []  # the first may be lost: it looks for Alertmanager every five seconds
+        engine = more.enter_context(kind(tmp_path, prometheus_config(manager), again))
+        sim.backfill(engine.url, sim.scraped(fleet, 0, range(now - 2100, now, 15)), now - 2100, now)
+        if kind is VictoriaMetrics:
+            more.enter_context(vmalert(engine, manager, tmp_path / "rules"))
+        [hang] = engine.wait(lambda: manager.heard("AssayHang"))
+        [lost] = engine.wait(lambda: manager.heard("AssayGpuLost"))
+        [xid] = engine.wait(lambda: manager.heard("AssayXidFatal"))
+        assert len(manager.all()) == 3
+    assert hang["labels"]["gpu"] == "3" and hang["labels"]["instance"] == "n0000"
+    assert hang["annotations"]["summary"] == "the program on GPU 3 of n0000 seems to hang"
+    assert f"at 190 W; held by {owner['user']} {owner['job']}" in hang["annotations"]["seen"] and "100%" in hang["annotations"]["seen"]
+    assert "py-spy" in hang["annotations"]["look"]
+    assert lost["labels"]["gpu"] == "5" and "XIDs so far: 79 (×1)" in lost["annotations"]["seen"]
+    assert xid["labels"]["xid"] == "79"
 
 
 # --- Kubernetes and systemd -------------------------------------------------------------------------
@@ -334,3 +393,9 @@ def test_one_unit_file():
         done = run("systemd-analyze", "verify", "--man=no", units[0])
         wrong = [line for line in done.stderr.splitlines() if "assay-serve.service" in line and "is not executable" not in line]
         assert not wrong, wrong
+
+
+def test_epilog_reads_the_services_records():
+    unit, epilog = (DEPLOY / "systemd" / "assay-serve.service").read_text(), (DEPLOY / "slurm" / "epilog.sh").read_text()
+    folder = re.search(r"^StateDirectory=(\S+)$", unit, flags=re.M).group(1)
+    assert f"STATE=${{ASSAY_STATE:-/var/lib/{folder}}}\n" in epilog

@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -83,6 +84,32 @@ def test_same_file_twice(assay, path, tmp_path):
         got, status = diff(assay, path, other)
         assert (got["verdict"], status) == ("no difference", 0)
         assert all(row["change"] in (0, None) for row in got["rows"])
+    assert diff(assay, path, copy, "--gate", "time=5%,energy=1%,memory=0%")[1] == 0
+
+
+def test_a_phase_is_the_cause(assay, tmp_path):
+    """Nothing tells of GPUs: the phase that took most of the change is named, the inner one of two."""
+    def write(name, load, compute):
+        at = 1_767_225_600.0
+        with open(tmp_path / name, "w") as log:
+            for i in range(200):
+                noise = 1 + 0.01 * (i * 7 % 5 - 2)
+                at += (load + compute) * noise
+                ts = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}+00:00"
+                for phase, took in (("read", load * 0.9), ("load", load), ("compute", compute), ("step", load + compute)):
+                    log.write(json.dumps({"ts": ts, "type": "phase", "name": phase, "seconds": round(took * noise, 6)}) + "\n")
+        return tmp_path / name
+
+    base = write("base.jsonl", 0.12, 0.3)
+    cause = diff(assay, base, write("load.jsonl", 0.31, 0.3))[0]["cause"]
+    assert (cause["kind"], cause["phase"], cause["text"]) == ("phase", "read", "phase 'read' takes 279.0 ms a step instead of 108.0 ms")
+    assert diff(assay, base, write("compute.jsonl", 0.12, 0.2))[0]["cause"]["phase"] == "compute"
+    got, _ = diff(assay, base, write("all.jsonl", 0.22, 0.33))
+    assert (got["verdict"], got["cause"]["phase"]) == ("slower", "read")
+    for log in (base, tmp_path / "load.jsonl"):
+        log.write_text(log.read_text().replace('"read"', '"\\nfaster: by far"'))
+    out = assay("diff", base, tmp_path / "load.jsonl").stdout
+    assert "cause phase '?faster: by far' takes" in out and "\nfaster" not in out, "a name makes no line of its own"
 
 
 def test_steps_carry_the_verdict(assay, run):
@@ -104,11 +131,62 @@ def test_steps_carry_the_verdict(assay, run):
     ("plain_a", "precise", "slower", "the kernels take longer"),
     ("precise", "plain_a", "faster", "the kernels take less time"),
     ("plain_a", "power", "slower", "the power limit: 420 W instead of 700 W"),
+    ("small", "small_graph", "faster", "kernel launches and synchronisation: between kernels pass 1.709 ms a step instead of 28.24 ms"),
+    ("small_graph", "small", "slower", "kernel launches and synchronisation: between kernels pass 28.24 ms a step instead of 1.709 ms"),
 ])
 def test_one_training_on_an_h200(assay, base, new, word, cause):
-    """300 steps as they were recorded: again, in another precision, under another power limit (that one was ended early)."""
+    """300 steps as they were recorded: again, in another precision, under another power limit (that one was ended early);
+    a small model as it is and in a CUDA graph."""
     got, _ = diff(assay, TRUTH / "pairs" / f"{base}.assay", TRUTH / "pairs" / f"{new}.assay", "--allow", "exit")
     assert got["verdict"] == word and cause in (got["cause"]["text"] if got["cause"] else ""), got["text"]
+
+
+@pytest.mark.parametrize("base, new, words", [
+    ("plain_a", "plain_b", {"energy a step": "no difference", "sm_active": "no difference", "power": "no difference",
+                            "limited by kernel": "no difference"}),
+    ("plain_a", "precise", {"energy a step": "higher", "sm_active": "higher", "tensor_active": "higher", "dram_active": "lower"}),
+])
+def test_six_samples_tell_what_changed(assay, base, new, words):
+    """Six seconds of steps at one sample a second: start and end of the work are left out, and what is plain is told."""
+    got, _ = diff(assay, TRUTH / "pairs" / f"{base}.assay", TRUTH / "pairs" / f"{new}.assay")
+    rows = {row["name"]: row for row in got["rows"]}
+    assert {name: rows[name]["word"] for name in words} == words
+    step, power, energy = (rows[n]["base"] for n in ("step", "power", "energy a step"))
+    assert energy == pytest.approx(step * power, rel=0.05)
+
+
+@pytest.mark.parametrize("interval", [1e300, -1e300, "nan", 0, None])
+def test_an_interval_that_nobody_kept(assay, run, interval):
+    """A manifest may say anything: the steps are judged, and samples that would be longer than the run tell nothing of them."""
+    base, new = (run(name, source=TRUTH / "pairs" / f"{name}.assay") for name in ("plain_a", "plain_b"))
+    with sqlite3.connect(new) as db:
+        db.execute("update manifest set value = ? where key = 'interval_s'", (interval,))
+    got, status = diff(assay, base, new)
+    assert (got["verdict"], status) == ("no difference", 0)
+
+
+def test_repeats_that_differ_are_no_answer(assay):
+    """One of two new runs is another program: the interval is wide, and its end is not told to the last digit."""
+    pairs = TRUTH / "pairs"
+    out = assay("diff", "--base", pairs / "plain_a.assay", pairs / "plain_b.assay", "--new", pairs / "plain_c.assay", pairs / "precise.assay").stdout
+    assert out.startswith("inconclusive: the noise is larger than the difference; step ") and " to > +10000.0 %" in out
+    out = assay("diff", "--base", pairs / "plain_a.assay", pairs / "plain_b.assay", "--new", pairs / "precise.assay").stdout
+    assert "the kernels take longer: 43.36 ms a step instead of " in out
+
+
+def test_rows_without_a_word_say_why(assay):
+    out = assay("diff", TRUTH / "pairs" / "small.assay", TRUTH / "pairs" / "small_graph.assay").stdout
+    ends = {line[2:21].strip(): line[21:].split("  ")[-1] for line in out.splitlines() if line.startswith("  ")}
+    assert (ends["run"], ends["sm_active"], ends["energy a step"]) == ("one run a side", "too few samples", "not recorded in NEW")
+    assert "inconclusive" not in out
+
+
+def test_what_forbids_a_verdict_is_named_with_its_way_out(assay):
+    """A run that was ended by a signal."""
+    out = assay("diff", TRUTH / "pairs" / "plain_a.assay", TRUTH / "pairs" / "power.assay", "--gate", "time=5%").stdout
+    assert out.startswith("not comparable: end of NEW: killed by signal 15\n")
+    assert "(forbids a verdict; --allow exit lifts that)" in out and "inconclusive; the runs are not comparable; step" in out
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("  NEW was cut short")] == ["run", "energy", "peak"]
 
 
 def test_one_run_without_steps_is_inconclusive(assay):
@@ -159,20 +237,20 @@ def test_repeats(assay, run):
 CSV = "timestamp,gpu_id,model,gpu_util_pct,sm_active_pct,power_w,mem_used_mib\n"
 
 
-def capture(path, gpus=2, ticks=60, until=None, model="NVIDIA H200", gap=None, counters=True):
-    """A capture; the last GPU is there until a tick, and nobody watches in the gap."""
+def capture(path, gpus=2, ticks=60, until=None, model="NVIDIA H200", gap=None, counters=True, idle=None):
+    """A capture; the last GPU is there until a tick, nobody watches in the gap, and a GPU may be idle."""
     with open(path, "w", encoding="ascii") as out:
         out.write(CSV)
         for t in range(ticks):
             for g in range(gpus):
                 if (until is None or g + 1 < gpus or t < until) and not (gap and gap[0] <= t < gap[1]):
-                    sm = f"{80 + t % 3}" if counters else ""
-                    out.write(f"{1794726548 + t}.0,{g},{model},90,{sm},500,4000\n")
+                    sm = f"{0 if g == idle else 80 + t % 3}" if counters else ""
+                    out.write(f"{1794726548 + t}.0,{g},{model},{0 if g == idle else 90},{sm},500,4000\n")
     return path
 
 
 @pytest.mark.parametrize("new, what", [
-    ({"until": 30}, "GPU lost in NEW"), ({"gpus": 1}, "GPUs"), ({"gpus": 3}, "GPUs"), ({"gap": (20, 50)}, "coverage of NEW"),
+    ({"until": 30}, "GPU lost in NEW"), ({"until": 55}, "GPU lost in NEW"), ({"idle": 1}, "GPUs at work"), ({"gpus": 1}, "GPUs"), ({"gpus": 3}, "GPUs"), ({"gap": (20, 50)}, "coverage of NEW"),
     ({"model": "NVIDIA H100"}, "GPU model")], ids=str)
 def test_what_cannot_be_compared(assay, tmp_path, new, what):
     got, status = diff(assay, capture(tmp_path / "a.csv"), capture(tmp_path / "b.csv", **new))
@@ -180,6 +258,67 @@ def test_what_cannot_be_compared(assay, tmp_path, new, what):
     assert [d["what"] for d in got["differences"] if d["forbids"]] == [what]
     got, status = diff(assay, capture(tmp_path / "b.csv", **new), capture(tmp_path / "a.csv"))
     assert (got["comparable"], status) == (False, 3)
+
+
+def test_the_same_twice_whatever_is_wrong_with_it(assay, run, tmp_path):
+    """A recording that was cut off, one in another format, and repeats of which one is far slower."""
+    base, slow = run("base", seconds=0.05), run("slow", seconds=0.09, seed=2)
+    cut = run("cut", seconds=0.05)
+    with sqlite3.connect(cut) as db:
+        db.execute("delete from manifest where key in ('stop_ns', 'exit_status', 'command_seconds')")
+    assert assay("convert", capture(tmp_path / "a.csv"), tmp_path / "a.assay").returncode == 0
+    assert assay("convert", tmp_path / "a.assay", tmp_path / "back.csv").returncode == 0
+    for sides in ([cut, cut], ["--base", base, slow, "--new", slow, base], [tmp_path / "a.assay", tmp_path / "back.csv"]):
+        got, status = diff(assay, *sides)
+        assert (got["verdict"], status) == ("no difference", 0)
+    assert diff(assay, base, cut)[1] == 3
+
+
+def test_steps_that_took_no_time_are_no_win(assay, run):
+    base, new = run("base", seconds=0.05), run("new", seconds=0.05, seed=2)
+    with sqlite3.connect(new) as db:
+        db.execute("update mark set seconds = -seconds * (id % 20 = 0) where id % 10 = 0")
+    assert diff(assay, base, new)[0]["verdict"] == "no difference"
+
+
+def unmarked(assay, tmp_path, name, work, busy=80, start=6, command='["./train"]'):
+    """A session without marks: a start-up, so many seconds of work with an end between two samples, a second of nothing."""
+    with open(tmp_path / f"{name}.csv", "w", encoding="ascii") as out:
+        out.write(CSV)
+        for t in range(int(start + work) + 2):
+            share = min(max(start + work - t, 0), 1) if t >= start else 0
+            out.write(f"{1794726548 + t}.0,0,NVIDIA H200,{100 * share:.0f},{share * (busy + t % 3):.2f},{100 + 400 * share:.0f},4000\n")
+    path = tmp_path / f"{name}.assay"
+    assert assay("convert", tmp_path / f"{name}.csv", path).returncode == 0
+    with sqlite3.connect(path) as db:
+        for key, value in (("command", command), ("command_seconds", start + work + 1), ("exit_status", 0), ("interval_s", 1)):
+            db.execute("insert or replace into manifest values(?, ?)", (key, value))
+    return path
+
+
+@pytest.mark.parametrize("new, word, status", [
+    ({"work": 60.4}, "no difference", 0), ({"work": 66.7}, "slower", 1), ({"work": 54.2}, "faster", 0), ({"work": 66.7, "busy": 72}, "slower", 1),
+    ({"work": 60.4, "start": 16}, "no difference", 0), ({"work": 66.7, "command": '["./other"]'}, "inconclusive", 3)], ids=str)
+def test_one_command_without_marks(assay, tmp_path, new, word, status):
+    """The time after the start-up is judged; the start and the end of the work are no noise. Another command is other work."""
+    got, code = diff(assay, unmarked(assay, tmp_path, "a", 60.1), unmarked(assay, tmp_path, "b", **new))
+    assert (got["verdict"], code, got["main"]) == (word, status, "time after start-up"), got["text"]
+
+
+@pytest.mark.parametrize("base, new", [("resnet", "jax_nbody"), ("llm_decode", "elementwise"), ("vit_train", "overlapped"), ("gemm_fp8", "sort")])
+def test_programs_that_keep_the_sms_busy_equally_long(assay, base, new):
+    """Their SM-seconds are the same by chance; tensor cores and memory did other work."""
+    got, status = diff(assay, TRUTH / f"{base}.assay", TRUTH / f"{new}.assay")
+    assert (got["verdict"], status) == ("inconclusive", 3), got["text"]
+
+
+def test_repeats_are_rounded_to_samples(assay, tmp_path):
+    """Three start-ups of six seconds at one sample a second, and three of nine: that is not +50.0 to +50.0 %."""
+    base = [unmarked(assay, tmp_path, f"a{i}", 60 + i / 10) for i in range(3)]
+    new = [unmarked(assay, tmp_path, f"b{i}", 60 + i / 10, start=9) for i in range(3)]
+    got, _ = diff(assay, "--base", *base, "--new", *new)
+    row = next(r for r in got["rows"] if r["name"] == "start-up")
+    assert row["low"] < 0.45 and row["high"] > 0.55
 
 
 def test_missing_counters_are_never_a_win(assay, tmp_path):
@@ -243,7 +382,10 @@ def test_text_fits_a_screen(assay, run):
     base, slow = run("base", seconds=0.05), run("slow", seconds=0.055, seed=2)
     out = assay("diff", base, slow, "--gate", "time=5%").stdout
     assert out.startswith("slower: step ") and "gate  time at most +5 %: beyond" in out
-    assert len(out.splitlines()) < 45
+    assert len(out.splitlines()) < 45 and max(map(len, out.splitlines())) <= 80
+    for new in ("precise", "power", "small"):
+        out = assay("diff", TRUTH / "pairs" / "plain_a.assay", TRUTH / "pairs" / f"{new}.assay").stdout
+        assert max(map(len, out.splitlines())) <= 84, "three digits before the point may reach beyond"
 
 
 HOSTILE = "<b>|`x`\n&\x1b[31m"
@@ -259,17 +401,33 @@ def test_formats(assay, run):
     suite = xml.etree.ElementTree.fromstring(out["junit"]).find("testsuite")
     assert suite.attrib == {"name": "assay diff", "tests": "2", "failures": "1", "errors": "0"}
     assert [(c.get("name"), c.find("failure") is not None) for c in suite.findall("testcase")] == [("time", True), ("memory", False)]
-    assert out["html"].count("<svg") == 4 and out["html"].count('<path class="new" d="M') == 4 and "http" not in out["html"]
+    assert out["html"].count('<svg class="chart"') == 4 and out["html"].count('<path class="new" d="M') == 4 and "http:" not in out["html"] and "https:" not in out["html"]
     for text in out.values():
         assert "slower" in text and "\x1b" not in text
     assert "<b>" not in out["html"] + out["markdown"] + out["junit"]
 
 
+def test_page_has_round_axes_and_stretches(assay):
+    page = assay("diff", TRUTH / "train_block.assay", TRUTH / "ckpt_train.assay", "--format", "html").stdout
+    assert re.findall(r'y="164" text-anchor="\w+">([^<]+)<', page)[:8] == [f"{4 * i} s" for i in range(8)]
+    assert ">800.0 W<" in page and ">16.00 GiB<" in page
+    assert "<td>limited by host.storage</td><td>--</td><td>3.250 s</td>" in page
+
+
 def test_junit_without_gates(assay, run):
     base = run("base", seconds=0.05)
-    for other, attribute in ((run("same", seconds=0.05, seed=5), None), (run("slow", seconds=0.06), "failures"), (RUN, "errors")):
+    for other, attribute in ((run("same", seconds=0.05, seed=5), None), (run("slow", seconds=0.06), "failures"), (TRUTH / "llm_decode.assay", "errors")):
         suite = xml.etree.ElementTree.fromstring(assay("diff", base, other, "--format", "junit").stdout).find("testsuite")
         assert [a for a in ("failures", "errors") if suite.get(a) == "1"] == ([attribute] if attribute else [])
+
+
+@pytest.mark.parametrize("name, options, begins", [
+    ("x.html", [], "<!doctype html>"), ("x.json", [], "{"), ("x.md", [], "### "), ("x.xml", [], "<?xml"), ("x.txt", [], "slower: "),
+    ("x", [], "slower: "), ("x.csv", [], "slower: "), ("x.html", ["--format", "text"], "slower: ")], ids=str)
+def test_the_name_tells_the_format(assay, run, tmp_path, name, options, begins):
+    assert assay("diff", run("base", seconds=0.05), run("slow", seconds=0.06, seed=2), *options, "-o", tmp_path / name).returncode == 1
+    assert (tmp_path / name).read_text().startswith(begins)
+    assert name != "x.html" or options or assay("report", RUN, "-o", tmp_path / "r.html").returncode == 0 and (tmp_path / "r.html").read_text().startswith("<!doctype")
 
 
 def test_output_is_never_an_input(assay, run):
@@ -300,6 +458,26 @@ def test_baselines(assay, run, tmp_path):
 def test_wrong_baselines(assay, tmp_path, args):
     done = assay("baseline", *args, "--baselines", tmp_path / "kept")
     assert done.returncode == 2 and done.stderr.startswith("assay: ") and not (tmp_path / "kept").exists()
+
+
+def test_baselines_touch_files_of_theirs_alone(assay, run, tmp_path):
+    """Neither through a link, nor files that only begin with a number."""
+    store, mine, recording = tmp_path / "store", tmp_path / "mine", run("new")
+    names = ["0001.assay", "2024-taxes.pdf", "20240101.jpg"]
+    for folder in (mine, store / "photos"):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).write_text("years of work")
+    (store / "evil").symlink_to(mine)
+    done = assay("baseline", "add", "evil", recording, "--baselines", store)
+    assert done.returncode == 2 and "is a link" in done.stderr
+    for words in (["baseline", "rm", "evil"], ["diff", "--baseline", "evil", recording]):
+        done = assay(*words, "--baselines", store)
+        assert done.returncode == 2 and "no baseline 'evil'" in done.stderr, done
+    assert "evil" not in assay("baseline", "list", "--baselines", store).stdout
+    assert sorted(p.name for p in mine.iterdir()) == names
+    assert assay("baseline", "rm", "photos", "--baselines", store).returncode == 0
+    assert sorted(p.name for p in (store / "photos").iterdir()) == names[1:]
 
 
 def test_a_baseline_can_be_read(assay, tmp_path):

@@ -16,7 +16,9 @@ sys.path.insert(0, str(TREE / "packaging"))
 sys.path.insert(0, str(TREE / "python"))
 
 import backend  # noqa: E402  pylint: disable=wrong-import-position
+import dist as release  # noqa: E402  pylint: disable=wrong-import-position
 import elf  # noqa: E402  pylint: disable=wrong-import-position
+import sbom as release_sbom  # noqa: E402  pylint: disable=wrong-import-position
 import notes as release_notes  # noqa: E402  pylint: disable=wrong-import-position
 
 VERSION = re.search(r"^  version: '(.+)'", (TREE / "meson.build").read_text(), re.M)[1]
@@ -31,12 +33,47 @@ def test_version_json(program):
     assert said["kernel"] == os.uname().release
 
 
+def test_version_tells_libraries_that_are_here(program):
+    """By the linker's own list: what it has not is null, what is told is in it."""
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    names = dict(re.findall(r'\{"(\w+)", \{([^}]+)\}\}', (TREE / "src/cmd/version.c").read_text()))
+    said = json.loads(subprocess.run([program, "--version", "--json"], capture_output=True, text=True, check=True).stdout)["libraries"]
+    assert set(said) == set(names)
+    for library, told in said.items():
+        here = [n for n in re.findall(r'"([^"]+)"', names[library]) if f"\t{n} (" in known]
+        assert told == (here[0] if here else None), library
+
+
 def test_version_lists_every_library():
     """A library that is loaded by name is told by --version --json."""
     told = (TREE / "src/cmd/version.c").read_text()
-    names = {n for path in (TREE / "src").rglob("*.c") for n in re.findall(r'"(lib[\w.+-]+\.so[\w.]*)"', path.read_text())}
+    sources = [*(TREE / "src").rglob("*.c"), *(TREE / "packaging/portable").glob("*.c")]
+    names = {n for path in sources for n in re.findall(r'"(lib[\w.+-]+\.so[\w.]*)"', path.read_text())}
     assert {"libcairo.so.2", "libcurl.so.4"} <= names
     assert [n for n in sorted(names) if n not in told] == []
+
+
+TOUR = str(TREE / "docs/example/tour.assay")
+
+
+@pytest.mark.parametrize("library, command, debian, fedora", [
+    ("libcairo.so.2", ["plot", TOUR, "-o", "x.png"], "libcairo2", "cairo"),
+    ("libjpeg.so.62", ["plot", TOUR, "-o", "x.jpg"], "libjpeg62-turbo", "libjpeg-turbo"),
+    ("libarchive.so.13", ["convert", TOUR, "x.zip"], "libarchive13", "libarchive"),
+    ("libcurl.so.4", ["once", "http://127.0.0.1:1/metrics"], "libcurl4", "libcurl"),
+    ("libcurl.so.4", ["fleet", "--engine", "http://127.0.0.1:1"], "libcurl4", "libcurl"),
+    ("libyaml-0.so.2", ["serve", TOUR, "--listen", "127.0.0.1:0", "--web-config-file", "web.yml"], "libyaml-0-2", "libyaml"),
+    ("libmicrohttpd.so.12", ["serve", TOUR, "--listen", "127.0.0.1:0"], "libmicrohttpd12", "libmicrohttpd"),
+])
+def test_library_that_is_absent(program, tmp_path, library, command, debian, fedora):
+    """The loader stops at a file that is no library. The message names it, and what to install on each kind of system."""
+    for name in {library, library.replace("libcurl", "libcurl-gnutls")}:
+        (tmp_path / name).touch()
+    (tmp_path / "web.yml").write_text("basic_auth_users: {}\n")
+    done = subprocess.run([program, *command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30,
+                          env={"LD_LIBRARY_PATH": str(tmp_path), "HOME": str(tmp_path)})
+    assert done.returncode in (1, 2, 3) and library.split(".")[0].split("-")[0] in done.stderr.splitlines()[0], done.stderr
+    assert f"install {debian} (Debian, Ubuntu) or {fedora} (Fedora, Rocky)" in done.stderr
 
 
 @pytest.mark.parametrize("dump, needs, why", [
@@ -50,6 +87,28 @@ def test_version_lists_every_library():
 def test_symbol_check(monkeypatch, dump, needs, why):
     monkeypatch.setattr(elf, "_objdump", lambda option, path: dump)
     assert elf.complaints("f") == needs, why
+
+
+@pytest.mark.skipif("SANITIZED" in os.environ, reason="a sanitizer asks for more")
+@pytest.mark.parametrize("name", ["assay", "libassay.so.0"])
+def test_nothing_asks_for_a_new_glibc(program, name):
+    """What the ordinary build asks of glibc beyond 2.28 has a wrapper in the portable one."""
+    wrapped = set(re.findall(r"'(\w+)'", re.search(r"wrapped = \[(.*?)\]", (TREE / "packaging/portable/meson.build").read_text(), re.S)[1]))
+    asked = {symbol for version, symbol in elf.symbols(pathlib.Path(program).parent / name) if version > elf.NEWEST}
+    assert asked - wrapped <= {"__libc_start_main"}
+
+
+LINKED = {"libinih.a", "libjansson.a", "libmicrohttpd.a", "libtinfo.a", "libsqlite3.a", "libgcc.a"}
+
+
+@pytest.mark.parametrize("archives, says, why", [
+    (LINKED, [], "all that is listed"),
+    (LINKED | {"libncursesw.a"}, [], "two archives of one package"),
+    (LINKED | {"libz.a"}, ["libz.a is linked in and not listed"], "a library without its notice"),
+    (LINKED - {"libmicrohttpd.a"}, ["libmicrohttpd-dev is listed and not linked in"], "one that the build did not find"),
+])
+def test_bill_of_materials_is_what_is_linked_in(archives, says, why):
+    assert release_sbom.complaints(archives) == says, why
 
 
 def test_wrapped_names_have_wrappers():
@@ -95,12 +154,64 @@ def install(top, *args, home):
                           env={"HOME": str(home), "PATH": os.environ["PATH"]})
 
 
+def broken_links(top):
+    """Links of a folder's README and documents to files that are not there."""
+    pages = [top / "README.md", *(top / "docs").glob("*.md")]
+    assert len(pages) > 10
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)[^):]*\)", page.read_text())]
+    return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
+
+
+def test_documents_of_a_release(unpacked, tmp_path):
+    """The links of what people read hold where it was unpacked and where it is installed; notices bring the LGPL's text."""
+    top = tmp_path / "release"
+    (unpacked / "share/doc/assay").mkdir(parents=True)
+    release.arrange(unpacked, TREE, top)
+    assert broken_links(top) == []
+    assert install(top, tmp_path / "prefix", home=tmp_path).returncode == 0
+    assert broken_links(tmp_path / "prefix/share/doc/assay") == []
+    notices = (tmp_path / "prefix/share/doc/assay/THIRD-PARTY.txt").read_text()
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in notices and "END OF TERMS AND CONDITIONS" in notices
+
+
+def test_install_over_an_older_one(unpacked, tmp_path):
+    """What the new one has not goes away; what CDPATH says is not looked at."""
+    gone = unpacked / "share/assay/old.csv"
+    gone.touch()
+    prefix = tmp_path / "a prefix"
+    assert install(unpacked, prefix, home=tmp_path).returncode == 0
+    gone.unlink()
+    done = subprocess.run([f"{unpacked.name}/install.sh", "a prefix"], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "CDPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert not (prefix / "share/assay/old.csv").exists() and (prefix / "bin/assay").exists()
+    assert not list(prefix.rglob("*.new"))
+
+
+def test_install_that_fails_leaves_the_older_one(unpacked, tmp_path):
+    prefix = tmp_path / "prefix"
+    assert install(unpacked, prefix, home=tmp_path).returncode == 0
+    before = {p for p in prefix.rglob("*") if p.is_file()}
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/cp").write_text('#!/bin/sh\ncase $3 in */tour.assay.new) exit 1 ;; esac\nexec /bin/cp "$@"\n')
+    (tmp_path / "full/cp").chmod(0o755)
+    done = subprocess.run([unpacked / "install.sh", prefix], capture_output=True, text=True, check=False,
+                          env={"HOME": str(tmp_path), "PATH": f"{tmp_path}/full:{os.environ['PATH']}"})
+    assert done.returncode != 0
+    assert before <= set(prefix.rglob("*"))
+    assert install(unpacked, "--remove", prefix, home=tmp_path).returncode == 0
+    assert not (prefix / "bin/assay").exists()
+
+
 def test_install(unpacked, tmp_path):
     """By default below ~/.local, where the tour is found, and --remove leaves nothing."""
     home = tmp_path / "a home"
     home.mkdir()
     done = install(unpacked, home=home)
     assert done.returncode == 0 and "export PATH=" in done.stdout, done.stderr
+    imported = "import assay, sys; print(assay.__file__)"
+    done = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, check=True, env={"HOME": str(home)})
+    assert done.stdout.startswith(str(home)) and list(home.rglob("*.pyc"))
     own = home / ".local/share/assay/own.txt"
     own.write_text("kept")
     assert install(unpacked, home=home).returncode == 0, "over itself"
@@ -131,6 +242,16 @@ def test_conda_recipe_parses():
     lines = [line for line in (RECIPES / "conda/meta.yaml").read_text().splitlines() if not line.startswith("{%")]
     recipe = yaml.safe_load(re.sub(r"\{\{.*?\}\}", "x", "\n".join(lines)))
     assert recipe["package"]["name"] == "assay" and recipe["about"]["license"] == "MIT"
+
+
+@pytest.mark.parametrize("path", ["dev", "packaging/debian/control", "packaging/rpm/assay.spec", "packaging/recipes/spack/package.py",
+                                  "packaging/recipes/assay-0.2.0.eb", "packaging/recipes/conda/meta.yaml"])
+def test_recipes_have_what_serve_needs(path):
+    """Without one of these libraries `serve` is left out of the build, silently."""
+    needed = re.findall(r"dependency\('(?:lib)?(\w+).*get_option\('serve'\)", (TREE / "meson.build").read_text())
+    assert needed == ["microhttpd", "zlib", "yaml", "nghttp2"]
+    text = (TREE / path).read_text().lower()
+    assert [name for name in needed if name not in text] == []
 
 
 def test_everybody_says_the_same_version():
@@ -178,3 +299,60 @@ def test_dev_without_a_package_manager(tmp_path):
     shutil.copy(TREE / "dev", tmp_path / "dev")
     done = subprocess.run(["/bin/sh", tmp_path / "dev", "run"], capture_output=True, text=True, check=False, env={"PATH": str(tools)})
     assert done.returncode == 1 and "please install: cc meson ninja pkg-config inih jansson" in done.stderr
+
+
+# A system with dnf: rpm knows what dnf installed; dnf has all packages but some. meson and ninja make a program.
+FAKES = {
+    "rpm": 'grep -qx "$2" "$STATE/installed"',
+    "dnf": 'for name; do :; done; echo "$name" >>"$STATE/asked"; ! grep -qx "$name" "$STATE/absent" && echo "$name" >>"$STATE/installed"',
+    "sudo": 'exec "$@"',
+    "meson": 'mkdir -p build && touch build/build.ninja',
+    "ninja": "printf '#!/bin/sh\\necho built \"$@\"\\n' >build/assay && chmod 755 build/assay",
+}
+
+
+@pytest.fixture
+def rocky(tmp_path):
+    """Runs ./dev there; gives what it did and the packages that dnf was asked for."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("dirname", "sed", "id", "nproc", "grep", "mkdir", "touch", "chmod", "cat"):
+        os.symlink(shutil.which(name), tools / name)
+    for name, script in FAKES.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    shutil.copy(TREE / "dev", tmp_path / "dev")
+
+    def run(*absent):
+        (tmp_path / "absent").write_text("".join(f"{name}\n" for name in absent))
+        for name in ("installed", "asked"):
+            (tmp_path / name).touch()
+        done = subprocess.run(["/bin/sh", tmp_path / "dev", "run", "tour"], capture_output=True, text=True, check=False,
+                              env={"PATH": str(tools), "STATE": str(tmp_path), "TMPDIR": str(tmp_path)})
+        return done, (tmp_path / "asked").read_text().split()
+
+    return run
+
+
+def rpms():
+    script = (TREE / "dev").read_text()
+    return [" ".join(re.search(rf'^{name}="(.+?)"', script, re.M | re.S)[1].split()).split() for name in ("BUILD_RPMS", "FEATURE_RPMS")]
+
+
+def test_dev_with_dnf(rocky):
+    """Everything is asked for once, then it builds and runs; the second time nothing is asked for."""
+    done, asked = rocky()
+    assert (done.returncode, done.stdout) == (0, "built tour\n") and asked == sum(rpms(), [])
+    done, asked = rocky()
+    assert done.returncode == 0 and asked == sum(rpms(), []) and "installing" not in done.stderr
+
+
+def test_dev_with_dnf_and_without_a_feature(rocky):
+    done, _ = rocky("libmicrohttpd-devel")
+    assert (done.returncode, done.stdout) == (0, "built tour\n")
+    assert "not available here: libmicrohttpd-devel; what needs them is left out" in done.stderr
+
+
+def test_dev_with_dnf_and_without_what_it_needs(rocky):
+    done, _ = rocky("inih-devel")
+    assert done.returncode == 1 and "could not install: inih-devel" in done.stderr and "epel-release" in done.stderr

@@ -2,6 +2,7 @@
 import contextlib
 import http.server
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -33,6 +34,22 @@ def make_fleet(end):
     return fleet
 
 
+def stored(fleet):
+    """The series as engines have them that know a node twice: two replicas scraped one; the labels of another changed, and those of a third with its pod."""
+    middle = fleet.end - 6000
+    for labels, t, v in fleet.all_series(SCRAPE):
+        if labels["instance"] == "n0011":
+            yield {**labels, "replica": "a"}, t, v
+            keep = abs(t - middle) > 700
+            yield {**labels, "replica": "b"}, t[keep], v[keep]
+        elif labels["instance"] in ("n0007", "n0012"):
+            at = fleet.reset.get(int(labels["instance"][1:]), middle)
+            yield {**labels, "pod": "assay-x"}, t[t < at], v[t < at]
+            yield {**labels, "pod": "assay-y"}, t[t >= at], v[t >= at]
+        else:
+            yield labels, t, v
+
+
 class Loaded:
     def __init__(self, engine, fleet):
         self.engine, self.fleet, self.end = engine, fleet, int(fleet.end)
@@ -53,7 +70,7 @@ def loaded(request, tmp_path_factory):
     end = int(time.time()) // 300 * 300
     fleet = make_fleet(end)
     with request.param(tmp_path_factory.mktemp(request.param.kind)) as engine:
-        sim.backfill(engine.url, fleet.all_series(SCRAPE), fleet.start, fleet.end, slice_s=3600)
+        sim.backfill(engine.url, [one for one in stored(fleet) if len(one[1])], fleet.start, fleet.end, slice_s=3600)
         engine.wait(lambda: engine.query("count(assay_gpu_info)", time=end))
         yield Loaded(engine, fleet)
 
@@ -126,9 +143,98 @@ def test_every_view_and_format(loaded, assay):
     for view, form in (("jobs", "text"), ("nodes", "csv"), ("wasted", "csv"), ("limiters", "text"), ("health", "text"), ("users", "text")):
         done = assay("fleet", view, "--engine", loaded.engine.url + "/api/v1/", "--format", form, "--limit", "3", "--window", "5m", "--until", until)
         assert done.returncode == 0 and done.stdout, (view, form, done.stderr)
+    done = assay("fleet", "--engine", loaded.engine.url, "--window", "5m", "--until", until)
+    assert "… and " not in done.stdout or "more; their own view shows them" in done.stdout
+    assert "more; --limit shows them" in assay("fleet", "nodes", "--limit", "2", "--engine", loaded.engine.url, "--window", "5m", "--until", until).stdout
     # What was stored ends: at a later time nothing is of now, and it says so.
     done = assay("fleet", "--engine", loaded.engine.url, "--window", "40m", "--until", time.strftime("%Y-%m-%d %H:%M", time.localtime(loaded.end + 1800)))
     assert done.returncode == 0 and "what is shown is old" in done.stdout and "was not observed" in done.stdout
+
+
+@pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics])
+def test_first_minutes(kind, assay, tmp_path):
+    """Two minutes after the first scrape a day is asked for: its last whole step ended before, and yet there is an answer."""
+    need(kind.kind)
+    end = int(time.time()) // 300 * 300 - 300
+    fleet = sim.Fleet(1, end + 5, end + 120, seed=5, split=0)
+    with kind(tmp_path) as engine:
+        sim.backfill(engine.url, fleet.all_series(15), fleet.start, fleet.end)
+        engine.wait(lambda: engine.query("count(assay_gpu_info)", time=end + 120))
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(end + 120))
+        for view in ("overview", "nodes", "jobs"):
+            done = assay("fleet", view, "--engine", engine.url, "--until", until, "--format", "json")
+            assert done.returncode == 0, done.stderr
+            report = json.loads(done.stdout)
+            assert any("these are the first minutes" in n for n in report["notices"]), report
+        # Half a minute after the first scrape nothing is known but what there is.
+        done = assay("fleet", "--engine", engine.url, "--until", f"{int(time.time()) - end - 40}s", "--format", "json")
+        assert done.returncode == 0 and json.loads(done.stdout)["fleet"]["gpus"] == 8, done.stderr
+        assert assay("fleet", "--engine", engine.url, "--until", time.strftime("%Y-%m-%d %H:%M", time.localtime(end - 60))).returncode == 3
+
+
+@pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics])
+def test_a_lost_gpu_is_missed(kind, assay, tmp_path):
+    """A node tells of a lost GPU for a while; then it is missed, and the node has as many GPUs as before."""
+    need(kind.kind)
+    end = int(time.time()) // 300 * 300
+    fleet = sim.Fleet(2, end - 3600, end, seed=5)
+    fleet.fail(1, 6, end - 1500)
+    with kind(tmp_path) as engine:
+        sim.backfill(engine.url, fleet.all_series(SCRAPE), fleet.start, fleet.end)
+        engine.wait(lambda: engine.query("count(assay_gpu_info)", time=end))
+        lost = Loaded(engine, fleet)
+        rows = lost.json(assay, "health", window="50m")["findings"]
+        assert [(r["node"], r["gpu"], r["finding"]) for r in rows] == [("n0001", "6", "gone"), ("n0001", "6", "XID 79")] and "tells of it no more" in rows[0]["meaning"]
+        assert rows == lost.json(assay, "health", window="24h")["findings"]  # also where the window is longer than the engine's past
+        nodes = {r["node"]: (r["gpus"], r["answering"]) for r in lost.json(assay, "nodes", window="50m")["nodes"]}
+        assert nodes == {"n0000": (8, 8), "n0001": (8, 7)}
+        report = lost.json(assay, "overview", window="50m")
+        assert (report["fleet"]["gpus"], report["fleet"]["answering"]) == (16, 15)
+        assert any("1 of 16 GPUs or slices of the window do not answer now" in n for n in report["notices"])
+        assert lost.json(assay, "health", window="10m")["notices"] == ["no problems found"]  # longer ago than was asked about
+
+
+def stay(node, labels, begin, end, slot=1, until=None):
+    """The series of an owner who holds GPU 0 of a node from begin to end, and of the slot until then or later: [(labels, times, values)]."""
+    np, base = sim.np, {"instance": node, "job": "assay", "uuid": f"GPU-{node}", "gpu": "0"}
+    told, slotted = np.arange(begin, end + sim.LINGER, SCRAPE, float), {**base, "slot": str(slot)}
+    times = np.arange(begin - 1200, until or end + 2400, SCRAPE, float)
+    held = np.clip(times, begin, end) - begin
+    return [({"__name__": "assay_gpu_owner_info", **slotted, **labels}, told, (told < end).astype(float)),
+            ({"__name__": "assay_gpu_held_seconds_total", **slotted}, times, held),
+            ({"__name__": "assay_gpu_energy_joules_total", **base}, times, times * 500.0),
+            *(({"__name__": f"assay_gpu_{name}", **base}, times, times * 0 + 1) for name in ("info", "up"))]
+
+
+@pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics])
+def test_jobs_of_all_kinds(kind, assay, tmp_path):
+    """Slurm's, Kubernetes' and processes in one engine; names that two owners have; a slot that is given on a quarter of an hour later."""
+    need(kind.kind)
+    end = int(time.time()) // 300 * 300
+    begin, let_go, taken = end - 7000, end - 4000, end - 3060
+    owners = {"n1": {"kind": "slurm", "exported_job": "7", "user": "ada"}, "n2": {"kind": "slurm", "exported_job": "7", "user": "bob"},
+              "n3": {"kind": "kubernetes", "namespace": "prod", "pod": "web"}, "n4": {"kind": "kubernetes", "exported_namespace": "dev", "exported_pod": "web", "namespace": "x", "pod": "y"},
+              "n5": {"kind": "process", "user": "eve"}}
+    series = [one for node, labels in owners.items() for one in stay(node, labels, begin, let_go, until=taken if node == "n1" else None)]
+    # On n1 the next one has the slot at once when it is free, for less than a step.
+    after = stay("n1", {"kind": "slurm", "exported_job": "8", "user": "cyd"}, taken, taken + 240)
+    held = next(one for one in series if one[0]["__name__"] == "assay_gpu_held_seconds_total" and one[0]["instance"] == "n1")
+    series += [(labels, t[t >= taken], v[t >= taken] + (held[2][-1] if labels["__name__"] == held[0]["__name__"] else 0)) for labels, t, v in after]
+    with kind(tmp_path) as engine:
+        sim.backfill(engine.url, series, begin - 1300, end + 1, slice_s=3600)
+        engine.wait(lambda: engine.query("count(last_over_time(assay_gpu_owner_info[3h]))", time=end))
+        loaded = Loaded(engine, type("Fleet", (), {"end": end}))
+        jobs = {row["job"]: row for row in loaded.json(assay, "jobs", window="3h")["jobs"] if row["owner"] != "bob"}
+        assert set(jobs) == {"7", "8", "prod/web", "dev/web", "processes"} and jobs["processes"]["owner"] == "eve"
+        for job, want in (("7", 3000), ("8", 240), ("dev/web", 3000), ("processes", 3000)):
+            assert jobs[job]["held_seconds"] == pytest.approx(want, abs=SCRAPE), job
+        for asked, owner, want in (("ada/7", "ada", 3000), ("bob/7", "bob", 3000), ("8", "cyd", 240), ("prod/web", "prod", 3000), ("dev/web", "dev", 3000)):
+            card = loaded.json(assay, "job", asked, window="3h")["job"]
+            assert (card["owner"], card["gpus"]) == (owner, 1) and card["held_seconds"] == pytest.approx(want, abs=SCRAPE), asked
+            assert card["energy_j"] == pytest.approx(want * 500, abs=2 * SCRAPE * 500), asked
+        for asked, words in (("7", "job '7' is of several owners in this window: '"), ("web", "is of several owners"), ("eve/7", "has no job 'eve/7'")):
+            done = loaded.ask(assay, "job", asked, window="3h")
+            assert done.returncode == 2 and words in done.stderr, done.stderr
 
 
 def test_rules_give_the_same(loaded, assay):
@@ -228,15 +334,53 @@ WRONG = [
     (302, b"", 3, "redirects are not followed"),
     (502, b"bad gateway", 3, "the server answers 502"),
     (200, b"[" * 100000, 1, "it is not JSON"),
+    (200, b'{"status":"success","data":[' + b"[]," * 2_000_000 + b"[]]}", 3, "more than 200000 series, which are too many"),
 ]
 
 
-@pytest.mark.parametrize("status,body,code,words", WRONG)
+@pytest.mark.parametrize("status,body,code,words", WRONG, ids=[words for *_, words in WRONG])
 def test_wrong_answers(assay, status, body, code, words):
     with answering(lambda handler, form: send(handler, status, body)) as url:
         done = assay("fleet", "users", "--engine", url)
     assert done.returncode == code and words in done.stderr and not done.stdout, done.stderr
     assert "\x1b" not in done.stderr and url in done.stderr
+
+
+@pytest.mark.parametrize("view", ["overview", "users", "jobs", "nodes", "wasted", "limiters", "health"])
+def test_numbers_that_cannot_be(assay, view):
+    """They are missing: no line of hundreds of digits, no infinity."""
+    labels = {name: "x" for name in ("user", "exported_job", "hostname", "gpu", "uuid", "kind", "reason", "limiter", "health")}
+    series = [({**labels, "user": f"u{i}"}, v) for i, v in enumerate(("NaN", "+Inf", "-Inf", "1e308", "1e308", "-1e308", "x", "3600"))]
+    with answering(lambda handler, form: send(handler, 200, vector(*series))) as url:
+        for how in ("text", "json", "csv"):
+            done = assay("fleet", view, "--engine", url, "--format", how)
+            assert done.returncode == 0, done.stderr
+            assert not re.search(r"\d{25}|\b(inf|nan)\b", done.stdout, re.I), done.stdout
+
+
+def test_answers_together_are_bounded(assay):
+    """Each is fair in size, all of them are not."""
+    body = vector(({"user": "x" * 10_000_000}, "60"))
+    with answering(lambda handler, form: send(handler, 200, body)) as url:
+        done = assay("fleet", "--engine", url)
+    assert done.returncode == 3 and "the answers are larger than 64 MiB" in done.stderr
+
+
+def test_the_first_that_fails_ends_the_round(assay):
+    """Sixteen questions to an engine that hangs take one patience, not four."""
+    until, asked = threading.Event(), []
+
+    def respond(handler, form):
+        asked.append(form)
+        if len(asked) == 1:
+            send(handler, 200, vector(({"user": "u"}, "60")))
+        else:
+            until.wait(20)
+
+    with answering(respond) as url:
+        done = assay("fleet", "--engine", url, "--timeout", "0.5")
+        until.set()
+    assert done.returncode == 3 and "no answer within 0.5 s" in done.stderr and len(asked) <= 5
 
 
 def test_slow_and_down(assay):
@@ -249,6 +393,43 @@ def test_slow_and_down(assay):
     assert done.returncode == 3 and "no answer within 0.3 s" in done.stderr and "--window" in done.stderr and took < 15
     done = assay("fleet", "--engine", url)
     assert done.returncode == 3 and "cannot ask" in done.stderr
+
+
+def test_one_without_an_answer_ends_all(assay):
+    """The engine is there and answers what is easy: a view of fifteen questions does not wait for four at a time."""
+    until = threading.Event()
+
+    def respond(handler, form):
+        if "count_over_time" in form:
+            send(handler, 200, vector())
+        else:
+            until.wait(30)
+
+    with answering(respond) as url:
+        begun = time.monotonic()
+        done = assay("fleet", "--engine", url, "--timeout", "1")
+        took = time.monotonic() - begun
+        until.set()
+    assert done.returncode == 3 and "no answer within 1 s" in done.stderr and "vmalert" in done.stderr and took < 3.9
+
+
+def test_without_rules(assay):
+    """An engine that has no recording rules, as VictoriaMetrics without vmalert: the raw counters are asked, and when that is slow it is said what helps."""
+    seen, pause = [], 1.1
+
+    def respond(handler, form):
+        seen.append(form)
+        time.sleep(pause)
+        send(handler, 200, vector() if "count_over_time" in form else vector(({"user": "u", "limiter": "idle"}, "60")))
+
+    with answering(respond) as url:
+        done = assay("fleet", "users", "--engine", url, "--format", "json")
+        report = json.loads(done.stdout)
+        assert not report["recorded"] and len(report["owners"]) == 1
+        assert not any("assay%3Auser" in form for form in seen) and any("assay_gpu_owner_info" in form for form in seen)
+        assert any(n.startswith("this took ") and "vmalert" in n for n in report["notices"]), report["notices"]
+        pause = 0
+        assert not json.loads(assay("fleet", "users", "--engine", url, "--format", "json").stdout).get("notices")
 
 
 def test_who_asks(assay, tmp_path):

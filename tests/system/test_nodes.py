@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -11,6 +12,7 @@ import time
 import pytest
 
 import test_slurm
+import test_top
 from conftest import FIXTURES, clean_env
 from endpoints import Endpoints, answer, text, well
 from sshd import SSHD, Sshd
@@ -196,6 +198,24 @@ def test_recorded(hosts, assay, tmp_path):
     assert "n1:0" in report.stdout and "n2:0" in report.stdout, report.stdout
     page = assay("report", path, "--format", "html").stdout
     assert "n1:0" in page and "n2:0" in page
+    for more in (), ("--per-gpu",):
+        assert assay("plot", path, "--force", "-o", tmp_path / "plot.svg", *more).returncode == 0
+        drawn = (tmp_path / "plot.svg").read_text()
+        assert ">n1:0<" in drawn or ">GPU n1:0<" in drawn, drawn
+
+
+def test_a_lost_node_is_in_the_report(hosts, assay, tmp_path):
+    path = tmp_path / "fleet.assay"
+    done = run(hosts("record", "--poll", "0.2", "--duration", "5", "-o", path, "--hosts", "n1,dies"))
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(path) as db:
+        told = db.execute("select event, data from events").fetchall()
+    assert told and {name.split()[1] for name, _ in told} == {"dies"}, told
+    assert told[0][0] == "node dies down" and json.loads(told[0][1])["why"]
+    back = next(json.loads(data) for name, data in told if name == "node dies answers again")
+    assert 0.5 < back["lost_s"] < 5
+    report = assay("report", path).stdout
+    assert "node dies down" in report and "node dies answers again" in report, report
 
 
 def test_peer_ends_with_its_input(program, tmp_path):
@@ -254,9 +274,13 @@ def test_through_ssh(program, tmp_path):
 
 # ---- a real Slurm ----
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(test_slurm.missing), reason=f"not installed: {', '.join(test_slurm.missing)}")
-@pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root")
+def needs_slurm(test):
+    for mark in test_slurm.pytestmark:
+        test = mark(test)
+    return test
+
+
+@needs_slurm
 def test_through_slurm(program, tmp_path):
     """Four nodes: all GPUs within 3 s, a killed node is told within 5 s, nothing is left."""
     folder = tempfile.mkdtemp(prefix="assay-nodes-")
@@ -265,8 +289,10 @@ def test_through_slurm(program, tmp_path):
     try:
         if not cluster.wait_until_up():
             pytest.fail("the cluster did not start:\n" + cluster.logs())
+        ranks_of_slurm(program, env, tmp_path)
         job = cluster.run("sbatch", "--parsable", "-N4", "--mem=100", "-o", "/dev/null", "--wrap", "sleep 300").stdout.strip()
         assert wait_for(lambda: "RUNNING" in cluster.run("squeue", "-h", "-j", job, "-o", "%T").stdout, 20)
+        top_of_slurm(program, env, tmp_path, job)
         line = [program, "export", "hostname,gpu_id", "--poll", "0.2", "--slurm", job]
         with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             begun, seen = time.monotonic(), set()
@@ -288,6 +314,47 @@ def test_through_slurm(program, tmp_path):
     finally:
         cluster.stop()
         shutil.rmtree(folder)
+
+
+# Steps of half a second; rank 2 works for most of each.
+STEPS = """
+t=0.10; [ "$SLURM_PROCID" = 2 ] && t=0.35
+for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+  sleep $t; "$ASSAY_PROGRAM" mark -q phase compute --seconds $t; sleep $(awk "BEGIN { print 0.45 - $t }")
+done
+"""
+
+
+def ranks_of_slurm(program, env, tmp_path):
+    """`srun assay run …`: a session a rank in the job's folder, and one report that names the late one."""
+    done = subprocess.run(["srun", "-N4", "-n4", "--mem=100", program, "run", "--poll", "0.5", "sh", "-c", STEPS], env={**env, "ASSAY_PROGRAM": program},
+                          cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.glob("assay-*.0")
+    assert sorted(p.name for p in folder.glob("*.assay")) == [f"rank-{r:04d}.assay" for r in range(4)], done.stderr
+    assert done.stderr.count(f"assay report {folder.name}") == 1, done.stderr
+    told = subprocess.run([program, "report", folder.name, "--format", "json"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=True)
+    job = json.loads(told.stdout)
+    assert [r["rank"] for r in job["ranks"]] == [0, 1, 2, 3] and job["world_size"] == 4 and job["missing"] == []
+    assert [s["rank"] for s in job["stragglers"]] == ["2"], job["stragglers"]
+
+
+def top_of_slurm(program, env, tmp_path, job):
+    """The dashboard has all GPUs within 3 s, and ends them all with itself."""
+    terminal = test_top.Terminal(program, tmp_path, 120, 40, env)
+    try:
+        terminal.type(f"cd {tmp_path}")
+        begun = time.monotonic()
+        terminal.start(f"--slurm {job} --poll 0.3")
+        screen = ""
+        while not all(f"n{i}:0" in screen for i in range(1, 5)):
+            assert time.monotonic() - begun < (3 if os.getloadavg()[0] < 2 * os.cpu_count() else 20), screen
+            screen = terminal.screen()
+        terminal.keys("q")
+        assert terminal.intact() == 0
+    finally:
+        terminal.close()
+    assert wait_for(lambda: not left_behind("export --peer --poll 0.3"), 5), left_behind("export --peer --poll 0.3")
 
 
 def kill_node(cluster, node):
@@ -389,6 +456,15 @@ def test_units_of_each_exporter(assay):
     try:
         rows = assay("export", "hostname,gpu_util_pct", "--count", "1", "--source", e.list).stdout.split()
         assert sorted(rows[1:]) == ["percent,50.00", "ratio,50.00"]
+    finally:
+        e.stop()
+
+
+def test_nodes_are_in_the_order_of_their_numbers(assay):
+    e = Endpoints([well(name, i) for i, name in enumerate(("node10", "node9", "node1", "rack2-node3", "rack2-node20"))])
+    try:
+        rows = assay("export", "hostname", "--count", "1", "--source", e.list).stdout.split()[1:]
+        assert rows == ["node1", "node9", "node10", "rack2-node3", "rack2-node20"]
     finally:
         e.stop()
 

@@ -70,7 +70,11 @@ def test_convert_record_and_run_too(assay, session, way, tmp_path, monkeypatch):
 def test_what_sqlite_keeps_beside_it(assay, session, tmp_path):
     wal = tmp_path / "s.assay-wal"
     wal.write_text("")
-    assert assay("report", session, "-o", wal).returncode == 2 and wal.read_text() == ""
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.assay"
+    link.symlink_to(session)
+    for path in (session, link):
+        assert assay("report", path, "-o", wal, "--force").returncode == 2 and wal.read_text() == ""
 
 
 def test_a_part_of_the_input_folder(assay, tmp_path):

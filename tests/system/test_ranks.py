@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import sqlite3
 import stat
 import subprocess
@@ -135,6 +136,22 @@ def test_a_folder_is_a_job(program, weave, tmp_path):
     assert [s["rank"] for s in two["stragglers"]] == ["2"]
 
 
+@pytest.mark.parametrize("reasons, expected", [("=64", {"2", "3"}), ("=0", set())])
+def test_one_of_two_nodes(program, weave, tmp_path, reasons, expected):
+    """Half of the ranks are slow, all of one node: heat names them; a lower clock alone may be what they are made for."""
+    base = common.Base("gemm_bf16")
+    ranks = []
+    for r in range(4):
+        out = common.Rank(base, r, 4, f"n{r // 2}", local_rank=r % 2)
+        for t in range(1, 40):
+            changes = {"sm_clock": "*0.8", "throttle_reasons": reasons} if r >= 2 else {}
+            out.tick(t, [(r % 2, base.busy[(7 * t + r) % len(base.busy)], {**changes, "pid": f"={100 + r}"})])
+        ranks.append(out)
+    common.write_job({"ranks": ranks, "seconds": 40}, weave, tmp_path)
+    said = common.accused(program, tmp_path)
+    assert {rank for rank, _ in said} == expected and all(cause == "clock" for _, cause in said), said
+
+
 def test_healthy_ranks_are_not_accused(program, weave, tmp_path):
     common.write_job(small_job(3), weave, tmp_path)
     text = report(program, tmp_path).stdout
@@ -151,6 +168,25 @@ def test_what_is_no_rank_is_left_out(program, weave, tmp_path):
     assert [r["label"] for r in json.loads(done.stdout)["ranks"]] == ["0", "1"]
     assert "1 older recordings" in done.stderr
     assert "broken.assay" in done.stderr and "skipping" in done.stderr
+
+
+@pytest.mark.parametrize("job", ["77.0", ""])
+def test_another_run_in_the_folder_is_no_rank(program, weave, tmp_path, job):
+    """It was recorded on another day, and would have begun its work weeks after the others; a copy would hide who is late."""
+    common.write_job(small_job(4, slow=2, steps=False), weave, tmp_path)
+    for file in tmp_path.glob("rank-*.assay"):
+        common.change_fact(file, job_id=job)
+    (tmp_path / "rank-0007.assay").symlink_to("rank-0002.assay")
+    (tmp_path / "train.assay").write_bytes((common.TRUTH / "gemm_bf16.assay").read_bytes())
+    other = tmp_path / "rank-0009.assay"
+    other.write_bytes((tmp_path / "rank-0003.assay").read_bytes())
+    common.change_fact(other, rank=9, job_id="78.0")
+    done = report(program, tmp_path, "--format", "json")
+    found = json.loads(done.stdout)
+    assert [r["label"] for r in found["ranks"]] == ["0", "1", "2", "3"]
+    assert [(s["rank"], s["cause"]) for s in found["stragglers"]] == [("2", "clock")]
+    for name, why in (("train", "it is no rank of this job"), ("rank-0009", "it is no rank of this job"), ("rank-0007", "a copy of another")):
+        assert f"{name}.assay': {why}, skipping" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -191,6 +227,12 @@ def test_a_folder_is_played_as_one_fleet(program, weave, tmp_path):
     assert "holds the others up" in (tmp_path / "job.svg").read_text()
 
 
+def test_the_mark_of_a_fleet_has_a_cause(program, weave, tmp_path):
+    common.write_job(small_job(4, slow=2), weave, tmp_path)
+    once = subprocess.run([program, "once", tmp_path, "--at", "38"], capture_output=True, text=True, timeout=60)
+    assert once.stdout.count("LATE: it holds the others up: its clock is lower") == 1, once.stdout
+
+
 def test_diff_takes_the_same_folders(program, weave, tmp_path):
     common.write_job(small_job(2), weave, tmp_path / "a")
     common.write_job(small_job(2), weave, tmp_path / "b")
@@ -200,11 +242,56 @@ def test_diff_takes_the_same_folders(program, weave, tmp_path):
 
 
 @pytest.mark.parametrize("name, expected", [
+    ("healthy2", []),  # they take turns at the GPU: the same one is second for a while
     ("healthy4", []),
     ("core2", [("1", "core")]),  # 0.12 s of Python in every step
     ("work4", [("2", "unknown")]),  # twice the products; all ranks share the GPU, whose counters do not tell them apart
+    ("turns2", []),  # the same, with one of them second in three steps of four
+    ("work4_spins", [("2", "unknown")]),  # as work4: its core is full since it waits for kernels of its own
+    ("work4_again", [("2", "unknown")]),  # the others' turns differ more than it is late, but it is always the last
+    ("seldom4", [("1", "slow_steps")]),  # 0.25 s in every tenth step; what the shared GPU did then is nobody's own
+    ("late4", [("3", "late_start")]),  # 8 s of sleep before it joins; the others wait without a kernel
+    ("core4_unmarked", [("2", "core")]),  # as core2, without marks: only the processes' CPU time tells
 ])
 def test_real_ranks(program, name, expected):
     """PyTorch on an H200, ranks that share it: tests/truth/ranks.py made them."""
     found = json.loads(report(program, ROOT / "tests" / "truth" / "ranks" / name, "--format", "json").stdout)
     assert [(s["rank"], s["cause"]) for s in found["stragglers"]] == expected
+
+
+def test_who_waits_for_a_straggler_is_not_told_to_mend_itself(program):
+    """Of ranks that a straggler costs most of a finding, not of those that it costs little."""
+    def told(name):
+        return report(program, ROOT / "tests" / "truth" / "ranks" / name, "--all").stdout
+    core = told("core2")
+    assert "it may only wait for rank 1\n    try: mend what holds the others up first" in core and "who is not late may only wait for rank 1" in core
+    assert not [name for name in ("healthy4", "work4", "seldom4", "late4") if "may only wait" in told(name)]
+
+
+def layouts_job(kind, seed, **chosen):
+    """A small job of tests/ranks/layouts.py, with some of its choices made."""
+    import layouts
+
+    number = layouts.INJECTED.index(kind) if kind in layouts.INJECTED else next(n for n in range(30, 60) if layouts.HEALTHY[n % len(layouts.HEALTHY)] == kind)
+    job = layouts.Job(number, random.Random(seed))
+    job.n, job.hz, job.seconds, job.base = 8, 1, 100, common.Base("train_block")
+    job.__dict__.update(chosen)
+    job.clock_of = [1.0] * job.n
+    return job.make()
+
+
+@pytest.mark.parametrize("kind, chosen", [
+    # The other of its group waits for it, and is as late by marks.
+    ("hot", {"faults": {5: "hot"}, "group": 2, "micro": 1, "step_s": 1.4, "marks": "reduce_gradients", "amount": 0.3, "since": 0}),
+    ("seldom", {"faults": {3: "seldom"}, "group": 2, "micro": 1, "step_s": 0.6, "marks": "forward_backward", "since": 0, "seconds": 240}),
+    # A core that is full from the middle on.
+    ("loader", {"faults": {2: "loader"}, "group": 1, "micro": 1, "step_s": 1.4, "marks": None, "amount": 0.25, "since": 45, "thread": 0.3}),
+    # Rank 0 alone does what is for all.
+    ("saves", {"group": 1, "micro": 1, "step_s": 0.6, "marks": None}),
+    ("evaluates", {"group": 1, "micro": 1, "step_s": 0.6, "marks": "reduce_gradients"}),
+])
+def test_layouts(program, weave, tmp_path, kind, chosen):
+    job = layouts_job(kind, 5, **chosen)
+    common.write_job(job, weave, tmp_path)
+    said = common.accused(program, tmp_path)
+    assert common.right(job, said), (job["what"], said)

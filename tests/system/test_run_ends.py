@@ -2,9 +2,11 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -103,7 +105,10 @@ def full_pipe():
         return read, write
 
 
-@pytest.mark.parametrize("script", ["exit 3", "kill -TERM $$"])
+FLUSHES = pytest.mark.skipif(os.environ.get("SANITIZED") == "thread", reason="its _exit flushes the standard error first, which is stuck")
+
+
+@pytest.mark.parametrize("script", [pytest.param("exit 3", marks=FLUSHES), "kill -TERM $$"])
 def test_nobody_reads_what_it_says(program, tmp_path, script):
     """The end of the recording blocks, for 2 s and no longer; the status is the command's all the same."""
     read, write = full_pipe()
@@ -165,6 +170,36 @@ def test_few_descriptors_cost_the_recording_and_not_the_command(program, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif("SANITIZED" in os.environ, reason="a sanitizer needs more stack itself")
+@pytest.mark.parametrize("stack", [64, 128, 256])
+def test_little_stack_costs_the_recording_and_not_the_command(program, tmp_path, stack):
+    done = subprocess.run(["sh", "-c", f"ulimit -s {stack}; exec {program} run -o x.assay -- sh -c 'ulimit -s; exit 7'"], cwd=tmp_path,
+                          env=clean_env(tmp_path), capture_output=True, text=True, timeout=SOON, check=False)
+    assert done.returncode == 7 and done.stdout == f"{stack}\n", done.stderr
+    assert "running without a recording" in done.stderr and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes a user without processes")
+@pytest.mark.parametrize("processes", [1, 2, 3, 6, 20])
+def test_few_processes_cost_the_recording_and_not_the_command(program, tmp_path, processes):
+    """Threads of ours count, too: where no process can be started beside us, the command takes our place."""
+    copy, folder = tmp_path / "assay", tmp_path / "theirs"
+    shutil.copy(program, copy)
+    copy.chmod(0o755)
+    for parent in [tmp_path, *tmp_path.parents][:-2]:
+        if parent.stat().st_uid == 0:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    folder.mkdir()
+    os.chown(folder, 54321, 54321)
+    user = ["prlimit", f"--nproc={processes}", "setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
+    said = "echo $PPID $$ ${ASSAY_SESSION:-none}; exit 7"
+    done = subprocess.run([*user, copy, "run", "-o", "x.assay", "--", "sh", "-c", said], cwd=folder, env=clean_env(folder),
+                          capture_output=True, text=True, timeout=SOON, check=False)
+    assert done.returncode == 7 and len(done.stdout.split()) == 3, done.stderr
+    if processes < 3:
+        assert done.stdout.endswith(" none\n") and "running without a recording" in done.stderr and list(folder.iterdir()) == []
+
+
 def test_a_low_soft_limit_stays_the_commands(program, tmp_path):
     done = subprocess.run(["sh", "-c", f"ulimit -S -n 10; exec {program} run -q -o x.assay -- sh -c 'ulimit -S -n'"], cwd=tmp_path,
                           env=clean_env(tmp_path), capture_output=True, text=True, timeout=SOON)
@@ -191,3 +226,26 @@ def test_a_second_signal_ends_a_recording_that_nobody_reads(program, tmp_path):
         p.wait()
         os.close(read)
         os.close(write)
+
+
+@pytest.mark.parametrize("write", [1, 2, 6, 20])
+def test_a_disk_that_hangs_keeps_no_command_waiting(start, tmp_path, write):
+    """Every write from one on never ends: the command starts, says what it says, gets its signals and ends."""
+    env = {"LD_PRELOAD": str(LIBRARY.parent / "libfail.so"), "FAIL_WRITE": str(write), "FAIL_EVERY": "1", "FAIL_HANG": "1"}
+    p = start("sh", "-c", "trap 'exit 7' TERM; echo begun; while :; do sleep 0.05; done", options=("--log", tmp_path / "log"), env=env)
+    reader, line = threading.Thread(target=lambda: line.append(p.stdout.readline())), []
+    reader.start()
+    reader.join(SOON)
+    assert line == [b"begun\n"], "the command waits for the disk"
+    p.terminate()
+    _, said = p.communicate(timeout=SOON)
+    assert p.returncode == 7, said
+    if write == 1:
+        assert b"the disk does not answer; running the command" in said and b"nothing was recorded" in said, said
+
+
+def test_a_command_that_is_not_there_while_the_disk_hangs(start):
+    env = {"LD_PRELOAD": str(LIBRARY.parent / "libfail.so"), "FAIL_WRITE": "1", "FAIL_EVERY": "1", "FAIL_HANG": "1"}
+    p = start("/nonexistent/command", env=env)
+    _, said = p.communicate(timeout=SOON)
+    assert p.returncode == 127 and b"/nonexistent/command" in said, said

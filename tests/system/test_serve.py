@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
 import pytest
 
-from conftest import FIXTURES, ROOT
+from conftest import FIXTURES, ROOT, clean_env
 from serving import Server, samples, total
 
 EXPOSITION = FIXTURES / "exposition"
@@ -55,6 +56,45 @@ def test_equal_to_dcgm_exporter_line_for_line(serve, tmp_path, name):
     (tmp_path / "c.csv").write_text(collectors_of(text))
     s = serve(EXPOSITION / name, "-f", tmp_path / "c.csv", "--owner-labels").ready()
     assert theirs(s.metrics()) == theirs(text)
+
+
+# DCGM's marks of a value that is none: of 32 and 64 bits and of floating point, each with its kin.
+BLANKS = [str(v + i) for v in (0x7ffffff0, 0x7ffffffffffffff0, 0x800000000000) for i in range(4)] + ["NaN", "N/A"]
+
+
+def test_blanks_never_appear(serve, tmp_path):
+    """Each family's value in turn is one of them: it has no line, neither in their words nor in ours."""
+    lines, n = (EXPOSITION / "dcgm-exporter.prom").read_text().splitlines(), 0
+    for i, line in enumerate(lines):
+        if 'gpu="0"' in line:
+            lines[i] = f"{line.rsplit(' ', 1)[0]} {BLANKS[n % len(BLANKS)]}"
+            n += 1
+    assert n >= len(BLANKS)
+    (tmp_path / "blank.prom").write_text("\n".join(lines) + "\n")
+    text = serve(tmp_path / "blank.prom", "--names", "both").ready().metrics()
+    assert "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\"" in text and not re.findall(r'^DCGM_\w+\{gpu="0".*', text, re.M)
+    told = {line.rsplit(" ", 1)[1] for line in text.splitlines() if not line.startswith("#")}
+    assert not told & {*BLANKS, *(f"{int(b)}.000000" for b in BLANKS if b.isdigit())}
+
+
+def test_what_is_answered_by_default(serve):
+    s = serve(TOUR, "--speed", "1").ready()
+    status, headers, _ = s.ask("/metrics")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert s.ask("/health")[::2] == (200, "OK") and s.ask("/-/ready")[0] == 200
+
+
+def test_default_address(program, tmp_path):
+    """dcgm-exporter's port, on loopback."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(("127.0.0.1", 9400))
+            taken.listen()
+        except OSError:
+            pass  # somebody has it: all the better
+        done = subprocess.run([program, "serve", TOUR], env=clean_env(tmp_path), capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode != 0 and "127.0.0.1:9400" in done.stderr, done.stderr
 
 
 # What 4.9 calls their families, how many of its unit one of the old is, and whether it writes a whole number.
@@ -158,6 +198,27 @@ def test_openmetrics(serve):
     assert not [k for k in samples(s.metrics()) if "_created" in k]
 
 
+@pytest.mark.parametrize("accept,want", [
+    # Prometheus 2.42, 3, and 3 with scrape_protocols that begin with the old text
+    ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", True),
+    ("application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,"
+     "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2", True),
+    ("text/plain;version=0.0.4;q=0.5,application/openmetrics-text;version=1.0.0;q=0.4,*/*;q=0.2", False),
+    ("text/html,*/*;q=0.8", False), ("application/openmetrics-text;q=0", False), ("", False)])
+def test_the_text_that_is_wished_for_most(serve, accept, want):
+    text = serve(EXPOSITION / "dcgm-exporter.prom").ready().metrics(Accept=accept)
+    assert text.endswith("# EOF\n") == want
+
+
+def test_a_prefix(serve):
+    """With it or without, as a proxy may pass paths on; the folder without its slash leads to the page."""
+    s = serve(EXPOSITION / "dcgm-exporter.prom", "--prefix", "/gpus/").ready()
+    for path, want in [("/gpus/", 200), ("/", 200), ("/gpus/metrics", 200), ("/metrics", 200), ("/gpusx", 404), ("/gpus//", 404), ("/gpus/gpus/", 404)]:
+        assert s.ask(path)[0] == want, path
+    status, headers, _ = s.ask("/gpus")
+    assert status == 308 and headers["Location"] == "/gpus/"
+
+
 def test_gzip_and_head(serve):
     s = serve(EXPOSITION / "dcgm-exporter.prom").ready()
     status, headers, text = s.ask(headers={"Accept-Encoding": "gzip"})
@@ -218,6 +279,26 @@ def test_counters_never_go_back_after_kill_9(serve, tmp_path):
             highest.update(now)
         s.stop(signal.SIGKILL)
     assert max(highest.values()) > 0
+
+
+def test_a_file_of_counters_that_was_spoilt_once_is_used_again(serve, tmp_path):
+    """Whatever is in the two files, and however long they are, the next run's counters are kept."""
+    state = tmp_path / "state"
+    state.mkdir()
+    for name in ("counters.0", "counters.1"):
+        (state / name).write_bytes(b"\xff" * 9_000_000)
+    one = serve(TOUR, "--speed", "200", "--state", state).ready()
+    one.wait(lambda: total(one.metrics(), "assay_gpu_observed_seconds_total") > 20)
+    assert one.stop() == 0
+    two = serve(TOUR, "--speed", "1", "--state", state).ready()
+    assert total(two.metrics(), "assay_gpu_observed_seconds_total") > 20
+
+
+def test_a_recording_is_not_kept_among_what_happens_here(serve, tmp_path):
+    """Its seconds would be counted a second time, for the GPU that it was made of."""
+    s = serve(TOUR, "--speed", "50", env={"XDG_STATE_HOME": str(tmp_path / "kept")}).ready()
+    s.wait(lambda: total(s.metrics(), "assay_gpu_observed_seconds_total") > 5)
+    assert s.stop() == 0 and not (tmp_path / "kept").exists()
 
 
 def test_two_servers_do_not_share_a_state(serve, tmp_path):
@@ -314,6 +395,19 @@ def test_check_config(assay, tmp_path):
     assert assay("serve", "--check-config", "-f", tmp_path / "none").returncode == 2
 
 
+@pytest.mark.parametrize("option", ["--hpc-job-mapping-dir", "--sessions", "--pod-resources-kubelet-socket"])
+def test_a_place_that_is_not_there_is_told(assay, tmp_path, option):
+    """It may come later; but a misspelt one never would."""
+    done = assay("serve", "--check-config", "-k", option, tmp_path / "none")
+    assert done.returncode == 0 and f"{option}: cannot read '{tmp_path / 'none'}' yet: No such file" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["[::1", "[::12", "[", "[]", "[]:9400", "::1", "1.2.3.4:99999", "unix:x", "a b:9400"])
+def test_places_that_are_none(assay, text):
+    done = assay("serve", "--check-config", "--insecure", "--listen", text)
+    assert done.returncode == 2 and f"cannot listen on '{text}'" in done.stderr
+
+
 def test_variables_of_dcgm_exporter(serve, tmp_path):
     (tmp_path / "c.csv").write_text("DCGM_FI_DEV_GPU_TEMP, gauge, warm\nDCGM_FI_DEV_NO_SUCH, gauge, x\nDCGM_FI_DRIVER_VERSION, label, d\n")
     s = serve(EXPOSITION / "dcgm-exporter.prom", listen=None,
@@ -322,6 +416,19 @@ def test_variables_of_dcgm_exporter(serve, tmp_path):
     text = s.metrics()
     assert "# HELP DCGM_FI_DEV_GPU_TEMP warm" in text and "POWER_USAGE" not in text and "Hostname=" not in text
     assert "there is no value for 'DCGM_FI_DEV_NO_SUCH'" in s.text()
+
+
+def test_a_collectors_file_of_another_system(assay, tmp_path):
+    """A mark of the order of bytes, line ends of two letters, quotes, a field twice."""
+    (tmp_path / "c.csv").write_bytes(b'\xef\xbb\xbf# Format\r\n\r\nDCGM_FI_DEV_GPU_TEMP, gauge, "warm, in C"\r\nDCGM_FI_DEV_GPU_TEMP, gauge, again\r\n')
+    assert assay("serve", "--check-config", "-f", tmp_path / "c.csv").stderr == "assay: the configuration is good\n"
+    (tmp_path / "c.csv").write_bytes(b"\xef\xbb\xbfDCGM_FI_DEV_GPU_TEMP, gauge, warm\n")
+    assert assay("serve", "--check-config", "-f", tmp_path / "c.csv").stderr == "assay: the configuration is good\n"
+
+
+def test_a_variable_that_is_wrong_is_named(assay):
+    done = assay("serve", "--check-config", env={"DCGM_EXPORTER_INTERVAL": "often"})
+    assert done.returncode == 2 and "'often'" in done.stderr and "DCGM_EXPORTER_INTERVAL" in done.stderr
 
 
 def test_systemd_is_told(program, tmp_path):

@@ -2,6 +2,9 @@
 import os
 import pathlib
 import re
+import struct
+import subprocess
+import sys
 import time
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from conftest import FIXTURES
 from serving import Server, total
 
+UUID = "GPU-82e5c952-b504-9803-37da-f5b10c0cce6c"
 RECORDED = (FIXTURES / "nvml" / "h200-bf16.scn").read_text()
 LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
 
@@ -86,6 +90,74 @@ def test_an_xid_is_counted(nvml):
     s.wait(lambda: total(s.metrics(), "assay_gpu_xid_total", xid="31") >= 1, 40)
 
 
+# --- what it costs, counted -----------------------------------------------------------------------
+
+FLOOR = LIBRARY.parent / "nvml_floor"
+UTILIZATION = "nvmlDeviceGetProcessUtilization"
+
+
+def calls(path):
+    """{function: calls so far}, as the fake library counts them."""
+    data = path.read_bytes()
+    return {data[at:at + 56].split(b"\0")[0].decode(): struct.unpack_from("q", data, at + 56)[0] for at in range(0, len(data), 64)}
+
+
+def wakeups(pid):
+    """How often the threads of a process went to sleep so far."""
+    return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.M).group(1))
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+@pytest.fixture
+def counted(program, tmp_path):
+    """A server that nobody asks, beside the bare loop: (server, its calls, the loop's calls)."""
+    scenario = tmp_path / "scenario"
+    scenario.write_text(RECORDED)
+    env = {"FAKE_NVML": str(scenario), "ASSAY_NVML_LIB": str(LIBRARY)}
+    server = Server(program, tmp_path, "--state", tmp_path / "state", env={**env, "FAKE_NVML_CALLS": str(tmp_path / "ours")}).start().ready()
+    loop = subprocess.Popen([FLOOR, "0.1", "60"], stdout=subprocess.DEVNULL, env={**env, "FAKE_NVML_CALLS": str(tmp_path / "theirs")})
+    server.wait(lambda: (tmp_path / "theirs").exists() and calls(tmp_path / "theirs").get("nvmlGpmMetricsGet", 0) > 5)
+    server.wait(lambda: calls(tmp_path / "ours")["nvmlDeviceGetRetiredPages"] > 0)  # once a minute: the lanes have had their first turn
+    try:
+        yield server, lambda: calls(tmp_path / "ours"), lambda: calls(tmp_path / "theirs")
+    finally:
+        loop.terminate()
+        loop.wait()
+        server.stop()
+
+
+def test_the_driver_is_asked_no_more_than_by_a_bare_loop(counted):
+    """Each call costs the same in both, so the counts are what serving costs beyond them: nothing. And few wake-ups."""
+    server, ours, theirs = counted
+    before, slept, begun = (ours(), theirs()), wakeups(server.process.pid), time.monotonic()
+    server.wait(lambda: theirs()["nvmlGpmMetricsGet"] - before[1]["nvmlGpmMetricsGet"] >= 50)
+    after, woken, seconds = (ours(), theirs()), wakeups(server.process.pid) - slept, time.monotonic() - begun
+    made = {name: (after[0][name] - before[0][name], after[1][name] - before[1][name]) for name in after[0]}
+    assert made["nvmlGpmMetricsGet"][0] > 20
+    for name, (mine, bare) in made.items():
+        assert mine <= bare + (3 if bare > 40 else 1), f"{name}: {mine} calls beside {bare} of the bare loop"
+    # Ten a second of the GPU's thread and of the sampler; the rest looks after something once or twice a second.
+    assert woken / seconds < 38 or os.environ.get("SANITIZED")  # a sanitizer has a thread of its own
+
+
+def test_a_scrape_gets_the_moment_it_asks_for(counted):
+    """Though nothing is made ready while nobody asks, and asking costs no call."""
+    server, ours, _ = counted
+    first = total(server.metrics(), "assay_gpu_observed_seconds_total")
+    asked = time.monotonic()
+    server.wait(lambda: total(server.metrics(), "assay_gpu_observed_seconds_total") > first)
+    assert time.monotonic() - asked < 0.9  # it is kept without being asked once a second
+    kept = [int(p.read_text(errors="replace").split()[2]) for p in (server.home / "state").glob("counters.*")]
+    server.wait(lambda: max(int(p.read_text(errors="replace").split()[2]) for p in (server.home / "state").glob("counters.*")) > max(kept), 5)
+    assert ours()[UTILIZATION] == 0
+
+
+def test_what_each_process_uses_is_asked_for_while_somebody_looks(counted):
+    """NVML needs milliseconds to answer that."""
+    server, ours, _ = counted
+    assert ours()[UTILIZATION] == 0
+    server.wait(lambda: [p for p in server.json("/api/v1/processes")["processes"] if p["sm_util"] is not None])
+    assert ours()[UTILIZATION] > 0
 
 
 # --- processes of jobs and pods -------------------------------------------------------------------
@@ -144,7 +216,7 @@ def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
             return s.ask("/metrics", **admin)[2]
 
         s.wait(lambda: text().count("assay_gpu_owner_info{") == 5)
-        told = [line for line in text().splitlines() if line.startswith(("assay_gpu_owner_info", "assay_job_"))]
+        told = [line for line in text().splitlines() if line.startswith(("assay_gpu_owner_info", "assay_job_", "assay_process_"))]
         assert any('kind="slurm",job="77",user="alice",account="physics",partition="h200"} 1' in t for t in told), told
         assert any('kind="kubernetes",' in t and 'namespace="ml",pod="llm-0",container="trainer"} 1' in t for t in told), told
         assert any('kind="process",' in t for t in told), told
@@ -155,9 +227,56 @@ def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
         assert 'assay_job_cpu_seconds_total{kind="slurm",job="77"} 12.500' in told
         assert 'assay_job_memory_bytes{kind="slurm",job="77"} 1073741824' in told
         assert 'assay_job_memory_limit_bytes{kind="slurm",job="77"} 8589934592' in told
+        # Of processes outside of jobs alone: their device memory, CPU time and resident memory.
+        whose = f'{{uuid="{UUID}",gpu="0",user="1000"}}'
+        assert f"assay_process_gpu_memory_bytes{whose} 3000000" in told, told
+        assert f"assay_process_memory_bytes{whose} {500 * os.sysconf('SC_PAGE_SIZE')}" in told, told
+        s.wait(lambda: f"assay_process_cpu_seconds_total{whose} " in text())
+        assert text().count("assay_process_cpu_seconds_total{") == 1
         assert 'namespace="ml",pod="llm-0",hpc_job="77"} ' in text()
         # Nothing of what a process was started with leaves the machine; its name only to an admin.
         for path in ("/metrics", "/api/v1/now", "/api/v1/processes"):
             body = s.ask(path, **admin)[2]
             assert "hunter2" not in body and "secret-project" not in body and "/home" not in body, path
         assert '"name":"python3"' in s.ask("/api/v1/processes", **admin)[2]
+
+
+def test_cpu_time_of_processes_is_theirs(program, tmp_path):
+    """A process of this machine that is said to hold the GPU burns one core."""
+    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    (tmp_path / "scn").write_text(RECORDED.replace("437:916455424", f"{burner.pid}:1000000000"))
+    try:
+        with Server(program, tmp_path, "--backend", "nvml", env={"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(LIBRARY)}) as s:
+            s.ready()
+            s.wait(lambda: total(s.metrics(), "assay_process_cpu_seconds_total") > 0.2, 40)
+            first, used, begun = total(s.metrics(), "assay_process_cpu_seconds_total"), cpu_of(burner.pid), time.monotonic()
+            s.wait(lambda: time.monotonic() - begun > 4)
+            told, real = total(s.metrics(), "assay_process_cpu_seconds_total") - first, cpu_of(burner.pid) - used
+            assert real - 1.2 < told < real + 1.2  # each look is of the second before it
+            before = total(s.metrics(), "assay_process_cpu_seconds_total")
+            burner.kill()
+            burner.wait()
+            s.wait(lambda: "assay_process_" not in s.metrics() or total(s.metrics(), "assay_process_cpu_seconds_total") >= before)
+    finally:
+        burner.kill()
+        burner.wait()
+
+
+def cpu_of(pid):
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def test_pids_of_a_capture_are_not_of_this_machine(program, tmp_path, assay):
+    """A recording names pid 4242; here that is somebody's Slurm job, and nothing of it is told."""
+    make_tree(tmp_path / "root")
+    (tmp_path / "scn").write_text(RECORDED.replace("437:916455424", "4242:1000000000"))
+    env = {"FAKE_NVML": str(tmp_path / "scn"), "ASSAY_NVML_LIB": str(LIBRARY)}
+    (tmp_path / "empty" / "proc").mkdir(parents=True)
+    made = assay("record", "--backend", "nvml", "--duration", "3", "--root", tmp_path / "empty", "-o", tmp_path / "run.assay", env=env)
+    assert made.returncode == 0, made.stderr
+    with Server(program, tmp_path, tmp_path / "run.assay", "--speed", "1", "--root", tmp_path / "root") as s:
+        s.ready()
+        s.wait(lambda: "assay_gpu_owner_info{" in s.metrics())
+        told = [line for line in s.metrics().splitlines() if line.startswith(("assay_gpu_owner_info", "assay_job_", "assay_process_"))]
+        assert told and not [line for line in told if "slurm" in line or "alice" in line or "77" in line], told
+        assert not [line for line in told if line.startswith(("assay_job_", "assay_process_cpu", "assay_process_memory"))], told

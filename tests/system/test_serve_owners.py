@@ -1,8 +1,10 @@
 """Who holds a GPU: mapping folder, processes, pods over a real gRPC server; and what is recorded of it."""
 import contextlib
+import csv
 import json
 import os
 import signal
+import sqlite3
 import threading
 import time
 from concurrent import futures
@@ -30,7 +32,7 @@ def test_mapping_folder(program, tmp_path):
     folder = tmp_path / "map"
     folder.mkdir()
     (folder / "1").write_text("4711\n4712\n")
-    (folder / "0.7").write_text("99\n")
+    (folder / "0.7").write_text(" \n 99 \r\n\t\n")
     (folder / "notes").write_text("1\n")
     (folder / "999").write_text("1\n")
     with Server(program, tmp_path, TWO, "--hpc-job-mapping-dir", folder, "--owner-labels") as s:
@@ -40,6 +42,9 @@ def test_mapping_folder(program, tmp_path):
         assert f'{{uuid="{UUID1}",gpu="1",slot="1",kind="slurm",job="4711"}} 1' in text and 'job="4712"' in text
         assert f'{{uuid="{UUID0}",gpu="0",gi="7",slot="1",kind="slurm",job="99"}} 1' in text
         s.wait(lambda: 'GPU_I_ID="7",Hostname="node-07",DCGM_FI_DRIVER_VERSION="550.54.15",hpc_job="99"}' in s.metrics())
+        # A capture without processes does not say that there are none.
+        assert {o["processes"] for o in s.json("/api/v1/now")["owners"]} == {None}
+        s.wait(lambda: total(s.metrics(), "assay_gpu_held_seconds_total", gpu="1", slot="2") > 0)
         (folder / "1").unlink()
         s.wait(lambda: len(owners(s)) == 1)
         # What the two held stays theirs: they are told as gone, beside counters that no job's name is in.
@@ -75,6 +80,10 @@ def test_records_of_a_job(program, tmp_path, assay):
     assert "slurm 4711" in table.stdout
     rows = assay("jobs", "--state", state, "--format", "csv").stdout.splitlines()
     assert len(rows) == 2 and rows[0].count(",") == rows[1].count(",")
+    with sqlite3.connect(state / "jobs.db") as db:
+        db.execute("UPDATE record SET user = '=HYPERLINK(1,2)'")
+    rows = list(csv.DictReader(assay("jobs", "--state", state, "--format", "csv").stdout.splitlines()))
+    assert rows[0]["user"] == "'=HYPERLINK(1,2)" and rows[0]["job"] == "4711"  # a spreadsheet takes it for text
     assert "4711" not in assay("jobs", "--state", state, "--wasted").stdout
     assert "4711" not in assay("jobs", "--state", state, "--user", "mallory").stdout
     assert assay("job", "nobody", "--state", state).returncode == 2
@@ -139,6 +148,8 @@ def test_hostile_jobs(program, tmp_path, assay):
         assert "\x1b" not in s.metrics()
     shown = assay("jobs", "--state", state)
     assert shown.returncode == 0 and "\x1b" not in shown.stdout and "DROP TABL" in shown.stdout
+    none = assay("jobs", "--state", state, "--user", "nobody-here")
+    assert none.returncode == 0 and none.stdout.count("\n") == 1 and "has no such records" in none.stderr
 
 
 # --- recordings --------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """The page of `assay serve` in a real browser: live, safe, readable by everybody."""
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import time
 
@@ -79,13 +81,79 @@ def test_every_view(live, browser):
         until(browser, f"return document.getElementById('main').innerText.includes('{word}')")
     # the record of the job, from its list
     until(browser, "location.hash = 'jobs'; return document.querySelector('a[href=\"#job/1\"]')", 30)
+    # words, not names of ours; and no number of processes where none is known
+    text = browser.run("return document.getElementById('main').innerText")
+    assert "idle.allocated" not in text and "compute." not in text and "memory." not in text, text
+    assert browser.run("return holdersNow().every((o) => o.processes === null)")
     browser.run("document.querySelector('a[href=\"#job/1\"]').click(); return 1")
     until(browser, "return document.getElementById('main').innerText.includes('GPU time wasted')")
+    assert "idle.allocated" not in browser.run("return document.getElementById('main').innerText")
+    # graphs of one row of cards stand on one line
+    browser.run("location.hash = 'fleet'; return 1")
+    tops = until(browser, "return [...document.querySelectorAll('a.card.gpu')].map((c) => [c.getBoundingClientRect().top, c.querySelector('.strip').getBoundingClientRect().top])")
+    assert len({bottom for top, bottom in tops if top == tops[0][0]}) == 1, tops
     # the report of a recording
     browser.run("location.hash = 'recordings'; return 1")
     until(browser, "const b = document.querySelector('[aria-label^=\"Report of\"]'); if (b) b.click(); return !!b")
     until(browser, "return document.querySelector('pre').textContent.includes('key numbers')")
     assert not [c for c in browser.complaints() if "Uncaught" in c or "SEVERE" in c and "favicon" not in c]
+
+
+NEWS = "const now = structuredClone(app.now); now.time += 1; now.gpus[0].metrics.power += 1; take(now); return 1"
+
+
+def test_news_disturb_nobody(live, browser):
+    """A press ends on what it began on, focus stays, and what is selected can be copied, though everything is drawn anew."""
+    browser.open(f"http://127.0.0.1:{live.port}/")
+    x, y = until(browser, "const r = document.querySelector('a[data-gpu]')?.getBoundingClientRect(); return r && [r.left + 60, r.top + 60]")
+    browser.point_at(x, y)
+    browser.act("pointerDown")
+    browser.run(NEWS)
+    browser.act("pointerUp")
+    until(browser, "return location.hash === '#gpu/0' && document.querySelector('dd')", 5)
+    browser.run("getSelection().selectAllChildren(document.querySelector('h2')); return 1")
+    chosen = browser.run("return getSelection().toString()")
+    browser.run(NEWS)
+    assert chosen.startswith("GPU 0") and browser.run("return getSelection().toString()") == chosen
+    for view, element in (("fleet", "a.tile"), ("fleet", "a[data-gpu]"), ("jobs", "td a")):
+        browser.run(f"location.hash = '{view}'; return 1")
+        until(browser, f"const e = document.querySelector('{element}'); if (e) e.focus(); return e && document.activeElement === e")
+        browser.run(NEWS)
+        assert browser.run(f"return document.activeElement === document.querySelector('{element}')"), element
+
+
+def test_time_goes_on_for_a_lost_gpu(live, browser):
+    """Its curve moves away, and nothing is put behind it; who holds it is not told as nobody."""
+    browser.open(f"http://127.0.0.1:{live.port}/")
+    until(browser, "return app.history['0 3600'] && app.history['0 3600'].series.power.mean[3599] !== null")
+    last = browser.run("""app.source.close(); const now = structuredClone(app.now); now.gpus[0].up = false; now.time += 100; now.owners = []; app.before = app.history['0 3600'].series.power.mean[3599]; take(now);
+        return [app.before, app.history['0 3600'].series.power.mean[3499], app.history['0 3600'].series.power.mean[3599], app.history['0 3600'].limiters.at(-1)[0]]""")
+    assert last[0] == last[1] and last[2] is None and last[3] is None
+    text = browser.run("return document.querySelector('a[data-gpu]').innerText")
+    assert "does not answer" in text and "not in use" not in text
+
+
+def test_too_many_pages(live, browser):
+    """It says so, and comes to life when others are closed."""
+    live.wait(lambda: "assay_streams 0\n" in live.metrics())  # those of the test before
+    with contextlib.ExitStack() as stack:
+        for _ in range(64):
+            c = stack.enter_context(socket.create_connection(("127.0.0.1", live.port), timeout=20))
+            c.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in c.recv(64)
+        browser.open(f"http://127.0.0.1:{live.port}/")
+        until(browser, "return document.getElementById('state').innerText.includes('too many pages')")
+    until(browser, "return app.now !== null", 40)
+
+
+def test_nothing_to_show(program, tmp_path, browser):
+    with Server(program, tmp_path, "--backend", "nvml", "--nvml-lib", tmp_path / "none.so") as s:
+        browser.open(f"http://127.0.0.1:{s.port}/")
+        until(browser, "return document.getElementById('main').innerText.includes('No GPU yet') && document.getElementById('main').innerText.includes('none.so')")
+        for label in ("99", "%zz", "<b>"):
+            browser.open(f"http://127.0.0.1:{s.port}/#gpu/{label}")
+            until(browser, "return document.getElementById('main').innerText.includes('There is no GPU')")
+        assert not [c for c in browser.complaints() if "Uncaught" in c]
 
 
 def test_a_restart_of_the_server(program, tmp_path, browser):
@@ -111,7 +179,7 @@ def test_a_week_in_a_tab(live, browser):
         app.history['0 3600'].limiters.reduce((n, r) => n + r[1], 0), app.hosts.length > 1200])"""
     before = json.loads(browser.run(sizes))
     browser.run("""app.source.close(); const now = structuredClone(app.now);
-        for (let i = 0; i < 20000; i++) { now.time += 1; now.gpus[0].time = now.time; now.gpus[0].limiter = `x${i % 7}`; append(now.gpus[0]); keepHost(now); } take(now); return 1""")
+        for (let i = 0; i < 20000; i++) { now.time += 1; now.gpus[0].time = now.time; now.gpus[0].limiter = `x${i % 7}`; append(now.gpus[0], now.time); keepHost(now); } take(now); return 1""")
     after = json.loads(browser.run(sizes))
     assert after[0] == before[0] and after[1] <= before[1] * 1.3 and after[2] == before[2]
     assert after[3] == before[3] and not after[4]

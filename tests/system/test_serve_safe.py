@@ -3,11 +3,13 @@ import contextlib
 import http.client
 import os
 import re
+import signal
 import socket
 import ssl
 import stat
 import subprocess
 import time
+import warnings
 
 import pytest
 
@@ -90,6 +92,23 @@ def test_other_methods(server, method):
         assert headers["Allow"] == "GET, HEAD"
 
 
+@pytest.mark.parametrize("lines,want", [
+    (["Host: localhost", "Host: evil.example"], 400),
+    (["Host: localhost", "Host: localhost"], 400),
+    (["Host: localhost", "Content-Length: 0", "Content-Length: 5"], 413),
+    (["Host: localhost", "Content-Length: 5", "Transfer-Encoding: chunked"], 413),
+    (["Host: localhost", "Transfer-Encoding: xchunked"], 413),
+    (["Host: localhost", "Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"], 403)])
+def test_a_second_header_does_not_hide_behind_the_first(server, lines, want):
+    """And what follows a refused request on its connection is not taken for another one."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as c:
+        c.sendall("\r\n".join(["GET /metrics HTTP/1.1", *lines, "", "GET /health HTTP/1.1", "Host: localhost", "", ""]).encode())
+        answer = b""
+        while got := c.recv(65536):
+            answer += got
+    assert answer.startswith(f"HTTP/1.1 {want} ".encode()) and answer.count(b"HTTP/1.1 ") == 1
+
+
 def test_bodies(server):
     assert server.ask("/metrics", body=b"x" * 100)[0] == 413
     assert server.ask("/metrics", method="POST", body=b"x")[0] == 405
@@ -134,6 +153,19 @@ def test_a_browser_gets_a_cookie(closed):
     assert len(pair.split("=")[1]) == 64
     assert closed.ask(headers={"Cookie": pair})[0] == 200
     assert closed.ask(headers={"Cookie": pair[:-1] + "x"})[0] == 401
+
+
+def test_a_new_token_ends_old_sessions(closed, tmp_path):
+    """Of those who came in with the old one; an admin's goes on."""
+    pairs = {}
+    for token in (TOKEN, ADMIN):
+        pairs[token] = closed.ask("/api/v1/login", headers={"Authorization": f"Bearer {token}"})[1]["Set-Cookie"].split(";")[0]
+    (tmp_path / "token").write_text("another-0123456789abcdef\n")
+    closed.process.send_signal(signal.SIGHUP)
+    closed.wait(lambda: closed.ask(headers={"Authorization": "Bearer another-0123456789abcdef"})[0] == 200)
+    assert closed.ask(headers={"Authorization": f"Bearer {TOKEN}"})[0] == 401
+    assert closed.ask(headers={"Cookie": pairs[TOKEN]})[0] == 401
+    assert closed.ask(headers={"Cookie": pairs[ADMIN]})[0] == 200
 
 
 def test_the_one_time_link(program, tmp_path):
@@ -271,10 +303,52 @@ def test_tls_and_client_certificates(program, tmp_path):
                 assert https(s.port, tmp_path, wrong) == 403
             except (ssl.SSLError, ConnectionError):
                 pass
-    (tmp_path / "web.yml").write_text("tls_server_config:\n  cert_file: server.pem\n  key_file: client.key\n")
-    done = subprocess.run([program, "serve", str(DATA), "--listen", "127.0.0.1:0", "--web-config-file", str(tmp_path / "web.yml")], capture_output=True,
-                          text=True, timeout=20, check=False, env={"HOME": str(tmp_path)})
-    assert done.returncode == 1 and "certificate and key" in done.stderr
+
+
+def test_a_key_of_another_certificate(program, tmp_path, assay):
+    """It is found before anything is started or stopped; a server that runs goes on with what it had."""
+    for name in ("ca", "other"):
+        make_certificate(tmp_path, name)
+    make_certificate(tmp_path, "server", "ca")
+    good = (tmp_path / "server.key").read_text()
+    (tmp_path / "web.yml").write_text("tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n")
+    with Server(program, tmp_path, DATA, "--web-config-file", tmp_path / "web.yml") as s:
+        (tmp_path / "server.key").write_bytes((tmp_path / "other.key").read_bytes())
+        for more in ([], ["--check-config"]):
+            done = assay("serve", DATA, "--listen", "127.0.0.1:0", "--web-config-file", tmp_path / "web.yml", *more)
+            assert done.returncode == 2 and "certificate and key" in done.stderr
+        for again in range(1, 3):
+            s.process.send_signal(signal.SIGHUP)
+            s.wait(lambda: s.text().count("not reloaded: cannot start the web server") == again)
+            assert https(s.port, tmp_path) == 200
+        (tmp_path / "server.key").write_text(good)
+        s.process.send_signal(signal.SIGHUP)
+        assert https(s.port, tmp_path) == 200
+
+
+@pytest.mark.parametrize("lines,refused", [("", (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1)), ("  min_version: TLS13\n", (ssl.TLSVersion.TLSv1_2,)),
+                                           ("  max_version: TLS12\n", (ssl.TLSVersion.TLSv1_3,))])
+def test_versions_of_tls(program, tmp_path, lines, refused):
+    """Old ones are refused, and what the file says holds."""
+    make_certificate(tmp_path, "ca")
+    make_certificate(tmp_path, "server", "ca")
+    (tmp_path / "web.yml").write_text("tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n" + lines)
+
+    def speaks(version):
+        context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that they are old is what is tested
+            context.minimum_version = context.maximum_version = version
+        try:
+            with socket.create_connection(("127.0.0.1", s.port), timeout=20) as c, context.wrap_socket(c, server_hostname="localhost"):
+                return True
+        except (ssl.SSLError, ConnectionError):
+            return False
+
+    with Server(program, tmp_path, DATA, "--web-config-file", tmp_path / "web.yml") as s:
+        assert https(s.port, tmp_path) == 200
+        assert [v for v in refused if speaks(v)] == []
 
 
 # --- too much and too slow ---------------------------------------------------------------------
@@ -331,7 +405,7 @@ def test_streams_are_limited_and_a_slow_reader_hurts_nobody(program, tmp_path):
             c.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b" 200 " in c.recv(64)
             open_streams.append(c)
-        assert s.ask("/api/v1/events")[0] == 503
+        assert s.ask("/api/v1/events")[0] == s.ask("/api/v1/events", method="HEAD")[0] == 503
         reader = open_streams[0].makefile("rb")
         seen = 0
         while seen < 5:  # the other 63 read nothing

@@ -254,11 +254,20 @@ def journal(path, another):
     pathlib.Path(f"{path}-journal").write_bytes(text)
 
 
-@pytest.mark.parametrize("words", [*READERS, ["report", "--recover"], ["mark", "event", "x", "--session"]], ids=" ".join)
-def test_a_journal_that_names_another_file_removes_nothing(assay, session, tmp_path, words):
+USERS = [*READERS, ["report", "--recover"], ["mark", "event", "x", "--session"]]
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["", "through a link"])
+@pytest.mark.parametrize("words", USERS, ids=" ".join)
+def test_a_journal_that_names_another_file_removes_nothing(assay, session, tmp_path, words, link):
+    """SQLite looks for it beside the file that a link leads to."""
     thesis = tmp_path / "thesis"
     thesis.write_text("years of work")
     journal(session, thesis)
+    if link:
+        (tmp_path / "gift").mkdir()
+        (tmp_path / "gift" / "run.assay").symlink_to(session)
+        session = tmp_path / "gift" / "run.assay"
     done = assay(*[w.format(out=tmp_path / "out.svg") for w in words], session)
     assert thesis.read_text() == "years of work"
     assert done.returncode != 0 and done.stderr.startswith("assay: "), done.stderr
@@ -271,3 +280,69 @@ def test_what_was_left_half_done_is_undone_when_asked(assay, session):
     assert os.path.exists(f"{session}-journal")
     assert assay("report", "--recover", session).returncode == 0
     assert not os.path.exists(f"{session}-journal") and assay("report", session).returncode == 0
+
+
+def no_plain_file(kind, path):
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        os.mkdir(path)
+    else:
+        os.symlink({"link": "victim", "device": "/dev/zero"}[kind], path)
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["fifo", "folder", "link", "device"])
+def test_nobody_waits_for_what_is_no_file_beside_a_session(assay, session, tmp_path, ending, kind):
+    """A journal that is a fifo kept every reader waiting."""
+    (tmp_path / "victim").write_text("precious")
+    no_plain_file(kind, f"{session}{ending}")
+    for words in USERS:
+        done = assay(*[w.format(out=tmp_path / "out.svg") for w in words], session)
+        assert done.returncode == 1 and f"{session}{ending}' is in the way: it is not a plain file" in done.stderr, (words, done.stderr)
+    assert os.path.lexists(f"{session}{ending}") and (tmp_path / "victim").read_text() == "precious"
+
+
+@as_root
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_what_another_user_put_beside_a_session_is_not_read(assay, session, ending):
+    """A log or a journal of theirs would change what is read."""
+    planted = pathlib.Path(f"{session}{ending}")
+    journal(session, None)
+    pathlib.Path(f"{session}-journal").rename(planted)
+    os.chown(planted, NOBODY, NOBODY)
+    before = session.read_bytes()
+    for words in (["report"], ["report", "--recover"], ["mark", "event", "x", "--session"]):
+        done = assay(*words, session)
+        assert done.returncode == 1 and "is in the way: it belongs to another user" in done.stderr, (words, done.stderr)
+    assert session.read_bytes() == before and planted.exists()
+
+
+def test_marks_go_into_sessions_alone(assay, session, tmp_path):
+    """Another program's database may have a table of that name, and a stranger's more columns than ours."""
+    other = tmp_path / "other.db"
+    columns = "id integer primary key, wall_ns, mono_ns, host, pid, type, name, seconds, value, data, spool unique"
+    db = sqlite3.connect(other)
+    db.execute(f"create table mark({columns})")
+    db.close()
+    done = assay("mark", "event", "x", "--session", other)
+    assert done.returncode == 1 and "is a database, but not a session" in done.stderr, done.stderr
+    db = sqlite3.connect(session)
+    db.execute("drop table mark")
+    db.execute("create virtual table mark using fts4(wall_ns, mono_ns, host, pid, type, name, seconds, value, data, spool)")
+    db.close()
+    for words in (["mark", "event", "x", "--session"], ["report", "--recover"]):
+        done = assay(*words, session)
+        assert done.returncode == 1 and "its 'mark' is not a plain table" in done.stderr, done.stderr
+
+
+def test_a_mark_takes_no_more_room_than_a_mark(assay, session):
+    """A column's default may be as long as its maker likes."""
+    db = sqlite3.connect(session)
+    db.execute("drop table mark")
+    db.execute("create table mark(id integer primary key, wall_ns, mono_ns, host, pid, type, name, seconds, value, data, spool unique,"
+               " more default(hex(zeroblob(100000000))))")
+    db.close()
+    done = assay("mark", "event", "x", "--session", session)
+    assert done.returncode == 1 and "too big" in done.stderr and "network" not in done.stderr, done.stderr
+    assert session.stat().st_size < 1 << 20

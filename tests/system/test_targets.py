@@ -110,3 +110,14 @@ def test_large(assay, tmp_path):
     assert len(targets_of(assay("fleet", "targets", "--hosts", "n[00001-10000]"))) == 10000
     assert time.monotonic() - begun < 20
     assert "more than 100000 hosts" in assay("fleet", "targets", "--hosts", "n[0-999]x[0-999]").stderr
+
+
+@pytest.mark.parametrize("typed", ["bad[5-1]", "a;b", "n[0-99999999]"])
+def test_a_list_that_is_typed_wrong(assay, tmp_path, typed):
+    """Wrong usage, as with --hosts of the other commands; in a file it is a fault of the file, which is named by its line."""
+    done = assay("fleet", "targets", "--hosts", typed)
+    assert done.returncode == 2 and "is not a host" in done.stderr
+    assert assay("once", "--hosts", typed).returncode == 2
+    (tmp_path / "list").write_text(f"a\n{typed}\n")
+    done = assay("fleet", "targets", "--hosts", f"@{tmp_path / 'list'}")
+    assert done.returncode == 1 and "line 2" in done.stderr

@@ -91,6 +91,21 @@ def test_flops_of_a_type_that_is_named(assay):
     assert assay("report", path, "--flops", "bf17").returncode == 2
 
 
+@pytest.mark.parametrize("clocks", ["free", "locked"])
+def test_flops_are_what_programs_counted(assay, clocks):
+    """Products of each type that counted their own FLOP/s, at 10 Hz: inside the interval, which is at most 12 % wide."""
+    counted = json.loads((TRUTH / "flops" / f"{clocks}.json").read_text())
+    report = json.loads(assay("report", TRUTH / "flops" / f"{clocks}.assay", "--format", "json").stdout)
+    told = {p["name"]: p["gpus"][0]["flops"] for p in report["phases"]}
+    assert set(told) == set(counted) and told.pop("int8") is None
+    why = {p["name"]: p["gpus"][0].get("flops_missing") for p in report["phases"]}
+    assert "INT8" in why.pop("int8") and not any(why.values())
+    inside = [s for s in report["stretches"] if s["phase"] == "int8"]
+    assert inside and all(s["flops"] is None and "INT8" in s["flops_missing"] for s in inside)
+    for name, flops in told.items():
+        assert flops["lo"] <= counted[name] <= flops["hi"] <= 1.12 * flops["lo"], (name, flops, counted[name])
+
+
 def test_the_text_begins_with_the_findings(assay):
     text = assay("report", TRUTH / "jax_train.assay").stdout
     first, *rest = text.splitlines()
@@ -116,6 +131,27 @@ def test_examples_are_true(told, program, tmp_path):
         assert (limiter, said) == (finding["limiter"], finding["text"]), name
     limiters = set(re.findall(r'^LIMITER\(\w+, "([a-z0-9.]+)"', (ROOT / "src/model/limiters.def").read_text(), re.M))
     assert limiters - {limiter for limiter, _, _ in quoted} <= {"unknown"}, "each has an example"
+
+
+def test_what_is_missing_is_a_list(assay):
+    """Names without what they are shares of; ranges of GPUs are of one kind."""
+    text = " ".join(assay("report", ROOT / "tests/fixtures/dcgm/dmon-mig-prof.txt").stdout.split())
+    assert "missing: PCIe into the GPU, PCIe out of the GPU," in text and "GPUs 0, GPU-I 7, GPU-CI 7, " in text, text
+
+
+def test_long_times_are_told_in_minutes(assay, tmp_path):
+    """119.7 s are 2 min 0 s, not 1 min 60 s; a number stays with its unit at every width."""
+    sys.path.insert(0, str(TRUTH))
+    from synthetic import SHAPES, capture
+    rows = capture(SHAPES["compute.fp16"]).splitlines()
+    path = tmp_path / "long.csv"
+    last = rows[1].split(",", 1)[1]
+    path.write_text("\n".join([rows[0], *(f"{1767225600 + 0.7 * i:.2f},{last}" for i in range(172))]) + "\n")
+    said = assay("report", path, "--format", "json").stdout
+    assert "for 2 min 0 s (100 % of the run, from 0.0 s to 2 min 0 s)" in json.loads(said)["findings"][0]["text"]
+    for columns in range(60, 100, 3):
+        text = assay("report", path, env={"COLUMNS": str(columns)}).stdout.split("\n\n")[0]
+        assert not re.search(r"\d\n", text), text
 
 
 @pytest.mark.parametrize("marks, said, why", [

@@ -78,9 +78,15 @@ def wait_until_played(s, seconds):
         time.sleep(0.2)
 
 
+DRAWN = "return app.now && (location.hash !== '#fleet' || app.now.gpus.every((g) => app.history[`${g.gpu} ${SPAN}`])) ? 1 : 0"
+
+
 def take(b, s, view, path, script=None, wait=1.2):
     b.open(f"http://127.0.0.1:{s.port}/#{view}")
     time.sleep(wait)
+    end = time.monotonic() + 20
+    while not b.run(DRAWN) and time.monotonic() < end:  # each GPU's past comes by itself
+        time.sleep(0.2)
     if script:
         b.run(script)
         time.sleep(0.8)
@@ -97,6 +103,8 @@ def main():
     p.add_argument("--docs")
     p.add_argument("--serve", action="store_true")
     args = p.parse_args()
+    if args.folder:
+        pathlib.Path(args.folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as tmp:
         folder = pathlib.Path(tmp)
         s = start(str(pathlib.Path(args.assay).resolve()), folder)

@@ -1,7 +1,7 @@
 """Counts its own FLOP/s, type by type, in marked phases that name the type.
 
 `python3 flops.py --record ASSAY FOLDER` runs it under `assay run`; `python3 flops.py --compare ASSAY FOLDER` compares
-what it counted with the intervals of `assay report`.
+what it counted with the intervals of `assay report`. More names after FOLDER choose some: `--record ASSAY FOLDER bf16 attention`.
 """
 import json
 import os
@@ -18,12 +18,12 @@ def mark(*words):
     subprocess.run([assay, "mark", "-q", *words], check=True, env=beside(assay))
 
 
-def record(assay, folder):
+def record(assay, folder, *names):
     out = pathlib.Path(folder).resolve()
     out.mkdir(parents=True, exist_ok=True)
     assay = str(pathlib.Path(assay).resolve())
     subprocess.run([assay, "run", "--poll", "0.1", "-o", str(out / "flops.assay"), "--", "env", "-u", "LD_LIBRARY_PATH", sys.executable,
-                    os.path.abspath(__file__), str(out / "flops.json")], check=True, env=dict(beside(assay), ASSAY=assay))
+                    os.path.abspath(__file__), str(out / "flops.json"), *names], check=True, env=dict(beside(assay), ASSAY=assay))
 
 
 def products(torch):
@@ -62,14 +62,37 @@ def products(torch):
         a = torch.randint(-8, 8, (n, n), device="cuda", dtype=torch.int8)
         return lambda: torch._int_mm(a, a.t()), 2 * n**3
 
-    return {"bf16": lambda: plain(torch.bfloat16), "fp16": lambda: plain(torch.float16), "tf32": tf32, "fp8": fp8,
+    def batched():
+        a, b = (torch.randn(64, 2048, 2048, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        return lambda: a @ b, 64 * 2 * 2048**3
+
+    def attention():
+        q, k, v = (torch.randn(8, 16, 4096, 128, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v), 8 * 16 * 4 * 4096**2 * 128
+
+    def conv():
+        x = torch.randn(64, 512, 56, 56, device="cuda", dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+        w = torch.randn(512, 512, 3, 3, device="cuda", dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+        return lambda: torch.nn.functional.conv2d(x, w, padding=1), 64 * 2 * 512 * 512 * 9 * 56**2
+
+    def zeros():
+        a = torch.zeros(n, n, device="cuda", dtype=torch.bfloat16)
+        return lambda: a @ a, 2 * n**3
+
+    return {"batched": batched, "attention": attention, "conv": conv, "zeros": zeros, "middle": lambda: plain(torch.bfloat16, 4096),
+            "bf16": lambda: plain(torch.bfloat16), "fp16": lambda: plain(torch.float16), "tf32": tf32, "fp8": fp8,
             "int8": int8, "fp64": lambda: plain(torch.float64, 4096), "fp32": fp32}
 
 
-def count(out, seconds):
+OTHER = {"fp64": "fp64-tensor", **dict.fromkeys(("batched", "attention", "conv", "zeros", "middle"), "bf16")}
+
+
+def count(out, *names, seconds=3):
     import torch
     counted = {}
     for name, make in products(torch).items():
+        if names and name not in names:
+            continue
         try:
             call, flop = make()
             call()
@@ -81,8 +104,7 @@ def count(out, seconds):
         while time.time() < warm:
             call()
             torch.cuda.synchronize()
-        declared = {"fp64": "fp64-tensor"}.get(name, name)
-        mark("phase", name, "--begin", f"flops={declared}")
+        mark("phase", name, "--begin", f"flops={OTHER.get(name, name)}")
         begin, calls = time.time(), 0
         while time.time() < begin + seconds:
             for _ in range(5):
@@ -119,6 +141,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "--compare":
         compare(*sys.argv[2:4])
     elif sys.argv[1] == "--record":
-        record(*sys.argv[2:4])
+        record(*sys.argv[2:])
     else:
-        count(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 3)
+        count(*sys.argv[1:])

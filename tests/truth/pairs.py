@@ -1,6 +1,7 @@
 """One training of 300 steps in variants whose difference is known, for `assay diff`.
 
-`python3 pairs.py VARIANT` trains; `python3 pairs.py record ASSAY FOLDER` records every variant with `assay run`.
+`python3 pairs.py VARIANT` trains; `python3 pairs.py record ASSAY FOLDER` records every variant with `assay run`,
+`record ASSAY FOLDER starved small` these alone; `python3 pairs.py compare ASSAY FOLDER` prints what `assay diff` says of each pair.
 The package and its library must be found (PYTHONPATH, ASSAY_LIB); each step is marked.
 """
 import signal
@@ -89,11 +90,19 @@ def set_limit(watts):
     return subprocess.run(["nvidia-smi", "-pl", f"{watts:.0f}"], stdout=subprocess.DEVNULL).returncode == 0
 
 
-def record(program, folder):
+def compare(program, folder):
+    for new, base, word, cause in EXPECTED:
+        sides = [Path(folder) / f"{base}.assay", Path(folder) / f"{new}.assay"]
+        if all(side.exists() for side in sides):
+            said = subprocess.run([program, "diff", *map(str, sides)], stdout=subprocess.PIPE, text=True)
+            print(f"== {base} -> {new}: expected {word}, {cause}; exit {said.returncode}\n{said.stdout}", flush=True)
+
+
+def record(program, folder, *chosen):
     # Also when it is ended from outside the limit must be put back.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for variant in VARIANTS:
+    for variant in chosen or VARIANTS:
         before, least = limits()
         if variant == "power" and not set_limit(max(least, 0.6 * before)):
             print("power: the limit cannot be set here")
@@ -108,6 +117,8 @@ def record(program, folder):
 
 if __name__ == "__main__":
     if sys.argv[1] == "record":
-        record(sys.argv[2], sys.argv[3])
+        record(*sys.argv[2:])
+    elif sys.argv[1] == "compare":
+        compare(*sys.argv[2:4])
     else:
         train(sys.argv[1])

@@ -104,7 +104,7 @@ static void init(struct diff_run *run, double seconds)
                                  .engine = value_ok(0.9),
                                  .n_stretches = 1};
         snprintf(run->model, sizeof(run->model), "NVIDIA H200");
-        run->limiter[LIMITER_COMPUTE_TENSOR] = 1;
+        run->limiter[LIMITER_COMPUTE_TENSOR] = (struct diff_share){1, 0, 99, 100};
         run->stretches[0] = (struct diff_stretch){LIMITER_COMPUTE_TENSOR, false, seconds};
         for (size_t k = 0; k < TRACE_COUNT; k++) {
                 run->windows[k].n = 100;
@@ -203,7 +203,7 @@ static void errors(void **state UNUSED)
 
 static void few_numbers(void **state UNUSED)
 {
-        double v[STATS_LEAST] = {1, 1, 1, 1, 1, 1, 1, 1};
+        double v[STATS_LEAST] = {1, 1, 1, 1};
         assert_true(stats_mean(v, STATS_LEAST - 1).se < 0);
         assert_true(stats_mean(v, STATS_LEAST).se == 0);
         assert_true(stats_mean(v, 0).se < 0);
@@ -383,7 +383,7 @@ static void copies_are_one(void **state UNUSED)
 static void limits(struct diff_run *run, enum limiter l, double engine)
 {
         memset(run->limiter, 0, sizeof(run->limiter));
-        run->limiter[l] = 1;
+        run->limiter[l] = (struct diff_share){1, 0, 99, 100};
         run->engine = value_ok(engine);
 }
 
@@ -422,6 +422,36 @@ static void causes(void **state UNUSED)
                     (rows[i].kind == DIFF_CAUSE_LIMITER && p->d.cause.limiter != rows[i].moved))
                         fail_msg("%s: cause %d, %s", rows[i].why, p->d.cause.kind,
                                  limiter_name(p->d.cause.limiter));
+                free_pair(p);
+        }
+}
+
+/* One limiter on both sides: what moved is the kernels, or the time between them. */
+static void same_limiter(void **state UNUSED)
+{
+        static const struct {
+                enum limiter limiter;
+                double engine_base, engine_now, time;
+                enum diff_cause_kind kind;
+                const char *why;
+        } rows[] = {
+            {LIMITER_LAUNCH, 0.1, 0.4, 0.25, DIFF_CAUSE_LIMITER, "the same kernels, fewer gaps"},
+            {LIMITER_LAUNCH, 0.4, 0.25, 0.8, DIFF_CAUSE_KERNELS, "the same gaps, faster kernels"},
+            {LIMITER_HOST_INPUT, 0.5, 0.25, 2, DIFF_CAUSE_LIMITER, "a loader that got slower"},
+            {LIMITER_KERNEL, 0.95, 0.95, 2, DIFF_CAUSE_KERNELS, "slower kernels"},
+            {LIMITER_KERNEL, 0.95, 0.5, 1.9, DIFF_CAUSE_GAPS, "gaps, whatever made them"},
+            {LIMITER_UNKNOWN, 0.95, 0.5, 1.9, DIFF_CAUSE_GAPS, "a capture without the host"},
+            {LIMITER_UNKNOWN, 0.95, 0.95, 2, DIFF_CAUSE_KERNELS, "kernels, whatever limits them"},
+        };
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct pair *p = new_pair(&m, 0.1, 0.1 * rows[i].time);
+                limits(&p->a, rows[i].limiter, rows[i].engine_base);
+                limits(&p->b, rows[i].limiter, rows[i].engine_now);
+                compare(p);
+                if (p->d.cause.kind != rows[i].kind || p->d.cause.limiter != rows[i].limiter)
+                        fail_msg("%s: cause %d", rows[i].why, p->d.cause.kind);
                 free_pair(p);
         }
 }
@@ -465,6 +495,17 @@ struct score {
         size_t n, faster, slower, same, open, covered;
 };
 
+static void add_score(const struct diff *d, double change, struct score *s)
+{
+        const struct diff_row *row = &d->rows[d->main];
+        s->n++;
+        s->faster += d->word == DIFF_LESS;
+        s->slower += d->word == DIFF_MORE;
+        s->same += d->word == DIFF_SAME;
+        s->open += d->word == DIFF_INCONCLUSIVE;
+        s->covered += row->low <= change && change <= row->high;
+}
+
 static void try_pair(struct maker *m, double change, size_t repeats, struct score *s)
 {
         struct diff_run *runs = calloc(2 * repeats, sizeof(*runs));
@@ -479,26 +520,20 @@ static void try_pair(struct maker *m, double change, size_t repeats, struct scor
         }
         const struct diff_side a = {repeats, runs}, b = {repeats, runs + repeats};
         diff_compare(&a, &b, 0, NULL, 0, d);
-        const struct diff_row *row = &d->rows[d->main];
-        s->n++;
-        s->faster += d->word == DIFF_LESS;
-        s->slower += d->word == DIFF_MORE;
-        s->same += d->word == DIFF_SAME;
-        s->open += d->word == DIFF_INCONCLUSIVE;
-        s->covered += row->low <= change && change <= row->high;
+        add_score(d, change, s);
         for (size_t i = 0; i < 2 * repeats; i++)
                 diff_run_finish(&runs[i]);
         free(runs);
         free(d);
 }
 
-static void judge_scores(double change, size_t repeats, const struct score *s)
+static void judge_scores(const char *of, double change, const struct score *s)
 {
         double n = (double)s->n;
         size_t wrong = s->faster + (change == 0 ? s->slower : 0);
         print_message(
-            "# | %zu | %3.0f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% |\n",
-            repeats, change * 100, 100 * (double)s->slower / n, 100 * (double)s->faster / n,
+            "# | %s | %3.0f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% |\n", of,
+            change * 100, 100 * (double)s->slower / n, 100 * (double)s->faster / n,
             100 * (double)s->same / n, 100 * (double)s->open / n, 100 * (double)s->covered / n);
         assert_true((double)wrong <= 0.05 * n);
         assert_true(change < 0.05 || (double)s->slower >= 0.95 * n);
@@ -520,20 +555,73 @@ static void words_are_right(void **state UNUSED)
                         struct score s = {0};
                         for (size_t k = 0; k < pairs; k++)
                                 try_pair(&m, changes[i], repeats, &s);
-                        judge_scores(changes[i], repeats, &s);
+                        judge_scores(repeats == 1 ? "1" : "3", changes[i], &s);
                 }
+        }
+}
+
+/* ---- the time of the same work ---- */
+
+#define WORK_S 60.0 /* SM-seconds */
+
+/* A run that ends when its work is done: SMs as busy as told, with the noise of a recording. */
+static void do_work(struct maker *m, struct diff_run *run, double busy, const struct noise *noise)
+{
+        struct diff_windows *w = &run->windows[TRACE_SM_ACTIVE];
+        double left = WORK_S, x = 0;
+        init(run, 0);
+        w->n = 0;
+        busy *= 1 + BETWEEN_RUNS * normal(m);
+        for (size_t i = 0; left > 0 && w->n < DIFF_WINDOWS_MAX; i++) {
+                size_t at = 1 + (size_t)(uniform(m) * (double)(noise->n - 1));
+                x = noise->rho * x + noise->v[at] - noise->rho * noise->v[at - 1];
+                if (i < 50)
+                        continue;
+                double sm = busy * MAX(1 + x, 0), part = sm > 0 ? MIN(1, left / sm) : 1;
+                left -= sm * part;
+                run->seconds += part;
+                w->span_s = run->seconds;
+                w->v[w->n++] = (float)sm;
+                run->ticks++;
+        }
+}
+
+/* Without steps: the same work in less or more time. */
+static void work_is_timed(void **state UNUSED)
+{
+        static const double changes[] = {0, 0.05, 0.1, 0.3};
+        const char *asked = getenv("ASSAY_DIFF_PAIRS");
+        size_t pairs = asked ? strtoul(asked, NULL, 10) : 50;
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+                struct score s = {0};
+                for (size_t k = 0; k < pairs; k++) {
+                        struct pair *p = calloc(1, sizeof(*p));
+                        assert_non_null(p);
+                        const struct noise *noise = &m.noises[k % m.n];
+                        do_work(&m, &p->a, 0.8, noise);
+                        do_work(&m, &p->b, 0.8 / (1 + changes[i]), noise);
+                        p->b.start_ns = 1;
+                        compare(p);
+                        assert_string_equal(p->d.rows[p->d.main].name, "time after start-up");
+                        add_score(&p->d, changes[i], &s);
+                        free_pair(p);
+                }
+                judge_scores("1, no steps", changes[i], &s);
         }
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(quantiles),       cmocka_unit_test(warm_ups),
-            cmocka_unit_test(errors),          cmocka_unit_test(few_numbers),
-            cmocka_unit_test(traps),           cmocka_unit_test(same_twice),
-            cmocka_unit_test(longer_warm_up),  cmocka_unit_test(copies_are_one),
-            cmocka_unit_test(causes),          cmocka_unit_test(gates),
-            cmocka_unit_test(words_are_right),
+            cmocka_unit_test(quantiles),      cmocka_unit_test(warm_ups),
+            cmocka_unit_test(errors),         cmocka_unit_test(few_numbers),
+            cmocka_unit_test(traps),          cmocka_unit_test(same_twice),
+            cmocka_unit_test(longer_warm_up), cmocka_unit_test(copies_are_one),
+            cmocka_unit_test(causes),         cmocka_unit_test(same_limiter),
+            cmocka_unit_test(gates),          cmocka_unit_test(words_are_right),
+            cmocka_unit_test(work_is_timed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,7 +322,7 @@ static void source_tells_of_processes(void **state UNUSED)
         assert_int_equal(batch.readings[0].values[DRM_PROCESSES].num, 1);
         assert_int_equal(ops->processes(s, p, ARRAY_LEN(p)), 1);
         assert_int_equal(p[0].pid, 100);
-        assert_string_equal(p[0].gpu, "0");
+        assert_true(p[0].on.index == 0 && p[0].on.gi == -1);
         assert_true(p[0].sm_util.state == STATE_OK && p[0].sm_util.v == 1);
         assert_true(p[0].gpu_memory.v == 1 << 20);
         assert_int_equal(p[0].enc_util.state, STATE_NONE); /* i915 has no encoder of its own */

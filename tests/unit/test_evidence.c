@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "compute/levels.h"
 #include "engine/process_tree.h"
+#include "engine/processes.h"
 #include "read/host/evidence.h"
 #include "read/host/files.h"
 #include "read/host/framework.h"
@@ -462,10 +463,10 @@ static void the_tree_of_a_job(void **state UNUSED)
         put_fake((struct fake){.pid = 300, .ppid = 150});
         put_fake((struct fake){.pid = 400, .ppid = 1});
         put("200/maps", "7f00-7f01 r-xp 0 08:01 5 /x/torch/lib/libtorch_cuda.so\n");
-        struct process list[8] = {{.pid = 200, .gpu = "0"},
-                                  {.pid = 300, .gpu = "1"},
-                                  {.pid = 777, .gpu = "1"},
-                                  {.pid = 200, .gpu = "2"}};
+        struct process list[8] = {{.pid = 200, .slot = 0, .gpu = "0"},
+                                  {.pid = 300, .slot = 1, .gpu = "1"},
+                                  {.pid = 777, .slot = 1, .gpu = "1"},
+                                  {.pid = 200, .slot = 2, .gpu = "2"}};
         static const struct {
                 int pid, ppid;
                 const char *gpu;
@@ -488,12 +489,59 @@ static void the_tree_of_a_job(void **state UNUSED)
                 const struct process *p = NULL;
                 for (size_t k = 4; k < 6; k++)
                         p = list[k].pid == children[i].pid ? &list[k] : p;
-                if (!p || p->ppid != children[i].ppid || !p->child ||
+                if (!p || p->ppid != children[i].ppid || !p->child || p->slot != 0 ||
                     strcmp(p->gpu, children[i].gpu) != 0)
                         fail_msg("%s", children[i].why);
         }
         assert_int_equal(process_tree_fill(t, 4 * NS_PER_S, list, 4, 1), 1); /* no more than fit */
         process_tree_close(t);
+}
+
+static size_t tell_processes(struct source *s UNUSED, struct process *ret, size_t max UNUSED)
+{
+        const struct process told[] = {{.pid = 1, .on = {1, -1}},
+                                       {.pid = 2, .on = {0, 7}},
+                                       {.pid = 3, .on = {0, 9}},
+                                       {.pid = 4, .on = {2, -1}},
+                                       {.pid = 5, .on = {10, 3}},
+                                       {.pid = 6, .on = {-1, -1}, .gpu = "0/7"},
+                                       {.pid = 7, .on = {-1, -1}, .gpu = "10/1"}};
+        memcpy(ret, told, sizeof(told));
+        return ARRAY_LEN(told);
+}
+
+/* A process points at the entity it is on, or at the GPU of a slice that is not shown. */
+static void processes_find_their_gpu(void **state UNUSED)
+{
+        static const struct entity gpus[] = {
+            {.slot = 4, .kind = ENTITY_GPU, .index = 10, .gi = -1, .label = "10"},
+            {.slot = 3, .kind = ENTITY_GPU, .index = 1, .gi = -1, .label = "1"},
+            {.slot = 2, .kind = ENTITY_GPU, .index = 0, .gi = -1, .label = "0"},
+            {.slot = 1, .kind = ENTITY_GPU_INSTANCE, .index = 0, .gi = 7, .label = "0/7"}};
+        static const struct {
+                int pid;
+                uint32_t slot;
+                struct process_on on;
+                const char *label;
+        } want[] = {{1, 3, {1, -1}, "1"},    {2, 1, {0, 7}, "0/7"}, {3, 2, {0, 9}, "0/9"},
+                    {5, 4, {10, 3}, "10/3"}, {6, 1, {0, 7}, "0/7"}, {7, 4, {10, 0}, "10/1"}};
+        static const struct source_ops ops = {.finite = true, .processes = tell_processes};
+        struct row rows[ARRAY_LEN(gpus)] = {0};
+        struct frame f = {.rows = rows, .n = ARRAY_LEN(gpus)};
+        struct process_join *j = NULL;
+        for (size_t i = 0; i < ARRAY_LEN(gpus); i++)
+                rows[i].sample.who = &gpus[i];
+        assert_int_equal(process_join_open(&(struct process_join_config){.root = ""}, &j), 0);
+        process_join_fill(j, &ops, NULL, &f);
+        assert_int_equal(f.processes.n, ARRAY_LEN(want));
+        for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+                const struct process *p = &f.processes.list[i];
+                if (p->pid != want[i].pid || p->slot != want[i].slot ||
+                    p->on.index != want[i].on.index || p->on.gi != want[i].on.gi ||
+                    strcmp(p->gpu, want[i].label) != 0)
+                        fail_msg("pid %d is on %s, slot %u", (int)p->pid, p->gpu, p->slot);
+        }
+        process_join_close(j);
 }
 
 int main(void)
@@ -510,6 +558,7 @@ int main(void)
             cmocka_unit_test_setup_teardown(main_threads_are_summed, begin, end),
             cmocka_unit_test_setup_teardown(many_threads_go_by_turns, begin, end),
             cmocka_unit_test_setup_teardown(frameworks_are_known_by_what_is_mapped, begin, end),
+            cmocka_unit_test(processes_find_their_gpu),
             cmocka_unit_test_setup_teardown(the_tree_of_a_job, begin, end),
             cmocka_unit_test_setup_teardown(a_cut_path_is_found, begin, end),
         };

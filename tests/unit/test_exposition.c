@@ -136,6 +136,11 @@ static void reads_values(void **state UNUSED)
             {"140737488355328", 0, STATE_BLANK, "the blank of doubles"},
             {"140737488355330", 0, STATE_UNSUPPORTED, "not supported"},
             {"140737488355331", 0, STATE_DENIED, "no permission"},
+            {"2147483632", 0, STATE_BLANK, "the blank of 32 bits"},
+            {"2147483635", 0, STATE_DENIED, "no permission"},
+            {"2147483631", 2147483631.0, STATE_OK, "a number below them"},
+            {"2147483636", 2147483636.0, STATE_OK, "a number above them"},
+            {"2147483632.5", 2147483632.5, STATE_OK, "a number among them"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct exposition *x;

@@ -52,14 +52,43 @@ static void test_growth(void **state)
         assert_string_equal(
             strbuf_str(&text),
             "sum by (instance,gpu,gi) (sum_over_time((sum by (instance,gpu,gi) "
-            "((((last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s]) - "
-            "last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] offset 60s)) >= 0) or "
-            "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s]) and on "
+            "((((max by (instance,uuid,gi,slot,reason) "
+            "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s])) - "
+            "(max by (instance,uuid,gi,slot,reason) "
+            "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s] offset 60s)) or "
+            "max by (instance,uuid,gi,slot,reason) "
+            "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] offset 60s)))) >= 0) or "
+            "(max by (instance,uuid,gi,slot,reason) "
+            "(last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[60s])) and on "
             "(instance,uuid,gi,slot) last_over_time(assay_gpu_held_seconds_total{uuid=~\"a\"}[1h] "
-            "offset 60s))) * on (instance,uuid,gi,slot) group_left () (topk by "
-            "(instance,uuid,gi,slot) (1, last_over_time(assay_gpu_owner_info{x=\"1\"}[60s])) >= "
+            "offset 60s))) * on (instance,uuid,gi,slot) group_left (gpu) ((topk by "
+            "(instance,uuid,gi,slot) (1, sum_over_time(assay_gpu_owner_info{uuid=~\"a\"}[60s])) "
+            "and "
+            "last_over_time(assay_gpu_owner_info{x=\"1\"}[60s])) >= "
             "bool 0)))[599s:60s]))");
         strbuf_finish(&text);
+}
+
+/* VictoriaMetrics refuses questions of more than 16 KiB: selections of nodes and of jobs fill them.
+ */
+static void test_length(void **state)
+{
+        char nodes[1000 + 260], jobs[8000 + 260];
+        (void)state;
+        memset(nodes, 'n', sizeof(nodes) - 1);
+        memset(jobs, 'j', sizeof(jobs) - 1);
+        nodes[sizeof(nodes) - 1] = jobs[sizeof(jobs) - 1] = '\0';
+        for (enum query q = QUERY_JOBS_BY_WASTE; q < QUERY_COUNT; q++) {
+                bool card = q >= QUERY_CARD_STAYS;
+                struct query_terms terms = {.window_s = 86400 * 30,
+                                            .step_s = 900,
+                                            .gpus = card ? nodes : "",
+                                            .owners = card ? "{exported_job=\"4711\"}" : jobs};
+                struct strbuf text = {0};
+                query_write(q, &terms, &text);
+                assert_in_range(text.len, 1, 16384);
+                strbuf_finish(&text);
+        }
 }
 
 static void test_quoting(void **state)
@@ -291,9 +320,9 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(test_queries), cmocka_unit_test(test_growth),
-            cmocka_unit_test(test_quoting), cmocka_unit_test(test_steps),
-            cmocka_unit_test(test_answers), cmocka_unit_test(test_writers),
-            cmocka_unit_test(test_board),
+            cmocka_unit_test(test_length),  cmocka_unit_test(test_quoting),
+            cmocka_unit_test(test_steps),   cmocka_unit_test(test_answers),
+            cmocka_unit_test(test_writers), cmocka_unit_test(test_board),
         };
         setenv("TZ", "UTC", 1);
         tzset();

@@ -66,17 +66,39 @@ static void test_headers(void **state)
         assert_true(guard_site("none"));
         assert_false(guard_site("cross-site"));
         assert_false(guard_site("same-site"));
-        assert_true(guard_accepts("gzip", "gzip"));
-        assert_true(guard_accepts("deflate, GZIP;q=0.5", "gzip"));
-        assert_false(guard_accepts("gzip;q=0", "gzip"));
-        assert_false(guard_accepts("gzip;q=0.000", "gzip"));
-        assert_false(guard_accepts("xgzip, gzipx", "gzip"));
-        assert_false(guard_accepts(NULL, "gzip"));
-        assert_true(guard_accepts("application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
-                                  "application/openmetrics-text"));
         assert_string_equal(guard_bearer("bearer abc"), "abc");
         assert_null(guard_bearer("Bearer "));
         assert_null(guard_bearer("Basic abc"));
+}
+
+static void test_weights(void **state)
+{
+        static const struct {
+                const char *header, *word;
+                double weight;
+        } cases[] = {
+            {"gzip", "gzip", 1},
+            {"deflate, GZIP;q=0.5", "gzip", 0.5},
+            {"gzip;q=0", "gzip", 0},
+            {"gzip; q=0.000", "gzip", 0},
+            {"gzip;q=0 , deflate", "gzip", 0},
+            {"xgzip, gzipx", "gzip", 0},
+            {NULL, "gzip", 0},
+            {"", "gzip", 0},
+            {"a/b;v=1;q=0.4, a/b;v=2;q=0.6", "a/b", 0.6},
+            {"a/b;v=1;Q=0.25", "a/b", 0.25},
+            {"a/b;q=x", "a/b", 1},
+            {"a/b;q=", "a/b", 1},
+            {"a/b;q", "a/b", 1},
+            {"a/b;", "a/b", 1},
+            {"a/b;q=7", "a/b", 1},
+            {"a/b;xq=0", "a/b", 1},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                if (guard_weight(cases[i].header, cases[i].word) != cases[i].weight)
+                        fail_msg("%s", cases[i].header);
+        }
 }
 
 static void test_credentials(void **state)
@@ -144,7 +166,7 @@ static void test_auth(void **state)
         char secret[AUTH_SECRET_MAX], cookie[128];
         enum role role;
         (void)state;
-        assert_int_equal(auth_init(a), 0);
+        assert_int_equal(auth_init(a, "here"), 0);
         assert_false(auth_is_needed(a));
         snprintf(a->viewer, sizeof(a->viewer), "0123456789abcdef-viewer");
         snprintf(a->admin, sizeof(a->admin), "0123456789abcdef-admin");
@@ -167,10 +189,54 @@ static void test_auth(void **state)
         memcpy(secret, a->once, sizeof(secret));
         assert_false(auth_use_link(a, secret, 601 * NS)); /* too late */
         assert_int_equal(auth_start_session(a, ROLE_VIEWER, 0, secret), 0);
-        snprintf(cookie, sizeof(cookie), "x=1; " AUTH_COOKIE "=%s", secret);
+        snprintf(cookie, sizeof(cookie), "x=1; %s=%s", a->cookie, secret);
         assert_int_equal(auth_check(a, NULL, cookie, 1, &role), AUTH_YES);
         assert_int_equal(auth_check(a, NULL, cookie, 8 * 86400 * NS, &role), AUTH_NO);
-        assert_int_equal(auth_check(a, NULL, AUTH_COOKIE "=", 1, &role), AUTH_NO);
+        snprintf(cookie, sizeof(cookie), "%s=", a->cookie);
+        assert_int_equal(auth_check(a, NULL, cookie, 1, &role), AUTH_NO);
+        free(a);
+}
+
+/* A new token shuts out whoever came in with the old one, and nobody else. */
+static void test_sessions_after_a_reload(void **state)
+{
+        static const struct {
+                const char *viewer, *admin, *user;
+                enum auth_result sees, rules;
+                bool link;
+        } cases[] = {
+            {"viewer-1", "admin-1", "alice", AUTH_YES, AUTH_YES, true},
+            {"viewer-2", "admin-1", "alice", AUTH_NO, AUTH_YES, false},
+            {"viewer-1", "admin-2", "alice", AUTH_YES, AUTH_NO, true},
+            {"viewer-1", "admin-1", "bob", AUTH_NO, AUTH_YES, false},
+        };
+        struct auth *a = calloc(2, sizeof(*a)), *b = a + 1;
+        char sees[AUTH_SECRET_MAX], rules[AUTH_SECRET_MAX], cookie[128];
+        enum role role;
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                assert_int_equal(auth_init(a, "here"), 0);
+                assert_int_equal(auth_init(b, "here"), 0);
+                a->n_users = b->n_users = 1;
+                snprintf(a->viewer, sizeof(a->viewer), "viewer-1");
+                snprintf(a->admin, sizeof(a->admin), "admin-1");
+                snprintf(a->users[0].name, sizeof(a->users[0].name), "alice");
+                snprintf(b->viewer, sizeof(b->viewer), "%s", cases[i].viewer);
+                snprintf(b->admin, sizeof(b->admin), "%s", cases[i].admin);
+                snprintf(b->users[0].name, sizeof(b->users[0].name), "%s", cases[i].user);
+                auth_start_session(a, ROLE_VIEWER, 0, sees);
+                auth_start_session(a, ROLE_ADMIN, 0, rules);
+                auth_make_link(a, 0);
+                auth_keep_sessions(b, a);
+                snprintf(cookie, sizeof(cookie), "%s=%s", b->cookie, sees);
+                assert_int_equal(auth_check(b, NULL, cookie, 1, &role), cases[i].sees);
+                snprintf(cookie, sizeof(cookie), "%s=%s", b->cookie, rules);
+                assert_int_equal(auth_check(b, NULL, cookie, 1, &role), cases[i].rules);
+                assert_int_equal(auth_use_link(b, a->once, 1), cases[i].link);
+        }
+        /* Another server that is localhost to the same browser. */
+        assert_int_equal(auth_init(b, "elsewhere"), 0);
+        assert_string_not_equal(a->cookie, b->cookie);
         free(a);
 }
 
@@ -196,6 +262,9 @@ static void test_web_config(void **state)
             {"tls_server_config:\n  cert_file: a\n  key_file: b\n", true, "a certificate"},
             {"tls_server_config:\n  cert_file: a\n", false, "half of it"},
             {"tls_server_config:\n  cert: a\n", false, "a misspelt key"},
+            {"tls_server_config:\n  min_version: TLS14\n", false, "a version nobody knows"},
+            {"tls_server_config:\n  min_version: TLS13\n  max_version: TLS12\n", false,
+             "no version at all"},
             {"tls_server_config:\n  cert_file: a\n  key_file: b\n  cipher_suites:\n  - X\n  "
              "min_version: TLS12\n",
              true, "Go's own settings"},
@@ -339,10 +408,16 @@ static void test_past(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_hosts),       cmocka_unit_test(test_headers),
-            cmocka_unit_test(test_credentials), cmocka_unit_test(test_places),
-            cmocka_unit_test(test_auth),        cmocka_unit_test(test_web_config),
-            cmocka_unit_test(test_state),       cmocka_unit_test(test_past),
+            cmocka_unit_test(test_hosts),
+            cmocka_unit_test(test_headers),
+            cmocka_unit_test(test_weights),
+            cmocka_unit_test(test_credentials),
+            cmocka_unit_test(test_places),
+            cmocka_unit_test(test_auth),
+            cmocka_unit_test(test_sessions_after_a_reload),
+            cmocka_unit_test(test_web_config),
+            cmocka_unit_test(test_state),
+            cmocka_unit_test(test_past),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "engine/pipeline.h"
+#include "formats/batcher.h"
+#include "read/join/batch_copy.h"
 #include "read/join/joined.h"
 
 #include <errno.h>
@@ -101,8 +103,8 @@ static int toy_next(struct source *s, struct batch *ret, struct err *err)
 
 static size_t toy_processes(struct source *s, struct process *ret, size_t max UNUSED)
 {
-        ret[0] = (struct process){.pid = s->toy->number + 1, .gpu = "1/7"};
-        ret[1] = (struct process){.pid = s->toy->number + 2, .gpu = "6"}; /* no such GPU */
+        ret[0] = (struct process){.pid = s->toy->number + 1, .on = {1, 7}};
+        ret[1] = (struct process){.pid = s->toy->number + 2, .on = {6, -1}}; /* no such GPU */
         return 2;
 }
 
@@ -346,8 +348,8 @@ static void tells_processes(void **state UNUSED)
                 n = source_joined.processes(s, p, 8);
         }
         assert_int_equal(n, 2);
-        assert_true(p[0].pid == 2 && strcmp(p[0].gpu, "1/7") == 0);
-        assert_true(p[1].pid == 3 && strcmp(p[1].gpu, "3/7") == 0);
+        assert_true(p[0].pid == 2 && p[0].on.index == 1 && p[0].on.gi == 7);
+        assert_true(p[1].pid == 3 && p[1].on.index == 3 && p[1].on.gi == 7);
         assert_int_equal(source_joined.processes(s, p, 1), 1);
         source_joined.close(s);
 }
@@ -413,9 +415,33 @@ static void one_frame(void **state UNUSED)
         pipeline_close(p);
 }
 
+/* Units are learned by who wrote a reading: one program is 0, and copies know whose they are. */
+static void origins_are_known(void **state UNUSED)
+{
+        struct batcher b;
+        struct batch batch;
+        struct batch_copy copy = {0};
+        batcher_init(&b, DIALECT_CANON);
+        batcher_add_field(&b, "gpu_util", strlen("gpu_util"));
+        for (int32_t i = 0; i < 100; i++) {
+                struct entity_key key = {.index = i, .gi = -1, .ci = -1, .flat = -1};
+                assert_non_null(batcher_add(&b, &key));
+        }
+        batcher_give(&b, &batch);
+        for (size_t i = 0; i < batch.n; i++)
+                assert_int_equal(batch.readings[i].origin, 0);
+        b.readings[7].origin = 4095;
+        assert_int_equal(batch_copy_take(&copy, &batch), 0);
+        assert_int_equal(copy.readings[7].origin, 4095);
+        assert_int_equal(copy.readings[8].origin, 0);
+        batch_copy_finish(&copy);
+        batcher_finish(&b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(origins_are_known),
             cmocka_unit_test_setup(one_tick_has_all, set_up),
             cmocka_unit_test_setup(numbers_stay, set_up),
             cmocka_unit_test_setup(one_hangs, set_up),

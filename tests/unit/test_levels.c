@@ -152,7 +152,7 @@ static void gpus_add_up_by_level(void **state UNUSED)
         levels_add_process(&now, mask, g, some);
         assert_true(near(now.levels[LEVEL_USER].gpus[g].util, 1));
         assert_true(near(now.levels[LEVEL_USER].gpus[g].memory, 200));
-        assert_int_equal(now.levels[LEVEL_USER].gpus[g].band.state, STATE_NONE);
+        assert_int_equal(now.levels[LEVEL_USER].gpus[g].mem_copy_util.state, STATE_NONE);
         assert_true(near(now.levels[LEVEL_SYSTEM].gpus[g].util, 0.9));
         assert_int_equal(now.levels[LEVEL_PROCESS].gpus[g].util.state, STATE_NONE);
 }

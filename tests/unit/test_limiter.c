@@ -24,6 +24,7 @@ struct given {
 #define EMPTY 32u   /* no memory, no process */
 #define SHORT 64u   /* nothing ran for six seconds */
 #define SELDOM 128u /* the power limit holds the clocks a third of the time */
+#define BEFORE 256u /* and will begin later */
 #define N -1.0
 
 static const struct given rows[] = {
@@ -82,12 +83,28 @@ static const struct given rows[] = {
      0, 1, .2, 1, 1, 8, 0, 0, 0, BUILDS},
     {"weights are built on one core before the first work", LIMITER_HOST_CODE, HELD_BY_NOTHING, 0,
      0, 0, 0, 0, 0, 1, .2, 1, 1, 0, 0, 0, 0, BUILDS},
+    {"the same, and work begins later", LIMITER_HOST_STARTING, HELD_BY_NOTHING, .01, .01, 0, 0, 0,
+     0, 1, .2, 1, 1, 0, 0, 0, 0, BUILDS | BEFORE},
+    {"copies before the work", LIMITER_COPY_HOST, HELD_BY_NOTHING, 0, 0, 0, 0, 0, .11, 1, .2, 1, 1,
+     0, 0, 0, 0, BUILDS | BEFORE},
+    {"asleep before the work", LIMITER_HOST_WAITING, HELD_BY_NOTHING, 0, 0, 0, 0, 0, 0, 1, .2, 0, 0,
+     0, 0, 0, 0, BUILDS | BEFORE},
     {"pinned copies", LIMITER_COPY_LINK, HELD_BY_NOTHING, .03, .03, 0, .03, 0, .93, 1, .2, 1, 1, 0,
      0, 0, 0, 0},
     {"copies and kernels by turns", LIMITER_COPY_LINK, HELD_BY_NOTHING, .5, .48, .3, .1, 0, .44, 1,
      .4, 1, 1, 0, 0, 0, .4, 0},
     {"pageable copies", LIMITER_COPY_HOST, HELD_BY_NOTHING, 0, 0, 0, 0, 0, .11, 1, .2, 1, 1, 0, 0,
      0, 0, 0},
+    {"pageable copies and kernels by turns, faster than ticks", LIMITER_COPY_HOST, HELD_BY_NOTHING,
+     .6, .55, .36, .18, 0, .05, 1, .6, 1, 1, 0, 0, 0, .02, 0},
+    {"the same with small kernels", LIMITER_COPY_HOST, HELD_BY_NOTHING, .18, .06, .01, .02, 0, .1,
+     1, .2, 1, 1, 0, 0, 0, .02, 0},
+    {"small batches are copied between launches", LIMITER_LAUNCH, HELD_BY_NOTHING, .5, .2, .03, .06,
+     .04, .006, 1, .3, 1.1, 1, 1.5, 0, 0, .02, 0},
+    {"an optimizer on all cores and kernels by turns, faster than ticks", LIMITER_HOST_CODE,
+     HELD_BY_NOTHING, .3, .28, .2, .1, 0, 0, 1, .4, 7.5, 1, 0, 0, 0, .02, 0},
+    {"files are read between small kernels", LIMITER_HOST_STORAGE, HELD_BY_NOTHING, .18, .06, .01,
+     .02, 0, 0, 1, .2, .7, .7, 0, .3, 6e8, .02, 0},
     {"a kernel that spins while other GPUs are behind", LIMITER_COLLECTIVE, HELD_BY_NOTHING, 1, .95,
      0, .01, .01, 0, 1, .3, 1, 1, 0, 0, 0, 0, PEERS},
     {"no counters, busy", LIMITER_UNKNOWN, HELD_BY_NOTHING, 1, N, N, N, N, N, 1, .5, 1, 1, 0, 0, 0,
@@ -111,7 +128,19 @@ static const struct given rows[] = {
     {"one loader worker, nearly a core", LIMITER_HOST_INPUT, HELD_BY_NOTHING, .1, .1, 0, 0, 0, 0, 1,
      .2, .1, .1, .9, 0, 0, .3, 0},
     {"half a thread waits for storage", LIMITER_HOST_STORAGE, HELD_BY_NOTHING, .1, .1, 0, 0, 0, 0,
-     1, .2, .1, .1, 0, .5, 0, .3, 0},
+     1, .2, .1, .1, 0, .5, 5e6, .3, 0},
+    {"half a thread waits, and nothing goes to storage", LIMITER_HOST_WAITING, HELD_BY_NOTHING, .1,
+     .1, 0, 0, 0, 0, 1, .2, .1, .1, 0, .5, 0, .3, 0},
+    {"a thread works or is in the driver", LIMITER_HOST_CODE, HELD_BY_NOTHING, 0, 0, 0, .09, 0, 0,
+     1, .2, .5, .5, 0, .4, 0, 0, 0},
+    {"memory fairly busy, the clocks held down", LIMITER_KERNEL, HELD_BY_POWER, .95, .93, 0, .58,
+     .31, 0, .77, .99, .1, .1, 0, 0, 0, 0, CAPPED},
+    {"the same at full clock", LIMITER_MEMORY_BANDWIDTH, HELD_BY_NOTHING, .95, .93, 0, .58, .31, 0,
+     1, .9, .1, .1, 0, 0, 0, 0, 0},
+    {"memory near full, the clocks held down", LIMITER_MEMORY_BANDWIDTH, HELD_BY_POWER, .99, .98, 0,
+     .82, .25, 0, .94, .99, .1, .1, 0, 0, 0, 0, CAPPED},
+    {"kernels that fill half of the SMs, unevenly", LIMITER_LAUNCH, HELD_BY_NOTHING, .715, .375, 0,
+     0, 0, 0, 1, .2, .97, .98, 0, 0, 1e7, .38, 0},
     {"clocks held a third of the time", LIMITER_COMPUTE_TENSOR, HELD_BY_NOTHING, .99, .96, .93, .16,
      0, 0, .8, .9, 1, 1, 0, 0, 0, 0, SELDOM},
     {"a kernel that uses nothing, and no other GPU", LIMITER_KERNEL, HELD_BY_NOTHING, 1, .95, 0,
@@ -156,6 +185,7 @@ static void rules(void **state UNUSED)
                 struct ceilings c = ceilings_given(&rows[i]);
                 const struct situation s = {.touched = !(rows[i].flags & FRESH),
                                             .worked = !(rows[i].flags & BUILDS),
+                                            .before = rows[i].flags & BEFORE,
                                             .peers = rows[i].flags & PEERS,
                                             .quiet_s = rows[i].flags & QUIET   ? 60
                                                        : rows[i].flags & SHORT ? 6
@@ -178,24 +208,27 @@ static void main_threads(void **state UNUSED)
         static const struct {
                 const char *why;
                 enum limiter limiter;
-                double engine, main, first, thread, holders;
+                double engine, main, first, thread, holders, quiet_s;
         } given[] = {
             {"eight threads decode, the main thread waits for them", LIMITER_HOST_INPUT, .1, 7.6,
-             .04, .95, 1},
+             .04, .95, 1, 0},
+            {"five threads compile, and the GPU gets nothing", LIMITER_HOST_CODE, 0, 5, .1, .95, 1,
+             20},
             {"OpenMP: the main thread works like the others", LIMITER_HOST_CODE, .1, 7.9, .98, .99,
-             1},
-            {"a CPU optimizer by turns with kernels", LIMITER_HOST_CODE, .3, 8, .9, .95, 1},
-            {"one thread that fetches ahead", LIMITER_HOST_INPUT, .1, .9, .02, .88, 1},
+             1, 0},
+            {"a CPU optimizer by turns with kernels", LIMITER_HOST_CODE, .3, 8, .9, .95, 1, 0},
+            {"one thread that fetches ahead", LIMITER_HOST_INPUT, .1, .9, .02, .88, 1, 0},
             {"threads decode; the main thread spins while kernels run", LIMITER_HOST_INPUT, .4, 4.4,
-             .45, .98, 1},
+             .45, .98, 1, 0},
             {"a thread for the backward pass takes turns with the main thread", LIMITER_HOST_CODE,
-             .5, 1, .35, .65, 1},
-            {"two processes, each with loader threads", LIMITER_HOST_INPUT, .1, 4, .1, .9, 2},
-            {"all rest", LIMITER_HOST_WAITING, .1, .2, .05, .1, 1},
-            {"the main thread is not known", LIMITER_HOST_CODE, .1, 7.6, N, .95, 1},
+             .5, 1, .35, .65, 1, 0},
+            {"two processes, each with loader threads", LIMITER_HOST_INPUT, .1, 4, .1, .9, 2, 0},
+            {"all rest", LIMITER_HOST_WAITING, .1, .2, .05, .1, 1, 0},
+            {"the main thread is not known", LIMITER_HOST_CODE, .1, 7.6, N, .95, 1, 0},
         };
-        const struct situation s = {.touched = true, .worked = true, .uneven = .4};
         for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+                const struct situation s = {
+                    .touched = true, .worked = true, .uneven = .4, .quiet_s = given[i].quiet_s};
                 struct ceilings c = ceilings_given(&rows[0]);
                 put(&c, CEILING_ENGINE, given[i].engine);
                 put(&c, CEILING_SM, given[i].engine * .9);
@@ -205,6 +238,51 @@ static void main_threads(void **state UNUSED)
                 put(&c, CEILING_CPU_THREAD, given[i].thread);
                 put(&c, CEILING_CPU_FIRST, given[i].first);
                 put(&c, CEILING_HOLDERS, given[i].holders);
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != given[i].limiter)
+                        fail_msg("%s: %s", given[i].why, limiter_name((enum limiter)l.limiter));
+        }
+}
+
+/* Ticks that are longer than bursts: what waits for kernels spins in PyTorch, and rests in JAX. */
+static void gaps_that_no_tick_shows(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter;
+                enum framework framework;
+                double engine, pcie, main, thread, first, uneven;
+        } given[] = {
+            {"PyTorch spins while kernels run and sleeps between", LIMITER_HOST_WAITING,
+             FRAMEWORK_TORCH, .7, 0, .7, .7, .7, .05},
+            {"the same, and it works between", LIMITER_LAUNCH, FRAMEWORK_TORCH, .7, 0, 1, 1, 1,
+             .05},
+            {"bursts that ticks show are taken as they are", LIMITER_HOST_CODE, FRAMEWORK_TORCH, .7,
+             0, .7, .7, .7, .4},
+            {"JAX rests while kernels run and computes between", LIMITER_HOST_CODE, FRAMEWORK_JAX,
+             .55, 0, .47, .45, .45, .05},
+            {"the same on several cores", LIMITER_HOST_CODE, FRAMEWORK_JAX, .68, 0, 3.9, .35, .32,
+             .05},
+            {"JAX answers requests", LIMITER_HOST_WAITING, FRAMEWORK_JAX, .6, 0, .1, .1, .1, .05},
+            {"JAX copies between", LIMITER_COPY_HOST, FRAMEWORK_JAX, .68, .04, .33, .3, .05, .05},
+            {"JAX launches all the time", LIMITER_LAUNCH, FRAMEWORK_JAX, .69, 0, 1.2, 1, 1, .05},
+            {"nobody knows whether it spins", LIMITER_HOST_CODE, FRAMEWORK_NONE, .7, 0, .7, .7, .7,
+             .05},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+                const struct situation s = {.touched = true,
+                                            .worked = true,
+                                            .uneven = given[i].uneven,
+                                            .framework = given[i].framework};
+                struct ceilings c = ceilings_given(&rows[0]);
+                put(&c, CEILING_ENGINE, given[i].engine);
+                put(&c, CEILING_SM, given[i].engine * .9);
+                put(&c, CEILING_TENSOR, given[i].engine * .5);
+                put(&c, CEILING_DRAM, given[i].engine * .3);
+                put(&c, CEILING_PCIE_IN, given[i].pcie);
+                put(&c, CEILING_CPU_MAIN, given[i].main);
+                put(&c, CEILING_CPU_THREAD, given[i].thread);
+                put(&c, CEILING_CPU_FIRST, given[i].first);
                 struct limit l = limiter_decide(&c, &s, false);
                 if (l.limiter != given[i].limiter)
                         fail_msg("%s: %s", given[i].why, limiter_name((enum limiter)l.limiter));
@@ -365,7 +443,7 @@ static void rates(void **state UNUSED)
         assert_int_equal(flops_find("bf17"), FLOPS_COUNT);
 }
 
-/* What programs counted on an H200 while the counters said so (cuBLAS, free clocks). */
+/* What programs counted on an H200 while the counters said so (cuBLAS). */
 static void measured_rates(void **state UNUSED)
 {
         static const struct {
@@ -374,10 +452,27 @@ static void measured_rates(void **state UNUSED)
                 double reasons;
                 double counted; /* TFLOP/s */
         } cases[] = {
-            {FLOPS_BF16, 0.930, 1495e6, 4, 662}, {FLOPS_FP8, 0.887, 1385e6, 4, 1194},
-            {FLOPS_TF32, 0.925, 1430e6, 4, 342}, {FLOPS_FP32, 0.763, 1980e6, 0, 51.1},
-            {FLOPS_BF16, 0.927, 1519e6, 4, 680}, {FLOPS_TF32, 0.93, 1590e6, 4, 363},
+            {FLOPS_BF16, 0.930, 1495e6, 4, 662},
+            {FLOPS_FP8, 0.887, 1385e6, 4, 1194},
+            {FLOPS_TF32, 0.925, 1430e6, 4, 342},
+            {FLOPS_FP32, 0.763, 1980e6, 0, 51.1},
+            {FLOPS_BF16, 0.927, 1519e6, 4, 680},
+            {FLOPS_TF32, 0.93, 1590e6, 4, 363},
             {FLOPS_BF16, 0.93, 1762e6, 0, 804}, /* zeros: less power, no limit reached */
+            /* At 10 Hz, with free clocks. */
+            {FLOPS_BF16, 0.9223, 1454e6, 4, 652.6},
+            {FLOPS_FP16, 0.9239, 1382e6, 4, 628.1},
+            {FLOPS_TF32, 0.9163, 1502e6, 4, 338.3},
+            {FLOPS_FP8, 0.8801, 1334e6, 4, 1170.9},
+            {FLOPS_FP64_TENSOR, 0.931, 1821e6, 4, 57.1},
+            {FLOPS_FP32, 0.7638, 1980e6, 0, 51.1},
+            /* At 10 Hz, locked to 1200 MHz, which the driver gives no reason for. */
+            {FLOPS_BF16, 0.9231, 1200e6, 0, 586.8},
+            {FLOPS_FP16, 0.9235, 1200e6, 0, 586.7},
+            {FLOPS_TF32, 0.9189, 1200e6, 0, 297.1},
+            {FLOPS_FP8, 0.8904, 1200e6, 0, 1141.1},
+            {FLOPS_FP64_TENSOR, 0.9368, 1200e6, 0, 38.0},
+            {FLOPS_FP32, 0.7765, 1200e6, 0, 31.5},
         };
         const struct peak *h200 = peak_find("NVIDIA H200");
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -440,6 +535,7 @@ int main(void)
             cmocka_unit_test(measured_rates),
             cmocka_unit_test(clocks),
             cmocka_unit_test(main_threads),
+            cmocka_unit_test(gaps_that_no_tick_shows),
             cmocka_unit_test(speeds_of_links),
             cmocka_unit_test(clocks_that_move),
             cmocka_unit_test(limits_follow_within_a_second),

@@ -30,6 +30,7 @@ static void lists(void **state UNUSED)
             {"users", "me@a,b", "me@a b"},
             {"an address", "10.0.0.[1-2]", "10.0.0.1 10.0.0.2"},
             {"nothing", " ,, \n", ""},
+            {"every blank there is", "a\vb\fc\v", "a b c"},
             {"a bracket that is open", "n[1-2", NULL},
             {"one that is empty", "n[]", NULL},
             {"letters in a range", "n[a-c]", NULL},
@@ -357,6 +358,9 @@ static void gathers(void **state UNUSED)
         assert_false(out.stale);
         assert_int_equal(gather_give(&g, 10 * NS_PER_S, 3 * NS_PER_S, &out), 0);
         assert_true(out.stale);
+        assert_int_equal(out.mono_ns, 10 * NS_PER_S);
+        assert_int_equal(gather_give(&g, 10 * NS_PER_S, 3 * NS_PER_S, &out), 0);
+        assert_int_equal(out.mono_ns, 10 * NS_PER_S + 1); /* two ticks are never one moment */
         gather_finish(&g);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/num.h"
+#include "base/num_brief.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,6 +54,40 @@ static uint64_t next_random(uint64_t *s)
         return *s;
 }
 
+/* A word of up to eight bytes against the C library: a number of digits and at most one point is
+ * read, anything else is refused. */
+static void check_brief(const char *word, size_t len)
+{
+        char text[32] = "9.9.9.9."; /* what stands before a word is not looked at */
+        memcpy(text + 8, word, len);
+        size_t digits = strspn(text + 8, "0123456789");
+        bool point = text[8 + digits] == '.';
+        size_t more = point ? strspn(text + 8 + digits + 1, "0123456789") : 0;
+        bool is_brief = digits + more > 0 && digits + point + more == len;
+        double v = -1;
+        if (num_parse_brief(text + 8 + len, len, &v) != is_brief)
+                fail_msg("'%s' is %sread", text + 8, is_brief ? "not " : "");
+        if (is_brief && v != strtod(text + 8, NULL))
+                fail_msg("'%s' gave %.17g", text + 8, v);
+}
+
+static void reads_words(void **state UNUSED)
+{
+        static const char letters[] = "01234567890123456789.../:-+eEN \t\x80\xae";
+        uint64_t seed = 2463534242ULL;
+        for (int i = 0; i < 400000; i++) {
+                char word[9] = "";
+                uint64_t r = next_random(&seed);
+                size_t len = 1 + r % 8, kinds = r / 8 % 4 ? 21 : sizeof(letters) - 1;
+                for (size_t k = 0; k < len; k++)
+                        word[k] = letters[next_random(&seed) % kinds];
+                check_brief(word, len);
+        }
+        double v;
+        assert_false(num_parse_brief(&"123456789"[9], 9, &v));
+        assert_false(num_parse_brief(&"12345678"[8], 0, &v));
+}
+
 /* The formatter against printf, on values where rounding is hard: decimal ties and neighbours. */
 static void formats_as_printf(void **state UNUSED)
 {
@@ -65,6 +100,8 @@ static void formats_as_printf(void **state UNUSED)
                         v = (double)(next_random(&seed) % 1000000) / 1000.0 * 100.0;
                 if (i % 3 == 1)
                         v = ldexp((double)(r >> 11), (int)(r % 80) - 60);
+                if (i % 5 == 0) /* percent, near a half too */
+                        v = (double)(r % 200000) / 2000.0, decimals = 2;
                 if (i % 7 == 0)
                         v = -v;
                 char ours[NUM_FORMAT_MAX], theirs[NUM_FORMAT_MAX];
@@ -78,10 +115,35 @@ static void formats_as_printf(void **state UNUSED)
 
 static void formats_edges(void **state UNUSED)
 {
-        static const double values[] = {
-            0.0,  -0.0,   0.5,    1.5,      2.5,    0.125,  0.375,
-            1e15, 1e22,   1e300,  0.005,    0.015,  99.995, 0x1p52,
-            9e15, 1e-300, 5e-324, 123456.0, 0.0005, 1e-9,   4503599627370495.5};
+        static const double values[] = {0.0,
+                                        -0.0,
+                                        0.5,
+                                        1.5,
+                                        2.5,
+                                        0.125,
+                                        0.375,
+                                        1e15,
+                                        1e22,
+                                        1e300,
+                                        0.005,
+                                        0.015,
+                                        99.995,
+                                        0x1p52,
+                                        99.985,
+                                        99.99,
+                                        99.994,
+                                        100.0,
+                                        99999999.0,
+                                        99999999.5,
+                                        100000000.0,
+                                        4294967295.0,
+                                        9e15,
+                                        1e-300,
+                                        5e-324,
+                                        123456.0,
+                                        0.0005,
+                                        1e-9,
+                                        4503599627370495.5};
         for (size_t i = 0; i < ARRAY_LEN(values); i++) {
                 for (unsigned d = 0; d <= 9; d++) {
                         char ours[NUM_FORMAT_MAX], theirs[NUM_FORMAT_MAX];
@@ -104,13 +166,24 @@ static void reads_unsigned(void **state UNUSED)
         assert_false(num_parse_u64("1 ", 2, &v));
 }
 
+/* What stands in MIN and MAX happens once, also where one stands in the other. */
+static void extremes(void **state UNUSED)
+{
+        int n = 0, least = MIN(++n, 5);
+        assert_int_equal(least, 1);
+        assert_int_equal(n, 1);
+        int between = MAX(MIN(n++, 5), MIN(7, 3));
+        assert_int_equal(between, 3);
+        assert_int_equal(n, 2);
+        assert_int_equal(MIN((size_t)9, 4), 4);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(parses),
-            cmocka_unit_test(formats_as_printf),
-            cmocka_unit_test(formats_edges),
-            cmocka_unit_test(reads_unsigned),
+            cmocka_unit_test(extremes),      cmocka_unit_test(parses),
+            cmocka_unit_test(reads_words),   cmocka_unit_test(formats_as_printf),
+            cmocka_unit_test(formats_edges), cmocka_unit_test(reads_unsigned),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,8 +98,16 @@ static void test_kubelet_answers(void **state)
         assert_string_equal(list[0].who.namespace, "n");
         assert_string_equal(list[0].who.container, "c");
         assert_int_equal(kubelet_parse(whole, size, list, 0), 0);
-        for (size_t n = 0; n < size; n++)
-                assert_int_equal(kubelet_parse(whole, n, list, 4), 0); /* cut off anywhere */
+        assert_int_equal(kubelet_parse(whole, 0, list, 4), 0); /* no pods */
+        for (size_t n = 1; n < size; n++)
+                assert_int_equal(kubelet_parse(whole, n, list, 4), -1); /* cut off anywhere */
+        /* One good pod, then nonsense: half an answer is none. */
+        unsigned char more[sizeof(whole) + 2];
+        memcpy(more, whole, size);
+        memcpy(more + size, "\x0a\x7f", 2);
+        assert_int_equal(kubelet_parse(more, size + 2, list, 4), -1);
+        memcpy(more + size, "\x0b\x00", 2);
+        assert_int_equal(kubelet_parse(more, size + 2, list, 4), -1);
 }
 
 static double idle_for(struct idle_window *w, int64_t t, double seen, double idle)

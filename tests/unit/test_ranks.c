@@ -153,6 +153,22 @@ static void steps(void **state UNUSED)
         }
 }
 
+/* Two that take turns at one GPU: one of them is second for a while, then the other. */
+static void turns(void **state UNUSED)
+{
+        struct job j = {.n = 2, .ranks = calloc(2, sizeof(*j.ranks))};
+        for (size_t k = 0; k < 60; k++) {
+                bool first = (k / 7) % 5 < 2;
+                job_add_step(&j.ranks[0], "compute", (double)k, first ? 0.2 : 0.4);
+                job_add_step(&j.ranks[1], "compute", (double)k, first ? 0.4 : 0.2);
+        }
+        struct step_view v = {.ranks = calloc(j.n, sizeof(*v.ranks))};
+        assert_int_equal(job_steps(&j, &v), 0);
+        assert_false(v.ranks[0].late || v.ranks[1].late);
+        free(v.ranks);
+        job_finish(&j);
+}
+
 /* Clocks of nodes that are apart are found by the steps, and nobody is late for that. */
 static void clocks(void **state UNUSED)
 {
@@ -206,6 +222,7 @@ static const struct {
     {"all alike", 6, 2, 0.97, 0.6, 1.7e9, 40e9, 0, 0, 60, 0},
     {"hot and slow", 6, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0, 60, CAUSE_CLOCK + 1},
     {"its GPU idles for the same work", 8, 5, 0.8, 0.6, 1.7e9, 40e9, 0, 0, 60, CAUSE_UNKNOWN + 1},
+    {"it has a tenth less to do, and is as fast", 8, 5, 0.87, 0.54, 1.7e9, 40e9, 0, 0, 60, 0},
     {"it idles and does less: other work", 8, 5, 0.6, 0.3, 1.7e9, 40e9, 0, 0, 60, 0},
     {"other memory: another job", 8, 5, 0.8, 0.6, 1.7e9, 70e9, 0, 0, 60, 0},
     {"the others are no job", 6, 2, 0.97, 0.75, 1.36e9, 40e9, 0x40, 0.5, 60, 0},
@@ -247,10 +264,282 @@ static void live(void **state UNUSED)
         }
 }
 
+/* ---- what a rank's own processes do ---- */
+
+static void add_host(struct job_fold *fold, int second, double cores, double bytes)
+{
+        static struct host h;
+        struct level_state *own = &h.levels[LEVEL_PROCESS];
+        h.wall_ns = (int64_t)(second + 1) * 1000000000;
+        own->asked = own->present = true;
+        own->f[FIGURE_CPU] = value_ok(cores);
+        own->f[FIGURE_RSS] = value_ok(bytes);
+        job_fold_host(fold, &h);
+}
+
+/* Of an hour few points are left, and all of the CPU time. */
+static void own_processes(void **state UNUSED)
+{
+        static struct job_fold fold;
+        static struct job_rank r;
+        for (int t = 0; t < 3600; t++)
+                add_host(&fold, t, t < 1800 ? 0.25 : 1, t < 100 ? 8e6 : 900e6);
+        r.own = fold.own;
+        assert_true(r.own.n <= JOB_CPU_POINTS && r.own.n > JOB_CPU_POINTS / 4);
+        int64_t s = 1000000000;
+        assert_true(fabs(job_own_cpu(&r, 100 * s, 1700 * s) - 0.25) < 0.001);
+        assert_true(fabs(job_own_cpu(&r, 1900 * s, 3500 * s) - 1) < 0.001);
+        assert_true(fabs(job_own_cpu(&r, 0, 4000 * s) - 0.625) < 0.01);
+        assert_true(isnan(job_own_cpu(&r, 5000 * s, 6000 * s)));
+        assert_int_equal(r.own.grown_ns[5], 1 * s);    /* 5.7 MiB */
+        assert_int_equal(r.own.grown_ns[19], 101 * s); /* 724 MiB */
+        assert_int_equal(r.own.grown_ns[20], 0);
+}
+
+/* ---- chance, and marks that do not tell ---- */
+
+static const struct {
+        double times, others;
+        size_t n;
+        bool more;
+} counts[] = {{2, 0, 7, true},  {2, 1, 7, false}, {3, 1, 7, true},  {3, 3, 7, false},
+              {3, 0, 1, false}, {4, 0, 1, true},  {7, 2, 1, false}, {24, 3, 1, true}};
+
+static void more_often(void **state UNUSED)
+{
+        for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+                if (job_more_often(counts[i].times, counts[i].others, counts[i].n) !=
+                    counts[i].more)
+                        fail_msg("row %zu: %g to %g of %zu", i, counts[i].times, counts[i].others,
+                                 counts[i].n);
+        }
+}
+
+/* Steps of 2.5 s; the first ranks have so many slow ones each, at moments of their own. */
+static void add_slow(struct job *j, const size_t *slow, size_t steps)
+{
+        for (size_t k = 0; k < steps; k++) {
+                for (size_t i = 0; i < j->n; i++) {
+                        size_t every = slow[i] > 0 ? steps / slow[i] : steps + 1;
+                        bool late = (k + i) % every == every - 1;
+                        job_add_step(&j->ranks[i], "compute", 2.5 * (double)k,
+                                     0.8 + (late ? 1.6 : 0.001 * (double)((k * 31 + i * 17) % 7)));
+                }
+        }
+}
+
+/* Every rank has slow steps at times: one has some more by chance, or many more. */
+static void slow_by_chance(void **state UNUSED)
+{
+        static const struct {
+                size_t slow[4];
+                bool late;
+        } jobs_of[] = {{{7, 3, 3, 3}, false}, {{24, 3, 3, 3}, true}, {{9, 0, 0, 0}, true}};
+        for (size_t i = 0; i < ARRAY_LEN(jobs_of); i++) {
+                for (size_t n = 2; n <= 4; n += 2) {
+                        struct job j = {.n = n, .ranks = calloc(n, sizeof(*j.ranks))};
+                        struct step_view v = {.ranks = calloc(n, sizeof(*v.ranks))};
+                        add_slow(&j, jobs_of[i].slow, 200);
+                        assert_int_equal(job_steps(&j, &v), 0);
+                        if (v.ranks[0].late != jobs_of[i].late)
+                                fail_msg("%zu of %zu: %zu slow, the next %zu", i, n,
+                                         v.ranks[0].slow, v.ranks[1].slow);
+                        assert_false(v.ranks[1].late);
+                        free(v.ranks);
+                        job_finish(&j);
+                }
+        }
+}
+
+/* Ranks that meet within their work come to the marked waiting together: that tells nothing. Of
+ * several marks those that show each rank's own time are looked at. */
+static void marks_that_tell(void **state UNUSED)
+{
+        for (int own = 0; own <= 1; own++) {
+                struct job j = {.n = 4, .ranks = calloc(4, sizeof(*j.ranks))};
+                struct step_view v = {.ranks = calloc(j.n, sizeof(*v.ranks))};
+                for (size_t k = 0; k < 60; k++) {
+                        for (size_t i = 0; i < j.n; i++) {
+                                double jitter = 0.0002 * (double)((k * 7 + i * 3) % 5);
+                                double more = own ? 0.1 * (double)((k + i) % 4) : 0;
+                                double t = (double)k;
+                                job_add_step(&j.ranks[i], "step", t, 1);
+                                job_add_step(&j.ranks[i], "compute", t, 0.5 + jitter + more);
+                                job_add_step(&j.ranks[i], "sync", t + 0.5 + jitter + more,
+                                             0.4 - jitter - more);
+                        }
+                }
+                assert_int_equal(job_steps(&j, &v), 0);
+                assert_int_equal(v.tells, own);
+                assert_string_equal(v.name, own ? "compute" : "step");
+                free(v.ranks);
+                job_finish(&j);
+        }
+}
+
+/* ---- causes ---- */
+
+#define SECOND 1000000000LL
+#define BUCKETS 200
+
+struct figures {
+        double engine, work, power, thread, hz, lanes; /* NAN: not known */
+        int prepares;                                  /* seconds */
+};
+
+static const struct {
+        const char *why;
+        struct figures odd, others;
+        enum straggler_cause cause; /* CAUSE_COUNT: nobody is named */
+} judged[] = {
+    {"idle for half of the time with a busy thread, at a clock that is not known",
+     {0.47, 0.43, 350, 0.8, NAN, 16, 9},
+     {0.95, 0.44, 460, 0.7, 1.7e9, 16, 9},
+     CAUSE_CORE},
+    {"the same, and its thread has little to do",
+     {0.47, 0.43, 350, 0.2, NAN, 16, 9},
+     {0.95, 0.44, 460, 0.7, 1.7e9, 16, 9},
+     CAUSE_UNKNOWN},
+    {"it has less to do, and is as fast",
+     {0.88, 0.56, 450, 0.95, 1.7e9, 16, 9},
+     {0.96, 0.61, 460, 0.95, 1.7e9, 16, 9},
+     CAUSE_COUNT},
+    {"a narrow link, no counters, and it draws less",
+     {1, NAN, 477, 0.9, 1.7e9, 2, 9},
+     {1, NAN, 525, 0.9, 1.7e9, 16, 9},
+     CAUSE_LINK},
+    {"a narrow link that nobody notices",
+     {1, NAN, 524, 0.9, 1.7e9, 2, 9},
+     {1, NAN, 525, 0.9, 1.7e9, 16, 9},
+     CAUSE_COUNT},
+    {"its processes are busy for a minute while the others' wait",
+     {0.95, 0.44, 460, 0.7, 1.7e9, 16, 70},
+     {0.95, 0.44, 460, 0.7, 1.7e9, 16, 9},
+     CAUSE_LATE_START},
+};
+
+/* All kernels begin after 80 s. */
+static void make_rank(struct job_rank *r, size_t rank, const struct figures *f)
+{
+        bool clock = !isnan(f->hz);
+        r->rank = value_ok((double)rank);
+        r->start_ns = SECOND;
+        r->peak_memory = value_ok(40e9);
+        r->use = (struct job_gpu){.ticks = BUCKETS,
+                                  .busy = 120,
+                                  .clock = clock ? 120 * f->hz : 0,
+                                  .clocks = clock ? 120 : 0,
+                                  .lanes = 120 * f->lanes,
+                                  .generation = 120 * 5,
+                                  .links = 120,
+                                  .held_ns = 5 * SECOND,
+                                  .first_ns = 80 * SECOND,
+                                  .work_ns = 80 * SECOND,
+                                  .last_ns = BUCKETS * SECOND};
+        r->track = (struct job_track){.start_ns = SECOND, .width_ns = SECOND, .n = BUCKETS};
+        for (size_t k = 0; k < JOB_FIGURE_COUNT; k++) {
+                double v = k == JOB_ENGINE       ? f->engine
+                           : k == JOB_WORK       ? f->work
+                           : k == JOB_POWER      ? f->power
+                           : k == JOB_GAP_THREAD ? f->thread
+                                                 : NAN;
+                r->track.v[k] = calloc(BUCKETS, sizeof(float));
+                for (size_t b = 0; b < BUCKETS; b++)
+                        r->track.v[k][b] = b >= 80 ? (float)v : k == JOB_ENGINE ? 0 : NAN;
+        }
+        for (int t = 0; t < BUCKETS; t++) {
+                double cores = t < f->prepares || t > 80 ? 0.9 : 0.05;
+                r->own.cpu += cores;
+                r->own.at_ns[r->own.n] = (t + 2) * SECOND;
+                r->own.cpu_s[r->own.n++] = r->own.cpu;
+        }
+}
+
+static void causes(void **state UNUSED)
+{
+        for (size_t row = 0; row < ARRAY_LEN(judged); row++) {
+                struct job j = {.n = 6, .start_ns = SECOND, .end_ns = (BUCKETS + 1) * SECOND};
+                j.ranks = calloc(j.n, sizeof(*j.ranks));
+                for (size_t i = 0; i < j.n; i++)
+                        make_rank(&j.ranks[i], i, i == 4 ? &judged[row].odd : &judged[row].others);
+                assert_int_equal(job_judge(&j), 0);
+                enum straggler_cause said =
+                    j.n_stragglers > 0 ? j.stragglers[0].cause : CAUSE_COUNT;
+                if (j.n_stragglers > 1 || said != judged[row].cause ||
+                    (j.n_stragglers == 1 && j.stragglers[0].rank != 4))
+                        fail_msg("%s: %zu named, %d, not %d", judged[row].why, j.n_stragglers,
+                                 (int)said, (int)judged[row].cause);
+                assert_int_equal(value_there(j.ranks[0].mean[JOB_WORK]),
+                                 !isnan(judged[row].others.work));
+                assert_false(value_there(j.ranks[0].mean[JOB_LINK]));
+                job_finish(&j);
+        }
+}
+
+/* The GPU of one that waits for its group idles: the other has a narrow link. */
+static void waits_for_its_group(void **state UNUSED)
+{
+        static const struct figures usual = {0.95, 0.44, 460, 0.7, 1.7e9, 16, 9};
+        struct job j = {.n = 8, .start_ns = SECOND, .end_ns = (BUCKETS + 1) * SECOND};
+        j.ranks = calloc(j.n, sizeof(*j.ranks));
+        for (size_t i = 0; i < j.n; i++) {
+                struct figures f = usual;
+                f.lanes = i == 0 ? 2 : 16;
+                make_rank(&j.ranks[i], i, &f);
+                for (size_t k = 0; k < 60; k++)
+                        job_add_step(&j.ranks[i], "compute", 80 + 2 * (double)k,
+                                     i < 2 ? 1.5 : 1 + 0.002 * (double)((k + i) % 5));
+        }
+        for (size_t k = 0; k < 6; k++)
+                j.ranks[1].use.pauses[j.ranks[1].use.n_pauses++] = (struct job_pause){
+                    (110 + 10 * (int64_t)k) * SECOND, (113 + 10 * (int64_t)k) * SECOND};
+        assert_int_equal(job_judge(&j), 0);
+        assert_int_equal(j.n_stragglers, 1);
+        assert_int_equal(j.stragglers[0].rank, 0);
+        assert_int_equal(j.stragglers[0].cause, CAUSE_LINK);
+        job_finish(&j);
+}
+
+/* GPUs that wait for each other idle at one time; by a clock that is 3 s off one seems to idle
+ * while the others work. */
+static void pauses_by_another_clock(void **state UNUSED)
+{
+        static const struct figures usual = {0.7, 0.44, 460, 0.7, 1.7e9, 16, 9};
+        for (int all = 0; all <= 1; all++) {
+                struct job j = {.n = 6, .start_ns = SECOND, .end_ns = (BUCKETS + 1) * SECOND};
+                j.ranks = calloc(j.n, sizeof(*j.ranks));
+                for (size_t i = 0; i < j.n; i++) {
+                        make_rank(&j.ranks[i], i, &usual);
+                        for (int64_t k = 0; k < 8 && (all || i == 4); k++) {
+                                int64_t at = (110 + 10 * k + (i == 4 ? 3 : 0)) * SECOND;
+                                j.ranks[i].use.pauses[j.ranks[i].use.n_pauses++] =
+                                    (struct job_pause){at, at + 3 * SECOND};
+                                for (int64_t b = 0; b < 3; b++)
+                                        j.ranks[i].track.v[JOB_ENGINE][at / SECOND - 1 + b] = 0;
+                        }
+                }
+                assert_int_equal(job_judge(&j), 0);
+                assert_int_equal(j.n_stragglers, all ? 0 : 1);
+                if (!all)
+                        assert_int_equal(j.stragglers[0].cause, CAUSE_PAUSES);
+                job_finish(&j);
+        }
+}
+
 int main(void)
 {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(outliers), cmocka_unit_test(steps),
-                                           cmocka_unit_test(clocks), cmocka_unit_test(many_steps),
-                                           cmocka_unit_test(live)};
+        const struct CMUnitTest tests[] = {cmocka_unit_test(outliers),
+                                           cmocka_unit_test(steps),
+                                           cmocka_unit_test(turns),
+                                           cmocka_unit_test(clocks),
+                                           cmocka_unit_test(many_steps),
+                                           cmocka_unit_test(live),
+                                           cmocka_unit_test(own_processes),
+                                           cmocka_unit_test(more_often),
+                                           cmocka_unit_test(slow_by_chance),
+                                           cmocka_unit_test(marks_that_tell),
+                                           cmocka_unit_test(causes),
+                                           cmocka_unit_test(waits_for_its_group),
+                                           cmocka_unit_test(pauses_by_another_clock)};
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,18 +90,24 @@ static void drop(int pid)
         assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static void start(unsigned levels, struct scan_target target)
+static void start_reaped(unsigned levels, struct scan_target target, int reaper)
 {
         struct err err = {0};
         struct scan_config c = {.root = root_fd,
                                 .levels = levels,
                                 .target = target,
+                                .reaper = reaper,
                                 .fd_budget = 64,
                                 .clock_ticks = 100,
                                 .page_size = 4096};
         if (target.group[0] == '\0')
                 c.target.group_kind = CGROUP_KINDS;
         assert_int_equal(scanner_open(&c, &scanner, &err), 0);
+}
+
+static void start(unsigned levels, struct scan_target target)
+{
+        start_reaped(levels, target, 0);
 }
 
 /* A second later. */
@@ -201,6 +207,57 @@ static void orphans_stay(void **state UNUSED)
         tick();
         assert_int_equal(sum(LEVEL_PROCESS)->cpu, 55); /* never falls */
         assert_int_equal(sum(LEVEL_PROCESS)->processes, 0);
+}
+
+static void put_children(int pid, const char *text)
+{
+        char path[160];
+        snprintf(path, sizeof(path), "%s/proc/%d", root, pid);
+        mkdir(path, 0755);
+        snprintf(path, sizeof(path), "%s/proc/%d/task", root, pid);
+        mkdir(path, 0755);
+        snprintf(path, sizeof(path), "%s/proc/%d/task/%d", root, pid, pid);
+        mkdir(path, 0755);
+        snprintf(path, sizeof(path), "task/%d/children", pid);
+        put(pid, path, text, strlen(text));
+}
+
+static void orphans_come_to_the_reaper(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 50, .ppid = 1, .start = 9});
+        put_fake((struct fake){.pid = 98, .ppid = 50, .start = 9});
+        put_fake((struct fake){.pid = 99, .ppid = 50, .start = 10}); /* just before the target */
+        put_fake((struct fake){.pid = 100, .ppid = 50, .start = 10, .own = 1});
+        put_children(50, "98 99 100 ");
+        start_reaped(PROCESS, TARGET, 50);
+        tick();
+        assert_int_equal(sum(LEVEL_PROCESS)->processes, 1);
+        /* One whose parent was never seen, its child, and one that another thread started. */
+        put_fake((struct fake){.pid = 201, .ppid = 50, .start = 100050, .own = 10});
+        put_fake((struct fake){.pid = 202, .ppid = 201, .start = 100051, .own = 100});
+        put_fake((struct fake){.pid = 203, .ppid = 50, .start = 100052, .own = 1000});
+        put_children(50, "98 99 100 201 ");
+        tick();
+        assert_int_equal(sum(LEVEL_PROCESS)->cpu, 111);
+        assert_int_equal(sum(LEVEL_PROCESS)->processes, 3);
+        /* They go on without the command. */
+        drop(100);
+        put_fake((struct fake){.pid = 204, .ppid = 50, .start = 100150, .own = 10000});
+        put_children(50, "98 99 201 204 ");
+        tick();
+        assert_int_equal(sum(LEVEL_PROCESS)->cpu, 10111);
+        assert_int_equal(sum(LEVEL_PROCESS)->processes, 3);
+}
+
+static void nobody_else_reaps(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 50, .ppid = 1, .start = 9});
+        put_fake((struct fake){.pid = 100, .ppid = 51, .start = 10, .own = 1});
+        put_children(50, "201 ");
+        start_reaped(PROCESS, TARGET, 50);
+        put_fake((struct fake){.pid = 201, .ppid = 50, .start = 100050, .own = 10});
+        tick();
+        assert_int_equal(sum(LEVEL_PROCESS)->processes, 1);
 }
 
 static void brothers_in_a_pipeline_are_not_children(void **state UNUSED)
@@ -368,6 +425,8 @@ int main(void)
             CASE(waited_for_children_count_once),
             CASE(unwaited_children_are_kept),
             CASE(orphans_stay),
+            CASE(orphans_come_to_the_reaper),
+            CASE(nobody_else_reaps),
             CASE(brothers_in_a_pipeline_are_not_children),
             CASE(a_reused_pid_is_new),
             CASE(users_are_by_real_uid),

@@ -205,7 +205,7 @@ static void make_process(struct process *p, int pid, int tick)
                               .framework = tick < 3 ? FRAMEWORK_NONE : FRAMEWORK_TORCH,
                               .gpu_memory = value_ok((pid == 7 ? 64.0 : 64.0 + tick) * 1048576),
                               .sm_util = value_ok(0.5),
-                              .mem_util = value_missing(STATE_UNSUPPORTED),
+                              .mem_copy_util = value_missing(STATE_UNSUPPORTED),
                               .cpu = value_ok(1.25),
                               .rss = value_missing(STATE_DENIED)};
 }
@@ -252,7 +252,7 @@ static void processes(void **state UNUSED)
                         assert_int_equal(p->child, wanted.child);
                         assert_int_equal(p->framework, FRAMEWORK_TORCH);
                         assert_true(fabs(p->gpu_memory.v - wanted.gpu_memory.v) <= 10 * 1048576);
-                        assert_int_equal(p->mem_util.state, STATE_UNSUPPORTED);
+                        assert_int_equal(p->mem_copy_util.state, STATE_UNSUPPORTED);
                         assert_int_equal(p->rss.state, STATE_DENIED);
                         assert_float_equal(p->cpu.v, 1.25, 1e-9);
                         assert_float_equal(p->elapsed.v, 100 + n, 1e-6);

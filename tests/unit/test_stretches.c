@@ -153,11 +153,19 @@ static void runs(void **state UNUSED)
             {"noise makes no stretches", "x60", .15, 1, 1, LIMITER_KERNEL, HELD_BY_NOTHING},
             {"two programs one after the other", "T20 M20", .05, 2, 2, LIMITER_COMPUTE_TENSOR,
              HELD_BY_POWER},
+            {"the slower of two programs is no start-up of the other", "s3 c2 I30 s3 c2 T20", .02,
+             5, 6, LIMITER_HOST_INPUT, HELD_BY_NOTHING},
             {"less of the tensor cores, more of the memory", "x20 M20", .05, 2, 2, LIMITER_KERNEL,
              HELD_BY_NOTHING},
             {"start-up and work", "s5 T8", .02, 2, 2, LIMITER_COMPUTE_TENSOR, HELD_BY_POWER},
             {"nearly all start-up", "s20 T2", .02, 2, 2, LIMITER_HOST_STARTING, HELD_BY_NOTHING},
-            {"start-up, building, work", "s5 c5 M8", .02, 3, 3, LIMITER_MEMORY_BANDWIDTH,
+            {"start-up, building, work", "s5 c5 M8", .02, 2, 3, LIMITER_MEMORY_BANDWIDTH,
+             HELD_BY_NOTHING},
+            {"a first step and tuning are start-up", "s2 c5 T.6 (T.1 c1.1)12 T6", .02, 3, 5,
+             LIMITER_COMPUTE_TENSOR, HELD_BY_POWER},
+            {"a slow rhythm is none", "s3 (x.1 c1.1)60 x6", .02, 2, 4, LIMITER_HOST_CODE,
+             HELD_BY_NOTHING},
+            {"nor is a pause after work", "s2 c4 T2 c20 T20", .02, 4, 5, LIMITER_HOST_CODE,
              HELD_BY_NOTHING},
             {"bursts are one stretch", "s3 (x.3 w.7)20", 0, 2, 2, LIMITER_HOST_WAITING,
              HELD_BY_NOTHING},
@@ -195,6 +203,26 @@ static void runs(void **state UNUSED)
                 stretch_list_finish(&list);
                 stretches_finish(&m->s);
         }
+        free(m);
+}
+
+/* Each of several programs has a start-up; what comes after the last of them is none. */
+static void programs(void **state UNUSED)
+{
+        struct made *m = malloc(sizeof(*m));
+        struct stretch_list list;
+        init(m, 1);
+        play(m, "s3 c2 x6 s3 c2 x6 s3 c2 x6 s9", .02, TENTH);
+        assert_int_equal(stretches_cut(&m->s, NULL, 0, &list), 0);
+        double startup = 0, other = 0;
+        for (size_t i = 0; i < list.n_findings; i++) {
+                const struct limit_finding *f = &list.findings[i];
+                startup += f->limiter == LIMITER_HOST_STARTING ? f->seconds : 0;
+                other += f->limiter == LIMITER_HOST_CODE ? f->seconds : 0;
+        }
+        assert_true(fabs(startup - 15) < 1.5 && other == 0);
+        stretch_list_finish(&list);
+        stretches_finish(&m->s);
         free(m);
 }
 
@@ -404,6 +432,27 @@ static void ranks(void **state UNUSED)
         }
 }
 
+/* What is one limiter in several phases is one finding; what is not known comes before start-up. */
+static void findings_of_phases(void **state UNUSED)
+{
+        struct stretch list_of[] = {stretch_of(LIMITER_HOST_STARTING, 0, 6, 0),
+                                    stretch_of(LIMITER_COMPUTE_TENSOR, 6, 9, 1),
+                                    stretch_of(LIMITER_HOST_CODE, 9, 12, .6),
+                                    stretch_of(LIMITER_COMPUTE_TENSOR, 12, 15, 1)};
+        struct stretch_list list = {.n = 4, .list = list_of, .n_gpus = 1, .seconds = 15};
+        strcpy(list_of[1].phase, "bf16");
+        strcpy(list_of[3].phase, "fp8");
+        findings_rank(&list);
+        assert_int_equal(list.findings[0].limiter, LIMITER_COMPUTE_TENSOR);
+        assert_int_equal(list.findings[0].n, 2);
+        assert_true(list.findings[0].phases_differ);
+        list_of[1].limit.limiter = list_of[3].limit.limiter = LIMITER_UNKNOWN;
+        list_of[2].limit.limiter = LIMITER_UNKNOWN;
+        findings_rank(&list);
+        assert_int_equal(list.findings[0].limiter, LIMITER_UNKNOWN);
+        assert_int_equal(list.findings[1].limiter, LIMITER_HOST_STARTING);
+}
+
 static void findings_add_up(void **state UNUSED)
 {
         struct stretch three[] = {stretch_of(LIMITER_HOST_INPUT, 0, 10, .25),
@@ -423,11 +472,17 @@ static void findings_add_up(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(ranks),     cmocka_unit_test(findings_add_up),
-            cmocka_unit_test(runs),      cmocka_unit_test(own_time),
-            cmocka_unit_test(phases),    cmocka_unit_test(several_gpus),
-            cmocka_unit_test(many_gpus), cmocka_unit_test(a_day),
+            cmocka_unit_test(ranks),
+            cmocka_unit_test(findings_add_up),
+            cmocka_unit_test(runs),
+            cmocka_unit_test(programs),
+            cmocka_unit_test(own_time),
+            cmocka_unit_test(phases),
+            cmocka_unit_test(several_gpus),
+            cmocka_unit_test(many_gpus),
+            cmocka_unit_test(a_day),
             cmocka_unit_test(a_pause),
+            cmocka_unit_test(findings_of_phases),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,6 +190,40 @@ static void an_outage_is_not_counted(void **state UNUSED)
         summary_finish(&s);
 }
 
+#define MANY 1000
+
+/* Each GPU has its own numbers, however many there are and in whatever order they come; the first
+ * frame shows half of them. */
+static void many_gpus_in_any_order(void **state UNUSED)
+{
+        static struct entity gpus[MANY];
+        struct summary s;
+        struct row *rows = calloc(MANY, sizeof(*rows));
+        assert_int_equal(summary_init(&s, NULL, 0, false), 0);
+        for (int tick = 0; tick < 3; tick++) {
+                struct frame f = {.wall_ns = clock_from_seconds(1000 + tick),
+                                  .mono_ns = clock_from_seconds(tick),
+                                  .n = tick == 0 ? MANY / 2 : MANY,
+                                  .rows = rows};
+                for (size_t i = 0; i < f.n; i++) {
+                        size_t slot = tick == 1 ? MANY - 1 - i : tick == 0 ? 2 * i : i;
+                        gpus[slot] = (struct entity){.slot = (uint32_t)slot, .index = (int)slot};
+                        rows[i] = (struct row){.sample.who = &gpus[slot]};
+                        rows[i].sample.m[METRIC_POWER] = value_ok((double)slot);
+                }
+                assert_int_equal(summary_add(&s, &f), 0);
+        }
+        assert_int_equal(s.scopes[0].n, MANY);
+        for (size_t i = 0; i < MANY; i++) {
+                const struct gpu_summary *g = s.scopes[0].gpus[i];
+                assert_int_equal(g->samples, g->who.slot % 2 == 0 ? 3 : 2);
+                assert_float_equal(g->m[METRIC_POWER].min, g->who.slot, 0);
+                assert_float_equal(g->m[METRIC_POWER].max, g->who.slot, 0);
+        }
+        summary_finish(&s);
+        free(rows);
+}
+
 static struct phase phase(const char *name, double begin, double end)
 {
         struct phase p = {.begin_ns = clock_from_seconds(1000 + begin),
@@ -603,6 +637,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(percentiles),
             cmocka_unit_test(percentiles_of_many_are_within_three_percent),
+            cmocka_unit_test(many_gpus_in_any_order),
             cmocka_unit_test(time_energy_and_throttling),
             cmocka_unit_test(energy_of_a_phase_between_moves),
             cmocka_unit_test(energy_without_a_counter_and_after_a_reset),

@@ -14,6 +14,7 @@
 #include "engine/pipeline.h"
 #include "engine/slices.h"
 #include "present/tui/ui.h"
+#include "present/tui/words.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -288,6 +289,7 @@ static const struct process processes[] = {
      .type = PROCESS_COMPUTE,
      .user = "ada",
      .group = "vision",
+     .slot = 0,
      .gpu = "0",
      .gpu_memory = {.v = 9.5e10, .state = STATE_OK},
      .sm_util = {.v = 0.93, .state = STATE_OK},
@@ -301,6 +303,7 @@ static const struct process processes[] = {
      .type = PROCESS_COMPUTE,
      .user = "ada",
      .group = "vision",
+     .slot = 1,
      .gpu = "1",
      .gpu_memory = {.v = 2e9, .state = STATE_OK},
      .sm_util = {.v = 0.1, .state = STATE_OK},
@@ -315,6 +318,7 @@ static const struct process processes[] = {
      .child = true,
      .user = "ada",
      .group = "vision",
+     .slot = 0,
      .gpu = "0",
      .cpu = {.v = 0.98, .state = STATE_OK},
      .rss = {.v = 9e8, .state = STATE_OK},
@@ -323,6 +327,7 @@ static const struct process processes[] = {
      .command = "python train.py"},
     {.pid = 977,
      .ppid = 1,
+     .slot = 3,
      .gpu = "3",
      .gpu_memory = {.v = 5e8, .state = STATE_OK},
      .sm_util = {.state = STATE_DENIED},
@@ -882,9 +887,57 @@ static void choice_follows(void **state UNUSED)
         close_scene(s);
 }
 
+static bool screen_says(struct scene *s, const char *words)
+{
+        struct canvas c = {0};
+        struct strbuf drawn = {0};
+        assert_int_equal(canvas_resize(&c, 100, 30), 0);
+        ui_draw(&s->ui, &s->data, &c);
+        put_screen(&drawn, &c);
+        bool says = strstr(strbuf_str(&drawn), words) != NULL;
+        strbuf_finish(&drawn);
+        canvas_finish(&c);
+        return says;
+}
+
+/* The strip of limiters is the chosen GPU's, and the heading names it; with all GPUs each has its
+ * own. */
+static void strips_are_of_their_gpu(void **state UNUSED)
+{
+        static const enum limiter limiters[] = {LIMITER_COMPUTE_TENSOR, LIMITER_HOST_INPUT};
+        struct scene *s = calloc(1, sizeof(*s));
+        open_fleet(s, ARRAY_LEN(limiters), no_change);
+        finish_open(s);
+        for (int second = 0; second < 90; second++) {
+                s->frame.wall_ns += NS_PER_S;
+                s->frame.mono_ns += NS_PER_S;
+                for (size_t i = 0; i < ARRAY_LEN(limiters); i++)
+                        s->rows[i].limit.limiter = (uint8_t)limiters[i];
+                assert_int_equal(history_push(s->history, &s->frame), 0);
+                assert_int_equal(ui_update(&s->ui, &s->data), 0);
+        }
+        s->ui.view = VIEW_PLOT;
+        for (size_t slot = 0; slot < ARRAY_LEN(limiters); slot++) {
+                char heading[48];
+                snprintf(heading, sizeof(heading), "GPU %s ",
+                         ui_chosen(&s->ui, &s->data)->sample.who->label);
+                assert_int_equal(ui_chosen(&s->ui, &s->data)->sample.who->slot, slot);
+                assert_true(screen_says(s, heading));
+                assert_true(screen_says(s, words_limiter(limiters[slot])));
+                assert_false(screen_says(s, words_limiter(limiters[1 - slot])));
+                press(s, "j");
+        }
+        press(s, "a");
+        assert_true(screen_says(s, "all GPUs"));
+        for (size_t i = 0; i < ARRAY_LEN(limiters); i++)
+                assert_true(screen_says(s, words_limiter(limiters[i])));
+        close_scene(s);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(strips_are_of_their_gpu),
             cmocka_unit_test(goldens),
             cmocka_unit_test(survives_any_key),
             cmocka_unit_test(commands_work),

@@ -17,7 +17,7 @@ class Assay(MesonPackage):
     depends_on("c", type="build")
     depends_on("meson@0.61:", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("inih")
+    depends_on("libinih")
     depends_on("jansson")
     depends_on("ncurses+termlib")
     depends_on("sqlite@3.31:")
@@ -26,6 +26,8 @@ class Assay(MesonPackage):
     depends_on("libmicrohttpd@0.9.75:", when="+serve")
     depends_on("libyaml", when="+serve")
     depends_on("zlib-api", when="+serve")
+    depends_on("nghttp2", when="+serve")
+    depends_on("libxcrypt", when="+serve")
 
     def meson_args(self):
         def feature(option, variant):

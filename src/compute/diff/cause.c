@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXPLAINS 0.5 /* of the change a cause explains at least */
+#define EXPLAINS 0.5    /* of the change a cause explains at least */
+#define ALIKE 0.8       /* phases whose parts of a change are nearer explain the same */
+#define SHARE_SAME 0.05 /* a limiter whose share moved by less limits both sides alike */
 
 /* Means over the runs of a side. */
 static double side_limiter(const struct diff_side *side, enum limiter l)
 {
         double sum = 0;
         for (size_t i = 0; i < side->n; i++)
-                sum += side->runs[i].limiter[l];
+                sum += side->runs[i].limiter[l].mean;
         return sum / (double)side->n;
 }
 
@@ -91,36 +93,125 @@ static bool explain_limiter(const struct diff_side *base, const struct diff_side
         return true;
 }
 
-static double mean_length(const struct diff_side *side, const struct diff_series *as, double steps)
+static double startup_of(const struct diff_side *side)
 {
-        const struct diff_series *s = diff_series_find(&side->runs[0], as->name, as->kind);
         double sum = 0;
-        for (size_t i = 0; s && i < s->n; i++)
-                sum += s->v[i];
-        return s && steps > 0 ? sum / steps : 0;
+        for (size_t i = 0; i < side->n; i++)
+                sum += side->runs[i].startup_s;
+        return sum / (double)side->n;
 }
 
-/* The phase inside a step that took most of the change. */
-static void find_part(const struct diff_side *base, const struct diff_side *now,
-                      const struct diff_row *row, struct diff_cause *cause)
+/* Divides a figure into the time in which kernels ran and the rest; nothing when not known. */
+static void split(const struct diff_side *side, double figure, bool has_startup,
+                  struct value engine, struct value *ret_kernels, struct value *ret_gaps)
 {
-        const struct diff_series *steps = diff_steps(base, now);
-        if (!steps)
+        double worked = figure - (has_startup ? startup_of(side) : 0);
+        *ret_kernels = *ret_gaps = value_missing(STATE_NONE);
+        if (!value_there(engine) || !(worked > 0))
                 return;
-        const struct diff_series *other = diff_series_find(&now->runs[0], steps->name, steps->kind);
-        double change = row->now.v - row->base.v, best = EXPLAINS;
-        for (size_t i = 0; other && i < base->runs[0].n_series; i++) {
-                const struct diff_series *s = &base->runs[0].series[i];
-                double a = mean_length(base, s, (double)steps->n);
-                double b = mean_length(now, s, (double)other->n);
-                if (s->kind != DIFF_PHASE || s == steps || a > row->base.v * 1.01 || b <= 0 ||
-                    (b - a) / change <= best)
+        *ret_kernels = value_ok(engine.v * worked);
+        *ret_gaps = value_ok((1 - engine.v) * worked);
+}
+
+/*
+ * What limits both sides alike is no reason yet: kernels or the time between them must have moved.
+ * A limiter of the host or of copies owns the time between kernels, one of the device the kernels.
+ */
+static bool refine(const struct diff_row *row, struct diff_cause *c)
+{
+        double change = row->now.v - row->base.v;
+        enum limiter_side side = limiter_side(c->limiter);
+        if (!value_there(c->kernels_base) || !value_there(c->kernels_now))
+                return true;
+        double kernels = (c->kernels_now.v - c->kernels_base.v) / change;
+        double gaps = (c->gaps_now.v - c->gaps_base.v) / change;
+        bool device = kernels >= gaps;
+        if (MAX(kernels, gaps) < EXPLAINS)
+                return false;
+        c->explains = MIN(MAX(kernels, gaps), 1);
+        if (device)
+                c->kind = DIFF_CAUSE_KERNELS;
+        else if (side != LIMITER_SIDE_HOST && side != LIMITER_SIDE_COPY)
+                c->kind = DIFF_CAUSE_GAPS;
+        return true;
+}
+
+static bool explain_time(const struct diff_side *base, const struct diff_side *now,
+                         const struct diff_row *row, struct diff_cause *ret)
+{
+        struct diff_cause c;
+        bool whole = strcmp(row->name, "run") == 0;
+        double sample_s = MAX(diff_sample_s(&base->runs[0]), diff_sample_s(&now->runs[0]));
+        bool limiter = explain_limiter(base, now, row, &c);
+        /* Start-up and work of whole runs are told apart to a sample. */
+        if (whole && fabs(row->now.v - row->base.v) < sample_s)
+                return false;
+        if (!limiter)
+                c = (struct diff_cause){.limiter = LIMITER_UNKNOWN,
+                                        .other = LIMITER_UNKNOWN,
+                                        .engine_base = SIDE_VALUE(base, engine),
+                                        .engine_now = SIDE_VALUE(now, engine)};
+        split(base, row->base.v, whole, c.engine_base, &c.kernels_base, &c.gaps_base);
+        split(now, row->now.v, whole, c.engine_now, &c.kernels_now, &c.gaps_now);
+        if (!limiter && !value_there(c.kernels_base))
+                return false;
+        if (fabs(c.now - c.base) < SHARE_SAME && !refine(row, &c))
+                return false;
+        *ret = c;
+        return c.kind != DIFF_CAUSE_NONE;
+}
+
+/* How often a phase comes in each step, or in the run where there are no steps. */
+static double times_of(const struct diff_run *run, const char *phase,
+                       const struct diff_series *steps)
+{
+        const struct diff_series *s = diff_series_find(run, phase, DIFF_PHASE);
+        const struct diff_series *t =
+            steps ? diff_series_find(run, steps->name, steps->kind) : NULL;
+        double n = s ? (double)s->n : 0;
+        return !steps ? n : t && t->n > 0 ? n / (double)t->n : 0;
+}
+
+/* The phase that took most of the change; of two that took about the same, the inner one. NULL for
+ * none. */
+static const struct diff_row *find_part(const struct diff_side *base, const struct diff_side *now,
+                                        const struct diff *d, struct diff_cause *cause)
+{
+        const struct diff_row *row = &d->rows[d->main], *best = NULL;
+        const struct diff_series *steps = diff_steps(base, now);
+        double change = row->now.v - row->base.v, most = 0;
+        for (size_t i = 0; i < d->n_rows; i++) {
+                const struct diff_row *r = &d->rows[i];
+                double a = r->base.v * times_of(&base->runs[0], r->name, steps);
+                double b = r->now.v * times_of(&now->runs[0], r->name, steps);
+                double part = (b - a) / change;
+                bool inner = best && a < cause->part_base && part > ALIKE * most;
+                bool more = !best || part * ALIKE > most;
+                if (!r->is_phase || !r->is_time || !value_there(r->base) || !value_there(r->now) ||
+                    a > row->base.v * 1.01 || part < EXPLAINS || (!more && !inner))
                         continue;
-                best = (b - a) / change;
-                snprintf(cause->part, sizeof(cause->part), "%s", s->name);
+                most = part;
+                best = r;
+                snprintf(cause->part, sizeof(cause->part), "%.*s", PHASE_NAME_MAX - 1, r->name);
                 cause->part_base = a;
                 cause->part_now = b;
         }
+        return best;
+}
+
+/* Where nothing tells of the GPUs, a phase may that surely moved the way the whole did. */
+static void explain_phase(const struct diff_side *base, const struct diff_side *now,
+                          struct diff *ret)
+{
+        const struct diff_row *row = &ret->rows[ret->main];
+        struct diff_cause c = {.kind = DIFF_CAUSE_PHASE};
+        const struct diff_row *part = find_part(base, now, ret, &c);
+        if (!part || part->word != ret->word)
+                return;
+        c.explains = MIN((c.part_now - c.part_base) / (row->now.v - row->base.v), 1);
+        c.base = c.part_base;
+        c.now = c.part_now;
+        ret->cause = c;
 }
 
 static bool explain_startup(const struct diff_side *base, const struct diff_side *now,
@@ -144,8 +235,10 @@ void diff_explain(const struct diff_side *base, const struct diff_side *now, str
                 return;
         const struct diff_row *row = &ret->rows[ret->main];
         if (explain_startup(base, now, row, cause) || explain_clock(base, now, row, cause) ||
-            explain_limiter(base, now, row, cause))
-                find_part(base, now, row, cause);
+            explain_time(base, now, row, cause))
+                find_part(base, now, ret, cause);
+        else
+                explain_phase(base, now, ret);
 }
 
 /* ---- parts ---- */

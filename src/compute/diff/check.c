@@ -40,7 +40,8 @@ static void forbid(const struct checker *c, struct diff_check *check, enum diff_
                    const char *why)
 {
         check->allowed = c->allow & (1u << allow);
-        check->forbids = !check->allowed;
+        check->forbids = !check->allowed && !c->d->identical;
+        snprintf(check->allow, sizeof(check->allow), "%s", diff_allow_name(allow));
         snprintf(check->why, sizeof(check->why), "%s", why);
 }
 
@@ -95,7 +96,7 @@ static void look_at(struct checker *c, const struct diff_run *run, bool is_new)
         snprintf(what, sizeof(what), "GPU lost in %s", side);
         if (run->lost[0] && (check = tell(c, what))) {
                 snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "GPU %s", run->lost);
-                forbid(c, check, DIFF_ALLOW_GPUS, "it was not there to the end");
+                forbid(c, check, DIFF_ALLOW_GPUS, "it was not there all the time");
         }
         snprintf(what, sizeof(what), "coverage of %s", side);
         if (run->gpus > 0 && run->observed < DIFF_OBSERVED && (check = tell(c, what))) {
@@ -109,6 +110,24 @@ static void look_at(struct checker *c, const struct diff_run *run, bool is_new)
                 check->forbids = true;
                 snprintf(check->why, sizeof(check->why), "it has neither samples nor marks");
         }
+}
+
+/* CSV has short names of GPUs, other sources the whole ones. */
+static bool is_same_model(const struct diff_run *a, const struct diff_run *b)
+{
+        bool is_short =
+            strcmp(a->model, a->model_short) == 0 || strcmp(b->model, b->model_short) == 0;
+        return is_short && strcmp(a->model_short, b->model_short) == 0;
+}
+
+/* GPUs of one side that worked for a good part of the time must have done something on the other.
+ */
+static void work(struct checker *c, const struct diff_run *a, const struct diff_run *b)
+{
+        if (a->gpus == b->gpus && (a->busy > b->woken || b->busy > a->woken))
+                counts(c, "GPUs at work", MAX(a->busy, MIN(a->woken, b->busy)),
+                       MAX(b->busy, MIN(b->woken, a->busy)), DIFF_ALLOW_GPUS,
+                       "other numbers of GPUs do other work");
 }
 
 /* A name that only one side has; one line for all of them. */
@@ -153,7 +172,9 @@ static void compare(struct checker *c, const struct diff_run *a, const struct di
         if (!a->unwatched && !b->unwatched && (a->gpus > 0 || b->gpus > 0)) {
                 counts(c, "GPUs", a->gpus, b->gpus, DIFF_ALLOW_GPUS,
                        "other numbers of GPUs do other work");
-                text(c, "GPU model", a->model, b->model, DIFF_ALLOW_MODEL, "another GPU");
+                work(c, a, b);
+                if (!is_same_model(a, b))
+                        text(c, "GPU model", a->model, b->model, DIFF_ALLOW_MODEL, "another GPU");
                 text(c, "MIG", a->mig[0] ? a->mig : "off", b->mig[0] ? b->mig : "off",
                      DIFF_ALLOW_MIG, "another part of the GPU");
         }

@@ -4,6 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* "GPUs: 8, now 7", "end of NEW: killed by signal 9". */
+static void tell_check(const struct diff_check *c, char *to, size_t room)
+{
+        bool both = c->base[0] && c->now[0];
+        snprintf(to, room, "%s: %.60s%s%.60s", c->what, c->base, both ? ", now " : "", c->now);
+}
+
 /* The verdict is the main row's, unless something forbids one. */
 static void conclude(struct diff *d)
 {
@@ -12,7 +19,7 @@ static void conclude(struct diff *d)
                 for (size_t i = 0; i < d->n_checks; i++) {
                         const struct diff_check *c = &d->checks[i];
                         if (c->forbids && !d->why[0])
-                                snprintf(d->why, sizeof(d->why), "%s: %.90s", c->what, c->why);
+                                tell_check(c, d->why, sizeof(d->why));
                 }
                 return;
         }
@@ -29,9 +36,17 @@ static void conclude(struct diff *d)
         snprintf(d->why, sizeof(d->why), "%s", d->rows[d->main].why);
 }
 
+/* The same recordings on both sides, in whatever order. */
 static bool is_identical(const struct diff_side *base, const struct diff_side *now)
 {
-        return base->n == 1 && now->n == 1 && diff_is_same_run(&base->runs[0], &now->runs[0]);
+        size_t found = 0;
+        for (size_t i = 0; i < base->n; i++) {
+                bool same = false;
+                for (size_t k = 0; k < now->n; k++)
+                        same |= diff_is_same_run(&base->runs[i], &now->runs[k]);
+                found += same;
+        }
+        return base->n == now->n && found == base->n;
 }
 
 /* A recording that is given twice is one. */
@@ -126,8 +141,9 @@ void diff_judge_gates(struct diff *d)
         for (size_t i = 0; i < d->n_gates; i++) {
                 struct diff_gate *gate = &d->gates[i];
                 gate->row = row_of(d, gate->of);
-                gate->result = DIFF_GATE_OPEN;
-                if (!d->comparable || gate->row == SIZE_MAX)
+                /* The same recording is no worse than itself, whatever it tells. */
+                gate->result = d->identical && d->comparable ? DIFF_GATE_WITHIN : DIFF_GATE_OPEN;
+                if (!d->comparable || d->identical || gate->row == SIZE_MAX)
                         continue;
                 const struct diff_row *row = &d->rows[gate->row];
                 if (!row->why[0] || row->has_interval)

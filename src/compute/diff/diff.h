@@ -41,6 +41,8 @@ bool diff_is_same_run(const struct diff_run *a, const struct diff_run *b);
 /* Adds a number to the series of a name, which begins with it. False when memory is short or there
  * are too many names: the others are kept. */
 bool diff_run_add(struct diff_run *run, const char *name, enum diff_kind kind, double v);
+/* How far the samples of a run lie apart, seconds. */
+double diff_sample_s(const struct diff_run *run);
 /* Makes one run of the ranks of a job: GPUs and energy add up, the slowest rank's steps count. The
  * rank's series are taken. */
 void diff_run_join(struct diff_run *run, struct diff_run *rank);

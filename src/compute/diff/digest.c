@@ -57,6 +57,13 @@ const struct diff_series *diff_series_find(const struct diff_run *run, const cha
         return NULL;
 }
 
+double diff_sample_s(const struct diff_run *run)
+{
+        if (value_there(run->interval_s) && run->interval_s.v > 0)
+                return MIN(run->interval_s.v, run->seconds);
+        return run->ticks > 0 ? run->seconds / (double)run->ticks : 0;
+}
+
 static bool is_same_series(const struct diff_series *a, const struct diff_series *b)
 {
         return a->kind == b->kind && a->n == b->n && strcmp(a->name, b->name) == 0 &&
@@ -67,7 +74,8 @@ bool diff_is_same_run(const struct diff_run *a, const struct diff_run *b)
 {
         bool same = a->ticks == b->ticks && a->start_ns == b->start_ns && a->gpus == b->gpus &&
                     a->seconds == b->seconds && a->n_series == b->n_series &&
-                    strcmp(a->command, b->command) == 0 &&
+                    a->print == b->print && strcmp(a->command, b->command) == 0 &&
+                    strcmp(a->model_short, b->model_short) == 0 &&
                     memcmp(a->windows, b->windows, sizeof(a->windows)) == 0;
         for (size_t i = 0; same && i < a->n_series; i++)
                 same = is_same_series(&a->series[i], &b->series[i]);
@@ -112,6 +120,9 @@ void diff_run_join(struct diff_run *run, struct diff_run *rank)
         join_series(run, rank);
         run->ranks += rank->ranks;
         run->gpus += rank->gpus;
+        run->busy += rank->busy;
+        run->woken += rank->woken;
+        run->print += rank->print;
         run->ticks += rank->ticks;
         run->seconds = MAX(run->seconds, rank->seconds);
         run->has_seconds &= rank->has_seconds;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORK_APART 0.02 /* amounts of GPU work that differ by less are the same */
+#define WORK_APART 0.02  /* amounts of GPU work that differ by less are the same */
+#define PARTS_APART 0.05 /* and those of its tensor cores and its memory */
 
 struct measurer {
         const struct diff_side *base, *now;
@@ -49,6 +50,7 @@ static bool to_logs(struct estimate *e, size_t n)
                 if (!(e[i].mean > 0))
                         return false;
                 e[i].se = e[i].se < 0 ? -1 : e[i].se / e[i].mean;
+                e[i].rounding /= e[i].mean * e[i].mean;
                 e[i].mean = log(e[i].mean);
         }
         return true;
@@ -60,6 +62,25 @@ static void say(struct diff_row *row, const char *why)
         snprintf(row->why, sizeof(row->why), "%s", why);
 }
 
+/* Rows of whole runs have nothing of one that did not reach its end. */
+static bool is_cut(const struct diff_side *side, const struct diff_row *row)
+{
+        bool cut = false;
+        for (size_t i = 0; i < side->n; i++)
+                cut |= !side->runs[i].has_seconds;
+        return cut && (strcmp(row->name, "run") == 0 || strcmp(row->name, "energy") == 0 ||
+                       strcmp(row->name, "peak memory") == 0);
+}
+
+static const char *why_missing(const struct measurer *m, const struct diff_row *row)
+{
+        if (value_there(row->base))
+                return is_cut(m->now, row) ? "NEW was cut short" : "not recorded in NEW";
+        if (value_there(row->now))
+                return is_cut(m->base, row) ? "BASE was cut short" : "not recorded in BASE";
+        return "not recorded";
+}
+
 static void decide(const struct measurer *m, struct diff_row *row)
 {
         if (m->d->identical && value_there(row->base)) {
@@ -68,9 +89,7 @@ static void decide(const struct measurer *m, struct diff_row *row)
                 row->change = row->low = row->high = 0;
                 row->word = DIFF_SAME;
         } else if (!value_there(row->base) || !value_there(row->now)) {
-                say(row, value_there(row->base)  ? "not recorded in NEW"
-                         : value_there(row->now) ? "not recorded in BASE"
-                                                 : "not recorded");
+                say(row, why_missing(m, row));
         } else if (!row->has_interval) {
                 say(row, "one run a side tells no noise: give repeats, or mark steps");
         } else if (m->is_short && row->method != DIFF_BY_REPEATS) {
@@ -139,6 +158,9 @@ static struct diff_row *measure(const struct measurer *m, const struct diff_row 
         if (f.has_base && f.has_now)
                 fill_change(m, &f, row);
         decide(m, row);
+        bool few = method == DIFF_BY_WINDOWS && MIN(row->n_base, row->n_now) < STATS_LEAST;
+        if (few && value_there(row->base) && value_there(row->now) && !row->has_interval)
+                say(row, "too few samples");
         return row;
 }
 
@@ -150,14 +172,25 @@ static bool plain(double v, bool there, struct estimate *ret)
         return there;
 }
 
+/* Variance of a moment that is known to a sample. */
+static double moment_variance(const struct diff_run *run)
+{
+        double sample_s = diff_sample_s(run);
+        return sample_s * sample_s / 12;
+}
+
 static bool take_seconds(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return plain(run->seconds, run->has_seconds && run->seconds > 0, ret);
+        bool there = plain(run->seconds, run->has_seconds && run->seconds > 0, ret);
+        ret->rounding = run->exact ? 0 : 2 * moment_variance(run);
+        return there;
 }
 
 static bool take_startup(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return plain(run->startup_s, run->gpus > 0, ret);
+        bool there = plain(run->startup_s, run->gpus > 0, ret);
+        ret->rounding = moment_variance(run);
+        return there;
 }
 
 static bool take_energy(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
@@ -177,20 +210,32 @@ static bool take_throttled(const struct diff_run *run, const void *arg UNUSED, s
 
 static bool take_limiter(const struct diff_run *run, const void *arg, struct estimate *ret)
 {
-        return plain(run->limiter[*(const enum limiter *)arg], run->n_stretches > 0, ret);
+        const struct diff_share *s = &run->limiter[*(const enum limiter *)arg];
+        *ret = (struct estimate){.mean = s->mean, .se = s->se, .df = s->df, .n = s->n};
+        return run->n_stretches > 0;
 }
 
-static struct estimate windows_mean(const struct diff_windows *w)
+/* in_steps: of those between the first step and the last, where there are such. */
+static struct estimate windows_mean(const struct diff_windows *w, bool in_steps)
 {
         double v[DIFF_WINDOWS_MAX];
-        for (size_t i = 0; i < w->n; i++)
-                v[i] = (double)w->v[i];
-        return stats_mean(v, w->n);
+        in_steps &= w->steps_n > 0;
+        size_t from = in_steps ? w->steps_from : 0, n = in_steps ? w->steps_n : w->n;
+        for (size_t i = 0; i < n; i++)
+                v[i] = (double)w->v[from + i];
+        return stats_mean(v, n);
 }
+
+/* Which windows. */
+struct windows_of {
+        enum trace_metric metric;
+        bool in_steps;
+};
 
 static bool take_windows(const struct diff_run *run, const void *arg, struct estimate *ret)
 {
-        *ret = windows_mean(&run->windows[*(const enum trace_metric *)arg]);
+        const struct windows_of *of = arg;
+        *ret = windows_mean(&run->windows[of->metric], of->in_steps);
         return ret->n > 0;
 }
 
@@ -223,20 +268,45 @@ static bool take_step_energy(const struct diff_run *run, const void *arg, struct
         const struct diff_series *as = arg, *s = diff_series_find(run, as->name, as->kind);
         if (!s || s->n == 0 || s->energy < 0)
                 return false;
-        struct estimate time = series_mean(s), power = windows_mean(&run->windows[TRACE_POWER]);
-        *ret = (struct estimate){s->energy / (double)s->n, -1, MIN(time.df, power.df), s->n};
+        struct estimate time = series_mean(s),
+                        power = windows_mean(&run->windows[TRACE_POWER], true);
+        *ret = (struct estimate){
+            .mean = s->energy / (double)s->n, .se = -1, .df = MIN(time.df, power.df), .n = s->n};
         if (time.se >= 0 && power.se >= 0 && time.mean > 0 && power.mean > 0)
                 ret->se = ret->mean * hypot(time.se / time.mean, power.se / power.mean);
         return true;
 }
 
-/* Time after the start-up: as sure as the share of it in which the SMs worked. */
+/*
+ * The windows in which work went on: not those that work began or ended in, nor idle ones before
+ * and after, nor a warm-up. Those tell nothing of how steady it was.
+ */
+static struct estimate steady_work(const struct diff_windows *w)
+{
+        double v[DIFF_WINDOWS_MAX], sum = 0;
+        size_t from = 0, end = w->n;
+        for (size_t i = 0; i < w->n; i++)
+                sum += v[i] = (double)w->v[i];
+        double half = w->n > 0 ? sum / (double)w->n / 2 : 0;
+        while (from < end && v[from] <= half)
+                from++;
+        while (end > from && v[end - 1] <= half)
+                end--;
+        from += from < end;
+        end -= end > from;
+        from += stats_warm_up(v + from, end - from);
+        return stats_mean(v + from, end - from);
+}
+
+/* Time after the start-up: as sure as the work was steady in it, and as its ends are known. */
 static bool take_work_time(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        struct estimate sm = windows_mean(&run->windows[TRACE_SM_ACTIVE]);
-        *ret = (struct estimate){run->seconds - run->startup_s, -1, sm.df, sm.n};
+        struct estimate sm = steady_work(&run->windows[TRACE_SM_ACTIVE]);
+        double ends = moment_variance(run) * (run->exact ? 1 : 2);
+        *ret = (struct estimate){
+            .mean = run->seconds - run->startup_s, .se = -1, .df = sm.df, .n = sm.n};
         if (sm.se >= 0 && sm.mean > 0)
-                ret->se = ret->mean * sm.se / sm.mean;
+                ret->se = hypot(ret->mean * sm.se / sm.mean, sqrt(ends));
         return run->has_seconds && run->gpus > 0 && ret->mean > 0 && sm.n > 0;
 }
 
@@ -289,9 +359,11 @@ static void measure_run(struct measurer *m, const struct diff_series *steps)
                                      startup = {
                                          .name = "start-up", .unit = UNIT_SECONDS, .is_time = true};
         struct diff_row *row = measure(m, &run, take_seconds, NULL, DIFF_BY_NOTHING);
-        if (row && !m->d->identical && !same_steps(m, steps))
+        bool both = row && value_there(row->base) && value_there(row->now);
+        if (both && !m->d->identical && !same_steps(m, steps))
                 say(row, "the sides have different numbers of steps");
-        if (row && m->d->main == SIZE_MAX && row->word != DIFF_INCONCLUSIVE)
+        bool whole = m->d->identical || m->base->n + m->now->n > 2;
+        if (row && m->d->main == SIZE_MAX && whole)
                 m->d->main = place(m, row);
         measure(m, &startup, take_startup, NULL, DIFF_BY_NOTHING);
 }
@@ -312,12 +384,25 @@ static void measure_steps(struct measurer *m, const struct diff_series *steps)
         measure(m, &as, take_step_energy, steps, DIFF_BY_STEPS);
 }
 
-/* SM-seconds of a run, and the same in cycles. */
-static double work_of(const struct diff_run *run, bool in_cycles)
+/* Seconds that a part of the GPUs was active in a run, and the same in cycles; 0 when not known. */
+static double work_of(const struct diff_run *run, enum trace_metric part, bool in_cycles)
 {
-        double sm = windows_mean(&run->windows[TRACE_SM_ACTIVE]).mean;
+        const struct diff_windows *w = &run->windows[part];
         double clock = in_cycles && value_there(run->clock) ? run->clock.v : 1;
-        return sm * clock * (run->seconds - run->startup_s) * (double)run->gpus;
+        return windows_mean(w, false).mean * clock * w->span_s * (double)run->gpus;
+}
+
+/* Other parts are busy alike where SMs do the same: two programs may keep SMs busy equally long. */
+static bool same_parts(const struct diff_run *a, const struct diff_run *b, double sm, bool cycles)
+{
+        static const enum trace_metric parts[] = {TRACE_TENSOR_ACTIVE, TRACE_DRAM_ACTIVE};
+        bool same = true;
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+                double x = work_of(a, parts[i], cycles), y = work_of(b, parts[i], cycles);
+                bool known = a->windows[parts[i]].n > 0 && b->windows[parts[i]].n > 0;
+                same &= !known || fabs(x - y) <= PARTS_APART * MAX(x, y) + WORK_APART * sm;
+        }
+        return same;
 }
 
 /* Whether both sides did the same amount of GPU work: then its time says which is faster. */
@@ -325,11 +410,33 @@ static bool same_work(const struct measurer *m)
 {
         const struct diff_run *a = &m->base->runs[0], *b = &m->now->runs[0];
         for (int cycles = 0; cycles < 2; cycles++) {
-                double x = work_of(a, cycles), y = work_of(b, cycles);
-                if (x > 0 && y > 0 && fabs(log(y / x)) < WORK_APART)
+                double x = work_of(a, TRACE_SM_ACTIVE, cycles);
+                double y = work_of(b, TRACE_SM_ACTIVE, cycles);
+                if (x > 0 && y > 0 && fabs(log(y / x)) < WORK_APART && same_parts(a, b, x, cycles))
                         return true;
         }
         return false;
+}
+
+/* Whether both sides ran one command to its end, and what they marked came equally often. */
+static bool same_command(const struct measurer *m)
+{
+        const struct diff_run *a = &m->base->runs[0], *b = &m->now->runs[0];
+        bool same = a->command[0] && a->exact && b->exact && strcmp(a->command, b->command) == 0;
+        for (size_t i = 0; same && i < a->n_series; i++) {
+                const struct diff_series *s =
+                    diff_series_find(b, a->series[i].name, a->series[i].kind);
+                same = !s || s->n == a->series[i].n;
+        }
+        return same;
+}
+
+static bool has_steps(const struct diff_run *run)
+{
+        bool has = false;
+        for (size_t i = 0; i < run->n_series; i++)
+                has |= run->series[i].steps && run->series[i].n >= DIFF_STEPS_LEAST;
+        return has;
 }
 
 static void measure_work_time(struct measurer *m)
@@ -341,11 +448,14 @@ static void measure_work_time(struct measurer *m)
         struct diff_row *row = measure(m, &as, take_work_time, NULL, DIFF_BY_WINDOWS);
         if (!row)
                 return;
-        if (!m->d->identical && value_there(row->base) && value_there(row->now) && !same_work(m)) {
+        bool both = value_there(row->base) && value_there(row->now);
+        if (!m->d->identical && both && !same_work(m) && !same_command(m)) {
                 row->has_interval = false;
                 row->method = DIFF_BY_NOTHING;
                 say(row, "the GPUs did different amounts of work: mark steps, or give repeats");
         }
+        if (!m->d->identical && both && has_steps(&m->base->runs[0]) && has_steps(&m->now->runs[0]))
+                say(row, "the sides have steps of different names");
         m->d->main = place(m, row);
 }
 
@@ -383,7 +493,7 @@ static void measure_memory(struct measurer *m)
         decide(m, row);
 }
 
-static void measure_activity(struct measurer *m)
+static void measure_activity(struct measurer *m, bool in_steps)
 {
         static const enum trace_metric shown[] = {TRACE_SM_ACTIVE, TRACE_TENSOR_ACTIVE,
                                                   TRACE_DRAM_ACTIVE, TRACE_GPU_UTIL, TRACE_POWER};
@@ -393,7 +503,8 @@ static void measure_activity(struct measurer *m)
                                       .scale =
                                           info->unit == UNIT_RATIO ? DIFF_ABSOLUTE : DIFF_RELATIVE};
                 snprintf(as.name, sizeof(as.name), "%s", info->name);
-                measure(m, &as, take_windows, &shown[i], DIFF_BY_WINDOWS);
+                const struct windows_of of = {shown[i], in_steps};
+                measure(m, &as, take_windows, &of, DIFF_BY_WINDOWS);
         }
 }
 
@@ -405,11 +516,12 @@ static void measure_limiters(struct measurer *m)
             .name = "clocks held down", .unit = UNIT_RATIO, .scale = DIFF_ABSOLUTE};
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 struct diff_row as = {.unit = UNIT_RATIO, .scale = DIFF_ABSOLUTE};
-                if (m->base->runs[0].limiter[l] < SHARE_SHOWN &&
-                    m->now->runs[0].limiter[l] < SHARE_SHOWN)
+                double a = m->base->runs[0].limiter[l].mean, b = m->now->runs[0].limiter[l].mean;
+                bool untold = l == LIMITER_UNKNOWN && MIN(a, b) > 1 - SHARE_SHOWN;
+                if (MAX(a, b) < SHARE_SHOWN || untold)
                         continue;
                 snprintf(as.name, sizeof(as.name), "limited by %s", limiter_name(l));
-                measure(m, &as, take_limiter, &l, DIFF_BY_NOTHING);
+                measure(m, &as, take_limiter, &l, DIFF_BY_WINDOWS);
         }
         measure(m, &throttled, take_throttled, NULL, DIFF_BY_NOTHING);
 }
@@ -435,7 +547,7 @@ void diff_measure(const struct diff_side *base, const struct diff_side *now, str
                 measure_work_time(&m);
         measure(&m, &energy, take_energy, NULL, DIFF_BY_NOTHING);
         measure_memory(&m);
-        measure_activity(&m);
+        measure_activity(&m, steps != NULL);
         measure_limiters(&m);
         measure_phases(&m, steps);
 }

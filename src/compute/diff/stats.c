@@ -46,12 +46,14 @@ static size_t reach(const double *v, size_t n, double mean)
         return lag;
 }
 
+/* Twice the length that makes the error of the error smallest: too short a block makes the interval
+ * too narrow, too long a one only a little wider. */
 size_t stats_block(const double *v, size_t n)
 {
         double mean = mean_of(v, n);
-        double r = correlation(v, n, mean, 1);
-        double length = MAX(length_for(r, n), (double)reach(v, n, mean));
-        return (size_t)MAX(1, MIN(ceil(length), (double)n / 4));
+        double length = MAX(length_for(correlation(v, n, mean, 1), n), (double)reach(v, n, mean));
+        length = MAX(length > 1 ? 2 * length : 1, (double)n / 8);
+        return (size_t)MAX(2, MIN(ceil(length), floor((double)n / 3)));
 }
 
 /* The variance of means of all blocks that begin anywhere, around and around. */
@@ -122,14 +124,17 @@ double stats_t(double df)
 /* The mean of runs, and the spread between them. */
 static struct estimate between(const struct estimate *e, size_t n, double *ret_variance)
 {
-        double sum = 0, square = 0;
-        for (size_t i = 0; i < n; i++)
+        double sum = 0, square = 0, rounding = 0;
+        for (size_t i = 0; i < n; i++) {
                 sum += e[i].mean;
+                rounding += e[i].rounding / (double)n;
+        }
         double mean = sum / (double)n;
         for (size_t i = 0; i < n; i++)
                 square += (e[i].mean - mean) * (e[i].mean - mean);
         *ret_variance = n > 1 ? square / (double)(n - 1) : 0;
-        return (struct estimate){.mean = mean, .se = 0, .df = (double)n - 1, .n = n};
+        return (struct estimate){
+            .mean = mean, .se = 0, .df = (double)n - 1, .n = n, .rounding = rounding};
 }
 
 static struct difference interval(double d, double se, double df)
@@ -181,5 +186,10 @@ struct difference stats_compare(const struct estimate *base, size_t n_base,
         double d = b.mean - a.mean;
         if (n_base == 1 && n_now == 1)
                 return by_parts(d, base, now, run_spread);
-        return by_repeats(d, va, n_base, vb, n_now);
+        struct difference x = by_repeats(d, va, n_base, vb, n_now);
+        double least =
+            stats_t(INFINITY) * sqrt(a.rounding / (double)n_base + b.rounding / (double)n_now);
+        x.low = MIN(x.low, d - least);
+        x.high = MAX(x.high, d + least);
+        return x;
 }

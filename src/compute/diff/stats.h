@@ -15,12 +15,13 @@ struct estimate {
         double se; /* standard error; negative when nothing tells it */
         double df; /* degrees of freedom of it: blocks, or runs, less one */
         size_t n;
+        double rounding; /* variance of what the measure is rounded by; 0 for none */
 };
 
 /* Numbers that a mean with an error needs at least. */
-#define STATS_LEAST 8
+#define STATS_LEAST 4
 
-/* The length of a block: 1 for numbers that do not resemble their neighbours, n / 4 at most. */
+/* The length of a block: by how far neighbours resemble each other; n / 8 to n / 3, at least 2. */
 size_t stats_block(const double *v, size_t n);
 /* se is negative below STATS_LEAST numbers. */
 struct estimate stats_mean(const double *v, size_t n);
@@ -40,7 +41,8 @@ struct difference {
 };
 
 /*
- * now - base of runs' means: with repeats on a side from their spread, otherwise from the runs' own
+ * now - base of runs' means: with repeats on a side from their spread, which is no smaller than
+ * what they are rounded by, otherwise from the runs' own
  * errors and run_spread, which is what one run cannot show: the standard deviation between runs.
  */
 struct difference stats_compare(const struct estimate *base, size_t n_base,

@@ -1,5 +1,6 @@
 /* Why a rank holds the others up: a rule each, asked in order. */
 #include "base/attr.h"
+#include "base/clock.h"
 #include "compute/ranks/ranks.h"
 
 #include <math.h>
@@ -11,16 +12,21 @@
 #define MUCH_OF_A_CORE 0.25
 #define SOME_OF_A_CORE 0.1
 #define EXPLAINS 0.7
+#define TOO_MUCH 2.0  /* times what is lost: CPU time that was used for something else */
+#define MUCH_S 2.0    /* less CPU time is what starting a program takes more or less */
 #define ALL_WAIT 0.15 /* of the time no kernel runs anywhere */
 #define SAME_WORK 0.08
 #define IDLES_MUCH 0.05
 #define LESS_WORK 0.10
+#define MORE_WORK 0.05  /* who does more than the others does it for all: an evaluation */
 #define NOT_LATE 0.005  /* of a step */
+#define IDLE 0.05       /* of the time: kernels hardly run */
 #define LATE_START 0.5  /* of the others' own start-up: less is noise */
 #define LATE_FEW_S 10.0 /* with three ranks or fewer, noise cannot be told */
 #define FEW 4
 #define PAUSE_STEPS 3 /* steps as long as so many others are pauses */
 #define PAUSE_S 1.5
+#define SAVED 0.5   /* of the time lost: it saves for all */
 #define DESIGN 0.10 /* of the run: what begins later is no design */
 
 struct ask {
@@ -74,12 +80,12 @@ static bool late_by_any(const struct ask *a)
         return late(a) || idles(a) || out(a, COMPARED_DENSE) || out(a, COMPARED_BUSIER);
 }
 
-/* Steps show every rank's own time, and this one's is as the others'. */
+/* Steps show every rank's own time, and this one's is as the others', or differs by chance. */
 static bool contradicted(const struct ask *a)
 {
         const struct job_rank *r = &a->j->ranks[a->rank];
         return a->c->steps.tells && !late(a) && value_there(r->late_s) &&
-               r->late_s.v < NOT_LATE * a->c->steps.step_s;
+               r->late_s.v < MAX(NOT_LATE * a->c->steps.step_s, a->steps->chance_s);
 }
 
 static bool other_process(const struct ask *a)
@@ -95,7 +101,8 @@ static bool slow_link(const struct ask *a)
         tell(a, COMPARED_LINK_SPEED);
         a->ret->own_more = number(g->links > 0 ? g->generation / g->links : NAN);
         a->ret->peers_more = number(g->links > 0 ? g->lanes / g->links : NAN);
-        bool matters = late_by_any(a) || (value_there(used) && used.v >= LINK_USED);
+        bool matters = late_by_any(a) || out(a, COMPARED_DRAWS_LESS) ||
+                       (value_there(used) && used.v >= LINK_USED);
         return out(a, COMPARED_LINK_SPEED) && matters && !contradicted(a);
 }
 
@@ -135,6 +142,8 @@ static bool low_clock(const struct ask *a)
         }
         if (limited || (reasons & ~(uint64_t)THROTTLE_POWER_CAP))
                 return true;
+        if (a->c->by_node[a->rank])
+                return false;
         double drop = 1 - of(a, COMPARED_CLOCK) / a->ret->peers.v;
         return a->c->alike[a->rank] && (late(a) || out(a, COMPARED_DENSE) || drop >= CLOCK_FAR);
 }
@@ -170,42 +179,92 @@ static bool all_wait(const struct ask *a)
                of(a, COMPARED_IDLES) <= 1 - ALL_WAIT;
 }
 
+static double more_cpu(const struct ask *a)
+{
+        return of(a, COMPARED_CPU) - job_others(a->c->v[COMPARED_CPU], a->j->n, a->rank);
+}
+
 /* The CPU time that a step takes more than the others' is what it is late by. */
 static bool cpu_explains(const struct ask *a)
 {
-        double others = job_others(a->c->v[COMPARED_CPU], a->j->n, a->rank);
-        double more = (of(a, COMPARED_CPU) - others) * a->c->steps.step_s;
+        double more = more_cpu(a);
         tell(a, COMPARED_CPU);
-        return late(a) && a->steps->lasting && of(a, COMPARED_CPU) - others >= SOME_OF_A_CORE &&
-               more >= EXPLAINS * a->steps->late_s;
+        return late(a) && a->steps->lasting && more >= SOME_OF_A_CORE &&
+               more * a->c->steps.step_s >= EXPLAINS * a->steps->late_s &&
+               more * a->c->seconds >= MUCH_S &&
+               more * a->c->seconds <= TOO_MUCH * a->steps->cost_s;
+}
+
+/* The GPU that ranks share waits, and the CPU time of this one alone is what it waits for. */
+static bool cpu_fills_gaps(const struct ask *a)
+{
+        double more = more_cpu(a), gaps = 1 - of(a, COMPARED_IDLES);
+        tell(a, COMPARED_CPU);
+        return a->j->ranks[a->rank].shared && out(a, COMPARED_CPU) && gaps >= ALL_WAIT &&
+               more >= EXPLAINS * gaps && more * a->c->seconds >= MUCH_S && !late(a) &&
+               !contradicted(a);
 }
 
 static bool own_core(const struct ask *a)
 {
-        if (cpu_explains(a))
+        if (cpu_explains(a) || cpu_fills_gaps(a))
                 return true;
-        return core_is_full(a) && (out(a, COMPARED_THREAD) || out(a, COMPARED_CPU)) &&
-               (late(a) || idles(a) || (all_wait(a) && !contradicted(a)));
+        if (a->j->ranks[a->rank].shared) /* a full core may wait for kernels of its own */
+                return false;
+        /* Of steps that are late now and then the step is told, not what its CPU does meanwhile. */
+        bool waits = late(a) ? a->steps->lasting : idles(a) || (all_wait(a) && !contradicted(a));
+        return core_is_full(a) && (out(a, COMPARED_THREAD) || out(a, COMPARED_CPU)) && waits;
 }
 
-/* Threads that wait for a GPU keep a core busy too: then only the GPU's idleness tells. */
-static bool any_core(const struct ask *a)
+/* The same work in less time: the others' kernels wait, too. Who only has less to do is as fast. */
+static bool works_denser(const struct ask *a, double idles_more)
+{
+        double others = job_others(a->c->v[COMPARED_DENSE], a->j->n, a->rank);
+        return same_work(a, LESS_WORK) && a->c->work[a->rank] <= 1 + MORE_WORK &&
+               of(a, COMPARED_DENSE) >= (1 + idles_more / 2) * others;
+}
+
+/* Its GPU idles much more than the others' for the same work. */
+static bool idles_much(const struct ask *a)
 {
         double others = job_others(a->c->v[COMPARED_IDLES], a->j->n, a->rank);
-        return core_is_full(a) && !a->j->ranks[a->rank].shared &&
-               others - of(a, COMPARED_IDLES) >= IDLES_MUCH && out(a, COMPARED_IDLES) &&
-               (same_work(a, LESS_WORK) || late(a));
+        double more = others - of(a, COMPARED_IDLES);
+        return !a->j->ranks[a->rank].shared && more >= IDLES_MUCH && out(a, COMPARED_IDLES) &&
+               !contradicted(a) && (late(a) || works_denser(a, more));
 }
 
-/* Its session, its GPU's memory or its first kernel came late: the one that came latest is told. */
+/* Threads that wait for a GPU keep a core busy too: then only the GPU's idleness tells, and a
+ * thread that is busy for most of it. */
+static bool any_core(const struct ask *a)
+{
+        return (core_is_full(a) || of(a, COMPARED_THREAD) >= EXPLAINS) && idles_much(a);
+}
+
+/* Between two moments since the start no kernels ran anywhere: the others waited. */
+static bool nobody_worked(const struct ask *a, double from_s, double to_s)
+{
+        int64_t from = a->j->start_ns + clock_from_seconds(from_s);
+        int64_t to = a->j->start_ns + clock_from_seconds(to_s);
+        for (size_t i = 0; i < a->j->n; i++) {
+                if (job_mean(&a->j->ranks[i], JOB_ENGINE, from, to) > IDLE)
+                        return false;
+        }
+        return true;
+}
+
+/* Its session, its processes' memory, its GPU's or its first kernel came late, or its processes
+ * prepared for longer: the one that came latest is told. */
 static bool late_start(const struct ask *a)
 {
-        static const enum compared moments[] = {COMPARED_BEGUN, COMPARED_HELD, COMPARED_LATE};
+        static const enum compared moments[] = {COMPARED_BEGUN, COMPARED_HELD, COMPARED_LATE,
+                                                COMPARED_GROWN, COMPARED_PREPARED};
         double most = 0;
         for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
                 double others = job_others(a->c->v[moments[i]], a->j->n, a->rank);
                 double behind = of(a, moments[i]) - others;
                 if (!out(a, moments[i]) || behind < most || behind < LATE_START * others)
+                        continue;
+                if (moments[i] == COMPARED_GROWN && !nobody_worked(a, others, of(a, moments[i])))
                         continue;
                 most = behind;
                 tell(a, moments[i]);
@@ -226,9 +285,18 @@ static void tell_pauses(const struct ask *a)
         a->ret->begin_s = a->c->pause_s[a->rank];
 }
 
+static bool pauses_more_often(const struct ask *a)
+{
+        double own = (double)a->c->n_pauses[a->rank], others = -own;
+        for (size_t i = 0; i < a->j->n; i++)
+                others += (double)a->c->n_pauses[i];
+        return job_more_often(own, others, a->j->n - 1);
+}
+
 static bool pauses(const struct ask *a)
 {
-        if (!out(a, COMPARED_PAUSED))
+        if (!out(a, COMPARED_PAUSED) || !pauses_more_often(a) ||
+            2 * a->c->n_common[a->rank] > a->c->n_pauses[a->rank])
                 return false;
         tell_pauses(a);
         double step = a->c->steps.step_s;
@@ -253,7 +321,8 @@ static bool slow_steps(const struct ask *a)
         a->ret->peers = number(v->step_s);
         if (late(a) && !a->steps->lasting) {
                 tell_steps(a);
-                return true;
+                return job_saves(&a->j->ranks[a->rank], a->j->start_ns, a->j->end_ns) <
+                       SAVED * a->steps->cost_s;
         }
         if (!out(a, COMPARED_IN_SLOW))
                 return false;
@@ -272,7 +341,11 @@ static bool slow_steps(const struct ask *a)
 /* Late from its first step on, with other work than the others: that is how the job is made. */
 static bool not_shown(const struct ask *a)
 {
-        if (!late(a) || !a->steps->lasting)
+        if (!late(a)) {
+                tell(a, COMPARED_IDLES);
+                return idles(a) && idles_much(a);
+        }
+        if (!a->steps->lasting)
                 return false;
         double run = (double)(a->j->end_ns - a->j->start_ns) / 1e9;
         bool began = a->steps->begin_s > a->c->v[COMPARED_LATE][a->rank] + DESIGN * run;
@@ -322,6 +395,8 @@ static void tell_cost(const struct ask *a)
         else if (out(a, COMPARED_CLOCK))
                 share =
                     1 - of(a, COMPARED_CLOCK) / job_others(c->v[COMPARED_CLOCK], a->j->n, a->rank);
+        else if (a->ret->cause == CAUSE_CORE && a->j->ranks[a->rank].shared)
+                share = MIN(more_cpu(a), 1 - of(a, COMPARED_IDLES));
         a->ret->times = 0;
         a->ret->late_s = 0;
         a->ret->cost_s = share * c->seconds;

@@ -13,6 +13,9 @@
 #define IDLE 0.05 /* less is none */
 #define WORKS 0.2
 #define HELD_BYTES 3e8 /* a context takes more; an idle GPU's driver less */
+#define MIB 1048576.0
+#define SAVE_RATE 20e6 /* bytes a second; logs are less */
+#define SAVE_BYTES 1e8
 
 static struct job_gpu *gpu_of(struct job_fold *fold, const struct entity *e)
 {
@@ -28,11 +31,6 @@ static struct job_gpu *gpu_of(struct job_fold *fold, const struct entity *e)
         return g;
 }
 
-static double there_or(struct value v, double other)
-{
-        return value_there(v) ? v.v : other;
-}
-
 /* Errors that cost time: corrected ones in great number, replaced rows, packets sent again. */
 static void add_errors(struct job_gpu *g, const struct value *m)
 {
@@ -43,11 +41,11 @@ static void add_errors(struct job_gpu *g, const struct value *m)
         bool any = false;
         for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
                 any |= value_there(m[errors[i]]);
-                sum += there_or(m[errors[i]], 0);
+                sum += value_or(m[errors[i]], 0);
         }
-        g->remap |= there_or(m[METRIC_REMAP_PENDING], 0) > 0 ||
-                    there_or(m[METRIC_REMAP_FAILURE], 0) > 0 ||
-                    there_or(m[METRIC_MEMORY_UNREPAIRABLE], 0) > 0;
+        g->remap |= value_or(m[METRIC_REMAP_PENDING], 0) > 0 ||
+                    value_or(m[METRIC_REMAP_FAILURE], 0) > 0 ||
+                    value_or(m[METRIC_MEMORY_UNREPAIRABLE], 0) > 0;
         if (!any)
                 return;
         if (!g->has_errors)
@@ -59,7 +57,7 @@ static void add_errors(struct job_gpu *g, const struct value *m)
 static void add_busy(struct job_gpu *g, const struct value *m)
 {
         struct value gen = m[METRIC_PCIE_GEN], lanes = m[METRIC_PCIE_WIDTH];
-        uint64_t bits = (uint64_t)there_or(m[METRIC_THROTTLE_REASONS], 0);
+        uint64_t bits = (uint64_t)value_or(m[METRIC_THROTTLE_REASONS], 0);
         g->busy++;
         if (value_there(m[METRIC_SM_CLOCK])) {
                 g->clock += m[METRIC_SM_CLOCK].v;
@@ -78,23 +76,40 @@ static void add_busy(struct job_gpu *g, const struct value *m)
                 g->bits[i] += (bits >> i) & 1;
 }
 
-/* The longest are kept. */
-static void add_pause(struct job_gpu *g, int64_t begin_ns, int64_t end_ns)
+static int64_t length(const struct job_pause *p)
 {
-        size_t at = g->n_pauses;
+        return p->end_ns - p->begin_ns;
+}
+
+/* The longest are kept. */
+static void add_pause(struct job_pause *list, size_t *n, struct job_pause p)
+{
+        size_t at = *n;
         if (at == JOB_PAUSES_MAX) {
                 at = 0;
-                for (size_t i = 1; i < JOB_PAUSES_MAX; i++) {
-                        if (g->pauses[i].end_ns - g->pauses[i].begin_ns <
-                            g->pauses[at].end_ns - g->pauses[at].begin_ns)
-                                at = i;
-                }
-                if (g->pauses[at].end_ns - g->pauses[at].begin_ns >= end_ns - begin_ns)
+                for (size_t i = 1; i < JOB_PAUSES_MAX; i++)
+                        at = length(&list[i]) < length(&list[at]) ? i : at;
+                if (length(&list[at]) >= length(&p))
                         return;
         } else {
-                g->n_pauses++;
+                ++*n;
         }
-        g->pauses[at] = (struct job_pause){begin_ns, end_ns};
+        list[at] = p;
+}
+
+/* A checkpoint or a result: much is written for some time. */
+static void add_write(struct job_gpu *g, struct value rate, int64_t now_ns, int64_t before_ns)
+{
+        if (value_or(rate, 0) >= SAVE_RATE && before_ns) {
+                g->save.begin_ns = g->save.begin_ns ? g->save.begin_ns : before_ns;
+                g->save.end_ns = now_ns;
+                g->saved += rate.v * clock_to_seconds(now_ns - before_ns);
+                return;
+        }
+        if (g->saved >= SAVE_BYTES)
+                add_pause(g->saves, &g->n_saves, g->save);
+        g->save = (struct job_pause){0};
+        g->saved = 0;
 }
 
 static void add_time(struct job_gpu *g, double engine, int64_t now_ns, int64_t before_ns)
@@ -109,7 +124,7 @@ static void add_time(struct job_gpu *g, double engine, int64_t now_ns, int64_t b
                 return;
         g->n_work++;
         if (g->idle_since_ns)
-                add_pause(g, g->idle_since_ns, before_ns);
+                add_pause(g->pauses, &g->n_pauses, (struct job_pause){g->idle_since_ns, before_ns});
         g->idle_since_ns = 0;
 }
 
@@ -132,7 +147,7 @@ static void add_row(struct job_fold *fold, const struct row *row, const struct f
         if (!g)
                 return;
         g->ticks++;
-        if (!g->held_ns && there_or(m[METRIC_FB_USED], 0) > HELD_BYTES)
+        if (!g->held_ns && value_or(m[METRIC_FB_USED], 0) > HELD_BYTES)
                 g->held_ns = f->wall_ns;
         add_errors(g, m);
         if (!value_there(engine))
@@ -146,6 +161,7 @@ void job_fold_frame(struct job_fold *fold, const struct frame *f)
 {
         for (size_t i = 0; i < f->n; i++)
                 add_row(fold, &f->rows[i], f);
+        /* Processes of a recording have the label of their GPU, and no slot. */
         for (size_t i = 0; i < f->processes.n; i++) {
                 const struct process *p = &f->processes.list[i];
                 for (size_t k = 0; !p->child && k < fold->n; k++) {
@@ -158,14 +174,63 @@ void job_fold_frame(struct job_fold *fold, const struct frame *f)
         fold->tick_ns = f->wall_ns;
 }
 
+/* Every second point is left out when there are too many: each has all of the time before it. */
+static void thin_out(struct job_own *own)
+{
+        for (size_t i = 0; i < JOB_CPU_POINTS / 2; i++) {
+                own->at_ns[i] = own->at_ns[2 * i];
+                own->cpu_s[i] = own->cpu_s[2 * i];
+        }
+        own->n = JOB_CPU_POINTS / 2;
+        own->fold = 2 * MAX(own->fold, (size_t)1);
+}
+
+static void add_cpu(struct job_own *own, double cores, int64_t now_ns)
+{
+        if (own->last_ns)
+                own->cpu += cores * clock_to_seconds(now_ns - own->last_ns);
+        own->last_ns = now_ns;
+        if (++own->part < own->fold)
+                return;
+        if (own->n == JOB_CPU_POINTS)
+                thin_out(own);
+        own->at_ns[own->n] = now_ns;
+        own->cpu_s[own->n++] = own->cpu;
+        own->part = 0;
+}
+
+static void add_memory(struct job_own *own, double bytes, int64_t now_ns)
+{
+        for (size_t i = 0; i < JOB_GROWTH_MAX && bytes >= MIB * pow(2, (double)i / 2); i++) {
+                if (!own->grown_ns[i])
+                        own->grown_ns[i] = now_ns;
+        }
+}
+
+static void add_writes(struct job_fold *fold, const struct host *h)
+{
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                for (size_t k = 0; k < fold->n; k++) {
+                        if (strcmp(fold->gpus[k].label, h->gpus[i]) == 0)
+                                add_write(&fold->gpus[k], h->evidence[i].e[EVIDENCE_WRITE],
+                                          h->wall_ns, fold->host_ns);
+                }
+        }
+        fold->host_ns = h->wall_ns;
+}
+
 void job_fold_host(struct job_fold *fold, const struct host *h)
 {
         const struct level_state *own = &h->levels[LEVEL_PROCESS];
+        add_writes(fold, h);
         if (!own->asked || !own->present)
                 return;
+        if (value_there(own->f[FIGURE_CPU]))
+                add_cpu(&fold->own, own->f[FIGURE_CPU].v, h->wall_ns);
+        add_memory(&fold->own, value_or(own->f[FIGURE_RSS], 0), h->wall_ns);
         for (size_t i = 0; i < h->n_gpus; i++) {
                 const struct level_gpu *use = &own->gpus[i];
-                for (size_t k = 0; there_or(use->memory, 0) > 0 && k < fold->n; k++) {
+                for (size_t k = 0; value_or(use->memory, 0) > 0 && k < fold->n; k++) {
                         struct job_gpu *g = &fold->gpus[k];
                         if (strcmp(g->label, h->gpus[i]) != 0)
                                 continue;
@@ -199,9 +264,23 @@ static float work_of(const struct stretch_bucket *b)
         return sum;
 }
 
+/* While no kernels ran. */
+static float mean_in_gaps(const struct stretch_bucket *b, enum ceiling c)
+{
+        size_t i = c - STRETCH_HOST_FIRST;
+        return b->gap_weight[i] > 0 ? b->gap[i] / b->gap_weight[i] : NAN;
+}
+
+/* A worker that loads data may be the one that is waited for. */
+static float thread_in_gaps(const struct stretch_bucket *b)
+{
+        float thread = mean_in_gaps(b, CEILING_CPU_THREAD);
+        float children = mean_in_gaps(b, CEILING_CPU_CHILDREN);
+        return children > thread ? MIN(children, 1) : thread;
+}
+
 static void take_bucket(const struct stretch_track *t, const struct stretch_bucket *b, float *to)
 {
-        size_t thread = CEILING_CPU_THREAD - STRETCH_HOST_FIRST;
         float in = mean_of(b, CEILING_PCIE_IN), out = mean_of(b, CEILING_PCIE_OUT);
         to[JOB_ENGINE] = mean_of(b, CEILING_ENGINE);
         to[JOB_SM] = mean_of(b, CEILING_SM);
@@ -211,8 +290,7 @@ static void take_bucket(const struct stretch_track *t, const struct stretch_buck
         to[JOB_LINK] = isnan(in) || out > in ? out : in;
         to[JOB_HOLDERS] = mean_of(b, CEILING_HOLDERS);
         to[JOB_THREAD] = mean_of(b, CEILING_CPU_THREAD);
-        to[JOB_GAP_THREAD] =
-            b->gap_weight[thread] > 0 ? b->gap[thread] / b->gap_weight[thread] : NAN;
+        to[JOB_GAP_THREAD] = thread_in_gaps(b);
         to[JOB_CPU] = add_up(mean_of(b, CEILING_CPU_MAIN), mean_of(b, CEILING_CPU_CHILDREN));
         to[JOB_IO_WAIT] = mean_of(b, CEILING_IO_WAIT);
         to[JOB_STORAGE] = mean_of(b, CEILING_STORAGE);

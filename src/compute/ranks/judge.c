@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUSIER 0.05 /* of the time: it had kernels running, the other not */
+
 static int compare_ranks(const void *a, const void *b)
 {
         const struct job_rank *x = a, *y = b;
-        double p = value_there(x->rank) ? x->rank.v : INFINITY;
-        double q = value_there(y->rank) ? y->rank.v : INFINITY;
+        double p = value_or(x->rank, INFINITY);
+        double q = value_or(y->rank, INFINITY);
         if (p != q)
                 return p < q ? -1 : 1;
         int by_node = strverscmp(x->node, y->node);
@@ -24,7 +26,7 @@ static int compare_ranks(const void *a, const void *b)
 static void values_of(const struct job *j, enum job_figure figure, double *ret)
 {
         for (size_t i = 0; i < j->n; i++)
-                ret[i] = value_there(j->ranks[i].mean[figure]) ? j->ranks[i].mean[figure].v : NAN;
+                ret[i] = value_or_nan(j->ranks[i].mean[figure]);
 }
 
 /* What is worth a mark in the table: a share of the middle, or an amount. */
@@ -151,11 +153,60 @@ static void name_ranks(struct job *j)
         }
 }
 
+/* How much a cause says of the rank itself: its steps are late too when it waits for its group, and
+ * its GPU may idle then. */
+static int strength(enum straggler_cause cause)
+{
+        return cause == CAUSE_UNKNOWN      ? 0
+               : cause == CAUSE_SLOW_STEPS ? 1
+               : cause == CAUSE_PAUSES     ? 2
+                                           : 3;
+}
+
+/* How long kernels ran while it was late. */
+static double busy_when_late(const struct clues *c, const struct straggler *s)
+{
+        double sum = 0, n = 0;
+        if (s->cause != CAUSE_SLOW_STEPS || c->steps.n_slow == 0)
+                return c->v[COMPARED_IDLES][s->rank];
+        for (size_t i = 0; i < c->steps.n_slow; i++) {
+                const struct job_pause *p = &c->steps.slow[i];
+                double v = job_mean(&c->j->ranks[s->rank], JOB_ENGINE, p->begin_ns, p->end_ns);
+                sum += isnan(v) ? 0 : v;
+                n += !isnan(v);
+        }
+        return n > 0 ? sum / n : NAN;
+}
+
+/* Of ranks that are late together by their steps, one may only have waited for the other: for that
+ * which has a cause, or whose GPU had nothing to do meanwhile. */
+static bool waits_for(const struct clues *c, const struct straggler *s, const struct straggler *t)
+{
+        const struct step_late *ranks = c->steps.ranks;
+        if (s->rank == t->rank || !s->by_marks || !ranks[t->rank].late ||
+            ranks[s->rank].with != ranks[t->rank].with)
+                return false;
+        if (strength(s->cause) != strength(t->cause))
+                return strength(s->cause) < strength(t->cause);
+        return strength(s->cause) < 2 && busy_when_late(c, s) - busy_when_late(c, t) >= BUSIER;
+}
+
+static bool waits_for_any(const struct job *j, const struct clues *c, const struct straggler *s)
+{
+        struct straggler t;
+        for (size_t i = 0; i < j->n; i++) {
+                if (c->steps.ranks[i].late && job_cause(c, i, &t) != CAUSE_COUNT &&
+                    waits_for(c, s, &t))
+                        return true;
+        }
+        return false;
+}
+
 static void add_stragglers(struct job *j, const struct clues *c)
 {
         struct straggler s;
         for (size_t i = 0; i < j->n; i++) {
-                if (job_cause(c, i, &s) == CAUSE_COUNT)
+                if (job_cause(c, i, &s) == CAUSE_COUNT || waits_for_any(j, c, &s))
                         continue;
                 snprintf(s.step, sizeof(s.step), "%s", c->steps.name);
                 size_t at = MIN(j->n_stragglers, (size_t)STRAGGLERS_MAX - 1);
@@ -166,9 +217,50 @@ static void add_stragglers(struct job *j, const struct clues *c)
         }
 }
 
+static int name_in(struct job *j, const struct step_view *steps, bool later)
+{
+        struct clues clues;
+        int r = clues_take(j, steps, later, &clues);
+        j->n_stragglers = 0;
+        if (r == 0 && j->n > 1)
+                add_stragglers(j, &clues);
+        clues_finish(&clues);
+        return r;
+}
+
+static bool has_cause(const struct job *j)
+{
+        for (size_t i = 0; i < j->n_stragglers; i++) {
+                if (j->stragglers[i].cause == CAUSE_UNKNOWN)
+                        return false;
+        }
+        return j->n_stragglers > 0;
+}
+
+/* What began in the middle shows in the second half. Means are told of all of the time. */
+static int name_stragglers(struct job *j, const struct step_view *steps)
+{
+        struct straggler later[STRAGGLERS_MAX];
+        size_t n = 0;
+        int r = name_in(j, steps, false);
+        if (r < 0 || has_cause(j))
+                return r;
+        r = name_in(j, steps, true);
+        if (r == 0 && has_cause(j)) {
+                n = j->n_stragglers;
+                memcpy(later, j->stragglers, n * sizeof(later[0]));
+        }
+        if (r == 0)
+                r = name_in(j, steps, false);
+        if (r == 0 && n > 0) {
+                memcpy(j->stragglers, later, n * sizeof(later[0]));
+                j->n_stragglers = n;
+        }
+        return r;
+}
+
 int job_judge(struct job *j)
 {
-        struct clues clues = {0};
         struct step_view steps = {.ranks = calloc(j->n + 1, sizeof(struct step_late))};
         if (!steps.ranks)
                 return -ENOMEM;
@@ -178,9 +270,7 @@ int job_judge(struct job *j)
         name_ranks(j);
         int r = job_steps(j, &steps);
         if (r == 0)
-                r = clues_take(j, &steps, &clues);
-        if (r == 0 && j->n > 1)
-                add_stragglers(j, &clues);
+                r = name_stragglers(j, &steps);
         if (r == 0)
                 r = mark_outliers(j);
         if (r == 0)
@@ -188,7 +278,6 @@ int job_judge(struct job *j)
         memcpy(j->step, steps.name, sizeof(j->step));
         j->step_s = steps.step_s;
         j->n_steps = steps.n;
-        clues_finish(&clues);
         free(steps.ranks);
         return r;
 }

@@ -15,10 +15,12 @@ struct job_fold {
         size_t n;
         struct job_gpu gpus[JOB_FOLD_GPUS];
         int64_t tick_ns; /* of the tick before */
+        int64_t host_ns; /* of the host's sample before */
+        struct job_own own;
 };
 
 void job_fold_frame(struct job_fold *fold, const struct frame *f);
-/* Which GPUs the watched processes use, as the host's sample tells. */
+/* What the watched processes do, and which GPUs they use, as the host's sample tells. */
 void job_fold_host(struct job_fold *fold, const struct host *h);
 /* The curves of a GPU, from what its stretches are made of. 0 or -ENOMEM. */
 int job_take_track(const struct stretches *s, const char *label, struct job_rank *ret);
@@ -36,9 +38,12 @@ struct step_late {
         bool late, lasting; /* lasting: from begin_s on, most steps are late */
         double late_s;      /* a late step, over the others' */
         double cost_s, share;
-        double usual; /* of a step, early ones negative: what is compared where it is not late */
+        double usual;    /* of a step, early ones negative: what is compared where it is not late */
+        double chance_s; /* the mean of its steps is off by less than this */
         double begin_s;
         size_t times, of;
+        size_t slow; /* steps that were much longer than the others' */
+        size_t with; /* the first rank that is late in the same steps by the same; itself: none */
 };
 
 struct step_view {
@@ -46,10 +51,12 @@ struct step_view {
         char name[PHASE_NAME_MAX];
         double step_s; /* median from one to the next */
         double warm_s; /* when steps had become usual, since the job's start */
+        double covers; /* of a step, by the marks that tell of slow ones */
         size_t n;
         struct step_late *ranks; /* by rank; owned by the caller of job_steps */
         size_t n_slow;           /* steps that were slow for all */
         struct job_pause slow[JOB_PAUSES_MAX];
+        bool between[JOB_PAUSES_MAX]; /* of those: the time passed between the marks */
 };
 
 /* Compares the steps of the ranks, and sets each rank's step_s, late_s and the clock offsets by
@@ -72,11 +79,15 @@ int job_steps(struct job *j, struct step_view *ret);
         COMPARED(IDLES, -1, 0.03, false)     /* time in which kernels ran */                       \
         COMPARED(BUSIER, 1, 0.03, false)     /* the same, on the other side */                     \
         COMPARED(DENSE, 1, 0.05, true)       /* work for the time in which kernels ran */          \
+        COMPARED(DRAWS_LESS, -1, 0.05, true) /* power, where the pipes' counters are not known */  \
         COMPARED(LATE, 1, 5, false)          /* seconds until its first kernel */                  \
         COMPARED(HELD, 1, 5, false)          /* seconds until it held its GPU */                   \
         COMPARED(BEGUN, 1, 5, false)         /* seconds until its session began */                 \
-        COMPARED(PAUSED, 1, 2, false)        /* seconds in pauses that the others do not have */   \
-        COMPARED(IN_SLOW, 1, 0.15, false)    /* unlike itself in steps that are slow for all */
+        COMPARED(GROWN, 1, 5,                                                                      \
+                 false) /* seconds until its processes had half of the usual memory */             \
+        COMPARED(PREPARED, 1, 5, false)   /* seconds of busy processes before any kernel ran */    \
+        COMPARED(PAUSED, 1, 2, false)     /* seconds in pauses that the others do not have */      \
+        COMPARED(IN_SLOW, 1, 0.15, false) /* unlike itself in steps that are slow for all */
 
 enum compared {
 #define COMPARED(id, sign, least, relative) COMPARED_##id,
@@ -93,15 +104,22 @@ struct clues {
         bool *out[COMPARED_COUNT]; /* by rank: it stands apart */
         double *work;              /* by rank, relative to the middle of all; NAN is missing */
         bool *alike;               /* by rank: its memory is as the others' */
+        bool *by_node;             /* by rank: it stands apart with all of its node */
+        size_t growth;             /* places of grown_ns that ranks usually have */
+        int64_t first_ns;          /* the first kernel of any rank */
         size_t *n_pauses;          /* by rank */
+        size_t *n_common;          /* by rank: of those, pauses that most others have as well */
         double *pause_s;           /* by rank: when the first began, since the job's start */
         int64_t from_ns, to_ns;    /* all ranks are there and at work */
         double seconds;            /* between them */
 };
 
-/* Compares, with the steps that were compared before. 0 or -ENOMEM; finish it either way. */
-int clues_take(const struct job *j, const struct step_view *steps, struct clues *ret);
+/* Compares, with the steps that were compared before; later: only the second half of the time.
+ * 0 or -ENOMEM; finish it either way. */
+int clues_take(const struct job *j, const struct step_view *steps, bool later, struct clues *ret);
 void clues_finish(struct clues *c);
+/* Seconds of a time in which a rank saved something. */
+double job_saves(const struct job_rank *r, int64_t from_ns, int64_t to_ns);
 
 /* The first rule that holds for a rank: its cause, and what says so. CAUSE_COUNT when none does. */
 enum straggler_cause job_cause(const struct clues *c, size_t rank, struct straggler *ret);

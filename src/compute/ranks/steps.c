@@ -20,15 +20,19 @@
 #define WARM_STEPS 5     /* usual ones end it */
 #define LATE_SHARE 0.03  /* of a step: less is not worth telling */
 #define SOME_SHARE 0.01  /* of all the time, lost by steps that are late now and then */
+#define SELDOM 4         /* one in so many at most: else it lasts, or ranks take turns */
 #define SLOW 0.3         /* of a step: one that is late by so much is a slow one */
 #define SLOW_FOR_ALL 1.4 /* times the usual */
 #define MOST 0.5
+#define NEARLY_ALL 0.9
 #define SIGMAS 4
+#define BATCHES 8
 #define SYNC_SHARE 0.01  /* of a step: what is within this is together */
 #define WAIT_SHORT 0.2   /* of a step: who comes last waits for less */
 #define WAIT_SHARE 0.005 /* of a step: less is no waiting */
 #define OWN_SHARE 0.03   /* of a step: ends that are farther apart are each rank's own */
 #define TO_SIGMA 1.4826
+#define TOGETHER 0.8 /* of the late steps */
 
 /* One name's steps: rank × step. */
 struct grid {
@@ -37,6 +41,7 @@ struct grid {
         bool *there;         /* by rank */
         double *begin, *own; /* own: seconds that say how late, not yet relative */
         double *mid;         /* by step: the middle of own */
+        double *longest;     /* by step: of all ranks */
         double *scratch;
         double step_s, sigma;
         bool waits;          /* they are waiting, not work */
@@ -50,6 +55,7 @@ static void grid_finish(struct grid *g)
         free(g->begin);
         free(g->own);
         free(g->mid);
+        free(g->longest);
         free(g->scratch);
 }
 
@@ -58,7 +64,7 @@ static double *row_of(double *v, const struct grid *g, size_t rank)
         return &v[rank * g->k];
 }
 
-static const struct job_series *find(const struct job_rank *r, const char *name)
+static const struct job_series *steps_find(const struct job_rank *r, const char *name)
 {
         for (size_t i = 0; i < r->n_series; i++) {
                 if (strcmp(r->series[i].name, name) == 0)
@@ -71,7 +77,7 @@ static size_t usual_count(const struct job *j, const char *name, double *scratch
 {
         size_t n = 0;
         for (size_t i = 0; i < j->n; i++) {
-                const struct job_series *s = find(&j->ranks[i], name);
+                const struct job_series *s = steps_find(&j->ranks[i], name);
                 if (s && s->n >= STEPS_MIN)
                         scratch[n++] = (double)s->n;
         }
@@ -89,7 +95,7 @@ static bool reserve(struct grid *g, const struct job *j, const char *name)
                 return false;
         size_t usual = usual_count(j, name, g->scratch), least = SIZE_MAX, n = 0;
         for (size_t i = 0; usual > 0 && i < j->n; i++) {
-                const struct job_series *s = find(&j->ranks[i], name);
+                const struct job_series *s = steps_find(&j->ranks[i], name);
                 g->there[i] = s && s->n >= STEPS_MIN && 10 * s->n >= 9 * usual;
                 n += g->there[i];
                 if (g->there[i])
@@ -99,7 +105,8 @@ static bool reserve(struct grid *g, const struct job *j, const char *name)
         g->begin = calloc(j->n * g->k + 1, sizeof(*g->begin));
         g->own = calloc(j->n * g->k + 1, sizeof(*g->own));
         g->mid = calloc(g->k + 1, sizeof(*g->mid));
-        return g->begin && g->own && g->mid;
+        g->longest = calloc(g->k + 1, sizeof(*g->longest));
+        return g->begin && g->own && g->mid && g->longest;
 }
 
 /* Steps are counted from the end where that brings them closer to the others': a rank that was
@@ -113,11 +120,11 @@ static size_t shift_of(const struct job_series *s, const struct job_series *like
         return from_back < from_front ? more : 0;
 }
 
-static void fill(struct grid *g, const struct job *j)
+static void steps_fill(struct grid *g, const struct job *j)
 {
         const struct job_series *like = NULL;
         for (size_t i = 0; i < g->n; i++) {
-                const struct job_series *s = g->there[i] ? find(&j->ranks[i], g->name) : NULL;
+                const struct job_series *s = g->there[i] ? steps_find(&j->ranks[i], g->name) : NULL;
                 if (!s)
                         continue;
                 like = like ? like : s;
@@ -125,13 +132,14 @@ static void fill(struct grid *g, const struct job *j)
                 for (size_t k = 0; k < g->k; k++) {
                         row_of(g->begin, g, i)[k] = s->begin_s[from + k];
                         row_of(g->own, g, i)[k] = (double)s->seconds[from + k];
+                        g->longest[k] = MAX(g->longest[k], (double)s->seconds[from + k]);
                 }
         }
         g->skip = MIN(MAX((size_t)(WARM_UP * (double)g->k), (size_t)3), (size_t)20);
         g->skip = g->k > 4 * g->skip ? g->skip : MIN(g->k / 4, g->skip);
 }
 
-/* The middle of a step's values; of two ranks, that of the one which is not late. */
+/* The middle of a step's values. */
 static double column_middle(const struct grid *g, const double *v, size_t k)
 {
         size_t n = 0;
@@ -139,9 +147,6 @@ static double column_middle(const struct grid *g, const double *v, size_t k)
                 if (g->there[i])
                         g->scratch[n++] = v[i * g->k + k];
         }
-        if (n == 2)
-                return g->waits ? MAX(g->scratch[0], g->scratch[1])
-                                : MIN(g->scratch[0], g->scratch[1]);
         return job_median(g->scratch, n);
 }
 
@@ -249,13 +254,15 @@ static int look_at_ends(struct grid *g, double *offsets, double *all)
 /* How much later than the others: who waits less was later. */
 static void make_relative(struct grid *g, double *all)
 {
-        size_t n = 0;
+        size_t n = 0, there = 0;
+        for (size_t i = 0; i < g->n; i++)
+                there += g->there[i];
+        /* Each of two is as far from their middle: the other is the measure. */
+        double scale = (there == 2 ? 2 : 1) * (g->waits ? -1 : 1);
         for (size_t k = 0; k < g->k; k++) {
                 g->mid[k] = column_middle(g, g->own, k);
-                for (size_t i = 0; i < g->n; i++) {
-                        double *own = &g->own[i * g->k + k];
-                        *own = g->waits ? g->mid[k] - *own : *own - g->mid[k];
-                }
+                for (size_t i = 0; i < g->n; i++)
+                        g->own[i * g->k + k] = scale * (g->own[i * g->k + k] - g->mid[k]);
         }
         /* Noise: how far a rank typically is from what it always is. */
         for (size_t i = 0; i < g->n; i++) {
@@ -298,6 +305,25 @@ static double mean_from(const struct grid *g, const double *own, size_t from)
         return g->k > from ? sum / (double)(g->k - from) : 0;
 }
 
+/* How far the mean of steps is off by chance: batches of them tell it also where steps that follow
+ * each other are alike. */
+static double error_of_mean(const double *own, size_t n)
+{
+        size_t each = n / BATCHES;
+        double sum = 0, squares = 0;
+        if (each < 2)
+                return 0;
+        for (size_t b = 0; b < BATCHES; b++) {
+                double mean = 0;
+                for (size_t k = n - (b + 1) * each; k < n - b * each; k++)
+                        mean += own[k] / (double)each;
+                sum += mean;
+                squares += mean * mean;
+        }
+        double variance = (squares - sum * sum / BATCHES) / (BATCHES - 1);
+        return sqrt(MAX(variance, 0) / BATCHES);
+}
+
 /* What a rank's steps look like; whether that is apart from the others is asked later. */
 static void look_at_rank(const struct grid *g, size_t rank, struct step_late *ret)
 {
@@ -314,8 +340,9 @@ static void look_at_rank(const struct grid *g, size_t rank, struct step_late *re
                 slow_s += own[k];
         }
         double mean = mean_from(g, own, at);
-        double enough = SIGMAS * TO_SIGMA * g->sigma / sqrt(MAX((double)(g->k - at), 1));
-        *ret = (struct step_late){.of = g->k - g->skip};
+        double enough = SIGMAS * MAX(TO_SIGMA * g->sigma / sqrt(MAX((double)(g->k - at), 1)),
+                                     error_of_mean(own + at, g->k - at));
+        *ret = (struct step_late){.of = g->k - g->skip, .slow = slow_steps, .chance_s = enough};
         memcpy(g->scratch, own + at, (g->k - at) * sizeof(*own));
         ret->lasting =
             job_median(g->scratch, g->k - at) > MOST * mean && g->k - at >= STEPS_MIN / 2;
@@ -324,7 +351,7 @@ static void look_at_rank(const struct grid *g, size_t rank, struct step_late *re
                 ret->cost_s = mean * (double)(g->k - at);
                 ret->begin_s = g->begin[rank * g->k + at];
                 ret->times = g->k - at;
-        } else if (slow_steps >= 2) {
+        } else if (slow_steps >= 2 && SELDOM * slow_steps <= ret->of) {
                 ret->lasting = false;
                 ret->late_s = slow_s / (double)slow_steps;
                 ret->cost_s = slow_s;
@@ -336,8 +363,34 @@ static void look_at_rank(const struct grid *g, size_t rank, struct step_late *re
         ret->share = time > 0 ? ret->cost_s / time : 0;
 }
 
+/* Who shares a GPU waits for its turn, so ranks differ much from step to step; who is the last in
+ * nearly all of them is late all the same. */
+static bool always_last(const struct grid *g, size_t rank)
+{
+        size_t last = 0;
+        for (size_t k = g->skip; k < g->k; k++) {
+                double most = -INFINITY;
+                for (size_t i = 0; i < g->n; i++)
+                        most = g->there[i] ? MAX(most, g->own[i * g->k + k]) : most;
+                last += g->own[rank * g->k + k] >= most;
+        }
+        return (double)last >= NEARLY_ALL * (double)(g->k - g->skip);
+}
+
+/* Every rank has a slow step at times: it must have more than chance gives the others. */
+static bool slow_more_often(const struct grid *g, const struct step_late *ranks, size_t rank)
+{
+        double others = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < g->n; i++) {
+                others += i != rank && g->there[i] ? (double)ranks[i].slow : 0;
+                n += i != rank && g->there[i];
+        }
+        return job_more_often((double)ranks[rank].slow, others, n);
+}
+
 /* Apart from the others: much more is lost by it than by any other. */
-static bool mark_late(const struct grid *g, struct step_late *ranks, bool *out)
+static bool mark_late(const struct job *j, const struct grid *g, struct step_late *ranks, bool *out)
 {
         double *cost = calloc(g->n, sizeof(*cost));
         bool any = false;
@@ -348,18 +401,45 @@ static bool mark_late(const struct grid *g, struct step_late *ranks, bool *out)
         job_outliers(cost, g->n, 1, SOME_SHARE, out);
         for (size_t i = 0; i < g->n; i++) {
                 struct step_late *s = &ranks[i];
-                s->late = out[i] && s->share > 0 && (s->lasting || s->times >= 2);
+                bool apart = out[i] || (j->ranks[i].shared && s->lasting && g->there[i] &&
+                                        g->n > 2 && always_last(g, i));
+                s->late = apart && s->share > 0 &&
+                          (s->lasting || (s->times >= 2 && slow_more_often(g, ranks, i)));
                 any |= s->late;
         }
         free(cost);
         return any;
 }
 
-/* Whether own time shows in these marks at all: ranks differ by more than steps that end together.
- */
+/* Late by the same in nearly all steps in which one of them is. */
+static bool together(const struct grid *g, const struct step_late *ranks, size_t a, size_t b)
+{
+        double least = MIN(ranks[a].late_s, ranks[b].late_s) / 2;
+        size_t late = 0, same = 0;
+        for (size_t k = g->skip; k < g->k; k++) {
+                double x = g->own[a * g->k + k], y = g->own[b * g->k + k];
+                late += MAX(x, y) > least;
+                same += MAX(x, y) > least && fabs(x - y) <= SYNC_SHARE * g->step_s;
+        }
+        return late > 0 && (double)same >= TOGETHER * (double)late;
+}
+
+static void find_together(const struct grid *g, struct step_late *ranks)
+{
+        for (size_t i = 0; i < g->n; i++) {
+                ranks[i].with = i;
+                for (size_t k = 0; ranks[i].late && ranks[i].with == i && k < i; k++) {
+                        if (ranks[k].late && ranks[k].with == k && together(g, ranks, i, k))
+                                ranks[i].with = k;
+                }
+        }
+}
+
+/* Whether own time shows in these marks at all: ranks come to the waiting, or end their work, one
+ * after the other. Where they meet within the work as well, nobody is seen to be late. */
 static bool shows_own(const struct grid *g)
 {
-        return g->waits || g->ends > OWN_SHARE * g->step_s;
+        return g->waits ? g->begins > WAIT_SHARE * g->step_s : g->ends > OWN_SHARE * g->step_s;
 }
 
 static void note_rows(struct job *j, const struct grid *g, double *all)
@@ -375,10 +455,16 @@ static void note_rows(struct job *j, const struct grid *g, double *all)
         }
 }
 
-/* Steps that took long for everybody: somebody's work, seen by the others as waiting. */
+/* Steps that took long for everybody: somebody's work, seen by the others as waiting. The time may
+ * have passed between what is marked: the marks that leave out least say so. */
 static void note_slow(const struct job *j, const struct grid *g, struct step_view *v, double *all)
 {
         size_t first = 0, n = 0;
+        memcpy(all, g->longest + g->skip, (g->k - g->skip) * sizeof(*all));
+        double usual = job_median(all, g->k - g->skip);
+        if (usual <= v->covers * g->step_s)
+                return;
+        v->covers = usual / g->step_s;
         v->n_slow = 0;
         while (first < g->n && !g->there[first])
                 first++;
@@ -392,6 +478,7 @@ static void note_slow(const struct job *j, const struct grid *g, struct step_vie
                 double s = begin[k + 1] - begin[k];
                 if (s < slow || v->n_slow == JOB_PAUSES_MAX)
                         continue;
+                v->between[v->n_slow] = g->longest[k] - usual < (s - g->step_s) / 2;
                 v->slow[v->n_slow++] =
                     (struct job_pause){j->start_ns + clock_from_seconds(begin[k]),
                                        j->start_ns + clock_from_seconds(begin[k + 1])};
@@ -444,7 +531,7 @@ static int try_name(struct job *j, const char *name, struct work *w, struct step
                 return -ENOMEM;
         }
         if (g.k >= STEPS_MIN) {
-                fill(&g, j);
+                steps_fill(&g, j);
                 find_period(&g, w->all);
                 r = look_at_ends(&g, w->offsets, w->all);
                 if (g.step_s > 0 && MIN(g.ends, g.begins) / g.step_s < w->best_ends) {
@@ -458,8 +545,10 @@ static int try_name(struct job *j, const char *name, struct work *w, struct step
                         if (g.there[i])
                                 look_at_rank(&g, i, &w->ranks[i]);
                 }
-                bool late = mark_late(&g, w->ranks, w->out);
-                bool better = ret->n == 0 ||
+                bool late = mark_late(j, &g, w->ranks, w->out);
+                find_together(&g, w->ranks);
+                bool tells = late || shows_own(&g);
+                bool better = ret->n == 0 || (tells && !ret->tells) ||
                               (late && worst_share(w->ranks, j->n) > worst_share(ret->ranks, j->n));
                 if (better && g.step_s > 0) {
                         ret->n = g.k;
@@ -468,9 +557,10 @@ static int try_name(struct job *j, const char *name, struct work *w, struct step
                         memcpy(ret->name, name, strlen(name) + 1);
                         memcpy(ret->ranks, w->ranks, j->n * sizeof(*w->ranks));
                         note_rows(j, &g, w->all);
-                        note_slow(j, &g, ret, w->all);
                 }
-                ret->tells |= late || shows_own(&g);
+                if (g.step_s > 0)
+                        note_slow(j, &g, ret, w->all);
+                ret->tells |= tells;
         }
         grid_finish(&g);
         return r;
@@ -488,7 +578,7 @@ int job_steps(struct job *j, struct step_view *ret)
         for (size_t i = 0; r == 0 && i < MIN(j->n, (size_t)2); i++) {
                 for (size_t k = 0; r == 0 && k < j->ranks[i].n_series; k++) {
                         const char *name = j->ranks[i].series[k].name;
-                        if (i == 0 || !find(&j->ranks[0], name))
+                        if (i == 0 || !steps_find(&j->ranks[0], name))
                                 r = try_name(j, name, &w, ret);
                 }
         }

@@ -1,7 +1,7 @@
 /* Our own CSV, which is also the dashboard's: a header of names, one row a GPU and tick. */
 #include "base/clock.h"
+#include "base/csvw.h"
 #include "base/num.h"
-#include "base/quote.h"
 #include "formats/format.h"
 #include "formats/rows.h"
 
@@ -121,7 +121,7 @@ static int read_row(struct capture *c, const struct line *line, const struct wor
 static void take_guards_off(struct words *row)
 {
         for (size_t i = 0; i < row->n; i++) {
-                size_t guard = quote_is_guarded(row->w[i].s, row->w[i].len);
+                size_t guard = csvw_is_guarded(row->w[i].s, row->w[i].len);
                 row->w[i].s += guard;
                 row->w[i].len -= guard;
         }

@@ -6,6 +6,7 @@
 #include "formats/dmon/dmon.h"
 
 #include "base/num.h"
+#include "base/num_brief.h"
 #include "formats/dmon/plain.h"
 #include "formats/format.h"
 #include "formats/rows.h"
@@ -213,6 +214,31 @@ static enum dmon_line add_row(const struct dmon *d, struct batcher *b, struct en
         return *ret ? DMON_ROW : DMON_NO_MEMORY;
 }
 
+/* Whether the word that ends before end is "N/A". Four bytes before end are readable. */
+static bool is_na(const char *end, size_t len)
+{
+        return len == 3 && memcmp(end - 4, " N/A", 4) == 0;
+}
+
+/* Cells from words. Short numbers and "N/A" are nearly all there is, and which of the two comes is
+ * not to be guessed. */
+static void read_words(struct batcher *b, const struct line *line, const struct word *words,
+                       size_t n, struct raw *cells)
+{
+        for (size_t i = 0; i < n; i++) {
+                const struct word *w = &words[i];
+                const char *end = w->s + w->len;
+                double v = 0;
+                bool room = end - line->s >= 8;
+                bool number = room && num_parse_brief(end, w->len, &v);
+                bool missing = room && is_na(end, w->len);
+                cells[i].num = number ? v : 0;
+                cells[i].state = number ? STATE_OK : STATE_BLANK;
+                if (UNLIKELY(!(number | missing)))
+                        batcher_cell(b, w->s, w->len, &cells[i]);
+        }
+}
+
 static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, const struct line *line)
 {
         struct entity_key key;
@@ -221,11 +247,8 @@ static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, cons
         if (!by_words(d, line, &key, &words))
                 return DMON_UNKNOWN;
         enum dmon_line row = add_row(d, b, &key, &cells);
-        const char *end = line->s + line->len;
-        for (size_t i = 0; row == DMON_ROW && i < d->n; i++) {
-                const struct word *w = &words.w[i + 2];
-                batcher_word(b, w->s, w->len, (size_t)(end - w->s), &cells[i]);
-        }
+        if (row == DMON_ROW)
+                read_words(b, line, words.w + 2, d->n, cells);
         return row;
 }
 

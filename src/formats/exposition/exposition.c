@@ -1,6 +1,7 @@
 #include "formats/exposition/exposition.h"
 
 #include "base/attr.h"
+#include "base/num.h"
 #include "formats/batcher.h"
 #include "formats/exposition/state.h"
 #include "formats/exposition/text.h"
@@ -82,8 +83,7 @@ static void enter_round(struct exposition *x, struct block *b)
 static void mix_digest(struct exposition *x, const struct block *b, int field,
                        const struct exposition_point *point)
 {
-        uint64_t bits;
-        memcpy(&bits, &point->v, sizeof(bits));
+        uint64_t bits = num_bits(point->v);
         if (UNLIKELY(point->timed))
                 bits ^= (uint64_t)point->wall_ns * DIGEST_FACTOR;
         uint64_t h = (x->digest ^ bits) * DIGEST_FACTOR;
@@ -96,8 +96,8 @@ static void mix_digest(struct exposition *x, const struct block *b, int field,
  * metric was announced again: the labels may have changed since. Otherwise it is one GPU under two
  * names (shared by two pods), and the first one counts.
  */
-static enum exposition_line take(struct exposition *x, struct name *name, struct block *b,
-                                 const struct exposition_point *point)
+static enum exposition_line exposition_take(struct exposition *x, struct name *name,
+                                            struct block *b, const struct exposition_point *point)
 {
         struct raw *cell = &x->cells[(size_t)b->entity * x->stride + (size_t)name->field];
         uint64_t bit = 1ULL << (name->field % 64), *seen = &b->seen[name->field / 64];
@@ -174,7 +174,9 @@ enum exposition_line exposition_line(struct exposition *x, const char *s, size_t
         }
         if (!exposition_read_point(s + at, len - at, &point))
                 return EXPOSITION_BAD;
-        return r == EXPOSITION_SAMPLE ? take(x, &x->names[name], &x->blocks[block], &point) : r;
+        return r == EXPOSITION_SAMPLE
+                   ? exposition_take(x, &x->names[name], &x->blocks[block], &point)
+                   : r;
 }
 
 size_t exposition_entities(const struct exposition *x)

@@ -1,5 +1,6 @@
 /* Names, label blocks and entities of an exposition: learnt once, then known by their bytes. */
 #include "base/attr.h"
+#include "base/list.h"
 #include "base/num.h"
 #include "formats/batcher.h"
 #include "formats/exposition/state.h"
@@ -18,20 +19,6 @@ static void forget(struct exposition *x)
         lookup_clear(&x->slot_lookup);
         pool_clear(&x->text);
         x->must_forget = false;
-}
-
-/* Makes room for one more element; *cap counts elements. */
-static bool reserve(void **array, size_t *cap, size_t n, size_t size)
-{
-        if (LIKELY(n < *cap))
-                return true;
-        size_t more = *cap ? *cap * 2 : 4; /* a node has few GPUs, a cluster many */
-        void *bigger = realloc(*array, more * size);
-        if (!bigger)
-                return false;
-        *array = bigger;
-        *cap = more;
-        return true;
 }
 
 /* Rows get wider: the last one moves first. */
@@ -109,7 +96,7 @@ static uint32_t learn_name(struct exposition *x, const char *s, size_t len)
         if (field == NOBODY && x->n_names >= NAMES_MAX)
                 return LOOKUP_END;
         struct name name = {.s = pool_copy(&x->name_text, s, len), .len = len, .field = field};
-        if (!name.s || !reserve((void **)&x->names, &x->names_cap, x->n_names, sizeof(name)) ||
+        if (!name.s || !LIST_ROOM(x->names, x->n_names, x->names_cap) ||
             !lookup_put(&x->name_lookup, hash_text(s, len), (uint32_t)x->n_names))
                 return LOOKUP_END;
         x->names[x->n_names] = name;
@@ -144,7 +131,7 @@ static bool add_slot(struct exposition *x, const struct entity_key *key, uint32_
                 return false;
         if (x->n_slots == x->slots_cap || !x->cells) {
                 size_t cap = x->slots_cap;
-                if (!reserve((void **)&x->slots, &cap, x->n_slots, sizeof(*x->slots)))
+                if (!LIST_ROOM(x->slots, x->n_slots, cap))
                         return false;
                 struct raw *cells = realloc(x->cells, cap * x->stride * sizeof(*cells));
                 if (!cells)
@@ -313,7 +300,7 @@ static enum exposition_line learn_block(struct exposition *x, const char *s, siz
                                         uint32_t hash, uint32_t *ret)
 {
         if (x->n_blocks == EXPOSITION_BLOCKS_MAX ||
-            !reserve((void **)&x->blocks, &x->blocks_cap, x->n_blocks, sizeof(*x->blocks)))
+            !LIST_ROOM(x->blocks, x->n_blocks, x->blocks_cap))
                 return EXPOSITION_FULL;
         struct pool_mark mark = pool_mark(&x->text);
         struct block b = {.text = pool_copy(&x->text, s, len),

@@ -1,6 +1,7 @@
 /* What the exposition parser keeps; for its own files only. */
 #pragma once
 
+#include "base/lookup.h"
 #include "base/pool.h"
 #include "formats/exposition/exposition.h"
 

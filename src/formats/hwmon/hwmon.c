@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/lines.h"
+#include "base/list.h"
 #include "base/num.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ static void split(const struct line *line, char comma, struct fields *ret)
         }
 }
 
-static int find(const struct fields *f, const char *name)
+static int hwmon_find(const struct fields *f, const char *name)
 {
         for (size_t i = 0; i < f->n; i++) {
                 if (f->len[i] == strlen(name) && memcmp(f->s[i], name, f->len[i]) == 0)
@@ -131,7 +132,8 @@ static bool parse_time(const char *s, size_t len, int64_t *ret_ns)
 }
 
 struct hwmon_cpu {
-        int usr, idle; /* places of the columns */
+        int usr, idle; /* places of the columns; -1 for none */
+        bool named;    /* by a header */
         struct {
                 int64_t wall_ns;
                 struct value usr, idle;
@@ -140,6 +142,18 @@ struct hwmon_cpu {
         struct host host;
 };
 
+/* Without a header its three columns stand in their order; with one, their names decide. */
+#define CPU_COLUMNS 3
+
+static void take_cpu_header(struct hwmon_cpu *c, const struct fields *f)
+{
+        if (f->n < 2 || c->n > 0)
+                return;
+        c->usr = hwmon_find(f, "usr_pct");
+        c->idle = hwmon_find(f, "idle_pct");
+        c->named = true;
+}
+
 static void take_cpu(void *arg, const struct line *line)
 {
         struct hwmon_cpu *c = arg;
@@ -147,21 +161,14 @@ static void take_cpu(void *arg, const struct line *line)
         int64_t ns;
         double usr, idle;
         split(line, ',', &f);
-        if (find(&f, "usr_pct") >= 0) {
-                c->usr = find(&f, "usr_pct");
-                c->idle = find(&f, "idle_pct");
+        if (f.n == 0 || !parse_time(f.s[0], f.len[0], &ns)) {
+                take_cpu_header(c, &f);
                 return;
         }
-        if (f.n == 0 || !parse_time(f.s[0], f.len[0], &ns))
+        if (!c->named && f.n != CPU_COLUMNS)
+                return; /* another file's columns */
+        if (!LIST_ROOM(c->list, c->n, c->cap))
                 return;
-        if (c->n == c->cap) {
-                size_t cap = c->cap ? c->cap * 2 : 256;
-                void *more = realloc(c->list, cap * sizeof(*c->list));
-                if (!more)
-                        return;
-                c->list = more;
-                c->cap = cap;
-        }
         const struct value blank = value_missing(STATE_BLANK);
         c->list[c->n].wall_ns = ns;
         c->list[c->n].usr = number_at(&f, c->usr, &usr) ? value_ok(usr / 100) : blank;
@@ -236,13 +243,13 @@ static void take_dmon(void *arg, const struct line *line)
         split(line, 0, &f);
         if (f.n > 0 && f.s[0][0] == '#') {
                 /* The header has the "#" as a word of its own, or stuck to the first name. */
-                int at = find(&f, "mem");
+                int at = hwmon_find(&f, "mem");
                 if (at >= 0)
                         d->mem = f.len[0] == 1 ? at - 1 : at;
                 return;
         }
         if (number_at(&f, d->mem, &v))
-                spread_add(&d->f->mem_util, v / 100);
+                spread_add(&d->f->mem_copy_util, v / 100);
 }
 
 int hwmon_facts(struct run_facts *f, const char *folder, struct err *err)

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/csvw.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,8 +33,12 @@ static void put_iso(struct strbuf *out, int64_t ns)
 
 static void put_cpu(struct strbuf *out, int64_t ns, double usr_pct, double idle_pct)
 {
+        struct csvw c = {.out = out};
+        csvw_begin(&c);
         put_iso(out, ns);
-        strbuf_putf(out, ",%.1f,%.1f\n", usr_pct, idle_pct);
+        csvw_fixed(&c, usr_pct, 1);
+        csvw_fixed(&c, idle_pct, 1);
+        csvw_end(&c);
 }
 
 struct smi_field {

@@ -101,7 +101,7 @@ static void fill_cells(struct batcher *b, const json_t *object, struct raw *cell
 }
 
 /* 1: taken, 0: belongs to the next round, or a negative errno. */
-static int take(struct capture *c, const struct line *line, const json_t *object)
+static int jsonl_take(struct capture *c, const struct line *line, const json_t *object)
 {
         const json_t *time = json_object_get(object, "time");
         struct entity_key key = key_of(object);
@@ -129,7 +129,7 @@ static int jsonl_round(struct capture *c)
                 json_error_t why;
                 json_t *object = json_loadb(line.s, line.len, JSON_REJECT_DUPLICATES, &why);
                 if (json_is_object(object))
-                        r = take(c, &line, object);
+                        r = jsonl_take(c, &line, object);
                 else if (line.cut)
                         capture_cut_row(c);
                 else

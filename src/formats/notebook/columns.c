@@ -1,10 +1,9 @@
 #include "formats/notebook/columns.h"
 
 #include "base/attr.h"
+#include "model/unit.h"
 
 #include <stdio.h>
-
-#define GIB 1073741824.0
 
 static const struct {
         const char *name;
@@ -143,10 +142,10 @@ void notebook_host_row(const struct notebook_layout *l, const struct host *h, en
         for (size_t i = 0; i < l->n_cores; i++)
                 ret[FIGURES + i] = system && i < h->n_cores ? scaled(h->cores[i].util, 100) : none;
         for (size_t i = 0; i < l->n_gpus; i++) {
-                struct level_gpu use = {.util = none, .band = none, .memory = none};
+                struct level_gpu use = {.util = none, .mem_copy_util = none, .memory = none};
                 if (i < h->n_gpus)
                         use = state->gpus[i];
-                const struct value v[GROUPS] = {use.util, use.band, use.memory};
+                const struct value v[GROUPS] = {use.util, use.mem_copy_util, use.memory};
                 for (size_t g = 0; g < GROUPS; g++)
                         *gpu_place(l, ret, g, i) = scaled(v[g], groups[g].scale);
         }

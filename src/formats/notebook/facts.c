@@ -9,13 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* As our own recorder counts: a tick is late by more than a tenth of the interval. */
-#define LATE 1.1
-
-static struct value known(double v)
-{
-        return v > 0 && isfinite(v) ? value_ok(v) : value_missing(STATE_NONE);
-}
+/* Of an interval: rows that come so little early have not come late before. */
+#define EARLY 0.01
 
 static struct value number_of(const json_t *m, const char *key)
 {
@@ -38,9 +33,10 @@ static void take_handles(struct notebook_run *run, const json_t *list)
 void notebook_take_run(struct notebook_run *run, const json_t *monitor)
 {
         const json_t *job = json_object_get(monitor, "slurm_job");
-        run->interval = known(json_number_value(json_object_get(monitor, "interval")));
+        run->interval = notebook_known(json_number_value(json_object_get(monitor, "interval")));
         run->stop_time = number_of(monitor, "stop_time");
-        run->wall_stop = known(json_number_value(json_object_get(monitor, "wallclock_stop_time")));
+        run->wall_stop =
+            notebook_known(json_number_value(json_object_get(monitor, "wallclock_stop_time")));
         run->pid = number_of(monitor, "pid");
         run->uid = number_of(monitor, "uid");
         if (json_is_string(job))
@@ -57,14 +53,16 @@ static int64_t wall_of(const struct notebook *nb, double time)
         return clock_from_seconds(nb->wall_start + (time - nb->start_time));
 }
 
-/* Ticks by the gaps between rows: what is longer than two intervals misses some. */
+/* Ticks by the gaps between rows, by the rule of our own recorder. */
 static void count_gap(struct run_facts *f, double gap, double interval)
 {
-        double passed = nearbyint(gap / interval);
-        if (passed > 1 && passed < 1e9)
-                f->missed += (uint64_t)passed - 1;
-        else if (gap > interval * LATE)
-                f->late++;
+        int64_t behind = clock_from_seconds(gap - interval * (1 - EARLY));
+        int64_t every = clock_from_seconds(interval);
+        bool late = false;
+        if (every <= 0 || behind >= CLOCK_FILE_MAX_NS)
+                return;
+        f->missed += clock_skipped(behind, every, &late);
+        f->late += late;
 }
 
 static int count_rows(const struct notebook *nb, const struct strbuf *file, struct run_facts *f,
@@ -108,8 +106,8 @@ int notebook_facts(struct notebook *nb, struct run_facts *f, struct err *err)
                 return err_set(err, r, "out of memory");
         f->asked = f->taken + f->missed;
         f->interval_s = run->interval;
-        f->cpus = known(nb->cpus);
-        f->system_cpus = known(nb->system_cpus);
+        f->cpus = notebook_known(nb->cpus);
+        f->system_cpus = notebook_known(nb->system_cpus);
         f->pid = run->pid;
         f->uid = run->uid;
         snprintf(f->slurm_job, sizeof(f->slurm_job), "%s", run->slurm_job);

@@ -158,9 +158,9 @@ static bool never_falls(const struct strbuf *from)
                         struct value v = value_at(&f, f.at[IO_FIRST + i], time.v - before);
                         falls |= value_there(v) && v.v < totals[i] * (1 - IO_ROUNDING);
                         grows |= value_there(v) && v.v > 0;
-                        totals[i] = value_there(v) ? v.v : totals[i];
+                        totals[i] = value_or(v, totals[i]);
                 }
-                before = value_there(time) ? time.v : before;
+                before = value_or(time, before);
         }
         csvtext_finish(&f.csv);
         return grows && !falls;
@@ -205,7 +205,7 @@ static void take_gpus(const struct level_file *f, struct host *h, struct level_s
         for (size_t i = 0; i < f->n_gpus; i++) {
                 snprintf(h->gpus[i], sizeof(h->gpus[i]), "%zu", i);
                 l->gpus[i] = (struct level_gpu){.util = value_at(f, f->util[i], 0.01),
-                                                .band = value_at(f, f->band[i], 0.01),
+                                                .mem_copy_util = value_at(f, f->band[i], 0.01),
                                                 .memory = value_at(f, f->mem[i], GIB)};
         }
         h->n_gpus = MAX(h->n_gpus, f->n_gpus);
@@ -219,11 +219,6 @@ static void take_machine(const struct level_file *f, struct host *h)
                 h->cores[i].util = value_at(f, f->cores[i], 0.01);
         h->system[SYSTEM_CPU_MIN] = value_at(f, f->cpu_min, 0.01);
         h->system[SYSTEM_CPU_MAX] = value_at(f, f->cpu_max, 0.01);
-}
-
-static struct value known(double v)
-{
-        return v > 0 && isfinite(v) ? value_ok(v) : value_missing(STATE_NONE);
 }
 
 /* Rates and totals from counters divided by the time of a sample. */
@@ -258,8 +253,8 @@ static void take_level(const struct notebook *nb, struct level_file *f, struct h
                 l->f[columns[i].figure] = value_at(f, f->at[i], columns[i].scale);
         if (f->io_counters)
                 take_counters(f, l);
-        l->f[FIGURE_CPUS] = known(cpus > 0 ? cpus : (double)f->n_cores);
-        l->f[FIGURE_MEMORY_LIMIT] = known(nb->memory_limits[level] * GIB);
+        l->f[FIGURE_CPUS] = notebook_known(cpus > 0 ? cpus : (double)f->n_cores);
+        l->f[FIGURE_MEMORY_LIMIT] = notebook_known(nb->memory_limits[level] * GIB);
         l->f[FIGURE_CPU] = l->f[FIGURE_CPU_SHARE];
         l->f[FIGURE_CPU].v *= l->f[FIGURE_CPUS].v;
         if (!value_there(l->f[FIGURE_CPUS]))

@@ -1,13 +1,12 @@
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/num.h"
 #include "formats/notebook/state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 bool notebook_wants(const char *name)
 {
@@ -19,17 +18,10 @@ bool notebook_wants(const char *name)
 /* The columns that every one of its files has. */
 #define PERF_HEADER "time,memory,io_read_count,io_write_count,io_read,io_write,cpu_util_avg,"
 
-/* One perf file alone, as its users export it. A pipe is not looked into. */
+/* One perf file alone, as its users export it. */
 static bool is_alone(const char *path)
 {
-        char head[sizeof(PERF_HEADER) - 1];
-        struct stat st;
-        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-                return false;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        ssize_t n = fd >= 0 ? read(fd, head, sizeof(head)) : 0;
-        closep(&fd);
-        return n == sizeof(head) && memcmp(head, PERF_HEADER, sizeof(head)) == 0;
+        return bundle_begins(path, PERF_HEADER);
 }
 
 bool notebook_is_one(const char *path)
@@ -335,10 +327,8 @@ int notebook_marks(struct notebook *nb, struct mark **ret, size_t *ret_n, struct
         for (size_t i = 0; fine && i < ARRAY_LEN(names); i++)
                 at[i] = csvtext_find(&c, names[i]);
         while (fine && n < CELLS_MAX && csvtext_next(&c)) {
-                struct mark *more = realloc(list, (n + 1) * sizeof(*more));
-                if (!more)
+                if (!LIST_ONE_MORE(list, n))
                         break;
-                list = more;
                 n += take_cell(nb, &c, at, &list[n]);
         }
         csvtext_finish(&c);

@@ -3,13 +3,13 @@
 
 #include "base/csvtext.h"
 #include "formats/notebook/notebook.h"
+#include "model/unit.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <sched.h>
 
 #define NOTEBOOK_SECONDS_MAX 4e9 /* of a time that makes sense: the year 2096 */
-#define GIB 1073741824.0
 #define NOTEBOOK_GPUS_MAX 256
 
 /* What the manifest tells about the run itself. */
@@ -45,6 +45,12 @@ struct notebook {
 static inline bool notebook_is_time(const struct notebook *nb, double seconds)
 {
         return fabs(seconds - nb->start_time) < NOTEBOOK_SECONDS_MAX;
+}
+
+/* A size or a count that the manifest tells; 0 stands for one that it does not. */
+static inline struct value notebook_known(double v)
+{
+        return v > 0 && isfinite(v) ? value_ok(v) : value_missing(STATE_NONE);
 }
 
 void notebook_hosts_close(struct notebook_hosts *h);

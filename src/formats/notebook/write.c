@@ -1,14 +1,12 @@
 #include "base/clock.h"
-#include "base/csvtext.h"
-#include "base/quote.h"
+#include "base/csvw.h"
 #include "formats/notebook/notebook.h"
+#include "model/unit.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-
-#define GIB 1073741824.0
 
 int notebook_writer_init(struct notebook_writer *w, const struct phase *phases, size_t n)
 {
@@ -35,7 +33,7 @@ static void put_columns(const struct notebook_writer *w, struct strbuf *out, con
 }
 
 /* The columns are those of the first tick. */
-static bool start(struct notebook_writer *w, int64_t wall_ns)
+static bool notebook_start(struct notebook_writer *w, int64_t wall_ns)
 {
         w->row = calloc(notebook_columns(&w->layout) + 1, sizeof(*w->row));
         w->first_ns = wall_ns;
@@ -64,16 +62,12 @@ static int put_row(struct notebook_writer *w, struct strbuf *out, int64_t wall_n
                    int64_t moment_ns)
 {
         long cell = cells_at(&w->cells, moment_ns);
-        strbuf_putf(out, "%.6f", clock_to_seconds(wall_ns - w->first_ns));
-        for (size_t i = 0; i < notebook_columns(&w->layout); i++) {
-                strbuf_putc(out, ',');
-                if (value_there(w->row[i]))
-                        strbuf_putf(out, "%.10g", w->row[i].v);
-        }
-        strbuf_putc(out, ',');
-        if (cell >= 0)
-                strbuf_putf(out, "%ld", cell);
-        strbuf_putc(out, '\n');
+        struct csvw c = {.out = out};
+        csvw_fixed(&c, clock_to_seconds(wall_ns - w->first_ns), 6);
+        for (size_t i = 0; i < notebook_columns(&w->layout); i++)
+                csvw_short(&c, value_or_nan(w->row[i]), 10);
+        csvw_fixed(&c, cell >= 0 ? (double)cell : NAN, 0);
+        csvw_end(&c);
         w->last_ns = wall_ns;
         return out->failed || out->len > BUNDLE_FILE_MAX ? -ENOMEM : 0;
 }
@@ -96,7 +90,7 @@ int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
                 return 0;
         if (!w->started) {
                 notebook_layout_of_frame(&w->layout, f);
-                if (!start(w, f->wall_ns))
+                if (!notebook_start(w, f->wall_ns))
                         return -ENOMEM;
         }
         struct strbuf *out = file_of(w, LEVEL_SYSTEM);
@@ -122,7 +116,7 @@ static int start_host(struct notebook_writer *w, const struct host *h)
         free(w->row);
         w->levels = 0;
         notebook_layout_of_host(&w->layout, h);
-        return start(w, h->wall_ns) ? 0 : -ENOMEM;
+        return notebook_start(w, h->wall_ns) ? 0 : -ENOMEM;
 }
 
 static int add_level(struct notebook_writer *w, const struct host *h, enum level level)
@@ -159,15 +153,17 @@ static void put_cells(const struct notebook_writer *w, struct strbuf *out)
         strbuf_puts(out, "cell_index,raw_cell,start_time,end_time,duration,wallclock_start_time,"
                          "wallclock_end_time\n");
         for (size_t i = 0; i < w->cells.n; i++) {
-                const struct cell_of *c = &w->cells.list[i];
-                const struct phase *p = c->phase;
-                strbuf_putf(out, "%ld,", c->index);
-                quote_csv(out, c->raw ? c->raw : p->name);
-                strbuf_putf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f\n",
-                            clock_to_seconds(p->begin_ns - w->first_ns),
-                            clock_to_seconds(p->end_ns - w->first_ns),
-                            clock_to_seconds(p->end_ns - p->begin_ns),
-                            clock_to_seconds(p->begin_ns), clock_to_seconds(p->end_ns));
+                const struct cell_of *cell = &w->cells.list[i];
+                const struct phase *p = cell->phase;
+                const int64_t times[] = {p->begin_ns - w->first_ns, p->end_ns - w->first_ns,
+                                         p->end_ns - p->begin_ns, p->begin_ns, p->end_ns};
+                struct csvw c = {.out = out};
+                csvw_fixed(&c, (double)cell->index, 0);
+                /* The code of a cell is the user's own, and programs run it again: no guard. */
+                csvw_text(&c, cell->raw ? cell->raw : p->name);
+                for (size_t k = 0; k < ARRAY_LEN(times); k++)
+                        csvw_fixed(&c, clock_to_seconds(times[k]), 6);
+                csvw_end(&c);
         }
 }
 

@@ -1,5 +1,8 @@
 #include "formats/remote/remote.h"
 
+#include "base/list.h"
+#include "base/lookup.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "formats/exposition/text.h"
 
@@ -290,18 +293,9 @@ static size_t collect_pairs(struct remote_writer *w, const struct line_parts *li
 
 static bool remember_key(struct generation *g, const char *s, size_t len)
 {
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
-        for (size_t i = 0; i < len; i++)
-                hash = (hash ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
-        if (g->n == g->cap) {
-                size_t cap = g->cap ? g->cap * 2 : 512;
-                struct key *more = realloc(g->keys, cap * sizeof(*more));
-                if (!more)
-                        return false;
-                g->keys = more;
-                g->cap = cap;
-        }
-        g->keys[g->n++] = (struct key){hash, (size_t)(s - g->bytes.s), len};
+        if (!LIST_ROOM(g->keys, g->n, g->cap))
+                return false;
+        g->keys[g->n++] = (struct key){hash_stable(s, len), (size_t)(s - g->bytes.s), len};
         return true;
 }
 
@@ -319,7 +313,6 @@ static bool add_line(struct remote_writer *w, struct word line, int64_t time_ms)
 {
         struct pair pairs[REMOTE_LABELS_MAX];
         struct line_parts parts;
-        uint64_t bits;
         if (!split_line(line.s, line.len, &parts) || w->now.n == REMOTE_SERIES_MAX)
                 return true;
         if (!reserve_line(&w->scratch, line.len))
@@ -329,8 +322,8 @@ static bool add_line(struct remote_writer *w, struct word line, int64_t time_ms)
                 put_pair(&w->now.bytes, &pairs[i]);
         if (n == 0 || w->now.bytes.failed)
                 return n == 0;
-        memcpy(&bits, &parts.point.v, sizeof(bits));
-        put_series(&w->request, w->now.bytes.s + from, w->now.bytes.len - from, bits, time_ms);
+        put_series(&w->request, w->now.bytes.s + from, w->now.bytes.len - from,
+                   num_bits(parts.point.v), time_ms);
         return remember_key(&w->now, w->now.bytes.s + from, w->now.bytes.len - from);
 }
 

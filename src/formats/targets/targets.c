@@ -1,6 +1,8 @@
 #include "formats/targets/targets.h"
 
+#include "base/brackets.h"
 #include "base/jsonw.h"
+#include "base/list.h"
 #include "base/num.h"
 
 #include <ctype.h>
@@ -45,9 +47,11 @@ static bool is_six(const char *s, size_t n)
         return n > 1 && n < 46 && colons >= 2;
 }
 
-static int refuse(struct err *err, const char *s, size_t n)
+/* why may be NULL. */
+static int targets_refuse(struct err *err, const char *s, size_t n, const char *why)
 {
-        err_set(err, ERR_DATA, "'%.*s' is not a host", (int)(n < 80 ? n : 80), s);
+        err_set(err, ERR_DATA, "'%.*s' is not a host%s%s", (int)(n < 80 ? n : 80), s,
+                why ? ": " : "", why ? why : "");
         return err_hint(err, "write names or addresses: node[001-128],login1,10.0.0.7:9500");
 }
 
@@ -55,14 +59,8 @@ static int add_target(struct target_list *t, const struct target *one, struct er
 {
         if (t->n == TARGETS_MAX)
                 return err_set(err, ERR_DATA, "there are more than %d hosts", TARGETS_MAX);
-        if (t->n == t->cap) {
-                size_t cap = t->cap ? t->cap * 2 : 64;
-                struct target *more = realloc(t->list, cap * sizeof(*more));
-                if (!more)
-                        return err_set(err, -ENOMEM, "out of memory");
-                t->list = more;
-                t->cap = cap;
-        }
+        if (!LIST_ROOM(t->list, t->n, t->cap))
+                return err_set(err, -ENOMEM, "out of memory");
         t->list[t->n++] = *one;
         return 0;
 }
@@ -88,100 +86,35 @@ static int add_host(struct target_list *t, const char *s, size_t n, struct err *
                        num_parse_u64(port + 1, (size_t)(s + n - port - 1), &number) && number > 0 &&
                        number <= UINT16_MAX;
         if (!good)
-                return refuse(err, s, n);
+                return targets_refuse(err, s, n, NULL);
         memcpy(one.host, host, host_len);
         one.port = (uint16_t)number;
         return add_target(t, &one, err);
 }
 
-/* --- ranges in brackets ------------------------------------------------------------------------
+/* --- lists -------------------------------------------------------------------------------------
  */
 
-#define WORD_MAX 1024
-
-/* A word that is being put together; brackets are resolved from the left. */
-struct word_text {
-        char s[WORD_MAX];
-        size_t n;
+struct adding {
+        struct target_list *list;
+        struct err *err;
 };
 
-static int expand(struct target_list *t, const struct word_text *before, const char *s, size_t n,
-                  struct err *err);
-
-static bool append(struct word_text *w, const char *s, size_t n)
+static int add_word(void *arg, const char *word)
 {
-        if (n >= sizeof(w->s) - w->n)
-                return false;
-        memcpy(w->s + w->n, s, n);
-        w->n += n;
-        return true;
-}
-
-/* "001-128" or "7": each number with as many digits as the first one is written with. */
-static int expand_range(struct target_list *t, const struct word_text *before, const char *s,
-                        size_t n, const char *rest, size_t rest_n, struct err *err)
-{
-        const char *dash = memchr(s, '-', n);
-        size_t first_n = dash ? (size_t)(dash - s) : n;
-        uint64_t first, last;
-        if (!num_parse_u64(s, first_n, &first) ||
-            !(dash ? num_parse_u64(dash + 1, n - first_n - 1, &last) : (last = first, true)) ||
-            last < first || last - first > TARGETS_MAX || first_n > 18)
-                return refuse(err, s, n);
-        for (uint64_t i = first; i <= last; i++) {
-                struct word_text w = *before;
-                char number[32];
-                int len =
-                    snprintf(number, sizeof(number), "%0*llu", (int)first_n, (unsigned long long)i);
-                if (!append(&w, number, (size_t)len))
-                        return refuse(err, before->s, before->n);
-                int r = expand(t, &w, rest, rest_n, err);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static int expand(struct target_list *t, const struct word_text *before, const char *s, size_t n,
-                  struct err *err)
-{
-        struct word_text w = *before;
-        const char *open = memchr(s, '[', n),
-                   *close = open ? memchr(open, ']', n - (size_t)(open - s)) : NULL;
-        /* An IPv6 address stands in brackets at the begin and has no range in it. */
-        if (!open || (w.n == 0 && open == s && close && is_six(s + 1, (size_t)(close - s) - 1)))
-                return append(&w, s, n) ? add_host(t, w.s, w.n, err) : refuse(err, s, n);
-        if (!close || !append(&w, s, (size_t)(open - s)))
-                return refuse(err, s, n);
-        const char *rest = close + 1;
-        for (const char *at = open + 1; at <= close;) {
-                const char *comma = memchr(at, ',', (size_t)(close - at));
-                const char *end = comma ? comma : close;
-                int r =
-                    expand_range(t, &w, at, (size_t)(end - at), rest, (size_t)(s + n - rest), err);
-                if (r < 0)
-                        return r;
-                at = end + 1;
-        }
-        return 0;
-}
-
-static bool is_between(char c)
-{
-        return c == ',' || isspace((unsigned char)c);
+        struct adding *a = arg;
+        return add_host(a->list, word, strlen(word), a->err);
 }
 
 int targets_parse_list(struct target_list *t, const char *s, size_t len, struct err *err)
 {
-        const struct word_text none = {.n = 0};
-        for (size_t at = 0; at < len;) {
-                size_t end = at, depth = 0;
-                for (; end < len && (depth > 0 || !is_between(s[end])); end++)
-                        depth = s[end] == '[' ? 1 : s[end] == ']' ? 0 : depth;
-                int r = end > at ? expand(t, &none, s + at, end - at, err) : 0;
-                if (r < 0)
-                        return r;
-                at = end + 1;
+        struct adding adding = {t, err};
+        struct brackets b = {.each = add_word, .arg = &adding};
+        for (size_t at = 0, n; at < len; at += n + 1) {
+                n = brackets_word(s + at, len - at);
+                int r = n > 0 ? brackets_expand(&b, s + at, n) : 0;
+                if (r != 0)
+                        return r == BRACKETS_BAD ? targets_refuse(err, s + at, n, b.why) : r;
         }
         return 0;
 }
@@ -256,7 +189,7 @@ int targets_parse_sinfo(struct target_list *t, const char *s, size_t len, struct
                 const char *bar = memchr(line.s, '|', line.n);
                 if (line.n == 0)
                         continue;
-                int r = bar ? 0 : refuse(err, line.s, line.n);
+                int r = bar ? 0 : targets_refuse(err, line.s, line.n, NULL);
                 if (r == 0 && has_gpu(bar + 1, line.n - (size_t)(bar - line.s) - 1))
                         r = add_host(t, line.s, (size_t)(bar - line.s), err);
                 if (r < 0)

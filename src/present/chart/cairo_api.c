@@ -1,20 +1,22 @@
 #include "present/chart/cairo_api.h"
 
+#include "base/symbol.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
-static int refuse(struct err *err, const char *why)
+static int cairo_api_refuse(struct err *err, const char *why)
 {
         err_set(err, -ENOSYS, "PNG, JPEG and PDF need the library cairo: %s", why);
-        return err_hint(err, "install it ('apt-get install libcairo2'), or write SVG: -o FILE.svg");
+        return err_hint_install(err, "libcairo2", "cairo", "or write SVG: -o FILE.svg");
 }
 
 int cairo_api_load(struct cairo_api *ret, struct err *err)
 {
         void *library = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL);
         if (!library)
-                return refuse(err, "libcairo.so.2 is not installed");
+                return cairo_api_refuse(err, "libcairo.so.2 is not installed");
         struct cairo_api api;
         const struct {
                 const char *name;
@@ -25,10 +27,9 @@ int cairo_api_load(struct cairo_api *ret, struct err *err)
 #undef CAIRO_CALL
         };
         for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-                void *symbol = dlsym(library, calls[i].name);
-                if (!symbol)
-                        return refuse(err, "the one installed is too old, 1.16 is needed");
-                memcpy(calls[i].to, &symbol, sizeof(symbol));
+                if (!symbol_find(library, calls[i].name, calls[i].to))
+                        return cairo_api_refuse(err,
+                                                "the one installed is too old, 1.16 is needed");
         }
         *ret = api;
         return 0;

@@ -83,7 +83,7 @@ static const char *candidate(size_t i, const void *arg)
         return i < user->n ? user->names[i] : NULL;
 }
 
-static int add(struct choices *to, struct choice c, struct err *err)
+static int choose_add(struct choices *to, struct choice c, struct err *err)
 {
         for (size_t i = 0; i < to->n; i++) {
                 if (to->list[i].subject == c.subject && to->list[i].what == c.what &&
@@ -149,10 +149,10 @@ static int add_group(struct choices *to, enum metric_group g, struct err *err)
                 /* Of a group, what has no value is left out; bits are no curve. */
                 const struct metric_info *info = metric_info((enum metric)i);
                 if (info->group == g && info->unit != UNIT_BITS)
-                        r = add(to,
-                                (struct choice)CHOICE(SUBJECT_METRIC, (uint8_t)i, MANNER_ANY,
-                                                      SHOW_WITH_VALUES),
-                                err);
+                        r = choose_add(to,
+                                       (struct choice)CHOICE(SUBJECT_METRIC, (uint8_t)i, MANNER_ANY,
+                                                             SHOW_WITH_VALUES),
+                                       err);
         }
         return r;
 }
@@ -166,9 +166,9 @@ static int add_defaults(struct choices *to, const struct user_names *user, struc
 {
         int r = 0;
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(defaults); i++)
-                r = add(to, defaults[i], err);
+                r = choose_add(to, defaults[i], err);
         for (size_t i = 0; r == 0 && i < MIN(user->n, (size_t)USER_DEFAULTS); i++)
-                r = add(to, user_choice(user, i, SHOW_WITH_SEVERAL), err);
+                r = choose_add(to, user_choice(user, i, SHOW_WITH_SEVERAL), err);
         return r;
 }
 
@@ -207,7 +207,7 @@ static int add_named(struct choices *to, const char *name, const struct user_nam
                 return add_defaults(to, user, err);
         if (find_one(name, &one) || find_summary(name, &one) || find_host(name, &one) ||
             find_user(name, user, &one))
-                return add(to, one, err);
+                return choose_add(to, one, err);
         for (enum metric_group g = 0; g < METRIC_GROUP_COUNT; g++) {
                 if (is_group(g, group))
                         return add_group(to, g, err);

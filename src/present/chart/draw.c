@@ -313,7 +313,7 @@ static void set_time(struct draw *d)
         d->window.to = (double)(d->to_ns - d->from_ns) / (double)p->width_ns;
 }
 
-static int prepare(struct draw *d, struct err *err)
+static int chart_prepare(struct draw *d, struct err *err)
 {
         d->left = EDGE + LABELS;
         d->right = d->width - EDGE;
@@ -359,7 +359,7 @@ int plot_draw(struct plot *p, const struct plot_around *around, enum plot_format
                                                   "with --metrics"
                                                 : "no samples in the chosen time");
         }
-        int r = prepare(&d, err);
+        int r = chart_prepare(&d, err);
         if (r == 0)
                 r = draw_with_pen(&d, format, out, err);
         free(d.dots);

@@ -199,6 +199,17 @@ static unsigned sides_used(struct draw *d, size_t rows)
         return used;
 }
 
+/* Of "node3.cluster:7" the end tells rows apart. */
+static const char *end_that_fits(const char *label, double size, double room)
+{
+        while (label[0] && label_width(label, size) > room) {
+                label++;
+                while (((unsigned char)label[0] & 0xc0) == 0x80)
+                        label++;
+        }
+        return label;
+}
+
 /* One row a GPU: of its classes, or of its limiters. */
 static double draw_rows(struct draw *d, double y, size_t rows, const struct strip_legend *l,
                         bool limiters)
@@ -220,7 +231,7 @@ static double draw_rows(struct draw *d, double y, size_t rows, const struct stri
                 if (rows > 1)
                         draw_text(d, d->left - 5, at + ROW_MANY,
                                   (struct letters){7, false, ANCHOR_END, INK_SOFT},
-                                  p->gpus[i].label);
+                                  end_that_fits(p->gpus[i].label, 7, d->left - 7));
         }
         d->pen->ops->group(d->pen, "");
         return top + row * (double)rows + PANEL_GAP;

@@ -1,6 +1,7 @@
 #include "present/chart/jpeg.h"
 
 #include "base/attr.h"
+#include "base/symbol.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,18 +44,17 @@ struct jpeg_api {
 #undef JPEG_CALL
 };
 
-static int refuse(struct err *err, const char *why)
+static int jpeg_refuse(struct err *err, const char *why)
 {
         err_set(err, -ENOSYS, "JPEG needs the library libjpeg: %s", why);
-        err_hint(err, "install it ('apt-get install libjpeg62-turbo'), or write a .png");
-        return -ENOSYS;
+        return err_hint_install(err, "libjpeg62-turbo", "libjpeg-turbo", "or write a .png");
 }
 
 static int load(struct jpeg_api *ret, struct err *err)
 {
         void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (!library)
-                return refuse(err, LIBRARY " is not installed");
+                return jpeg_refuse(err, LIBRARY " is not installed");
         struct jpeg_api api = {0};
         const struct {
                 const char *name;
@@ -65,10 +65,8 @@ static int load(struct jpeg_api *ret, struct err *err)
 #undef JPEG_CALL
         };
         for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-                void *symbol = dlsym(library, calls[i].name);
-                if (!symbol)
-                        return refuse(err, "the one installed is too old");
-                memcpy(calls[i].to, &symbol, sizeof(symbol));
+                if (!symbol_find(library, calls[i].name, calls[i].to))
+                        return jpeg_refuse(err, "the one installed is too old");
         }
         *ret = api;
         return 0;

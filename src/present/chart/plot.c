@@ -134,6 +134,7 @@ static size_t gpu_for(struct plot *p, const struct entity *e, size_t hint)
         *g = (struct plot_gpu){.slot = e->slot, .strip = calloc(1, sizeof(*g->strip))};
         p->failed |= !g->strip;
         snprintf(g->label, sizeof(g->label), "%s", e->label);
+        snprintf(g->host, sizeof(g->host), "%s", e->text[ENTITY_TEXT_HOST]);
         snprintf(g->model, sizeof(g->model), "%s", e->text[ENTITY_TEXT_MODEL]);
         return p->n_gpus++;
 }
@@ -225,6 +226,16 @@ int plot_add_frame(struct plot *p, const struct frame *f)
         return p->failed ? -ENOMEM : 0;
 }
 
+void plot_tell_apart(struct plot *p)
+{
+        bool clash = false;
+        for (size_t i = 1; i < p->n_gpus && !clash; i++)
+                clash = strcmp(p->gpus[i].label, p->gpus[0].label) == 0 &&
+                        strcmp(p->gpus[i].host, p->gpus[0].host) != 0;
+        for (size_t i = 0; i < p->n_gpus && clash; i++)
+                entity_qualify(p->gpus[i].host, p->gpus[i].label);
+}
+
 /* ---- the host ---- */
 
 /* What the user asked for, else the first that is there, in the order of reports. */
@@ -278,7 +289,7 @@ static struct value level_gpu_value(enum metric metric, const struct level_gpu *
         if (metric == METRIC_GPU_UTIL)
                 return g->util;
         if (metric == METRIC_MEM_COPY_UTIL)
-                return g->band;
+                return g->mem_copy_util;
         return metric == METRIC_FB_USED ? g->memory : value_missing(STATE_NONE);
 }
 

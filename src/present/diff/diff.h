@@ -24,19 +24,27 @@ void diff_html(const struct diff_page *page, struct strbuf *out);
 
 /* ---- words that the formats share ---- */
 
-/* "slower: step 0.124 s -> 0.131 s, +5.6 % (95 %: +4.9 to +6.4 %)". */
+/* "slower: step 124 ms -> 131 ms, +5.6 % (95 %: +4.9 to +6.4 %)". */
 void diff_put_verdict(const struct diff_page *page, struct strbuf *out);
+/* "base.assay and 2 more, 24.7 s, 8 GPUs (NVIDIA H200)". */
+void diff_put_side(const struct diff_side *side, struct strbuf *out);
 /* Where the noise comes from, a sentence; nothing when there is no main row. */
 void diff_put_method(const struct diff_page *page, struct strbuf *out);
 /* The cause, a sentence; nothing when there is none. */
 void diff_put_cause(const struct diff_page *page, struct strbuf *out);
 /* "0.124 s", "12.4 GiB", "87.1 %"; "--" when missing. */
 void diff_put_value(enum unit unit, struct value v, struct strbuf *out);
+/* The length of a part; "--" when it is negative: not on that side. */
+void diff_put_seconds(double s, struct strbuf *out);
 /* "+5.6 %", "+5.6 points". */
 void diff_put_change(const struct diff_row *row, struct strbuf *out);
 /* "+4.9 to +6.4 %"; "--" when there is none. */
 void diff_put_interval(const struct diff_row *row, struct strbuf *out);
-/* "GPUs: 8, now 7; other numbers of GPUs do other work (forbids a verdict)". */
+/* Both values, the change and its interval, each with the same before it. */
+void diff_put_cells(const struct diff_row *row, const char *before, struct strbuf *out);
+/* What a row comes to, for people: its word; where there is none, why. */
+const char *diff_row_words(const struct diff_row *row);
+/* "GPUs: 8, now 7; other numbers of GPUs do other work (forbids a verdict; …)". */
 void diff_put_check(const struct diff_check *check, struct strbuf *out);
 /* "time at most +5 %: within". */
 void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, struct strbuf *out);

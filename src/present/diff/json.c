@@ -70,6 +70,7 @@ static void put_checks(struct jsonw *j, const struct diff *d)
                 jsonw_text_or_null(j, "base", c->base);
                 jsonw_text_or_null(j, "new", c->now);
                 jsonw_bool(j, "forbids", c->forbids);
+                jsonw_text_or_null(j, "allow", c->allow);
                 jsonw_text_or_null(j, "why", c->why);
                 jsonw_end(j);
         }
@@ -113,7 +114,10 @@ static void put_cause(struct jsonw *j, const struct diff_page *page)
                                             [DIFF_CAUSE_POWER_LIMIT] = "power_limit",
                                             [DIFF_CAUSE_CLOCK] = "clock",
                                             [DIFF_CAUSE_LIMITER] = "limiter",
-                                            [DIFF_CAUSE_STARTUP] = "start_up"};
+                                            [DIFF_CAUSE_STARTUP] = "start_up",
+                                            [DIFF_CAUSE_KERNELS] = "kernels",
+                                            [DIFF_CAUSE_GAPS] = "gaps",
+                                            [DIFF_CAUSE_PHASE] = "phase"};
         const struct diff_cause *c = &page->d->cause;
         struct strbuf words = {0};
         if (c->kind == DIFF_CAUSE_NONE) {
@@ -123,10 +127,15 @@ static void put_cause(struct jsonw *j, const struct diff_page *page)
         diff_put_cause(page, &words);
         jsonw_object(j, "cause");
         jsonw_text(j, "kind", kinds[c->kind]);
-        jsonw_text_or_null(j, "limiter",
-                           c->kind == DIFF_CAUSE_LIMITER ? limiter_name(c->limiter) : "");
+        bool limiter = c->kind == DIFF_CAUSE_LIMITER || c->kind == DIFF_CAUSE_KERNELS ||
+                       c->kind == DIFF_CAUSE_GAPS;
+        jsonw_text_or_null(j, "limiter", limiter ? limiter_name(c->limiter) : "");
         jsonw_number(j, "base", c->base);
         jsonw_number(j, "new", c->now);
+        jsonw_value(j, "kernels_base_s", c->kernels_base);
+        jsonw_value(j, "kernels_new_s", c->kernels_now);
+        jsonw_value(j, "gaps_base_s", c->gaps_base);
+        jsonw_value(j, "gaps_new_s", c->gaps_now);
         jsonw_number(j, "explains", c->explains);
         jsonw_text_or_null(j, "phase", c->part);
         jsonw_text_or_null(j, "text", strbuf_str(&words));

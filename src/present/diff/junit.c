@@ -48,6 +48,9 @@ void diff_junit(const struct diff_page *page, struct strbuf *out)
         diff_put_verdict(page, &words);
         if (d->n_gates == 0)
                 put_case("verdict", result_of(page), &words, out);
+        if (d->cause.kind != DIFF_CAUSE_NONE)
+                strbuf_puts(&words, "; cause: ");
+        diff_put_cause(page, &words);
         strbuf_puts(out, "    <system-out>");
         quote_markup(out, strbuf_str(&words));
         strbuf_puts(out, "</system-out>\n  </testsuite>\n</testsuites>\n");

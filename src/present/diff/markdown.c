@@ -40,15 +40,8 @@ static void put_rows(const struct diff *d, bool phases, struct strbuf *out)
                 begun = true;
                 strbuf_puts(out, "| ");
                 put_safe(out, row->name);
-                strbuf_puts(out, " | ");
-                diff_put_value(row->unit, row->base, out);
-                strbuf_puts(out, " | ");
-                diff_put_value(row->unit, row->now, out);
-                strbuf_puts(out, " | ");
-                diff_put_change(row, out);
-                strbuf_puts(out, " | ");
-                diff_put_interval(row, out);
-                strbuf_putf(out, " | %s |\n", diff_word_name(row->word, row->is_time));
+                diff_put_cells(row, " | ", out);
+                strbuf_putf(out, " | %s |\n", diff_row_words(row));
         }
 }
 

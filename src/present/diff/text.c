@@ -1,70 +1,102 @@
 /* Text that fits a screen: the verdict, why, what differs, the figures. */
 #include "base/text.h"
 #include "base/attr.h"
+#include "base/tablew.h"
 #include "present/diff/diff.h"
 
-#define NAME_COLUMNS 26
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMNS 80
+#define NAME_COLUMNS 19
+#define VALUE_COLUMNS 10
+#define CHANGE_COLUMNS 9
+#define INTERVAL_COLUMNS 15
 #define ROWS_SHOWN 22
 #define CHECKS_SHOWN 10
 #define PARTS_SHOWN 8
+#define LIMITED "limited by "
 
-static void put_cell(struct strbuf *out, struct strbuf *cell, size_t columns)
+/* Cells stand apart also where one is too wide. */
+static void put_cell(struct strbuf *out, struct strbuf *cell, int columns)
 {
-        size_t len = cell->len;
-        strbuf_fill(out, ' ', len < columns ? columns - len : 1);
-        strbuf_puts(out, strbuf_str(cell));
+        strbuf_putc(out, ' ');
+        tablew_put(out, strbuf_str(cell), columns - 1);
         strbuf_clear(cell);
 }
 
-static void put_row(const struct diff_row *row, struct strbuf *out)
+static void put_value(enum unit unit, struct value v, struct strbuf *out)
 {
         struct strbuf cell = {0};
-        strbuf_puts(out, "  ");
-        text_put_name(out, row->name, NAME_COLUMNS);
-        diff_put_value(row->unit, row->base, &cell);
-        put_cell(out, &cell, 12);
-        diff_put_value(row->unit, row->now, &cell);
-        put_cell(out, &cell, 12);
+        diff_put_value(unit, v, &cell);
+        put_cell(out, &cell, VALUE_COLUMNS);
+        strbuf_finish(&cell);
+}
+
+/* Cuts the unit off a cell: a change says it once for its interval too. */
+static void put_without_unit(struct strbuf *cell, const char *instead)
+{
+        const char *s = strbuf_str(cell), *unit = strrchr(s, ' ');
+        if (unit)
+                cell->len = (size_t)(unit - s);
+        strbuf_puts(cell, instead);
+}
+
+static void put_row(const struct diff_row *row, const char *name, struct strbuf *out)
+{
+        struct strbuf cell = {0};
+        text_put_name(out, name, NAME_COLUMNS + 2);
+        put_value(row->unit, row->base, out);
+        put_value(row->unit, row->now, out);
         diff_put_change(row, &cell);
-        put_cell(out, &cell, 14);
-        diff_put_interval(row, &cell);
-        put_cell(out, &cell, 22);
-        strbuf_putf(out, "  %s\n", diff_word_name(row->word, row->is_time));
+        if (row->scale == DIFF_ABSOLUTE)
+                put_without_unit(&cell, " pt");
+        put_cell(out, &cell, CHANGE_COLUMNS);
+        if (row->has_interval) {
+                diff_put_interval(row, &cell);
+                put_without_unit(&cell, "");
+                put_cell(out, &cell, INTERVAL_COLUMNS);
+        }
+        strbuf_putf(out, "  %s\n", diff_row_words(row));
         strbuf_finish(&cell);
 }
 
 static void put_runs(const struct diff_side *side, const char *name, struct strbuf *out)
 {
-        const struct diff_run *run = &side->runs[0];
         strbuf_putf(out, "  %-5s ", name);
-        text_put(out, run->name, 60);
-        if (side->n > 1)
-                strbuf_putf(out, " and %zu more", side->n - 1);
-        strbuf_putf(out, "  %.1f s, ", run->seconds);
-        if (run->unwatched)
-                strbuf_puts(out, "a run log");
-        else
-                strbuf_putf(out, "%zu GPU%s", run->gpus, run->gpus == 1 ? "" : "s");
-        if (run->model[0])
-                strbuf_putf(out, " (%s)", run->model);
+        diff_put_side(side, out);
         strbuf_putc(out, '\n');
 }
 
+/* Later lines stand under the text, or under four blanks where the label is shorter. */
 static void put_line(const char *label, struct strbuf *line, struct strbuf *out)
 {
-        if (line->len > 0)
-                strbuf_putf(out, "%s%s\n", label, strbuf_str(line));
+        strbuf_putc(line, '\0');
+        if (line->len > 1 && !line->failed) {
+                text_clean(line->s); /* a name with a line break makes no line of its own */
+                strbuf_puts(out, label);
+                text_put_wrapped(out, line->s, MAX(strlen(label), (size_t)4), COLUMNS);
+        }
         strbuf_clear(line);
 }
 
 static void put_rows(const struct diff *d, bool phases, size_t most, struct strbuf *out)
 {
+        char name[sizeof(d->rows[0].name) + 4];
         size_t shown = 0, left = 0;
+        bool limiters = false;
         for (size_t i = 0; i < d->n_rows; i++) {
-                if (d->rows[i].is_phase != phases)
+                const struct diff_row *row = &d->rows[i];
+                bool limiter = !phases && strncmp(row->name, LIMITED, strlen(LIMITED)) == 0;
+                if (row->is_phase != phases)
                         continue;
+                if (limiter && !limiters && shown < most)
+                        strbuf_puts(out, "  limited by, of the time\n");
+                limiters |= limiter;
+                snprintf(name, sizeof(name), limiter ? "    %s" : "  %s",
+                         row->name + (limiter ? strlen(LIMITED) : 0));
                 if (shown < most)
-                        put_row(&d->rows[i], out);
+                        put_row(row, name, out);
                 else
                         left++;
                 shown++;
@@ -88,16 +120,12 @@ static void put_parts(const struct diff *d, struct strbuf *out)
                 const struct diff_part *p = &d->parts[i];
                 strbuf_puts(out, "  ");
                 diff_put_part(p, &cell);
-                text_put_name(out, strbuf_str(&cell), NAME_COLUMNS + 12);
+                text_put_name(out, strbuf_str(&cell), NAME_COLUMNS + 18);
                 strbuf_clear(&cell);
-                diff_put_value(UNIT_SECONDS,
-                               p->base_s < 0 ? value_missing(STATE_NONE) : value_ok(p->base_s),
-                               &cell);
-                put_cell(out, &cell, 12);
-                diff_put_value(UNIT_SECONDS,
-                               p->now_s < 0 ? value_missing(STATE_NONE) : value_ok(p->now_s),
-                               &cell);
-                put_cell(out, &cell, 12);
+                diff_put_seconds(p->base_s, &cell);
+                put_cell(out, &cell, VALUE_COLUMNS);
+                diff_put_seconds(p->now_s, &cell);
+                put_cell(out, &cell, VALUE_COLUMNS);
                 strbuf_putc(out, '\n');
         }
         if (d->n_parts > PARTS_SHOWN)
@@ -139,8 +167,8 @@ void diff_text(const struct diff_page *page, struct strbuf *out)
                 put_line("  gate  ", &line, out);
         }
         put_checks(d, out);
-        strbuf_putf(out, "\n  %-*s%12s%12s%14s%22s\n", NAME_COLUMNS, "", "base", "new", "change",
-                    "95 %");
+        strbuf_putf(out, "\n  %-*s%*s%*s%*s%*s\n", NAME_COLUMNS, "", VALUE_COLUMNS, "base",
+                    VALUE_COLUMNS, "new", CHANGE_COLUMNS, "change", INTERVAL_COLUMNS, "95 %");
         put_rows(d, false, ROWS_SHOWN, out);
         if (has_phases(d)) {
                 strbuf_puts(out, "\nphases and numbers of your own, each time\n");

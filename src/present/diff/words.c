@@ -1,9 +1,11 @@
 /* The words of a comparison, one place for all formats. */
 #include "base/attr.h"
+#include "base/text.h"
 #include "present/diff/diff.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void put_bytes(double v, struct strbuf *out)
 {
@@ -11,7 +13,7 @@ static void put_bytes(double v, struct strbuf *out)
         size_t i = 0;
         for (; fabs(v) >= 1024 && i + 1 < ARRAY_LEN(units); i++)
                 v /= 1024;
-        strbuf_putf(out, "%.*f %s", i == 0 ? 0 : 2, v, units[i]);
+        strbuf_putf(out, "%.*f %s", i == 0 ? 0 : fabs(v) < 100 ? 2 : 1, v, units[i]);
 }
 
 /* Three digits or more, and no exponent where people read it. */
@@ -35,8 +37,15 @@ void diff_put_value(enum unit unit, struct value v, struct strbuf *out)
                 strbuf_putf(out, "%.1f %%", v.v * 100);
         else if (unit == UNIT_WATTS)
                 strbuf_putf(out, "%.1f W", v.v);
+        else if (unit == UNIT_SECONDS && v.v != 0 && fabs(v.v) < 1)
+                put_plain(v.v * 1e3, " ms", out);
         else
                 put_plain(v.v, unit == UNIT_SECONDS ? " s" : unit == UNIT_JOULES ? " J" : "", out);
+}
+
+void diff_put_seconds(double s, struct strbuf *out)
+{
+        diff_put_value(UNIT_SECONDS, s < 0 ? value_missing(STATE_NONE) : value_ok(s), out);
 }
 
 /* A change that rounds to nothing has no sign. */
@@ -44,6 +53,15 @@ static void put_signed(double v, struct strbuf *out)
 {
         double shown = round(v * 1000) / 10;
         strbuf_putf(out, shown == 0 ? "%.1f" : "%+.1f", shown == 0 ? 0.0 : shown);
+}
+
+#define END_SHOWN 100.0 /* ends of intervals beyond 10000 % say nothing more */
+
+static void put_end(double v, struct strbuf *out)
+{
+        if (v > END_SHOWN)
+                strbuf_puts(out, "> ");
+        put_signed(MIN(v, END_SHOWN), out);
 }
 
 static const char *scale_words(const struct diff_row *row)
@@ -69,10 +87,34 @@ void diff_put_interval(const struct diff_row *row, struct strbuf *out)
                 strbuf_puts(out, "--");
                 return;
         }
-        put_signed(row->low, out);
+        put_end(row->low, out);
         strbuf_puts(out, " to ");
-        put_signed(row->high, out);
+        put_end(row->high, out);
         strbuf_putf(out, " %s", scale_words(row));
+}
+
+void diff_put_cells(const struct diff_row *row, const char *before, struct strbuf *out)
+{
+        strbuf_puts(out, before);
+        diff_put_value(row->unit, row->base, out);
+        strbuf_puts(out, before);
+        diff_put_value(row->unit, row->now, out);
+        strbuf_puts(out, before);
+        diff_put_change(row, out);
+        strbuf_puts(out, before);
+        diff_put_interval(row, out);
+}
+
+#define WHY_FITS 24 /* letters, in the last column of a table */
+
+const char *diff_row_words(const struct diff_row *row)
+{
+        bool both = value_there(row->base) && value_there(row->now);
+        if (row->word != DIFF_INCONCLUSIVE || row->has_interval || !row->why[0])
+                return diff_word_name(row->word, row->is_time);
+        if (both && row->n_base == 1 && row->n_now == 1)
+                return "one run a side";
+        return strlen(row->why) <= WHY_FITS ? row->why : diff_word_name(row->word, row->is_time);
 }
 
 static void put_numbers(const struct diff_row *row, struct strbuf *out)
@@ -110,6 +152,33 @@ void diff_put_verdict(const struct diff_page *page, struct strbuf *out)
         }
 }
 
+#define PATH_COLUMNS 36
+
+/* The end of a path tells more than its beginning. */
+static void put_path(const char *path, struct strbuf *out)
+{
+        size_t len = strlen(path);
+        const char *end = len > PATH_COLUMNS ? strchr(path + len - PATH_COLUMNS, '/') : NULL;
+        if (end)
+                strbuf_puts(out, "...");
+        text_put(out, end ? end : path, PATH_COLUMNS);
+}
+
+void diff_put_side(const struct diff_side *side, struct strbuf *out)
+{
+        const struct diff_run *run = &side->runs[0];
+        put_path(run->name, out);
+        if (side->n > 1)
+                strbuf_putf(out, " and %zu more", side->n - 1);
+        strbuf_putf(out, ", %.1f s, ", run->seconds);
+        if (run->unwatched)
+                strbuf_puts(out, "a run log");
+        else
+                strbuf_putf(out, "%zu GPU%s", run->gpus, run->gpus == 1 ? "" : "s");
+        if (run->model[0])
+                strbuf_putf(out, " (%s)", run->model);
+}
+
 void diff_put_method(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
@@ -128,8 +197,8 @@ void diff_put_method(const struct diff_page *page, struct strbuf *out)
                 return;
         case DIFF_BY_WINDOWS:
                 strbuf_putf(out,
-                            "noise from %zu and %zu windows of SM activity (block bootstrap) and "
-                            "0.5 %% between runs; the GPU work is the same",
+                            "noise from %zu and %zu windows of SM activity (block bootstrap), "
+                            "a sample at the start, and 0.5 %% between runs",
                             row->n_base, row->n_now);
                 return;
         case DIFF_BY_NOTHING:
@@ -139,26 +208,67 @@ void diff_put_method(const struct diff_page *page, struct strbuf *out)
         }
 }
 
-#define SHARE_SAME 0.05
-
-static void put_limiter(const struct diff_cause *c, bool longer, struct strbuf *out)
+/* " 1.7 ms a step instead of 28 ms". */
+static void put_instead(const struct diff_page *page, struct value now, struct value base,
+                        struct strbuf *out)
 {
-        bool device = limiter_side(c->limiter) == LIMITER_SIDE_DEVICE;
-        if (fabs(c->now - c->base) < SHARE_SAME)
-                strbuf_putf(out, "%s; both sides are limited by %s",
-                            !device  ? longer ? "more of the same" : "less of the same"
-                            : longer ? "the kernels take longer"
-                                     : "the kernels take less time",
-                            limiter_words(c->limiter));
-        else
-                strbuf_putf(out, "%s: it limits %.0f %% of the time instead of %.0f %%",
-                            limiter_words(c->limiter), c->now * 100, c->base * 100);
+        const char *name = page->d->rows[page->d->main].name;
+        bool step = strcmp(name, "run") != 0 && strcmp(name, "time after start-up") != 0;
+        strbuf_putc(out, ' ');
+        diff_put_value(UNIT_SECONDS, now, out);
+        strbuf_puts(out, step ? " a step instead of " : " instead of ");
+        diff_put_value(UNIT_SECONDS, base, out);
+}
+
+static void put_engine(const struct diff_cause *c, struct strbuf *out)
+{
         if (value_there(c->engine_base) && value_there(c->engine_now))
                 strbuf_putf(out, "; kernels run %.0f %% of the time instead of %.0f %%",
                             c->engine_now.v * 100, c->engine_base.v * 100);
-        if (c->other != c->limiter)
-                strbuf_putf(out, c->now > c->base ? "; before: %s" : "; now: %s",
-                            limiter_words(c->other));
+}
+
+#define SHARE_SAME 0.05
+
+/* What a limiter is, without the explanation that follows a colon. */
+static void put_limiter_name(enum limiter l, struct strbuf *out)
+{
+        const char *words = limiter_words(l);
+        strbuf_put(out, words, strcspn(words, ":"));
+}
+
+static void put_limiter(const struct diff_page *page, struct strbuf *out)
+{
+        const struct diff_cause *c = &page->d->cause;
+        bool same = fabs(c->now - c->base) < SHARE_SAME;
+        put_limiter_name(c->limiter, out);
+        if (same && value_there(c->gaps_base) && value_there(c->gaps_now)) {
+                strbuf_puts(out, ": between kernels pass");
+                put_instead(page, c->gaps_now, c->gaps_base, out);
+        } else if (same) {
+                strbuf_puts(out, ": they limit both sides");
+        } else {
+                strbuf_putf(out, ": the limit for %.0f %% of the time instead of %.0f %%",
+                            c->now * 100, c->base * 100);
+        }
+        put_engine(c, out);
+        if (c->other != c->limiter) {
+                strbuf_puts(out, c->now > c->base ? "; before: " : "; now: ");
+                put_limiter_name(c->other, out);
+        }
+}
+
+/* Kernels, or what lies between them, where one limiter holds on both sides. */
+static void put_moved(const struct diff_page *page, const char *what, struct value now,
+                      struct value base, struct strbuf *out)
+{
+        const struct diff_cause *c = &page->d->cause;
+        strbuf_putf(out, "%s:", what);
+        put_instead(page, now, base, out);
+        put_engine(c, out);
+        if (c->limiter == LIMITER_UNKNOWN)
+                return;
+        strbuf_puts(out, "; both sides are limited by ");
+        put_limiter_name(c->limiter, out);
 }
 
 void diff_put_cause(const struct diff_page *page, struct strbuf *out)
@@ -178,14 +288,27 @@ void diff_put_cause(const struct diff_page *page, struct strbuf *out)
                 strbuf_putf(out, "the start-up: %.1f s instead of %.1f s", c->now, c->base);
                 break;
         case DIFF_CAUSE_LIMITER:
-                put_limiter(c, page->d->rows[page->d->main].change > 0, out);
+                put_limiter(page, out);
+                break;
+        case DIFF_CAUSE_KERNELS:
+                put_moved(page,
+                          c->kernels_now.v > c->kernels_base.v ? "the kernels take longer"
+                                                               : "the kernels take less time",
+                          c->kernels_now, c->kernels_base, out);
+                break;
+        case DIFF_CAUSE_GAPS:
+                put_moved(page,
+                          c->gaps_now.v > c->gaps_base.v ? "more time between kernels"
+                                                         : "less time between kernels",
+                          c->gaps_now, c->gaps_base, out);
+                break;
+        case DIFF_CAUSE_PHASE:
                 break;
         }
         if (c->part[0]) {
-                strbuf_putf(out, "; phase '%s' takes ", c->part);
-                diff_put_value(UNIT_SECONDS, value_ok(c->part_now), out);
-                strbuf_puts(out, " a step instead of ");
-                diff_put_value(UNIT_SECONDS, value_ok(c->part_base), out);
+                strbuf_putf(out, "%sphase '%s' takes", c->kind == DIFF_CAUSE_PHASE ? "" : "; ",
+                            c->part);
+                put_instead(page, value_ok(c->part_now), value_ok(c->part_base), out);
         }
 }
 
@@ -199,7 +322,8 @@ void diff_put_check(const struct diff_check *check, struct strbuf *out)
         if (check->why[0])
                 strbuf_putf(out, "; %s", check->why);
         if (check->forbids)
-                strbuf_puts(out, " (forbids a verdict)");
+                strbuf_putf(out, " (forbids a verdict%s%s%s)", check->allow[0] ? "; --allow " : "",
+                            check->allow, check->allow[0] ? " lifts that" : "");
         else if (check->allowed)
                 strbuf_puts(out, " (allowed)");
 }
@@ -228,8 +352,12 @@ void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, s
                                                               : UNIT_BYTES,
                                value_ok(gate->most), out);
         strbuf_putf(out, ": %s", diff_gate_word(gate->result));
-        if (gate->row == SIZE_MAX)
+        if (!page->d->comparable)
+                strbuf_puts(out, "; the runs are not comparable");
+        if (gate->row == SIZE_MAX) {
+                strbuf_puts(out, page->d->identical ? "" : "; not recorded");
                 return;
+        }
         const struct diff_row *row = &page->d->rows[gate->row];
         strbuf_putf(out, "; %s ", row->name);
         diff_put_change(row, out);

@@ -77,16 +77,6 @@ void exposition_choose_default(struct exposition_options *o, unsigned dialects)
 
 /* --- dcgm-exporter's collectors file ------------------------------------------------------- */
 
-static char *trim(char *s)
-{
-        while (*s == ' ' || *s == '\t')
-                s++;
-        size_t n = strlen(s);
-        while (n > 0 && strchr(" \t\r", s[n - 1]))
-                s[--n] = '\0';
-        return s;
-}
-
 /*
  * A field named in one dialect means the same in the other. Its type is theirs, but for the rate
  * that they call a counter.
@@ -119,13 +109,13 @@ static bool is_label(const char *type)
 static int read_row(struct exposition_options *o, unsigned dialects, const struct csvtext *row,
                     struct strbuf *notices, struct err *err)
 {
-        char *name = trim(row->fields[0]);
+        char *name = text_trim(row->fields[0]);
         if (row->n < 3) {
                 err_set(err, ERR_DATA, "collectors: '%.60s' has %zu fields, not three", name,
                         row->n);
                 return err_hint(err, "write rows as 'DCGM_FI_DEV_GPU_TEMP, gauge, help text'");
         }
-        char *type = trim(row->fields[1]);
+        char *type = text_trim(row->fields[1]);
         bool counter = strcasecmp(type, "counter") == 0;
         if (is_label(type))
                 return 0;
@@ -134,7 +124,7 @@ static int read_row(struct exposition_options *o, unsigned dialects, const struc
                 return err_hint(err, "the types are gauge, counter and label");
         }
         if (!choose_named(o, dialects, name, counter ? FAMILY_COUNTER : FAMILY_GAUGE,
-                          trim(row->fields[2])))
+                          text_trim(row->fields[2])))
                 strbuf_putf(notices, "collectors: there is no value for '%.80s', ignoring\n", name);
         return 0;
 }
@@ -159,6 +149,10 @@ int exposition_choose(struct exposition_options *o, unsigned dialects, char *tex
 {
         struct csvtext rows;
         int r = 0;
+        /* Some editors begin a file with a mark of its order of bytes. */
+        size_t mark = len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        text += mark;
+        len -= mark;
         o->n_chosen = 0;
         blank_comments(text, len);
         csvtext_init(&rows, text, len);

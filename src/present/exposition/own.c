@@ -336,24 +336,53 @@ static void put_owners(struct text *t)
         }
 }
 
-static void put_process_use(struct text *t)
+static void put_process_figure(struct text *t, const char *name, enum family_type type,
+                               const char *help, struct value (*figure)(const struct owner *o))
 {
         bool begun = false;
         for (size_t i = 0; i < t->in->n_owners; i++) {
                 const struct owner *o = &t->in->owners[i];
-                if (o->kind != OWNER_PROCESS || !value_there(o->gpu_memory))
+                struct value v = figure(o);
+                if (o->kind != OWNER_PROCESS || !value_there(v))
                         continue;
                 struct strbuf labels = {0};
                 make_gpu_of(o, &labels);
                 text_put_label_if(&labels, "user", o->user);
                 if (!begun)
-                        put_own_head(t, "assay_process_gpu_memory_bytes", FAMILY_GAUGE,
-                                     "Device memory of a user's processes outside of jobs.");
+                        put_own_head(t, name, type, help);
                 begun = true;
-                put_sample(t, "assay_process_gpu_memory_bytes", "", &labels, NULL, NULL,
-                           o->gpu_memory.v, 0);
+                put_sample(t, name, type == FAMILY_COUNTER ? "_total" : "", &labels, NULL, NULL,
+                           v.v, type == FAMILY_COUNTER ? 3 : 0);
                 strbuf_finish(&labels);
         }
+}
+
+static struct value process_gpu_memory(const struct owner *o)
+{
+        return o->gpu_memory;
+}
+
+static struct value process_memory(const struct owner *o)
+{
+        return o->process_memory;
+}
+
+static struct value process_cpu(const struct owner *o)
+{
+        return o->process_cpu_s;
+}
+
+static void put_process_use(struct text *t)
+{
+        put_process_figure(t, "assay_process_gpu_memory_bytes", FAMILY_GAUGE,
+                           "Device memory of a user's processes outside of jobs.",
+                           process_gpu_memory);
+        put_process_figure(t, "assay_process_cpu_seconds", FAMILY_COUNTER,
+                           "CPU time of a user's processes on the GPU outside of jobs.",
+                           process_cpu);
+        put_process_figure(t, "assay_process_memory_bytes", FAMILY_GAUGE,
+                           "Resident memory of a user's processes on the GPU outside of jobs.",
+                           process_memory);
 }
 
 /* A job with several GPUs has one control group. */

@@ -1,6 +1,6 @@
 #include "present/stream/json.h"
 #include "base/clock.h"
-#include "base/quote.h"
+#include "base/csvw.h"
 #include "present/fleet/fleet.h"
 
 #include <stdio.h>
@@ -83,18 +83,20 @@ static const struct fleet_table *main_table(const struct fleet_report *r)
 void fleet_write_csv(const struct fleet_report *r, struct strbuf *out)
 {
         const struct fleet_table *t = main_table(r);
-        for (size_t i = 0; t && i < t->n_columns; i++)
-                strbuf_putf(out, "%s%s", i ? "," : "", t->columns[i].key);
-        strbuf_puts(out, t ? "\n" : "");
-        for (size_t row = 0; t && row < t->n_rows; row++) {
+        struct csvw c = {.out = out};
+        if (!t)
+                return;
+        for (size_t i = 0; i < t->n_columns; i++)
+                csvw_text(&c, t->columns[i].key);
+        csvw_end(&c);
+        for (size_t row = 0; row < t->n_rows; row++) {
                 for (size_t i = 0; i < t->n_columns; i++) {
                         const struct fleet_cell *cell = fleet_table_at(t, row, i);
-                        strbuf_puts(out, i ? "," : "");
                         if (t->columns[i].unit == FLEET_UNIT_TEXT)
-                                quote_csv_name(out, cell->text ? cell->text : "");
-                        else if (value_there(cell->v))
-                                json_put_number(out, cell->v.v);
+                                csvw_name(&c, cell->text ? cell->text : "");
+                        else
+                                csvw_number(&c, value_or_nan(cell->v));
                 }
-                strbuf_putc(out, '\n');
+                csvw_end(&c);
         }
 }

@@ -1,8 +1,10 @@
 #include "base/text.h"
 #include "base/clock.h"
+#include "base/tablew.h"
 #include "present/fleet/fleet.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define SECONDS_PER_HOUR 3600.0
@@ -67,28 +69,16 @@ void fleet_format_window(const struct fleet_report *r, char *buf, size_t size)
                 snprintf(buf, size, "%g min to %s", hours * 60, to);
 }
 
-static void put_right(struct strbuf *out, const char *text, int width)
-{
-        int n = (int)strlen(text);
-        strbuf_fill(out, ' ', (size_t)MAX(width - n, 0));
-        strbuf_puts(out, text);
-}
-
+/* Texts stand left and numbers right. The last title needs no room for others. */
 static void put_head(const struct fleet_table *t, struct strbuf *out)
 {
         for (size_t i = 0; i < t->n_columns; i++) {
                 const struct fleet_column *col = &t->columns[i];
+                bool last = i + 1 == t->n_columns, text = col->unit == FLEET_UNIT_TEXT;
                 strbuf_puts(out, i ? " " : "");
-                if (col->unit != FLEET_UNIT_TEXT)
-                        put_right(out, col->title, col->width);
-                else if (i + 1 < t->n_columns)
-                        text_put_name(out, col->title, (size_t)col->width);
-                else
-                        strbuf_puts(out, col->title);
+                tablew_put(out, col->title, !text ? col->width : last ? 0 : -col->width);
         }
-        while (out->len > 0 && out->s[out->len - 1] == ' ')
-                out->len--;
-        strbuf_putc(out, '\n');
+        tablew_end_line(out);
 }
 
 static void put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
@@ -98,14 +88,9 @@ static void put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
                 const struct fleet_column *col = &t->columns[i];
                 fleet_format_cell(col, fleet_table_at(t, row, i), buf);
                 strbuf_puts(out, i ? " " : "");
-                if (col->unit == FLEET_UNIT_TEXT)
-                        text_put_name(out, buf, (size_t)col->width);
-                else
-                        put_right(out, buf, col->width);
+                tablew_put(out, buf, col->unit == FLEET_UNIT_TEXT ? -col->width : col->width);
         }
-        while (out->len > 0 && out->s[out->len - 1] == ' ')
-                out->len--;
-        strbuf_putc(out, '\n');
+        tablew_end_line(out);
 }
 
 static const char *unit_after(enum fleet_unit unit)
@@ -139,7 +124,7 @@ static void put_card(const struct fleet_table *t, struct strbuf *out)
         }
 }
 
-static void put_table(const struct fleet_table *t, struct strbuf *out)
+static void put_table(const struct fleet_table *t, const char *rest, struct strbuf *out)
 {
         if (t->n_rows == 0)
                 return;
@@ -152,18 +137,20 @@ static void put_table(const struct fleet_table *t, struct strbuf *out)
         for (size_t i = 0; i < t->n_rows; i++)
                 put_row(t, i, out);
         if (t->left_out > 0)
-                strbuf_putf(out, "… and %zu more; --limit shows them\n", t->left_out);
+                strbuf_putf(out, "… and %zu more; %s shows them\n", t->left_out, rest);
 }
 
 void fleet_write_text(const struct fleet_report *r, struct strbuf *out)
 {
         char window[64];
         size_t from = out->len;
+        /* The overview's tables are short, whatever is asked for. */
+        const char *rest = strcmp(r->what, "overview") == 0 ? "their own view" : "--limit";
         fleet_format_window(r, window, sizeof(window));
         strbuf_putf(out, "%s: %s, from %s%s\n", r->what, window, r->engine,
                     r->recorded ? " (recording rules)" : "");
         for (size_t i = 0; i < r->n_tables; i++)
-                put_table(&r->tables[i], out);
+                put_table(&r->tables[i], rest, out);
         for (size_t i = 0; i < r->n_notices; i++)
                 strbuf_putf(out, "%s%s\n", i ? "" : "\n", r->notices[i]);
         text_clean_lines(out, from);

@@ -7,6 +7,7 @@ class Chart {
     this.options = options;
     this.series = [];
     this.view = null; /* [from, to] while zoomed */
+    this.begin = -Infinity; /* nothing is known before */
     this.pointer = null;
     this.drag = null;
     canvas.tabIndex = 0;
@@ -28,7 +29,7 @@ class Chart {
 
   range() {
     const n = Math.max(1, ...this.series.map((s) => s.values.length));
-    return this.view || [this.end - (n - 1) * this.step, this.end];
+    return this.view || [Math.max(this.end - (n - 1) * this.step, this.begin), this.end];
   }
 
   box() {
@@ -84,7 +85,9 @@ class Chart {
       for (let i = first; i <= last && i < list.length; i++) if (list[i] !== null && list[i] > most) most = list[i];
     }
     if (most <= 0) return 1;
-    const power = Math.pow(10, Math.floor(Math.log10(most)));
+    /* A round number of the unit that it is written in. */
+    const base = this.options.base || 1000, unit = Math.pow(base, Math.max(0, Math.floor(Math.log(most) / Math.log(base))));
+    const power = Math.pow(10, Math.floor(Math.log10(most / unit))) * unit;
     return Math.ceil(most / power * 2) / 2 * power;
   }
 
@@ -148,8 +151,7 @@ class Chart {
     g.textBaseline = "top";
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
       if (x(t) < b.left + 30 || x(t) > b.right - 30) continue;
-      const d = new Date(t * 1000);
-      g.fillText(d.toLocaleTimeString([], step < 60 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : { hour: "2-digit", minute: "2-digit" }), x(t), b.bottom + 4);
+      g.fillText(timeOfDay(t).slice(0, step < 60 ? 8 : 5), x(t), b.bottom + 4);
     }
   }
 
@@ -235,17 +237,16 @@ function spark(canvas, values, top, gap) {
   }
 }
 
-/* Runs of limiters as a band of colours. zoom: [end, step, [from, to]], or null for all of it. */
-function strip(canvas, runs, zoom) {
-  const p = prepare(canvas), n = (runs || []).reduce((all, [, k]) => all + k, 0);
+/* Runs of limiters as a band of colours, between two places counted in cells from the last one. */
+function strip(canvas, runs, [from, to]) {
+  const p = prepare(canvas), n = (runs || []).reduce((all, [, k]) => all + k, 0), first = n - from, last = n - to;
   if (!p || !n) return;
-  const first = zoom ? n - 1 - (zoom[0] - zoom[2][0]) / zoom[1] : 0, last = zoom ? n - 1 - (zoom[0] - zoom[2][1]) / zoom[1] : n;
   let at = 0;
   for (const [name, k] of runs) {
-    const from = (at - first) / (last - first) * p.w, to = (at + k - first) / (last - first) * p.w;
+    const left = (at - first) / (last - first) * p.w, right = (at + k - first) / (last - first) * p.w;
     at += k;
-    if (name === null || to < 0 || from > p.w) continue;
+    if (name === null || right < 0 || left > p.w) continue;
     p.g.fillStyle = p.color(`--side-${sideOf(name)}`);
-    p.g.fillRect(from, 0, Math.max(0.6, to - from), p.h);
+    p.g.fillRect(left, 0, Math.max(0.6, right - left), p.h);
   }
 }

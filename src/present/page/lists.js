@@ -9,9 +9,9 @@ function holdersNow() {
   for (const gpu of app.now ? app.now.gpus : []) {
     for (const o of ownersOf(gpu)) {
       const key = JSON.stringify([o.kind, o.job, o.namespace, o.pod, o.container, o.kind === "process" ? o.user : ""]);
-      if (!by.has(key)) by.set(key, { owner: o, gpus: [], processes: 0 });
+      if (!by.has(key)) by.set(key, { owner: o, gpus: [], processes: null });
       by.get(key).gpus.push(gpu);
-      by.get(key).processes += o.processes;
+      if (there(o.processes)) by.get(key).processes += o.processes;
     }
   }
   return [...by.values()];
@@ -19,14 +19,17 @@ function holdersNow() {
 
 function holderRow({ owner, gpus, processes }) {
   const reals = gpus.map(realOf).filter(there), mean = reals.length ? reals.reduce((a, b) => a + b, 0) / reals.length : null, idle = gpus.filter(isHeldIdle);
-  return [ownerName(owner), gpus.map((g) => [h("a", { href: `#gpu/${encodeURIComponent(g.gpu)}` }, g.gpu), " "]), processes, meter("", mean),
+  return [ownerName(owner), h("span", {}, gpus.map((g) => [h("a", { href: `#gpu/${encodeURIComponent(g.gpu)}` }, g.gpu), " "])), there(processes) ? processes : "--", meter("", mean),
     idle.length ? h("span", { class: "WARN" }, idle.length === gpus.length ? "idle" : `${idle.length} of ${gpus.length} idle`) : limitText(gpus[0]) || ""];
 }
 
-function jobRow(j) {
+/* A limiter in words. */
+const limiterWords = (texts, name) => (name === "unknown" ? "not known" : (texts || {})[name] || name).replace(/^nothing: /, "");
+
+function jobRow(j, texts) {
   const most = Object.entries(j.limiter_s).filter(([k]) => k !== "unknown").sort((a, b) => b[1] - a[1])[0];
   return [h("a", { href: `#job/${j.id}` }, ownerName({ ...j, user: "" })), j.user, j.final ? clock(j.end).slice(0, 16) : h("span", { class: "OK" }, "goes on"), j.n_gpus, (j.gpu_seconds / 3600).toFixed(2), meter("", j.real_util),
-    h("span", { class: j.wasted_seconds > 0 ? "WARN" : "soft" }, j.wasted_seconds > 0 ? `${(j.wasted_seconds / 3600).toFixed(2)} h` : "--"), most ? most[0] : ""];
+    h("span", { class: j.wasted_seconds > 0 ? "WARN" : "soft" }, j.wasted_seconds > 0 ? `${(j.wasted_seconds / 3600).toFixed(2)} h` : "--"), most ? limiterWords(texts, most[0]) : ""];
 }
 
 function viewJobs(root) {
@@ -34,13 +37,13 @@ function viewJobs(root) {
   fill(root, h("h2", {}, "Jobs"), now, h("h3", {}, "Records"), h("div", { class: "tools" }, wasted, h("label", { for: "wasted" }, "only those that left GPUs idle")), list);
   const show = async () => {
     const got = await load(`api/v1/jobs${wasted.checked ? "?wasted=1" : ""}`);
-    fill(list, got.jobs.length ? table("Records", ["job", "user", "end", "#GPUs", "#GPU-hours", "Real Utilization", "#wasted", "~mostly limited by"], got.jobs.map(jobRow)) :
+    renew(list, got.jobs.length ? table("Records", ["~job", "user", "end", "#GPUs", "#GPU-hours", "Real Utilization", "#wasted", "~mostly limited by"], got.jobs.map((j) => jobRow(j, got.limiter_texts))) :
       h("p", { class: "soft" }, wasted.checked ? "None." : "No records yet: one is written when an owner lets its GPUs go, and every minute while it holds them."));
     layBars(list);
   };
   const draw = () => {
     const rows = holdersNow().map(holderRow);
-    fill(now, h("h3", {}, "Holding GPUs now"), rows.length ? table("Holding GPUs now", ["who", "GPUs", "#processes", "Real Utilization", "~what they do"], rows) : h("p", { class: "soft" }, "Nobody."));
+    renew(now, h("h3", {}, "Holding GPUs now"), rows.length ? table("Holding GPUs now", ["~who", "~GPUs", "#processes", "Real Utilization", "~what they do"], rows) : h("p", { class: "soft" }, "Nobody."));
     layBars(now);
   };
   const timer = setInterval(() => show().catch(() => {}), 10000);
@@ -51,9 +54,9 @@ function viewJobs(root) {
 }
 
 /* Seconds by name as bars, the largest first. */
-function shareList(title, seconds) {
+function shareList(title, seconds, words) {
   const list = Object.entries(seconds).sort((a, b) => b[1] - a[1]), all = list.reduce((n, [, s]) => n + s, 0);
-  return list.length ? h("section", { class: "card" }, h("h3", {}, title), list.map(([name, s]) => h("div", { class: "share" }, h("span", {}, name), bar(s / all, `${name} ${percent(s / all)}`), h("span", {}, percent(s / all)),
+  return list.length ? h("section", { class: "card" }, h("h3", {}, title), list.map(([name, s]) => h("div", { class: "share" }, h("span", {}, words(name)), bar(s / all, `${words(name)} ${percent(s / all)}`), h("span", {}, percent(s / all)),
     h("span", { class: "soft" }, duration(s))))) : null;
 }
 
@@ -69,24 +72,28 @@ function viewJob(root, id) {
       h("div", { class: "card" }, h("h2", {}, ownerName(j)), h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(j.real_util)), h("div", { class: "soft small" }, "Real Utilization")),
         h("div", {}, h("div", { class: `huge ${j.wasted_seconds > 0 ? "WARN" : ""}` }, `${(j.wasted_seconds / 3600).toFixed(2)} h`), h("div", { class: "soft small" }, "GPU time wasted: held and idle"))),
       h("dl", { class: "facts" }, facts.filter(([, v]) => v && v !== "--").map(([a, b]) => fact(a, b)))),
-      h("div", { class: "grid wide" }, shareList("Limited by", j.limiter_s), shareList("Class", j.class_s)));
+      h("div", { class: "grid wide" }, shareList("Limited by", j.limiter_s, (name) => limiterWords(got.limiter_texts, name)), shareList("Class", j.class_s, (name) => name)));
     layBars(root);
   }).catch(() => fill(root, h("p", {}, "The records cannot be read.")));
 }
 
 /* --- the host --------------------------------------------------------------------------------------- */
 
+/* With what it was, in the list of figures that are kept. */
 function hostTile(title, value, more, name, top) {
-  const canvas = h("canvas", { class: "spark", "aria-hidden": "true" }), values = app.hosts.map((p) => (there(p[name]) ? p[name] : null));
-  const e = h("div", { class: "tile" }, h("span", { class: "soft small" }, title), h("span", { class: "big" }, value), h("span", { class: "soft small" }, more || "\u00a0"), canvas);
-  e.paint = () => spark(canvas, values, top || Math.max(1, ...values.filter(there)), 1e9);
-  return e;
+  return h("div", { class: "tile" }, h("span", { class: "soft small" }, title), h("span", { class: "big" }, value), h("span", { class: "soft small" }, more || "\u00a0"),
+    h("canvas", { class: "spark", "aria-hidden": "true", "data-figure": name, "data-top": top || null }));
+}
+
+function paintHost(canvas) {
+  const values = app.hosts.map((p) => (there(p[canvas.dataset.figure]) ? p[canvas.dataset.figure] : null));
+  spark(canvas, values, Number(canvas.dataset.top) || Math.max(1, ...values.filter(there)), 1e9);
 }
 
 function viewHost(root) {
   const draw = () => {
     const host = app.now && app.now.host, level = host && (host.levels || [])[0];
-    if (!level) return fill(root, h("h2", {}, "Host"), h("p", {}, "The host is not read."));
+    if (!level) return renew(root, h("h2", {}, "Host"), h("p", {}, "The host is not read."));
     const f = level.figures, s = (host.system && host.system.figures) || {}, cores = (host.system && host.system.cores) || [];
     const tiles = [hostTile("CPU", percent(f.cpu_share), `${number(f.cpu, 1, "")} of ${f.cpus} CPUs busy`, "cpu", 1), hostTile("Memory", percent(f.memory_share), `${scaled(f.memory, "B", 1024)} of ${scaled(f.memory_limit, "B", 1024)}`, "memory", 1),
       hostTile("Read from storage", scaled(f.io_read, "B/s"), "", "read"), hostTile("Written to storage", scaled(f.io_write, "B/s"), "", "write"),
@@ -94,14 +101,14 @@ function viewHost(root) {
     const facts = [["Load", there(s.load_1) ? `${s.load_1.toFixed(1)}, ${s.load_5.toFixed(1)}, ${s.load_15.toFixed(1)}` : null], ["Processes", f.processes], ["Threads", f.threads],
       ["Swap", s.swap_total ? `${scaled(s.swap_used, "B", 1024)} of ${scaled(s.swap_total, "B", 1024)}` : null], ["CPU waits for I/O", there(s.cpu_iowait) ? percent(s.cpu_iowait) : null], ["Stolen by the hypervisor", there(s.cpu_steal) ? percent(s.cpu_steal) : null]];
     const pressure = [["CPU", s.pressure_cpu], ["memory", s.pressure_memory], ["I/O", s.pressure_io]].filter(([, v]) => there(v));
-    fill(root, h("h2", {}, `Host ${host.name || ""}`), h("div", { class: "tiles" }, tiles),
+    renew(root, h("h2", {}, `Host ${host.name || ""}`), h("div", { class: "tiles" }, tiles),
       h("div", { class: "grid wide" }, cores.length ? h("section", { class: "card" }, h("h3", {}, `${cores.length} CPUs`), h("div", { class: "cores", role: "img", "aria-label": `CPUs busy: ${cores.map((v) => percent(v)).join(", ")}` },
         cores.map((v, i) => h("span", { title: `CPU ${i}: ${percent(v)}`, "data-level": there(v) ? v : 0 })))) : null,
       pressure.length ? h("section", { class: "card" }, h("h3", {}, "Time that somebody waited for"), pressure.map(([name, v]) => meter(name, v))) : null),
       h("div", { class: "card" }, h("dl", { class: "facts" }, facts.filter(([, v]) => there(v)).map(([a, b]) => fact(a, b)))));
     layBars(root);
     for (const e of root.querySelectorAll("[data-level]")) e.style.opacity = 0.15 + 0.85 * Math.min(1, e.dataset.level);
-    for (const t of tiles) t.paint();
+    root.querySelectorAll("[data-figure]").forEach(paintHost);
   };
   app.update = draw;
   draw();
@@ -113,7 +120,7 @@ function viewFindings(root) {
   const gpuLink = (label) => (label ? h("a", { href: `#gpu/${encodeURIComponent(label)}` }, label) : "");
   const show = async () => {
     const got = await load("api/v1/findings");
-    fill(root, h("h2", {}, "Findings"), got.now.length ? got.now.map((f) => h("div", { class: `card finding ${f.state}` }, h("span", { class: `pill ${f.state}` }, f.state), h("strong", {}, "GPU ", gpuLink(f.gpu)), h("span", {}, f.text))) :
+    renew(root, h("h2", {}, "Findings"), got.now.length ? got.now.map((f) => h("div", { class: `card finding ${f.state}` }, h("span", { class: `pill ${f.state}` }, f.state), h("strong", {}, "GPU ", gpuLink(f.gpu)), h("span", {}, f.text))) :
       h("p", { class: "OK" }, "No problems found."),
     h("h3", {}, "Log"), got.log.length ? table("Log", ["time", "GPU", "kind", "~what"], got.log.map((e) => [clock(e.time), gpuLink(e.gpu), e.kind, e.text])) : h("p", { class: "soft" }, "Nothing happened yet."));
   };

@@ -17,15 +17,43 @@ function h(tag, attrs, ...children) {
   return e;
 }
 
-/* The children of an element; what is null is left out. */
+/* What is null is left out; texts are nodes. */
+const nodes = (list) => list.flat(4).filter((c) => there(c) && c !== "").map((c) => (c instanceof Node ? c : document.createTextNode(String(c))));
+
+/* The children of an element. */
 function fill(e, ...children) {
-  e.replaceChildren(...children.flat(4).filter((c) => c !== null && c !== undefined && c !== ""));
+  e.replaceChildren(...nodes(children));
+}
+
+/* The same several times a second: elements that are there stay and get new texts and attributes, so that a press of a button ends on what it began on, and focus and selection
+   last. For what has no listeners of its own. */
+function renew(e, ...children) {
+  const before = [...e.childNodes], after = nodes(children);
+  after.forEach((n, i) => {
+    const o = before[i];
+    if (!o) e.append(n);
+    else if (o.nodeName !== n.nodeName) o.replaceWith(n);
+    else if (n.nodeType !== Node.ELEMENT_NODE) {
+      if (o.data !== n.data) o.data = n.data;
+    } else {
+      renewAttributes(o, n);
+      renew(o, [...n.childNodes]);
+    }
+  });
+  before.slice(after.length).forEach((o) => o.remove());
+}
+
+/* Those that scripts set stay: widths of bars, sizes of canvases. */
+function renewAttributes(o, n) {
+  for (const a of n.attributes) if (o.getAttribute(a.name) !== a.value) o.setAttribute(a.name, a.value);
+  for (const a of [...o.attributes]) if (!n.hasAttribute(a.name) && !["style", "width", "height"].includes(a.name)) o.removeAttribute(a.name);
 }
 
 function table(caption, heads, rows) {
-  const cell = (tag, v, head) => h(tag, { class: head.startsWith("#") ? "n" : head.startsWith("~") ? "long" : null, scope: tag === "th" ? "col" : null }, v);
+  const name = (x) => x.replace(/^[#~]/, "");
+  const cell = (tag, v, head) => h(tag, { class: head.startsWith("#") ? "n" : head.startsWith("~") ? "long" : null, scope: tag === "th" ? "col" : null, "data-head": tag === "td" ? name(head) : null }, v);
   return h("div", { class: "wrap" }, h("table", { "aria-label": caption },
-    h("thead", {}, h("tr", {}, heads.map((x) => cell("th", x.replace(/^[#~]/, ""), x)))),
+    h("thead", {}, h("tr", {}, heads.map((x) => cell("th", name(x), x)))),
     h("tbody", {}, rows.map((r) => h("tr", {}, r.map((v, i) => cell("td", v, heads[i])))))));
 }
 
@@ -42,7 +70,7 @@ function scaled(v, unit, base = 1000) {
     v /= base;
     k++;
   }
-  return `${v.toFixed(v < 10 && k ? 1 : 0)} ${names[k]}${unit}`;
+  return `${v.toFixed(v < 10 && (k || v % 1) ? 1 : 0)} ${names[k]}${unit}`;
 }
 const duration = (s) => (!there(s) ? "--" : s < 120 ? `${s.toFixed(0)} s` : s < 7200 ? `${(s / 60).toFixed(0)} min` : `${(s / 3600).toFixed(1)} h`);
 const two = (n) => String(n).padStart(2, "0");
@@ -54,9 +82,11 @@ const timeOfDay = (t) => clock(t).slice(11);
 
 /* --- the stream -------------------------------------------------------------------------------- */
 
-function state(text, bad) {
-  const e = document.getElementById("state");
-  if (e.textContent !== text) e.textContent = text;
+/* Who cannot see it is told when the text changes, not each second. */
+function state(text, bad, time) {
+  const e = document.getElementById("state"), [news, at] = e.children;
+  if (news.textContent !== text) news.textContent = text;
+  at.textContent = time || "";
   e.className = bad ? "bad" : "";
 }
 
@@ -83,8 +113,13 @@ function connect() {
 /* A stream does not say why it ended; a plain request does. */
 async function check() {
   try {
-    const answer = await fetch("api/v1/findings");
+    const answer = await fetch("api/v1/events", { method: "HEAD" });
     if (answer.status === 401) return askToken();
+    if (answer.status === 503) {
+      state("too many pages are open, trying again", true);
+      app.again = setTimeout(check, app.retry);
+      return;
+    }
   } catch (e) {
     /* the server is not there: connect tells */
   }
@@ -95,7 +130,7 @@ async function check() {
 setInterval(() => {
   const quiet = performance.now() - Math.max(app.at, app.opened || 0);
   if (app.source && app.source.readyState !== 2 && quiet > 15000) connect();
-  else if (app.now && performance.now() - app.at > 5000) state(`no news for ${duration((performance.now() - app.at) / 1000)}`, true);
+  else if (app.now && performance.now() - app.at > 5000) state("no news for", true, duration((performance.now() - app.at) / 1000));
 }, 1000);
 
 async function load(path) {
@@ -133,8 +168,9 @@ function take(now) {
   app.now = now;
   const s = now.status;
   if (!s.up) state(s.error ? s.error : "no source delivers", true);
-  else state(`${s.source}${s.capture ? " (a recording)" : ""}, ${timeOfDay(now.time)}`, false);
-  for (const gpu of now.gpus) append(gpu);
+  else state([hostName(), now.gpus.length ? now.gpus[0].source : s.source].filter((t) => t).join(", ") + (s.capture ? " (a recording)" : ""), false, timeOfDay(now.time));
+  nameTab();
+  for (const gpu of now.gpus) append(gpu, now.time);
   keepHost(now);
   if (app.update) app.update();
 }
@@ -148,12 +184,12 @@ async function fetchHistory(gpu, span) {
   return got;
 }
 
-/* Puts the newest values behind those that were fetched; the length stays. */
-function append(gpu) {
+/* Puts the newest values behind those that were fetched; the length stays. Time goes on for a GPU that is lost, too. */
+function append(gpu, time) {
   for (const span of [SPAN, 86400]) {
     const past = app.history[`${gpu.gpu} ${span}`];
-    if (!past || !gpu.up) continue;
-    const t = Math.floor(gpu.time / past.step), by = t - past.last;
+    if (!past) continue;
+    const t = Math.floor(time / past.step), by = t - past.last;
     if (by < 0 || by > 3600) continue;
     for (const [name, s] of Object.entries(past.series)) {
       for (const list of [s.mean, s.least, s.most]) {
@@ -162,12 +198,12 @@ function append(gpu) {
           list.push(null);
           list.shift();
         }
-        if (by > 0 || list[list.length - 1] === null || past.step === 1) list[list.length - 1] = gpu.metrics[name];
+        if (gpu.up && (by > 0 || list[list.length - 1] === null || past.step === 1)) list[list.length - 1] = gpu.metrics[name];
       }
     }
-    lengthen(past, by, gpu.limiter);
+    lengthen(past, by, gpu.up ? gpu.limiter : null);
     past.last = t;
-    past.end = gpu.time;
+    past.end = time;
   }
 }
 
@@ -196,14 +232,32 @@ function keepHost(now) {
 
 /* --- where we are -------------------------------------------------------------------------------- */
 
+/* Tabs of several nodes are told apart by their names. */
+const hostName = () => (app.now && app.now.host && app.now.host.name) || "";
+function nameTab() {
+  const [view, rest] = place(), text = [view === "gpu" ? `GPU ${rest}` : null, hostName(), "assay"].filter((t) => t).join(" - ");
+  if (document.title !== text) document.title = text;
+}
+
+/* The view, and of what. */
+function place() {
+  const [view, rest] = (location.hash.slice(1) || "fleet").split("/");
+  try {
+    return [view, decodeURIComponent(rest || "")];
+  } catch (e) {
+    return [view, rest];
+  }
+}
+
 function render() {
-  const [view, rest] = (location.hash.slice(1) || "fleet").split("/"), root = document.getElementById("main");
+  const [view, rest] = place(), root = document.getElementById("main");
   if (app.stop) app.stop();
   app.stop = app.update = null;
+  root.replaceChildren();
   document.getElementById("tabs").replaceChildren(...VIEWS.map(([id, text], i) => h("a", { href: `#${id}`, "aria-current": id === view || (view === "gpu" && id === "fleet") || (view === "job" && id === "jobs") ? "page" : null, title: `key ${i + 1}` }, text)));
-  document.title = view === "gpu" ? `GPU ${decodeURIComponent(rest || "")} - assay` : "assay";
+  nameTab();
   const views = { fleet: viewFleet, jobs: viewJobs, host: viewHost, findings: viewFindings, recordings: viewRecordings };
-  if (view === "gpu") viewGpu(root, decodeURIComponent(rest || ""));
+  if (view === "gpu") viewGpu(root, rest);
   else if (view === "job") viewJob(root, rest);
   else (views[view] || viewFleet)(root);
 }

@@ -51,41 +51,65 @@ function sum(list, f) {
   return got.length ? got.reduce((a, b) => a + b, 0) : null;
 }
 
+/* "GPU 1, 7": the first of them. */
+const nameSome = (gpus) => `GPU ${gpus.slice(0, 6).map((g) => g.gpu).join(", ")}${gpus.length > 6 ? ` and ${gpus.length - 6} more` : ""}`;
+const ofTotal = (part, total, format) => (there(total) ? `${format(part)} of ${format(total)}` : format(part));
+const bytes = (v) => scaled(v, "B", 1024);
+const usedOf = (m) => ofTotal(m.fb_used, m.fb_total, bytes);
+
 function summary(gpus) {
   const whole = gpus.filter((g) => !there(g.gi)), reals = gpus.map(realOf).filter(there), bad = gpus.filter((g) => !g.up || !["OK", "unknown"].includes(g.health.state));
   const idle = gpus.filter(isHeldIdle), limit = sum(whole, (g) => g.metrics.power_limit), total = sum(gpus, (g) => g.metrics.fb_total);
   return h("div", { class: "tiles" },
     tile("GPUs at work", `${gpus.filter(works).length} of ${gpus.length}`, `${gpus.filter((g) => g.up && g.verdict.class === "idle").length} idle`),
-    tile("Real Utilization", reals.length ? percent(reals.reduce((a, b) => a + b, 0) / reals.length) : "--", "mean of all"),
+    tile("Real Utilization", reals.length ? percent(reals.reduce((a, b) => a + b, 0) / reals.length) : "--", `mean of ${reals.length === gpus.length ? "all" : `${reals.length} of ${gpus.length}`}`),
     tile("Power", scaled(sum(whole, (g) => g.metrics.power), "W"), there(limit) ? `of ${scaled(limit, "W")}` : ""),
     tile("Memory", scaled(sum(gpus, (g) => g.metrics.fb_used), "B", 1024), there(total) ? `of ${scaled(total, "B", 1024)}` : ""),
-    tile("Held and idle", String(idle.length), idle.length ? `GPU ${idle.map((g) => g.gpu).join(", ")}` : "none", "#jobs", idle.length ? "WARN" : ""),
-    tile("Findings", String(bad.length), bad.length ? `GPU ${bad.map((g) => g.gpu).join(", ")}` : "no problems", "#findings", bad.length ? "WARN" : "OK"));
+    tile("Held and idle", String(idle.length), idle.length ? nameSome(idle) : "none", "#jobs", idle.length ? "WARN" : ""),
+    tile("Findings", String(bad.length), bad.length ? nameSome(bad) : "no problems", "#findings", bad.length ? "WARN" : "OK"));
+}
+
+/* Nobody, where processes are known; else nobody knows. */
+function holderText(gpu) {
+  const owners = ownersOf(gpu).map(ownerName);
+  return owners.length ? owners.join(", ") : !gpu.up ? "" : there(gpu.metrics.processes) ? "not in use" : "its holder is not known";
 }
 
 function gpuCard(gpu) {
-  const m = gpu.metrics, real = realOf(gpu), owners = ownersOf(gpu).map(ownerName), text = limitText(gpu);
-  const canvas = h("canvas", { class: "spark", "aria-hidden": "true" }), band = h("canvas", { class: "strip", "aria-hidden": "true" });
-  app.sparks[gpu.gpu] = [canvas, band];
+  const m = gpu.metrics, real = realOf(gpu), text = limitText(gpu), model = gpu.identity.model || "", holder = holderText(gpu);
   return h("a", { class: `card gpu${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.gpu)}`, "data-gpu": gpu.gpu },
-    h("div", { class: "row" }, h("strong", {}, `GPU ${gpu.gpu}`), h("span", { class: "soft small grow" }, gpu.identity.model || ""),
+    h("div", { class: "row" }, h("strong", {}, `GPU ${gpu.gpu}`), h("span", { class: "soft small grow line", title: model }, model),
       h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
     h("div", { class: "row" }, h("span", { class: "big", title: "Real Utilization" }, percent(real)), h("span", { class: "class" }, gpu.up ? gpu.verdict.class : "")),
     h("div", { class: `limit side-${sideOf(gpu.up ? gpu.limiter : null)}` }, text || "\u00a0"),
     meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
-    h("div", { class: "row small soft facts" }, h("span", {}, `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`),
+    h("div", { class: "row small soft facts" }, h("span", {}, usedOf(m)),
       h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C")), heldBy(gpu) ? h("span", { class: "WARN" }, `clocks held by ${heldBy(gpu)}`) : null),
-    canvas, band, h("div", { class: "soft small" }, owners.length ? owners.join(", ") : "not in use"));
+    h("canvas", { class: "spark", "aria-hidden": "true" }), h("canvas", { class: "strip", "aria-hidden": "true" }), h("div", { class: "soft small line", title: holder }, holder || "\u00a0"));
 }
 
-const legendOfSides = () => h("p", { class: "legend sides" }, h("span", { class: "soft" }, "limited by"), SIDES.map(([id, text]) => h("span", {}, h("i", { class: `side-${id}` }), text)));
+const legendOfSides = (cells) => h("p", { class: "legend sides" }, h("span", { class: "soft" }, `Real Utilization over ${duration(cells)}, limited by`), SIDES.map(([id, text]) => h("span", {}, h("i", { class: `side-${id}` }), text)));
 
-function drawSparks() {
+/* How many of the newest cells are known of a list, and of a GPU's past. */
+function knownCells(list) {
+  const first = list ? list.findIndex(there) : -1;
+  return first < 0 ? 0 : list.length - first;
+}
+const SHORTEST = 120; /* of a chart whose server has just begun, in seconds */
+const curveOf = (past) => past.series.real_util || past.series.gpu_util;
+
+/* One span for all GPUs: as much of the last hour as is known. */
+function sparkCells() {
+  const known = app.now.gpus.map((g) => app.history[`${g.gpu} ${SPAN}`]).filter(there).map((past) => (curveOf(past) ? knownCells(curveOf(past).mean) : 0));
+  return Math.max(SHORTEST, ...known);
+}
+
+function drawSparks(root, cells) {
   for (const gpu of app.now.gpus) {
-    const past = app.history[`${gpu.gpu} ${SPAN}`], real = past && past.series.real_util;
+    const past = app.history[`${gpu.gpu} ${SPAN}`], card = root.querySelector(`[data-gpu="${CSS.escape(gpu.gpu)}"]`);
     if (past) {
-      spark(app.sparks[gpu.gpu][0], (real || past.series.gpu_util || { mean: [] }).mean, real ? 100 : 1, gap());
-      strip(app.sparks[gpu.gpu][1], past.limiters, null);
+      spark(card.querySelector(".spark"), curveOf(past) ? curveOf(past).mean.slice(-cells) : [], past.series.real_util ? 100 : 1, gap());
+      strip(card.querySelector(".strip"), past.limiters, [cells, 0]);
     } else if (past === undefined) {
       app.history[`${gpu.gpu} ${SPAN}`] = null;
       fetchHistory(gpu.gpu, SPAN).catch(() => {});
@@ -93,17 +117,22 @@ function drawSparks() {
   }
 }
 
+function noGpus() {
+  const s = app.now.status;
+  return h("div", { class: "card empty" }, h("h2", {}, "No GPU yet"), h("p", {}, s.error || "The source has told of none so far."), s.hint ? h("p", { class: "soft" }, s.hint) : null,
+    h("p", { class: "soft" }, "It is tried again; GPUs appear here when they are found."));
+}
+
+const MANY = 24; /* more than these are told in short */
+
 function viewFleet(root) {
   const draw = () => {
     if (!app.now) return;
-    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.gpu : null;
-    app.sparks = {};
-    const cards = app.now.gpus.map(gpuCard);
-    fill(root, h("h2", { class: "hidden" }, `${app.now.gpus.length} GPU${app.now.gpus.length === 1 ? "" : "s"}`), app.now.gpus.length ? summary(app.now.gpus) : null,
-      h("div", { class: "grid" }, cards), app.now.gpus.length ? legendOfSides() : h("p", {}, app.now.status.error || "No GPU was found yet."));
+    const gpus = app.now.gpus, cells = sparkCells();
+    if (!gpus.length) return renew(root, noGpus());
+    renew(root, h("h2", { class: "hidden" }, `${gpus.length} GPU${gpus.length === 1 ? "" : "s"}`), summary(gpus), h("div", { class: gpus.length > MANY ? "grid dense" : "grid" }, gpus.map(gpuCard)), legendOfSides(cells));
     layBars(root);
-    if (focused !== null) root.querySelector(`[data-gpu="${CSS.escape(focused)}"]`)?.focus();
-    drawSparks();
+    drawSparks(root, cells);
   };
   app.update = draw;
   draw();
@@ -116,7 +145,7 @@ const NAMES = { real_util: "Real", sm_active: "SM", tensor_active: "tensor", dra
 const PANELS = [
   { title: "Activity", names: ["real_util", "sm_active", "tensor_active", "dram_active", "gpu_util"], top: 1, format: (v) => `${(v * 100).toFixed(0)} %`, map: { real_util: 0.01 } },
   { title: "Power", names: ["power"], format: (v) => `${v.toFixed(0)} W`, limit: (m) => m.power_limit },
-  { title: "Memory", names: ["fb_used"], format: (v) => scaled(v, "B", 1024), limit: (m) => m.fb_total },
+  { title: "Memory", names: ["fb_used"], format: (v) => scaled(v, "B", 1024), base: 1024, limit: (m) => m.fb_total },
   { title: "Temperature", names: ["gpu_temp", "mem_temp"], format: (v) => `${v.toFixed(0)} °C` },
   { title: "Clock", names: ["sm_clock"], format: (v) => scaled(v, "Hz") },
   { title: "PCIe", names: ["pcie_rx", "pcie_tx"], format: (v) => scaled(v, "B/s") },
@@ -125,7 +154,7 @@ const PANELS = [
 
 function panel(p) {
   const canvas = h("canvas", {}), legend = h("div", { class: "legend" });
-  const chart = new Chart(canvas, { top: p.top, format: p.format, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
+  const chart = new Chart(canvas, { top: p.top, format: p.format, base: p.base, gap, onzoom: (view) => { app.zoom = view; drawCharts(); }, onpoint: (t) => pointAll(t) });
   const card = h("section", { class: "card", "aria-label": p.title }, h("div", { class: "row" }, h("h3", {}, p.title), legend), canvas);
   return { p, chart, legend, card };
 }
@@ -147,12 +176,13 @@ function writeLegend(c, t) {
 function drawCharts() {
   const past = app.history[`${app.gpu} ${app.span}`];
   if (!past || !app.charts.length) return;
-  const gpu = app.now && app.now.gpus.find((g) => g.gpu === app.gpu);
+  const gpu = app.now && app.now.gpus.find((g) => g.gpu === app.gpu), begin = past.end - past.step * Math.max(SHORTEST / past.step, 10, ...Object.values(past.series).map((s) => knownCells(s.mean)));
   for (const c of app.charts) {
     const names = c.p.names.filter((n) => past.series[n]);
     const scale = (list, n) => (list && c.p.map && c.p.map[n] ? list.map((v) => (v === null ? null : v * c.p.map[n])) : list);
     c.card.hidden = names.length === 0;
     c.chart.view = app.zoom;
+    c.chart.begin = begin;
     c.chart.limit = gpu && c.p.limit ? c.p.limit(gpu.metrics) : null;
     c.chart.set(past.end, past.step, names.map((n) => ({ name: n, values: scale(past.series[n].mean, n), low: scale(past.series[n].least, n), high: scale(past.series[n].most, n) })));
     c.chart.canvas.setAttribute("aria-label", `${c.p.title} of GPU ${app.gpu} over ${duration(app.span)}: ${names.map((n) => {
@@ -162,7 +192,7 @@ function drawCharts() {
     if (c.chart.pointer === null) writeLegend(c, null);
   }
   if (app.band) {
-    strip(app.band.canvas, past.limiters, app.zoom && [past.end, past.step, app.zoom]);
+    strip(app.band.canvas, past.limiters, app.charts[0].chart.range().map((t) => (past.end - t) / past.step));
     app.band.legend.replaceChildren(...shares(past).slice(0, 4).map(([name, share]) => h("span", {}, h("i", { class: `side-${sideOf(name)}` }), `${past.limiter_texts[name] || name} ${percent(share)}`)));
     app.band.canvas.setAttribute("aria-label", `What limited GPU ${app.gpu}: ${shares(past).map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`);
   }
@@ -194,11 +224,11 @@ function fact(name, value) {
 
 function describeGpu(gpu) {
   const m = gpu.metrics, text = limitText(gpu), why = gpu.why.startsWith(gpu.verdict.class) ? gpu.why.slice(gpu.verdict.class.length + 1) : gpu.why;
-  const facts = [["Memory", `${scaled(m.fb_used, "B", 1024)} of ${scaled(m.fb_total, "B", 1024)}`], ["Power", `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)} W` : ""}`],
+  const facts = [["Memory", usedOf(m)], ["Power", ofTotal(m.power, m.power_limit, (v) => number(v, 0, "W"))],
     ["Temperature", number(m.gpu_temp, 0, "°C")], ["SM clock", scaled(m.sm_clock, "Hz")], ["UUID", gpu.identity.uuid], ["PCI", gpu.identity.pci], ["Driver", gpu.identity.driver]];
   return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.gpu} `, h("span", { class: "soft" }, gpu.identity.model || "")), h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
     h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
-      h("div", { class: "grow" }, h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)),
+      h("div", { class: "grow" }, gpu.up ? h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)) : h("p", {}, "It has no values now; the charts have those of before."),
         text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text), heldBy(gpu) ? `; clocks are held down by ${heldBy(gpu)}` : "") : null,
         text && gpu.advice && gpu.limiter !== "unknown" ? h("p", { class: "soft" }, `To try: ${gpu.advice}.`) : null,
         gpu.health_text ? h("p", { class: gpu.health.state }, gpu.health_text) : null)),
@@ -207,8 +237,8 @@ function describeGpu(gpu) {
 
 function holders(gpu) {
   const owners = ownersOf(gpu);
-  return [ceilings(gpu), h("section", { class: "card" }, h("h3", {}, "Who holds it"), owners.length ? table("Owners", ["kind", "name", "#processes", "#GPU memory"],
-    owners.map((o) => [o.kind, ownerName(o), o.processes, scaled(o.gpu_memory, "B", 1024)])) : h("p", { class: "soft" }, "Nobody."), app.processes || "")];
+  return [ceilings(gpu), h("section", { class: "card" }, h("h3", {}, "Who holds it"), owners.length ? table("Owners", ["kind", "~name", "#processes", "#GPU memory"],
+    owners.map((o) => [o.kind, ownerName(o), there(o.processes) ? o.processes : "--", bytes(o.gpu_memory)])) : h("p", { class: "soft" }, !gpu.up || !there(gpu.metrics.processes) ? "Not known." : "Nobody."), processTable())];
 }
 
 function spanButtons(show) {
@@ -228,8 +258,12 @@ function spanButtons(show) {
 async function listProcesses(label) {
   const got = await load("api/v1/processes");
   const mine = got.processes.filter((p) => p.gpu === label || p.gpu.startsWith(`${label}/`));
-  app.processes = got.known && mine.length ? h("div", {}, h("h3", {}, "Processes"), table("Processes", ["#pid", "user", "name", "#GPU memory", "#SM", "#CPU", "#running"],
-    mine.map((p) => [p.pid, p.user, p.name || "", scaled(p.gpu_memory, "B", 1024), percent(p.sm_util), percent(p.cpu), duration(p.elapsed)]))) : "";
+  app.processes = got.known ? mine : [];
+}
+
+function processTable() {
+  return app.processes.length ? h("div", {}, h("h3", {}, "Processes"), table("Processes", ["#pid", "user", "name", "#GPU memory", "#SM", "#CPU", "#running"],
+    app.processes.map((p) => [p.pid, p.user, p.name || "", bytes(p.gpu_memory), percent(p.sm_util), percent(p.cpu), duration(p.elapsed)]))) : null;
 }
 
 function viewGpu(root, label) {
@@ -237,17 +271,18 @@ function viewGpu(root, label) {
   const head = h("div", { class: "card" }), people = h("div", { class: "grid wide" }), grid = h("div", { class: "grid wide" });
   app.gpu = label;
   app.zoom = null;
-  app.processes = "";
+  app.processes = [];
   app.charts = PANELS.map(panel);
   app.band = { canvas: h("canvas", { class: "strip tall", role: "img" }), legend: h("div", { class: "legend sides" }) };
   grid.append(...app.charts.map((c) => c.card));
-  fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${label}`), head, spanButtons(show),
-    h("section", { class: "card", "aria-label": "What limited it" }, h("div", { class: "row" }, h("h3", {}, "What limited it"), app.band.legend), app.band.canvas), grid, people);
+  const past = h("div", {}, spanButtons(show), h("section", { class: "card", "aria-label": "What limited it" }, h("div", { class: "row" }, h("h3", {}, "What limited it"), app.band.legend), app.band.canvas), grid, people);
+  fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${label}`), head, past);
   const describe = () => {
     const gpu = app.now && app.now.gpus.find((g) => g.gpu === label);
-    if (!gpu) return;
-    fill(head, describeGpu(gpu));
-    fill(people, holders(gpu));
+    past.hidden = !gpu;
+    if (!gpu) return app.now ? renew(head, h("p", {}, `There is no GPU ${label}.`)) : null;
+    renew(head, describeGpu(gpu));
+    renew(people, holders(gpu));
     layBars(people);
     drawCharts();
   };

@@ -1,5 +1,6 @@
 /* What a report tells when all is asked for: stretches, each GPU, the run's own numbers. */
 #include "base/attr.h"
+#include "base/tablew.h"
 #include "base/text.h"
 #include "present/format.h"
 #include "present/report/parts.h"
@@ -12,12 +13,16 @@
 
 void report_stretches(const struct summary *s, const struct report_view *v, struct strbuf *out)
 {
+        static const struct tablew_column columns[] = {
+            {"stretches", -19, 0}, {"GPU", -5, 1},   {"limiter", -24, 1}, {"busy", 5, 1},
+            {"SM", 5, 1},          {"tensor", 6, 1}, {"DRAM", 5, 1},      {"phase", 0, 2}};
+        struct tablew table = {.out = out, .columns = columns};
         struct strbuf gpus = {0};
         size_t room = v->columns > TABLE_COLUMNS + 9 ? v->columns - TABLE_COLUMNS : 0;
         if (s->limits.n < 2)
                 return;
-        strbuf_putf(out, "\n%-19s %-5s %-24s %5s %5s %6s %5s%s\n", "stretches", "GPU", "limiter",
-                    "busy", "SM", "tensor", "DRAM", room ? "  phase" : "");
+        strbuf_putc(out, '\n');
+        tablew_head(&table, ARRAY_LEN(columns) - (room == 0));
         for (size_t i = 0; i < s->limits.n; i++) {
                 static const enum ceiling shares[] = {CEILING_ENGINE, CEILING_SM, CEILING_TENSOR,
                                                       CEILING_DRAM};
@@ -29,19 +34,18 @@ void report_stretches(const struct summary *s, const struct report_view *v, stru
                 snprintf(limiter, sizeof(limiter), "%s%s%s",
                          limiter_name((enum limiter)t->limit.limiter), held ? ", " : "",
                          held ? held : "");
-                strbuf_putf(out, "  %6.1f - %6.1f s %-5s %-24s", t->begin_s, t->end_s,
-                            strbuf_str(&gpus), limiter);
+                tablew_cellf(&table, "  %6.1f - %6.1f s", t->begin_s, t->end_s);
+                tablew_cell(&table, strbuf_str(&gpus));
+                tablew_cell(&table, limiter);
                 for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
                         char number[FORMAT_MAX];
                         format_percent(number, sizeof(number),
                                        ceiling_value(&t->limit.ceilings, shares[k]));
-                        strbuf_putf(out, k == 2 ? " %6s" : " %5s", number);
+                        tablew_cell(&table, number);
                 }
-                if (t->phase[0] && room) {
-                        strbuf_puts(out, "  ");
-                        text_put(out, t->phase, room);
-                }
-                strbuf_putc(out, '\n');
+                tablew_cell(&table, "");
+                text_put(out, t->phase, room);
+                tablew_end(&table);
         }
         strbuf_finish(&gpus);
 }
@@ -61,9 +65,7 @@ static void put_spread(struct strbuf *out, enum metric metric, const struct spre
         for (size_t i = 0; i < ARRAY_LEN(v); i++) {
                 char number[FORMAT_MAX];
                 format_with_unit(number, sizeof(number), metric_info(metric)->unit, v[i]);
-                /* The degree sign is two bytes and one column. */
-                int wide = metric_info(metric)->unit == UNIT_CELSIUS ? 13 : 12;
-                strbuf_putf(out, " %*s", wide, number);
+                tablew_put(out, number, 13);
         }
         strbuf_putc(out, '\n');
 }
@@ -134,13 +136,23 @@ void report_gpu(const struct gpu_summary *g, const struct report_view *v, struct
 
 void report_user_metrics(const struct run_facts *f, struct strbuf *out)
 {
-        strbuf_putf(out, "\n%-27s %7s %10s %10s %10s %10s\n", "numbers logged", "times", "mean",
-                    "min", "max", "last");
+        static const struct tablew_column columns[] = {
+            {"numbers logged", -(REPORT_NAME_COLUMNS), 0},
+            {"times", 7, 1},
+            {"mean", 10, 1},
+            {"min", 10, 1},
+            {"max", 10, 1},
+            {"last", 10, 1}};
+        struct tablew t = {.out = out, .columns = columns};
+        strbuf_putc(out, '\n');
+        tablew_head(&t, ARRAY_LEN(columns));
         for (size_t i = 0; i < f->n_metrics; i++) {
                 const struct user_metric *m = &f->metrics[i];
-                strbuf_puts(out, "  ");
-                text_put_name(out, m->name, REPORT_NAME_COLUMNS - 2);
-                strbuf_putf(out, " %7llu %10.5g %10.5g %10.5g %10.5g\n", (unsigned long long)m->n,
-                            m->sum / (double)m->n, m->min, m->max, m->last);
+                const double numbers[] = {m->sum / (double)m->n, m->min, m->max, m->last};
+                tablew_cellf(&t, "  %s", m->name);
+                tablew_cellf(&t, "%llu", (unsigned long long)m->n);
+                for (size_t k = 0; k < ARRAY_LEN(numbers); k++)
+                        tablew_cellf(&t, "%.5g", numbers[k]);
+                tablew_end(&t);
         }
 }

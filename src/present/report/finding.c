@@ -2,6 +2,7 @@
 #include "base/attr.h"
 #include "base/text.h"
 #include "present/format.h"
+#include "present/report/parts.h"
 #include "present/report/report.h"
 #include "present/text/explain.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define WHY_MAX 4
+#define LONG_S 99.95 /* from here on in minutes */
 
 /* The numbers that a limiter rests on, those people ask for first. */
 static const enum ceiling reasons[LIMITER_COUNT][WHY_MAX] = {
@@ -84,28 +86,71 @@ static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
         return nth == 0 || !host || (double)c->v[at] >= least;
 }
 
-void report_stretch_reasons(const struct stretch *s, struct strbuf *out)
+/* Threads that take turns are busy together, not each: as one runs the forward and another the
+ * backward pass. */
+static bool take_turns(const struct ceilings *c)
 {
-        const struct ceilings *c = &s->limit.ceilings;
-        const enum ceiling *r = reasons[s->limit.limiter];
+        double thread = (double)c->v[CEILING_CPU_THREAD], main = (double)c->v[CEILING_CPU_MAIN];
+        return c->there & CEILING_BIT(CPU_THREAD) && thread < 0.75 && main > thread + 0.1;
+}
+
+/* The reason that is told in the place of another one. */
+static enum ceiling reason_of(const struct limit_finding *f, enum ceiling at)
+{
+        if (f->limiter != LIMITER_KERNEL || at != CEILING_FP32)
+                return at;
+        for (enum ceiling i = CEILING_FP64; i <= CEILING_INT; i++) {
+                if (f->why.there & (1u << i) && f->why.v[i] > f->why.v[at])
+                        at = i;
+        }
+        return at;
+}
+
+static const char *put_reasons(struct strbuf *out, const struct limit_finding *f)
+{
+        const enum ceiling *r = reasons[f->limiter];
+        bool turns = f->limiter == LIMITER_LAUNCH && take_turns(&f->why);
         const char *gap = "";
         for (size_t i = 0; i < WHY_MAX && (i == 0 || r[i] != CEILING_ENGINE); i++) {
-                if (!worth_telling(c, r[i], i))
+                enum ceiling at = reason_of(f, r[i]);
+                if (!worth_telling(&f->why, at, i) || (turns && at == CEILING_CPU_THREAD))
                         continue;
                 strbuf_puts(out, gap);
-                put_reason(out, c, r[i]);
+                put_reason(out, &f->why, at);
                 gap = ", ";
         }
-        if (s->limit.limiter != LIMITER_UNKNOWN)
-                return;
+        if (turns)
+                strbuf_puts(out, ", in threads that take turns");
+        return gap;
+}
+
+static void put_missing(struct strbuf *out, uint32_t missing, const char *gap)
+{
         strbuf_puts(out, gap[0] ? "; missing:" : "missing:");
         gap = " ";
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(s->limit.missing & (1u << i)))
+                if (!(missing & (1u << i)))
                         continue;
-                strbuf_putf(out, "%s%s", gap, ceiling_info(i)->help);
+                /* What it is a share of stands after a comma. */
+                const char *help = ceiling_info(i)->help;
+                strbuf_puts(out, gap);
+                strbuf_put(out, help, strcspn(help, ","));
                 gap = ", ";
         }
+}
+
+/* Labels that differ in their numbers alone: "0" and "7", "node1:0" and "node2:3". */
+static bool same_kind(const char *a, const char *b)
+{
+        static const char digits[] = "0123456789";
+        while (*a && *b) {
+                size_t n = strcspn(a, digits), m = strcspn(b, digits);
+                if (n != m || memcmp(a, b, n) != 0)
+                        return false;
+                a += n + strspn(a + n, digits);
+                b += m + strspn(b + m, digits);
+        }
+        return *a == *b;
 }
 
 /* "0", "0-3", "0, 2". */
@@ -117,7 +162,8 @@ void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *
                 size_t to = i;
                 if (!gpu_set_has(gpus, i))
                         continue;
-                while (to + 1 < list->n_gpus && gpu_set_has(gpus, to + 1))
+                while (to + 1 < list->n_gpus && gpu_set_has(gpus, to + 1) &&
+                       same_kind(list->gpus[i].label, list->gpus[to + 1].label))
                         to++;
                 strbuf_putf(out, "%s%s", gap, list->gpus[i].label);
                 if (to > i)
@@ -128,18 +174,31 @@ void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *
 }
 
 /* "held at 1466 of 1980 MHz by the power limit (700 W)". */
-static void put_held(struct strbuf *out, const struct stretch_list *list, const struct stretch *s)
+static void put_held(struct strbuf *out, const struct stretch_list *list,
+                     const struct limit_finding *f)
 {
-        const struct stretch_gpu *gpu = &list->gpus[gpu_set_first(&s->gpus)];
-        double most = gpu->clock_max, clock = (double)s->limit.ceilings.v[CEILING_CLOCK];
-        if (s->limit.held_by == HELD_BY_NOTHING)
+        const struct stretch_gpu *gpu = &list->gpus[gpu_set_first(&f->gpus)];
+        double most = gpu->clock_max, clock = (double)f->why.v[CEILING_CLOCK];
+        if (f->held_by == HELD_BY_NOTHING)
                 return;
         strbuf_puts(out, ", held");
         if (most > 0)
                 strbuf_putf(out, " at %.0f of %.0f MHz", clock * most / 1e6, most / 1e6);
-        strbuf_putf(out, " by %s", held_by_words((enum held_by)s->limit.held_by));
-        if (s->limit.held_by == HELD_BY_POWER && gpu->power_limit > 0)
+        strbuf_putf(out, " by %s", held_by_words(f->held_by));
+        if (f->held_by == HELD_BY_POWER && gpu->power_limit > 0)
                 strbuf_putf(out, " (%.0f W)", gpu->power_limit);
+}
+
+static void put_from_to(struct strbuf *out, const struct stretch *s)
+{
+        if (s->end_s < LONG_S) {
+                strbuf_putf(out, ", from %.1f to %.1f s", s->begin_s, s->end_s);
+                return;
+        }
+        strbuf_puts(out, ", from ");
+        report_put_seconds(out, s->begin_s);
+        strbuf_puts(out, " to ");
+        report_put_seconds(out, s->end_s);
 }
 
 static void put_what(struct strbuf *out, const struct stretch_list *list,
@@ -147,34 +206,58 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
 {
         const struct stretch *s = &list->list[f->stretch];
         double share = list->seconds > 0 ? 100 * f->seconds / list->seconds : 100;
-        bool startup = f->limiter == LIMITER_HOST_STARTING;
-        strbuf_puts(out, gpu_set_count(&f->gpus) > 1 ? "GPUs " : "GPU ");
+        bool startup = f->limiter == LIMITER_HOST_STARTING, several = gpu_set_count(&f->gpus) > 1;
+        strbuf_puts(out, several ? "GPUs " : "GPU ");
         report_stretch_gpus(list, &f->gpus, out);
         if (startup)
                 strbuf_puts(out, ": start-up, the program had not begun its work");
         else if (f->limiter == LIMITER_UNKNOWN)
                 strbuf_puts(out, ": the limit is unknown");
         else if (f->limiter == LIMITER_IDLE)
-                strbuf_puts(out, ": no program used it");
+                strbuf_putf(out, ": no program used %s", several ? "them" : "it");
         else if (f->limiter == LIMITER_IDLE_ALLOCATED)
                 strbuf_puts(out, ": memory is allocated, but nothing runs");
         else if (f->limiter == LIMITER_HOST_WAITING)
-                strbuf_puts(out, ": the program waits, neither the GPU nor the CPU works");
+                strbuf_puts(out, ": the program waits, the CPU rests while no kernel runs");
         else
                 strbuf_putf(out, " limited by %s", limiter_words(f->limiter));
-        put_held(out, list, s);
-        strbuf_putf(out, ", for %.1f s (%.0f %% of the run", f->seconds, share);
+        put_held(out, list, f);
+        strbuf_puts(out, ", for ");
+        report_put_seconds(out, f->seconds);
+        strbuf_putf(out, " (%.0f %% of the run", share);
         if (f->n > 1)
                 strbuf_putf(out, ", in %zu stretches", f->n);
         else
-                strbuf_putf(out, ", from %.1f to %.1f s", s->begin_s, s->end_s);
+                put_from_to(out, s);
         if (f->before_work && !startup)
                 strbuf_puts(out, ", before its work began");
         if (s->phase[0]) {
-                strbuf_puts(out, ", in ");
+                strbuf_puts(out, f->phases_differ ? ", the longest in " : ", in ");
                 text_put(out, s->phase, PHASE_NAME_MAX);
         }
         strbuf_putc(out, ')');
+}
+
+static void put_won(struct strbuf *out, double seconds)
+{
+        if (seconds < LONG_S)
+                strbuf_putf(out, "; at most %.1f GPU-seconds to win", seconds);
+        else if (seconds < 100 * 60)
+                strbuf_putf(out, "; at most %.1f GPU-minutes to win", seconds / 60);
+        else
+                strbuf_putf(out, "; at most %.1f GPU-hours to win", seconds / 3600);
+}
+
+/* What would have to be full. Memory has a clock of its own. */
+static const char *full_words(const struct limit_finding *f)
+{
+        bool held = f->held_by != HELD_BY_NOTHING;
+        if (f->limiter == LIMITER_MEMORY_BANDWIDTH || f->limiter == LIMITER_MEMORY_ACCESS)
+                return "with device memory full";
+        if (f->limiter == LIMITER_KERNEL)
+                return held ? "at full clock and with the busiest unit full"
+                            : "with the busiest unit full";
+        return held ? "at full clock and a full unit" : "with that unit full";
 }
 
 static void put_gain(struct strbuf *out, const struct limit_finding *f)
@@ -183,15 +266,14 @@ static void put_gain(struct strbuf *out, const struct limit_finding *f)
         if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE)
                 return;
         if (f->gain == 0 || !device) {
-                strbuf_putf(out, "; at most %.1f GPU-seconds to win", f->won_s);
+                put_won(out, f->won_s);
                 if (f->gain >= 1.05 && f->gain < 10)
-                        strbuf_putf(out, ": the GPU would be busy %.1f × as much", f->gain);
+                        strbuf_putf(out, ": the %s would be busy %.1f × as much",
+                                    f->limiter == LIMITER_LAUNCH ? "SMs" : "GPU", f->gain);
         } else if (f->limiter == LIMITER_PARALLELISM) {
                 strbuf_putf(out, "; up to %.0f × the work fits", f->gain);
         } else if (f->gain >= 1.05) {
-                strbuf_putf(out, "; at most %.1f × faster%s", f->gain,
-                            f->held_by != HELD_BY_NOTHING ? " at full clock and a full unit"
-                                                          : " with that unit full");
+                strbuf_putf(out, "; at most %.1f × faster %s", f->gain, full_words(f));
         } else {
                 strbuf_puts(out, "; it is as good as full");
         }
@@ -203,7 +285,9 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
         put_what(out, list, f);
         strbuf_puts(out, ": ");
         const struct stretch *s = &list->list[f->stretch];
-        report_stretch_reasons(s, out);
+        const char *gap = put_reasons(out, f);
+        if (f->limiter == LIMITER_UNKNOWN)
+                put_missing(out, s->limit.missing, gap);
         if (s->flops.type) {
                 char rate[2 * FORMAT_MAX];
                 format_flops(rate, sizeof(rate), s->flops.lo, s->flops.hi);

@@ -99,7 +99,7 @@ static struct value mean_of(const struct scope *scope, enum metric metric)
         size_t n = 0;
         for (size_t i = 0; i < scope->n; i++) {
                 struct value v = spread_mean(&scope->gpus[i]->m[metric]);
-                sum += value_there(v) ? v.v : 0;
+                sum += value_or(v, 0);
                 n += value_there(v);
         }
         return n ? value_ok(sum / (double)n) : value_missing(STATE_NONE);

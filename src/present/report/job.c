@@ -56,10 +56,8 @@ static void put_findings(const struct job *j, bool all, size_t columns, struct s
         if (n > 0)
                 strbuf_puts(out, "\nfindings of all ranks\n");
         for (size_t i = 0; i < n; i++) {
-                const struct job_finding *f = &j->joined[i].finding;
                 job_put_joined(j, &j->joined[i], &words);
-                put_item(out, i + 1, &words,
-                         f->before_work ? NULL : limiter_try(f->limiter, FRAMEWORK_NONE), columns);
+                put_item(out, i + 1, &words, job_joined_try(j, &j->joined[i]), columns);
         }
         strbuf_finish(&words);
 }

@@ -27,6 +27,8 @@ void job_put_straggler(const struct job *j, const struct straggler *s, struct st
 void job_put_nobody(const struct job *j, struct strbuf *out);
 /* "6 of 8 ranks (0-3, 6, 7) limited by …". */
 void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out);
+/* What to do about it; NULL for nothing. */
+const char *job_joined_try(const struct job *j, const struct job_joined *f);
 /* How clocks were aligned; ranks that have no file. Empty where there is nothing to tell. */
 void job_put_clocks(const struct job *j, struct strbuf *out);
 void job_put_missing(const struct job *j, struct strbuf *out);

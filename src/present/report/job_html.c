@@ -58,11 +58,11 @@ static void put_findings(const struct job *j, struct strbuf *out)
         }
         strbuf_puts(out, "<h2>Findings of all ranks</h2>\n");
         for (size_t i = 0; i < j->n_joined; i++) {
-                const struct job_finding *f = &j->joined[i].finding;
+                const char *advice = job_joined_try(j, &j->joined[i]);
                 job_put_joined(j, &j->joined[i], &words);
                 put_words(&words, "<div class=\"finding\">", "", out);
-                if (!f->before_work)
-                        put_try(limiter_try(f->limiter, FRAMEWORK_NONE), out);
+                if (advice)
+                        put_try(advice, out);
                 strbuf_puts(out, "</div>\n");
         }
         strbuf_finish(&words);

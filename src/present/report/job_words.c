@@ -182,6 +182,52 @@ void job_put_nobody(const struct job *j, struct strbuf *out)
                 strbuf_puts(out, ", by counters; there are no marks of steps");
 }
 
+static bool is_straggler(const struct job *j, size_t rank)
+{
+        for (size_t i = 0; i < j->n_stragglers; i++) {
+                if (j->stragglers[i].rank == rank)
+                        return true;
+        }
+        return false;
+}
+
+/* Seconds that the others lost to who holds them up most. */
+static double lost(const struct job *j)
+{
+        double most = 0;
+        for (size_t i = 0; i < j->n_stragglers; i++)
+                most = MAX(most, j->stragglers[i].cost_s);
+        return most;
+}
+
+/*
+ * Who waits for a straggler looks as if its own host, or a collective, held it up. What the
+ * straggler cost must explain half of a finding for that.
+ */
+enum waiting { NOBODY_WAITS, SOME_MAY_WAIT, ALL_MAY_WAIT };
+
+static enum waiting waiting(const struct job *j, const struct job_joined *f)
+{
+        enum limiter limiter = f->finding.limiter;
+        size_t late = 0;
+        if (f->n == 0 || f->finding.before_work || lost(j) <= 0 ||
+            lost(j) < f->finding.gpu_s / (double)f->n / 2 ||
+            (limiter_side(limiter) != LIMITER_SIDE_HOST && limiter != LIMITER_COLLECTIVE))
+                return NOBODY_WAITS;
+        for (size_t i = 0; i < j->n; i++)
+                late += f->has[i] && is_straggler(j, i);
+        return late == f->n ? NOBODY_WAITS : late > 0 ? SOME_MAY_WAIT : ALL_MAY_WAIT;
+}
+
+const char *job_joined_try(const struct job *j, const struct job_joined *f)
+{
+        if (f->finding.before_work)
+                return NULL;
+        if (waiting(j, f) == ALL_MAY_WAIT)
+                return "mend what holds the others up first, then look again";
+        return limiter_try(f->finding.limiter, FRAMEWORK_NONE);
+}
+
 void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out)
 {
         const struct job_finding *d = &f->finding;
@@ -204,6 +250,13 @@ void job_put_joined(const struct job *j, const struct job_joined *f, struct strb
                 strbuf_putf(out, "; at most %.0f GPU-seconds to win", d->won_s);
         if (f->n > 1)
                 strbuf_putf(out, "; most on rank %s", j->ranks[f->first].label);
+        enum waiting w = waiting(j, f);
+        if (w != NOBODY_WAITS)
+                strbuf_putf(out, "; %s may only wait for rank %s",
+                            w == SOME_MAY_WAIT ? "who is not late"
+                            : f->n == 1        ? "it"
+                                               : "they",
+                            j->ranks[j->stragglers[0].rank].label);
 }
 
 void job_put_clocks(const struct job *j, struct strbuf *out)

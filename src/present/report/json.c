@@ -255,8 +255,8 @@ static void put_pool(struct strbuf *out, const char *mean, const char *max, stru
 void report_resource_summary(const struct run_facts *f, const struct summary *s, struct strbuf *out)
 {
         bool first = true;
-        struct pool mem =
-            f->mem_util.n > 0 ? pool_spread(&f->mem_util) : pool_of(s, METRIC_MEM_COPY_UTIL);
+        struct pool mem = f->mem_copy_util.n > 0 ? pool_spread(&f->mem_copy_util)
+                                                 : pool_of(s, METRIC_MEM_COPY_UTIL);
         strbuf_putc(out, '{');
         put_pool(out, NULL, "peak_vram_mb", pool_of(s, METRIC_FB_USED), 1 / 1048576.0, &first);
         put_pool(out, "gpu_util_mean_pct", "gpu_util_max_pct", pool_of(s, METRIC_GPU_UTIL), 100,

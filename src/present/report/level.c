@@ -1,5 +1,6 @@
 /* What the job around the GPUs did. */
 #include "base/attr.h"
+#include "base/tablew.h"
 #include "base/text.h"
 #include "present/format.h"
 #include "present/report/report.h"
@@ -63,7 +64,7 @@ static void put_row(struct strbuf *out, const struct scope *scope, size_t name)
         strbuf_puts(out, "  ");
         text_put_name(out, scope->name[0] ? scope->name : "the run", name);
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
-                strbuf_putf(out, "%*s", cell_columns[i], cells[i]);
+                tablew_put(out, cells[i], cell_columns[i]);
         strbuf_putc(out, '\n');
 }
 
@@ -78,7 +79,7 @@ void report_level(const struct summary *s, size_t columns, struct strbuf *out)
         strbuf_putc(out, '\n');
         strbuf_fill(out, ' ', name_columns(columns) + 2);
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
-                strbuf_putf(out, "%*s", cell_columns[i], report_level_columns[i]);
+                tablew_put(out, report_level_columns[i], cell_columns[i]);
         strbuf_putc(out, '\n');
         for (size_t i = 0; i < s->n; i++) {
                 if (has_level(&s->scopes[i]))

@@ -24,13 +24,13 @@ static void put_moment(struct strbuf *out, int64_t ns)
 
 void report_put_seconds(struct strbuf *out, double s)
 {
+        long seconds = lround(s), minutes = lround(s / 60);
         if (s < 99.95)
                 strbuf_putf(out, "%.1f s", s);
-        else if (s < 5400)
-                strbuf_putf(out, "%.0f min %.0f s", floor(s / 60), s - 60 * floor(s / 60));
+        else if (seconds < 5400)
+                strbuf_putf(out, "%ld min %ld s", seconds / 60, seconds % 60);
         else
-                strbuf_putf(out, "%.0f h %.0f min", floor(s / 3600),
-                            (s - 3600 * floor(s / 3600)) / 60);
+                strbuf_putf(out, "%ld h %ld min", minutes / 60, minutes % 60);
 }
 
 static void put_ticks(struct strbuf *out, const struct run_facts *f, const struct summary *s)
@@ -269,7 +269,7 @@ static struct value mean_of_gpus(const struct scope *run, enum metric metric)
         size_t n = 0;
         for (size_t i = 0; i < run->n; i++) {
                 struct value v = spread_mean(&run->gpus[i]->m[metric]);
-                sum += value_there(v) ? v.v : 0;
+                sum += value_or(v, 0);
                 n += value_there(v);
         }
         return n ? value_ok(sum / (double)n) : value_missing(STATE_NONE);

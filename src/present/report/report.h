@@ -65,8 +65,6 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
 void report_json_limits(const struct stretch_list *list, struct jsonw *j);
 /* One sentence that a person can act on. */
 const char *report_finding_try(const struct limit_finding *f);
-/* The numbers that decided, of this stretch alone. No newline. */
-void report_stretch_reasons(const struct stretch *s, struct strbuf *out);
 /* "0", "0-3", "0, 2". */
 void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *gpus,
                          struct strbuf *out);

@@ -1,6 +1,7 @@
 /* One row a GPU and phase; of many GPUs a spread and those that differ. */
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/tablew.h"
 #include "base/text.h"
 #include "present/format.h"
 #include "present/report/parts.h"
@@ -106,7 +107,7 @@ static void put_number(struct strbuf *out, size_t k, struct value v)
                 format_si(number, sizeof(number), v);
         else
                 format_percent(number, sizeof(number), v);
-        strbuf_putf(out, "%*s", means[k].columns, number);
+        tablew_put(out, number, means[k].columns);
 }
 
 static void put_limiter(struct strbuf *out, const struct layout *l, const struct summary *s,
@@ -123,7 +124,7 @@ static int label_columns(const struct scope *run)
 {
         size_t most = 4;
         for (size_t i = 0; i < run->n; i++)
-                most = MAX(most, strlen(run->gpus[i]->who.label));
+                most = MAX(most, text_columns(run->gpus[i]->who.label));
         return (int)most;
 }
 
@@ -134,10 +135,8 @@ static struct layout layout_for(const struct summary *s, const struct report_vie
                            .label = label_columns(&s->scopes[0]),
                            .name = 7};
         for (size_t i = 1; i < s->n; i++) {
-                struct strbuf name = {0};
-                l.name = MAX(l.name, text_put(&name, s->scopes[i].name, SIZE_MAX) +
-                                         (s->scopes[i].times > 1 ? 6 : 0));
-                strbuf_finish(&name);
+                l.name =
+                    MAX(l.name, text_columns(s->scopes[i].name) + (s->scopes[i].times > 1 ? 6 : 0));
         }
         for (size_t k = 0; k < ARRAY_LEN(means); k++)
                 l.cells += l.wide || !means[k].wide ? (size_t)means[k].columns : 0;
@@ -156,7 +155,7 @@ static void put_titles(struct strbuf *out, const struct layout *l)
         strbuf_putf(out, "\n%-*s %8s %*s", (int)l->name + 2, "phases", "seconds", l->label, "GPU");
         for (size_t k = 0; k < ARRAY_LEN(means); k++) {
                 if (l->wide || !means[k].wide)
-                        strbuf_putf(out, "%*s", means[k].columns, means[k].title);
+                        tablew_put(out, means[k].title, means[k].columns);
         }
         strbuf_puts(out, l->wide ? "        J" : "");
         strbuf_puts(out, l->limiters ? "  limiter\n" : "\n");
@@ -168,8 +167,7 @@ static void put_name(struct strbuf *out, const struct layout *l, const struct sc
         char times[32] = "";
         if (scope->times > 1)
                 snprintf(times, sizeof(times), " ×%llu", (unsigned long long)scope->times);
-        /* The sign is two bytes and one column. */
-        size_t tail = times[0] ? strlen(times) - 1 : 0;
+        size_t tail = text_columns(times);
         size_t room = l->name > tail + 3 ? l->name - tail : 3;
         strbuf_puts(out, "  ");
         size_t took = text_put(out, scope->name[0] ? scope->name : "the run", room);
@@ -181,7 +179,7 @@ static void put_name(struct strbuf *out, const struct layout *l, const struct sc
 static void put_gpu_cells(struct strbuf *out, const struct layout *l, const struct summary *s,
                           const struct scope *scope, const struct gpu_summary *g)
 {
-        strbuf_putf(out, " %*s", l->label, g->who.label);
+        tablew_put(out, g->who.label, l->label + 1);
         for (size_t k = 0; k < ARRAY_LEN(means); k++) {
                 if (l->wide || !means[k].wide)
                         put_number(out, k, spread_mean(&g->m[means[k].metric]));
@@ -248,7 +246,7 @@ static void put_scope_spread(struct strbuf *out, const struct layout *l, const s
                         put_name(out, l, scope);
                 else
                         strbuf_fill(out, ' ', l->name + 11);
-                strbuf_putf(out, " %*s", l->label, spread_names[row]);
+                tablew_put(out, spread_names[row], l->label + 1);
                 for (size_t k = 0; k < ARRAY_LEN(means); k++) {
                         if (!l->wide && means[k].wide)
                                 continue;

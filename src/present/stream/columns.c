@@ -1,11 +1,10 @@
 #include "present/stream/columns.h"
 
 #include "base/clock.h"
-#include "base/num.h"
-#include "base/quote.h"
 #include "base/suggest.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static int choose_default(const struct column *ret[COLUMNS_MAX], struct err *err
                               ret, err);
 }
 
-static const struct column *find(const char *s, size_t len)
+static const struct column *columns_find(const char *s, size_t len)
 {
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
                 if (strlen(table[i].name) == len && memcmp(table[i].name, s, len) == 0)
@@ -79,7 +78,7 @@ int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], stru
                 size_t len = strcspn(s, ","), word = len;
                 while (word > 0 && s[word - 1] == ' ')
                         word--;
-                const struct column *c = word > 0 ? find(s, word) : NULL;
+                const struct column *c = word > 0 ? columns_find(s, word) : NULL;
                 if (word > 0 && !c)
                         return unknown(s, word, err);
                 if (word > 0 && n == COLUMNS_MAX)
@@ -131,83 +130,67 @@ size_t model_short_name(const char *model, char *buf, size_t size)
         return n;
 }
 
-static void put_number(struct strbuf *out, double v, unsigned decimals)
-{
-        if (strbuf_reserve(out, NUM_FORMAT_MAX))
-                out->len += num_format(out->s + out->len, v, decimals);
-}
-
-static double clamp_percent(double v)
-{
-        return v > 100 ? 100 : v > 0 ? v : 0;
-}
-
-bool column_value(const struct column *column, const struct row *row, double *ret)
-{
-        struct value v = row->sample.m[column->what];
-        if (!value_there(v))
-                return false;
-        if (column->kind == COLUMN_PERCENT)
-                *ret = clamp_percent(v.v * 100.0);
-        else if (column->kind == COLUMN_RAW)
-                *ret = v.v;
-        else if (column->kind == COLUMN_MIB)
-                *ret = v.v / 1048576.0;
-        else
-                *ret = v.v / (column->kind == COLUMN_GIGA ? 1e9 : 1e6);
-        return true;
-}
+const struct column_scale column_scales[COLUMN_KIND_COUNT] = {
+    [COLUMN_PERCENT] = {100, 1, 0, 100},           [COLUMN_MIB] = {1, 1048576, -INFINITY, INFINITY},
+    [COLUMN_GIGA] = {1, 1e9, -INFINITY, INFINITY}, [COLUMN_MEGA] = {1, 1e6, -INFINITY, INFINITY},
+    [COLUMN_RAW] = {1, 1, -INFINITY, INFINITY},
+};
 
 void column_write(const struct column *column, const struct frame *frame, const struct row *row,
-                  struct strbuf *out)
+                  struct csvw *c)
 {
         const struct entity *who = row->sample.who;
         char name[32];
         double value;
         switch (column->kind) {
         case COLUMN_TIME:
-                put_number(out, clock_to_seconds(frame->wall_ns), column->decimals);
+                csvw_fixed(c, clock_to_seconds(frame->wall_ns), column->decimals);
                 return;
         case COLUMN_ID:
-                quote_csv_name(out, who->label);
+                csvw_name(c, who->label);
                 return;
         case COLUMN_MODEL:
                 model_short_name(who->text[ENTITY_TEXT_MODEL], name, sizeof(name));
-                quote_csv_name(out, name);
+                csvw_name(c, name);
                 return;
         case COLUMN_STATUS:
-                quote_csv(out, workload_status(row->verdict.workload));
+                csvw_text(c, workload_status(row->verdict.workload));
                 return;
         case COLUMN_HEALTH:
-                quote_csv(out, health_name(row->health.state));
+                csvw_text(c, health_name(row->health.state));
                 return;
         case COLUMN_LIMITER:
-                quote_csv(out, limiter_name((enum limiter)row->limit.limiter));
+                csvw_text(c, limiter_name((enum limiter)row->limit.limiter));
                 return;
         case COLUMN_HELD_BY:
                 if (row->limit.held_by != HELD_BY_NOTHING)
-                        quote_csv(out, held_by_name((enum held_by)row->limit.held_by));
+                        csvw_text(c, held_by_name((enum held_by)row->limit.held_by));
+                else
+                        csvw_begin(c);
                 return;
         case COLUMN_CEILING:
                 if (row->limit.ceilings.there & (1u << column->what))
-                        put_number(out, (double)row->limit.ceilings.v[column->what],
+                        csvw_fixed(c, (double)row->limit.ceilings.v[column->what],
                                    column->decimals);
+                else
+                        csvw_begin(c);
                 return;
         case COLUMN_PROVENANCE:
-                quote_csv_name(out, frame->provenance);
+                csvw_name(c, frame->provenance);
                 return;
         case COLUMN_TEXT:
-                quote_csv_name(out, who->text[column->what]);
+                csvw_name(c, who->text[column->what]);
                 return;
         case COLUMN_NONE:
+        case COLUMN_KIND_COUNT:
+                csvw_begin(c);
                 return;
         case COLUMN_PERCENT:
         case COLUMN_MIB:
         case COLUMN_GIGA:
         case COLUMN_MEGA:
         case COLUMN_RAW:
-                if (column_value(column, row, &value))
-                        put_number(out, value, column->decimals);
+                csvw_fixed(c, column_value(column, row, &value) ? value : NAN, column->decimals);
                 return;
         }
 }

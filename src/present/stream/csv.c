@@ -14,58 +14,74 @@ bool csv_wants_limits(const struct csv *csv)
 
 void csv_write_header(const struct csv *csv, struct strbuf *out)
 {
-        for (size_t i = 0; i < csv->n; i++) {
-                if (i)
-                        strbuf_putc(out, ',');
-                strbuf_puts(out, csv->columns[i]->name);
-        }
-        strbuf_puts(out, csv->end);
+        struct csvw c = {.out = out, .end = csv->end};
+        for (size_t i = 0; i < csv->n; i++)
+                csvw_text(&c, csv->columns[i]->name);
+        csvw_end(&c);
 }
 
 /*
- * Writes a number, from the memo when it is the one written last in this place. The text is kept
+ * A number, from the memo when it is the one written last in this place. The text is kept
  * when a number comes for the second time: reading it back right after it was written is slow, and
  * for numbers that never repeat it would be for nothing.
  */
-static void write_number(struct csv_memo *memo, double value, unsigned decimals, struct strbuf *out)
+static char *put_number(char *to, double value, unsigned decimals, struct csv_memo *memo)
 {
-        if (UNLIKELY(!strbuf_reserve(out, NUM_FORMAT_MAX)))
-                return;
-        char *to = out->s + out->len;
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof(bits));
+        uint64_t bits = num_bits(value);
         bool again = memo->bits == bits;
         if (again && memo->len > 0) {
                 memcpy(to, memo->text, sizeof(memo->text));
-                out->len += memo->len;
-                return;
+                return to + memo->len;
         }
         size_t len = num_format(to, value, decimals);
-        out->len += len;
         memo->bits = bits;
         memo->len = 0;
         if (again && len <= sizeof(memo->text)) {
                 memo->len = (uint8_t)len;
                 memcpy(memo->text, to, sizeof(memo->text));
         }
+        return to + len;
+}
+
+/*
+ * The metrics from column i on, up to one that is none; returns its place. The buffer is asked once
+ * and told once: what is written into it might be its own length, as far as the compiler knows.
+ */
+static size_t write_metrics(const struct csv *csv, size_t i, const struct row *row,
+                            struct csv_memo *memo, struct strbuf *out)
+{
+        if (UNLIKELY(!strbuf_reserve(out, (csv->n - i) * (1 + NUM_FORMAT_MAX))))
+                return csv->n;
+        char *to = out->s + out->len;
+        for (; i < csv->n && column_is_number(csv->columns[i]); i++) {
+                double value;
+                *to = ',';
+                to += i > 0;
+                if (column_value(csv->columns[i], row, &value))
+                        to = put_number(to, value, csv->columns[i]->decimals, &memo[i]);
+        }
+        out->len = (size_t)(to - out->s);
+        return i;
+}
+
+static void write_row(const struct csv *csv, const struct frame *frame, const struct row *row,
+                      struct csv_memo *memo, struct strbuf *out)
+{
+        struct csvw c = {.out = out, .end = csv->end};
+        for (size_t i = 0; i < csv->n;) {
+                c.more = i > 0;
+                if (column_is_number(csv->columns[i]))
+                        i = write_metrics(csv, i, row, memo, out);
+                else
+                        column_write(csv->columns[i++], frame, row, &c);
+        }
+        csvw_end(&c);
 }
 
 void csv_write_frame(struct csv *csv, const struct frame *frame, struct strbuf *out)
 {
         for (size_t r = 0; r < frame->n; r++) {
-                const struct row *row = &frame->rows[r];
-                if (UNLIKELY(row_is_stale(row)))
-                        continue;
-                struct csv_memo *memo = csv->memo[r % CSV_MEMO_ROWS];
-                for (size_t i = 0; i < csv->n; i++) {
-                        double value;
-                        if (i)
-                                strbuf_putc(out, ',');
-                        if (!column_is_number(csv->columns[i]))
-                                column_write(csv->columns[i], frame, row, out);
-                        else if (column_value(csv->columns[i], row, &value))
-                                write_number(&memo[i], value, csv->columns[i]->decimals, out);
-                }
-                strbuf_puts(out, csv->end);
+                if (LIKELY(!row_is_stale(&frame->rows[r])))
+                        write_row(csv, frame, &frame->rows[r], csv->memo[r % CSV_MEMO_ROWS], out);
         }
 }

@@ -1,9 +1,8 @@
 #include "present/stream/host_csv.h"
 
 #include "base/clock.h"
-#include "base/num.h"
-
-#define GIB (1024.0 * 1024.0 * 1024.0)
+#include "base/csvw.h"
+#include "model/unit.h"
 
 /* Columns that are one figure each. The per-core ones stand between the two lists. */
 struct host_column {
@@ -41,18 +40,9 @@ static const struct host_column columns[] = {
 static const char *const gpu_columns[][2] = {
     {"gpu_util", "pct"}, {"gpu_band", "pct"}, {"gpu_mem", "gib"}};
 
-static void put_u64(struct strbuf *out, uint64_t v)
+static void put_field(struct csvw *c, struct value v, double scale, unsigned decimals)
 {
-        char buf[20];
-        strbuf_put(out, buf, num_format_u64(buf, v));
-}
-
-static void put_field(struct strbuf *out, struct value v, double scale, unsigned decimals)
-{
-        char buf[NUM_FORMAT_MAX];
-        strbuf_putc(out, ',');
-        if (value_there(v))
-                strbuf_put(out, buf, num_format(buf, v.v * scale, decimals));
+        csvw_fixed(c, value_or_nan(v) * scale, decimals);
 }
 
 void host_csv_header(const struct host *h, const char *end, struct strbuf *out)
@@ -72,46 +62,43 @@ void host_csv_header(const struct host *h, const char *end, struct strbuf *out)
 }
 
 /* Single cores are known for the whole machine only. */
-static void put_cores(const struct host *h, bool system, size_t n, struct strbuf *out)
+static void put_cores(const struct host *h, bool system, size_t n, struct csvw *c)
 {
         struct value none = value_missing(STATE_NONE);
-        put_field(out, system ? h->system[SYSTEM_CPU_MIN] : none, 100, 2);
-        put_field(out, system ? h->system[SYSTEM_CPU_MAX] : none, 100, 2);
+        put_field(c, system ? h->system[SYSTEM_CPU_MIN] : none, 100, 2);
+        put_field(c, system ? h->system[SYSTEM_CPU_MAX] : none, 100, 2);
         for (size_t i = 0; i < n; i++)
-                put_field(out, system && i < h->n_cores ? h->cores[i].util : none, 100, 2);
+                put_field(c, system && i < h->n_cores ? h->cores[i].util : none, 100, 2);
 }
 
 static void put_row(const struct host *h, enum level level, size_t n_cores, size_t n_gpus,
-                    struct strbuf *out)
+                    struct csvw *c)
 {
-        char time[NUM_FORMAT_MAX];
         const struct level_state *l = &h->levels[level];
-        strbuf_put(out, time, num_format(time, clock_to_seconds(h->wall_ns), 3));
-        strbuf_putc(out, ',');
-        strbuf_puts(out, level_name(level));
-        put_field(out, l->f[FIGURE_CPU_SHARE], 100, 2);
-        put_cores(h, level == LEVEL_SYSTEM, n_cores, out);
+        csvw_fixed(c, clock_to_seconds(h->wall_ns), 3);
+        csvw_text(c, level_name(level));
+        put_field(c, l->f[FIGURE_CPU_SHARE], 100, 2);
+        put_cores(h, level == LEVEL_SYSTEM, n_cores, c);
         for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-                put_field(out, l->f[columns[i].figure], columns[i].scale, columns[i].decimals);
-        strbuf_putc(out, ',');
-        put_u64(out, h->late);
-        strbuf_putc(out, ',');
-        put_u64(out, h->missed);
+                put_field(c, l->f[columns[i].figure], columns[i].scale, columns[i].decimals);
+        csvw_count(c, h->late);
+        csvw_count(c, h->missed);
         for (size_t i = 0; i < n_gpus; i++)
-                put_field(out, l->gpus[i].util, 100, 2);
+                put_field(c, l->gpus[i].util, 100, 2);
         for (size_t i = 0; i < n_gpus; i++)
-                put_field(out, l->gpus[i].band, 100, 2);
+                put_field(c, l->gpus[i].mem_copy_util, 100, 2);
         for (size_t i = 0; i < n_gpus; i++)
-                put_field(out, l->gpus[i].memory, 1 / GIB, 6);
+                put_field(c, l->gpus[i].memory, 1 / GIB, 6);
 }
 
 void host_csv_rows(const struct host *h, size_t n_cores, size_t n_gpus, const char *end,
                    struct strbuf *out)
 {
+        struct csvw c = {.out = out, .end = end};
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (!h->levels[l].present)
                         continue;
-                put_row(h, l, n_cores, n_gpus, out);
-                strbuf_puts(out, end);
+                put_row(h, l, n_cores, n_gpus, &c);
+                csvw_end(&c);
         }
 }

@@ -9,7 +9,7 @@ static void put_gpus(struct jsonw *j, const struct host *h, const struct level_s
         for (size_t i = 0; i < h->n_gpus; i++) {
                 jsonw_object(j, h->gpus[i]);
                 jsonw_value(j, "util", l->gpus[i].util);
-                jsonw_value(j, "band", l->gpus[i].band);
+                jsonw_value(j, "band", l->gpus[i].mem_copy_util);
                 jsonw_value(j, "memory", l->gpus[i].memory);
                 jsonw_end(j);
         }

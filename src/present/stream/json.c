@@ -122,6 +122,8 @@ void jsonw_flops(struct jsonw *j, const struct flops_told *f)
 {
         if (!f->type) {
                 jsonw_null(j, "flops");
+                if (f->missing)
+                        jsonw_text(j, "flops_missing", f->missing);
                 return;
         }
         jsonw_object(j, "flops");
@@ -133,10 +135,12 @@ void jsonw_flops(struct jsonw *j, const struct flops_told *f)
 
 static void put_rate(struct jsonw *j, const struct flops_rates *r)
 {
-        struct flops f =
-            r->has_asked ? flops_rate(r, (enum flops_type)r->asked) : (struct flops){0};
-        const struct flops_told told = {f.known ? flops_name((enum flops_type)r->asked) : NULL,
-                                        f.lo, f.hi};
+        enum flops_type type = r->has_asked ? (enum flops_type)r->asked : FLOPS_COUNT;
+        struct flops f = flops_rate(r, type);
+        const struct flops_told told = {.type = f.known ? flops_name(type) : NULL,
+                                        .lo = f.lo,
+                                        .hi = f.hi,
+                                        .missing = r->has_asked ? flops_missing(type) : NULL};
         jsonw_flops(j, &told);
 }
 

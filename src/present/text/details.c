@@ -1,5 +1,6 @@
 #include "present/text/details.h"
 
+#include "base/tablew.h"
 #include "base/text.h"
 #include "model/throttle.h"
 #include "present/format.h"
@@ -36,12 +37,12 @@ static int label_width(const struct frame *f)
         for (size_t i = 0; frame_has_hosts(f) && i < f->n; i++) {
                 char label[FRAME_LABEL_MAX];
                 frame_label(f, f->rows[i].sample.who, label, sizeof(label));
-                most = MAX(most, strlen(label));
+                most = MAX(most, text_columns(label));
         }
         return (int)MIN(most, (size_t)24);
 }
 
-static void put_clock(const struct frame *f, const struct row *row, int width, struct strbuf *out)
+static void put_clock(const struct frame *f, const struct row *row, struct tablew *t)
 {
         char label[FRAME_LABEL_MAX];
         const struct value *m = row->sample.m;
@@ -49,42 +50,61 @@ static void put_clock(const struct frame *f, const struct row *row, int width, s
         put_pair(temp, sizeof(temp), m[METRIC_GPU_TEMP], m[METRIC_MEM_TEMP], 1);
         put_pair(clock, sizeof(clock), m[METRIC_SM_CLOCK], m[METRIC_SM_CLOCK_MAX], 1e6);
         frame_label(f, row->sample.who, label, sizeof(label));
-        strbuf_putf(out, "%-*s %11s %13s  ", width, label, temp, clock);
-        if (value_there(m[METRIC_THROTTLE_REASONS]))
-                throttle_put(out, (uint64_t)m[METRIC_THROTTLE_REASONS].v);
-        else
-                strbuf_puts(out, "--");
-        strbuf_putc(out, '\n');
+        tablew_cell(t, label);
+        tablew_cell(t, temp);
+        tablew_cell(t, clock);
+        if (value_there(m[METRIC_THROTTLE_REASONS])) {
+                tablew_cell(t, "");
+                throttle_put(t->out, (uint64_t)m[METRIC_THROTTLE_REASONS].v);
+        } else {
+                tablew_cell(t, "--");
+        }
+        tablew_end(t);
 }
 
 void details_write_clocks(const struct frame *frame, struct strbuf *out)
 {
         bool begun = false;
-        int width = label_width(frame);
+        const struct tablew_column columns[] = {{"GPU", -label_width(frame), 0},
+                                                {"GPU/mem C", 11, 1},
+                                                {"SM/max MHz", 13, 1},
+                                                {"Clock held by", 0, 2}};
+        struct tablew t = {.out = out, .columns = columns};
         for (size_t i = 0; i < frame->n; i++) {
                 if (!has_clock(&frame->rows[i]))
                         continue;
-                if (!begun)
-                        strbuf_putf(out, "\n%-*s %11s %13s  %s\n", width, "GPU", "GPU/mem C",
-                                    "SM/max MHz", "Clock held by");
+                if (!begun) {
+                        strbuf_putc(out, '\n');
+                        tablew_head(&t, ARRAY_LEN(columns));
+                }
                 begun = true;
-                put_clock(frame, &frame->rows[i], width, out);
+                put_clock(frame, &frame->rows[i], &t);
         }
 }
 
-static void put_process(const struct process *p, unsigned width, struct strbuf *out)
+static const struct tablew_column process_columns[] = {
+    {"GPU", -6, 0}, {"PID", 9, 1}, {"User", -12, 1},  {"Memory", 7, 1},
+    {"Util", 5, 1}, {"CPU", 6, 1}, {"Command", 0, 2},
+};
+#define BEFORE_COMMAND 52 /* columns, if no cell is wider than its column */
+
+static void put_process(const struct process *p, unsigned width, struct tablew *t)
 {
         char memory[FORMAT_MAX], util[FORMAT_MAX], cpu[FORMAT_MAX] = "--";
-        size_t start = out->len;
         format_binary(memory, sizeof(memory), p->gpu_memory);
         format_percent(util, sizeof(util), p->sm_util);
         if (value_there(p->cpu))
                 snprintf(cpu, sizeof(cpu), "%.0f%%", p->cpu.v * 100);
-        strbuf_putf(out, "%-6s %9d %-12.12s %7s %5s %6s  ", p->gpu, (int)p->pid,
-                    p->user[0] ? p->user : "--", memory, util, cpu);
-        size_t used = out->len - start;
-        text_put(out, p->command[0] ? p->command : "--", width > used ? width - used : 1);
-        strbuf_putc(out, '\n');
+        tablew_cell(t, p->gpu);
+        tablew_cellf(t, "%d", (int)p->pid);
+        tablew_cell(t, p->user[0] ? p->user : "--");
+        tablew_cell(t, memory);
+        tablew_cell(t, util);
+        tablew_cell(t, cpu);
+        tablew_cell(t, "");
+        text_put(t->out, p->command[0] ? p->command : "--",
+                 width > BEFORE_COMMAND ? width - BEFORE_COMMAND : 1);
+        tablew_end(t);
 }
 
 void details_write_processes(const struct frame *frame, unsigned width, struct strbuf *out)
@@ -95,10 +115,11 @@ void details_write_processes(const struct frame *frame, unsigned width, struct s
                 strbuf_puts(out, "\nno process uses these GPUs\n");
                 return;
         }
-        strbuf_putf(out, "\n%-6s %9s %-12s %7s %5s %6s  %s\n", "GPU", "PID", "User", "Memory",
-                    "Util", "CPU", "Command");
+        struct tablew t = {.out = out, .columns = process_columns};
+        strbuf_putc(out, '\n');
+        tablew_head(&t, ARRAY_LEN(process_columns));
         for (size_t i = 0; i < frame->processes.n; i++) {
                 if (!frame->processes.list[i].child)
-                        put_process(&frame->processes.list[i], width, out);
+                        put_process(&frame->processes.list[i], width, &t);
         }
 }

@@ -1,5 +1,6 @@
 #include "present/text/explain.h"
 
+#include "model/job.h"
 #include "present/format.h"
 
 #include <math.h>
@@ -168,12 +169,26 @@ void explain_limit(const struct row *row, struct strbuf *out)
         put_ceilings(l, out);
 }
 
+/* The cause is told unless it is not known. */
+static void put_late(const struct row *row, struct strbuf *out)
+{
+        enum straggler_cause cause = (enum straggler_cause)(row->late - 1);
+        strbuf_puts(out, "LATE: it holds the others up");
+        if (cause != CAUSE_UNKNOWN)
+                strbuf_putf(out, ": %s", cause_words(cause));
+}
+
 void explain_health(const struct row *row, struct strbuf *out)
 {
+        const char *gap = "";
+        if (row->late) {
+                put_late(row, out);
+                gap = "; ";
+        }
         if (row->health.findings == 0)
                 return;
-        strbuf_putf(out, "%s: ", health_name(row->health.state));
-        const char *gap = "";
+        strbuf_putf(out, "%s%s: ", gap, health_name(row->health.state));
+        gap = "";
         for (enum finding f = 0; f < FINDING_COUNT; f++) {
                 if (!(row->health.findings & (1u << f)))
                         continue;

@@ -1,5 +1,6 @@
 #include "present/text/host_table.h"
 
+#include "base/tablew.h"
 #include "base/text.h"
 #include "present/format.h"
 
@@ -189,37 +190,28 @@ static void choose_cells(const struct host *h, unsigned width, bool *shown)
 /* A name too long keeps its end: the end of a path tells more. */
 static void put_cell(struct strbuf *out, int width, const char *s)
 {
-        size_t w = (size_t)abs(width), len = strlen(s);
-        const char *cut = len > w ? s + (len - w) : s;
+        size_t over = text_columns(s), w = (size_t)abs(width);
+        uint32_t code;
+        for (; over > w; over--)
+                s += text_decode(s, &code);
         strbuf_putc(out, ' ');
-        if (width > 0 && len < w)
-                strbuf_fill(out, ' ', w - len);
-        strbuf_puts(out, cut);
-        if (width < 0 && len < w)
-                strbuf_fill(out, ' ', w - len);
-}
-
-static void end_line(struct strbuf *out)
-{
-        while (out->len > 0 && out->s[out->len - 1] == ' ')
-                out->len--;
-        strbuf_putc(out, '\n');
+        tablew_put(out, s, width);
 }
 
 static void write_levels(const struct host *h, unsigned width, struct strbuf *out)
 {
         bool shown[ARRAY_LEN(cells)];
         choose_cells(h, width, shown);
-        strbuf_putf(out, "%-*s", LEVEL_WIDTH, "Level");
+        tablew_put(out, "Level", -LEVEL_WIDTH);
         for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
                 if (shown[i])
                         put_cell(out, cells[i].width, cells[i].heading);
         }
-        end_line(out);
+        tablew_end_line(out);
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (!h->levels[l].present)
                         continue;
-                strbuf_putf(out, "%-*s", LEVEL_WIDTH, level_name(l));
+                tablew_put(out, level_name(l), -LEVEL_WIDTH);
                 for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
                         char text[HOST_TEXT_MAX];
                         if (!shown[i])
@@ -227,7 +219,7 @@ static void write_levels(const struct host *h, unsigned width, struct strbuf *ou
                         cells[i].fill(text, sizeof(text), &h->levels[l]);
                         put_cell(out, cells[i].width, text);
                 }
-                end_line(out);
+                tablew_end_line(out);
         }
 }
 
@@ -254,17 +246,18 @@ static void write_evidence(const struct host *h, struct strbuf *out)
                 if (!value_there(e[EVIDENCE_CPU_MAIN]))
                         continue;
                 if (!headed) {
-                        strbuf_putf(out, "\n%-*s", LEVEL_WIDTH, "For GPU");
+                        strbuf_putc(out, '\n');
+                        tablew_put(out, "For GPU", -LEVEL_WIDTH);
                         for (size_t k = 0; k < ARRAY_LEN(gpu_cells); k++)
                                 put_cell(out, gpu_cells[k].width, gpu_cells[k].heading);
-                        end_line(out);
+                        tablew_end_line(out);
                         headed = true;
                 }
-                strbuf_putf(out, "%-*s", LEVEL_WIDTH, h->gpus[i]);
+                tablew_put(out, h->gpus[i], -LEVEL_WIDTH);
                 for (size_t k = 0; k < ARRAY_LEN(gpu_cells); k++)
                         put_cell(out, gpu_cells[k].width,
                                  gpu_cells[k].format(e[gpu_cells[k].of]).s);
-                end_line(out);
+                tablew_end_line(out);
         }
 }
 

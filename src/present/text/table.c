@@ -1,6 +1,7 @@
 #include "present/text/table.h"
 
 #include "base/clock.h"
+#include "base/tablew.h"
 #include "base/text.h"
 #include "present/format.h"
 #include "present/stream/columns.h"
@@ -135,7 +136,7 @@ static int label_columns(const struct frame *f)
 {
         size_t most = (size_t)abs(cells[0].width);
         for (size_t i = 0; i < f->n; i++)
-                most = MAX(most, strlen(f->rows[i].sample.who->label));
+                most = MAX(most, text_columns(f->rows[i].sample.who->label));
         return (int)MIN(most, (size_t)LABEL_COLUMNS_MAX);
 }
 
@@ -159,25 +160,6 @@ static void choose_cells(const struct frame *f, unsigned width, int *widths)
                                 widths[i] = 0;
                 }
         }
-}
-
-static void put_cell(struct strbuf *out, int width, const char *text, bool first)
-{
-        size_t w = (size_t)abs(width), len = MIN(strlen(text), w);
-        if (!first)
-                strbuf_putc(out, ' ');
-        if (width > 0)
-                strbuf_fill(out, ' ', w - len);
-        strbuf_put(out, text, len);
-        if (width < 0)
-                strbuf_fill(out, ' ', w - len);
-}
-
-static void end_line(struct strbuf *out)
-{
-        while (out->len > 0 && out->s[out->len - 1] == ' ')
-                out->len--;
-        strbuf_putc(out, '\n');
 }
 
 /* The first that a GPU names, else what is known of the run. */
@@ -214,26 +196,25 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
 static void write_grid(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         int widths[ARRAY_LEN(cells)];
+        struct tablew_column columns[ARRAY_LEN(cells)];
+        const struct cell_def *shown[ARRAY_LEN(cells)];
+        size_t n = 0;
         choose_cells(f, o->width, widths);
-        bool first = true;
         for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
                 if (widths[i] == 0)
                         continue;
-                put_cell(out, widths[i], cells[i].heading, first);
-                first = false;
+                columns[n] = (struct tablew_column){cells[i].heading, widths[i], n > 0};
+                shown[n++] = &cells[i];
         }
-        end_line(out);
+        struct tablew t = {.out = out, .columns = columns};
+        tablew_head(&t, n);
         for (size_t r = 0; r < f->n; r++) {
-                first = true;
-                for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+                for (size_t i = 0; i < n; i++) {
                         char text[CELL_MAX];
-                        if (widths[i] == 0)
-                                continue;
-                        cells[i].fill(text, sizeof(text), &f->rows[r]);
-                        put_cell(out, widths[i], text, first);
-                        first = false;
+                        shown[i]->fill(text, sizeof(text), &f->rows[r]);
+                        tablew_cell(&t, text);
                 }
-                end_line(out);
+                tablew_end(&t);
         }
 }
 
@@ -244,7 +225,7 @@ static size_t full_label_columns(const struct frame *f)
         for (size_t i = 0; frame_has_hosts(f) && i < f->n; i++) {
                 char label[FRAME_LABEL_MAX];
                 frame_label(f, f->rows[i].sample.who, label, sizeof(label));
-                most = MAX(most, strlen(label) + 2);
+                most = MAX(most, text_columns(label) + 2);
         }
         return most ? MIN(most, (size_t)FULL_LABEL_COLUMNS_MAX) : (size_t)label_columns(f);
 }
@@ -320,7 +301,7 @@ static void write_reasons(const struct frame *f, const struct table_options *o, 
                          alike > 1 ? last_number(row[alike - 1].sample.who->label) : "");
                 strbuf_clear(&text);
                 explain_verdict(row, &text);
-                put_cell(out, -(int)columns, label, true);
+                tablew_put(out, label, -(int)columns);
                 strbuf_putc(out, ' ');
                 text_put_wrapped(out, strbuf_str(&text), indent, o->width);
                 strbuf_clear(&text);
@@ -347,7 +328,8 @@ static void write_focus(const struct row *row, struct strbuf *out)
                                 strbuf_putf(out, "\n%s\n", metric_group_name(g));
                         begun = true;
                         format_with_unit(text, sizeof(text), metric_info(m)->unit, v);
-                        strbuf_putf(out, "  %-24s %12s", metric_info(m)->name, text);
+                        strbuf_putf(out, "  %-24s", metric_info(m)->name);
+                        tablew_put(out, text, 13);
                         if (!value_there(v))
                                 strbuf_putf(out, "  %s", state_name((enum state)v.state));
                         else if (v.age_ms > 0)

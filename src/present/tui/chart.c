@@ -18,7 +18,7 @@ void chart_scratch_finish(struct chart_scratch *s)
         *s = (struct chart_scratch){0};
 }
 
-static bool prepare(struct chart_scratch *s, size_t cells)
+static bool chart_prepare(struct chart_scratch *s, size_t cells)
 {
         if (!s->points && !(s->points = malloc(CHART_POINTS_MAX * sizeof(*s->points))))
                 return false;
@@ -258,7 +258,7 @@ void chart_draw(struct canvas *c, const struct chart *k, const struct trends *tr
                 struct chart_scratch *s)
 {
         struct area in = chart_inside(k);
-        if (in.w < 4 || in.h < 2 || !trends->copy || !prepare(s, (size_t)in.w * (size_t)in.h))
+        if (in.w < 4 || in.h < 2 || !trends->copy || !chart_prepare(s, (size_t)in.w * (size_t)in.h))
                 return;
         struct range r = find_range(k, trends, s);
         /* The first series is drawn last, so that its ink is on top. */

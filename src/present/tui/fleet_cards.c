@@ -1,5 +1,6 @@
 /* The fleet's summary line and cards. */
 #include "base/clock.h"
+#include "model/job.h"
 #include "present/format.h"
 #include "present/stream/columns.h"
 #include "present/text/explain.h"
@@ -27,7 +28,8 @@ struct totals {
 };
 
 /* Both sums are of the same GPUs: a limit that one lacks is no limit of all. */
-static void add(struct value *sum, struct value *limits, struct value v, struct value limit)
+static void fleet_cards_add(struct value *sum, struct value *limits, struct value v,
+                            struct value limit)
 {
         if (!value_there(v))
                 return;
@@ -75,9 +77,11 @@ static struct totals add_up(const struct frame *f)
                         t.n_real++;
                 }
                 if (frame_counts(f, i, METRIC_POWER))
-                        add(&t.power, &t.power_limit, m[METRIC_POWER], m[METRIC_POWER_LIMIT]);
+                        fleet_cards_add(&t.power, &t.power_limit, m[METRIC_POWER],
+                                        m[METRIC_POWER_LIMIT]);
                 if (frame_counts(f, i, METRIC_FB_USED))
-                        add(&t.memory, &t.memory_total, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
+                        fleet_cards_add(&t.memory, &t.memory_total, m[METRIC_FB_USED],
+                                        m[METRIC_FB_TOTAL]);
         }
         return t;
 }
@@ -192,6 +196,15 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
 
 /* --- cards --------------------------------------------------------------------------------- */
 
+/* "OK", "LATE", "LATE clock": the cause where it shows. */
+static void health_words(const struct row *row, bool late, char *buf, size_t n)
+{
+        bool caused = late && row->late != CAUSE_UNKNOWN + 1;
+        snprintf(buf, n, "%s%s%s", late ? "LATE" : health_name(row->health.state),
+                 caused ? " " : "",
+                 caused ? cause_name((enum straggler_cause)(row->late - 1)) : "");
+}
+
 static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
                        const struct row *row, bool chosen)
 {
@@ -208,7 +221,8 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
                  slice ? " " : "");
         snprintf(right, sizeof(right), " %s ", row_is_stale(row) ? "STALE" : explain_class(row));
         bool late = row->late && row->health.state <= HEALTH_OK && !row_is_stale(row);
-        const char *health = late ? "LATE" : health_name(row->health.state);
+        char health[24];
+        health_words(row, late, health, sizeof(health));
         int health_w = text_width(health) + 2;
         canvas_line(c, a.x, a.y, a.w - 1, rule, 0x2500);
         if (chosen)

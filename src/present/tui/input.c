@@ -291,7 +291,7 @@ static void act_on_source(struct ui *ui, const struct ui_data *d, enum action ac
                 change_interval(ui, d, action == ACTION_LONGER);
 }
 
-static void act(struct ui *ui, const struct ui_data *d, enum action action)
+static void input_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         if (action == ACTION_QUIT && ui->view >= VIEW_TABS)
                 go_back(ui, d);
@@ -351,5 +351,5 @@ void ui_key(struct ui *ui, const struct ui_data *d, const struct key_event *even
         }
         enum action action = key_action(event->key);
         if (!view->act || !view->act(ui, d, action))
-                act(ui, d, action);
+                input_act(ui, d, action);
 }

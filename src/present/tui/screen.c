@@ -476,7 +476,7 @@ bool screen_flush(struct screen *s, const struct canvas *c)
 
 /* --- keys ---------------------------------------------------------------------------------- */
 
-static void take(struct screen *s, size_t n)
+static void screen_take(struct screen *s, size_t n)
 {
         s->n_input -= n;
         memmove(s->input, s->input + n, s->n_input);
@@ -562,7 +562,7 @@ static int escape_key(struct screen *s, struct key_event *ret)
         len = MAX(len, (size_t)1);
         char text[64];
         snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), s->input);
-        take(s, len);
+        screen_take(s, len);
         *ret = (struct key_event){.key = INPUT_ESCAPE};
         if (len > 1 && !parse_mouse(text, ret))
                 ret->key = sequence_key(s, text);
@@ -580,7 +580,7 @@ int screen_key(struct screen *s, struct key_event *ret)
         if (s->input[0] == '\033')
                 return escape_key(s, ret);
         unsigned char c = (unsigned char)s->input[0];
-        take(s, 1);
+        screen_take(s, 1);
         ret->key = c == '\r' || c == '\n'  ? INPUT_ENTER
                    : c == 0x7f || c == 0x8 ? INPUT_BACKSPACE
                    : c >= 0x80             ? INPUT_UNKNOWN

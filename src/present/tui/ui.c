@@ -149,7 +149,7 @@ static double sort_key(const struct row *row, enum fleet_sort sort)
         if (sort == FLEET_SORT_HEALTH)
                 return (double)row->health.state;
         struct value v = row->sample.m[metrics[sort]];
-        return value_there(v) ? v.v : -1;
+        return value_or(v, -1);
 }
 
 /* By insertion: rows move little from tick to tick, and equal ones keep their order. */

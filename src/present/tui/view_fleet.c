@@ -220,7 +220,7 @@ static void draw_processes(struct ui *ui, const struct ui_data *d, struct canvas
         job_draw_list(ui, d, c, (struct area){a.x, a.y + 1, a.w, a.h - 1});
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void fleet_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         struct area body = a;
         fleet_draw_summary(ui, d, c, a);
@@ -252,7 +252,7 @@ static void move(struct ui *ui, const struct ui_data *d, int by)
         ui_choose(ui, d, (size_t)MAX(MIN(to, (int)ui->n_order - 1), 0));
 }
 
-static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+static bool fleet_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         /* Lines in columns are read downwards: up and down go to the neighbour, left and right
          * over to the next column. */
@@ -294,7 +294,7 @@ static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event
 {
         struct area a = gpus_area(ui, d, ui->body);
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN) {
-                act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+                fleet_act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
                 return;
         }
         if (ui->n_order == 0 || e->y < a.y || e->y >= a.y + a.h)
@@ -316,7 +316,7 @@ const struct view_ops view_fleet = {
     .name = "fleet",
     .title = "Fleet",
     .hints = "Enter focus  s sort  c compact  / filter",
-    .draw = draw,
-    .act = act,
+    .draw = fleet_draw,
+    .act = fleet_act,
     .mouse = mouse,
 };

@@ -72,7 +72,7 @@ static void put_processes(struct items *items, const struct ui_data *d, const st
         put(items, (struct item){.kind = ITEM_HEADING, .text = "processes"});
         for (size_t i = 0; d->processes && i < d->processes->n && n < PROCESSES_MAX; i++) {
                 const struct process *p = &d->processes->list[i];
-                if (p->child || strcmp(p->gpu, row->sample.who->label) != 0)
+                if (p->child || p->slot != row->sample.who->slot)
                         continue;
                 put(items, (struct item){.kind = ITEM_PROCESS, .process = p});
                 n++;
@@ -231,7 +231,7 @@ static enum framework framework_of(const struct ui_data *d, const struct row *ro
 {
         for (size_t i = 0; d->processes && i < d->processes->n; i++) {
                 const struct process *p = &d->processes->list[i];
-                if (p->framework != FRAMEWORK_NONE && strcmp(p->gpu, row->sample.who->label) == 0)
+                if (p->framework != FRAMEWORK_NONE && p->slot == row->sample.who->slot)
                         return (enum framework)p->framework;
         }
         return FRAMEWORK_NONE;
@@ -246,8 +246,7 @@ static int draw_health(struct ui *ui, const struct ui_data *d, struct canvas *c,
         int used = 0;
         strbuf_clear(&ui->text);
         explain_health(row, &ui->text);
-        used += draw_sentence(c, a, "health",
-                              (struct style){widget_health_ink(row->health.state), 0, ATTR_BOLD},
+        used += draw_sentence(c, a, "health", (struct style){widget_row_ink(row), 0, ATTR_BOLD},
                               strbuf_str(&ui->text));
         if (words_recent(d, row, &recent))
                 words_trouble(text, sizeof(text), &recent);
@@ -462,7 +461,7 @@ static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                                  row);
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void focus_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         const struct row *row = ui_chosen(ui, d);
         if (!row) {
@@ -482,7 +481,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                 canvas_tint(c, a, INK_DIM);
 }
 
-static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+static bool focus_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         int page = MAX(ui->body.h - 4, 1);
         if (action == ACTION_UP || action == ACTION_DOWN)
@@ -507,14 +506,14 @@ static bool act(struct ui *ui, const struct ui_data *d, enum action action)
 static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
-                act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+                focus_act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
 }
 
 const struct view_ops view_focus = {
     .name = "focus",
     .title = "Focus",
     .hints = "\u2190\u2192 GPU  \u2191\u2193 scroll  Enter plot  a absent",
-    .draw = draw,
-    .act = act,
+    .draw = focus_draw,
+    .act = focus_act,
     .mouse = mouse,
 };

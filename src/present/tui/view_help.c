@@ -38,7 +38,7 @@ static void draw_key(struct canvas *c, int x, int y, int w, const struct key_row
                              (struct style){.fg = INK_FAINT}, "(%s)", row->where);
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void help_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         int columns = MAX(a.w / COLUMN_MIN, 1), w = a.w / columns, n = count_keys(), y = a.y;
         canvas_textf(c, a.x + 1, y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD},
@@ -63,7 +63,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
                              "\u25bc");
 }
 
-static bool act(struct ui *ui, const struct ui_data *d UNUSED, enum action action)
+static bool help_act(struct ui *ui, const struct ui_data *d UNUSED, enum action action)
 {
         if (action == ACTION_UP || action == ACTION_DOWN)
                 ui->help_scroll += action == ACTION_DOWN ? 1 : -1;
@@ -81,6 +81,6 @@ const struct view_ops view_help = {
     .name = "help",
     .title = "Help",
     .hints = "\u2191\u2193 scroll  Esc back",
-    .draw = draw,
-    .act = act,
+    .draw = help_draw,
+    .act = help_act,
 };

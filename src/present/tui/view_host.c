@@ -243,7 +243,7 @@ static void draw_missing(const struct ui_data *d, struct canvas *c, struct area 
                                 "them");
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void host_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         if (!d->host) {
                 draw_missing(d, c, a);
@@ -269,5 +269,5 @@ const struct view_ops view_host = {
     .name = "host",
     .title = "Host",
     .hints = "4 processes",
-    .draw = draw,
+    .draw = host_draw,
 };

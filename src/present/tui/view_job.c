@@ -21,7 +21,7 @@ struct job_column {
 
 static double number_or_low(struct value v)
 {
-        return value_there(v) ? v.v : -1;
+        return value_or(v, -1);
 }
 
 #define NUMBER_COLUMN(name, member, metric, ink)                                                   \
@@ -218,7 +218,7 @@ static void make_list(const struct ui *ui, const struct ui_data *d, const char *
 static const struct row *gpu_of(const struct ui_data *d, const struct process *p)
 {
         for (size_t i = 0; d->frame && i < d->frame->n; i++) {
-                if (strcmp(d->frame->rows[i].sample.who->label, p->gpu) == 0)
+                if (d->frame->rows[i].sample.who->slot == p->slot)
                         return &d->frame->rows[i];
         }
         return NULL;
@@ -304,7 +304,7 @@ static void draw_none(const struct ui *ui, const struct ui_data *d, struct canva
                                         "uses its GPUs");
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
@@ -375,7 +375,7 @@ static void ask_signal(struct ui *ui, const struct ui_data *d, const struct proc
         snprintf(ui->typed, sizeof(ui->typed), "send SIGTERM to %d %.60s? y/N", p->pid, p->command);
 }
 
-static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         struct job_list list;
         make_list(ui, d, ui->filter, &list);
@@ -411,7 +411,7 @@ static bool act(struct ui *ui, const struct ui_data *d, enum action action)
 static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
-                act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
+                job_act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
         else if (e->button == MOUSE_LEFT && e->y > ui->body.y)
                 ui->job.cursor = (size_t)(ui->job.scroll + e->y - ui->body.y - 1);
 }
@@ -421,7 +421,7 @@ const struct view_ops view_job = {
     .title = "Job",
     .hints = "s sort  t tree  / filter",
     .acting_hints = "  x signal",
-    .draw = draw,
-    .act = act,
+    .draw = job_draw,
+    .act = job_act,
     .mouse = mouse,
 };

@@ -14,7 +14,7 @@ static void draw_rule(struct canvas *c, struct area a, int y, const char *text)
 /* A class that is unknown for want of counters is a finding too. */
 static bool has_finding(const struct row *row)
 {
-        return row->health.findings != 0 || row->verdict.workload == WORKLOAD_UNKNOWN;
+        return row->health.findings != 0 || row->late || row->verdict.workload == WORKLOAD_UNKNOWN;
 }
 
 static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
@@ -30,7 +30,7 @@ static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *
                 }
                 strbuf_clear(&ui->text);
                 explain_health(row, &ui->text);
-                uint8_t ink = widget_health_ink(row->health.state);
+                uint8_t ink = widget_row_ink(row);
                 if (ui->text.len == 0) {
                         explain_verdict(row, &ui->text);
                         ink = INK_DIM;
@@ -91,7 +91,7 @@ static void draw_notes(struct ui *ui, struct canvas *c, struct area a)
         }
 }
 
-static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void log_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         draw_rule(c, a, a.y, "findings now");
         int parts = d->checks ? 3 : 2;
@@ -104,7 +104,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         draw_notes(ui, c, (struct area){a.x, a.y + used, a.w, a.h - used});
 }
 
-static bool act(struct ui *ui, const struct ui_data *d UNUSED, enum action action)
+static bool log_act(struct ui *ui, const struct ui_data *d UNUSED, enum action action)
 {
         if (action == ACTION_UP || action == ACTION_DOWN)
                 ui->log_scroll += action == ACTION_DOWN ? 1 : -1;
@@ -122,6 +122,6 @@ const struct view_ops view_log = {
     .name = "log",
     .title = "Log",
     .hints = "\u2191\u2193 scroll  Esc back",
-    .draw = draw,
-    .act = act,
+    .draw = log_draw,
+    .act = log_act,
 };

@@ -203,11 +203,21 @@ static void draw_heading(const struct ui *ui, const struct ui_data *d, struct ca
         canvas_right(c, x + 1, a.y, a.x + a.w - x - 2, (struct style){.fg = INK_DIM}, right);
 }
 
+/* Above the curve of one GPU of all, what limited that GPU; the lines it took. */
+static int draw_own_strip(struct ui *ui, const struct ui_data *d, struct canvas *c,
+                          const struct chart *chart, const struct panel *p)
+{
+        const struct strip strip = {p->series.slot, said_limiter, limiter_text, limiter_color};
+        chart_strip(c, chart, &strip, chart->area.y, &d->trends, &ui->scratch);
+        return 1;
+}
+
 static void draw_panels(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                         const struct panel *panels, int n, struct chart chart)
 {
         int shown = MAX(MIN(n, (a.h - 1) / PANEL_H_MIN), 1);
         int left = a.h - 1; /* the last line is for times */
+        bool strips = ui->plot.all && left / shown > PANEL_H_MIN;
         for (int i = 0; i < shown; i++) {
                 bool last = i + 1 == shown;
                 int h = left / (shown - i);
@@ -216,6 +226,9 @@ static void draw_panels(struct ui *ui, const struct ui_data *d, struct canvas *c
                 chart.unit = metric_info(panels[i].series.metric)->unit;
                 chart.series = &panels[i].series;
                 chart.n = 1;
+                int taken = strips ? draw_own_strip(ui, d, c, &chart, &panels[i]) : 0;
+                chart.area.y += taken;
+                chart.area.h -= taken;
                 chart_draw(c, &chart, &d->trends, &ui->scratch);
                 draw_label(ui, d, c, (struct area){a.x + a.w - LABEL_W, a.y, LABEL_W, h},
                            &panels[i], chart.until_ns);
@@ -312,7 +325,7 @@ static void change_series(struct ui *ui, enum action action)
         ui->plot.set = UINT32_MAX;
 }
 
-static bool act(struct ui *ui, const struct ui_data *d, enum action action)
+static bool plot_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         if (action == ACTION_LEFT || action == ACTION_RIGHT)
                 move_cursor(ui, d, action == ACTION_RIGHT ? 1 : -1);
@@ -352,6 +365,6 @@ const struct view_ops view_plot = {
     .title = "Plot",
     .hints = "\u2190\u2192 cursor  zZ zoom  PgUp pan  m metrics  a all GPUs",
     .draw = draw,
-    .act = act,
+    .act = plot_act,
     .mouse = mouse,
 };

@@ -249,6 +249,12 @@ uint8_t widget_health_ink(enum health_state state)
         return INK_TEXT;
 }
 
+uint8_t widget_row_ink(const struct row *row)
+{
+        bool late = row->late && row->health.state < HEALTH_WARN;
+        return widget_health_ink(late ? HEALTH_WARN : row->health.state);
+}
+
 int widget_wrap(struct canvas *c, struct area area, struct style style, const char *text)
 {
         int line = 0, column = 0;

@@ -37,6 +37,8 @@ struct value widget_ratio(const struct row *row, enum metric metric);
 uint8_t widget_metric_ink(enum metric metric);
 uint8_t widget_class_ink(enum workload workload);
 uint8_t widget_health_ink(enum health_state state);
+/* The same of a row; one that holds the others up is no better than a warning. */
+uint8_t widget_row_ink(const struct row *row);
 
 /* Writes text over several lines of the area, broken at blanks. Returns the lines it takes, which
  * may be more than the area has. */

@@ -91,7 +91,7 @@ struct words_to {
         size_t n;
 };
 
-static void add(struct words_to *w, const char *word)
+static void dcgm_command_add(struct words_to *w, const char *word)
 {
         if (w->n + 1 < ARRAY_LEN(w->command->argv))
                 w->command->argv[w->n++] = word;
@@ -106,15 +106,15 @@ static void add_stream(struct words_to *w, const struct dcgm_ids *ids,
                 add_number(c->ids, sizeof(c->ids), ids->id[i]);
         snprintf(c->delay, sizeof(c->delay), "%lld", (long long)delay_ms);
         choose_entities(inv, c->entities, sizeof(c->entities));
-        add(w, "-c");
-        add(w, "0");
-        add(w, "-d");
-        add(w, c->delay);
-        add(w, "-e");
-        add(w, c->ids);
+        dcgm_command_add(w, "-c");
+        dcgm_command_add(w, "0");
+        dcgm_command_add(w, "-d");
+        dcgm_command_add(w, c->delay);
+        dcgm_command_add(w, "-e");
+        dcgm_command_add(w, c->ids);
         if (c->entities[0]) {
-                add(w, "-i");
-                add(w, c->entities);
+                dcgm_command_add(w, "-i");
+                dcgm_command_add(w, c->entities);
         }
 }
 
@@ -126,14 +126,15 @@ void dcgm_build_command(enum dcgm_verb verb, const char *program, const char *ho
             [DCGM_LIST_GPUS] = "-l", [DCGM_LIST_SLICES] = "-c", [DCGM_LIST_FIELDS] = "-l"};
         struct words_to w = {ret, 0};
         memset(ret->argv, 0, sizeof(ret->argv));
-        add(&w, program);
-        add(&w, verb == DCGM_LIST_GPUS || verb == DCGM_LIST_SLICES ? "discovery" : "dmon");
+        dcgm_command_add(&w, program);
+        dcgm_command_add(&w,
+                         verb == DCGM_LIST_GPUS || verb == DCGM_LIST_SLICES ? "discovery" : "dmon");
         if (host) {
-                add(&w, "--host");
-                add(&w, host);
+                dcgm_command_add(&w, "--host");
+                dcgm_command_add(&w, host);
         }
         if (verb == DCGM_STREAM)
                 add_stream(&w, ids, inv, delay_ms);
         else
-                add(&w, flags[verb]);
+                dcgm_command_add(&w, flags[verb]);
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/trust.h"
 #include "life/helper.h"
+#include "life/thread.h"
 #include "read/dcgm/failure.h"
 #include "read/dcgm/local.h"
 #include "read/dcgm/rounds.h"
@@ -529,9 +530,7 @@ static void dcgm_trouble(const struct source *s, struct source_trouble *ret)
 
 static void dcgm_interrupt(struct source *s)
 {
-        uint64_t one = 1;
-        ssize_t n = write(s->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(s->wake);
 }
 
 const struct source_ops source_dcgm = {

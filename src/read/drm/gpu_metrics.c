@@ -235,7 +235,7 @@ static void align(struct cursor *c, size_t width)
         c->at = (c->at + width - 1) & ~(width - 1);
 }
 
-static uint64_t take(struct cursor *c, size_t width)
+static uint64_t gpu_metrics_take(struct cursor *c, size_t width)
 {
         uint64_t v = 0;
         if (width > c->size || c->at > c->size - width) {
@@ -259,7 +259,7 @@ static void take_cell(struct cursor *c, size_t width, size_t count, struct gm_ce
         if (ret)
                 *ret = (struct gm_cell){0}; /* an attribute that comes twice: the last one counts */
         for (size_t i = 0; i < count; i++) {
-                uint64_t v = take(c, width);
+                uint64_t v = gpu_metrics_take(c, width);
                 if (!ret || i >= GM_INSTANCES_MAX)
                         continue;
                 ret->v[i] = v;
@@ -275,7 +275,7 @@ static void take_records(struct cursor *c, size_t record, struct gm_partition *r
         for (size_t p = 0; p < GM_PARTITIONS_MAX; p++) {
                 size_t start = c->at;
                 for (size_t i = 0; i < GM_INSTANCES_MAX; i++) {
-                        uint64_t v = take(c, 4);
+                        uint64_t v = gpu_metrics_take(c, 4);
                         ret[p].busy[i] = (uint32_t)v;
                         if (is_there(v, 4))
                                 ret[p].there |= (uint8_t)(1u << i);
@@ -333,9 +333,9 @@ static const uint8_t attributes[] = {
  */
 static bool walk_attributes(struct cursor *c, struct gpu_metrics *m)
 {
-        uint64_t count = take(c, 4);
+        uint64_t count = gpu_metrics_take(c, 4);
         for (uint64_t i = 0; i < count && !c->ended; i++) {
-                uint64_t code = take(c, 8);
+                uint64_t code = gpu_metrics_take(c, 8);
                 size_t type = code >> 20 & 0xf, id = code >> 10 & 0x3ff, n = code & 0x3ff;
                 if (type > 7)
                         return false;
@@ -375,8 +375,9 @@ static void walk(const struct layout *l, struct cursor *c, struct gpu_metrics *m
 enum gm_result gpu_metrics_decode(const void *data, size_t len, struct gpu_metrics *ret)
 {
         struct cursor c = {.data = data, .size = len};
-        uint64_t size = take(&c, 2);
-        uint8_t format = (uint8_t)take(&c, 1), content = (uint8_t)take(&c, 1);
+        uint64_t size = gpu_metrics_take(&c, 2);
+        uint8_t format = (uint8_t)gpu_metrics_take(&c, 1),
+                content = (uint8_t)gpu_metrics_take(&c, 1);
         bool known;
         if (c.ended || size > len)
                 return GM_TOO_SHORT;

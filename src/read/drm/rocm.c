@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/symbol.h"
 #include "life/worker.h"
 #include "read/drm/rocm_abi.h"
 
@@ -48,13 +49,6 @@ static void free_rocm(struct crew *crew)
         free(r);
 }
 
-/* POSIX says that a void pointer from dlsym holds a function; ISO C has no cast for it. */
-static void find(void *handle, const char *name, void *member)
-{
-        void *f = dlsym(handle, name);
-        memcpy(member, &f, sizeof(f));
-}
-
 /* It stays loaded: other parts of ROCm may have come with it. */
 static bool load(struct rocm_lib *lib, const char *path)
 {
@@ -65,7 +59,7 @@ static bool load(struct rocm_lib *lib, const char *path)
                 handle = dlopen(usual[i], RTLD_NOW | RTLD_LOCAL);
         if (!handle)
                 return false;
-#define RSMI(member, name, arguments) find(handle, name, &lib->member);
+#define RSMI(member, name, arguments) symbol_find(handle, name, &lib->member);
         RSMI_FUNCTIONS(RSMI)
 #undef RSMI
         return lib->init && lib->shut_down && lib->count && lib->pci;
@@ -168,7 +162,7 @@ static void read_partition(int (*get)(uint32_t, char *, uint32_t), const struct 
                 snprintf(ret, ROCM_PARTITION_MAX, "%.15s", text);
 }
 
-static void prepare(const struct rocm_lib *lib, struct target *t, struct rocm_values *ret)
+static void rocm_prepare(const struct rocm_lib *lib, struct target *t, struct rocm_values *ret)
 {
         *ret = (struct rocm_values){0};
         find_device(lib, t);
@@ -202,7 +196,7 @@ static void answer(struct rocm *r)
 {
         struct rocm_values v;
         for (size_t i = 0; i < r->n; i++) {
-                prepare(&r->lib, &r->targets[i], &v);
+                rocm_prepare(&r->lib, &r->targets[i], &v);
                 publish(r, i, &v);
         }
         while (wait_for_question(r)) {

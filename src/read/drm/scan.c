@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "read/drm/scan_table.h"
 #include "read/numbered.h"
 
@@ -161,15 +162,8 @@ static struct scan_use *use_of(struct drm_scan *s, uint32_t pid, uint16_t gpu)
                 if (s->uses[i - 1].gpu == gpu)
                         return &s->uses[i - 1];
         }
-        if (s->n_uses == s->uses_cap) {
-                size_t cap = s->uses_cap ? s->uses_cap * 2 : 64;
-                struct scan_use *uses =
-                    cap <= SCAN_CLIENTS_MAX ? realloc(s->uses, cap * sizeof(*uses)) : NULL;
-                if (!uses)
-                        return NULL;
-                s->uses = uses;
-                s->uses_cap = cap;
-        }
+        if (s->n_uses == SCAN_CLIENTS_MAX || !LIST_ROOM(s->uses, s->n_uses, s->uses_cap))
+                return NULL;
         struct scan_use *u = &s->uses[s->n_uses++];
         *u = (struct scan_use){.pid = pid, .gpu = gpu, .has_util = s->before_ns > 0};
         s->devices[gpu].processes++;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/lookup.h"
 #include "read/drm/fdinfo.h"
 
 #define SCAN_GPUS_MAX 128
@@ -87,8 +88,7 @@ struct scan_process {
 struct scan_table {
         void *list;
         size_t n, cap;
-        uint32_t *index; /* place + 1 by hash; 0 is empty */
-        size_t index_size;
+        struct lookup places; /* by hash */
 };
 
 struct drm_scan {

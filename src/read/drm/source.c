@@ -1,6 +1,7 @@
 /* GPUs of any vendor through the kernel: sysfs for the device, fdinfo for what runs on it. */
 #include "base/clock.h"
 #include "formats/batcher.h"
+#include "life/thread.h"
 #include "read/drm/gpu.h"
 #include "read/drm/scan.h"
 #include "read/join/joined.h"
@@ -357,9 +358,7 @@ static void drm_trouble(const struct source *s, struct source_trouble *ret)
 
 static void drm_interrupt(struct source *s)
 {
-        uint64_t one = 1;
-        ssize_t n = write(s->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(s->wake);
 }
 
 static struct value share_of(const struct scan_use *use, double share)
@@ -385,13 +384,13 @@ static size_t drm_processes(struct source *s, struct process *ret, size_t max)
                 bool own = s->gpus[use->gpu].kind == DRM_KIND_AMDGPU || d->device_bytes > 0;
                 struct process *p = &ret[n++];
                 *p = (struct process){.pid = (int32_t)use->pid,
+                                      .on = {use->gpu, -1},
                                       .sm_util = util_of(&s->gpus[use->gpu], use)};
                 p->gpu_memory = value_ok((double)(own ? use->device_bytes : use->host_bytes));
                 if (d->has[SCAN_ENCODE])
                         p->enc_util = share_of(use, use->encode);
                 if (d->has[SCAN_DECODE])
                         p->dec_util = share_of(use, use->decode);
-                snprintf(p->gpu, sizeof(p->gpu), "%u", use->gpu);
         }
         return n;
 }

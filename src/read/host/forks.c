@@ -50,7 +50,7 @@ int forks_open(void)
         return fd;
 }
 
-static void take(const char *buf, size_t n, void (*each)(int32_t, int32_t, void *), void *arg)
+static void forks_take(const char *buf, size_t n, void (*each)(int32_t, int32_t, void *), void *arg)
 {
         struct cn_msg message;
         struct {
@@ -84,7 +84,7 @@ void forks_read(int fd, void (*each)(int32_t parent, int32_t child, void *arg), 
                 if (n < 0 && (errno == ENOBUFS || errno == EINTR))
                         continue;
                 for (int i = 0; i < n; i++)
-                        take(buf[i], messages[i].msg_len, each, arg);
+                        forks_take(buf[i], messages[i].msg_len, each, arg);
                 if (n < BATCH)
                         return;
         }

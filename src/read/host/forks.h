@@ -1,8 +1,9 @@
 /*
  * The kernel's own word on who forked whom (proc connector): a process whose parent ended before it
  * was seen, in a session of its own, is still known as a descendant. Root may listen, and anybody
- * since Linux 6.6; not inside a container. Without it descendants are found by parent, session and
- * group, which misses only those that cut all three ties between two ticks.
+ * since Linux 6.6; inside a container nothing comes. Without it descendants are found by parent,
+ * session, group and, of a command that assay runs, by coming to it as orphans. Of a process that
+ * assay only watches, those are missed that cut the first three ties between two ticks.
  */
 #pragma once
 

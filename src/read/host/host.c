@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Limits and CPU sets change rarely. */
 #define LOOK_AGAIN_NS (10 * NS_PER_S)
@@ -49,6 +50,7 @@ static int open_parts(struct host_reader *h, struct err *err)
                                  .levels = h->config.levels,
                                  .target = h->target.scan,
                                  .hear_forks = real,
+                                 .reaper = real && h->config.reaps ? (int32_t)getpid() : 0,
                                  .fd_budget = fd_budget() - fd_budget() / 4};
         int r = scanner_open(&sc, &h->scanner, err);
         if (r < 0)

@@ -14,6 +14,7 @@ struct host_config {
         const char *job;
         const char *cgroup; /* a path as in /proc/PID/cgroup, or a folder below /sys/fs/cgroup */
         bool pss;           /* measure PSS and USS, on a budget */
+        bool reaps;         /* our first thread started the target, and we are its subreaper */
 };
 
 struct host_reader;

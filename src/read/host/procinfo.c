@@ -129,7 +129,7 @@ static void read_place(struct procinfo_reader *r, struct procinfo *p)
                 snprintf(p->job, sizeof(p->job), "%s", job);
 }
 
-static struct kept *keep(struct procinfo_reader *r, int32_t pid, uint64_t start)
+static struct kept *procinfo_keep(struct procinfo_reader *r, int32_t pid, uint64_t start)
 {
         struct kept *oldest = &r->kept[0];
         for (size_t i = 0; i < KEPT; i++) {
@@ -185,7 +185,7 @@ void procinfo_read(struct procinfo_reader *r, int32_t pid, int64_t mono_ns, stru
                 set_all_missing(ret, pid, n);
                 return;
         }
-        struct kept *k = keep(r, pid, st.start);
+        struct kept *k = procinfo_keep(r, pid, st.start);
         /* exec gives a process another name, and with it other arguments. */
         bool new = k->looked_ns == 0 || strcmp(k->info.comm, st.comm) != 0;
         set_counters(r, k, &st, mono_ns);

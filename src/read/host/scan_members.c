@@ -1,4 +1,5 @@
 /* Which levels a process belongs to. */
+#include "read/host/cursor.h"
 #include "read/host/files.h"
 #include "read/host/forks.h"
 #include "read/host/scanner_table.h"
@@ -85,11 +86,39 @@ void members_hear_forks(struct scanner *s)
                 forks_read(s->forks_fd, hear_fork, s);
 }
 
+static bool younger_than_target(const struct scanner *s, const struct scan_process *p)
+{
+        return p->start > s->target_start ||
+               (p->start == s->target_start && p->pid > s->config.target.pid);
+}
+
+/*
+ * The target's parent may be the reaper of its orphans: they become children of the reaper's first
+ * thread, as the target is, and are younger. What other threads of the reaper started is not
+ * theirs.
+ */
+void members_take_orphans(struct scanner *s)
+{
+        char path[48];
+        uint64_t pid;
+        int32_t reaper = s->config.reaper;
+        if (reaper == 0 || reaper != s->target_ppid)
+                return;
+        snprintf(path, sizeof(path), "%d/task/%d/children", reaper, reaper);
+        ssize_t n = files_read(s->proc_fd, path, s->text, SCAN_TEXT);
+        struct cursor c = cursor_of(s->text, n > 0 ? (size_t)n : 0);
+        while (cursor_u64(&c, &pid) && pid <= INT32_MAX) {
+                const struct scan_process *p = table_find(s, (int32_t)pid);
+                if (p && p->fresh && younger_than_target(s, p))
+                        *fork_slot(s, p->pid) = (struct scan_fork){p->pid, s->tick};
+        }
+}
+
 /*
  * A new process is a descendant when it is the target, when an ancestor is a member, when the
- * kernel told so, or when its session or group was begun by one: so it is found although its parent
- * ended before it was seen. Pids go round, so a parent may come later in the table: the walk goes
- * up through fresh ones.
+ * kernel told so, when it came to the reaper, or when its session or group was begun by one: so it
+ * is found although its parent ended before it was seen. Pids go round, so a parent may come later
+ * in the table: the walk goes up through fresh ones.
  */
 static bool descends(struct scanner *s, const struct scan_process *p)
 {

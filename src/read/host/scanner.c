@@ -212,6 +212,7 @@ int scanner_tick(struct scanner *s, int64_t boot_ns)
                 return r;
         members_hear_forks(s);
         read_all(s);
+        members_take_orphans(s);
         SCAN_EACH(s, p)
         {
                 if (scan_alive(s, p))

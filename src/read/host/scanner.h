@@ -28,6 +28,7 @@ struct scan_config {
         struct scan_target target;
         bool all;             /* read the figures of every process, not only of the levels' */
         bool hear_forks;      /* ask the kernel who forks whom; for the real /proc only */
+        int32_t reaper;       /* the process that orphans of the target come to; 0 when unknown */
         size_t fd_budget;     /* descriptors that may stay open */
         uint64_t clock_ticks; /* a second, as /proc counts; 0 asks the system */
         int64_t page_size;    /* 0 asks the system */

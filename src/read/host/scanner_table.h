@@ -80,6 +80,8 @@ void scan_read_io(struct scanner *s, struct scan_process *p);
 /* Takes in what the kernel told of forks; after the listing, so that it knows all that is listed.
  */
 void members_hear_forks(struct scanner *s);
+/* Finds orphans among the reaper's children; after processes were read. */
+void members_take_orphans(struct scanner *s);
 void members_decide(struct scanner *s, struct scan_process *p);
 bool members_need_identity(const struct scanner *s);
 

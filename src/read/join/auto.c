@@ -145,7 +145,7 @@ static void auto_trouble(const struct source *s, struct source_trouble *ret)
 
 static size_t auto_processes(struct source *s, struct process *ret, size_t max)
 {
-        return s->ops->processes ? s->ops->processes(s->inner, ret, max) : 0;
+        return s->ops->processes ? s->ops->processes(s->inner, ret, max) : PROCESSES_UNKNOWN;
 }
 
 static void auto_interrupt(struct source *s)

@@ -1,6 +1,8 @@
 #include "read/join/batch_copy.h"
 
 #include "base/attr.h"
+#include "base/list.h"
+#include "read/batch_text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,53 +16,16 @@ void batch_copy_finish(struct batch_copy *c)
         *c = (struct batch_copy){0};
 }
 
-static bool reserve(void **list, size_t *cap, size_t n, size_t size)
-{
-        if (LIKELY(n <= *cap))
-                return true;
-        void *more = realloc(*list, n * size);
-        if (!more)
-                return false;
-        *list = more;
-        *cap = n;
-        return true;
-}
-
-static size_t text_size(const struct batch *b)
-{
-        size_t size = 0;
-        for (size_t i = 0; i < b->n; i++) {
-                const struct reading *r = &b->readings[i];
-                size += r->who.host_len + r->who.uuid_len;
-                for (size_t k = 0; k < b->schema->n; k++)
-                        size += r->values[k].text ? r->values[k].len : 0;
-        }
-        return size;
-}
-
-/* Copies text to *at and moves on. */
-static const char *keep(char **at, const char *text, size_t len)
-{
-        char *to = *at;
-        if (len == 0)
-                return "";
-        memcpy(to, text, len);
-        *at += len;
-        return to;
-}
-
 static void copy_reading(struct batch_copy *c, size_t i, const struct reading *from, char **at)
 {
         struct raw *cells = c->cells + i * c->schema.n;
-        struct entity_key who = from->who;
-        who.host = keep(at, who.host, who.host_len);
-        who.uuid = keep(at, who.uuid, who.uuid_len);
+        struct entity_key who = batch_text_keep_key(at, &from->who);
         memcpy(cells, from->values, c->schema.n * sizeof(*cells));
         for (size_t k = 0; k < c->schema.n; k++) {
                 if (cells[k].text)
-                        cells[k].text = keep(at, cells[k].text, cells[k].len);
+                        cells[k].text = batch_text_keep(at, cells[k].text, cells[k].len);
         }
-        c->readings[i] = (struct reading){.who = who, .values = cells};
+        c->readings[i] = (struct reading){.who = who, .values = cells, .origin = from->origin};
 }
 
 static void copy_schema(struct schema *to, const struct schema *from)
@@ -73,10 +38,9 @@ static void copy_schema(struct schema *to, const struct schema *from)
 
 int batch_copy_take(struct batch_copy *c, const struct batch *from)
 {
-        if (!reserve((void **)&c->readings, &c->rows_cap, from->n, sizeof(*c->readings)) ||
-            !reserve((void **)&c->cells, &c->cells_cap, from->n * from->schema->n,
-                     sizeof(*c->cells)) ||
-            !reserve((void **)&c->text, &c->text_cap, text_size(from), 1))
+        if (!LIST_RESERVE(c->readings, from->n, c->rows_cap) ||
+            !LIST_RESERVE(c->cells, from->n * from->schema->n, c->cells_cap) ||
+            !LIST_RESERVE(c->text, batch_text_size(from), c->text_cap))
                 return -ENOMEM;
         if (!c->batch.schema || c->schema.revision != from->schema->revision ||
             c->schema.dialect != from->schema->dialect)

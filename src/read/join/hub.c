@@ -56,7 +56,8 @@ static size_t ask_processes(struct joined_worker *w)
                 w->scratch = calloc(JOINED_PROCESSES_MAX, sizeof(*w->scratch));
         if (!w->scratch)
                 return 0;
-        return w->ops->processes(w->source, w->scratch, JOINED_PROCESSES_MAX);
+        size_t n = w->ops->processes(w->source, w->scratch, JOINED_PROCESSES_MAX);
+        return n == PROCESSES_UNKNOWN ? 0 : n;
 }
 
 /* Lock held. */

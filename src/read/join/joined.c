@@ -184,7 +184,7 @@ static bool wait_for_news(struct source *s)
 }
 
 /* Lock held. The part's newest values; old ones with their age when it has none. */
-static struct batch *take(struct joined_worker *w, int64_t now)
+static struct batch *joined_take(struct joined_worker *w, int64_t now)
 {
         struct batch *b = &w->copies[w->front ^ (w->fresh ? 1 : 0)].batch;
         if (w->fresh) {
@@ -237,7 +237,7 @@ static bool collect(struct source *s, struct batch *ret)
                 w->late = !fresh && !w->ended;
                 if (!has_values(w))
                         continue;
-                struct batch *b = take(w, now);
+                struct batch *b = joined_take(w, now);
                 b->more = NULL;
                 if (fresh)
                         number(s, i);
@@ -306,15 +306,12 @@ void joined_trouble(const struct source *s, struct source_trouble *ret)
         crew_unlock(&s->hub->crew);
 }
 
-/* "3" or "3/7" of a part, by the numbers of all. False for a GPU that was not shown yet. */
-static bool relabel(const struct source *s, size_t part, struct process *p)
+/* A part's number becomes the number among all. False for a GPU that was not shown yet. */
+static bool renumber(const struct source *s, size_t part, struct process_on *on)
 {
-        char rest[ENTITY_LABEL_MAX], *end;
-        unsigned long index = strtoul(p->gpu, &end, 10);
-        if (end == p->gpu || index >= NUMBERS_MAX || s->numbers[part][index] == 0)
+        if (on->index < 0 || on->index >= NUMBERS_MAX || s->numbers[part][on->index] == 0)
                 return false;
-        snprintf(rest, sizeof(rest), "%s", end);
-        snprintf(p->gpu, sizeof(p->gpu), "%u%.24s", s->numbers[part][index] - 1u, rest);
+        on->index = s->numbers[part][on->index] - 1;
         return true;
 }
 
@@ -327,7 +324,7 @@ size_t joined_processes(struct source *s, struct process *ret, size_t max)
                 const struct joined_worker *w = &s->hub->workers[i];
                 for (size_t k = 0; k < w->n_processes && n < max; k++) {
                         ret[n] = w->processes[k];
-                        n += relabel(s, i, &ret[n]);
+                        n += renumber(s, i, &ret[n].on);
                 }
         }
         crew_unlock(&s->hub->crew);

@@ -188,7 +188,8 @@ static void late_trouble(const struct source *s, struct source_trouble *ret)
 static size_t late_processes(struct source *s, struct process *ret, size_t max)
 {
         struct source *inner = inner_of(s);
-        return inner && s->late.ops->processes ? s->late.ops->processes(inner, ret, max) : 0;
+        return inner && s->late.ops->processes ? s->late.ops->processes(inner, ret, max)
+                                               : PROCESSES_UNKNOWN;
 }
 
 static size_t late_nodes(const struct source *s, const struct node **ret)

@@ -11,7 +11,7 @@
 #define SSH_ALIVE "ServerAliveInterval=2"
 #define SSH_ALIVE_COUNT "ServerAliveCountMax=3"
 
-static void add(struct node_command *c, const char *word)
+static void command_add(struct node_command *c, const char *word)
 {
         size_t len = strlen(word) + 1;
         c->full = c->full || c->n >= COMMAND_WORDS_MAX || c->used + len > sizeof(c->text);
@@ -73,7 +73,7 @@ static void add_user_words(struct node_command *c, const char *words)
                 return;
         }
         for (size_t i = 1; i < user.n; i++)
-                add(c, user.argv[i]);
+                command_add(c, user.argv[i]);
 }
 
 /* A word that any shell takes for itself. ssh gives its words to the login shell as one line. */
@@ -84,7 +84,7 @@ static void add_quoted(struct node_command *c, const char *word)
         if (strspn(word,
                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+:,=~") ==
             strlen(word)) {
-                add(c, word);
+                command_add(c, word);
                 return;
         }
         quoted[n++] = '\'';
@@ -98,7 +98,7 @@ static void add_quoted(struct node_command *c, const char *word)
         c->full = c->full || *word;
         quoted[n++] = '\'';
         quoted[n] = '\0';
-        add(c, quoted);
+        command_add(c, quoted);
 }
 
 /* ssh never asks, forwards nothing, and makes no connection that outlives this one. What --ssh says
@@ -124,7 +124,7 @@ static void add_ssh_options(struct node_command *c)
                                               "LogLevel=ERROR",
                                               "--"};
         for (size_t i = 0; i < ARRAY_LEN(options); i++)
-                add(c, options[i]);
+                command_add(c, options[i]);
 }
 
 static void add_srun_options(struct node_command *c, const struct node_command_for *f)
@@ -133,11 +133,11 @@ static void add_srun_options(struct node_command *c, const struct node_command_f
         static const char *const options[] = {"--overlap",  "--nodes=1",       "--ntasks=1",
                                               "--mpi=none", "--cpu-bind=none", "--input=all"};
         for (size_t i = 0; i < ARRAY_LEN(options); i++)
-                add(c, options[i]);
+                command_add(c, options[i]);
         snprintf(word, sizeof(word), "--jobid=%s", f->job);
-        add(c, word);
+        command_add(c, word);
         snprintf(word, sizeof(word), "--nodelist=%s", f->host);
-        add(c, word);
+        command_add(c, word);
 }
 
 static void add_remote(struct node_command *c, const struct node_command_for *f)
@@ -146,24 +146,24 @@ static void add_remote(struct node_command *c, const struct node_command_for *f)
         if (f->is_ssh)
                 add_quoted(c, f->remote);
         else
-                add(c, f->remote);
-        add(c, "export");
-        add(c, "--peer");
+                command_add(c, f->remote);
+        command_add(c, "export");
+        command_add(c, "--peer");
         snprintf(poll, sizeof(poll), "%.9g", clock_to_seconds(f->poll_ns));
-        add(c, "--poll");
-        add(c, poll);
+        command_add(c, "--poll");
+        command_add(c, poll);
         if (f->backend) {
-                add(c, "--backend");
-                add(c, f->backend);
+                command_add(c, "--backend");
+                command_add(c, f->backend);
         }
         if (f->show_all)
-                add(c, "--show-all");
+                command_add(c, "--show-all");
 }
 
 bool node_command_make(const struct node_command_for *f, struct node_command *ret)
 {
         *ret = (struct node_command){0};
-        add(ret, f->program);
+        command_add(ret, f->program);
         if (f->words)
                 add_user_words(ret, f->words);
         if (f->is_ssh)
@@ -171,7 +171,7 @@ bool node_command_make(const struct node_command_for *f, struct node_command *re
         if (f->job)
                 add_srun_options(ret, f);
         else
-                add(ret, f->host);
+                command_add(ret, f->host);
         add_remote(ret, f);
         return !ret->full;
 }

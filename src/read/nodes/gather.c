@@ -2,6 +2,8 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
+#include "read/batch_text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,18 +29,6 @@ void gather_finish(struct gather *g)
         free(g->readings);
         free(g->cells);
         *g = (struct gather){0};
-}
-
-static bool reserve(void **list, size_t *cap, size_t n, size_t size)
-{
-        if (LIKELY(n <= *cap))
-                return true;
-        void *more = realloc(*list, n * size);
-        if (!more)
-                return false;
-        *list = more;
-        *cap = n;
-        return true;
 }
 
 static bool is_host(const char *field)
@@ -67,7 +57,7 @@ static bool make_map(struct gather *g, struct gather_part *p, const struct schem
 {
         if (LIKELY(p->map && p->revision == from->revision))
                 return true;
-        if (!reserve((void **)&p->map, &p->map_cap, from->n, sizeof(*p->map)))
+        if (!LIST_RESERVE(p->map, from->n, p->map_cap))
                 return false;
         for (size_t i = 0; i < from->n; i++)
                 p->map[i] = field_of(g, from->names[i]);
@@ -75,36 +65,11 @@ static bool make_map(struct gather *g, struct gather_part *p, const struct schem
         return true;
 }
 
-static size_t text_size(const struct batch *b)
-{
-        size_t size = 0;
-        for (size_t i = 0; i < b->n; i++) {
-                const struct reading *r = &b->readings[i];
-                size += r->who.host_len + r->who.uuid_len;
-                for (size_t k = 0; k < b->schema->n; k++)
-                        size += r->values[k].text ? r->values[k].len : 0;
-        }
-        return size;
-}
-
-/* Copies text to *at and moves on. */
-static const char *keep(char **at, const char *text, size_t len)
-{
-        char *to = *at;
-        if (len == 0)
-                return "";
-        memcpy(to, text, len);
-        *at += len;
-        return to;
-}
-
 static void copy_reading(struct gather_part *p, const struct batch *b, size_t i, char **at)
 {
         const struct reading *from = &b->readings[i];
         struct raw *cells = p->cells + i * p->width;
-        struct entity_key who = from->who;
-        who.host = keep(at, who.host, who.host_len);
-        who.uuid = keep(at, who.uuid, who.uuid_len);
+        struct entity_key who = batch_text_keep_key(at, &from->who);
         memset(cells, 0, p->width * sizeof(*cells));
         for (size_t k = 0; k < b->schema->n; k++) {
                 if (p->map[k] == NOWHERE || p->map[k] >= p->width)
@@ -112,7 +77,7 @@ static void copy_reading(struct gather_part *p, const struct batch *b, size_t i,
                 struct raw *cell = &cells[p->map[k]];
                 *cell = from->values[k];
                 if (cell->text)
-                        cell->text = keep(at, cell->text, cell->len);
+                        cell->text = batch_text_keep(at, cell->text, cell->len);
         }
         p->readings[i] = (struct reading){.who = who, .values = cells};
 }
@@ -124,9 +89,9 @@ int gather_take(struct gather *g, size_t part, const struct batch *from, int64_t
         if (!make_map(g, p, from->schema))
                 return -ENOMEM;
         size_t width = g->schema.n;
-        if (!reserve((void **)&p->readings, &p->rows_cap, from->n, sizeof(*p->readings)) ||
-            !reserve((void **)&p->cells, &p->cells_cap, from->n * width, sizeof(*p->cells)) ||
-            !reserve((void **)&p->text, &p->text_cap, text_size(from), 1))
+        if (!LIST_RESERVE(p->readings, from->n, p->rows_cap) ||
+            !LIST_RESERVE(p->cells, from->n * width, p->cells_cap) ||
+            !LIST_RESERVE(p->text, batch_text_size(from), p->text_cap))
                 return -ENOMEM;
         char *at = p->text;
         p->width = width;
@@ -193,8 +158,8 @@ int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch 
         bool stale = true;
         for (size_t i = 0; i < g->n_parts; i++)
                 rows += g->parts[i].n;
-        if (!reserve((void **)&g->readings, &g->rows_cap, rows, sizeof(*g->readings)) ||
-            !reserve((void **)&g->cells, &g->cells_cap, rows * g->schema.n, sizeof(*g->cells)))
+        if (!LIST_RESERVE(g->readings, rows, g->rows_cap) ||
+            !LIST_RESERVE(g->cells, rows * g->schema.n, g->cells_cap))
                 return -ENOMEM;
         for (size_t i = 0; i < g->n_parts; i++) {
                 struct gather_part *p = &g->parts[i];
@@ -204,7 +169,11 @@ int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch 
                 at = give_part(g, p, i, at, news ? 0 : now_ns - p->measured_ns, late);
                 p->fresh = false;
         }
-        *ret = (struct batch){
-            .schema = &g->schema, .readings = g->readings, .n = rows, .stale = stale};
+        g->last_ns = MAX(now_ns, g->last_ns + 1);
+        *ret = (struct batch){.schema = &g->schema,
+                              .mono_ns = g->last_ns,
+                              .readings = g->readings,
+                              .n = rows,
+                              .stale = stale};
         return 0;
 }

@@ -31,6 +31,7 @@ struct gather {
         struct reading *readings; /* of the tick that was given last */
         struct raw *cells;
         size_t rows_cap, cells_cap;
+        int64_t last_ns; /* its time */
 };
 
 /* Room for so many nodes. 0 or -ENOMEM. */
@@ -46,6 +47,7 @@ int gather_take(struct gather *g, size_t part, const struct batch *from, int64_t
 void gather_name(struct gather *g, size_t part, const char *name);
 /*
  * One tick of all. Values have the age that they have at now; those of nodes of which nothing came
- * for longer than late_ns are stale. 0 or -ENOMEM. Only schema, readings, n and stale are filled.
+ * for longer than late_ns are stale. 0 or -ENOMEM. It is now, or just after
+ * the tick before; wall_ns is left 0.
  */
 int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch *ret);

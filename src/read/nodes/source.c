@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/trust.h"
+#include "life/thread.h"
 #include "read/nodes/gather.h"
 #include "read/nodes/hostlist.h"
 #include "read/nodes/link.h"
@@ -46,7 +47,6 @@ struct source {
         int wake;
         bool stopped, given;
         int64_t begun_ns, beat_ns;
-        int64_t last_mono_ns;
         char provenance[96];
 };
 
@@ -181,7 +181,7 @@ static int nodes_open(const struct source_config *config, struct source **ret, s
 
 /* --- one look at a node -------------------------------------------------------------------- */
 
-static void start(struct source *s, size_t i, int64_t now)
+static void nodes_start(struct source *s, size_t i, int64_t now)
 {
         struct link *l = &s->links[i];
         struct node_command_for f = {
@@ -246,7 +246,7 @@ static void attend(struct source *s, int64_t now)
         for (size_t i = 0; i < s->n; i++) {
                 struct link *l = &s->links[i];
                 if (l->stage == LINK_WAITING && now >= l->retry_ns && logins < LOGINS_MOST) {
-                        start(s, i, now);
+                        nodes_start(s, i, now);
                         logins++;
                 } else if (l->stage == LINK_ENDING) {
                         link_bury(l, now, &s->nodes[i]);
@@ -255,6 +255,8 @@ static void attend(struct source *s, int64_t now)
                 } else if (l->stage == LINK_STREAM && now - l->heard_ns > SILENT_NS) {
                         link_end(l, "no answer for 30 s", now);
                 } else {
+                        /* Who wants one moment of all does not wait for one that only greets. */
+                        l->tried |= l->stage == LINK_STREAM && now - l->begun_ns > LOGIN_NS;
                         link_ask(l, now, clock_wall_ns());
                         judge(s, i, now);
                 }
@@ -398,9 +400,7 @@ static int give(struct source *s, struct batch *ret, struct err *err)
         if (!s->given || s->beat_ns <= now)
                 s->beat_ns = now + poll;
         s->given = true;
-        ret->mono_ns = MAX(now, s->last_mono_ns + 1);
         ret->wall_ns = clock_wall_ns();
-        s->last_mono_ns = ret->mono_ns;
         return 1;
 }
 
@@ -457,9 +457,7 @@ static size_t nodes_nodes(const struct source *s, const struct node **ret)
 
 static void nodes_interrupt(struct source *s)
 {
-        uint64_t one = 1;
-        ssize_t n = write(s->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(s->wake);
 }
 
 const struct source_ops source_nodes = {

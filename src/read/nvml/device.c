@@ -176,11 +176,14 @@ void nvml_device_tick(struct nvml_device *d)
         put_lost(d);
 }
 
-/* A tenth early is on time: beats jitter, and a lane of the poll's own length must not miss one. */
-static bool is_due(const struct nvml_row *row, enum nvml_lane lane, int64_t now)
+/* A moment early is on time: beats jitter, and a lane of the poll's own length must not miss one.
+ * It is less than a beat, or a lane would come a beat early each time. */
+static bool is_due(const struct nvml_device *d, const struct nvml_row *row, enum nvml_lane lane,
+                   int64_t now)
 {
         int64_t cadence = nvml_lane_cadence_ns(lane);
-        return row->read_ns[lane] == 0 || now - row->read_ns[lane] >= cadence - cadence / 10;
+        int64_t early = MIN(cadence / 10, d->env->poll_ns / 2);
+        return row->read_ns[lane] == 0 || now - row->read_ns[lane] >= cadence - early;
 }
 
 bool nvml_device_slow(struct nvml_device *d)
@@ -189,7 +192,7 @@ bool nvml_device_slow(struct nvml_device *d)
         for (size_t i = 0; i < d->n && d->attached && !d->lost; i++) {
                 for (enum nvml_lane l = 0; l < NVML_LANE_COUNT; l++) {
                         if (nvml_lane_cadence_ns(l) == 0 || !is_wanted(d, l) ||
-                            !is_due(&d->row[i], l, now))
+                            !is_due(d, &d->row[i], l, now))
                                 continue;
                         nvml_lane_read(d, i, l);
                         return true;
@@ -206,7 +209,7 @@ int64_t nvml_device_ready_ns(const struct nvml_device *d)
         for (size_t i = 0; i < d->n && !d->lost; i++) {
                 const struct nvml_gpm *g = &d->origin[i].gpm;
                 if (g->seeded)
-                        latest = MAX(latest, g->from_ns + NVML_GPM_FLOOR_NS);
+                        latest = MAX(latest, g->from_ns + NVML_GPM_APART_NS);
         }
         return latest;
 }

@@ -90,7 +90,8 @@ void nvml_gpm_reseed(struct nvml_gpm *g)
         g->cycles = 0;
 }
 
-static int take(const struct nvml_gpm_plan *plan, nvml_device gpu, int32_t gi, nvml_gpm_sample to)
+static int gpm_take(const struct nvml_gpm_plan *plan, nvml_device gpu, int32_t gi,
+                    nvml_gpm_sample to)
 {
         if (gi >= 0)
                 return NVML_CALL(plan->lib, gpm_mig_sample, gpu, (unsigned)gi, to);
@@ -184,7 +185,7 @@ int nvml_gpm_read(struct nvml_gpm *g, struct nvml_gpm_plan *plan, nvml_device gp
                   int64_t now_ns, int64_t boot_ns, struct nvml_row *row)
 {
         g->window_ns = 0;
-        int rc = g->from ? take(plan, gpu, gi, g->to) : NVML_NOT_SUPPORTED;
+        int rc = g->from ? gpm_take(plan, gpu, gi, g->to) : NVML_NOT_SUPPORTED;
         if (rc != 0) {
                 nvml_gpm_reseed(g);
                 nvml_row_blank(row, NVML_LANE_GPM, nvml_state(rc));

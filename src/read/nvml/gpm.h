@@ -8,6 +8,9 @@
 #include "read/nvml/row.h"
 
 #define NVML_GPM_FLOOR_NS (100 * 1000000LL)
+/* Samples so far apart had news in every measured case; less than the floor, so that a beat that
+ * came late does not make the next one late too. */
+#define NVML_GPM_APART_NS (98 * 1000000LL)
 
 /* The two ends of a window. */
 struct nvml_gpm {

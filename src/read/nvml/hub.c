@@ -76,8 +76,8 @@ static void publish_processes(struct nvml_slot *s)
                 memcpy(s->process, s->device.processes.list, s->n_processes * sizeof(*s->process));
 }
 
-/* Lock held. */
-static void publish(struct nvml_slot *s, uint64_t beat)
+/* Lock held. Whether somebody waits for no other GPU. */
+static bool publish(struct nvml_slot *s, uint64_t beat)
 {
         struct nvml_device *d = &s->device;
         s->n = d->n;
@@ -89,9 +89,8 @@ static void publish(struct nvml_slot *s, uint64_t beat)
         s->handle = d->lost ? NULL : d->handle;
         s->seq = beat + 1;
         publish_processes(s);
-        d->counts_processes_closely = s->hub->watch_processes;
-        if (nvml_hub_complete(s->hub, s->hub->awaited))
-                crew_tell(&s->hub->crew);
+        d->counts_processes_closely = s->hub->watch_process_use;
+        return nvml_hub_complete(s->hub, s->hub->awaited);
 }
 
 /* Lock held. Whether this GPU can be used at all. */
@@ -158,8 +157,10 @@ static void keep_beats(struct nvml_slot *s)
                 crew_unlock(&hub->crew);
                 nvml_device_tick(d);
                 crew_lock(&hub->crew);
-                publish(s, beat);
+                bool complete = publish(s, beat);
                 crew_unlock(&hub->crew);
+                if (complete) /* without the lock, or who wakes would wait for it */
+                        crew_tell(&hub->crew);
                 read_between(d, nvml_hub_beat_ns(hub, beat + 1) - hub->env.poll_ns / 4);
                 crew_lock(&hub->crew);
         }

@@ -40,6 +40,7 @@ struct nvml_hub {
         int parked; /* and so many have */
         bool interrupted;
         bool watch_processes;
+        bool watch_process_use;
         char lib_path[256];
         struct nvml_env env;
         bool started; /* NVML was started, or was not: see err */

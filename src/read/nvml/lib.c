@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-static void *find(void *handle, void *(*resolve)(void *handle, const char *name), const char *name,
-                  const char *older)
+static void *nvml_find(void *handle, void *(*resolve)(void *handle, const char *name),
+                       const char *name, const char *older)
 {
         void *f = resolve(handle, name);
         return f || !older[0] ? f : resolve(handle, older);
@@ -27,7 +27,7 @@ int nvml_lib_load(struct nvml_lib *lib, const char *path,
                                      "NVIDIA runtime (docker run --gpus all)");
         }
 #define NVML_SYMBOL(member, shape, name, older)                                                    \
-        set_function(&lib->member, find(lib->handle, resolve, name, older));
+        set_function(&lib->member, nvml_find(lib->handle, resolve, name, older));
 #include "read/nvml/symbols.def"
 #undef NVML_SYMBOL
         return 0;

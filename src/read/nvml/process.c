@@ -21,7 +21,7 @@ static bool make_room(struct nvml_process_list *p)
         return p->list && p->infos && p->samples;
 }
 
-static struct nvml_process *find(struct nvml_process_list *p, uint32_t pid)
+static struct nvml_process *process_find(struct nvml_process_list *p, uint32_t pid)
 {
         for (size_t i = 0; i < p->n; i++) {
                 if (p->list[i].pid == pid)
@@ -40,7 +40,7 @@ static void merge(struct nvml_process_list *p, size_t n, enum nvml_process_type 
 {
         for (size_t i = 0; i < n; i++) {
                 const struct nvml_process_info *info = &p->infos[i];
-                struct nvml_process *found = find(p, info->pid);
+                struct nvml_process *found = process_find(p, info->pid);
                 if (found) {
                         found->types |= type;
                         continue;
@@ -72,7 +72,7 @@ static void apply_samples(struct nvml_process_list *p, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 const struct nvml_process_sample *s = &p->samples[i];
-                struct nvml_process *to = find(p, s->pid);
+                struct nvml_process *to = process_find(p, s->pid);
                 if (s->time_us > p->since_us)
                         p->since_us = s->time_us;
                 if (!to || s->time_us < to->sampled_us || s->sm > 100 || s->mem > 100)

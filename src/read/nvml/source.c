@@ -18,6 +18,7 @@
 
 struct source {
         struct nvml_hub *hub;
+        const atomic_bool *process_use; /* NULL: wanted */
         uint64_t next_beat;
         bool given; /* a batch was */
         int64_t last_mono_ns;
@@ -76,6 +77,7 @@ static int nvml_open(const struct source_config *config, struct source **ret, st
                 return err_set(err, -ENOMEM, "out of memory");
         }
         struct nvml_env *env = &s->hub->env;
+        s->process_use = config->process_use;
         nvml_schema(&s->schema);
         nvml_env_init(env, config->wanted, config->poll_ns);
         env->mono_ns = clock_mono_ns;
@@ -170,8 +172,8 @@ static struct raw cell_of(const struct nvml_row *row, enum nvml_field f, int64_t
         return raw;
 }
 
-static void fill(struct source *s, size_t i, const struct nvml_slot *slot, int64_t now_ns,
-                 bool fresh)
+static void nvml_fill(struct source *s, size_t i, const struct nvml_slot *slot, int64_t now_ns,
+                      bool fresh)
 {
         const struct nvml_row *row = &s->row[i];
         struct raw *to = s->cells + i * WIDTH;
@@ -226,7 +228,7 @@ static bool collect(struct source *s, uint64_t beat, struct batch *ret)
                 if (slot->n > 0)
                         memcpy(&s->row[s->n], slot->row, slot->n * sizeof(*slot->row));
                 for (size_t k = 0; k < slot->n; k++)
-                        fill(s, s->n++, slot, now, fresh);
+                        nvml_fill(s, s->n++, slot, now, fresh);
         }
         ret->stale = fresh_gpus == 0;
         /* News that came late was measured before the last batch was given out as stale. */
@@ -303,6 +305,7 @@ static void describe(const struct nvml_process *p, size_t gpu, struct process *r
 {
         *ret = (struct process){
             .pid = (int32_t)p->pid,
+            .on = {(int32_t)gpu, p->gi < 0 ? -1 : p->gi},
             .type =
                 (uint8_t)(((p->types & (NVML_PROCESS_COMPUTE | NVML_PROCESS_MPS)) ? PROCESS_COMPUTE
                                                                                   : 0) |
@@ -310,14 +313,10 @@ static void describe(const struct nvml_process *p, size_t gpu, struct process *r
             .gpu_memory = p->memory == NVML_NO_MEMORY ? value_missing(STATE_UNSUPPORTED)
                                                       : value_ok((double)p->memory),
             .sm_util = util_of(p, p->sm),
-            .mem_util = util_of(p, p->mem),
+            .mem_copy_util = util_of(p, p->mem),
             .enc_util = util_of(p, p->enc),
             .dec_util = util_of(p, p->dec),
         };
-        if (p->gi < 0)
-                snprintf(ret->gpu, sizeof(ret->gpu), "%zu", gpu);
-        else
-                snprintf(ret->gpu, sizeof(ret->gpu), "%zu/%d", gpu, p->gi);
 }
 
 static size_t list_processes(struct source *s, struct process *ret, size_t max)
@@ -326,6 +325,7 @@ static size_t list_processes(struct source *s, struct process *ret, size_t max)
         size_t n = 0;
         crew_lock(&hub->crew);
         hub->watch_processes = true;
+        hub->watch_process_use = !s->process_use || atomic_load(s->process_use);
         for (size_t gpu = 0; gpu < hub->n; gpu++) {
                 const struct nvml_slot *slot = hub->slot[gpu];
                 for (size_t i = 0; i < slot->n_processes && n < max; i++)

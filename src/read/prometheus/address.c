@@ -16,7 +16,7 @@ static bool is_loopback(const char *host, size_t len)
         return false;
 }
 
-static int refuse(struct err *err, const char *why)
+static int address_refuse(struct err *err, const char *why)
 {
         err_set(err, ERR_USAGE, "--source: %s", why);
         return err_hint(err, "write http://HOST:9400/metrics, https://…, or the path of a file");
@@ -47,7 +47,7 @@ int address_parse(const char *text, struct address *ret, struct err *err)
         struct address a = {0};
         const char *mark = strstr(text, "://");
         if (strlen(text) + sizeof("http:///metrics") > ADDRESS_MAX)
-                return refuse(err, "the address is too long");
+                return address_refuse(err, "the address is too long");
         if (address_is_bare(text) && access(text, F_OK) < 0) {
                 char full[ADDRESS_MAX];
                 snprintf(full, sizeof(full), "http://%s", text);
@@ -63,14 +63,14 @@ int address_parse(const char *text, struct address *ret, struct err *err)
         int scheme = (int)(mark - text);
         if ((scheme != 4 || strncasecmp(text, "http", 4) != 0) &&
             (scheme != 5 || strncasecmp(text, "https", 5) != 0))
-                return refuse(err, "only http and https can be asked");
+                return address_refuse(err, "only http and https can be asked");
         const char *authority = mark + 3;
         size_t len = strcspn(authority, "/?#");
         const char *at = memrchr(authority, '@', len);
         const char *host = at ? at + 1 : authority;
         int host_len = (int)(authority + len - host);
         if (host_len == 0)
-                return refuse(err, "the address names no host");
+                return address_refuse(err, "the address names no host");
         const char *path = authority + len;
         const char *default_path = path[0] == '\0' ? "/metrics" : "";
         a.is_url = true;

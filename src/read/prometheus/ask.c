@@ -15,6 +15,7 @@
 
 /* One question on its way. */
 struct line {
+        struct ask *ask;
         CURL *easy;
         struct ask_request *request; /* NULL: free */
         char url[ADDRESS_MAX + 64];
@@ -30,6 +31,7 @@ struct ask {
         CURLM *multi;
         struct curl_slist *headers;
         struct line lines[ASK_PARALLEL];
+        size_t bytes; /* of all answers of this round */
         char token[TOKEN_MAX];
 };
 
@@ -37,7 +39,8 @@ static size_t receive(char *data, size_t size, size_t n, void *arg)
 {
         struct line *l = arg;
         size_t len = size * n;
-        l->too_big = l->request->body.len + len > ASK_BYTES_MAX;
+        l->ask->bytes += len;
+        l->too_big = l->ask->bytes > ASK_BYTES_MAX;
         if (l->too_big)
                 return 0;
         strbuf_put(&l->request->body, data, len);
@@ -75,7 +78,7 @@ static bool add_header(struct ask *a, const char *line)
         return more != NULL;
 }
 
-static int prepare(struct ask *a, struct err *err)
+static int ask_prepare(struct ask *a, struct err *err)
 {
         char tenant[TENANT_MAX + 32];
         int r = curl_api_load(&a->api, err);
@@ -88,6 +91,7 @@ static int prepare(struct ask *a, struct err *err)
                 made = add_header(a, tenant);
         }
         for (size_t i = 0; made && i < ASK_PARALLEL; i++) {
+                a->lines[i].ask = a;
                 made = (a->lines[i].easy = a->api.easy_init()) != NULL;
                 if (made)
                         set_options(a, &a->lines[i]);
@@ -157,7 +161,7 @@ int ask_open(const struct ask_config *config, struct ask **ret, struct err *err)
         if (r == 0)
                 r = take_base(a, err);
         if (r == 0)
-                r = prepare(a, err);
+                r = ask_prepare(a, err);
         if (r < 0) {
                 ask_close(a);
                 return r;
@@ -172,7 +176,7 @@ static void explain(const struct ask *a, const struct line *l, CURLcode code, st
         const char *words = l->why[0] ? l->why : a->api.easy_strerror(code);
         char text[64];
         if (l->too_big) {
-                snprintf(text, sizeof(text), "the answer is larger than %d MiB",
+                snprintf(text, sizeof(text), "the answers are larger than %d MiB",
                          ASK_BYTES_MAX >> 20);
                 words = text;
         } else if (code == CURLE_OPERATION_TIMEDOUT) {
@@ -185,7 +189,8 @@ static void explain(const struct ask *a, const struct line *l, CURLcode code, st
                 err_hint(err, "ask for less: a smaller --limit or a shorter --window");
         else if (code == CURLE_OPERATION_TIMEDOUT)
                 err_hint(err, "a shorter --window asks for less, --timeout waits longer; the "
-                              "recording rules in deploy/ make it quick");
+                              "recording rules of deploy/prometheus/rules make it quick "
+                              "(VictoriaMetrics needs vmalert to run them)");
         else if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
                 err_hint(err, "the certificate is not trusted here: add its authority with "
                               "update-ca-certificates, or name it in SSL_CERT_FILE");
@@ -266,6 +271,16 @@ static void drop_all(struct ask *a)
         }
 }
 
+/* The first that got no answer; NULL when there is none. */
+static const struct ask_request *find_failed(const struct ask_request *requests, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (requests[i].err.code != 0)
+                        return &requests[i];
+        }
+        return NULL;
+}
+
 int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *err)
 {
         size_t next = 0;
@@ -273,7 +288,9 @@ int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *e
         int r = a->config.token_file ? token_read(a->config.token_file, a->token, err) : 0;
         if (r < 0)
                 return r;
-        while (begin_more(a, requests, n, &next) > 0) {
+        a->bytes = 0;
+        const struct ask_request *failed = NULL;
+        while (!failed && begin_more(a, requests, n, &next) > 0) {
                 struct curl_waitfd wake = {.fd = a->config.wake, .events = CURL_WAIT_POLLIN};
                 a->api.multi_perform(a->multi, &running);
                 end_those_done(a);
@@ -283,8 +300,15 @@ int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *e
                         drop_all(a);
                         return 0;
                 }
+                failed = find_failed(requests, next);
         }
-        return 1;
+        if (!failed)
+                failed = find_failed(requests, n);
+        if (!failed)
+                return 1;
+        drop_all(a);
+        *err = failed->err;
+        return err->code;
 }
 
 const char *ask_shown(const struct ask *a)

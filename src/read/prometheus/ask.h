@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#define ASK_BYTES_MAX (64 * 1024 * 1024)
-#define ASK_PARALLEL 4 /* questions on the way at a time */
+#define ASK_BYTES_MAX (64 * 1024 * 1024) /* of all answers of a round */
+#define ASK_PARALLEL 4                   /* questions on the way at a time */
 
 struct ask_config {
         const char *base;       /* a URL; what is below it is asked, "/api/v1" may end it */
@@ -34,7 +34,10 @@ struct ask;
 /* Checks the address and asks nothing yet. 0, or a negative code with a remedy in err. */
 int ask_open(const struct ask_config *config, struct ask **ret, struct err *err);
 void ask_close(struct ask *a);
-/* Asks all. 1 when each has its answer or its err; 0 when woken; or a code with err. */
+/*
+ * Asks all. 1 when each has its answer; 0 when woken; or a code with err: the first that gets no
+ * answer ends all, for the others would wait as long.
+ */
 int ask_all(struct ask *a, struct ask_request *requests, size_t n, struct err *err);
 /* The address for people: no user, password or query in it. */
 const char *ask_shown(const struct ask *a);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "formats/exposition/exposition.h"
 #include "formats/exposition/text.h"
+#include "life/thread.h"
 #include "read/nodes/gather.h"
 #include "read/nodes/hostlist.h"
 #include "read/prometheus/swarm.h"
@@ -52,7 +53,7 @@ struct source {
         size_t left; /* to be asked in this beat */
         int wake;
         bool stopped, given;
-        int64_t begun_ns, beat_ns, last_mono_ns;
+        int64_t begun_ns, beat_ns;
         char provenance[48];
 };
 
@@ -103,7 +104,7 @@ static void read_text(struct exposition *x, const char *text, size_t len, uint64
 }
 
 /* Notes what came: 0 or -ENOMEM. */
-static int keep(struct source *s, size_t i, struct exposition *x)
+static int many_keep(struct source *s, size_t i, struct exposition *x)
 {
         struct endpoint *e = &s->endpoints[i];
         struct batch b;
@@ -135,7 +136,7 @@ static void take_answer(struct source *s, size_t i, const char *text, size_t len
         }
         read_text(*x, text, len, &e->bad);
         size_t gpus = exposition_entities(*x);
-        if (gpus == 0 || keep(s, i, *x) < 0) {
+        if (gpus == 0 || many_keep(s, i, *x) < 0) {
                 fail(s, i, gpus == 0 ? "it says nothing about GPUs" : "out of memory", "");
                 return;
         }
@@ -367,9 +368,7 @@ static int give(struct source *s, struct batch *ret, struct err *err)
         if (!s->given)
                 s->beat_ns = now; /* however long the first took */
         s->given = true;
-        ret->mono_ns = MAX(now, s->last_mono_ns + 1);
         ret->wall_ns = clock_wall_ns();
-        s->last_mono_ns = ret->mono_ns;
         return 1;
 }
 
@@ -421,9 +420,7 @@ static size_t many_nodes(const struct source *s, const struct node **ret)
 
 static void many_interrupt(struct source *s)
 {
-        uint64_t one = 1;
-        ssize_t n = write(s->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(s->wake);
 }
 
 const struct source_ops source_many = {

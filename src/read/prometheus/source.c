@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "formats/exposition/exposition.h"
 #include "formats/exposition/text.h"
+#include "life/thread.h"
 #include "read/prometheus/fetch.h"
 
 #include <ctype.h>
@@ -38,7 +39,7 @@ struct source {
         bool has_time;
 };
 
-static int refuse(const struct source *s, struct err *err, const char *why)
+static int prometheus_refuse(const struct source *s, struct err *err, const char *why)
 {
         err_set(err, ERR_NO_SOURCE, "cannot use '%s': %s", fetch_shown(s->fetch), why);
         return err_hint(err,
@@ -56,9 +57,9 @@ static int refuse_text(const struct source *s, const char *text, size_t len, str
         }
         start[n] = '\0';
         if (len == 0)
-                return refuse(s, err, "it has nothing to say yet");
+                return prometheus_refuse(s, err, "it has nothing to say yet");
         snprintf(why, sizeof(why), "it is not exposition text; it starts with \"%s\"", start);
-        return refuse(s, err, why);
+        return prometheus_refuse(s, err, why);
 }
 
 static void count_bad_line(struct source *s, uint64_t number, bool cut)
@@ -102,7 +103,7 @@ static int scrape(struct source *s, struct err *err)
                 return refuse_text(s, text, len, err);
         read_text(s, text, len);
         if (exposition_entities(s->x) == 0)
-                return refuse(s, err, "it says nothing about GPUs");
+                return prometheus_refuse(s, err, "it says nothing about GPUs");
         return 1;
 }
 
@@ -244,9 +245,7 @@ static void prometheus_trouble(const struct source *s, struct source_trouble *re
 
 static void prometheus_interrupt(struct source *s)
 {
-        uint64_t one = 1;
-        ssize_t n = write(s->wake, &one, sizeof(one));
-        (void)n;
+        life_wake(s->wake);
 }
 
 const struct source_ops source_prometheus = {

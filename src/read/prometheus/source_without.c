@@ -20,22 +20,12 @@ static void close_nothing(struct source *source UNUSED)
 {
 }
 
-const struct source_ops source_many = {
-    .name = "prometheus",
-    .help = "exporters; this assay was built without libcurl",
-    .poll_floor_ns = NS_PER_S,
-    .poll_floor_is_error = true,
-    .open = open_nothing,
-    .next = next_nothing,
-    .close = close_nothing,
-};
+#define NOTHING                                                                                    \
+        {                                                                                          \
+                .name = "prometheus", .help = "exporters; this assay was built without libcurl",   \
+                .poll_floor_ns = NS_PER_S, .poll_floor_is_error = true, .open = open_nothing,      \
+                .next = next_nothing, .close = close_nothing,                                      \
+        }
 
-const struct source_ops source_prometheus = {
-    .name = "prometheus",
-    .help = "exporters; this assay was built without libcurl",
-    .poll_floor_ns = NS_PER_S,
-    .poll_floor_is_error = true,
-    .open = open_nothing,
-    .next = next_nothing,
-    .close = close_nothing,
-};
+const struct source_ops source_many = NOTHING;
+const struct source_ops source_prometheus = NOTHING;

@@ -102,7 +102,7 @@ void swarm_close(struct swarm *s)
         free(s);
 }
 
-static int prepare(struct swarm *s, struct err *err)
+static int swarm_prepare(struct swarm *s, struct err *err)
 {
         int r = curl_api_load(&s->api, err);
         if (r < 0)
@@ -135,7 +135,7 @@ int swarm_open(const struct swarm_config *config, struct swarm **ret, struct err
         s->config = *config;
         s->epoll = -1;
         s->timer_ns = NO_TIMER;
-        int r = prepare(s, err);
+        int r = swarm_prepare(s, err);
         if (r < 0) {
                 swarm_close(s);
                 return r;

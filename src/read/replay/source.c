@@ -20,7 +20,7 @@ struct source {
 
 #define SQLITE_MAGIC "SQLite format 3"
 
-static int refuse(struct err *err, const char *location, const char *why)
+static int replay_refuse(struct err *err, const char *location, const char *why)
 {
         err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", location, why);
         return err_hint(err, "give a capture of 'dcgmi dmon', nvidia-smi or dcgm-exporter, or a "
@@ -51,10 +51,10 @@ static int open_file(const char *location, struct err *err)
         if (fd < 0 && (errno == EACCES || errno == EPERM))
                 return denied(err, location);
         if (fd < 0)
-                return refuse(err, location, strerror(errno));
+                return replay_refuse(err, location, strerror(errno));
         if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
                 close(fd);
-                return refuse(err, location, "it is a folder");
+                return replay_refuse(err, location, "it is a folder");
         }
         return fd;
 }
@@ -70,13 +70,13 @@ static int recognise(struct source *s, struct err *err)
         size_t len;
         int r = lines_peek(&s->capture.lines, &text, &len);
         if (r < 0)
-                return refuse(err, s->location, strerror(-r));
+                return replay_refuse(err, s->location, strerror(-r));
         if (len == 0)
-                return refuse(err, s->location, "it is empty");
+                return replay_refuse(err, s->location, "it is empty");
         if (len > sizeof(SQLITE_MAGIC) && memcmp(text, SQLITE_MAGIC, sizeof(SQLITE_MAGIC)) == 0)
-                return refuse(err, s->location, "a session cannot come through a pipe");
+                return replay_refuse(err, s->location, "a session cannot come through a pipe");
         if (is_binary(text, len))
-                return refuse(err, s->location, "it is not text");
+                return replay_refuse(err, s->location, "it is not text");
         for (size_t i = 0; format_at(i); i++) {
                 if (format_at(i)->probe(text, len)) {
                         s->format = format_at(i);
@@ -87,7 +87,7 @@ static int recognise(struct source *s, struct err *err)
         const char *end = memchr(text, '\n', len);
         size_t shown = MIN(end ? (size_t)(end - text) : len, (size_t)60);
         snprintf(why, sizeof(why), "unknown format; it begins \"%.*s\"", (int)shown, text);
-        return refuse(err, s->location, why);
+        return replay_refuse(err, s->location, why);
 }
 
 static void replay_close(struct source *s)
@@ -139,9 +139,9 @@ static int nothing_found(struct source *s, struct err *err)
                 snprintf(why, sizeof(why), "it has no rows; line %llu says \"%s\"",
                          (unsigned long long)s->capture.trouble.first_line, s->capture.first_bad);
         else
-                snprintf(why, sizeof(why), "it looks like a %s, and has no rows of GPUs",
+                snprintf(why, sizeof(why), "its format is %s, and it has no rows of GPUs",
                          s->format->name);
-        return refuse(err, s->location, why);
+        return replay_refuse(err, s->location, why);
 }
 
 static int replay_next(struct source *s, struct batch *ret, struct err *err)

@@ -1,12 +1,17 @@
 /*
  * Faults on order: preloaded, it makes the FAIL_ALLOC-th allocation of a program fail, or the
  * FAIL_WRITE-th write of its files with the error FAIL_ERRNO. FAIL_EVERY makes all from there on
- * fail.
+ * fail. With FAIL_HANG a write does not fail, and never ends. Names of users and groups are looked
+ * up unharmed: glibc's name service crashes by itself where its own memory runs out.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,14 +29,16 @@ int fsync(int fd);
 int fdatasync(int fd);
 
 static long alloc_at, write_at, code = ENOSPC;
-static bool every;
+static bool every, hang;
 static atomic_long allocs, writes;
+static _Thread_local bool in_names;
 
 __attribute__((constructor)) static void begin(void)
 {
         const char *alloc = getenv("FAIL_ALLOC"), *put = getenv("FAIL_WRITE");
         const char *no = getenv("FAIL_ERRNO");
         every = getenv("FAIL_EVERY") != NULL;
+        hang = getenv("FAIL_HANG") != NULL;
         write_at = put ? atol(put) : 0;
         code = no ? atol(no) : ENOSPC;
         atomic_store(&allocs, 0);
@@ -48,7 +55,7 @@ static bool is_due(long at, atomic_long *count)
 
 static bool fail_alloc(void)
 {
-        if (!is_due(alloc_at, &allocs))
+        if (in_names || !is_due(alloc_at, &allocs))
                 return false;
         errno = ENOMEM;
         return true;
@@ -61,6 +68,8 @@ static bool fail_write(int fd)
         if (write_at == 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
             !is_due(write_at, &writes))
                 return false;
+        while (hang)
+                pause();
         errno = (int)code;
         return true;
 }
@@ -104,3 +113,19 @@ int fdatasync(int fd)
 {
         return fail_write(fd) ? -1 : (int)syscall(SYS_fdatasync, fd);
 }
+
+#define LOOK_UP(function, key_type, entry_type)                                                    \
+        int function(key_type key, entry_type *entry, char *buf, size_t size, entry_type **ret)    \
+        {                                                                                          \
+                int (*real)(key_type, entry_type *, char *, size_t, entry_type **) = NULL;         \
+                in_names = true;                                                                   \
+                void *found = dlsym(RTLD_NEXT, #function);                                         \
+                memcpy(&real, &found, sizeof(real));                                               \
+                int r = real(key, entry, buf, size, ret);                                          \
+                in_names = false;                                                                  \
+                return r;                                                                          \
+        }
+
+LOOK_UP(getpwuid_r, uid_t, struct passwd)
+LOOK_UP(getpwnam_r, const char *, struct passwd)
+LOOK_UP(getgrgid_r, gid_t, struct group)

@@ -4,12 +4,15 @@
 #include "fake.h"
 #include "scenario.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define NS_PER_S 1000000000LL
@@ -21,6 +24,40 @@ static _Atomic int64_t started_ns;
 static _Atomic double init_s;
 static _Atomic int64_t live_samples, calls;
 static pthread_mutex_t events = PTHREAD_MUTEX_INITIALIZER;
+
+/* How often each function was called: in the file that FAKE_NVML_CALLS names, so that another
+ * process may look at it at any time. */
+enum {
+#define NVML_SYMBOL(member, shape, name, older) COUNTED_##member,
+#include "read/nvml/symbols.def"
+#undef NVML_SYMBOL
+        COUNTED
+};
+static const char *const counted_names[COUNTED] = {
+#define NVML_SYMBOL(member, shape, name, older) name,
+#include "read/nvml/symbols.def"
+#undef NVML_SYMBOL
+};
+static struct counted {
+        char name[56];
+        _Atomic int64_t n;
+} * counted; /* NULL when nobody counts */
+
+static void open_counts(void)
+{
+        const char *path = getenv("FAKE_NVML_CALLS");
+        size_t size = COUNTED * sizeof(*counted);
+        int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+        if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+                return;
+        struct counted *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        close(fd);
+        if (c == MAP_FAILED)
+                return;
+        for (size_t i = 0; i < COUNTED; i++)
+                snprintf(c[i].name, sizeof(c[i].name), "%s", counted_names[i]);
+        counted = c;
+}
 
 /* What a GPM sample remembers. */
 struct taken {
@@ -60,6 +97,7 @@ static int64_t now_ns(void)
 
 static void load(void)
 {
+        open_counts();
         scenario_load(&scenario, getenv("FAKE_NVML"));
         atomic_store(&started_ns, now_ns());
 }
@@ -87,6 +125,13 @@ static void wait_ms(double ms)
 static struct node *node_of(nvml_device dev)
 {
         return (struct node *)dev;
+}
+
+static void count_call(int which)
+{
+        pthread_once(&once, load);
+        if (counted)
+                atomic_fetch_add(&counted[which].n, 1);
 }
 
 /* Finds the answer, and does what it says: takes its time, hangs. NULL: not supported. */
@@ -552,6 +597,7 @@ static int call_EVENT_WAIT(const char *name, nvml_event_set set, struct nvml_eve
         EXPORT int fake_##member NVML_ARGS_##shape __asm__(name);                                  \
         EXPORT int fake_##member NVML_ARGS_##shape                                                 \
         {                                                                                          \
+                count_call(COUNTED_##member);                                                      \
                 return call_##shape(name PASS_##shape);                                            \
         }
 #include "read/nvml/symbols.def"

@@ -1,0 +1,129 @@
+#include "compute/stretch_work.h"
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+#define CUT_BEFORE_SHARE 0.3 /* of all work: so much may come before it begins */
+#define CUT_BEFORE_PACE 0.15 /* of the pace after it */
+
+size_t stretch_bucket_at(const struct stretches *s, int64_t mono_ns)
+{
+        int64_t at = (mono_ns - s->first_ns + s->width_ns / 2) / s->width_ns;
+        return at < 0 ? 0 : MIN((size_t)at, s->n_buckets);
+}
+
+static double work_in(const struct stretch_bucket *b)
+{
+        double work =
+            MAX((double)b->sum[CEILING_ENGINE], (double)b->sum[CEILING_PCIE_RATE] / PCIE_FASTEST);
+        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
+                work = MAX(work, (double)b->sum[i]);
+        return work;
+}
+
+double work_between(const struct stretch_track *t, size_t from, size_t to)
+{
+        double work = 0;
+        for (size_t i = from; i < to; i++)
+                work += work_in(&t->buckets[i]);
+        return work;
+}
+
+/* The most that was done in a second and a half that end with a bucket from first to last. */
+static double fastest(const struct stretches *s, const struct stretch_track *t, size_t least,
+                      size_t first, size_t last)
+{
+        size_t some = MAX((size_t)(CUT_SHORTEST_S / clock_to_seconds(s->width_ns)), (size_t)1);
+        double most = 0;
+        for (size_t i = first; i <= last; i++)
+                most = MAX(most, work_between(t, i > least + some ? i - some : least, i));
+        return most;
+}
+
+/*
+ * The last bucket up to which, since the GPU was first used, little was done, and slowly, no second
+ * and a half of it half as fast as the fastest of the program. What warms up, tunes or compiles
+ * runs some kernels, too.
+ */
+static size_t work_begins(const struct stretches *s, const struct stretch_track *t,
+                          const struct program_time *p)
+{
+        size_t ret = p->from, end = MIN(stretch_bucket_at(s, s->last_ns), p->to);
+        size_t first = p->touched < p->to ? p->touched : p->from;
+        double all = work_between(t, p->from, p->to), seen = 0;
+        double most = fastest(s, t, p->from, p->from + 1, end);
+        for (size_t i = p->from + 1; i < end; i++) {
+                seen += work_in(&t->buckets[i - 1]);
+                double before = seen / (double)(i > first ? i - first : 1);
+                double after = (all - seen) / (double)(end - i);
+                if (seen > CUT_BEFORE_SHARE * all || fastest(s, t, p->from, i, i) > most / 2)
+                        break;
+                if (before <= CUT_BEFORE_PACE * after)
+                        ret = i;
+        }
+        return ret;
+}
+
+/* ---- one program after another ---- */
+
+static bool at_least(const struct stretch_bucket *b, enum ceiling at, double least)
+{
+        return b->weight[at] > 0 && (double)b->sum[at] >= least * (double)b->weight[at];
+}
+
+static bool holds(const struct stretch_bucket *b)
+{
+        return b->active > 0 || at_least(b, CEILING_MEMORY, LIMIT_HELD_BYTES) ||
+               at_least(b, CEILING_HOLDERS, 0.5);
+}
+
+/* It is known that nobody holds the GPU any more. */
+static bool is_free(const struct stretch_bucket *b)
+{
+        return b->weight[CEILING_MEMORY] > 0 && !holds(b);
+}
+
+/* Fills to and touched of a program, whose from is known. It ends when the GPU is given back after
+ * work: who only looked at the GPU was none. */
+static void follow(const struct stretches *s, const struct stretch_track *t, struct program_time *p)
+{
+        double worked = 0;
+        p->touched = SIZE_MAX;
+        for (p->to = p->from; p->to < s->n_buckets; p->to++) {
+                const struct stretch_bucket *b = &t->buckets[p->to];
+                if (worked >= CUT_SHORTEST_S && is_free(b))
+                        return;
+                worked += (double)b->active;
+                if (p->touched == SIZE_MAX && holds(b))
+                        p->touched = p->to;
+        }
+}
+
+void programs_find(const struct stretches *s, const struct stretch_track *t,
+                   struct program_times *ret)
+{
+        ret->n = 0;
+        for (size_t at = 0; at < s->n_buckets;) {
+                struct program_time *p = &ret->list[ret->n];
+                p->from = at;
+                follow(s, t, p);
+                at = p->to;
+                /* After the last work there is no other program. */
+                if (ret->n > 0 && work_between(t, p->from, p->to) <= 0)
+                        ret->list[ret->n - 1].to = p->to;
+                else
+                        ret->n++;
+        }
+        if (t->use.touched)
+                ret->list[0].touched = stretch_bucket_at(s, t->use.touched_ns);
+        for (size_t i = 0; i < ret->n; i++)
+                ret->list[i].begins = work_begins(s, t, &ret->list[i]);
+}
+
+const struct program_time *program_at(const struct program_times *p, size_t bucket)
+{
+        size_t i = 0;
+        while (i + 1 < p->n && bucket >= p->list[i].to)
+                i++;
+        return &p->list[i];
+}

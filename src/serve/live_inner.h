@@ -1,0 +1,78 @@
+/* What live.c keeps; live_books.c is the keeper's door to it. */
+#pragma once
+
+#include "serve/live.h"
+#include "serve/state.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* One GPU or slice for as long as the program runs, whatever slot the source gives it. */
+struct meter {
+        char key[STATE_KEY_MAX];
+        struct live_gpu gpu;
+        struct integrator it;
+        int64_t fresh_ns; /* monotonic: when its values were last of the moment */
+        int64_t seen_ns;  /* when a frame had it */
+        bool owned;
+};
+
+/* A moment that somebody may look at without a lock. */
+struct slot {
+        struct live_moment moment;
+        struct live_gpu *gpus;
+        struct process *processes;
+        struct owner *owners;
+        struct host *host;
+        size_t cap, process_cap, owner_cap;
+        char provenance[64];
+};
+
+enum { BACK, READY, FRONT, SLOTS };
+
+struct live {
+        struct live_config config;
+        struct engine *engine;
+        atomic_bool process_use; /* the source looks at it */
+        pthread_t publisher;
+        bool publishing; /* the thread was started */
+        pthread_mutex_t lock;
+        pthread_cond_t news; /* frames, for the keeper of books */
+        pthread_cond_t turn; /* the publisher's */
+        pthread_cond_t done; /* for who waits for the publisher */
+        bool stop, released;
+        struct state_file *state; /* the publisher's; NULL for none */
+
+        /* Under the lock. */
+        struct meter *meters;
+        size_t n, cap;
+        struct frame frame;
+        char provenance[64];
+        struct process *processes;
+        size_t n_processes, process_cap;
+        bool knows_processes;
+        struct owner owners[OWNERS_MAX];
+        size_t n_owners, n_told;
+        struct host *host;
+        bool has_host;
+        struct live_status status;
+        int64_t framed_ns; /* monotonic: when the newest frame came */
+        uint64_t frames, published, booked;
+        bool asked;           /* somebody wants a moment, or it is time for one */
+        bool stuck;           /* the publisher has not come back from a disk */
+        bool watched;         /* streams are open */
+        bool books_wait;      /* the keeper waits for news */
+        int64_t use_asked_ns; /* monotonic: for what each process uses; 0 for never */
+        uint64_t rounds;      /* of the publisher */
+        int64_t published_ns; /* monotonic: the last of them */
+
+        /* READY and FRONT change hands under the lock; BACK is the publisher's. */
+        struct slot slots[SLOTS];
+        bool fresh;
+        uint64_t number;
+};
+
+/* Makes room for n; what is there stays. False when memory is short. */
+bool live_grow(void **list, size_t *cap, size_t n, size_t size);
+/* Lock held. Every GPU that is told of at now, into a list that has room for all; how many. */
+size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now);

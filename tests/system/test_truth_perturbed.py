@@ -1,0 +1,73 @@
+"""Recordings of real programs as they might as well have been: what is said of them first may become unknown, but never misleading."""
+import collections
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+TRUTH = ROOT / "tests" / "truth"
+LABELS = list(csv.DictReader((TRUTH / "labels.csv").open()))
+sys.path.insert(0, str(TRUTH))
+import perturb  # noqa: E402
+
+# How many first findings stay as the label says, at least; the rest says that it does not know, or what is true of less of the run.
+LEAST = {"half": 0.98, "5hz": 0.97, "1hz": 0.95, "noise": 0.98, "head": 0.98, "tail": 0.85, "no-host": 0.5, "no-pipes": 0.55, "no-gpm": 0.3}
+
+
+def said(program, row, how, folder):
+    """The first finding, judged."""
+    path = folder / f"{how}-{row['recording']}.assay"
+    perturb.perturb(how, TRUTH / f"{row['recording']}.assay", path)
+    report = subprocess.run([program, "report", path, "--format", "json"], capture_output=True, check=True)
+    path.unlink()
+    findings = json.loads(report.stdout)["findings"]
+    limiter = findings[0]["limiter"] if findings else "nothing"
+    if limiter in row["misleading"].split():
+        return "misleading", limiter
+    return ("right" if limiter in row["accepted"].split() else limiter if limiter in ("unknown", "host.starting") else "other"), limiter
+
+
+def table(counts):
+    kinds = ("right", "unknown", "host.starting", "other", "misleading")
+    lines = [f"{'':10}" + "".join(f"{kind:>15}" for kind in kinds)]
+    return "\n" + "\n".join(lines + [f"{how:10}" + "".join(f"{count[kind]:15}" for kind in kinds) for how, count in counts.items()])
+
+
+def judge(program, pairs, folder, capsys):
+    counts, wrong = {how: collections.Counter() for how in perturb.HOWS}, []
+    for row, how in pairs:
+        kind, limiter = said(program, row, how, folder)
+        counts[how][kind] += 1
+        if kind == "misleading":
+            wrong.append(f"{row['recording']}, {how}: {limiter}")
+    with capsys.disabled():
+        print(table(counts))
+    assert not wrong, wrong
+    return counts
+
+
+def test_each_once(program, tmp_path, capsys):
+    """Every recording in one way, the ways by turns."""
+    judge(program, [(row, perturb.HOWS[i % len(perturb.HOWS)]) for i, row in enumerate(LABELS)], tmp_path, capsys)
+
+
+@pytest.mark.long
+def test_all(program, tmp_path, capsys):
+    counts = judge(program, [(row, how) for how in perturb.HOWS for row in LABELS], tmp_path, capsys)
+    for how, count in counts.items():
+        assert count["right"] >= LEAST[how] * len(LABELS), (how, count)
+
+
+def test_a_copy_says_the_same(program, tmp_path):
+    """What is written again unchanged is judged as before, so that the differences are the changes'."""
+    for row in LABELS[::20]:
+        report = [subprocess.run([program, "report", path, "--format", "json"], capture_output=True, check=True).stdout
+                  for path in (TRUTH / f"{row['recording']}.assay", tmp_path / "copy.assay")
+                  if path.exists() or not perturb.perturb("as-it-is", TRUTH / f"{row['recording']}.assay", path)]
+        before, after = (json.loads(text)["findings"] for text in report)
+        assert [f["text"] for f in before] == [f["text"] for f in after]
+        (tmp_path / "copy.assay").unlink()
