@@ -12,6 +12,18 @@ ROOT = HERE.parent
 FIXTURES = HERE / "fixtures"
 
 
+class Popen(subprocess.Popen):
+    """A test that fails inside `with` ends what it started; it would wait for it for ever."""
+
+    def __exit__(self, kind, value, traceback):
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, value, traceback)
+
+
+subprocess.Popen = Popen
+
+
 def pytest_configure(config):
     # A program built for the thread sanitizer sleeps a second before it ends, which tests of time would count.
     os.environ.setdefault("TSAN_OPTIONS", "atexit_sleep_ms=0")

@@ -17,6 +17,9 @@ import time
 import xml.etree.ElementTree as xml
 
 HERE = pathlib.Path(__file__).resolve().parent
+# Seconds that no test needs: one that hangs fails with its stack, and the others go on. A file of tests that hangs itself is ended.
+LONGEST_TEST = 300
+LONGEST_FILE = 1500
 # Beyond this many failures something basic is broken, and running them again would only take time.
 MOST_AGAIN = 40
 
@@ -66,20 +69,33 @@ class Tests:
 
     def pytest(self, name, targets, words):
         """Runs pytest; gives passed cases, the names of failed ones, seconds and what it printed."""
-        report, failures = self.logs / f"{name}.xml", self.logs / f"{name}.failed"
+        report, failures, log = (self.logs / f"{name}.{kind}" for kind in ("xml", "failed", "log"))
         report.unlink(missing_ok=True)
         failures.unlink(missing_ok=True)
-        args = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report, "--basetemp", self.folder / name,
-                "-m", words, *targets]
-        done = subprocess.run(args, env={**self.env, "ASSAY_FAILED": str(failures)}, check=False, text=True, errors="replace",
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=HERE.parent)
+        args = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", str(LONGEST_TEST), "--junitxml", report,
+                "--basetemp", self.folder / name, "-m", words, *targets]
+        status = self.wait_for(args, {**self.env, "ASSAY_FAILED": str(failures)}, log)
         shutil.rmtree(self.folder / name, ignore_errors=True)
         failed = [json.loads(line) for line in failures.read_text().splitlines()] if failures.exists() else []
         passed, bad, seconds = xml_counts(report) if report.exists() else (0, 1, 0.0)
         # 5: the words choose none of the file's tests.
-        if (done.returncode not in (0, 1, 5) or bad) and not failed:
+        if (status not in (0, 1, 5) or bad) and not failed:
             failed = [str(t) for t in targets]
-        return passed, sorted(set(failed)), seconds, done.stdout
+        return passed, sorted(set(failed)), seconds, log.read_text(errors="replace")
+
+    @staticmethod
+    def wait_for(args, env, log):
+        """The exit status. What it prints goes into a file: whatever a test leaves behind could hold a pipe open for ever."""
+        with log.open("wb") as output:
+            process = subprocess.Popen(args, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=HERE.parent)
+            try:
+                return process.wait(LONGEST_FILE)
+            except subprocess.TimeoutExpired:
+                output.write(f"\nended: not done after {LONGEST_FILE} s\n".encode())
+                return None
+            finally:
+                process.kill()
+                process.wait()
 
     def file(self, file):
         """One file's tests, but for the quiet ones."""

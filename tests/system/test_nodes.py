@@ -180,8 +180,8 @@ def test_a_host_that_stops_is_late(hosts):
 def test_nothing_is_left(hosts, tmp_path, sig):
     line, env = hosts("export", "hostname", "--poll", "0.2", "--hosts", "n[1-3],hangs,stops")
     with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        while process.stdout.readline().strip() != "n2":
-            pass
+        while (line := process.stdout.readline()).strip() != "n2":
+            assert line, "it ended"
         process.send_signal(sig)
         process.wait(timeout=5)
     assert wait_for(lambda: not left_behind(str(tmp_path)), 5), left_behind(str(tmp_path))
@@ -229,9 +229,8 @@ def test_peer_ends_with_its_input(program, tmp_path):
             assert json.loads(process.stdout.readline())["protocol"] == 1
             process.stdin.write("17\n")
             process.stdin.flush()
-            line = process.stdout.readline()
-            while '"clock":17' not in line:
-                line = process.stdout.readline()
+            while '"clock":17' not in (line := process.stdout.readline()):
+                assert line, "it ended"
             assert abs(json.loads(line)["time"] - time.time()) < 5
             process.stdin.close()
             process.wait(timeout=5)
@@ -264,7 +263,8 @@ def test_through_ssh(program, tmp_path):
                               env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             seen = ""
             while "well" not in seen or "dies" not in seen:
-                seen += process.stdout.readline()
+                seen += (line := process.stdout.readline())
+                assert line, "it ended"
             process.kill()
             process.wait(timeout=5)
         assert wait_for(lambda: not left_behind("export --peer --poll 0.2"), 5), left_behind("export --peer --poll 0.2")
@@ -297,7 +297,8 @@ def test_through_slurm(program, tmp_path):
         with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             begun, seen = time.monotonic(), set()
             while len(seen) < 5:
-                seen.add(process.stdout.readline().strip())
+                seen.add((line := process.stdout.readline()).strip())
+                assert line, "it ended"
             assert seen == {"hostname,gpu_id", *(f"n{i},0" for i in range(1, 5))}
             assert time.monotonic() - begun < 3 or os.getloadavg()[0] > 2 * os.cpu_count()
             kill_node(cluster, "n3")

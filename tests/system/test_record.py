@@ -380,7 +380,7 @@ def test_a_signal_that_comes_first_of_all_ends_in_order(program, tmp_path):
         path = tmp_path / f"{i}.assay"
         with subprocess.Popen([program, "record", "-q", "-o", str(path)], stderr=subprocess.DEVNULL) as p:
             while not path.exists():
-                pass
+                assert p.poll() is None
             p.terminate()
             assert p.wait(10) == 0
         assert not path.with_name(path.name + "-wal").exists()

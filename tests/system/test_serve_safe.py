@@ -409,7 +409,8 @@ def test_streams_are_limited_and_a_slow_reader_hurts_nobody(program, tmp_path):
         reader = open_streams[0].makefile("rb")
         seen = 0
         while seen < 5:  # the other 63 read nothing
-            seen += reader.readline().startswith(b"data: ")
+            seen += (line := reader.readline()).startswith(b"data: ")
+            assert line, "the stream ended"
         assert s.ask("/metrics")[0] == 200
         reader.close()
         for c in open_streams:

@@ -557,7 +557,9 @@ def takes_signals_itself(pid):
 
 def stall_before(pid, fd):
     """Nothing is ever read; the terminal was full already."""
+    until = time.monotonic() + 20
     while not takes_signals_itself(pid):
+        assert time.monotonic() < until
         time.sleep(0.01)
 
 
