@@ -19,7 +19,7 @@ import xml.etree.ElementTree as xml
 HERE = pathlib.Path(__file__).resolve().parent
 # Seconds that no test needs: one that hangs fails with its stack, and the others go on. A file of tests that hangs itself is ended.
 LONGEST_TEST = 300
-LONGEST_FILE = 1500
+LONGEST_FILE = 900
 # Beyond this many failures something basic is broken, and running them again would only take time.
 MOST_AGAIN = 40
 
