@@ -4,9 +4,9 @@
 #include "base/num.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 void csvw_end(struct csvw *c)
 {
@@ -14,9 +14,21 @@ void csvw_end(struct csvw *c)
         c->more = false;
 }
 
+/* What ends a plain field: a bit for each, all below 64. */
+#define ENDS_PLAIN (1ULL << '\0' | 1ULL << ',' | 1ULL << '"' | 1ULL << '\r' | 1ULL << '\n')
+
+/* How many characters of a text need no quotes. */
+static size_t unquoted_length(const char *s)
+{
+        size_t n = 0;
+        while ((unsigned char)s[n] >= 64 || !(ENDS_PLAIN >> (s[n] & 63) & 1))
+                n++;
+        return n;
+}
+
 void csvw_text(struct csvw *c, const char *s)
 {
-        size_t len = strcspn(s, ",\"\r\n");
+        size_t len = unquoted_length(s);
         csvw_begin(c);
         if (s[len] == '\0') {
                 strbuf_put(c->out, s, len);
@@ -34,12 +46,18 @@ void csvw_text(struct csvw *c, const char *s)
 /* Names are short: of one that is longer the rest is left out. */
 #define NAME_MAX_BYTES 1024
 
+static bool is_plain(char c)
+{
+        return (unsigned char)((c | 0x20) - 'a') < 26 || (unsigned char)(c - '0') < 10 ||
+               c == '.' || c == '_';
+}
+
 /* Letters, digits and points need neither cleaning nor quotes; most names are made of them. */
 static size_t plain_length(const char *s)
 {
         size_t n = 0;
-        for (; isalnum((unsigned char)s[n]) || s[n] == '.' || s[n] == '_'; n++)
-                ;
+        while (is_plain(s[n]))
+                n++;
         return n;
 }
 

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* So much is read at a time: it stays in the cache until it is taken. */
+#define PIECE ((size_t)128 * 1024)
+
 int lines_init(struct lines *l, int fd)
 {
         char *buf = malloc(LINES_BUFFER);
@@ -30,10 +33,11 @@ static int lines_fill(struct lines *l)
                 l->start = 0;
         }
         ssize_t n;
+        size_t room = MIN(LINES_BUFFER - l->end, PIECE);
         if (l->allowance == 0)
                 return -EAGAIN;
         do {
-                n = read(l->fd, l->buf + l->end, MIN(LINES_BUFFER - l->end, l->allowance));
+                n = read(l->fd, l->buf + l->end, MIN(room, l->allowance));
         } while (n < 0 && errno == EINTR);
         if (n < 0)
                 return -errno;

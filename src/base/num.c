@@ -278,7 +278,22 @@ static size_t put_hundredths(char *buf, uint32_t scaled)
         return 5 - one;
 }
 
-/* The same with a fraction, of so many decimals. */
+/* Hundredths, thousandths or so, below BRIEF_LIMIT: up to six decimals. The digits are written,
+ * then those behind the point once more where they belong. Seventeen bytes may be written. */
+static size_t put_scaled(char *buf, uint32_t scaled, unsigned decimals)
+{
+        uint64_t digits = spread_digits(scaled);
+        unsigned zeros = (unsigned)__builtin_ctzll(digits | 1ULL << (7 - decimals) * 8) / 8;
+        unsigned whole = 8 - decimals - zeros;
+        digits |= NUM_ZEROS;
+        uint64_t front = digits >> zeros * 8, behind = digits >> (8 - decimals) * 8;
+        memcpy(buf, &front, sizeof(front));
+        buf[whole] = '.';
+        memcpy(buf + whole + 1, &behind, sizeof(behind));
+        return whole + 1 + decimals;
+}
+
+/* The same where whole and fraction need up to eight digits each. */
 static size_t put_brief_fraction(char *buf, uint32_t whole, uint32_t fraction, unsigned decimals)
 {
         size_t len = put_brief(buf, whole);
@@ -292,13 +307,16 @@ static size_t put_brief_fraction(char *buf, uint32_t whole, uint32_t fraction, u
 static size_t put_rounded(char *buf, double v, unsigned decimals)
 {
         double scale = exact_pow10[decimals];
+        uint64_t scaled = scale_exactly(v, scale);
+        if (NUM_EIGHT_AT_ONCE && scaled < BRIEF_LIMIT && decimals - 1 < 6)
+                return put_scaled(buf, (uint32_t)scaled, decimals);
         uint64_t whole = (uint64_t)(int64_t)v, one = (uint64_t)(int64_t)scale;
-        uint64_t fraction = scale_exactly(v, scale) - whole * one;
+        uint64_t fraction = scaled - whole * one;
         if (UNLIKELY(fraction == one)) {
                 fraction = 0;
                 whole++;
         }
-        if (NUM_EIGHT_AT_ONCE && whole < BRIEF_LIMIT && decimals > 0 && decimals <= 8)
+        if (NUM_EIGHT_AT_ONCE && whole < BRIEF_LIMIT && decimals - 1 < 8)
                 return put_brief_fraction(buf, (uint32_t)whole, (uint32_t)fraction, decimals);
         size_t len = num_format_u64(buf, whole);
         if (decimals == 0)

@@ -24,20 +24,29 @@ static inline uint32_t num_join_digits(uint64_t v)
         return (uint32_t)v;
 }
 
+/* Whether a word may be taken as a brief one. */
+static inline bool num_is_brief(size_t len)
+{
+        return NUM_EIGHT_AT_ONCE && len - 1 < 8;
+}
+
+/* A brief word that ends before end, of whose eight bytes all must be readable: its characters,
+ * digits as 0 to 9, stand at the high end, zeros before them. */
+static inline uint64_t num_brief_word(const char *end, size_t len)
+{
+        uint64_t v;
+        memcpy(&v, end - 8, sizeof(v));
+        return (v ^ NUM_ZEROS) >> (64 - len * 8) << (64 - len * 8);
+}
+
 /*
- * Reads a word of up to eight digits, a point among them or not, that ends before end; the eight
- * bytes before end must be readable. False when it is anything else, which may be a number too. The
- * digits stand at the high end, zeros before them, the point is taken out; no branch depends on
- * how many there are.
+ * The number that such a word of digits is, a point among them or not. False when it is anything
+ * else, which may be a number too. The point is taken out; no branch depends on how many digits
+ * there are.
  */
-static inline bool num_parse_brief(const char *end, size_t len, double *ret)
+static inline bool num_brief_value(uint64_t v, size_t len, double *ret)
 {
         static const double over[8] = {1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1};
-        uint64_t v;
-        if (!NUM_EIGHT_AT_ONCE || len == 0 || len > 8)
-                return false;
-        memcpy(&v, end - 8, sizeof(v));
-        v = (v ^ NUM_ZEROS) >> (64 - len * 8) << (64 - len * 8);
         uint64_t unlike = v ^ 0x1E1E1E1E1E1E1E1EULL; /* '.' ^ '0' */
         uint64_t point = (unlike - 0x0101010101010101ULL) & ~unlike & 0x8080808080808080ULL;
         unsigned at = (unsigned)__builtin_ctzll(point | 1ULL << 63) / 8;

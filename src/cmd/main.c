@@ -2,6 +2,7 @@
 #include "app/input.h"
 #include "cmd/command.h"
 #include "cmd/version.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <string.h>
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
         struct config config = {0};
         struct err err = {0};
         int status;
+        session_own_process();
         int r = config_read_args(&config, argc, argv, takes_command, &err);
         const struct command *c = choose_command(&config);
         if (config_is_set(&config, OPT_HELP)) {

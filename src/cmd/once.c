@@ -1,5 +1,4 @@
 /* assay once: one frame, as a table, CSV or JSON. */
-#include "app/input.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "cmd/host.h"
@@ -57,44 +56,28 @@ static int has_focus(const struct frame *frame, const char *focus, struct err *e
         return err_hint(err, "'assay devices' lists the GPUs");
 }
 
-/* Whose GPUs they are: this host, or what a recording says of its own. */
-struct origin_of {
-        char host[128], driver[64];
-};
-
-static void find_origin(const struct config *config, const struct pipeline *p,
-                        struct origin_of *ret)
+/* Whose GPUs they are: this host's, or the one's that a recording was made on. "" when unknown. */
+static const char *owner_of(const struct config *config, struct pipeline *p, struct utsname *name)
 {
-        struct utsname name;
-        struct input in = {0};
-        *ret = (struct origin_of){0};
-        if (!pipeline_is_capture(p)) {
-                if (!config_text(config, OPT_SOURCE) && !setup_reads_nodes(config) &&
-                    !config_text(config, OPT_DCGM_HOST) && uname(&name) == 0)
-                        snprintf(ret->host, sizeof(ret->host), "%.127s", name.nodename);
-                return;
-        }
-        if (input_open(&in, config_text(config, OPT_SOURCE), NULL) == 0) {
-                snprintf(ret->host, sizeof(ret->host), "%s", in.facts.host);
-                snprintf(ret->driver, sizeof(ret->driver), "%s", in.facts.gpu_driver);
-        }
-        input_finish(&in);
+        if (pipeline_is_capture(p))
+                return pipeline_recorded_host(p);
+        bool here = !config_text(config, OPT_SOURCE) && !setup_reads_nodes(config) &&
+                    !config_text(config, OPT_DCGM_HOST);
+        return here && uname(name) == 0 ? name->nodename : "";
 }
 
-static int write_frame(const struct config *config, const struct pipeline *p,
-                       const struct frame *frame, struct strbuf *out, struct err *err)
+static int write_frame(const struct config *config, struct pipeline *p, const struct frame *frame,
+                       struct strbuf *out, struct err *err)
 {
-        struct origin_of origin;
+        struct utsname name;
         if (config_flag(config, OPT_JSON)) {
                 json_write_frame(frame, program_version, out);
                 return 0;
         }
         if (config_flag(config, OPT_CSV))
                 return write_csv(config, frame, out);
-        find_origin(config, p, &origin);
         struct table_options options = {.version = program_version,
-                                        .host = origin.host,
-                                        .driver = origin.driver,
+                                        .host = owner_of(config, p, &name),
                                         .width = table_width(config),
                                         .ascii = config_flag(config, OPT_ASCII),
                                         .focus = config_text(config, OPT_FOCUS_GPU)};

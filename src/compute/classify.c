@@ -78,7 +78,9 @@ static double weigh(const struct inputs *in, const struct weights *w, bool most)
 static struct inputs gather(const struct sample *s, const struct sample *whole,
                             const struct compute_options *o)
 {
-        struct inputs in = {.gr_from = engine_metric(s)};
+        struct inputs in;
+        in.missing = 0;
+        in.gr_from = engine_metric(s);
         for (enum class_input i = FIRST_MEASURED; i < CLASS_INPUT_COUNT; i++) {
                 enum metric metric = input_table[i].metric;
                 enum metric from = metric == METRIC_GR_ACTIVE ? in.gr_from : metric;

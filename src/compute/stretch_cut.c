@@ -1,14 +1,9 @@
-/*
- * Where one stretch ends and the next begins. Buckets are merged from below: neighbours that do
- * not differ by more than their own spread are one; what is shorter than half the longest period
- * of bursts joins the neighbour that it differs from least. While too many are left, the shortest
- * length grows: so a rhythm of any period becomes one stretch. Everything is a function of the
- * buckets, so the same ticks give the same cuts.
- */
+/* The stretches of a run: merged buckets, each judged, those of several GPUs together. */
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "compute/ceilings.h"
+#include "compute/stretch_merge.h"
 #include "compute/stretch_work.h"
 #include "compute/stretches.h"
 
@@ -17,187 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CUT_SHARE 0.01    /* of the run: nothing shorter */
-#define CUT_LONGER 1.3    /* the shortest length grows by this while there are too many */
-#define CUT_MOST 24       /* stretches of a GPU */
-#define CUT_MOST_LONG 48  /* of a run that is longer than an hour */
-#define CUT_SLIVER_S 1    /* what is shorter between two boundaries is not told */
-#define CUT_FLOOR 0.1     /* a difference of a share below which nothing has changed */
-#define CUT_HOST 0.4      /* what a difference of the host counts beside one of the GPU */
 #define CUT_TOGETHER 0.02 /* of the run: GPUs that change so near each other change together */
 
-enum {
-        F_ENGINE,
-        F_SM,
-        F_TENSOR,
-        F_PIPE,
-        F_DRAM,
-        F_LINK,
-        F_THREAD,
-        F_CHILDREN,
-        F_IO,
-        F_STORAGE,
-        F_HELD,
-        F_COUNT
-};
-
-struct seg {
-        size_t from, to; /* buckets */
-        double w;        /* seconds */
-        double sum[F_COUNT], square[F_COUNT];
-        bool hard; /* a boundary before it that nothing crosses */
-};
-
 struct cutting {
-        size_t n;
-        struct seg *segs[STRETCH_BUCKETS]; /* those that are left, in order, of all */
-        struct seg all[STRETCH_BUCKETS];
-        double cost[STRETCH_BUCKETS]; /* of joining a segment with the next */
-        bool same[STRETCH_BUCKETS];
+        struct merging merging;
         struct program_times programs;
 };
 
-static double mean_of(const struct stretch_bucket *b, enum ceiling at)
-{
-        return b->weight[at] > 0 ? (double)(b->sum[at] / b->weight[at]) : 0;
-}
-
-static double capped(double v, double full)
-{
-        return v < full ? v / full : 1;
-}
-
-/* The busiest direction of the busiest link. */
-static double link_mean(const struct stretch_bucket *b)
-{
-        double link = capped(mean_of(b, CEILING_PCIE_RATE), PCIE_FASTEST);
-        for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
-                link = MAX(link, mean_of(b, i));
-        return link;
-}
-
-static void features(const struct stretch_bucket *b, double ret[F_COUNT])
-{
-        static const enum ceiling pipes[] = {CEILING_FP64, CEILING_FP32, CEILING_FP16, CEILING_INT};
-        ret[F_ENGINE] = mean_of(b, CEILING_ENGINE);
-        ret[F_SM] = mean_of(b, CEILING_SM);
-        ret[F_TENSOR] = mean_of(b, CEILING_TENSOR);
-        ret[F_DRAM] = mean_of(b, CEILING_DRAM);
-        ret[F_PIPE] = 0;
-        ret[F_LINK] = link_mean(b);
-        for (size_t i = 0; i < ARRAY_LEN(pipes); i++)
-                ret[F_PIPE] = MAX(ret[F_PIPE], mean_of(b, pipes[i]));
-        double thread = b->weight[CEILING_CPU_THREAD] > 0 ? mean_of(b, CEILING_CPU_THREAD)
-                                                          : mean_of(b, CEILING_CPU_MAIN);
-        ret[F_THREAD] = CUT_HOST * capped(thread, 1);
-        ret[F_CHILDREN] = CUT_HOST * capped(mean_of(b, CEILING_CPU_CHILDREN), 4);
-        ret[F_IO] = CUT_HOST * capped(mean_of(b, CEILING_IO_WAIT), 1);
-        ret[F_HELD] = CUT_HOST * (mean_of(b, CEILING_MEMORY) >= LIMIT_HELD_BYTES);
-        ret[F_STORAGE] = CUT_HOST * capped(mean_of(b, CEILING_STORAGE), 1e9);
-}
-
-/* ---- merging ---- */
-
-static void weigh(struct cutting *c, size_t i)
-{
-        if (i + 1 >= c->n)
-                return;
-        const struct seg *a = c->segs[i], *b = c->segs[i + 1];
-        double distance = 0;
-        bool same = true;
-        for (size_t k = 0; k < F_COUNT; k++) {
-                double ma = a->sum[k] / a->w, mb = b->sum[k] / b->w, d = ma - mb;
-                double va = a->square[k] / a->w - ma * ma, vb = b->square[k] / b->w - mb * mb;
-                double spread = sqrt(MAX(MIN(va, vb), 0));
-                same = same && fabs(d) <= MAX(spread, CUT_FLOOR);
-                distance += d * d;
-        }
-        c->cost[i] = distance * a->w * b->w / (a->w + b->w);
-        c->same[i] = same;
-}
-
-static void join(struct cutting *c, size_t i)
-{
-        struct seg *a = c->segs[i], *b = c->segs[i + 1];
-        /* A sliver that crosses a boundary moves it to its own other side. */
-        if (b->hard && a->w < b->w)
-                a->hard = true;
-        else if (b->hard && i + 2 < c->n)
-                c->segs[i + 2]->hard = true;
-        a->to = b->to;
-        a->w += b->w;
-        for (size_t k = 0; k < F_COUNT; k++) {
-                a->sum[k] += b->sum[k];
-                a->square[k] += b->square[k];
-        }
-        size_t after = c->n - i - 2;
-        memmove(&c->segs[i + 1], &c->segs[i + 2], after * sizeof(c->segs[0]));
-        if (after > 0) {
-                memmove(&c->cost[i + 1], &c->cost[i + 2], (after - 1) * sizeof(c->cost[0]));
-                memmove(&c->same[i + 1], &c->same[i + 2], (after - 1) * sizeof(c->same[0]));
-        }
-        c->n--;
-        if (i > 0)
-                weigh(c, i - 1);
-        weigh(c, i);
-}
-
-/* Joins the cheapest pair that may be joined; false when there is none. shortest_s is 0 for pairs
- * that are the same; across: boundaries do not count. */
-static bool join_one(struct cutting *c, double shortest_s, bool across)
-{
-        size_t best = c->n;
-        for (size_t i = 0; i + 1 < c->n; i++) {
-                const struct seg *a = c->segs[i], *b = c->segs[i + 1];
-                bool wanted = shortest_s > 0 ? a->w < shortest_s || b->w < shortest_s : c->same[i];
-                if (!wanted || (b->hard && !across))
-                        continue;
-                if (best == c->n || c->cost[i] < c->cost[best])
-                        best = i;
-        }
-        if (best == c->n)
-                return false;
-        join(c, best);
-        return true;
-}
-
-static void merge(struct cutting *c, double shortest_s)
-{
-        while (join_one(c, shortest_s, false))
-                ;
-        while (join_one(c, 0, false))
-                ;
-}
-
-static void merge_all(struct cutting *c, double seconds)
-{
-        double shortest = MAX(CUT_SHORTEST_S, CUT_SHARE * seconds);
-        size_t hard = 0, most = seconds > 3600 ? CUT_MOST_LONG : CUT_MOST;
-        for (size_t i = 0; i < c->n; i++) {
-                weigh(c, i);
-                hard += c->segs[i]->hard;
-        }
-        while (join_one(c, 0, false))
-                ;
-        merge(c, shortest);
-        while (c->n > most + hard && shortest < seconds) {
-                shortest *= CUT_LONGER;
-                merge(c, shortest);
-        }
-        while (join_one(c, CUT_SLIVER_S, true))
-                ;
-}
-
 /* ---- boundaries that are known ---- */
-
-static void cut_at(struct cutting *c, size_t bucket)
-{
-        size_t i = 0;
-        while (i < c->n && c->segs[i]->from < bucket)
-                i++;
-        if (i > 0 && i < c->n)
-                c->segs[i]->hard = true;
-}
 
 static void cut_at_phases(struct cutting *c, const struct stretches *s, const struct phase *phases,
                           size_t n)
@@ -209,27 +31,8 @@ static void cut_at_phases(struct cutting *c, const struct stretches *s, const st
                 int64_t end = MIN(phases[i].end_ns, s->first_wall_ns + s->last_ns - s->first_ns);
                 if (clock_to_seconds(end - phases[i].begin_ns) < least)
                         continue;
-                cut_at(c, stretch_bucket_at(s, phases[i].begin_ns + offset));
-                cut_at(c, stretch_bucket_at(s, end + offset));
-        }
-}
-
-static void stretch_cut_fill(struct cutting *c, const struct stretches *s,
-                             const struct stretch_track *t)
-{
-        c->n = 0;
-        for (size_t i = 0; i < s->n_buckets; i++) {
-                double f[F_COUNT], w = (double)t->buckets[i].seconds;
-                if (w <= 0)
-                        continue;
-                struct seg *seg = c->segs[c->n] = &c->all[c->n];
-                c->n++;
-                *seg = (struct seg){.from = i, .to = i + 1, .w = w};
-                features(&t->buckets[i], f);
-                for (size_t k = 0; k < F_COUNT; k++) {
-                        seg->sum[k] = w * f[k];
-                        seg->square[k] = w * f[k] * f[k];
-                }
+                merging_cut_at(&c->merging, stretch_bucket_at(s, phases[i].begin_ns + offset));
+                merging_cut_at(&c->merging, stretch_bucket_at(s, end + offset));
         }
 }
 
@@ -297,8 +100,8 @@ struct edge_means {
 
 static bool differs(const struct stretch_bucket *b, struct edge_means m)
 {
-        return fabs(mean_of(b, CEILING_ENGINE) - m.engine) > CUT_EDGE ||
-               fabs(link_mean(b) - m.link) > CUT_EDGE;
+        return fabs(bucket_mean(b, CEILING_ENGINE) - m.engine) > CUT_EDGE ||
+               fabs(bucket_link(b) - m.link) > CUT_EDGE;
 }
 
 /*
@@ -333,7 +136,7 @@ static bool before_work(const struct stretches *s, const struct stretch_track *t
                         size_t to, const struct program_time *p)
 {
         size_t middle = (from + to) / 2;
-        if (work_between(t, middle, p->to) <= 0)
+        if (!works_between(t, middle, p->to))
                 return false;
         if (p->touched != SIZE_MAX && middle < p->touched)
                 return true;
@@ -366,7 +169,7 @@ static void judge(const struct stretches *s, size_t track, const struct program_
             ret_sums->seconds > 0 ? ret_sums->square / ret_sums->seconds - engine * engine : 0;
         struct situation around = {
             .touched = (from + to) / 2 >= program->touched,
-            .worked = !before && work_between(t, 0, to) > 0,
+            .worked = !before && works_between(t, 0, to),
             .before = before,
             /* A GPU that is never used is not the one that a program starts on. */
             .elsewhere = !t->use.touched,
@@ -464,20 +267,30 @@ static enum flops_type name_phase(const struct stretches *s, const struct phase 
         return type < FLOPS_COUNT || !s->has_flops ? type : s->flops;
 }
 
+static void judge_segment(const struct cutting *c, const struct stretches *s, size_t track,
+                          size_t i, struct stretch *ret)
+{
+        struct sums sums;
+        judge(s, track, &c->programs, c->merging.segs[i]->from, c->merging.segs[i]->to, &sums, ret);
+}
+
 /* Neighbours in which the GPU waits for the same are one, whatever else differs. */
 static void merge_waiting(struct cutting *c, const struct stretches *s, size_t track)
 {
-        for (size_t i = 0; i + 1 < c->n;) {
-                struct stretch a, b;
-                struct sums sums;
-                judge(s, track, &c->programs, c->segs[i]->from, c->segs[i]->to, &sums, &a);
-                judge(s, track, &c->programs, c->segs[i + 1]->from, c->segs[i + 1]->to, &sums, &b);
+        struct stretch a, b;
+        if (c->merging.n > 1)
+                judge_segment(c, s, track, 0, &a);
+        for (size_t i = 0; i + 1 < c->merging.n;) {
+                judge_segment(c, s, track, i + 1, &b);
                 enum limiter_side side = limiter_side((enum limiter)a.limit.limiter);
-                if (c->segs[i + 1]->hard || !alike(&a.limit, &b.limit) ||
-                    side == LIMITER_SIDE_DEVICE || a.before_work != b.before_work)
+                if (c->merging.segs[i + 1]->hard || !alike(&a.limit, &b.limit) ||
+                    side == LIMITER_SIDE_DEVICE || a.before_work != b.before_work) {
+                        a = b;
                         i++;
-                else
-                        join(c, i);
+                } else {
+                        merging_join(&c->merging, i);
+                        judge_segment(c, s, track, i, &a);
+                }
         }
 }
 
@@ -486,25 +299,27 @@ static int cut_track(const struct stretches *s, size_t track, struct cutting *c,
 {
         const struct stretch_track *t = &s->tracks[track];
         int r = 0;
-        stretch_cut_fill(c, s, t);
+        merging_fill(&c->merging, s, t);
         programs_find(s, t, &c->programs);
         if (t->use.touched)
-                cut_at(c, c->programs.list[0].touched);
+                merging_cut_at(&c->merging, c->programs.list[0].touched);
         cut_at_phases(c, s, phases, n_phases);
-        merge_all(c, ret->seconds);
+        merging_run(&c->merging, ret->seconds);
         merge_waiting(c, s, track);
-        for (size_t i = 0; i < c->n && r == 0; i++) {
+        for (size_t i = 0; i < c->merging.n && r == 0; i++) {
                 struct stretch stretch;
                 struct sums sums;
                 /* Where nothing was sampled the neighbour goes on. */
-                size_t to = i + 1 < c->n ? c->segs[i + 1]->from : c->segs[i]->to;
-                judge(s, track, &c->programs, c->segs[i]->from, to, &sums, &stretch);
+                size_t to =
+                    i + 1 < c->merging.n ? c->merging.segs[i + 1]->from : c->merging.segs[i]->to;
+                judge(s, track, &c->programs, c->merging.segs[i]->from, to, &sums, &stretch);
                 /* Buckets begin and end with the first and the last tick. */
                 stretch.begin_s =
-                    i == 0 && c->segs[0]->from * clock_to_seconds(s->width_ns) < CUT_SHORTEST_S
+                    i == 0 && c->merging.segs[0]->from * clock_to_seconds(s->width_ns) <
+                                  CUT_SHORTEST_S
                         ? 0
                         : stretch.begin_s;
-                if (i + 1 == c->n && ret->seconds - stretch.end_s < CUT_SHORTEST_S)
+                if (i + 1 == c->merging.n && ret->seconds - stretch.end_s < CUT_SHORTEST_S)
                         stretch.end_s = ret->seconds;
                 count_flops(t, &sums, name_phase(s, phases, n_phases, &stretch), &stretch);
                 r = place(ret, &stretch);

@@ -21,12 +21,22 @@ static double work_in(const struct stretch_bucket *b)
         return work;
 }
 
-double work_between(const struct stretch_track *t, size_t from, size_t to)
+/* Seconds of kernels or of a full link. */
+static double work_between(const struct stretch_track *t, size_t from, size_t to)
 {
         double work = 0;
         for (size_t i = from; i < to; i++)
                 work += work_in(&t->buckets[i]);
         return work;
+}
+
+bool works_between(const struct stretch_track *t, size_t from, size_t to)
+{
+        for (size_t i = from; i < to; i++) {
+                if (work_in(&t->buckets[i]) > 0)
+                        return true;
+        }
+        return false;
 }
 
 /* The most that was done in a second and a half that end with a bucket from first to last. */
@@ -109,7 +119,7 @@ void programs_find(const struct stretches *s, const struct stretch_track *t,
                 follow(s, t, p);
                 at = p->to;
                 /* After the last work there is no other program. */
-                if (ret->n > 0 && work_between(t, p->from, p->to) <= 0)
+                if (ret->n > 0 && !works_between(t, p->from, p->to))
                         ret->list[ret->n - 1].to = p->to;
                 else
                         ret->n++;

@@ -20,8 +20,8 @@ struct program_times {
 
 /* The bucket that begins nearest to a time. */
 size_t stretch_bucket_at(const struct stretches *s, int64_t mono_ns);
-/* Seconds of kernels or of a full link. */
-double work_between(const struct stretch_track *t, size_t from, size_t to);
+/* Whether kernels ran or a link was used. */
+bool works_between(const struct stretch_track *t, size_t from, size_t to);
 void programs_find(const struct stretches *s, const struct stretch_track *t,
                    struct program_times *ret);
 const struct program_time *program_at(const struct program_times *p, size_t bucket);

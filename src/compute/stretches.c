@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BUCKETS_FIRST 64
 #define WIDTH_NS (NS_PER_S / 4)
 #define GAP_FACTOR 10 /* a longer pause than so many ticks is not counted as the tick's */
 
@@ -57,22 +58,45 @@ static void fold(struct stretches *s)
         s->width_ns *= 2;
 }
 
-/* Each GPU has half as many buckets from now on. */
+/* Another number of buckets for each GPU. False when memory is short: then there are as many as
+ * before. */
+static bool resize(struct stretches *s, size_t n)
+{
+        for (size_t i = 0; i < s->n; i++) {
+                struct stretch_bucket *b = realloc(s->tracks[i].buckets, n * sizeof(*b));
+                if (!b)
+                        return false;
+                s->tracks[i].buckets = b;
+                if (n > s->n_buckets)
+                        memset(b + s->n_buckets, 0, (n - s->n_buckets) * sizeof(*b));
+        }
+        s->n_buckets = n;
+        return true;
+}
+
+/* Each GPU may have half as many buckets from now on. */
 static void share_out(struct stretches *s)
 {
-        if ((s->last_ns - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets / 2)
+        s->most /= 2;
+        if (s->n_buckets <= s->most)
+                return;
+        if ((s->last_ns - s->first_ns) / s->width_ns >= (int64_t)s->most)
                 fold(s);
-        s->n_buckets /= 2;
-        for (size_t i = 0; i < s->n; i++) {
-                struct stretch_bucket *less =
-                    realloc(s->tracks[i].buckets, s->n_buckets * sizeof(*less));
-                s->tracks[i].buckets = less ? less : s->tracks[i].buckets;
+        resize(s, s->most);
+}
+
+/* Makes room for a time. */
+static void reach(struct stretches *s, int64_t mono_ns)
+{
+        while ((mono_ns - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets) {
+                if (s->n_buckets >= s->most || !resize(s, 2 * s->n_buckets))
+                        fold(s);
         }
 }
 
 static struct stretch_track *track_new(struct stretches *s, const struct entity *e)
 {
-        if ((s->n + 1) * s->n_buckets > STRETCH_BUCKETS_ALL)
+        if ((s->n + 1) * s->most > STRETCH_BUCKETS_ALL)
                 share_out(s);
         if (!LIST_ONE_MORE(s->tracks, s->n))
                 return NULL;
@@ -149,8 +173,7 @@ static void add_row(struct stretches *s, struct stretch_track *t, const struct f
         first_use_add(&t->use, &now, middle);
         if (passed <= 0)
                 return;
-        while ((middle - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets)
-                fold(s);
+        reach(s, middle);
         int64_t at = (middle - s->first_ns) / s->width_ns;
         add_tick(&t->buckets[at < 0 ? 0 : at], &now, (float)passed);
         add_pipes(&t->buckets[at < 0 ? 0 : at], &row->sample, (float)passed);
@@ -162,7 +185,8 @@ int stretches_add(struct stretches *s, const struct frame *f)
                 s->first_ns = f->mono_ns;
                 s->first_wall_ns = f->wall_ns;
                 s->width_ns = WIDTH_NS;
-                s->n_buckets = STRETCH_BUCKETS;
+                s->n_buckets = BUCKETS_FIRST;
+                s->most = STRETCH_BUCKETS;
                 s->begun = true;
         }
         s->last_ns = MAX(s->last_ns, f->mono_ns);

@@ -1,7 +1,7 @@
 /*
  * Cuts a run into stretches, in bounded memory however long it is and however many GPUs there are.
  * Ticks are folded into buckets, at most STRETCH_BUCKETS a GPU and STRETCH_BUCKETS_ALL in all; when
- * time outgrows them two become one.
+ * time outgrows them there are more, and when there are that many two become one.
  */
 #pragma once
 
@@ -52,6 +52,7 @@ struct stretches {
         bool begun;
         int64_t width_ns; /* of a bucket */
         size_t n_buckets; /* of each GPU; a power of 2 */
+        size_t most;      /* that there may be of each */
         enum framework framework;
         bool has_flops; /* FLOP/s of a type are asked for */
         enum flops_type flops;

@@ -440,6 +440,11 @@ bool pipeline_is_capture(const struct pipeline *p)
         return p->config.ops->finite;
 }
 
+const char *pipeline_recorded_host(struct pipeline *p)
+{
+        return p->ops->recorded_host ? p->ops->recorded_host(p->source) : "";
+}
+
 int64_t pipeline_interval_ns(const struct pipeline *p)
 {
         return p->config.source.poll_ns;

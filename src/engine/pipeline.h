@@ -42,6 +42,9 @@ bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size);
 bool pipeline_is_live(const struct pipeline *p);
 /* Whether it is a capture, whose times are of another day. */
 bool pipeline_is_capture(const struct pipeline *p);
+/* The name of the host that a recording was made on, "" when it does not say; valid until the next
+ * frame. */
+const char *pipeline_recorded_host(struct pipeline *p);
 /* Time between frames of a live source. */
 int64_t pipeline_interval_ns(const struct pipeline *p);
 /* "replay", "nvml", …: the source's name. */

@@ -164,6 +164,12 @@ static const char *session_source_provenance(const struct source *s)
         return s->provenance[0] ? s->provenance : "session";
 }
 
+static const char *session_source_recorded_host(struct source *s)
+{
+        const char *host = s->reader ? session_text(s->reader, "host") : NULL;
+        return host ? host : "";
+}
+
 static void session_source_interrupt(struct source *s)
 {
         pace_interrupt(&s->pace);
@@ -178,6 +184,7 @@ const struct source_ops source_session = {
     .provenance = session_source_provenance,
     .processes = session_source_processes,
     .host = session_source_host,
+    .recorded_host = session_source_recorded_host,
     .interrupt = session_source_interrupt,
     .close = session_source_close,
 };

@@ -193,7 +193,7 @@ struct user_metric {
 /* What a report tells besides the summary. Text may be empty; numbers may be missing. */
 struct run_facts {
         char input[256]; /* the file */
-        char command[1024], host[128], user[64], source[128], gpu_driver[64];
+        char command[1024], host[128], user[64], source[128];
         char os[160], slurm_job[64];
         int64_t start_ns, stop_ns; /* wall clock; 0 when not known */
         struct value interval_s, exit_status, exit_signal;

@@ -85,6 +85,9 @@ struct source_ops {
          * then, valid until the next call; NULL when there is none. May be NULL.
          */
         const struct host *(*host)(struct source *source);
+        /* The name of the host that a recording was made on, "" when it does not say. May be NULL.
+         */
+        const char *(*recorded_host)(struct source *source);
         /* The machines that it reads, as they were at the tick that was given last: how many, and
          * the list, which is valid until the next call. May be NULL. */
         size_t (*nodes)(const struct source *source, const struct node **ret);

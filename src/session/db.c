@@ -1,6 +1,7 @@
 #include "session/db.h"
 
 #include "base/clock.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,6 +15,11 @@
 #define ADDED_MAX (1 << 20)
 /* The longest value that is read, beyond the file's size: it may still lie in the log. */
 #define READ_MAX (64 << 20)
+
+void session_own_process(void)
+{
+        sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
 
 static int code_of(int sqlite_code)
 {

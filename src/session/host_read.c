@@ -8,7 +8,7 @@
 
 /* One series of one item in the block that is loaded. */
 struct host_row {
-        uint16_t series, item;
+        struct value *to; /* in the cursor's host */
         struct series_scale scale;
         struct coded coded;
         size_t at; /* of its bytes */
@@ -19,9 +19,10 @@ struct host_cursor {
         bool started;
         uint16_t place[SERIES_IDS_MAX]; /* id in the file → our series, or HOST_SERIES_COUNT */
         struct series_scale scale[SERIES_IDS_MAX];
-        struct statement ticks;
-        int64_t loaded; /* block; -1 for none */
-        int64_t noted;  /* the tick up to which notes are taken */
+        struct statement ticks, notes;
+        int64_t loaded;  /* block; -1 for none */
+        bool ahead;      /* a note lies ahead */
+        int64_t next_at; /* its tick */
         struct host_row rows[HOST_PLACES_MAX];
         size_t n_rows;
         struct strbuf bytes;
@@ -88,7 +89,7 @@ static int open_cursor(struct session_reader *r)
         struct host_cursor *c = r->host = calloc(1, sizeof(*c));
         if (!c)
                 return -ENOMEM;
-        c->loaded = c->noted = -1;
+        c->loaded = -1;
         c->there = session_has_table(r, "host_tick");
         if (!c->there)
                 return 0;
@@ -101,8 +102,7 @@ static void put_value(struct host_cursor *c, const struct host_row *row, size_t 
         bool has_bytes = row->coded.has_base && row->coded.width > 0;
         const char *blob = has_bytes ? c->bytes.s + row->at : NULL;
         cell v = block_decode(&row->coded, (const uint8_t *)blob, place);
-        *host_value(&c->host, row->series, row->item) =
-            cell_value(v, row->scale.step, row->scale.scale);
+        *row->to = cell_value(v, row->scale.step, row->scale.scale);
 }
 
 /* Most rows are one value all through the block: they are put into the host here and now. */
@@ -114,13 +114,11 @@ static int take_row(struct host_cursor *c, sqlite3_stmt *h)
             c->n_rows == HOST_PLACES_MAX)
                 return 0;
         struct host_row *row = &c->rows[c->n_rows];
-        *row = (struct host_row){.series = c->place[id],
-                                 .item = (uint16_t)item,
-                                 .scale = c->scale[id],
-                                 .at = c->bytes.len};
-        if (item < 0 || item >= (int64_t)host_series_items(row->series) ||
+        *row = (struct host_row){.scale = c->scale[id], .at = c->bytes.len};
+        if (item < 0 || item >= (int64_t)host_series_items(c->place[id]) ||
             !session_take_coded(h, 2, &row->coded, &blob))
                 return 0;
+        row->to = host_value(&c->host, c->place[id], (size_t)item);
         /* A blob is as long as its block: what a file has beyond that is nothing. */
         row->coded.len = MIN(row->coded.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
         if (!row->coded.has_base || row->coded.width == 0) {
@@ -153,26 +151,42 @@ static int load_block(struct session_reader *r, int64_t block)
         return code < 0 ? code : got;
 }
 
-/* What is said of levels up to this tick. The tick that brought a note may itself be lost. */
-static int take_notes(struct session_reader *r, int64_t tick)
+/*
+ * 1 when there is a note ahead, 0 at their end. Notes come in the order that they are kept in: a
+ * file that has another one is wrong about its levels, but is not sorted for it.
+ */
+static int next_note(struct host_cursor *c)
 {
-        struct host_cursor *c = r->host;
-        struct statement q = db_prepare(&r->db, DB_GET_LEVELS,
-                                        "SELECT level, name, why FROM level_note"
-                                        " WHERE tick > ? AND tick <= ? ORDER BY tick");
-        int got;
-        db_bind_int(&q, c->noted);
-        db_bind_int(&q, tick);
-        c->noted = tick;
-        while ((got = db_step(&q)) > 0) {
-                int64_t level = sqlite3_column_int64(q.h, 0);
-                const char *name = (const char *)sqlite3_column_text(q.h, 1);
-                const char *why = (const char *)sqlite3_column_text(q.h, 2);
-                if (level < 0 || level >= LEVEL_COUNT)
-                        continue;
-                c->levels[level].asked = true;
-                snprintf(c->levels[level].name, HOST_TEXT_MAX, "%s", name ? name : "");
-                snprintf(c->levels[level].why, HOST_TEXT_MAX, "%s", why ? why : "");
+        int got = db_step(&c->notes);
+        c->ahead = got > 0;
+        if (c->ahead)
+                c->next_at = sqlite3_column_int64(c->notes.h, 0);
+        return got;
+}
+
+static int begin_notes(struct session_reader *r)
+{
+        r->host->notes = db_prepare(&r->db, DB_GET_LEVELS,
+                                    "SELECT tick, level, name, why FROM level_note"
+                                    " WHERE tick >= 0");
+        return next_note(r->host);
+}
+
+/* What is said of levels up to this tick. The tick that brought a note may itself be lost. */
+static int take_notes(struct host_cursor *c, int64_t tick)
+{
+        int got = 0;
+        while (c->ahead && c->next_at <= tick) {
+                sqlite3_stmt *h = c->notes.h;
+                int64_t level = sqlite3_column_int64(h, 1);
+                const char *name = (const char *)sqlite3_column_text(h, 2);
+                const char *why = (const char *)sqlite3_column_text(h, 3);
+                if (level >= 0 && level < LEVEL_COUNT) {
+                        c->levels[level].asked = true;
+                        snprintf(c->levels[level].name, HOST_TEXT_MAX, "%s", name ? name : "");
+                        snprintf(c->levels[level].why, HOST_TEXT_MAX, "%s", why ? why : "");
+                }
+                got = next_note(c);
         }
         return got;
 }
@@ -209,19 +223,28 @@ int session_next_host(struct session_reader *r, const struct host **ret, struct 
         struct host_cursor *c = r->host;
         if (!c->there)
                 return 0;
-        if (!c->started)
+        if (!c->started) {
                 c->ticks = db_prepare(&r->db, DB_GET_HOST_TICKS,
                                       "SELECT id, wall, skew, window, cores FROM host_tick"
                                       " WHERE id >= 0 ORDER BY id");
+                got = begin_notes(r);
+        }
         c->started = true;
-        got = db_step(&c->ticks);
-        if (got <= 0)
-                return got < 0 ? db_error(&r->db, got, err) : 0;
+        if (got >= 0)
+                got = db_step(&c->ticks);
+        if (got < 0)
+                return db_error(&r->db, got, err);
+        if (got == 0) {
+                /* A question that is not asked to its end would keep a recorder's log growing. */
+                db_reset(&c->notes);
+                c->ahead = false;
+                return 0;
+        }
         int64_t tick = sqlite3_column_int64(c->ticks.h, 0);
         if (tick / BLOCK_TICKS != c->loaded)
                 got = load_block(r, tick / BLOCK_TICKS);
         if (got >= 0)
-                got = take_notes(r, tick);
+                got = take_notes(c, tick);
         if (got < 0)
                 return db_error(&r->db, got, err);
         fill_host(r, tick, c->ticks.h);

@@ -7,11 +7,13 @@
 #include <stdio.h>
 
 struct process_cursor {
-        bool there;     /* the file has processes */
-        bool has_child; /* and their children and frameworks, as since schema 2 */
+        bool there; /* the file has processes */
         struct process *list;
         int64_t *ids; /* parallel to list */
         size_t n, cap;
+        struct statement samples;
+        bool ahead;      /* a sample lies ahead */
+        int64_t next_at; /* its tick */
 };
 
 void process_cursor_close(struct process_cursor *c)
@@ -23,6 +25,37 @@ void process_cursor_close(struct process_cursor *c)
         free(c);
 }
 
+/* 1 when there is a sample ahead, 0 at their end. */
+static int next_sample(struct process_cursor *c)
+{
+        int got = db_step(&c->samples);
+        c->ahead = got > 0;
+        if (c->ahead)
+                c->next_at = sqlite3_column_int64(c->samples.h, 21);
+        return got;
+}
+
+/* Children and frameworks are known since schema 2. */
+static bool has_child(struct session_reader *r)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h, "SELECT child, framework FROM process LIMIT 0", -1, &q.h,
+                                 NULL);
+        sqlite3_finalize(q.h);
+        return q.r == SQLITE_OK;
+}
+
+/*
+ * The samples in the order that they are kept in: CROSS says which table leads. They are not
+ * sorted: that would copy a command as often as a file that is made to harm names it.
+ */
+#define SELECT_PROCESSES(more)                                                                     \
+        "SELECT s.process, s.gone, s.gpu_memory, s.gpu_util, s.gpu_band, s.gpu_encoder,"           \
+        " s.gpu_decoder, s.cpu, s.memory, p.pid, p.ppid, p.start_ns, p.type, p.gpu, p.user,"       \
+        " p.grp, p.slurm_job, p.container, p.command, " more                                       \
+        ", s.tick FROM process_sample s CROSS JOIN process p ON p.id = s.process"                  \
+        " WHERE s.tick >= 0"
+
 static int open_cursor(struct session_reader *r)
 {
         struct process_cursor *c = r->processes = calloc(1, sizeof(*c));
@@ -30,16 +63,12 @@ static int open_cursor(struct session_reader *r)
                 return -ENOMEM;
         if (!session_has_table(r, "process_sample"))
                 return 0;
-        struct statement q = {.db = &r->db};
-        q.r = sqlite3_prepare_v2(r->db.h, "SELECT 1 FROM process_sample LIMIT 1", -1, &q.h, NULL);
-        c->there = db_step(&q) > 0;
-        sqlite3_finalize(q.h);
-        q = (struct statement){.db = &r->db};
-        q.r = sqlite3_prepare_v2(r->db.h, "SELECT child, framework FROM process LIMIT 0", -1, &q.h,
-                                 NULL);
-        c->has_child = q.r == SQLITE_OK;
-        sqlite3_finalize(q.h);
-        return 0;
+        c->samples = db_prepare(&r->db, DB_GET_PROCESSES,
+                                has_child(r) ? SELECT_PROCESSES("p.child, p.framework")
+                                             : SELECT_PROCESSES("0, NULL"));
+        int got = next_sample(c);
+        c->there = got > 0;
+        return MIN(got, 0);
 }
 
 static size_t place_of(const struct process_cursor *c, int64_t id)
@@ -135,27 +164,25 @@ static void set_ages(struct process_cursor *c, const struct frame *f)
         }
 }
 
+void process_cursor_rest(struct process_cursor *c)
+{
+        if (!c)
+                return;
+        db_reset(&c->samples);
+        c->ahead = false;
+}
+
+/* A sample tells what changed, so one whose own tick was lost counts from the next. */
 int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f)
 {
-        int code = r->processes ? 0 : open_cursor(r);
+        int got = r->processes ? 0 : open_cursor(r), code = 0;
         struct process_cursor *c = r->processes;
-        if (code < 0 || !c->there)
-                return code;
-#define SELECT_PROCESSES(more)                                                                     \
-        "SELECT s.process, s.gone, s.gpu_memory, s.gpu_util, s.gpu_band, s.gpu_encoder,"           \
-        " s.gpu_decoder, s.cpu, s.memory, p.pid, p.ppid, p.start_ns, p.type, p.gpu, p.user,"       \
-        " p.grp, p.slurm_job, p.container, p.command, " more                                       \
-        " FROM process_sample s JOIN process p ON p.id = s.process WHERE s.tick = ?"
-        struct statement q = db_prepare(&r->db, DB_GET_PROCESSES,
-                                        c->has_child ? SELECT_PROCESSES("p.child, p.framework")
-                                                     : SELECT_PROCESSES("0, NULL"));
-#undef SELECT_PROCESSES
-        int got = 0;
-        db_bind_int(&q, tick);
-        while (code == 0 && (got = db_step(&q)) > 0)
-                code = take_sample(c, q.h);
-        if (code < 0)
-                db_reset(&q);
+        if (got < 0 || !c->there)
+                return got;
+        while (code == 0 && c->ahead && c->next_at <= tick) {
+                code = take_sample(c, c->samples.h);
+                got = next_sample(c);
+        }
         set_ages(c, f);
         f->knows_processes = true;
         f->processes = (struct process_list){c->list, c->n};

@@ -481,8 +481,10 @@ int session_next(struct session_reader *r, const struct frame **ret, struct err 
                 r->reading = true;
         }
         int got = db_step(&r->ticks);
-        if (got <= 0)
-                return got < 0 ? db_error(&r->db, got, err) : 0;
+        if (got < 0)
+                return db_error(&r->db, got, err);
+        if (got == 0)
+                return process_cursor_rest(r->processes), 0;
         int64_t tick = sqlite3_column_int64(r->ticks.h, 0);
         if (tick / BLOCK_TICKS != r->loaded) {
                 got = load_block(r, tick / BLOCK_TICKS);

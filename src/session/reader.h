@@ -60,4 +60,7 @@ int64_t session_steady(struct session_reader *r, int64_t wall_ns, int64_t mono_n
 void host_cursor_close(struct host_cursor *c);
 /* Gives the frame the processes of its tick. 0 or a negative code. */
 int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f);
+/* The last tick was given: a question that is not asked to its end would keep a recorder's log
+ * growing. NULL is fine. */
+void process_cursor_rest(struct process_cursor *c);
 void process_cursor_close(struct process_cursor *c);

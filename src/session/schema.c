@@ -212,23 +212,30 @@ static void put_evidence(struct strbuf *out)
                     s.step, s.scale, HOST_SERIES_EVIDENCE + EVIDENCE_FRAMEWORK);
 }
 
-static void put_host_words(struct strbuf *out)
+/* All rows of a table are one statement: each one more would be parsed, planned and run alone. */
+static void begin_rows(struct strbuf *out, const char *table)
 {
+        strbuf_putf(out, "INSERT INTO %s VALUES", table);
+}
+
+static void end_rows(struct strbuf *out)
+{
+        if (out->len > 0)
+                out->s[out->len - 1] = ';'; /* where a comma stands */
+}
+
+static void put_host_series(struct strbuf *out)
+{
+        begin_rows(out, "host_series");
         for (size_t i = 0; i < HOST_SERIES_COUNT; i++) {
                 struct series_scale s = series_scale(host_series_info(i));
                 if (host_series_kept(i))
-                        strbuf_putf(out,
-                                    "INSERT INTO host_series VALUES(%zu,'%s','%s','%s',%.17g,"
-                                    "%.17g);",
-                                    i, metric_scope_name(host_series_scope(i)),
+                        strbuf_putf(out, "(%zu,'%s','%s','%s',%.17g,%.17g),", i,
+                                    metric_scope_name(host_series_scope(i)),
                                     host_series_info(i)->name, unit_name(host_series_info(i)->unit),
                                     s.step, s.scale);
         }
-        for (enum level l = 0; l < LEVEL_COUNT; l++)
-                strbuf_putf(out, "INSERT INTO word VALUES('level',%d,'%s');", l, level_name(l));
-        for (enum framework i = 0; i < FRAMEWORK_COUNT; i++)
-                strbuf_putf(out, "INSERT INTO word VALUES('framework',%d,'%s');", i,
-                            framework_name(i));
+        end_rows(out);
 }
 
 /* One row a tick and GPU, one column a metric. A column that is not asked for costs nothing. */
@@ -245,20 +252,37 @@ static void put_wide(struct strbuf *out)
         strbuf_puts(out, " FROM ticks t JOIN entity e;");
 }
 
+static void put_series(struct strbuf *out)
+{
+        begin_rows(out, "series");
+        for (size_t i = 0; i < SERIES_COUNT; i++) {
+                struct series_scale s = series_scale(series_info(i));
+                strbuf_putf(out, "(%zu,'%s','%s',%.17g,%.17g),", i, series_info(i)->name,
+                            i < METRIC_COUNT ? unit_name(series_info(i)->unit) : "", s.step,
+                            s.scale);
+        }
+        end_rows(out);
+}
+
+static void put_word(struct strbuf *out, const char *kind, int id, const char *text)
+{
+        strbuf_putf(out, "('%s',%d,'%s'),", kind, id, text);
+}
+
 static void put_words(struct strbuf *out)
 {
-        for (size_t i = 0; i < SERIES_COUNT; i++)
-                strbuf_putf(out, "INSERT INTO series VALUES(%zu,'%s','%s',%.17g,%.17g);", i,
-                            series_info(i)->name,
-                            i < METRIC_COUNT ? unit_name(series_info(i)->unit) : "",
-                            series_scale(series_info(i)).step, series_scale(series_info(i)).scale);
+        begin_rows(out, "word");
         for (enum state i = 0; i < STATE_COUNT; i++)
-                strbuf_putf(out, "INSERT INTO word VALUES('state',%d,'%s');", i, state_name(i));
+                put_word(out, "state", (int)i, state_name(i));
         for (enum workload i = 0; i < WORKLOAD_COUNT; i++)
-                strbuf_putf(out, "INSERT INTO word VALUES('workload',%d,'%s');", i,
-                            workload_status(i));
+                put_word(out, "workload", (int)i, workload_status(i));
         for (enum health_state i = HEALTH_UNKNOWN; i <= HEALTH_CRIT; i++)
-                strbuf_putf(out, "INSERT INTO word VALUES('health',%d,'%s');", i, health_name(i));
+                put_word(out, "health", (int)i, health_name(i));
+        for (enum level i = 0; i < LEVEL_COUNT; i++)
+                put_word(out, "level", (int)i, level_name(i));
+        for (enum framework i = 0; i < FRAMEWORK_COUNT; i++)
+                put_word(out, "framework", (int)i, framework_name(i));
+        end_rows(out);
         strbuf_puts(out, "INSERT INTO alphabet VALUES(x'");
         for (unsigned i = 0; i < 256; i++)
                 strbuf_putf(out, "%02x", i);
@@ -279,7 +303,8 @@ void session_schema(struct strbuf *out)
         put_wide(out);
         put_host_wide(out);
         put_evidence(out);
+        put_series(out);
+        put_host_series(out);
         put_words(out);
-        put_host_words(out);
         strbuf_puts(out, "COMMIT;");
 }

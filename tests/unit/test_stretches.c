@@ -206,6 +206,29 @@ static void runs(void **state UNUSED)
         free(m);
 }
 
+/* What is too short to be told joins the neighbour that it is most alike, not the one before it. */
+static void slivers(void **state UNUSED)
+{
+        static const struct {
+                const char *run;
+                double end_s; /* of the first stretch */
+        } cases[] = {{"w20 x1 T20", 20}, {"T20 x1 w20", 21}, {"P20 w1 x20", 21}};
+        struct made *m = malloc(sizeof(*m));
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct stretch_list list;
+                init(m, 1);
+                play(m, cases[i].run, 0, TENTH);
+                assert_int_equal(stretches_cut(&m->s, NULL, 0, &list), 0);
+                if (list.n != 2 || fabs(list.list[0].end_s - cases[i].end_s) > 0.3) {
+                        print(&list);
+                        fail_msg("%s", cases[i].run);
+                }
+                stretch_list_finish(&list);
+                stretches_finish(&m->s);
+        }
+        free(m);
+}
+
 /* Each of several programs has a start-up; what comes after the last of them is none. */
 static void programs(void **state UNUSED)
 {
@@ -472,17 +495,12 @@ static void findings_add_up(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(ranks),
-            cmocka_unit_test(findings_add_up),
-            cmocka_unit_test(runs),
-            cmocka_unit_test(programs),
-            cmocka_unit_test(own_time),
-            cmocka_unit_test(phases),
-            cmocka_unit_test(several_gpus),
-            cmocka_unit_test(many_gpus),
-            cmocka_unit_test(a_day),
-            cmocka_unit_test(a_pause),
-            cmocka_unit_test(findings_of_phases),
+            cmocka_unit_test(ranks),     cmocka_unit_test(findings_add_up),
+            cmocka_unit_test(runs),      cmocka_unit_test(slivers),
+            cmocka_unit_test(programs),  cmocka_unit_test(own_time),
+            cmocka_unit_test(phases),    cmocka_unit_test(several_gpus),
+            cmocka_unit_test(many_gpus), cmocka_unit_test(a_day),
+            cmocka_unit_test(a_pause),   cmocka_unit_test(findings_of_phases),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

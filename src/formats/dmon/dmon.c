@@ -214,11 +214,9 @@ static enum dmon_line add_row(const struct dmon *d, struct batcher *b, struct en
         return *ret ? DMON_ROW : DMON_NO_MEMORY;
 }
 
-/* Whether the word that ends before end is "N/A". Four bytes before end are readable. */
-static bool is_na(const char *end, size_t len)
-{
-        return len == 3 && memcmp(end - 4, " N/A", 4) == 0;
-}
+/* "N/A" as num_brief_word() gives it. */
+#define BRIEF_NA                                                                                   \
+        ((uint64_t)('N' ^ '0') << 40 | (uint64_t)('/' ^ '0') << 48 | (uint64_t)('A' ^ '0') << 56)
 
 /* Cells from words. Short numbers and "N/A" are nearly all there is, and which of the two comes is
  * not to be guessed. */
@@ -228,13 +226,16 @@ static void read_words(struct batcher *b, const struct line *line, const struct 
         for (size_t i = 0; i < n; i++) {
                 const struct word *w = &words[i];
                 const char *end = w->s + w->len;
+                if (UNLIKELY(!num_is_brief(w->len) || end - line->s < 8)) {
+                        batcher_cell(b, w->s, w->len, &cells[i]);
+                        continue;
+                }
+                uint64_t word = num_brief_word(end, w->len);
                 double v = 0;
-                bool room = end - line->s >= 8;
-                bool number = room && num_parse_brief(end, w->len, &v);
-                bool missing = room && is_na(end, w->len);
+                bool number = num_brief_value(word, w->len, &v);
                 cells[i].num = number ? v : 0;
                 cells[i].state = number ? STATE_OK : STATE_BLANK;
-                if (UNLIKELY(!(number | missing)))
+                if (UNLIKELY(!(number | (word == BRIEF_NA))))
                         batcher_cell(b, w->s, w->len, &cells[i]);
         }
 }

@@ -112,7 +112,7 @@ static const char *skip_brand(const char *s)
 
 size_t model_short_name(const char *model, char *buf, size_t size)
 {
-        const char *s = skip_brand(model);
+        const char *s = *model ? skip_brand(model) : model; /* most captures name none */
         size_t series = strncmp(s, "RTX", 3) == 0 ? 3 : strncmp(s, "RX", 2) == 0 ? 2 : 0;
         if (series > 0) {
                 const char *digits = s + series + strspn(s + series, " ");

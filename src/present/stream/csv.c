@@ -1,6 +1,9 @@
 #include "present/stream/csv.h"
 
+#include "base/clock.h"
 #include "base/num.h"
+
+#include <string.h>
 
 bool csv_wants_limits(const struct csv *csv)
 {
@@ -64,16 +67,36 @@ static size_t write_metrics(const struct csv *csv, size_t i, const struct row *r
         return i;
 }
 
-static void write_row(const struct csv *csv, const struct frame *frame, const struct row *row,
+static void write_time(struct csv_memo *time, const struct column *column, int64_t wall_ns,
+                       struct csvw *c)
+{
+        char text[NUM_FORMAT_MAX];
+        if (time->len == 0 || time->bits != (uint64_t)wall_ns) {
+                size_t len = num_format(text, clock_to_seconds(wall_ns), column->decimals);
+                time->bits = (uint64_t)wall_ns;
+                time->len = (uint8_t)MIN(len, sizeof(time->text));
+                memcpy(time->text, text, time->len);
+        }
+        csvw_begin(c);
+        strbuf_put(c->out, time->text, time->len);
+}
+
+static void write_row(struct csv *csv, const struct frame *frame, const struct row *row,
                       struct csv_memo *memo, struct strbuf *out)
 {
         struct csvw c = {.out = out, .end = csv->end};
         for (size_t i = 0; i < csv->n;) {
+                const struct column *column = csv->columns[i];
                 c.more = i > 0;
-                if (column_is_number(csv->columns[i]))
+                if (column_is_number(column)) {
                         i = write_metrics(csv, i, row, memo, out);
+                        continue;
+                }
+                if (column->kind == COLUMN_TIME)
+                        write_time(&csv->time, column, frame->wall_ns, &c);
                 else
-                        column_write(csv->columns[i++], frame, row, &c);
+                        column_write(column, frame, row, &c);
+                i++;
         }
         csvw_end(&c);
 }

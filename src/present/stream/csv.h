@@ -18,6 +18,7 @@ struct csv {
         size_t n;
         const char *end; /* "\n" or "\r\n" */
         struct csv_memo memo[CSV_MEMO_ROWS][COLUMNS_MAX];
+        struct csv_memo time; /* of the frame, the same in all its rows */
 };
 
 /* Whether a column tells what limits a GPU. */

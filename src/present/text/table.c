@@ -162,14 +162,14 @@ static void choose_cells(const struct frame *f, unsigned width, int *widths)
         }
 }
 
-/* The first that a GPU names, else what is known of the run. */
-static const char *driver_of(const struct frame *f, const struct table_options *o)
+/* The first that a GPU names. */
+static const char *driver_of(const struct frame *f)
 {
         for (size_t i = 0; i < f->n; i++) {
                 if (f->rows[i].sample.who->text[ENTITY_TEXT_DRIVER][0])
                         return f->rows[i].sample.who->text[ENTITY_TEXT_DRIVER];
         }
-        return o->driver ? o->driver : "";
+        return "";
 }
 
 static void write_heading(const struct frame *f, const struct table_options *o, struct strbuf *out)
@@ -183,11 +183,11 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
                 snprintf(when, sizeof(when), "at %.1f s (assumed)", clock_to_seconds(f->wall_ns));
         else
                 strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", localtime_r(&t, &tm));
-        const char *driver = driver_of(f, o);
+        const char *driver = driver_of(f);
         strbuf_putf(out, "assay %s  %s  %s  %zu GPU%s%s", o->version, f->provenance, when, n,
                     n == 1 ? "" : "s", f->stale ? "  STALE" : "");
         if (o->host && o->host[0])
-                strbuf_putf(out, "  host %s", o->host);
+                strbuf_putf(out, "  host %.127s", o->host);
         if (driver[0])
                 strbuf_putf(out, "  driver %s", driver);
         strbuf_puts(out, "\n\n");

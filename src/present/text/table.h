@@ -9,7 +9,6 @@ struct table_options {
         unsigned width;      /* columns there are; what does not fit is left out */
         bool ascii;          /* no character beyond ASCII */
         const char *host;    /* the GPUs are in; NULL or "" when not known */
-        const char *driver;  /* of the GPUs when they do not tell; NULL or "" when not known */
         const char *focus;   /* a GPU's label: show every metric of that one; NULL for none */
 };
 
