@@ -1,7 +1,7 @@
 """Runs every test there is and ends with one line: N passed, N failed.
 
-C tests are run by Meson (one TAP line a case), the others by pytest, a process a file, several at a time: most of
-them wait more than they compute. Tests marked 'quiet' measure the machine, and have it for themselves at the end.
+C tests are run by Meson (one TAP line a case), the others beside them by pytest, a process a file, several at a time:
+most of them wait more than they compute. Tests marked 'quiet' measure the machine, and have it for themselves at the end.
 
 What failed is run once more, alone. What passes then is listed as unsteady, and does not fail the run.
 """
@@ -117,31 +117,34 @@ class Tests:
             print(output)
         return passed and not failed
 
-    def run_pytest(self):
+    def run_all(self):
         # A library with a sanitizer inside cannot be loaded into an interpreter without one.
         left_out = HERE / "python" if os.environ.get("SANITIZED") else None
         files = sorted((f for f in HERE.rglob("test_*.py") if f.parent != left_out), key=self.cost, reverse=True)
-        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+        with concurrent.futures.ThreadPoolExecutor(self.jobs + 1) as pool:
+            unit = pool.submit(self.meson, [])
             running = [pool.submit(self.file, file) for file in files]
             for n, future in enumerate(concurrent.futures.as_completed(running), 1):
                 file, result, seconds = future.result()
                 failed = f", {len(result[1])} failed" if result[1] else ""
                 print(f"{n:3}/{len(files)} {file.relative_to(HERE)}: {result[0]} passed{failed}, {seconds:.1f} s", flush=True)
                 self.take(result, "")
+            self.take_meson(*unit.result())
         result = self.pytest("quiet", [HERE], self.words("quiet"))
         print(f"quiet: {result[0]} passed, {result[2]:.1f} s", flush=True)
         self.take(result, "")
 
-    def run_meson(self):
-        for program, case in self.meson([]):
+    def take_meson(self, passed, failed):
+        self.passed += passed
+        for program, case in failed:
             print("FAILED", program, case)
-            self.failed.append((f"{program}: {case}", lambda program=program: not self.meson([program], passing=False)))
+            self.failed.append((f"{program}: {case}", lambda program=program: not self.meson([program])[1]))
 
-    def meson(self, names, passing=True):
-        """The C tests, or some of their programs; gives the cases that failed."""
-        subprocess.run(["meson", "test", "-C", self.build, "--no-rebuild", "--print-errorlogs", "--num-processes", str(self.jobs), *names],
+    def meson(self, names):
+        """The C tests, or some of their programs; gives how many cases passed, and those that failed."""
+        subprocess.run(["meson", "test", "-C", self.build, "--no-rebuild", "--print-errorlogs", "--num-processes", str(os.cpu_count() or 1), *names],
                        env=self.env, check=False)
-        failed = []
+        passed, failed = 0, []
         for suite in xml.parse(self.build / "meson-logs" / "testlog.junit.xml").iter("testsuite"):
             cases = list(suite.iter("testcase"))
             bad = [c for c in cases if c.find("failure") is not None or c.find("error") is not None]
@@ -151,9 +154,8 @@ class Tests:
             # A program that crashes before its first case has no case to blame.
             if int(suite.get("errors") or 0) and not cases:
                 failed.append((program or suite.get("name"), "no case"))
-            if passing:
-                self.passed += len([c for c in cases if c not in bad and c.find("skipped") is None])
-        return failed
+            passed += len([c for c in cases if c not in bad and c.find("skipped") is None])
+        return passed, failed
 
     def run_again(self):
         """Runs what failed once more, alone: gives those that are only unsteady, and leaves the others."""
@@ -180,8 +182,7 @@ class Tests:
 def main():
     with tempfile.TemporaryDirectory(prefix="assay-tests-") as folder:
         tests = Tests(pathlib.Path(sys.argv[1]), pathlib.Path(folder))
-        tests.run_meson()
-        tests.run_pytest()
+        tests.run_all()
         unsteady = tests.run_again()
     for name, _ in tests.failed:
         print("FAILED", name)

@@ -358,6 +358,7 @@ def test_once_does_not_wait_for_an_engine(dcgm, tmp_path):
     assert done.returncode == 3 and "cannot be reached" in done.stderr
 
 
+@pytest.mark.slow
 def test_auto_tells_of_an_engine_that_hangs(assay):
     env = {"FAKE_DCGMI": json.dumps({"list": {"hang": True}})}
     words = ("--dcgmi", FAKE, "--nvml-lib", "/nonexistent")

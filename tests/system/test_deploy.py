@@ -271,6 +271,7 @@ def prometheus_config(manager):
     return config.replace("127.0.0.1:9093", f"127.0.0.1:{manager.port}").replace("15s", "1s").replace("evaluation_interval: 1m", "evaluation_interval: 1s")
 
 
+@pytest.mark.slow
 def test_alertmanager_hears_of_it(program, tmp_path):
     """assay serve, Prometheus with our configuration and rules, Alertmanager: all real. Times are shorter, nothing else."""
     need("prometheus")
@@ -300,6 +301,7 @@ def vmalert(engine, manager, rules):
             process.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics], ids=["prometheus", "vmalert"])
 def test_a_hang_and_a_lost_gpu_are_heard_of(kind, tmp_path):
     """Half an hour of a node on which one GPU hangs and one fell off the bus, the others work or idle: an alert of each, with what was seen; no other."""

@@ -276,6 +276,7 @@ def read_all(terminal):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["report IN", "plot IN -o OUT.svg", "convert IN OUT.csv"])
 def test_long_work_tells_how_far_it_is(program, assay, tmp_path, words):
     """On a terminal only, and wiped at the end. Half a second is long."""

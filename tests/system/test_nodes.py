@@ -147,6 +147,7 @@ def test_refused(assay, args, words):
     assert done.returncode == 2 and words in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_while_hosts_come_and_go(hosts, tmp_path):
     """One host hangs at login, one stops in the middle, one dies: the rest is sampled every time."""
     listed = tmp_path / "list"
@@ -204,6 +205,7 @@ def test_recorded(hosts, assay, tmp_path):
         assert ">n1:0<" in drawn or ">GPU n1:0<" in drawn, drawn
 
 
+@pytest.mark.slow
 def test_a_lost_node_is_in_the_report(hosts, assay, tmp_path):
     path = tmp_path / "fleet.assay"
     done = run(hosts("record", "--poll", "0.2", "--duration", "5", "-o", path, "--hosts", "n1,dies"))

@@ -42,6 +42,7 @@ def test_levels_have_their_processes_gpu_use(assay, env, worker):
     assert float(last["system"]["gpu_util_0_pct"]) == 99, "the system level is the device's own figure"
 
 
+@pytest.mark.slow
 def test_another_process_uses_nothing(assay, env):
     done = assay("export", "--host", "--levels", "process", "--pid", os.getpid(), "--count", "5", "--poll", "0.5",
                  env=env)

@@ -186,6 +186,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_answers(program, tmp_path):
     with contextlib.ExitStack() as stack:
         running = []

@@ -27,6 +27,7 @@ def observed(server, gpu=0):
     return total(server.metrics(), "assay_gpu_observed_seconds_total", gpu=gpu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [7200, -7200])
 def test_a_clock_that_is_set(program, tmp_path, seconds):
     """Counters go by the clock that nobody sets: no leap, no pause, and no record that ends before it begins."""

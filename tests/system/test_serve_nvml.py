@@ -126,6 +126,7 @@ def counted(program, tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_the_driver_is_asked_no_more_than_by_a_bare_loop(counted):
     """Each call costs the same in both, so the counts are what serving costs beyond them: nothing. And few wake-ups."""
     server, ours, theirs = counted
@@ -241,6 +242,7 @@ def test_jobs_and_pods_by_their_control_groups(program, tmp_path):
         assert '"name":"python3"' in s.ask("/api/v1/processes", **admin)[2]
 
 
+@pytest.mark.slow
 def test_cpu_time_of_processes_is_theirs(program, tmp_path):
     """A process of this machine that is said to hold the GPU burns one core."""
     burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])

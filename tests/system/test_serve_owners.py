@@ -91,6 +91,7 @@ def test_records_of_a_job(program, tmp_path, assay):
     assert assay("jobs", "--state", tmp_path / "none").returncode == 1
 
 
+@pytest.mark.slow
 def test_what_others_do_with_a_gpu_between_is_not_the_jobs(program, tmp_path):
     """A job gives one of its two GPUs back and gets it again: the time between is not in its record."""
     capture, folder = tmp_path / "two.csv", tmp_path / "map"
@@ -118,6 +119,7 @@ def test_what_others_do_with_a_gpu_between_is_not_the_jobs(program, tmp_path):
         assert 0 < job["counters"]["seen"] < observed(0) + observed(1) - away + 5
 
 
+@pytest.mark.slow
 def test_records_survive_kill_9(program, tmp_path, assay):
     """Whole or not there: never half a record, and one that was open is closed by the next."""
     folder, state = tmp_path / "map", tmp_path / "state"

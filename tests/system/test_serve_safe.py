@@ -378,6 +378,7 @@ def test_half_open_connections(program, tmp_path):
         s.wait(lambda: descriptors(s.process.pid) <= before + 3)
 
 
+@pytest.mark.slow
 def test_headers_have_five_seconds(server):
     """A byte now and then keeps nobody in."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as c:
