@@ -64,8 +64,7 @@ static void weigh(struct merging *m, size_t i)
         for (size_t k = 0; k < F_COUNT; k++) {
                 double ma = a->sum[k] / a->w, mb = b->sum[k] / b->w, d = ma - mb;
                 double va = a->square[k] / a->w - ma * ma, vb = b->square[k] / b->w - mb * mb;
-                double spread = sqrt(MAX(MIN(va, vb), 0));
-                same = same && fabs(d) <= MAX(spread, CUT_FLOOR);
+                same &= d * d <= MAX(MIN(va, vb), CUT_FLOOR * CUT_FLOOR);
                 distance += d * d;
         }
         m->cost[i] = distance * a->w * b->w / (a->w + b->w);

@@ -11,7 +11,7 @@
 struct process_join {
         bool recorded;
         bool known; /* the source told of processes when it was asked last */
-        struct procinfo_reader *reader;
+        struct procinfo_reader *reader; /* NULL for a recording */
         struct process_tree *tree; /* NULL: holders alone */
         int64_t asked_ns;
         size_t n;
@@ -24,7 +24,7 @@ int process_join_open(const struct process_join_config *config, struct process_j
         if (!j)
                 return -ENOMEM;
         j->recorded = config->recorded;
-        int r = procinfo_open(config->root, &j->reader);
+        int r = config->recorded ? 0 : procinfo_open(config->root, &j->reader);
         if (r == 0 && config->with_children && !config->recorded)
                 r = process_tree_open(config->root, &j->tree);
         if (r < 0) {

@@ -215,6 +215,18 @@ int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct 
         return 0;
 }
 
+bool db_begin_reading(struct db *db)
+{
+        return sqlite3_get_autocommit(db->h) &&
+               sqlite3_exec(db->h, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+}
+
+void db_end_reading(struct db *db, bool begun)
+{
+        if (begun)
+                sqlite3_exec(db->h, "COMMIT", NULL, NULL, NULL);
+}
+
 void db_rollback(struct db *db)
 {
         if (!sqlite3_get_autocommit(db->h))

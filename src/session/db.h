@@ -65,6 +65,10 @@ int db_exec(struct db *db, const char *sql, struct err *err);
 /* The bytes of a database file that these statements make; to be freed with sqlite3_free. */
 int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err);
 void db_rollback(struct db *db);
+/* Several questions in one go: each alone would lock and unlock the file. Whether it was begun is
+ * given to the end; where it was not, questions are asked one by one. */
+bool db_begin_reading(struct db *db);
+void db_end_reading(struct db *db, bool begun);
 
 struct statement db_prepare(struct db *db, enum db_statement which, const char *sql);
 void db_bind_int(struct statement *q, int64_t v);

@@ -72,6 +72,7 @@ static void take_command(struct session_reader *r, char *buf, size_t size)
 void facts_from_session(struct run_facts *f, struct session_reader *r)
 {
         struct session_counts counts;
+        bool begun = db_begin_reading(&r->db);
         take_command(r, f->command, sizeof(f->command));
         take_text(r, "host", f->host, sizeof(f->host));
         take_text(r, "user", f->user, sizeof(f->user));
@@ -112,6 +113,7 @@ void facts_from_session(struct run_facts *f, struct session_reader *r)
         f->late = counts.late;
         f->missed = counts.missed;
         f->dropped = counts.dropped;
+        db_end_reading(&r->db, begun);
 }
 
 #define USER_METRICS_MAX 256

@@ -176,7 +176,7 @@ static int load_entities(struct session_reader *r)
         return got < 0 ? got : r->rows && r->given && r->present && r->used ? 0 : -ENOMEM;
 }
 
-static int load(struct session_reader *r, struct err *err)
+static int load_head(struct session_reader *r, struct err *err)
 {
         int code = db_check_session(&r->db, err);
         if (code < 0)
@@ -193,6 +193,14 @@ static int load(struct session_reader *r, struct err *err)
         const char *backend = session_text(r, "provenance");
         snprintf(r->provenance, sizeof(r->provenance), "%s", backend ? backend : "session");
         return 0;
+}
+
+static int load(struct session_reader *r, struct err *err)
+{
+        bool begun = db_begin_reading(&r->db);
+        int code = load_head(r, err);
+        db_end_reading(&r->db, begun);
+        return code;
 }
 
 int session_open(const char *path, struct session_reader **ret, struct err *err)

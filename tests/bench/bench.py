@@ -1,6 +1,6 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, exposition, start, top, nvml, lib, python, serve, nodes, fleet; all but fleet without a name
+    bench.py BUILD [NAME…]    NAME: replay, beside, exposition, start, top, nvml, lib, python, serve, nodes, fleet; all but fleet without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -104,6 +104,35 @@ def bench_replay(tmp):
     line("  its memory", f"{rss:.1f} MB", "at most 16")
 
 
+def bench_beside(tmp):
+    """CPU time beside another build, in turn, so that both see the same machine."""
+    other = os.environ.get("BESIDE")
+    if not other:
+        print("beside: another build's program, as in  BESIDE=../old/build/assay ./dev bench beside")
+        return
+    dense, padded, session = tmp / "dense.txt", tmp / "padded.txt", tmp / "x.assay"
+    make_dense_capture(dense, 100_000_000)
+    make_capture(padded, 100_000_000)
+    tour = ROOT / "docs/example/tour.assay"
+    print(f"CPU time, the least of some runs in turn: {other}, this, their ratio")
+    for name, times, *args in (
+            ("export all, a dense capture", 3, "export", "all", "--source", dense),
+            ("export all, a capture as dcgmi pads it", 3, "export", "all", "--source", padded),
+            ("export all, the tour's session", 40, "export", "all", "--source", tour),
+            ("--version", 40, "--version"),
+            ("once, 8 GPUs", 40, "once", "--source", ROOT / "tests/fixtures/dcgm/dmon-8gpu.txt"),
+            ("once, the tour's session", 40, "once", "--source", tour),
+            ("record, the tour's capture", 1, "record", "-q", "--source", TOUR, "-o", session),
+            ("report, the tour's session", 40, "report", tour),
+            ("report, the tour's capture", 40, "report", TOUR)):
+        best = {other: 1e9, ASSAY: 1e9}
+        for _ in range(40 if times == 1 else 5):
+            for program in best:
+                session.unlink(missing_ok=True)
+                best[program] = min(best[program], cpu_seconds([program, *args], times))
+        line(name, f"{best[other] * 1e3:.2f} {best[ASSAY] * 1e3:.2f} ms", f"{best[ASSAY] / best[other]:.2f}")
+
+
 def bench_exposition(tmp):
     path = tmp / "metrics.txt"
     print("exposition text of 4,000 GPUs x 26 metrics with full label sets to CSV with all columns")
@@ -197,7 +226,7 @@ def bench_nodes(_tmp):
     subprocess.run([sys.executable, HERE / "nodes_bench.py", ASSAY], check=True)
 
 
-BENCHES = {"replay": bench_replay, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
+BENCHES = {"replay": bench_replay, "beside": bench_beside, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
            "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes}
 
