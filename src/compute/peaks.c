@@ -77,30 +77,27 @@ static const struct share share_free = {0.898, 1.004}; /* nothing is said to hol
 static const struct share share_sure = {0.97, 1.02};   /* locked or counted clocks */
 static const struct share share_other = {0.96, 1.06};  /* other pipes, whose clock is NVML's */
 
-static struct share share_of(const struct sample *s, enum flops_pipe pipe)
-{
-        struct value reasons = s->m[METRIC_THROTTLE_REASONS];
-        uint64_t bits = value_there(reasons) ? (uint64_t)reasons.v : 0;
-        if (value_there(s->m[METRIC_SM_CLOCK_EFFECTIVE]) || (bits & THROTTLE_APPLICATION))
-                return share_sure;
-        if (pipe != FLOPS_PIPE_TENSOR)
-                return share_other;
-        return bits & (THROTTLE_BY_POWER | THROTTLE_BY_HEAT_OR_HARDWARE) ? share_held : share_free;
-}
-
-struct pipe_rate pipe_rate(const struct sample *s, enum flops_pipe pipe)
+void pipe_rates(const struct sample *s, struct pipe_rate ret[FLOPS_PIPE_COUNT])
 {
         static const enum metric activities[FLOPS_PIPE_COUNT] = {
             METRIC_TENSOR_ACTIVE, METRIC_TENSOR_ACTIVE, METRIC_FP32_ACTIVE, METRIC_FP64_ACTIVE};
-        struct value activity = s->m[activities[pipe]];
+        struct value reasons = s->m[METRIC_THROTTLE_REASONS];
         struct value clock = s->m[METRIC_SM_CLOCK_EFFECTIVE];
-        if (!value_there(clock))
-                clock = s->m[METRIC_SM_CLOCK];
-        if (!value_there(activity) || !value_there(clock))
-                return (struct pipe_rate){0};
-        double formula = activity.v * clock.v;
-        struct share share = share_of(s, pipe);
-        return (struct pipe_rate){true, formula * share.least, formula * share.most};
+        uint64_t bits = value_there(reasons) ? (uint64_t)reasons.v : 0;
+        bool held = bits & (THROTTLE_BY_POWER | THROTTLE_BY_HEAT_OR_HARDWARE);
+        bool sure = value_there(clock) || (bits & THROTTLE_APPLICATION);
+        clock = value_there(clock) ? clock : s->m[METRIC_SM_CLOCK];
+        for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++) {
+                struct value activity = s->m[activities[p]];
+                const struct share *share = sure                     ? &share_sure
+                                            : p != FLOPS_PIPE_TENSOR ? &share_other
+                                            : held                   ? &share_held
+                                                                     : &share_free;
+                ret[p].known = value_there(activity) && value_there(clock);
+                double cycles = ret[p].known ? activity.v * clock.v : 0;
+                ret[p].lo = cycles * share->least;
+                ret[p].hi = cycles * share->most;
+        }
 }
 
 struct flops flops_from(const struct peak *peak, enum flops_type type, double lo, double hi)
@@ -111,7 +108,9 @@ struct flops flops_from(const struct peak *peak, enum flops_type type, double lo
 
 struct flops flops_of(const struct sample *s, const struct peak *peak, enum flops_type type)
 {
-        struct pipe_rate r = pipe_rate(s, flops_pipe(type));
+        struct pipe_rate pipes[FLOPS_PIPE_COUNT];
+        pipe_rates(s, pipes);
+        struct pipe_rate r = pipes[flops_pipe(type)];
         return r.known ? flops_from(peak, type, r.lo, r.hi) : (struct flops){0};
 }
 
@@ -119,8 +118,8 @@ void flops_take(const struct sample *s, const struct peak *peak, struct flops_ra
 {
         struct pipe_rate pipes[FLOPS_PIPE_COUNT];
         ret->known = 0;
-        for (enum flops_pipe p = 0; peak && p < FLOPS_PIPE_COUNT; p++)
-                pipes[p] = pipe_rate(s, p);
+        if (peak)
+                pipe_rates(s, pipes);
         for (enum flops_type t = 0; peak && t < FLOPS_COUNT; t++) {
                 const struct pipe_rate *r = &pipes[flops_pipe(t)];
                 double each = peak->sms * peak->per_clock[t];

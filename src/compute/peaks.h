@@ -31,7 +31,7 @@ struct pipe_rate {
 };
 
 /* From the pipe's activity and the clock: the one that cycles were counted for, else NVML's. */
-struct pipe_rate pipe_rate(const struct sample *s, enum flops_pipe pipe);
+void pipe_rates(const struct sample *s, struct pipe_rate ret[FLOPS_PIPE_COUNT]);
 /* What such a rate of the type's pipe amounts to, if all of it is of the type. */
 struct flops flops_from(const struct peak *peak, enum flops_type type, double lo, double hi);
 /* The same of one tick; peak may be NULL. */

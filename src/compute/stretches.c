@@ -134,13 +134,12 @@ static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float s
 
 static void add_pipes(struct stretch_bucket *b, const struct sample *s, float seconds)
 {
+        struct pipe_rate rates[FLOPS_PIPE_COUNT];
+        pipe_rates(s, rates);
         for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++) {
-                struct pipe_rate r = pipe_rate(s, p);
-                if (!r.known)
-                        continue;
-                b->pipes[p].lo += (float)r.lo * seconds;
-                b->pipes[p].hi += (float)r.hi * seconds;
-                b->pipes[p].seconds += seconds;
+                b->pipes[p].lo += (float)rates[p].lo * seconds;
+                b->pipes[p].hi += (float)rates[p].hi * seconds;
+                b->pipes[p].seconds += rates[p].known ? seconds : 0;
         }
 }
 

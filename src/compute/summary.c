@@ -183,8 +183,7 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
                               .has_power = value_there(b->power),
                               .has_throttle = value_there(bits),
                               .throttle = value_there(bits) ? num_whole(bits.v) : 0};
-        for (enum flops_pipe p = 0; p < FLOPS_PIPE_COUNT; p++)
-                share.pipes[p] = pipe_rate(&row->sample, p);
+        pipe_rates(&row->sample, share.pipes);
         b->seen = true;
         b->mono_ns = f->mono_ns;
         b->pending_j += share.counted ? share.work_j : 0;

@@ -10,9 +10,9 @@
 
 struct process_join {
         bool recorded;
-        bool known; /* the source told of processes when it was asked last */
+        bool known;                     /* the source told of processes when it was asked last */
         struct procinfo_reader *reader; /* NULL for a recording */
-        struct process_tree *tree; /* NULL: holders alone */
+        struct process_tree *tree;      /* NULL: holders alone */
         int64_t asked_ns;
         size_t n;
         struct process list[PROCESSES_MAX + CHILDREN_MAX];

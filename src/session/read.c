@@ -56,10 +56,13 @@ void session_reader_close(struct session_reader *r)
         free(r->fact);
         free(r->entities);
         free(r->ids);
-        free(r->rows);
-        free(r->present);
+        free(r->same);
+        free(r->same_present);
         free(r->used);
+        free(r->columns);
+        strbuf_finish(&r->bytes);
         free(r->given);
+        free(r->present);
         host_cursor_close(r->host);
         process_cursor_close(r->processes);
         free(r);
@@ -169,11 +172,14 @@ static int load_entities(struct session_reader *r)
         }
         sqlite3_finalize(q.h);
         sort_entities(r);
-        r->rows = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->rows));
-        r->given = calloc(MAX(r->n, (size_t)1), sizeof(*r->given));
-        r->present = calloc(MAX(r->n, (size_t)1) * BLOCK_TICKS, sizeof(*r->present));
-        r->used = calloc(MAX(r->n, (size_t)1), sizeof(*r->used));
-        return got < 0 ? got : r->rows && r->given && r->present && r->used ? 0 : -ENOMEM;
+        size_t n = MAX(r->n, (size_t)1);
+        r->same = calloc(n, sizeof(*r->same));
+        r->same_present = calloc(n, sizeof(*r->same_present));
+        r->used = calloc(n, sizeof(*r->used));
+        r->given = calloc(n, sizeof(*r->given));
+        r->present = calloc(n, sizeof(*r->present));
+        bool made = r->same && r->same_present && r->used && r->given && r->present;
+        return got < 0 ? got : made ? 0 : -ENOMEM;
 }
 
 static int load_head(struct session_reader *r, struct err *err)
@@ -342,15 +348,6 @@ static void put_cell(struct row *row, bool *present, size_t series, cell c,
         }
 }
 
-/* Most series of most blocks are one value over and over. */
-static void fill_constant(struct session_reader *r, size_t entity, size_t metric, int64_t base,
-                          struct series_scale scale)
-{
-        struct value v = value_ok((double)base * scale.step / scale.scale);
-        for (size_t i = 0; i < BLOCK_TICKS; i++)
-                r->rows[i * r->n + entity].sample.m[metric] = v;
-}
-
 bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob)
 {
         int64_t width = sqlite3_column_int64(h, first);
@@ -389,24 +386,31 @@ bool session_has_table(struct session_reader *r, const char *name)
         return has;
 }
 
-static void take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
+/* Most series of most blocks are one value over and over. */
+static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
 {
         int64_t id = sqlite3_column_int64(h, 1);
-        if (id < 0 || id >= SERIES_IDS_MAX || r->place[id] == SERIES_COUNT)
-                return;
         struct coded c;
         const uint8_t *blob;
-        if (!session_take_coded(h, 2, &c, &blob))
-                return;
-        if (r->place[id] < METRIC_COUNT && c.has_base && c.width == 0) {
-                fill_constant(r, entity, r->place[id], c.base, r->scale[id]);
-                return;
+        if (id < 0 || id >= SERIES_IDS_MAX || r->place[id] == SERIES_COUNT ||
+            !session_take_coded(h, 2, &c, &blob))
+                return 0;
+        if (!c.has_base || c.width == 0) {
+                put_cell(&r->same[entity], &r->same_present[entity], r->place[id],
+                         block_decode(&c, NULL, 0), r->scale[id]);
+                return 0;
         }
-        for (size_t i = 0; i < BLOCK_TICKS; i++) {
-                size_t at = i * r->n + entity;
-                put_cell(&r->rows[at], &r->present[at], r->place[id], block_decode(&c, blob, i),
-                         r->scale[id]);
-        }
+        if (!LIST_ONE_MORE(r->columns, r->n_columns))
+                return -ENOMEM;
+        /* A blob is as long as its block: what a file has beyond that is nothing. */
+        c.len = MIN(c.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
+        r->columns[r->n_columns++] = (struct coded_column){.entity = (uint32_t)entity,
+                                                           .series = r->place[id],
+                                                           .scale = r->scale[id],
+                                                           .coded = c,
+                                                           .at = r->bytes.len};
+        strbuf_put(&r->bytes, (const char *)blob, c.len);
+        return r->bytes.failed ? -ENOMEM : 0;
 }
 
 static size_t place_of(const struct session_reader *r, int64_t id)
@@ -420,35 +424,56 @@ static size_t place_of(const struct session_reader *r, int64_t id)
 /* Only what the last block filled: a file may name thousands of GPUs that are never there. */
 static void clear_block(struct session_reader *r)
 {
-        for (size_t entity = 0; entity < r->n; entity++) {
-                if (!r->used[entity])
+        for (size_t i = 0; i < r->n; i++) {
+                if (!r->used[i])
                         continue;
-                for (size_t i = 0; i < BLOCK_TICKS; i++) {
-                        size_t at = i * r->n + entity;
-                        r->rows[at] = (struct row){0};
-                        r->present[at] = false;
-                }
-                r->used[entity] = false;
+                r->same[i] = (struct row){0};
+                r->same_present[i] = r->used[i] = false;
         }
+        r->n_columns = 0;
+        strbuf_clear(&r->bytes);
 }
+
+/* Rows of one series may stand in a file several times: more than these are no session's. */
+#define COLUMNS_MAX_EACH 4
 
 static int load_block(struct session_reader *r, int64_t block)
 {
         struct statement q = db_prepare(
             &r->db, DB_GET_BLOCK,
             "SELECT entity, series, width, base, state, data FROM block WHERE block = ?");
+        size_t most = r->n * SERIES_COUNT * COLUMNS_MAX_EACH;
+        int got, code = 0;
         clear_block(r);
         db_bind_int(&q, block);
-        int got;
-        while ((got = db_step(&q)) > 0) {
+        while (code == 0 && (got = db_step(&q)) > 0) {
                 size_t entity = place_of(r, sqlite3_column_int64(q.h, 0));
-                if (entity == r->n)
+                if (entity == r->n || r->n_columns >= most)
                         continue;
                 r->used[entity] = true;
-                take_series(r, entity, q.h);
+                code = take_series(r, entity, q.h);
         }
+        if (code < 0)
+                db_reset(&q);
         r->loaded = block;
-        return got;
+        return code < 0 ? code : got;
+}
+
+/* The rows of a tick, each at its entity's place. */
+static void decode_tick(struct session_reader *r, size_t place)
+{
+        for (size_t i = 0; i < r->n; i++) {
+                if (!r->used[i])
+                        continue;
+                r->given[i] = r->same[i];
+                r->present[i] = r->same_present[i];
+        }
+        for (size_t i = 0; i < r->n_columns; i++) {
+                const struct coded_column *c = &r->columns[i];
+                const uint8_t *blob = (const uint8_t *)r->bytes.s + c->at;
+                put_cell(&r->given[c->entity], &r->present[c->entity], c->series,
+                         block_decode(&c->coded, blob, place), c->scale);
+        }
 }
 
 static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
@@ -460,23 +485,14 @@ static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
                             .provenance = r->provenance,
                             .rows = r->given};
         session_moment(r, h, 1, &f->wall_ns, &f->mono_ns);
-        size_t first = (size_t)(tick % BLOCK_TICKS) * r->n;
-        size_t there = 0;
+        decode_tick(r, (size_t)(tick % BLOCK_TICKS));
         for (size_t i = 0; i < r->n; i++) {
-                if (!r->present[first + i])
+                if (!r->used[i] || !r->present[i])
                         continue;
-                r->rows[first + i].sample.who = &r->entities[i];
-                there++;
-        }
-        /* Nearly always all are there, and nothing has to be moved. */
-        if (there == r->n) {
-                f->rows = &r->rows[first];
-                f->n = there;
-                return;
-        }
-        for (size_t i = 0; i < r->n; i++) {
-                if (r->present[first + i])
-                        f->rows[f->n++] = r->rows[first + i];
+                /* Nearly always all are there, and nothing has to be moved. */
+                if (f->n != i)
+                        f->rows[f->n] = f->rows[i];
+                f->rows[f->n++].sample.who = &r->entities[i];
         }
 }
 

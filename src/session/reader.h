@@ -1,6 +1,7 @@
 /* A session that is being read: what the files that read its parts share. */
 #pragma once
 
+#include "base/strbuf.h"
 #include "session/block.h"
 #include "session/db.h"
 #include "session/series.h"
@@ -14,6 +15,15 @@ struct entity_id {
         size_t place;
 };
 
+/* One series of one entity in the block that is loaded, whose values differ. */
+struct coded_column {
+        uint32_t entity; /* its place */
+        uint16_t series;
+        struct series_scale scale;
+        struct coded coded;
+        size_t at; /* of its bytes */
+};
+
 struct session_reader {
         struct db db;
         int64_t start_ns, start_mono_ns; /* the latter 0 when not known */
@@ -24,14 +34,19 @@ struct session_reader {
         uint16_t place[SERIES_IDS_MAX]; /* id in the file → our series, or SERIES_COUNT */
         struct series_scale scale[SERIES_IDS_MAX];
 
-        struct row *rows; /* BLOCK_TICKS × n, of the block that is loaded */
-        bool *present;
-        bool *used;     /* n: the block that is loaded has something of it */
-        int64_t loaded; /* block; -1 for none */
-        int64_t last;   /* tick given last; -1 before the first */
+        /* The block that is loaded: what is the same in all its ticks, and what is not. */
+        int64_t loaded;   /* -1 for none */
+        struct row *same; /* n */
+        bool *same_present;
+        bool *used; /* n: the block has something of it */
+        struct coded_column *columns;
+        size_t n_columns;
+        struct strbuf bytes;
+        int64_t last; /* tick given last; -1 before the first */
         struct statement ticks;
         bool reading;
         struct row *given; /* n, packed: entities that were there */
+        bool *present;     /* n */
         struct frame frame;
         char provenance[80];
 

@@ -33,4 +33,8 @@ class Assay(MesonPackage):
         def feature(option, variant):
             return f"-D{option}={'enabled' if self.spec.satisfies('+' + variant) else 'disabled'}"
 
-        return [feature("curl", "exporters"), feature("cairo", "plots"), feature("serve", "serve"), "-Dwerror=false"]
+        return [feature("curl", "exporters"), feature("cairo", "plots"), feature("serve", "serve"), "-Dwerror=false",
+                f"-Dpython.purelibdir={self.prefix.lib.python}"]
+
+    def setup_run_environment(self, env):
+        env.prepend_path("PYTHONPATH", self.prefix.lib.python)
