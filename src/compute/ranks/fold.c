@@ -307,8 +307,7 @@ int job_take_track(const struct stretches *s, const char *label, struct job_rank
                 return 0;
         to->start_ns = s->first_wall_ns;
         to->width_ns = s->width_ns;
-        to->n =
-            MIN((size_t)((s->last_ns - s->first_ns) / s->width_ns) + 1, (size_t)STRETCH_BUCKETS);
+        to->n = MIN((size_t)((s->last_ns - s->first_ns) / s->width_ns) + 1, s->n_buckets);
         ret->clock_max = t->clock_max > 0 ? value_ok(t->clock_max) : value_missing(STATE_NONE);
         if (t->use.worked_ns != INT64_MAX)
                 ret->use.work_ns = s->first_wall_ns + (t->use.worked_ns - s->first_ns);
