@@ -220,7 +220,7 @@ static void suspend(struct top *t)
 static void take_signals(struct top *t)
 {
         struct signalfd_siginfo info;
-        while (read(t->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        while (!t->quit && read(t->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
                 t->dirty = true;
                 if (info.ssi_signo == SIGTSTP) {
                         suspend(t);

@@ -325,6 +325,28 @@ def test_signals_give_the_terminal_back(terminal, number, status):
     assert t.intact() == status
 
 
+def test_ends_in_the_background(terminal):
+    """timeout in a script puts its command into the background: it is stopped there, as any program that wants the terminal, and still ends."""
+    t = terminal()
+    t.type(f"stty -a >before; sh -c 'timeout 1 {t.program} top {TOUR_ARGS}; echo rc=$?'; stty -a >after")
+    assert t.intact() == 124
+
+
+def test_ends_when_the_shell_has_the_terminal(terminal):
+    t = terminal()
+    t.start()
+    pid = t.pid()
+    os.kill(pid, signal.SIGSTOP)
+    t.wait("Stopped")
+    os.kill(pid, signal.SIGTERM)
+    os.kill(pid, signal.SIGCONT)
+    until = time.monotonic() + 5
+    while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+        t.keys("Enter")  # the shell looks after its jobs
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+
+
 @pytest.mark.slow
 def test_hung_source(terminal):
     """A source that stops answering: the screen lives, the age counts, q is immediate."""

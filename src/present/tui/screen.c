@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
+#include <unistd.h>
 
 #define ESCAPE_PATIENCE_MS 25
 #define INPUT_MAX 512
@@ -21,6 +23,7 @@
 #define GAP_MAX 4
 /* Longest that giving the terminal back may wait for one that does not read. */
 #define RESTORE_PATIENCE_MS 200
+#define FOREGROUND_LOOK_NS 100000000
 #define COLOUR_MAX 24
 
 struct key_text {
@@ -88,12 +91,49 @@ static void set_blocking(int fd, bool block)
                 fcntl(fd, F_SETFL, block ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
+/* A terminal that is not the session's has no foreground, and nobody else's either. */
+static bool in_foreground(void)
+{
+        pid_t group = tcgetpgrp(rescue.fd);
+        return group <= 0 || group == getpgrp();
+}
+
+/* In the background the modes are the shell's, and what is written may not stop who wants to end.
+ */
 static void give_back_now(void)
 {
+        sigset_t stops, before;
+        sigemptyset(&stops);
+        sigaddset(&stops, SIGTTOU);
+        pthread_sigmask(SIG_BLOCK, &stops, &before);
         write_within(rescue.fd, rescue.restore, rescue.len, RESTORE_PATIENCE_MS);
-        tcsetattr(rescue.fd, TCSANOW, &rescue.before);
+        if (in_foreground())
+                tcsetattr(rescue.fd, TCSANOW, &rescue.before);
         if (!rescue.own)
                 set_blocking(rescue.fd, true);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/*
+ * In the background we stop, as a shell expects, until the terminal is ours. The kernel would do
+ * the same to who sets modes, but then a signal to end, which is taken by a descriptor, would never
+ * be seen: 'timeout 5 assay' would not end. False when there is one.
+ */
+static bool wait_for_foreground(void)
+{
+        static const int ends[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+        const struct timespec pause = {.tv_nsec = FOREGROUND_LOOK_NS};
+        while (!in_foreground()) {
+                sigset_t pending;
+                sigpending(&pending);
+                for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+                        if (sigismember(&pending, ends[i]) > 0)
+                                return false;
+                }
+                raise(SIGTTOU);
+                nanosleep(&pause, NULL); /* who ignores it, or has no shell, is not stopped */
+        }
+        return true;
 }
 
 static void on_crash(int sig)
@@ -219,6 +259,8 @@ static bool write_some(struct screen *s, int patience_ms)
 
 void screen_enter(struct screen *s)
 {
+        if (!wait_for_foreground())
+                return;
         /* The shell may have changed modes while we were stopped. */
         if (!s->active)
                 tcgetattr(s->config.in, &rescue.before);
