@@ -45,6 +45,8 @@ bool text_is_utf8(const char *s)
 
 void text_clean(char *s)
 {
+        while (*s >= ' ' && *s <= '~') /* nearly always all of it */
+                s++;
         char *to = s;
         size_t len;
         for (; *s; s += len) {
