@@ -614,6 +614,8 @@ static int escape_key(struct screen *s, struct key_event *ret)
 int screen_key(struct screen *s, struct key_event *ret)
 {
         *ret = (struct key_event){.key = INPUT_NONE};
+        if (!s->active)
+                return 0; /* the keys are somebody else's */
         int r = s->n_input == 0 ? read_more(s) : 0;
         if (r < 0)
                 return r;
