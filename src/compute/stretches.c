@@ -58,15 +58,15 @@ static void fold(struct stretches *s)
         s->width_ns *= 2;
 }
 
-/* Another number of buckets for each GPU. False when memory is short: then there are as many as
- * before. */
+/* Another number of buckets for each GPU. False when there is no memory for more: then there are as
+ * many as before. Fewer are always had: what is not given back stays unused. */
 static bool resize(struct stretches *s, size_t n)
 {
         for (size_t i = 0; i < s->n; i++) {
                 struct stretch_bucket *b = realloc(s->tracks[i].buckets, n * sizeof(*b));
-                if (!b)
+                if (!b && n > s->n_buckets)
                         return false;
-                s->tracks[i].buckets = b;
+                s->tracks[i].buckets = b ? b : s->tracks[i].buckets;
                 if (n > s->n_buckets)
                         memset(b + s->n_buckets, 0, (n - s->n_buckets) * sizeof(*b));
         }
