@@ -214,7 +214,7 @@ int session_open(const char *path, struct session_reader **ret, struct err *err)
         struct session_reader *r = calloc(1, sizeof(*r));
         if (!r)
                 return err_set(err, -ENOMEM, "out of memory");
-        r->loaded = r->last = -1;
+        r->loaded = -1;
         int code = db_open(&r->db, path, DB_READ, err);
         if (code == 0)
                 code = load(r, err);
