@@ -42,7 +42,6 @@ struct session_reader {
         struct coded_column *columns;
         size_t n_columns;
         struct strbuf bytes;
-        int64_t last; /* tick given last; -1 before the first */
         struct statement ticks;
         bool reading;
         struct row *given; /* n, packed: entities that were there */
