@@ -119,8 +119,6 @@ static int take_row(struct host_cursor *c, sqlite3_stmt *h)
             !session_take_coded(h, 2, &row->coded, &blob))
                 return 0;
         row->to = host_value(&c->host, c->place[id], (size_t)item);
-        /* A blob is as long as its block: what a file has beyond that is nothing. */
-        row->coded.len = MIN(row->coded.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
         if (!row->coded.has_base || row->coded.width == 0) {
                 put_value(c, row, 0);
                 return 0;

@@ -360,6 +360,8 @@ bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uin
         /* What a file can claim and no program of ours writes. */
         if (c.base > BLOCK_LIMIT || c.base < -BLOCK_LIMIT || (c.has_base && c.width > 0 && !blob))
                 return false;
+        /* A blob is as long as its block: what a file has beyond that is nothing. */
+        c.len = MIN(c.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
         *ret = c;
         *ret_blob = blob;
         return true;
@@ -402,8 +404,6 @@ static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
         }
         if (!LIST_ONE_MORE(r->columns, r->n_columns))
                 return -ENOMEM;
-        /* A blob is as long as its block: what a file has beyond that is nothing. */
-        c.len = MIN(c.len, (size_t)BLOCK_TICKS * BLOCK_WIDTH_MAX);
         r->columns[r->n_columns++] = (struct coded_column){.entity = (uint32_t)entity,
                                                            .series = r->place[id],
                                                            .scale = r->scale[id],
