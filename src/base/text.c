@@ -71,20 +71,26 @@ char *text_trim(char *s)
         return s;
 }
 
+static bool is_ascii_or_newline(char c)
+{
+        return (c >= ' ' && c < 0x7f) || c == '\n';
+}
+
 void text_clean_lines(struct strbuf *text, size_t from)
 {
-        size_t to = from, len;
         /* Terminated, so that a letter which is cut off at the end is not read beyond. */
         if (strbuf_str(text)[0] == '\0' || text->failed)
                 return;
+        size_t to = from, len;
         for (size_t i = from; i < text->len; i += len) {
-                uint32_t code;
+                uint32_t code = 0;
                 len = 1;
-                if (text->s[i] == '\0' || text->s[i] == '\n') {
-                        text->s[to++] = text->s[i] ? '\n' : '?';
+                if (is_ascii_or_newline(text->s[i])) {
+                        text->s[to++] = text->s[i];
                         continue;
                 }
-                len = text_decode(text->s + i, &code);
+                if (text->s[i])
+                        len = text_decode(text->s + i, &code);
                 if (is_plain(code)) {
                         memmove(text->s + to, text->s + i, len);
                         to += len;

@@ -408,8 +408,10 @@ static int read_variable(struct config *c, enum option option, const char *name,
                          const char *(*get_env)(const char *name), struct err *err)
 {
         char variable[64];
+        if (!option_applies(option, c->command))
+                return 0;
         variable_name(name, variable, sizeof(variable));
-        const char *value = option_applies(option, c->command) ? get_env(variable) : NULL;
+        const char *value = get_env(variable);
         if (!value || !*value)
                 return 0;
         return set(c, option, "the environment's ", name, value, ORIGIN_ENVIRONMENT, err);

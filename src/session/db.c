@@ -19,6 +19,8 @@
 void session_own_process(void)
 {
         sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+        /* Pages are allocated as they are read: 20 at once for each cache are touched for nothing. */
+        sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
 }
 
 static int code_of(int sqlite_code)

@@ -34,10 +34,10 @@ static void put_missing(const struct row *row, struct strbuf *out)
  * has: that has a reason of its own. */
 static bool lacks(const struct row *row, enum state state, bool of_gpu)
 {
-        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+        for (uint64_t left = row->verdict.missing; left; left &= left - 1) {
+                enum metric m = (enum metric)__builtin_ctzll(left);
                 bool foreign = !entity_owns(row->sample.who, metric_info(m)->scope);
-                if ((row->verdict.missing >> m & 1) && row->sample.m[m].state == state &&
-                    foreign == of_gpu)
+                if (row->sample.m[m].state == state && foreign == of_gpu)
                         return true;
         }
         return false;
