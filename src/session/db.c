@@ -19,7 +19,7 @@
 void session_own_process(void)
 {
         sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-        /* Pages are allocated as they are read: 20 at once for each cache are touched for nothing. */
+        /* Pages of a cache are allocated as they are read, not twenty at once. */
         sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
 }
 

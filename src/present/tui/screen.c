@@ -2,9 +2,7 @@
 
 #include "base/num.h"
 #include "base/strbuf.h"
-
-#include <curses.h>
-#include <term.h>
+#include "present/tui/terminfo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -147,29 +145,6 @@ static void on_crash(int sig)
 
 /* --- capabilities -------------------------------------------------------------------------- */
 
-static const char *capability(const char *name)
-{
-        const char *s = tigetstr(name);
-        /* An absent one is NULL, an unknown one the pointer -1. */
-        return (intptr_t)s + 1 > 1 ? s : "";
-}
-
-/* tputs gives its output to a function without an argument. */
-static struct strbuf *padded;
-
-static int put_padded(int c)
-{
-        strbuf_putc(padded, (char)c);
-        return c;
-}
-
-static void put_capability(struct strbuf *out, const char *text)
-{
-        padded = out;
-        if (*text)
-                tputs(text, 1, put_padded);
-}
-
 static void colour_text(const struct screen *s, char buf[COLOUR_MAX], const char *name, bool back,
                         int32_t colour)
 {
@@ -183,8 +158,7 @@ static void colour_text(const struct screen *s, char buf[COLOUR_MAX], const char
                 strbuf_putf(&b, "\033[%d;2;%d;%d;%dm", back ? 48 : 38, colour >> 16 & 0xff,
                             colour >> 8 & 0xff, colour & 0xff);
         else
-                put_capability(
-                    &b, tparm(capability(name), (long)colour, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L));
+                terminfo_put_with(&b, terminfo_text(name), colour, 0);
         snprintf(buf, COLOUR_MAX, "%s", strbuf_str(&b));
         strbuf_finish(&b);
 }
@@ -192,7 +166,7 @@ static void colour_text(const struct screen *s, char buf[COLOUR_MAX], const char
 void screen_set_theme(struct screen *s, enum theme theme)
 {
         s->config.theme = theme;
-        int colours = tigetnum("colors");
+        int colours = terminfo_number("colors");
         s->depth =
             theme == THEME_MONO ? DEPTH_MONO : theme_depth(colours, NULL, s->config.colorterm);
         s->depth = MIN(s->depth, s->config.depth_limit);
@@ -208,13 +182,13 @@ void screen_set_theme(struct screen *s, enum theme theme)
 
 static void learn_capabilities(struct screen *s)
 {
-        s->cup = capability("cup");
-        s->cuf = capability("cuf");
-        s->sgr0 = capability("sgr0");
-        s->bold = capability("bold");
-        s->smul = capability("smul");
-        s->rev = capability("rev");
-        s->clear = capability("clear");
+        s->cup = terminfo_text("cup");
+        s->cuf = terminfo_text("cuf");
+        s->sgr0 = terminfo_text("sgr0");
+        s->bold = terminfo_text("bold");
+        s->smul = terminfo_text("smul");
+        s->rev = terminfo_text("rev");
+        s->clear = terminfo_text("clear");
         s->ansi = strcmp(s->cup, "\033[%i%p1%d;%p2%dH") == 0 && strcmp(s->cuf, "\033[%p1%dC") == 0;
 }
 
@@ -231,7 +205,7 @@ static void learn_keys(struct screen *s)
             {"kf9", INPUT_F9},       {"kich1", INPUT_INSERT},
         };
         for (size_t i = 0; i < ARRAY_LEN(named); i++) {
-                const char *text = capability(named[i].name);
+                const char *text = terminfo_text(named[i].name);
                 size_t len = strlen(text);
                 if (len > 0 && len < sizeof(s->keys[0].text)) {
                         memcpy(s->keys[s->n_keys].text, text, len + 1);
@@ -274,9 +248,9 @@ void screen_enter(struct screen *s)
         tcsetattr(s->config.in, TCSANOW, &raw);
         if (!rescue.own)
                 set_blocking(rescue.fd, false);
-        put_capability(&s->out, capability("smcup"));
-        put_capability(&s->out, capability("smkx"));
-        put_capability(&s->out, capability("civis"));
+        terminfo_put(&s->out, terminfo_text("smcup"));
+        terminfo_put(&s->out, terminfo_text("smkx"));
+        terminfo_put(&s->out, terminfo_text("civis"));
         if (s->config.mouse)
                 strbuf_puts(&s->out, "\033[?1000h\033[?1006h");
         write_some(s, 0);
@@ -317,12 +291,12 @@ static void prepare_rescue(struct screen *s)
         struct strbuf b = {0};
         if (s->config.mouse)
                 strbuf_puts(&b, "\033[?1006l\033[?1000l");
-        put_capability(&b, capability("sgr0"));
+        terminfo_put(&b, terminfo_text("sgr0"));
         if (s->depth != DEPTH_MONO)
-                put_capability(&b, capability("op"));
-        put_capability(&b, capability("cnorm"));
-        put_capability(&b, capability("rmkx"));
-        put_capability(&b, capability("rmcup"));
+                terminfo_put(&b, terminfo_text("op"));
+        terminfo_put(&b, terminfo_text("cnorm"));
+        terminfo_put(&b, terminfo_text("rmkx"));
+        terminfo_put(&b, terminfo_text("rmcup"));
         rescue.len = MIN(b.len, sizeof(rescue.restore));
         memcpy(rescue.restore, strbuf_str(&b), rescue.len);
         strbuf_finish(&b);
@@ -331,23 +305,16 @@ static void prepare_rescue(struct screen *s)
                 sigaction(crashes[i], &action, NULL);
 }
 
-static int cannot(struct err *err, const char *term)
-{
-        err_set(err, ERR_USAGE, "the terminal '%s' cannot show the dashboard", term ? term : "");
-        return err_hint(err, "set TERM to what it is (xterm-256color, tmux-256color), or use "
-                             "'assay once'");
-}
-
 int screen_open(const struct screen_config *config, struct screen **ret, struct err *err)
 {
-        int found;
-        if (setupterm(config->term, config->out, &found) != OK || !*capability("cup"))
-                return cannot(err, config->term);
+        int r = terminfo_open(config->term, config->out, err);
+        if (r < 0)
+                return r;
         struct screen *s = calloc(1, sizeof(*s));
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
         s->config = *config;
-        s->config.mouse = config->mouse && *capability("kmous");
+        s->config.mouse = config->mouse && *terminfo_text("kmous");
         if (tcgetattr(config->in, &rescue.before) < 0) {
                 free(s);
                 return err_set(err, -errno, "cannot read the terminal's modes: %s",
@@ -373,7 +340,7 @@ void screen_close(struct screen *s)
         close_output();
         canvas_finish(&s->shown);
         strbuf_finish(&s->out);
-        del_curterm(cur_term);
+        terminfo_close();
         free(s);
 }
 
@@ -411,13 +378,13 @@ static void set_pen(struct screen *s, const struct cell *c)
 {
         uint8_t attr = attributes(s, c);
         if (!s->pen_known || attr != s->pen.attr) {
-                put_capability(&s->out, s->sgr0);
+                terminfo_put(&s->out, s->sgr0);
                 if (attr & ATTR_BOLD)
-                        put_capability(&s->out, s->bold);
+                        terminfo_put(&s->out, s->bold);
                 if (attr & ATTR_UNDERLINE)
-                        put_capability(&s->out, s->smul);
+                        terminfo_put(&s->out, s->smul);
                 if (attr & ATTR_REVERSE)
-                        put_capability(&s->out, s->rev);
+                        terminfo_put(&s->out, s->rev);
                 s->pen = (struct cell){.attr = attr};
                 s->pen_known = true;
         }
@@ -452,8 +419,7 @@ static void put_number(struct strbuf *out, int v)
 static void jump(struct screen *s, int x, int y)
 {
         if (!s->ansi) {
-                put_capability(&s->out,
-                               tparm(s->cup, (long)y, (long)x, 0L, 0L, 0L, 0L, 0L, 0L, 0L));
+                terminfo_put_with(&s->out, s->cup, y, x);
                 return;
         }
         strbuf_put(&s->out, "\033[", 2);
@@ -505,8 +471,8 @@ bool screen_flush(struct screen *s, const struct canvas *c)
                 if (canvas_resize(&s->shown, c->w, c->h) < 0)
                         return false;
                 s->pen_known = false;
-                put_capability(&s->out, s->sgr0);
-                put_capability(&s->out, s->clear);
+                terminfo_put(&s->out, s->sgr0);
+                terminfo_put(&s->out, s->clear);
                 s->known = true;
         }
         for (int y = 0; y < c->h; y++)
