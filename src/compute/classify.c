@@ -10,6 +10,7 @@
 #include "compute/interval.h"
 
 #include <math.h>
+#include <string.h>
 
 struct inputs {
         struct range r[CLASS_INPUT_COUNT];
@@ -246,36 +247,68 @@ static enum workload class_with(const struct inputs *in, enum class_input input,
 /* The smallest move that was found. */
 struct nearest {
         struct margin margin;
-        double distance, threshold;
-        enum class_input input;
+        double distance;
 };
 
-/* Of two moves of one input that are as far, the lower threshold's counts. */
-static bool is_nearer(const struct nearest *n, enum class_input input, double distance,
-                      double threshold)
+/* All thresholds of the table in one unit, ascending. */
+struct thresholds {
+        double at[WORKLOAD_COUNT * CLASS_CONDITIONS_MAX];
+        size_t n;
+};
+
+static void keep_threshold(struct thresholds *t, double at)
 {
-        return distance < n->distance ||
-               (distance == n->distance && input == n->input && threshold < n->threshold);
+        size_t i = t->n;
+        while (i > 0 && t->at[i - 1] > at)
+                i--;
+        if (i > 0 && t->at[i - 1] == at)
+                return;
+        memmove(t->at + i + 1, t->at + i, (t->n++ - i) * sizeof(t->at[0]));
+        t->at[i] = at;
 }
 
-/* Tries an input at either side of a condition's threshold. */
-static void try_move(struct nearest *n, const struct inputs *in, enum class_input input,
-                     const struct class_condition *c, enum workload now, const struct weights *w)
+static void keep_thresholds(struct thresholds *t, const struct class_condition *c, bool percent)
 {
-        bool has = c->test == CLASS_TEST_AT_LEAST || c->test == CLASS_TEST_BELOW;
-        if (!has || is_percent(c->input) != is_percent(input))
+        for (; c->test != CLASS_TEST_END; c++) {
+                bool has = c->test == CLASS_TEST_AT_LEAST || c->test == CLASS_TEST_BELOW;
+                if (has && is_percent(c->input) == percent)
+                        keep_threshold(t, c->threshold);
+        }
+}
+
+static void find_thresholds(struct thresholds *ret, bool percent)
+{
+        ret->n = 0;
+        keep_thresholds(ret, workload_io_signs(), percent);
+        for (enum workload rule = 0; rule < WORKLOAD_COUNT; rule++)
+                keep_thresholds(ret, workload_conditions(rule), percent);
+}
+
+/* Moves an input outwards, threshold by threshold, until the class changes or another input's move
+ * is as near. Of two that are as far, the lower threshold counts. */
+static void try_input(struct nearest *n, const struct inputs *in, enum class_input input,
+                      const struct thresholds *t, enum workload now, const struct weights *w)
+{
+        double from = in->r[input].lo;
+        size_t above = 0;
+        while (above < t->n && t->at[above] <= from)
+                above++;
+        for (size_t below = above; below > 0 || above < t->n;) {
+                double down = below > 0 ? nextafter(t->at[below - 1], 0) - from : -INFINITY;
+                double up = above < t->n ? t->at[above] - from : INFINITY;
+                bool falls = -down <= up;
+                double change = falls ? down : up;
+                if (distance(input, change) >= n->distance)
+                        return;
+                double to = falls ? nextafter(t->at[--below], 0) : t->at[above++];
+                enum workload other = class_with(in, input, to, w);
+                if (other == now || other == WORKLOAD_UNKNOWN)
+                        continue;
+                *n = (struct nearest){
+                    {other, input_table[input].metric, change / input_table[input].scale},
+                    distance(input, change)};
                 return;
-        double from = in->r[input].lo, at = c->threshold;
-        double to = from < at ? at : nextafter(at, 0), change = to - from;
-        if (!is_nearer(n, input, distance(input, change), at))
-                return;
-        enum workload other = class_with(in, input, to, w);
-        if (other == now || other == WORKLOAD_UNKNOWN)
-                return;
-        *n = (struct nearest){{other, input_table[input].metric, change / input_table[input].scale},
-                              distance(input, change),
-                              at,
-                              input};
+        }
 }
 
 /* Each input at each threshold of the table: a move may matter by way of the score alone. Of inputs
@@ -284,16 +317,12 @@ static struct margin find_margin(const struct inputs *in, enum workload now,
                                  const struct weights *w)
 {
         struct nearest best = {.distance = INFINITY};
+        struct thresholds percents, bytes;
+        find_thresholds(&percents, true);
+        find_thresholds(&bytes, false);
         for (enum class_input i = FIRST_MEASURED; i < CLASS_INPUT_COUNT; i++) {
-                if (in->missing & metrics_of(i))
-                        continue;
-                const struct class_condition *c = workload_io_signs();
-                for (; c->test != CLASS_TEST_END; c++)
-                        try_move(&best, in, i, c, now, w);
-                for (enum workload rule = 0; rule < WORKLOAD_COUNT; rule++) {
-                        for (c = workload_conditions(rule); c->test != CLASS_TEST_END; c++)
-                                try_move(&best, in, i, c, now, w);
-                }
+                if (!(in->missing & metrics_of(i)))
+                        try_input(&best, in, i, is_percent(i) ? &percents : &bytes, now, w);
         }
         if (best.margin.metric == METRIC_GR_ACTIVE && best.margin.other != WORKLOAD_UNKNOWN)
                 best.margin.metric = in->gr_from;
