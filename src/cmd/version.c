@@ -27,6 +27,7 @@ static const struct {
     {"cublas", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
     {"rocm_smi", {"librocm_smi64.so.1", "librocm_smi64.so.7", "librocm_smi64.so"}},
     {"curl", {"libcurl.so.4", "libcurl-gnutls.so.4"}},
+    {"terminfo", {"libtinfo.so.6", "libtinfow.so.6", "libncursesw.so.6"}},
     {"archive", {"libarchive.so.13"}},
     {"cairo", {"libcairo.so.2"}},
     {"jpeg", {"libjpeg.so.62", "libjpeg.so.8"}},
@@ -57,13 +58,19 @@ static void *load_first(const char *const names[NAMES], const char **ret)
         return handle;
 }
 
+static bool is_linked_in(const char *what)
+{
+        return (FEATURE_MHD_INSIDE && strcmp(what, "microhttpd") == 0) ||
+               (FEATURE_PORTABLE && strcmp(what, "terminfo") == 0);
+}
+
 /* Each library: the name it was found under, or null. They stay loaded: the program ends. */
 static void put_libraries(struct jsonw *j)
 {
         jsonw_object(j, "libraries");
         for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
                 const char *name = NULL;
-                bool inside = FEATURE_MHD_INSIDE && strcmp(libraries[i].what, "microhttpd") == 0;
+                bool inside = is_linked_in(libraries[i].what);
                 bool found = !inside && load_first(libraries[i].names, &name) != NULL;
                 jsonw_text_or_null(j, libraries[i].what,
                                    inside  ? "linked in"
