@@ -84,6 +84,19 @@ struct coded block_encode(const cell *cells, size_t n, uint8_t *blob)
             .has_base = true, .base = base, .width = (uint8_t)width, .len = n * width};
 }
 
+/* Written out for the widths that nearly all have. */
+static inline uint64_t code_at(const uint8_t *at, unsigned width)
+{
+        if (width == 1)
+                return at[0];
+        if (width == 2)
+                return (uint64_t)at[0] << 8 | at[1];
+        uint64_t code = 0;
+        for (unsigned k = 0; k < width; k++)
+                code = code << 8 | at[k];
+        return code;
+}
+
 cell block_decode(const struct coded *c, const uint8_t *blob, size_t place)
 {
         if (!c->has_base)
@@ -92,9 +105,7 @@ cell block_decode(const struct coded *c, const uint8_t *blob, size_t place)
                 return c->base;
         if ((place + 1) * c->width > c->len)
                 return CELL_MISSING(STATE_NONE);
-        uint64_t code = 0;
-        for (unsigned k = 0; k < c->width; k++)
-                code = code << 8 | blob[place * c->width + k];
+        uint64_t code = code_at(blob + place * c->width, c->width);
         uint64_t top = top_of(c->width);
         return code > top - BLOCK_STATES ? CELL_MISSING(top - code) : c->base + (int64_t)code;
 }

@@ -56,12 +56,11 @@ void session_reader_close(struct session_reader *r)
         free(r->fact);
         free(r->entities);
         free(r->ids);
-        free(r->same);
-        free(r->same_present);
         free(r->used);
         free(r->columns);
         strbuf_finish(&r->bytes);
         free(r->given);
+        free(r->packed);
         free(r->present);
         host_cursor_close(r->host);
         process_cursor_close(r->processes);
@@ -173,12 +172,11 @@ static int load_entities(struct session_reader *r)
         sqlite3_finalize(q.h);
         sort_entities(r);
         size_t n = MAX(r->n, (size_t)1);
-        r->same = calloc(n, sizeof(*r->same));
-        r->same_present = calloc(n, sizeof(*r->same_present));
         r->used = calloc(n, sizeof(*r->used));
         r->given = calloc(n, sizeof(*r->given));
+        r->packed = calloc(n, sizeof(*r->packed));
         r->present = calloc(n, sizeof(*r->present));
-        bool made = r->same && r->same_present && r->used && r->given && r->present;
+        bool made = r->used && r->given && r->packed && r->present;
         return got < 0 ? got : made ? 0 : -ENOMEM;
 }
 
@@ -328,13 +326,10 @@ size_t session_entities(const struct session_reader *r)
 
 /* ---- ticks ---- */
 
-static void put_cell(struct row *row, bool *present, size_t series, cell c,
-                     struct series_scale scale)
+/* A value that is no metric: what was concluded from them. */
+static void put_verdict(struct row *row, bool *present, size_t series, struct value v)
 {
-        struct value v = cell_value(c, scale.step, scale.scale);
-        if (series < METRIC_COUNT) {
-                row->sample.m[series] = v;
-        } else if (series == SERIES_WORKLOAD) {
+        if (series == SERIES_WORKLOAD) {
                 *present = value_there(v);
                 row->verdict.workload =
                     v.v >= 0 && v.v < WORKLOAD_COUNT ? (enum workload)v.v : WORKLOAD_UNKNOWN;
@@ -346,6 +341,14 @@ static void put_cell(struct row *row, bool *present, size_t series, cell c,
         } else {
                 row->health.findings = (uint32_t)whole(v.v, UINT32_MAX);
         }
+}
+
+static void put_value(struct session_reader *r, size_t entity, size_t series, struct value v)
+{
+        if (series < METRIC_COUNT)
+                r->given[entity].sample.m[series] = v;
+        else
+                put_verdict(&r->given[entity], &r->present[entity], series, v);
 }
 
 bool session_take_coded(sqlite3_stmt *h, int first, struct coded *ret, const uint8_t **ret_blob)
@@ -398,8 +401,9 @@ static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
             !session_take_coded(h, 2, &c, &blob))
                 return 0;
         if (!c.has_base || c.width == 0) {
-                put_cell(&r->same[entity], &r->same_present[entity], r->place[id],
-                         block_decode(&c, NULL, 0), r->scale[id]);
+                put_value(
+                    r, entity, r->place[id],
+                    cell_value(block_decode(&c, NULL, 0), r->scale[id].step, r->scale[id].scale));
                 return 0;
         }
         if (!LIST_ONE_MORE(r->columns, r->n_columns))
@@ -427,8 +431,8 @@ static void clear_block(struct session_reader *r)
         for (size_t i = 0; i < r->n; i++) {
                 if (!r->used[i])
                         continue;
-                r->same[i] = (struct row){0};
-                r->same_present[i] = r->used[i] = false;
+                r->given[i] = (struct row){0};
+                r->present[i] = r->used[i] = false;
         }
         r->n_columns = 0;
         strbuf_clear(&r->bytes);
@@ -451,6 +455,7 @@ static int load_block(struct session_reader *r, int64_t block)
                 if (entity == r->n || r->n_columns >= most)
                         continue;
                 r->used[entity] = true;
+                r->given[entity].sample.who = &r->entities[entity];
                 code = take_series(r, entity, q.h);
         }
         if (code < 0)
@@ -459,21 +464,34 @@ static int load_block(struct session_reader *r, int64_t block)
         return code < 0 ? code : got;
 }
 
-/* The rows of a tick, each at its entity's place. */
+/* The rows of a tick, each at its entity's place: what is the same in the whole block is there. */
 static void decode_tick(struct session_reader *r, size_t place)
 {
-        for (size_t i = 0; i < r->n; i++) {
-                if (!r->used[i])
-                        continue;
-                r->given[i] = r->same[i];
-                r->present[i] = r->same_present[i];
-        }
         for (size_t i = 0; i < r->n_columns; i++) {
                 const struct coded_column *c = &r->columns[i];
                 const uint8_t *blob = (const uint8_t *)r->bytes.s + c->at;
-                put_cell(&r->given[c->entity], &r->present[c->entity], c->series,
-                         block_decode(&c->coded, blob, place), c->scale);
+                struct value v =
+                    cell_value(block_decode(&c->coded, blob, place), c->scale.step, c->scale.scale);
+                put_value(r, c->entity, c->series, v);
         }
+}
+
+/* Nearly always all are there, and nothing has to be moved. */
+static struct row *rows_present(struct session_reader *r, size_t *ret_n)
+{
+        size_t n = 0;
+        while (n < r->n && r->present[n])
+                n++;
+        *ret_n = n;
+        if (n == r->n)
+                return r->given;
+        memcpy(r->packed, r->given, n * sizeof(*r->packed));
+        for (size_t i = n; i < r->n; i++) {
+                if (r->present[i])
+                        r->packed[n++] = r->given[i];
+        }
+        *ret_n = n;
+        return r->packed;
 }
 
 static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
@@ -482,18 +500,10 @@ static void fill_frame(struct session_reader *r, int64_t tick, sqlite3_stmt *h)
         *f = (struct frame){.tick = (uint64_t)tick,
                             .window_ns = MAX(sqlite3_column_int64(h, 3), 0) % 86400000 * NS_PER_MS,
                             .stale = sqlite3_column_int64(h, 4) != 0,
-                            .provenance = r->provenance,
-                            .rows = r->given};
+                            .provenance = r->provenance};
         session_moment(r, h, 1, &f->wall_ns, &f->mono_ns);
         decode_tick(r, (size_t)(tick % BLOCK_TICKS));
-        for (size_t i = 0; i < r->n; i++) {
-                if (!r->used[i] || !r->present[i])
-                        continue;
-                /* Nearly always all are there, and nothing has to be moved. */
-                if (f->n != i)
-                        f->rows[f->n] = f->rows[i];
-                f->rows[f->n++].sample.who = &r->entities[i];
-        }
+        f->rows = rows_present(r, &f->n);
 }
 
 int session_next(struct session_reader *r, const struct frame **ret, struct err *err)

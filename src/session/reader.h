@@ -35,17 +35,16 @@ struct session_reader {
         struct series_scale scale[SERIES_IDS_MAX];
 
         /* The block that is loaded: what is the same in all its ticks, and what is not. */
-        int64_t loaded;   /* -1 for none */
-        struct row *same; /* n */
-        bool *same_present;
-        bool *used; /* n: the block has something of it */
+        int64_t loaded; /* -1 for none */
+        bool *used;     /* n: the block has something of it */
         struct coded_column *columns;
         size_t n_columns;
         struct strbuf bytes;
         struct statement ticks;
         bool reading;
-        struct row *given; /* n, packed: entities that were there */
-        bool *present;     /* n */
+        struct row *given;  /* n, each at its entity's place; what is the same in a block stays */
+        struct row *packed; /* n: those that were there, when some were not */
+        bool *present;      /* n */
         struct frame frame;
         char provenance[80];
 
