@@ -131,25 +131,25 @@ static void trim(const struct stretches *s, const struct stretch_track *t, size_
         *to = last;
 }
 
-/* Most of a stretch comes before the GPU is used, or all of it before work begins. */
-static bool before_work(const struct stretches *s, const struct stretch_track *t, size_t from,
-                        size_t to, const struct program_time *p)
+/* Most of a stretch comes before the GPU is used, or all of it, up to its last bucket that is not
+ * another thing's, before work begins. */
+static bool before_work(const struct stretch_track *t, size_t middle, size_t last,
+                        const struct program_time *p)
 {
-        size_t middle = (from + to) / 2;
         if (!works_between(t, middle, p->to))
                 return false;
-        if (p->touched != SIZE_MAX && middle < p->touched)
-                return true;
-        trim(s, t, &from, &to);
-        return to <= p->begins;
+        return (p->touched != SIZE_MAX && middle < p->touched) || last <= p->begins;
 }
 
 /* Whether something runs again and again: what happens at the beginning alone is no work. */
 static bool recurs(const struct stretch_track *t, size_t from, size_t to)
 {
-        struct sums later;
-        add_up(t, from + (to - from) / 3, to, &later);
-        return later.active >= CUT_QUIET * later.seconds;
+        double active = 0, seconds = 0;
+        for (size_t i = from + (to - from) / 3; i < to; i++) {
+                active += (double)t->buckets[i].active;
+                seconds += (double)t->buckets[i].seconds;
+        }
+        return active >= CUT_QUIET * seconds;
 }
 
 static void judge(const struct stretches *s, size_t track, const struct program_times *programs,
@@ -163,7 +163,7 @@ static void judge(const struct stretches *s, size_t track, const struct program_
         add_up(t, first, last, ret_sums);
         means_of(ret_sums, &all, &gaps);
         double width = clock_to_seconds(s->width_ns);
-        bool before = before_work(s, t, from, to, program);
+        bool before = before_work(t, (from + to) / 2, last, program);
         double engine = (double)all.v[CEILING_ENGINE];
         double variance =
             ret_sums->seconds > 0 ? ret_sums->square / ret_sums->seconds - engine * engine : 0;

@@ -54,6 +54,15 @@ static void features(const struct stretch_bucket *b, double ret[F_COUNT])
         ret[F_STORAGE] = CUT_HOST * capped(bucket_mean(b, CEILING_STORAGE), 1e9);
 }
 
+/* Kept, because a segment is weighed against others more often than it changes. */
+static void settle_means(struct seg *s)
+{
+        for (size_t k = 0; k < F_COUNT; k++) {
+                s->mean[k] = s->sum[k] / s->w;
+                s->variance[k] = s->square[k] / s->w - s->mean[k] * s->mean[k];
+        }
+}
+
 static void weigh(struct merging *m, size_t i)
 {
         if (i + 1 >= m->n)
@@ -62,9 +71,9 @@ static void weigh(struct merging *m, size_t i)
         double distance = 0;
         bool same = true;
         for (size_t k = 0; k < F_COUNT; k++) {
-                double ma = a->sum[k] / a->w, mb = b->sum[k] / b->w, d = ma - mb;
-                double va = a->square[k] / a->w - ma * ma, vb = b->square[k] / b->w - mb * mb;
-                same &= d * d <= MAX(MIN(va, vb), CUT_FLOOR * CUT_FLOOR);
+                double d = a->mean[k] - b->mean[k];
+                double within = MIN(a->variance[k], b->variance[k]);
+                same &= d * d <= MAX(within, CUT_FLOOR * CUT_FLOOR);
                 distance += d * d;
         }
         m->cost[i] = distance * a->w * b->w / (a->w + b->w);
@@ -85,6 +94,7 @@ void merging_join(struct merging *m, size_t i)
                 a->sum[k] += b->sum[k];
                 a->square[k] += b->square[k];
         }
+        settle_means(a);
         size_t after = m->n - i - 2;
         memmove(&m->segs[i + 1], &m->segs[i + 2], after * sizeof(m->segs[0]));
         if (after > 0) {
@@ -201,6 +211,7 @@ void merging_fill(struct merging *m, const struct stretches *s, const struct str
                         seg->sum[k] = w * f[k];
                         seg->square[k] = w * f[k] * f[k];
                 }
+                settle_means(seg);
         }
 }
 

@@ -31,6 +31,7 @@ struct seg {
         size_t from, to; /* buckets */
         double w;        /* seconds */
         double sum[F_COUNT], square[F_COUNT];
+        double mean[F_COUNT], variance[F_COUNT];
         bool hard; /* a boundary before it that nothing crosses */
 };
 

@@ -56,6 +56,7 @@ static void fold(struct stretches *s)
                 memset(b + s->n_buckets / 2, 0, s->n_buckets / 2 * sizeof(*b));
         }
         s->width_ns *= 2;
+        s->here_ns = INT64_MAX;
 }
 
 /* Another number of buckets for each GPU. False when there is no memory for more: then there are as
@@ -85,13 +86,19 @@ static void share_out(struct stretches *s)
         resize(s, s->most);
 }
 
-/* Makes room for a time. */
-static void reach(struct stretches *s, int64_t mono_ns)
+/* The bucket of a time; makes room for it. Nearly always that of the row before. */
+static size_t reach(struct stretches *s, int64_t mono_ns)
 {
+        if (LIKELY(mono_ns >= s->here_ns && mono_ns - s->here_ns < s->width_ns))
+                return s->here;
         while ((mono_ns - s->first_ns) / s->width_ns >= (int64_t)s->n_buckets) {
                 if (s->n_buckets >= s->most || !resize(s, 2 * s->n_buckets))
                         fold(s);
         }
+        int64_t at = (mono_ns - s->first_ns) / s->width_ns;
+        s->here = at < 0 ? 0 : (size_t)at;
+        s->here_ns = s->first_ns + (int64_t)s->here * s->width_ns;
+        return s->here;
 }
 
 static struct stretch_track *track_new(struct stretches *s, const struct entity *e)
@@ -113,22 +120,28 @@ static struct stretch_track *track_new(struct stretches *s, const struct entity 
         return t;
 }
 
+/* Each ceiling's bit, so that sums of all of them are vectors. */
+static const uint32_t bits[CEILING_COUNT] = {
+#define CEILING(id, name, unit, kind, help) CEILING_BIT(id),
+#include "model/ceilings.def"
+#undef CEILING
+};
+
+/* A ceiling that is not there is 0. */
 static void add_tick(struct stretch_bucket *b, const struct ceilings *c, float seconds)
 {
-        float engine = c->there & CEILING_BIT(ENGINE) ? c->v[CEILING_ENGINE] : 0;
+        float engine = c->v[CEILING_ENGINE];
         float gap = seconds * (engine < 1 ? 1 - engine : 0);
         b->seconds += seconds;
         b->square += seconds * engine * engine;
         b->active += ceilings_active(c) ? seconds : 0;
-        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                float there = c->there & (1u << i) ? seconds : 0;
-                b->sum[i] += there * c->v[i];
-                b->weight[i] += there;
+        for (size_t i = 0; i < CEILING_COUNT; i++) {
+                b->sum[i] += seconds * c->v[i];
+                b->weight[i] += c->there & bits[i] ? seconds : 0;
         }
         for (size_t i = 0; i < STRETCH_HOST_COUNT; i++) {
-                float there = c->there & (1u << (STRETCH_HOST_FIRST + i)) ? gap : 0;
-                b->gap[i] += there * c->v[STRETCH_HOST_FIRST + i];
-                b->gap_weight[i] += there;
+                b->gap[i] += gap * c->v[STRETCH_HOST_FIRST + i];
+                b->gap_weight[i] += c->there & bits[STRETCH_HOST_FIRST + i] ? gap : 0;
         }
 }
 
@@ -172,16 +185,17 @@ static void add_row(struct stretches *s, struct stretch_track *t, const struct f
         first_use_add(&t->use, &now, middle);
         if (passed <= 0)
                 return;
-        reach(s, middle);
-        int64_t at = (middle - s->first_ns) / s->width_ns;
-        add_tick(&t->buckets[at < 0 ? 0 : at], &now, (float)passed);
-        add_pipes(&t->buckets[at < 0 ? 0 : at], &row->sample, (float)passed);
+        size_t at = reach(s, middle);
+        add_tick(&t->buckets[at], &now, (float)passed);
+        if (s->has_flops || s->phase_flops)
+                add_pipes(&t->buckets[at], &row->sample, (float)passed);
 }
 
 int stretches_add(struct stretches *s, const struct frame *f)
 {
         if (!s->begun) {
                 s->first_ns = f->mono_ns;
+                s->here_ns = INT64_MAX;
                 s->first_wall_ns = f->wall_ns;
                 s->width_ns = WIDTH_NS;
                 s->n_buckets = BUCKETS_FIRST;

@@ -51,6 +51,8 @@ struct stretches {
         int64_t first_ns, first_wall_ns, last_ns;
         bool begun;
         int64_t width_ns; /* of a bucket */
+        size_t here;      /* the bucket that was added to last */
+        int64_t here_ns;  /* where it begins */
         size_t n_buckets; /* of each GPU; a power of 2 */
         size_t most;      /* that there may be of each */
         enum framework framework;
