@@ -31,10 +31,17 @@ static void take_events(const struct input *in, struct declared *d, struct strbu
         }
 }
 
+static void forget_phases(struct declared *d)
+{
+        free(d->phases);
+        d->phases = NULL;
+}
+
 /* Phases come in the order of their beginnings: those that hold a phase are on a stack. */
 static int take_phases(const struct phase *phases, size_t n, struct declared *d)
 {
         size_t *around = calloc(n + 1, sizeof(*around)), depth = 0;
+        bool any = false;
         d->phases = malloc(n + 1);
         if (!around || !d->phases) {
                 free(around);
@@ -47,9 +54,12 @@ static int take_phases(const struct phase *phases, size_t n, struct declared *d)
                 if (type == FLOPS_COUNT && depth > 0)
                         type = (enum flops_type)d->phases[around[depth - 1]];
                 d->phases[i] = (uint8_t)type;
+                any |= type < FLOPS_COUNT;
                 around[depth++] = i;
         }
         free(around);
+        if (!any)
+                forget_phases(d);
         return 0;
 }
 
@@ -67,15 +77,16 @@ int declared_take(const struct config *config, const struct input *in, struct de
 
 void declared_finish(struct declared *d)
 {
-        free(d->phases);
+        forget_phases(d);
         *d = (struct declared){0};
 }
 
-void declared_use(const struct declared *d, struct stretches *s)
+void declared_use(const struct declared *d, struct stretches *stretches, struct summary *summary)
 {
-        s->has_flops = d->has_run;
-        s->flops = d->run;
-        s->phase_flops = d->phases;
+        stretches->has_flops = d->has_run;
+        stretches->flops = d->run;
+        stretches->phase_flops = d->phases;
+        summary->asks_flops = d->has_run || d->phases;
 }
 
 /* The type of all phases of one name; FLOPS_COUNT when they differ or none is declared. */

@@ -22,7 +22,7 @@ struct declared {
 int declared_take(const struct config *config, const struct input *in, struct declared *ret,
                   struct strbuf *notices);
 void declared_finish(struct declared *d);
-/* For stretches_cut, which borrows it. */
-void declared_use(const struct declared *d, struct stretches *s);
+/* What is to be counted from the first frame on. Stretches borrow it. */
+void declared_use(const struct declared *d, struct stretches *stretches, struct summary *summary);
 /* FLOP/s of the run and of its phases, once all frames were added. */
 void declared_tell(const struct declared *d, struct summary *s, struct strbuf *notices);

@@ -218,7 +218,7 @@ static int summarise(const struct config *config, const char *format, struct run
         code = declared_take(config, &r->in, &r->declared, &r->notices);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        declared_use(&r->declared, &r->stretches);
+        declared_use(&r->declared, &r->stretches, &r->summary);
         code = begin_hosts(config, r, err);
         if (code < 0)
                 return code;

@@ -173,6 +173,7 @@ struct summary {
         enum level level; /* whose figures the scopes have */
         char level_name[HOST_TEXT_MAX];
         bool only_phases; /* the whole is what lies inside the phases */
+        bool asks_flops;  /* somebody says what the work is made of; before the first frame */
         uint64_t ticks;
         int64_t first_ns, last_ns; /* wall clock of the ticks */
         struct before *before;     /* by entity slot */
