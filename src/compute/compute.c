@@ -174,11 +174,11 @@ static const struct host_evidence *evidence_of(const struct host_seen *seen, con
         return found;
 }
 
-static bool used_elsewhere(const struct compute *c, const struct frame *f, size_t at)
+static bool any_used(const struct compute *c, const struct frame *f)
 {
         for (size_t i = 0; i < f->n; i++) {
                 uint32_t slot = f->rows[i].sample.who->slot;
-                if (i != at && slot < c->n && c->memory[slot].window.use.touched)
+                if (slot < c->n && c->memory[slot].window.use.touched)
                         return true;
         }
         return false;
@@ -225,6 +225,7 @@ static void compare_live(struct compute *c, struct frame *f)
 
 void compute_limits(struct compute *c, struct frame *f)
 {
+        bool used = any_used(c, f);
         for (size_t i = 0; i < f->n; i++) {
                 struct row *row = &f->rows[i];
                 struct memory_of *m = remember(c, row->sample.who->slot);
@@ -239,9 +240,10 @@ void compute_limits(struct compute *c, struct frame *f)
                 const struct host_evidence *host = evidence_of(&c->host, row->sample.who->label);
                 ceilings_add_host(host, &now);
                 m->window.framework = host ? evidence_framework(host) : FRAMEWORK_NONE;
-                bool elsewhere = !m->window.use.touched && used_elsewhere(c, f, i);
+                bool elsewhere = used && !m->window.use.touched;
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, elsewhere, f->n > 1,
                                               c->options.margins);
+                used |= m->window.use.touched;
         }
         compare_live(c, f);
 }
