@@ -33,3 +33,24 @@ uint64_t clock_skipped(int64_t behind_ns, int64_t interval_ns, bool *ret_late);
 /* Saturates at 292 years either way. */
 int64_t clock_from_seconds(double seconds);
 double clock_to_seconds(int64_t ns);
+
+/* Time cut into equal lengths. Moments near each other are found without a division. */
+struct clock_slots {
+        int64_t length_ns;
+        int64_t last, last_ns; /* the one found last, and where it begins */
+};
+
+static inline struct clock_slots clock_slots(int64_t length_ns)
+{
+        return (struct clock_slots){.length_ns = length_ns, .last_ns = INT64_MAX};
+}
+
+/* The moment ÷ the length, towards 0. */
+static inline int64_t clock_slot(struct clock_slots *s, int64_t ns)
+{
+        if (ns < s->last_ns || ns - s->last_ns >= s->length_ns) {
+                s->last = ns / s->length_ns;
+                s->last_ns = ns >= 0 ? s->last * s->length_ns : INT64_MAX;
+        }
+        return s->last;
+}

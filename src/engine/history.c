@@ -178,6 +178,11 @@ static uint64_t history_find(const struct history *h, int64_t wall_ns)
         return lo;
 }
 
+static size_t next_place(const struct history *h, size_t at)
+{
+        return at + 1 < h->samples ? at + 1 : 0;
+}
+
 size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_t from,
                     int64_t until, struct point *ret, size_t max)
 {
@@ -189,11 +194,10 @@ size_t history_copy(struct history *h, uint32_t slot, enum metric metric, int64_
                 lo = hi - max;
         if (slot < h->n && h->pasts[slot].rings[metric]) {
                 const struct past *p = &h->pasts[slot];
-                for (uint64_t k = lo; k < hi; k++) {
-                        size_t at = (size_t)(k % h->samples);
-                        ret[n++] = (struct point){h->times[at], p->rings[metric][at],
-                                                  p->there[at] >> metric & 1};
-                }
+                const float *ring = p->rings[metric];
+                for (size_t at = lo % h->samples; n < hi - lo; at = next_place(h, at))
+                        ret[n++] =
+                            (struct point){h->times[at], ring[at], p->there[at] >> metric & 1};
         }
         pthread_mutex_unlock(&h->lock);
         return n;
@@ -208,11 +212,11 @@ size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t unti
                  hi = history_find(h, until < INT64_MAX ? until + 1 : until);
         if (hi - lo > max)
                 lo = hi - max;
-        for (uint64_t k = lo; slot < h->n && h->pasts[slot].said && k < hi; k++) {
-                size_t at = (size_t)(k % h->samples);
-                const uint8_t *said = h->pasts[slot].said[at];
-                ret[n++] = (struct said){h->times[at], said[0], said[1], said[2],
-                                         h->pasts[slot].there[at] != 0};
+        if (slot < h->n && h->pasts[slot].said) {
+                const struct past *p = &h->pasts[slot];
+                for (size_t at = lo % h->samples; n < hi - lo; at = next_place(h, at))
+                        ret[n++] = (struct said){h->times[at], p->said[at][0], p->said[at][1],
+                                                 p->said[at][2], p->there[at] != 0};
         }
         pthread_mutex_unlock(&h->lock);
         return n;

@@ -52,10 +52,10 @@ static int64_t dot_ns(const struct chart *k)
         return MAX(k->span_ns / MAX(2 * chart_inside(k).w, 1), (int64_t)1);
 }
 
-static int64_t dot_of(const struct chart *k, int64_t wall_ns)
+/* How many lengths of a dot lie before dot 0. */
+static int64_t first_dot(const struct chart *k)
 {
-        int64_t d = dot_ns(k);
-        return wall_ns / d - k->until_ns / d + 2 * chart_inside(k).w - 1;
+        return k->until_ns / dot_ns(k) - 2 * chart_inside(k).w + 1;
 }
 
 int64_t chart_time_at(const struct chart *k, int x)
@@ -68,7 +68,7 @@ int64_t chart_time_at(const struct chart *k, int x)
 int chart_column_of(const struct chart *k, int64_t wall_ns)
 {
         struct area in = chart_inside(k);
-        int64_t dot = dot_of(k, wall_ns);
+        int64_t dot = wall_ns / dot_ns(k) - first_dot(k);
         return dot < 0 ? in.x - 1 : in.x + (int)MIN(dot / 2, (int64_t)in.w);
 }
 
@@ -131,7 +131,7 @@ static void draw_step(struct chart_scratch *s, int w, int h, const int64_t from[
         int64_t steps = MAX(to[0] - from[0], (int64_t)1), y = from[1];
         for (int64_t i = 0; i <= steps; i++) {
                 int64_t x = to[0] == from[0] ? to[0] : from[0] + i;
-                int64_t next = from[1] + (to[1] - from[1]) * i / steps;
+                int64_t next = i == steps ? to[1] : from[1] + (to[1] - from[1]) * i / steps;
                 for (int64_t k = MIN(y, next); k <= MAX(y, next); k++)
                         set_dot(s, w, h, x, k, fg);
                 y = next;
@@ -147,14 +147,15 @@ static void draw_series(const struct chart *k, size_t i, struct range r,
         int64_t gap =
             n > 1 ? 4 * (s->points[n - 1].wall_ns - s->points[0].wall_ns) / (int64_t)n : 0;
         gap = MAX(gap, 2 * dot_ns(k));
-        int64_t before[2], before_ns = INT64_MIN;
+        struct clock_slots slots = clock_slots(dot_ns(k));
+        int64_t before[2], before_ns = INT64_MIN, first = first_dot(k);
         for (size_t p = 0; p < n; p++) {
                 if (!s->points[p].there)
                         continue;
                 double part = ((double)s->points[p].v - r.lo) / (r.hi - r.lo);
                 part = MIN(MAX(part, 0.0), 1.0);
-                int64_t now[2] = {dot_of(k, s->points[p].wall_ns),
-                                  (int64_t)lround((1 - part) * (4 * in.h - 1))};
+                int64_t now[2] = {clock_slot(&slots, s->points[p].wall_ns) - first,
+                                  (int64_t)((1 - part) * (4 * in.h - 1) + 0.5)};
                 bool joined = before_ns != INT64_MIN && s->points[p].wall_ns - before_ns <= gap;
                 draw_step(s, in.w, in.h, joined ? before : now, now, k->series[i].fg);
                 before[0] = now[0];

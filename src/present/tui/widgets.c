@@ -114,20 +114,23 @@ static void gather(const struct trends *trends, const struct spark *s, int w,
         int64_t first = last - w + 1;
         size_t n = trends->copy(trends->arg, s->slot, s->metric, first * s->bucket_ns, s->until_ns,
                                 points, ARRAY_LEN(points));
-        memset(ret->n, 0, sizeof(ret->n));
-        memset(ret->sum, 0, sizeof(ret->sum));
-        ret->any = false;
+        struct clock_slots slots = clock_slots(s->bucket_ns);
+        double most = -INFINITY, least = INFINITY;
+        memset(ret->n, 0, (size_t)w * sizeof(ret->n[0]));
+        memset(ret->sum, 0, (size_t)w * sizeof(ret->sum[0]));
         for (size_t i = 0; i < n; i++) {
-                int64_t k = points[i].wall_ns / s->bucket_ns - first;
+                int64_t k = clock_slot(&slots, points[i].wall_ns) - first;
                 if (!points[i].there || k < 0 || k >= w)
                         continue;
-                ret->sum[k] += (double)points[i].v;
-                ret->n[k]++;
                 double v = (double)points[i].v;
-                ret->most = ret->any ? MAX(ret->most, v) : v;
-                ret->least = ret->any ? MIN(ret->least, v) : v;
-                ret->any = true;
+                ret->sum[k] += v;
+                ret->n[k]++;
+                most = MAX(most, v);
+                least = MIN(least, v);
         }
+        ret->any = least <= most;
+        ret->most = most;
+        ret->least = least;
 }
 
 void widget_spark(struct canvas *c, int x, int y, int w, const struct trends *trends,
