@@ -13,7 +13,8 @@
 #define BATCH 64
 #define AGAIN_NS NS_PER_S /* no process is measured more often */
 #define AGAIN_UNASKED_NS (5 * NS_PER_S)
-#define CREDIT_MAX (100 * NS_PER_MS) /* a quiet hour buys no long burst */
+#define AGAIN_STEADY_NS (60 * NS_PER_S) /* nothing has changed that shows */
+#define CREDIT_MAX (100 * NS_PER_MS)    /* a quiet hour buys no long burst */
 #define FIRST_CREDIT (20 * NS_PER_MS)
 
 /* What a process not yet measured is thought to cost: a file, and its pages. */
@@ -40,8 +41,10 @@ struct pss {
 
         int64_t credit_ns, last_ns; /* the tick's side alone */
         double budget;              /* once all are measured */
-        int64_t again_ns;
-        bool behind; /* some never were */
+        int64_t again_ns, steady_ns;
+        bool behind;  /* some never were */
+        uint64_t who; /* of whom the sum consists: what they share, they share with each other */
+        int64_t who_since_ns;
 };
 
 static int64_t thread_cpu_ns(void)
@@ -101,6 +104,7 @@ int pss_open(int root, bool asked, struct pss **ret)
         p->root = root;
         p->budget = asked ? PSS_BUDGET : PSS_BUDGET_UNASKED;
         p->again_ns = asked ? AGAIN_NS : AGAIN_UNASKED_NS;
+        p->steady_ns = asked ? AGAIN_NS : AGAIN_STEADY_NS;
         p->credit_ns = FIRST_CREDIT;
         pthread_mutex_init(&p->lock, NULL);
         pthread_cond_init(&p->work, NULL);
@@ -178,16 +182,37 @@ static void offer(struct pss *p, const struct scan_process **chosen, const struc
         p->n = last + 1;
 }
 
+/* One that sleeps beside others that sleep keeps its share: it is looked at seldom. */
+static bool is_due(const struct pss *p, const struct scan_process *q, int64_t mono_ns)
+{
+        int64_t age = mono_ns - q->pss_at_ns;
+        bool steady = q->rss_pages == q->pss_rss_pages && q->pss_at_ns > p->who_since_ns;
+        return q->pss_at_ns == 0 || age >= (steady ? p->steady_ns : p->again_ns);
+}
+
+/* A set of processes as a number: the same for the same ones in any order. */
+static uint64_t add_to_set(uint64_t set, const struct scan_process *q)
+{
+        uint64_t h = ((uint64_t)(uint32_t)q->pid ^ q->start << 22) * 0x9e3779b97f4a7c15;
+        return set + (h ^ h >> 29);
+}
+
 static void choose(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns)
 {
         const struct scan_process *chosen[BATCH] = {0};
         size_t place = 0;
+        uint64_t who = 0;
         p->n = 0;
         for (struct scan_process *q; (q = scanner_each(scanner, &place));) {
-                if ((q->levels & levels) && q->rss_pages > 0 && estimate(q) <= PSS_WALK_MAX_NS &&
-                    (q->pss_at_ns == 0 || mono_ns - q->pss_at_ns >= p->again_ns))
+                if (!(q->levels & levels) || q->rss_pages == 0)
+                        continue;
+                who = add_to_set(who, q);
+                if (is_due(p, q, mono_ns) && estimate(q) <= PSS_WALK_MAX_NS)
                         offer(p, chosen, q);
         }
+        if (who != p->who)
+                p->who_since_ns = mono_ns;
+        p->who = who;
         int64_t credit = p->credit_ns;
         size_t n = 0;
         p->behind = false;

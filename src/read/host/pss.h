@@ -10,7 +10,8 @@
 #include "read/host/scanner.h"
 
 #define PSS_BUDGET 0.02
-/* Where only the sums of levels need it, it may be older, and costs this once all are measured. */
+/* Where only the sums of levels need it, it may be older, and costs this at most once all are
+ * measured: who neither grows nor shrinks, among the same others, is measured once a minute. */
 #define PSS_BUDGET_UNASKED 0.005
 #define PSS_WALK_MAX_NS 50000000
 
