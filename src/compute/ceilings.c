@@ -84,6 +84,14 @@ static void take_sum(struct ceilings *c, enum ceiling at, struct value a, struct
                 ceiling_set(c, at, value_or(a, 0) + value_or(b, 0));
 }
 
+/* What the ranks of one machine tell each other over its loopback is network traffic, too. */
+static void take_network(struct ceilings *c, const struct value *e)
+{
+        double cards = value_or(e[EVIDENCE_NET_RX], 0) + value_or(e[EVIDENCE_NET_TX], 0);
+        if (value_there(e[EVIDENCE_NET_RX]) || value_there(e[EVIDENCE_NET_TX]))
+                ceiling_set(c, CEILING_NETWORK, cards + value_or(e[EVIDENCE_NET_LOOPBACK], 0));
+}
+
 void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
 {
         if (!evidence)
@@ -98,7 +106,7 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
         take(c, CEILING_CPU_CHILDREN, children);
         take(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
-        take_sum(c, CEILING_NETWORK, e[EVIDENCE_NET_RX], e[EVIDENCE_NET_TX]);
+        take_network(c, e);
         if (value_there(main))
                 take_share(c, CEILING_CPU, value_ok(main.v + value_or(children, 0)),
                            value_or(e[EVIDENCE_CPUS], 0));
@@ -134,6 +142,7 @@ static void take_machine(const struct host *h, struct value *e)
                 e[EVIDENCE_IO_WAIT] = value_ok(wait.v * cpus.v);
         e[EVIDENCE_NET_RX] = h->system[SYSTEM_NET_RX];
         e[EVIDENCE_NET_TX] = h->system[SYSTEM_NET_TX];
+        e[EVIDENCE_NET_LOOPBACK] = h->system[SYSTEM_NET_LOOPBACK];
 }
 
 /* The processes on a GPU are looked at every second or so, the tree at every tick. */

@@ -97,6 +97,7 @@ static void compute_evidence(const struct host *before, struct host *now, double
                 }
                 e[EVIDENCE_NET_RX] = now->system[SYSTEM_NET_RX];
                 e[EVIDENCE_NET_TX] = now->system[SYSTEM_NET_TX];
+                e[EVIDENCE_NET_LOOPBACK] = now->system[SYSTEM_NET_LOOPBACK];
         }
 }
 

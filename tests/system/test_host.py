@@ -323,6 +323,7 @@ def test_fixture_tree(assay):
     assert system["system"]["figures"]["cpus_online"] == 2
     assert system["system"]["cores"][1] is None
     assert system["system"]["figures"]["net_rx_total"] == 5000
+    assert system["system"]["figures"]["net_loopback_total"] == 900
     assert system["system"]["missing"]["pressure_cpu"] == "unsupported"
 
 

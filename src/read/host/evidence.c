@@ -117,7 +117,7 @@ static void fill_processes(const struct evidence_reader *e, const struct gpu_tot
 static void fill_missing(enum state why, struct value *v)
 {
         for (enum evidence i = EVIDENCE_CPU_MAIN_TIME; i < EVIDENCE_COUNT; i++) {
-                if (i != EVIDENCE_NET_RX && i != EVIDENCE_NET_TX)
+                if (i < EVIDENCE_NET_RX || i > EVIDENCE_NET_LOOPBACK)
                         v[i] = value_missing(why);
         }
 }

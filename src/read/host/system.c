@@ -200,6 +200,7 @@ struct sums {
         struct devices *devices;
         struct device_io real, other; /* of the real devices, and of those that are not */
         size_t n_real;
+        uint64_t loopback;
 };
 
 static void add_to(struct device_io *sum, const struct device_io *d)
@@ -213,8 +214,10 @@ static void add_to(struct device_io *sum, const struct device_io *d)
 static void add_device(const struct device_io *d, void *arg)
 {
         struct sums *s = arg;
-        if (strcmp(d->name, "lo") == 0)
+        if (strcmp(d->name, "lo") == 0) {
+                s->loopback = d->out;
                 return;
+        }
         bool real = is_real(s->root, s->devices, d->name);
         add_to(real ? &s->real : &s->other, d);
         s->n_real += real;
@@ -244,13 +247,14 @@ static void read_network(struct system_reader *s, struct host *ret)
         struct sums sums = {.root = s->root, .devices = &s->interfaces};
         ssize_t n = read_file(s, NETWORK);
         if (n < 0) {
-                set_missing(&ret->system[SYSTEM_NET_RX_TOTAL], 2, n);
+                set_missing(&ret->system[SYSTEM_NET_RX_TOTAL], 3, n);
                 return;
         }
         sysfiles_netdev(s->text, (size_t)n, add_device, &sums);
         const struct device_io *sum = sums.n_real > 0 ? &sums.real : &sums.other;
         ret->system[SYSTEM_NET_RX_TOTAL] = value_ok((double)sum->in);
         ret->system[SYSTEM_NET_TX_TOTAL] = value_ok((double)sum->out);
+        ret->system[SYSTEM_NET_LOOPBACK_TOTAL] = value_ok((double)sums.loopback);
 }
 
 void system_read(struct system_reader *s, uint64_t clock_ticks, struct host *ret)
