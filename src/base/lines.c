@@ -95,16 +95,6 @@ int lines_next(struct lines *l, struct line *ret)
         }
 }
 
-int lines_rewind(struct lines *l)
-{
-        if (lseek(l->fd, 0, SEEK_SET) < 0)
-                return -errno;
-        l->start = l->end = 0;
-        l->eof = l->skipping = false;
-        l->number = 0;
-        return 0;
-}
-
 int lines_peek(struct lines *l, const char **ret, size_t *ret_len)
 {
         struct stat st;

@@ -34,8 +34,6 @@ void lines_finish(struct lines *l);
 /* 1 with a line, 0 at the end, or a negative errno. A carriage return before the newline is
  * dropped. */
 int lines_next(struct lines *l, struct line *ret);
-/* Goes back to the start of a seekable file. 0 or a negative errno. */
-int lines_rewind(struct lines *l);
 /* Makes up to LINES_MAX bytes of what comes next visible without taking them; of a pipe, as soon as
  * a line is there. */
 int lines_peek(struct lines *l, const char **ret, size_t *ret_len);

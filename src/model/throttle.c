@@ -2,16 +2,14 @@
 
 #include "base/attr.h"
 
-static const struct throttle_info table[] = {
-#define THROTTLE(id, bit, kind, words) {bit, THROTTLE_KIND_##kind, words},
+static const struct {
+        uint64_t bit;
+        const char *words;
+} table[] = {
+#define THROTTLE(id, bit, kind, words) {bit, words},
     THROTTLES(THROTTLE)
 #undef THROTTLE
 };
-
-const struct throttle_info *throttle_info(size_t at)
-{
-        return at < ARRAY_LEN(table) ? &table[at] : NULL;
-}
 
 void throttle_put(struct strbuf *out, uint64_t bits)
 {

@@ -51,13 +51,5 @@ enum throttle {
 #undef THROTTLE_HEAT
 #undef THROTTLE_HARDWARE
 
-struct throttle_info {
-        uint64_t bit;
-        enum throttle_kind kind;
-        const char *words;
-};
-
-/* NULL from the count on. */
-const struct throttle_info *throttle_info(size_t at);
 /* A set of bits in words: "none" for no bit, hexadecimal when no bit is known. */
 void throttle_put(struct strbuf *out, uint64_t bits);

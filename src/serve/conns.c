@@ -206,11 +206,6 @@ void conns_end_request(struct conns *c, struct conn *k)
         pthread_mutex_unlock(&c->lock);
 }
 
-int conn_fd(const struct conn *k)
-{
-        return k->fd;
-}
-
 size_t conns_count(struct conns *c)
 {
         pthread_mutex_lock(&c->lock);

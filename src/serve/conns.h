@@ -32,5 +32,4 @@ bool conns_take_request(struct conns *c, struct conn *conn);
 void conns_make_stream(struct conns *c, struct conn *conn);
 /* Its answer was sent. */
 void conns_end_request(struct conns *c, struct conn *conn);
-int conn_fd(const struct conn *conn);
 size_t conns_count(struct conns *c);

@@ -1,4 +1,5 @@
 """The rules a machine can check."""
+import collections
 import pathlib
 import re
 import subprocess
@@ -59,6 +60,19 @@ def test_static_names_of_commands_differ():
     """A debugger can tell them apart: one_run and the like, never a second 'run'."""
     for path in tracked("src/cmd/*.c"):
         assert not re.search(r"^static [\w *]+\b(run|main|init|start)\(", path.read_text(), re.M), path
+
+
+def test_every_function_is_used():
+    """What a header offers, somebody calls: a name that stands in its declaration and its definition alone is dead code."""
+    count, offered = collections.Counter(), set()
+    for path in tracked("src/*.c", "src/*.h", "src/*.def", "tests/*.c", "tests/*.h"):
+        text = re.sub(r"/\*.*?\*/|\b(struct|enum|union) (?=\w+)\w+", "", path.read_text(), flags=re.S)
+        count.update(re.findall(r"\w+", text))
+        if "/src/" in str(path):
+            offered.update(re.findall(r"^(?!static|typedef|#)[a-z* ][\w *]*?\b(\w+)\([^;{]*\)\n\{", text, re.M))
+    assert len(offered) > 1000
+    tables = {f"check_{m}" for m in re.findall(r"^CHECK\((\w+)", (ROOT / "src/doctor/checks.def").read_text(), re.M)}
+    assert sorted(n for n in offered - tables if count[n] < 3 and not n.startswith("assay_")) == []
 
 
 def test_format():

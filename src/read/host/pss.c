@@ -37,7 +37,6 @@ struct pss {
         struct job jobs[BATCH];
         size_t n;
         bool asked, done, stop; /* jobs are the thread's while asked and not done */
-        int64_t spent_ns;
 
         int64_t credit_ns, last_ns; /* the tick's side alone */
         double budget;              /* once all are measured */
@@ -88,7 +87,6 @@ static void *work(void *arg)
                         pthread_mutex_unlock(&p->lock);
                         measure(p->root, &p->jobs[i]);
                         pthread_mutex_lock(&p->lock);
-                        p->spent_ns += p->jobs[i].cost_ns;
                 }
                 p->done = true;
         }
@@ -244,12 +242,4 @@ void pss_tick(struct pss *p, struct scanner *scanner, unsigned levels, int64_t m
                         pthread_cond_signal(&p->work);
         }
         pthread_mutex_unlock(&p->lock);
-}
-
-double pss_spent(struct pss *p)
-{
-        pthread_mutex_lock(&p->lock);
-        double s = clock_to_seconds(p->spent_ns);
-        pthread_mutex_unlock(&p->lock);
-        return s;
 }

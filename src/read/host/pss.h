@@ -26,5 +26,3 @@ void pss_close(struct pss *p);
  * scan.
  */
 void pss_tick(struct pss *p, struct scanner *scanner, unsigned levels, int64_t mono_ns);
-/* CPU seconds spent so far. */
-double pss_spent(struct pss *p);

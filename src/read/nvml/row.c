@@ -36,11 +36,6 @@ static const struct {
 #undef NVML_FIELD
 };
 
-const char *nvml_text_name(enum nvml_text text)
-{
-        return texts[text];
-}
-
 const char *nvml_field_name(enum nvml_field field)
 {
         return fields[field].name;

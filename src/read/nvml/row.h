@@ -46,8 +46,7 @@ struct nvml_row {
         int64_t read_ns[NVML_LANE_COUNT]; /* when the lane was read; 0 for never */
 };
 
-/* The name in the schema, and the lane, of a field. */
-const char *nvml_text_name(enum nvml_text text);
+/* A field's name in the schema, and its lane. */
 const char *nvml_field_name(enum nvml_field field);
 enum nvml_lane nvml_field_lane(enum nvml_field field);
 int64_t nvml_lane_cadence_ns(enum nvml_lane lane);
