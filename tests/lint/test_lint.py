@@ -75,6 +75,15 @@ def test_every_function_is_used():
     assert sorted(n for n in offered - tables if count[n] < 3 and not n.startswith("assay_")) == []
 
 
+def test_the_summary_of_meson_tells_each_feature():
+    """What a build has, or lacks, is seen when it is configured."""
+    features = re.findall(r"^option\('(\w+)', type: 'feature'", (ROOT / "meson_options.txt").read_text(), re.M)
+    told = re.search(r"^summary\(\{(.*?)\}, section: 'assay'", (ROOT / "meson.build").read_text(), re.M | re.S).group(1)
+    values = [line.rsplit(": ", 1)[1] for line in told.strip().splitlines()]
+    assert len(features) >= 5
+    assert [f for f in features if not any(re.search(rf"\b(has_)?{f}\b", v) for v in values)] == []
+
+
 def test_format():
     files = tracked("*.c", "*.h")
     if not files:
