@@ -1,8 +1,10 @@
 """Commands in README and the guides run: those in blocks marked sh, and every assay line is one that assay takes."""
+import json
 import pathlib
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -101,3 +103,63 @@ def test_the_score_of_a_perfect_product(program):
     done = subprocess.run([program, "once", "docs/example/tour.assay", "--at", "13", "--focus-gpu", "0"], cwd=ROOT, capture_output=True, text=True,
                           check=True)
     assert abs(float(re.search(r"real_util +([\d.]+)", done.stdout).group(1)) - sum(points)) < 0.5
+
+
+def change(path, *statements):
+    with sqlite3.connect(path) as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
+# Three phases that share edges, one of them twice, in the file of 0.1.0, which has none.
+MARKS = [f"insert into mark(wall_ns, mono_ns, host, pid, type, name) select value + {ms} * 1000000, 0, 'node1', 1, '{kind}', '{name}' from manifest"
+         " where key = 'start_ns'" for name, begin, end in (("a", 300, 1130), ("b", 1130, 2880), ("a", 2880, 3300), ("c", 1500, 4000))
+         for ms, kind in ((begin, "begin"), (end, "end"))]
+
+
+@pytest.fixture(scope="module", params=["this schema", "schema 1", "no window"])
+def recording(program, request, tmp_path_factory):
+    """A folder with run.assay and what the report says of it: a real run, one that 0.1.0 recorded, one whose source told no window."""
+    place = tmp_path_factory.mktemp("sql")
+    first = request.param == "schema 1"
+    shutil.copy(ROOT / ("tests/fixtures/session/schema1.assay" if first else "docs/example/tour.assay"), place / "run.assay")
+    if first:
+        change(place / "run.assay", *MARKS)
+    if request.param == "no window":
+        change(place / "run.assay", "update tick set window = 0")
+    report = subprocess.run([program, "report", place / "run.assay", "--level", "process", "--format", "json"], env=clean_env(place),
+                            capture_output=True, text=True, check=True)
+    return place, json.loads(report.stdout)
+
+
+def asked(place, number, replaced=("", "")):
+    """The rows of that query of SESSION.md, as a shell runs it."""
+    queries = re.findall(r"^sqlite3 run\.assay (?:'[^']*'|\"[^\"]*\")$", (ROOT / "docs/SESSION.md").read_text(), re.M)
+    assert len(queries) == 4
+    done = subprocess.run(queries[number].replace(*replaced), shell=True, cwd=place, capture_output=True, text=True, check=True)
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    return {row[0]: [float(x) if x else None for x in row[1:]] for row in rows}
+
+
+def test_sql_of_the_run(recording):
+    place, report = recording
+    run = report["run"]
+    gpus = {g["gpu"]: [g["metrics"]["sm_active"]["mean"], g["metrics"]["power"]["max"]] for g in run["gpus"]}
+    assert asked(place, 0) == {gpu: pytest.approx(values) for gpu, values in gpus.items()}
+    assert asked(place, 1)["process"] == pytest.approx([run["level"]["cpu"]["mean"], run["level"]["memory"]["max"]])
+
+
+@pytest.mark.parametrize("metric", ["sm_active", "power", "dram_active"])
+def test_sql_of_phases_is_the_report(recording, metric):
+    """One rule says which samples are a phase's, in SQL too."""
+    place, report = recording
+    means = {p["name"]: [p["gpus"][0]["metrics"][metric]["mean"]] for p in report["phases"]}
+    assert len(means) >= 3
+    assert asked(place, 2, ("g.sm_active", f"g.{metric}")) == {name: pytest.approx(mean, rel=1e-9) for name, mean in means.items()}
+
+
+def test_sql_of_levels_in_phases_is_the_report(recording):
+    place, report = recording
+    means = {p["name"]: [p["level"]["cpu"]["mean"]] for p in report["phases"]}
+    assert asked(place, 3) == {name: pytest.approx(mean, rel=1e-9) for name, mean in means.items()}
