@@ -1,5 +1,7 @@
 """What docs/ARCHITECTURE.md says of edits to add a thing: the rows that are there need no more than that."""
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -17,6 +19,11 @@ def rows(table, macro):
 def users(symbol, but=r"$^"):
     """Files that name a symbol, but for those in which that is the edit itself."""
     return [p for p, words in WORDS.items() if symbol in words and not re.search(but, p)]
+
+
+def choices(option):
+    """What an option may be, a|b|c, by its row."""
+    return re.search(rf'^OPTION\({option}, "[\w-]+", CHOICE, "([^"]+)"', FILES["config/options.def"], re.M).group(1)
 
 
 # A table, its macro, the symbol of a row, where it may stand besides the table, and how many files that is at the most.
@@ -67,10 +74,148 @@ def test_a_host_figure_is_a_row():
     assert all(len(names) >= 3 for names in alone.values()), alone
 
 
+def test_an_export_format_is_a_row_and_a_choice():
+    """A row of targets and a choice of --to, the same names in the same order; nothing else decides on the format."""
+    text = FILES["app/convert.c"]
+    targets = re.findall(r'^    \{"([\w-]+)", (NULL|"\.\w+"), (.*)\},$', re.search(r"targets\[\] = \{\n(.*?)^\};", text, re.M | re.S).group(1), re.M)
+    assert len(targets) >= 6
+    assert "|".join(name for name, _, _ in targets) == choices("TO")
+    hint = re.search(r'end it in (.*?)"\);', text, re.S).group(1)
+    for name, ending, functions in targets:
+        assert (ending.strip('"') if ending != "NULL" else f"--to {name}") in hint, name
+        assert all(f"\nstatic int {f}(" in text for f in functions.split(", ") if f != "NULL"), name
+    assert users("OPT_TO") == ["app/convert.c"]
+
+
+def test_a_source_is_a_file_a_row_and_a_choice():
+    """auto, which is one itself, alone names others: those that it tries."""
+    found = rows("read/sources.def", "SOURCE")
+    assert sorted(found) == sorted(choices("BACKEND").split("|")) and len(found) >= 6
+    for name in found:
+        defined = [p for p, text in FILES.items() if f"\nconst struct source_ops source_{name} =" in text]
+        assert defined and len({p.rsplit("/", 1)[0] for p in defined}) == 1, (name, defined)
+        named = [p for p in users(f"source_{name}") if not p.startswith(defined[0].rsplit("/", 1)[0])]
+        assert set(named) <= {"read/join/auto.c"}, (name, named)
+    assert set(re.findall(r'^    \{"(\w+)"', FILES["read/join/auto.c"], re.M)) < set(found)
+
+
+def test_a_dialect_is_a_row_and_a_map():
+    """Who speaks one names it, and nobody else."""
+    found = re.findall(r"DIALECT_(?!COUNT)(\w+)", re.search(r"enum dialect \{(.*?)\};", FILES["model/reading.h"], re.S).group(1))
+    assert len(found) >= 8
+    for name in found:
+        others = [p for p in users(f"DIALECT_{name}") if not re.match(r"read/\w+/|formats/\w+/|engine/session_source\.c", p)]
+        assert others == ["model/reading.h", "translate/maps.c"], (name, others)
+
+
+ADDED = """OPTION(ADDED, "added-thing", COUNT, "N", "7", "top" LIB, "a thing that was added")
+"""
+ASKS = r"""
+#include "config/config.h"
+#include <stdio.h>
+#include <string.h>
+static const char *environment(const char *name)
+{
+        return strcmp(name, "ASSAY_ADDED_THING") == 0 ? "9" : NULL;
+}
+int main(int argc, char **argv)
+{
+        struct config c = {0};
+        struct err err = {0};
+        int r = config_read_args(&c, argc, argv, NULL, &err);
+        if (r == 0)
+                r = config_bind(&c, argv[1], &err);
+        if (r == 0 && argc > 2 && strcmp(argv[2], "environment") == 0)
+                r = config_read_environment(&c, environment, &err);
+        if (r == 0)
+                printf("%g: %s\n", config_number(&c, OPT_ADDED), option_info(OPT_ADDED)->help);
+        else
+                printf("%s\n", err.msg);
+        config_finish(&c);
+        return 0;
+}
+"""
+
+
+def test_an_option_is_a_row(tmp_path):
+    """A row added in a copy is a flag, a variable, a default and a help text; other commands refuse it."""
+    for room in ("base", "config"):
+        shutil.copytree(SRC / room, tmp_path / room)
+    table = tmp_path / "config" / "options.def"
+    table.write_text(table.read_text().replace("OPTION(OUTPUT,", ADDED + "OPTION(OUTPUT,", 1))
+    (tmp_path / "asks.c").write_text(ASKS)
+    parts = ["config/config.c", "config/options.c", "base/err.c", "base/num.c", "base/suggest.c", "base/trust.c"]
+    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-I.", "-o", "asks", "asks.c", *parts, "-linih", "-lm"], cwd=tmp_path, check=True)
+
+    def asks(*args):
+        return subprocess.run([tmp_path / "asks", *args], capture_output=True, text=True, check=True).stdout.strip()
+    assert asks("top") == "7: a thing that was added"
+    assert asks("top", "--added-thing", "5") == "5: a thing that was added"
+    assert asks("top", "environment") == "9: a thing that was added"
+    assert "--added-thing" in asks("top", "--added-thing", "x") and "added-thing" in asks("report", "--added-thing", "5")
+    written = [p.name for p in (ROOT / "man").glob("*.1.in") if re.search(r"^\.B \\-\\-poll$", p.read_text(), re.M) and "@OPTIONS@" not in p.read_text()]
+    assert written == [], "man pages take their options from the table"
+
+
+def test_a_colour_is_a_row_and_a_key_what_it_does():
+    found = rows("present/tui/keys.def", "KEY")
+    alone = [k for k in found if len(users(f"ACTION_{k}")) <= 1]
+    assert len(alone) > len(found) / 2, "one place beside the row does it"
+    assert set(re.findall(r"present/tui/\w+\.def", " ".join(p for k in found for p in users(f"ACTION_{k}")))) == set()
+    assert [c for c in rows("present/tui/ink.def", "INK") if any(p.endswith((".h", ".def")) for p in users(f"INK_{c}", r"^present/chart/"))] == []
+
+
+def test_a_tab_is_a_file_and_two_rows():
+    """Tabs and their keys stand in the same order; the keys need no code but that for the range of them."""
+    views, keys = rows("present/tui/views.def", "VIEW"), rows("present/tui/keys.def", "KEY")
+    tabs = views[:views.index("HOST") + 1]
+    assert keys[keys.index("FLEET"):keys.index("HOST") + 1] == tabs
+    assert {k: users(f"ACTION_{k}") for k in tabs[1:-1] if users(f"ACTION_{k}")} == {}
+
+
+def test_a_check_of_the_doctor_is_a_row_and_a_function():
+    found = rows("doctor/checks.def", "CHECK")
+    assert len(found) > 10
+    for name in found:
+        files = users(f"check_{name}")
+        assert len(files) == 1 and files[0].startswith("doctor/check_"), (name, files)
+
+
+def test_a_throttle_reason_is_a_row():
+    """Words and kind come with the row; what is told of single ones, seconds and AMD's flags, needs more."""
+    found = re.findall(r"^        THROTTLE\((\w+), 0x", FILES["model/throttle.h"], re.M)
+    but = r"^model/integrals\.def|^present/exposition/own\.def|^translate/"
+    assert len(found) >= 9 and len([n for n in found if not users(f"THROTTLE_{n}", but)]) >= 4, found
+
+
+def test_a_gpu_model_and_a_launcher_are_rows():
+    """Their names are strings, and stand in their tables alone."""
+    models = re.findall(r'^PEAK\("([^"]+)"', FILES["compute/peaks.def"], re.M)
+    assert len(models) > 15
+    assert [m for m in models if any(f'"{m}"' in text for p, text in FILES.items() if p not in ("compute/peaks.def", "compute/health.c"))] == []
+    variables = re.findall(r'"([A-Z]\w+RANK)"', re.search(r"launchers\[\] = \{\n(.*?)^\};", FILES["app/rank.c"], re.M | re.S).group(1))
+    assert len(variables) >= 4
+    assert [v for v in variables if any(f'"{v}"' in text for p, text in FILES.items() if p not in ("app/rank.c", "app/manifest.c"))] == []
+
+
+# Each numbered row of the table, the number, and what counts it above.
+COUNTED = {
+    "a host figure": (1, test_a_host_figure_is_a_row), "a metric": (2, test_a_metric_is_a_row_and_its_producers),
+    "a health finding": (1, test_a_finding_is_a_row), "an export format": (2, test_an_export_format_is_a_row_and_a_choice),
+    "a workload class": (1, test_a_class_is_a_row), "a throttle reason": (1, test_a_throttle_reason_is_a_row),
+    "a launcher": (1, test_a_gpu_model_and_a_launcher_are_rows), "a GPU model": (1, test_a_gpu_model_and_a_launcher_are_rows),
+    "a source": (3, test_a_source_is_a_file_a_row_and_a_choice),
+    "a dialect: names that a source or a format has of its own": (2, test_a_dialect_is_a_row_and_a_map),
+    "a foreign format": (2, test_one_file_and_one_row), "an option": (1, test_an_option_is_a_row),
+    "a dashboard tab": (3, test_a_tab_is_a_file_and_two_rows), "a key": (2, test_a_colour_is_a_row_and_a_key_what_it_does),
+    "a colour": (1, test_a_colour_is_a_row_and_a_key_what_it_does), "a check of the doctor": (2, test_a_check_of_the_doctor_is_a_row_and_a_function),
+    "a command": (2, test_one_file_and_one_row),
+}
+
+
 def test_the_table_of_edits():
-    """Each line with a number of edits names as many files, or the one table."""
-    lines = re.findall(r"^\| (an? [^|]+) \| (\d) \| ([^|]+)\|", (ROOT / "docs" / "ARCHITECTURE.md").read_text(), flags=re.M)
-    edits = {what: int(n) for what, n, _ in lines}
-    for what, n in {"a metric": 2, "a host figure": 1, "a source": 3, "an option": 1, "a command": 2, "a dashboard tab": 2,
-                    "a foreign format": 2, "a health finding": 1, "an export format": 1}.items():
-        assert edits[what] == n, what
+    """Each number in the table is one that a test counts, and names a file for each."""
+    lines = re.findall(r"^\| (an? [^|]+) \| (\d) \| (.+) \|$", (ROOT / "docs" / "ARCHITECTURE.md").read_text(), flags=re.M)
+    assert {what: int(n) for what, n, _ in lines} == {what: n for what, (n, _) in COUNTED.items()}
+    for what, n, where in lines:
+        assert n == "1" or "one function" in where or len(re.findall(r"`[\w/]+\.(?:c|h|def)`", where)) >= int(n), what
