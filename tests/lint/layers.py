@@ -19,9 +19,14 @@ SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dire
                     r"glob|gnu/libc-version|grp|inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|"
                     r"signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|termios|"
                     r"threads|time|unistd|wchar|wctype)\.h")
-# Made by the build, and the public header.
-ELSEWHERE = {"version.h", "build_features.h", "assay/assay.h"}
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.M)
+# Made by the build.
+ELSEWHERE = {"version.h", "build_features.h"}
+PUBLIC = "assay/assay.h"  # is what api/ offers; what lies below does not know it
+# What may be included: only these are looked into, so nothing else may bring in more.
+ENDINGS = (".h", ".def")
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.S)
+DIRECTIVE = re.compile(r"^\s*(?:#|%:|\?\?=)\s*(include\w*|import|embed)\b(.*)$", re.M)
+NAME = re.compile(r'\s*(["<])([^">]+)[">]\s*')
 
 
 def allowed():
@@ -54,8 +59,18 @@ def library_complaint(inside, name):
     return None if SYSTEM.fullmatch(name) else f"{inside}: <{name}> is of no library that ROOMS in tests/lint/layers.py lists"
 
 
+def includes(text):
+    """(directive, quote, name) of each, as the preprocessor sees them: lines joined, comments gone. No name: a macro has it."""
+    text = COMMENT.sub(lambda m: m.group(1) or " ", text.replace("??/\n", "").replace("\\\n", ""))
+    for word, rest in DIRECTIVE.findall(text):
+        match = NAME.fullmatch(rest)
+        yield word, *(match.groups() if match else ("", rest.strip()))
+
+
 def file_complaint(table, used, inside, to):
     """A folder needs a permission for another folder; a subfolder for another one beside it."""
+    if to.suffix not in ENDINGS:
+        return f"{inside}: includes {to}, which does not end in {' or '.join(ENDINGS)}"
     (folder, sub), (to_folder, to_sub) = room(inside), room(to)
     if folder != to_folder:
         asks, wants = folder, to_folder
@@ -69,6 +84,23 @@ def file_complaint(table, used, inside, to):
     return f"{inside}: includes {to}, but '{asks}' may not include '{wants}'"
 
 
+def include_complaint(table, used, path, word, quote, name):
+    src = ROOT / "src"
+    inside = path.relative_to(src)
+    if word != "include" or not quote:
+        return f"{inside}: '{word} {name}' is not an #include of a name in quotes"
+    if quote == "<":
+        return library_complaint(inside, name)
+    if name == PUBLIC:
+        return None if room(inside)[0] == "api" else f"{inside}: '{name}' is for api/ alone"
+    if name in ELSEWHERE:
+        return None
+    to = resolve(src, path, name)
+    if to is None or to.is_absolute():
+        return f"{inside}: there is no '{name}'" if to is None else f"{inside}: '{name}' is outside src"
+    return file_complaint(table, used, inside, to)
+
+
 def complaints():
     table, used, src = allowed(), set(), ROOT / "src"
     for path in sorted(p for p in src.rglob("*") if p.suffix in (".c", ".h", ".def")):
@@ -76,15 +108,8 @@ def complaints():
         if room(inside)[0] not in table:
             yield f"{inside}: the folder '{room(inside)[0]}' is not in the table of docs/ARCHITECTURE.md"
             continue
-        for quote, name in INCLUDE.findall(path.read_text()):
-            if quote == "<":
-                found = library_complaint(inside, name)
-            elif name in ELSEWHERE:
-                found = None
-            else:
-                to = resolve(src, path, name)
-                found = (f"{inside}: there is no '{name}'" if to is None else
-                         f"{inside}: '{name}' is outside src" if to.is_absolute() else file_complaint(table, used, inside, to))
+        for word, quote, name in includes(path.read_text()):
+            found = include_complaint(table, used, path, word, quote, name)
             if found:
                 yield found
     for asks, names in table.items():

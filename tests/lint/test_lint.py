@@ -34,6 +34,19 @@ BAD_INCLUDES = [
     ("base/bad.c", "#include <lzma.h>", "is of no library"),
     ("base/bad.c", '#include "no/such.h"', "there is no 'no/such.h'"),
     ("base/bad.c", '#include "../../tests/x.h"', "is outside src"),
+    ("base/bad.c", '#include/**/"present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", '/* x\n */ # /* y */ include "present/stream/csv.h" // z', "may not include 'present'"),
+    ("base/bad.c", '#inc\\\nlude "present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", '%:include "present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", '??=include "present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", 'char c = \'"\';\n#include "present/stream/csv.h"', "may not include 'present'"),
+    ("base/bad.c", '#import "present/stream/csv.h"', "is not an #include of a name"),
+    ("base/bad.c", '#include_next "present/stream/csv.h"', "is not an #include of a name"),
+    ("base/bad.c", '#define CSV "present/stream/csv.h"\n#include CSV', "is not an #include of a name"),
+    ("base/bad.c", "#include <present/stream/csv.h>", "is of no library"),
+    ("base/bad.c", '#include "x.inc"', "does not end in .h or .def"),
+    ("base/bad.c", '#include "good.c"', "does not end in .h or .def"),
+    ("base/bad.c", '#include "assay/assay.h"', "is for api/ alone"),
     ("newroom/bad.c", "", "is not in the table"),
     ("base/bad.c", "", "'life' may include 'base' and does not"),
 ]
@@ -44,6 +57,7 @@ def test_layers_would_be_noticed(tmp_path, monkeypatch, name, line, complaint):
     """The check itself can fail: on each of these, and on nothing else."""
     (tmp_path / "map.md").write_text("| `base` | nothing |\n| `life` | `base` |\n| `present` | `base` |\n")
     good = {"src/base/err.h": "#include <stdio.h>\n", "src/life/stop.c": '#include "base/err.h"\n', "tests/x.h": "",
+            "src/base/x.inc": '#include "present/stream/csv.h"\n', "src/base/good.c": '/* #include "present/format.h" */ char s[] = "//";\n',
             "src/present/format.h": "", "src/present/stream/csv.h": '#include "base/err.h"\n#include "present/format.h"\n'}
     if complaint.startswith("'life'"):
         good["src/life/stop.c"] = ""
