@@ -1,11 +1,13 @@
 /* The tables as tables: names unique, help present, every metric has a producer. */
 #include "test.h"
 
+#include "app/setup.h"
 #include "base/attr.h"
 #include "cmd/command.h"
 #include "config/config.h"
 #include "formats/format.h"
 #include "model/entity.h"
+#include "model/limit.h"
 #include "model/metric.h"
 #include "model/throttle.h"
 #include "model/verdict.h"
@@ -14,6 +16,7 @@
 #include "translate/map.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void metrics(void **state UNUSED)
@@ -323,36 +326,160 @@ static bool is_gpu_text(const char *word)
         return strcmp(word, "label") == 0 || word[0] == '\0';
 }
 
-/* Each string that stands in quotes in the comment is one that the code gives. */
+static bool is_version(const char *word)
+{
+        return strcmp(word, program_version) == 0;
+}
+
+static bool is_workload(const char *word)
+{
+        return strcmp(word, workload_status(WORKLOAD_UNKNOWN)) == 0;
+}
+
+static bool is_limiter(const char *word)
+{
+        return limiter_find(word) != LIMITER_COUNT;
+}
+
+static bool is_held_by(const char *word)
+{
+        for (enum held_by h = HELD_BY_POWER; h <= HELD_BY_LOCKED; h++) {
+                if (strcmp(held_by_name(h), word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_evidence(const char *word)
+{
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (strcmp(ceiling_info(i)->name, word) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* A type of --flops. */
+static bool is_flops(const char *word)
+{
+        return option_has_choice(OPT_FLOPS, NULL, word);
+}
+
+/* Examples of what has no table. */
+static bool is_example(const char *word)
+{
+        return strlen(word) < 20;
+}
+
+/* Names that tests/python/test_header.py gives to the library. */
+static bool is_asked(const char *word)
+{
+        return word[0] != '\0';
+}
+
+/* The strings in quotes of a comment: that which holds the words, or follows them on the line. */
+static const struct promise {
+        const char *where;
+        bool (*is_given)(const char *word);
+        int least; /* strings there are */
+} promises[] = {
+    {": of the library that is loaded", is_version, 1},
+    {"/* One word: ", is_state, STATE_COUNT},
+    {"Names and values as the program's flags", is_asked, 6},
+    {"A monitor that does not run yet", is_asked, 1},
+    {"const char *type; ", is_flops, 1},
+    {"struct assay_finding {\n        const char *limiter; ", is_limiter, 2},
+    {"const char *held_by; /* \"", is_held_by, 3},
+    {"const char *gpus;    /* ", is_example, 2},
+    {"const char *gpus;         /* ", is_example, 2},
+    {"A mean of exactly its own time", is_evidence, 5},
+    {"Which source: ", is_example, 4},
+    {"/* \"label\", ", is_gpu_text, 4},
+    {"const char *workload;", is_workload, 1},
+    {"const char *bottleneck;", is_bottleneck, 6},
+    {"const char *rule_text;", is_rule, 1},
+    {"const char *health; ", is_health, 5},
+    {"const char *health_why; ", is_example, 1},
+    {"struct assay_limit {\n        const char *limiter; ", is_limiter, 3},
+    {"*held_by;       /* \"", is_held_by, 3},
+    {"/* \"1234 (python)\"", is_example, 4},
+    {"Entries go to a file of JSON lines", is_example, 1},
+    {"Columns of a recorded run.", is_asked, 10},
+};
+
+/* The comment that a place is in, or the next one. */
+static const char *comment_at(const char *text, const char *place, const char **ret_end)
+{
+        const char *begin = place;
+        while (begin > text && strncmp(begin, "/*", 2) != 0 && strncmp(begin, "*/", 2) != 0)
+                begin--;
+        if (strncmp(begin, "/*", 2) != 0)
+                begin = strstr(place, "/*");
+        assert_non_null(begin);
+        *ret_end = strstr(begin, "*/");
+        assert_non_null(*ret_end);
+        return begin;
+}
+
+/* Takes the next string in quotes; NULL when there is none before the end. */
+static char *next_quoted(char *s, const char *end, char *word, size_t size)
+{
+        s = strchr(s, '"');
+        if (!s || s >= end)
+                return NULL;
+        size_t len = strcspn(s + 1, "\"");
+        snprintf(word, size, "%.*s", (int)len, s + 1);
+        s[0] = s[len + 1] = '\'';
+        return s + len + 2;
+}
+
+/* Each string that stands in quotes in a comment is one that the code gives; none is left over. */
 static void the_header_keeps_its_promises(void **state UNUSED)
 {
-        static const struct {
-                const char *where; /* the comment holds this, or follows it on the line */
-                bool (*is_given)(const char *word);
-                int least; /* strings there are */
-        } promises[] = {
-            {"const char *bottleneck;", is_bottleneck, 6},
-            {"const char *rule_text;", is_rule, 1},
-            {"const char *health; ", is_health, 5},
-            {"/* One word: ", is_state, STATE_COUNT},
-            {"/* \"label\", ", is_gpu_text, 4},
-        };
-        char *text = read_header();
+        char *text = read_header(), word[80];
+        const char *end;
         for (size_t i = 0; i < ARRAY_LEN(promises); i++) {
-                const char *s = strstr(text, promises[i].where);
-                const char *end = s ? strstr(s, "*/") : NULL;
+                const struct promise *p = &promises[i];
+                char *place = strstr(text, p->where);
+                if (!place)
+                        fail_msg("the header does not say '%s'", p->where);
+                char *s = text + (comment_at(text, place, &end) - text);
                 int n = 0;
-                assert_non_null(end);
-                for (s = strchr(s, '"'); s && s < end; s = strchr(s, '"'), n++) {
-                        char word[80];
-                        size_t len = strcspn(s + 1, "\"");
-                        snprintf(word, sizeof(word), "%.*s", (int)len, s + 1);
-                        if (!promises[i].is_given(word))
-                                fail_msg("%s: nothing gives '%s'", promises[i].where, word);
-                        s += len + 2;
+                for (; (s = next_quoted(s, end, word, sizeof(word))); n++) {
+                        if (!p->is_given(word))
+                                fail_msg("%s: nothing gives '%s'", p->where, word);
                 }
-                assert_true(n >= promises[i].least);
+                if (n < p->least)
+                        fail_msg("%s: %d strings", p->where, n);
         }
+        for (const char *c = text; (c = strstr(c, "/*")); c = end) {
+                char *left = text + (comment_at(text, c, &end) - text);
+                if (next_quoted(left, end, word, sizeof(word)))
+                        fail_msg("no test looks at '%s'", word);
+        }
+        free(text);
+}
+
+/* Numbers, and lists without quotes. */
+static void the_header_counts_right(void **state UNUSED)
+{
+        char *text = read_header(), types[200], history[80];
+        size_t n = 0;
+        for (const char *c = option_info(OPT_FLOPS)->metavar; *c && n + 3 < sizeof(types); c++) {
+                if (*c == '|')
+                        types[n++] = ',';
+                types[n++] = *c == '|' ? ' ' : *c;
+        }
+        types[n] = '\0';
+        snprintf(history, sizeof(history), "history (ticks kept in memory, %s)",
+                 option_for(OPT_HISTORY, NULL).fallback);
+        const char *const said[] = {history, types, "/* one of twelve classes, or ",
+                                    "/* 1 to 12; the one that could not be decided"};
+        for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+                if (!strstr(text, said[i]))
+                        fail_msg("the header does not say '%s'", said[i]);
+        }
+        assert_int_equal(WORKLOAD_COUNT - 1, 12);
         free(text);
 }
 
@@ -384,6 +511,7 @@ int main(void)
             cmocka_unit_test(defaults_differ_by_command),
             cmocka_unit_test(commands),
             cmocka_unit_test(the_header_keeps_its_promises),
+            cmocka_unit_test(the_header_counts_right),
             cmocka_unit_test(sources_and_formats),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
