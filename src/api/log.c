@@ -76,7 +76,7 @@ int assay_log_open(const char *path, const char *session, assay_log **ret,
         return 0;
 }
 
-static int put(const struct assay_log *log, const struct mark *m, struct err *err)
+static int api_log_put(const struct assay_log *log, const struct mark *m, struct err *err)
 {
         int r = log->session ? session_put_mark(log->session, m, err) : 0;
         /* The file gets the entry also when the session cannot take it. */
@@ -129,7 +129,7 @@ static int enter(assay_log *log, struct mark *m, const char *name, const char *d
         if (r == 0)
                 r = set_data(m, data, &err);
         if (r == 0)
-                r = put(log, m, &err);
+                r = api_log_put(log, m, &err);
         mark_finish(m);
         return r < 0 ? api_error(error, &err) : 0;
 }

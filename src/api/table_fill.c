@@ -38,7 +38,7 @@ static bool table_fill_start(struct level_rows *l, int64_t wall_ns)
         return l->row && !l->t->failed;
 }
 
-static void put_row(struct level_rows *l, int64_t wall_ns, int64_t moment_ns)
+static void fill_put_row(struct level_rows *l, int64_t wall_ns, int64_t moment_ns)
 {
         size_t n = notebook_columns(&l->layout);
         long cell = cells_at(&l->cells, moment_ns);
@@ -63,7 +63,7 @@ static int add_hosts(struct level_rows *l, enum level level, struct err *err)
                 if (!h->levels[level].present || !table_wants(l->job, h->wall_ns, moment))
                         continue;
                 notebook_host_row(&l->layout, h, level, l->row);
-                put_row(l, h->wall_ns, moment);
+                fill_put_row(l, h->wall_ns, moment);
         }
         return got;
 }
@@ -104,7 +104,7 @@ static int take_level(void *arg, const struct frame *f, struct err *err)
         }
         if (table_wants(l->job, f->wall_ns, moment)) {
                 notebook_frame_row(&l->layout, f, l->row);
-                put_row(l, f->wall_ns, moment);
+                fill_put_row(l, f->wall_ns, moment);
         }
         return 0;
 }

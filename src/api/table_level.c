@@ -73,7 +73,7 @@ static void table_level_start(struct level_table *l, const struct host *h)
         add_gpu_columns(l, h);
 }
 
-static void put_row(struct level_table *l, const struct host *h)
+static void level_table_put_row(struct level_table *l, const struct host *h)
 {
         struct assay_table *t = l->t;
         const struct level_state *state = &h->levels[l->level];
@@ -111,7 +111,7 @@ int table_fill_figures(struct assay_table *t, struct table_job *job, enum level 
                         table_level_start(&l, h);
                 if (h->levels[level].present &&
                     table_wants(job, h->wall_ns, phase_moment_of_host(h)))
-                        put_row(&l, h);
+                        level_table_put_row(&l, h);
         }
         if (got == 0 && !l.started)
                 table_level_start(&l, &none);

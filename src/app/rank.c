@@ -51,7 +51,7 @@ static const struct launcher {
      {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 };
 
-static struct value number_of(rank_env *env, const char *name)
+static struct value rank_number_of(rank_env *env, const char *name)
 {
         const char *text = name ? env(name) : NULL;
         char *end = NULL;
@@ -101,12 +101,12 @@ static void rank_fill(struct value *v, struct value with)
 static void add_slurm(rank_env *env, struct rank_facts *ret)
 {
         const struct launcher *l = &launchers[ARRAY_LEN(launchers) - 1];
-        struct value rank = number_of(env, l->rank), world = number_of(env, l->world);
+        struct value rank = rank_number_of(env, l->rank), world = rank_number_of(env, l->world);
         if (!value_there(rank) || !value_there(world) || rank.v != ret->rank.v ||
             (value_there(ret->world) && ret->world.v != world.v))
                 return;
-        rank_fill(&ret->local_rank, number_of(env, l->local_rank));
-        rank_fill(&ret->node_rank, number_of(env, l->node_rank));
+        rank_fill(&ret->local_rank, rank_number_of(env, l->local_rank));
+        rank_fill(&ret->node_rank, rank_number_of(env, l->node_rank));
         rank_fill(&ret->world, world);
 }
 
@@ -115,14 +115,14 @@ struct rank_facts rank_facts(rank_env *env)
         struct rank_facts ret = {0};
         for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
                 const struct launcher *l = &launchers[i];
-                struct value rank = number_of(env, l->rank);
+                struct value rank = rank_number_of(env, l->rank);
                 if (!value_there(rank) || (l->also && !env(l->also)))
                         continue;
                 ret.launcher = l->name;
                 ret.rank = rank;
-                ret.local_rank = number_of(env, l->local_rank);
-                ret.node_rank = number_of(env, l->node_rank);
-                ret.world = number_of(env, l->world);
+                ret.local_rank = rank_number_of(env, l->local_rank);
+                ret.node_rank = rank_number_of(env, l->node_rank);
+                ret.world = rank_number_of(env, l->world);
                 add_slurm(env, &ret);
                 name_job(env, l, &ret);
                 return ret;

@@ -18,7 +18,7 @@ void lookup_clear(struct lookup *l)
         l->n = 0;
 }
 
-static void put(struct lookup *l, struct lookup_slot slot)
+static void lookup_put_slot(struct lookup *l, struct lookup_slot slot)
 {
         size_t at = slot.hash & (l->size - 1);
         while (l->slots[at].id != 0)
@@ -35,7 +35,7 @@ static bool grow(struct lookup *l)
                 return false;
         for (size_t i = 0; i < l->size; i++) {
                 if (l->slots[i].id != 0)
-                        put(&bigger, l->slots[i]);
+                        lookup_put_slot(&bigger, l->slots[i]);
         }
         free(l->slots);
         *l = bigger;
@@ -46,7 +46,7 @@ bool lookup_put(struct lookup *l, uint32_t hash, uint32_t id)
 {
         if (l->n * 2 >= l->size && !grow(l))
                 return false;
-        put(l, (struct lookup_slot){hash, id + 1});
+        lookup_put_slot(l, (struct lookup_slot){hash, id + 1});
         return true;
 }
 

@@ -169,8 +169,8 @@ static double passed_since(struct stretch_track *t, int64_t mono_ns)
         return passed;
 }
 
-static void add_row(struct stretches *s, struct stretch_track *t, const struct frame *f,
-                    const struct row *row)
+static void stretches_add_row(struct stretches *s, struct stretch_track *t, const struct frame *f,
+                              const struct row *row)
 {
         struct ceilings now;
         struct value clock = row->sample.m[METRIC_SM_CLOCK_MAX];
@@ -215,7 +215,7 @@ int stretches_add(struct stretches *s, const struct frame *f)
                         t = track_new(s, e);
                 if (!t)
                         return -ENOMEM;
-                add_row(s, t, f, &f->rows[i]);
+                stretches_add_row(s, t, f, &f->rows[i]);
         }
         s->left_out = MAX(s->left_out, left_out);
         return 0;

@@ -231,7 +231,7 @@ static void add_pipes(struct gpu_summary *g, const struct sample *sample, double
         }
 }
 
-static void add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
+static void summary_add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
 {
         add_values(g->m, row->sample.m);
         g->samples++;
@@ -340,7 +340,7 @@ static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct s
                 struct gpu_summary *g = gpu_in(scopes[k], row->sample.who);
                 if (!g)
                         return -ENOMEM;
-                add_row(g, row, &share);
+                summary_add_row(g, row, &share);
                 if (s->asks_flops)
                         add_pipes(g, &row->sample, share.seconds);
         }

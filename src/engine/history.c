@@ -116,7 +116,7 @@ static struct past *past_of(struct history *h, uint32_t slot)
         return p->there && p->said ? p : NULL;
 }
 
-static int add_row(struct history *h, const struct row *row, size_t at)
+static int history_add_row(struct history *h, const struct row *row, size_t at)
 {
         struct past *p = past_of(h, row->sample.who->slot);
         if (!p)
@@ -157,7 +157,7 @@ int history_push(struct history *h, const struct frame *frame)
         }
         h->times[at] = frame->wall_ns;
         for (size_t i = 0; r == 0 && i < frame->n; i++)
-                r = add_row(h, &frame->rows[i], at);
+                r = history_add_row(h, &frame->rows[i], at);
         h->next++;
         h->first = MAX(h->first, h->next > h->samples ? h->next - h->samples : 0);
         pthread_mutex_unlock(&h->lock);

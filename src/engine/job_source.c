@@ -139,7 +139,7 @@ static bool is_known(const struct source *s, size_t n, const struct entity_key *
 }
 
 /* -1 when memory is short. */
-static int32_t number_of(struct source *s, const struct entity_key *k)
+static int32_t job_number_of(struct source *s, const struct entity_key *k)
 {
         for (size_t i = 0; i < s->n_places; i++) {
                 if (s->places[i].index == k->index && strlen(s->places[i].host) == k->host_len &&
@@ -170,7 +170,7 @@ static int add_part(struct source *s, struct part *p, size_t *n)
                         r.who.host_len = strlen(p->node);
                 }
                 if (r.who.index >= 0)
-                        r.who.index = number_of(s, &r.who);
+                        r.who.index = job_number_of(s, &r.who);
                 if (!is_known(s, *n, &r.who))
                         s->readings[(*n)++] = r;
         }

@@ -160,8 +160,8 @@ static int resolve(struct pipeline *p, const struct reading *reading, size_t pos
         return 0;
 }
 
-static int add_row(struct pipeline *p, const struct reading *reading, size_t position,
-                   const struct binding *binding)
+static int pipeline_add_row(struct pipeline *p, const struct reading *reading, size_t position,
+                            const struct binding *binding)
 {
         struct entity *e;
         int r = resolve(p, reading, position, &e);
@@ -304,7 +304,7 @@ static int add_part(struct pipeline *p, const struct batch *part, size_t nth, si
                 translate_learn_units(binding, part);
         }
         for (size_t i = 0; i < part->n; i++) {
-                int r = add_row(p, &part->readings[i], position + i, binding);
+                int r = pipeline_add_row(p, &part->readings[i], position + i, binding);
                 if (r < 0)
                         return r;
         }

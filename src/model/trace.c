@@ -62,7 +62,7 @@ static void halve_classes(struct trace_gpu *g)
         memset(g->classes + TRACE_POINTS / 2, 0, sizeof(g->classes) / 2);
 }
 
-static size_t place_of(struct traces *t, int64_t moment_ns)
+static size_t trace_place_of(struct traces *t, int64_t moment_ns)
 {
         int64_t passed = MAX(moment_ns - t->start_ns, 0);
         while (passed / t->width_ns >= TRACE_POINTS) {
@@ -133,7 +133,7 @@ static enum metric limit_of(enum trace_metric m)
         return m == TRACE_GPU_TEMP ? METRIC_TEMP_SLOWDOWN : METRIC_COUNT;
 }
 
-static void add_row(struct trace_gpu *g, const struct row *row, size_t at)
+static void trace_add_row(struct trace_gpu *g, const struct row *row, size_t at)
 {
         const struct value *m = row->sample.m;
         uint16_t *class = &g->classes[at][workload_bottleneck(row->verdict.workload)];
@@ -149,12 +149,12 @@ static void add_row(struct trace_gpu *g, const struct row *row, size_t at)
 int traces_add(struct traces *t, const struct frame *f)
 {
         trace_start(t, f->wall_ns);
-        size_t at = place_of(t, phase_moment(&t->clock, f));
+        size_t at = trace_place_of(t, phase_moment(&t->clock, f));
         t->end_ns = MAX(f->wall_ns, t->start_ns);
         for (size_t i = 0; i < f->n; i++) {
                 struct trace_gpu *g = gpu_for(t, f->rows[i].sample.who, i);
                 if (g)
-                        add_row(g, &f->rows[i], at);
+                        trace_add_row(g, &f->rows[i], at);
         }
         return 0;
 }
@@ -163,7 +163,7 @@ void traces_add_level(struct traces *t, const struct host *host, enum level leve
 {
         const struct value *f = host->levels[level].f;
         trace_start(t, host->wall_ns);
-        size_t at = place_of(t, phase_moment_of_host(host));
+        size_t at = trace_place_of(t, phase_moment_of_host(host));
         t->end_ns = MAX(host->wall_ns, t->end_ns);
         if (value_there(f[FIGURE_PROCESSES]) && f[FIGURE_PROCESSES].v == 0)
                 return; /* the last has ended */

@@ -42,7 +42,7 @@ struct file {
         int64_t size, modified_ns;
 };
 
-static uint64_t number_of(const char *name)
+static uint64_t archive_number_of(const char *name)
 {
         return hash_stable(name, strlen(name));
 }
@@ -87,7 +87,7 @@ void archive_list(struct archive *a, struct jsonw *j)
         jsonw_array(j, "sessions");
         for (size_t i = 0; list && i < n; i++) {
                 char id[20];
-                snprintf(id, sizeof(id), "%016" PRIx64, number_of(list[i].name));
+                snprintf(id, sizeof(id), "%016" PRIx64, archive_number_of(list[i].name));
                 jsonw_line(j);
                 jsonw_object(j, NULL);
                 jsonw_text(j, "id", id);
@@ -105,7 +105,7 @@ static bool find_file(struct archive *a, const char *id, struct file *ret)
         CLEANUP(freep) struct file *list = read_folder(a, &n);
         for (size_t i = 0; list && i < n; i++) {
                 char text[20];
-                snprintf(text, sizeof(text), "%016" PRIx64, number_of(list[i].name));
+                snprintf(text, sizeof(text), "%016" PRIx64, archive_number_of(list[i].name));
                 if (strcmp(text, id) == 0) {
                         *ret = list[i];
                         return true;

@@ -87,7 +87,7 @@ static double *place_in_slot(struct integrals *in, const char *name)
                                                : NULL;
 }
 
-static double *place_of(struct integrals *in, const char *name)
+static double *counters_place_of(struct integrals *in, const char *name)
 {
         for (enum integral i = 0; i < INTEGRAL_COUNT; i++) {
                 if (strcmp(name, integral_info(i)->name) == 0) {
@@ -142,7 +142,7 @@ void counters_set(struct integrals *in, const char *name, const char *text)
                 if (num_parse_u64(name + 4, strlen(name + 4), &n))
                         set_xid(in, n, v);
         } else {
-                double *place = place_of(in, name);
+                double *place = counters_place_of(in, name);
                 if (place)
                         *place = v;
         }

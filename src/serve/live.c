@@ -78,7 +78,7 @@ static bool answers(const struct frame *f, const struct sample *s)
         return !lost && integrals_fresh(f, s);
 }
 
-static void add_row(struct live *l, const struct frame *f, size_t at, int64_t now)
+static void live_add_row(struct live *l, const struct frame *f, size_t at, int64_t now)
 {
         const struct row *row = &f->rows[at];
         struct meter *m = meter_for(l, row->sample.who, at);
@@ -124,7 +124,7 @@ static void on_frame(void *arg, const struct frame *f)
         int64_t now = clock_mono_ns();
         pthread_mutex_lock(&l->lock);
         for (size_t i = 0; i < f->n; i++)
-                add_row(l, f, i, now);
+                live_add_row(l, f, i, now);
         l->frame = *f;
         l->frame.rows = NULL;
         l->frame.n = 0;

@@ -272,8 +272,8 @@ static void know_from_afar(struct place *p, const struct process *process)
         snprintf(p->who.job, sizeof(p->who.job), "%s", process->slurm_job);
 }
 
-static struct place *place_of(struct owners *o, const struct process *process, bool here,
-                              int64_t now)
+static struct place *owners_place_of(struct owners *o, const struct process *process, bool here,
+                                     int64_t now)
 {
         struct place *oldest = &o->places[0];
         for (size_t i = 0; i < PLACES; i++) {
@@ -410,7 +410,7 @@ static void add_processes(struct owners *o, const struct live_books *b, struct l
                 const struct live_gpu *g = p->child ? NULL : gpu_of_slot(b, p->slot);
                 if (!g)
                         continue;
-                const struct place *place = place_of(o, p, b->here, now);
+                const struct place *place = owners_place_of(o, p, b->here, now);
                 struct owner *who = owners_add(l, b, g, &place->who);
                 if (!who)
                         return;

@@ -125,7 +125,7 @@ static bool make_ring(struct ring *r, size_t k)
         return false;
 }
 
-static void put(struct ring *r, size_t at, float v)
+static void past_put(struct ring *r, size_t at, float v)
 {
         uint16_t n = r->n[at];
         r->mean[at] = n == 0 ? v : r->mean[at] + (v - r->mean[at]) / (float)(n + 1);
@@ -191,7 +191,7 @@ void past_add(struct past *p, const char *key, const struct row *row, int64_t mo
                 for (size_t m = 0; m < PAST_COUNT; m++) {
                         struct value v = row->sample.m[metrics[m]];
                         if (v.state == STATE_OK && make_ring(&o->rings[k][m], k))
-                                put(&o->rings[k][m], (uint64_t)t % sizes[k], (float)v.v);
+                                past_put(&o->rings[k][m], (uint64_t)t % sizes[k], (float)v.v);
                 }
                 if (make_votes(&o->votes[k], k))
                         vote(&o->votes[k], (uint64_t)t % sizes[k], row->limit.limiter + 1);

@@ -221,7 +221,7 @@ static int compare_waiting(const void *a, const void *b)
 }
 
 /* A file of ours: its number. Others are left alone. */
-static bool number_of(const char *name, uint64_t *ret, bool *ret_whole)
+static bool queue_number_of(const char *name, uint64_t *ret, bool *ret_whole)
 {
         char *end;
         if (strspn(name, "0123456789abcdef") != 16)
@@ -237,7 +237,7 @@ static void take_file(struct push_queue *q, const char *name)
         char path[PATH_LEN];
         uint64_t sum;
         bool whole;
-        if (!number_of(name, &w.number, &whole))
+        if (!queue_number_of(name, &w.number, &whole))
                 return;
         path_of(q, w.number, whole ? SUFFIX : ".new", path);
         FILE *f = whole ? fopen(path, "re") : NULL;

@@ -38,7 +38,7 @@ static struct track *track_for(struct session *s, const struct entity *e)
         return t;
 }
 
-static void add_row(struct track *t, size_t place, const struct row *row)
+static void frames_add_row(struct track *t, size_t place, const struct row *row)
 {
         for (size_t i = 0; i < METRIC_COUNT; i++) {
                 struct series_scale s = series_scale(series_info(i));
@@ -70,7 +70,7 @@ int session_add(struct session *s, const struct frame *f, struct err *err)
                 }
                 struct track *t = track_for(s, f->rows[i].sample.who);
                 if (t)
-                        add_row(t, s->open.n, &f->rows[i]);
+                        frames_add_row(t, s->open.n, &f->rows[i]);
                 else
                         failed = -ENOMEM;
         }

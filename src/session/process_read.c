@@ -71,7 +71,7 @@ static int open_cursor(struct session_reader *r)
         return MIN(got, 0);
 }
 
-static size_t place_of(const struct process_cursor *c, int64_t id)
+static size_t process_place_of(const struct process_cursor *c, int64_t id)
 {
         size_t i = 0;
         while (i < c->n && c->ids[i] != id)
@@ -132,7 +132,7 @@ static void take_figures(struct process *p, sqlite3_stmt *h)
 static int take_sample(struct process_cursor *c, sqlite3_stmt *h)
 {
         int64_t id = sqlite3_column_int64(h, 0);
-        size_t at = place_of(c, id);
+        size_t at = process_place_of(c, id);
         if (sqlite3_column_int64(h, 1) != 0) {
                 /* The order stays: what is listed jumps about as little as it can. */
                 if (at == c->n)

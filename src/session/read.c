@@ -417,7 +417,7 @@ static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
         return r->bytes.failed ? -ENOMEM : 0;
 }
 
-static size_t place_of(const struct session_reader *r, int64_t id)
+static size_t reader_place_of(const struct session_reader *r, int64_t id)
 {
         const struct entity_id key = {.id = id};
         const struct entity_id *found =
@@ -451,7 +451,7 @@ static int load_block(struct session_reader *r, int64_t block)
         clear_block(r);
         db_bind_int(&q, block);
         while (code == 0 && (got = db_step(&q)) > 0) {
-                size_t entity = place_of(r, sqlite3_column_int64(q.h, 0));
+                size_t entity = reader_place_of(r, sqlite3_column_int64(q.h, 0));
                 if (entity == r->n || r->n_columns >= most)
                         continue;
                 r->used[entity] = true;

@@ -76,6 +76,24 @@ def test_static_names_of_commands_differ():
         assert not re.search(r"^static [\w *]+\b(run|main|init|start)\(", path.read_text(), re.M), path
 
 
+# Names of static functions that stand in more files than a debugger likes, and in how many. Only smaller numbers are welcome.
+STATIC_NAMES_MAX = 4
+STATIC_NAMES = {
+    "compare": 7, "make_room": 7, "look": 7, "read_file": 6, "read_all": 6, "choose": 6, "judge": 6, "put_line": 6, "put_time": 6, "ask": 6,
+    "put_cell": 6, "load": 6, "fail": 6, "put_number": 6, "put_head": 6, "publish": 5, "on_host": 5, "put_gpus": 5, "give": 5, "grow": 5,
+    "tell": 5, "put_findings": 5, "share_of": 5, "parse": 5, "is_due": 5,
+}
+
+
+def test_static_names_are_few():
+    """A backtrace says where it is: a name of a static function stands in few files, and in no more than it did."""
+    files = collections.Counter()
+    for path in tracked("src/*.c"):
+        files.update(set(re.findall(r"^static [^=;#{}()]*?\b(\w+)\((?!\*)[^;=]*?\)\s*\n?\{", path.read_text(), re.M)))
+    assert len(files) > 3000
+    assert {name: n for name, n in files.items() if n > STATIC_NAMES.get(name, STATIC_NAMES_MAX)} == {}
+
+
 def test_every_function_is_used():
     """What a header offers, somebody calls: a name that stands in its declaration and its definition alone is dead code."""
     count, offered = collections.Counter(), set()

@@ -127,8 +127,8 @@ static void fill_change(const struct measurer *m, struct figure_of *f, struct di
 }
 
 /* A new row, which is not judged yet; NULL when there are too many. */
-static struct diff_row *add_row(const struct measurer *m, const char *name, enum unit unit,
-                                enum diff_scale scale)
+static struct diff_row *measure_add_row(const struct measurer *m, const char *name, enum unit unit,
+                                        enum diff_scale scale)
 {
         if (m->d->n_rows == DIFF_ROWS_MAX)
                 return NULL;
@@ -146,7 +146,7 @@ static struct diff_row *measure(const struct measurer *m, const struct diff_row 
         f.has_base = take_side(m->base, take, arg, f.base);
         f.has_now = take_side(m->now, take, arg, f.now);
         struct diff_row *row =
-            f.has_base || f.has_now ? add_row(m, as->name, as->unit, as->scale) : NULL;
+            f.has_base || f.has_now ? measure_add_row(m, as->name, as->unit, as->scale) : NULL;
         if (!row)
                 return NULL;
         row->is_time = as->is_time;

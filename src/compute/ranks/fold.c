@@ -138,7 +138,7 @@ static void add_pid(struct job_gpu *g, int32_t pid)
                 g->pids[g->n_pids++] = pid;
 }
 
-static void add_row(struct job_fold *fold, const struct row *row, const struct frame *f)
+static void fold_add_row(struct job_fold *fold, const struct row *row, const struct frame *f)
 {
         const struct value *m = row->sample.m;
         struct job_gpu *g = gpu_of(fold, row->sample.who);
@@ -160,7 +160,7 @@ static void add_row(struct job_fold *fold, const struct row *row, const struct f
 void job_fold_frame(struct job_fold *fold, const struct frame *f)
 {
         for (size_t i = 0; i < f->n; i++)
-                add_row(fold, &f->rows[i], f);
+                fold_add_row(fold, &f->rows[i], f);
         /* Processes of a recording have the label of their GPU, and no slot. */
         for (size_t i = 0; i < f->processes.n; i++) {
                 const struct process *p = &f->processes.list[i];

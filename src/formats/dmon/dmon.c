@@ -201,8 +201,8 @@ static bool by_words(const struct dmon *d, const struct line *line, struct entit
         return read_entity(words->w[0].s, name_len, key) && key->kind != ENTITY_OTHER;
 }
 
-static enum dmon_line add_row(const struct dmon *d, struct batcher *b, struct entity_key *key,
-                              struct raw **ret)
+static enum dmon_line dmon_add_row(const struct dmon *d, struct batcher *b, struct entity_key *key,
+                                   struct raw **ret)
 {
         if (d->rename && key->kind != ENTITY_OTHER)
                 d->rename(d->arg, key);
@@ -247,7 +247,7 @@ static enum dmon_line row_by_words(const struct dmon *d, struct batcher *b, cons
         struct words words;
         if (!by_words(d, line, &key, &words))
                 return DMON_UNKNOWN;
-        enum dmon_line row = add_row(d, b, &key, &cells);
+        enum dmon_line row = dmon_add_row(d, b, &key, &cells);
         if (row == DMON_ROW)
                 read_words(b, line, words.w + 2, d->n, cells);
         return row;
@@ -264,7 +264,7 @@ static enum dmon_line row_by_tabs(const struct dmon *d, struct batcher *b, const
                 words.n--;
         if (words.n != d->n + 1 || !read_entity(words.w[0].s, words.w[0].len, &key))
                 return DMON_UNKNOWN;
-        enum dmon_line row = add_row(d, b, &key, &cells);
+        enum dmon_line row = dmon_add_row(d, b, &key, &cells);
         for (size_t i = 0; row == DMON_ROW && i < d->n; i++)
                 batcher_cell(b, words.w[i + 1].s, words.w[i + 1].len, &cells[i]);
         return row;
@@ -283,7 +283,7 @@ static enum dmon_line read_row(const struct dmon *d, struct batcher *b, const st
         if (line->len <= d->at[0] || line->s[d->at[0] - 1] != ' ' ||
             !read_entity(line->s, d->at[0], &key))
                 return row_by_words(d, b, line);
-        enum dmon_line row = add_row(d, b, &key, &cells);
+        enum dmon_line row = dmon_add_row(d, b, &key, &cells);
         if (row != DMON_ROW)
                 return row;
         switch (by_offsets(d, b, line, cells)) {

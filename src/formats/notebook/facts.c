@@ -12,7 +12,7 @@
 /* Of an interval: rows that come so little early have not come late before. */
 #define EARLY 0.01
 
-static struct value number_of(const json_t *m, const char *key)
+static struct value facts_number_of(const json_t *m, const char *key)
 {
         const json_t *v = json_object_get(m, key);
         return json_is_number(v) && isfinite(json_number_value(v)) ? value_ok(json_number_value(v))
@@ -34,11 +34,11 @@ void notebook_take_run(struct notebook_run *run, const json_t *monitor)
 {
         const json_t *job = json_object_get(monitor, "slurm_job");
         run->interval = notebook_known(json_number_value(json_object_get(monitor, "interval")));
-        run->stop_time = number_of(monitor, "stop_time");
+        run->stop_time = facts_number_of(monitor, "stop_time");
         run->wall_stop =
             notebook_known(json_number_value(json_object_get(monitor, "wallclock_stop_time")));
-        run->pid = number_of(monitor, "pid");
-        run->uid = number_of(monitor, "uid");
+        run->pid = facts_number_of(monitor, "pid");
+        run->uid = facts_number_of(monitor, "uid");
         if (json_is_string(job))
                 snprintf(run->slurm_job, sizeof(run->slurm_job), "%s", json_string_value(job));
         else if (json_is_integer(job))

@@ -267,7 +267,7 @@ int notebook_next(struct notebook *nb, const struct frame **ret)
 
 /* ---- cells ---- */
 
-static double number_of(const struct csvtext *c, int at, double fallback)
+static double notebook_number_of(const struct csvtext *c, int at, double fallback)
 {
         double v;
         const char *s = at >= 0 && (size_t)at < c->n ? c->fields[at] : "";
@@ -286,8 +286,8 @@ static void name_cell(struct mark *m, const char *raw, double index)
 static bool take_cell(const struct notebook *nb, const struct csvtext *c, const int at[5],
                       struct mark *m)
 {
-        double start = number_of(c, at[2], NAN), end = number_of(c, at[3], NAN);
-        double index = number_of(c, at[0], 0);
+        double start = notebook_number_of(c, at[2], NAN), end = notebook_number_of(c, at[3], NAN);
+        double index = notebook_number_of(c, at[0], 0);
         if (!(fabs(index) < 1e9))
                 index = 0;
         const char *raw = at[1] >= 0 && (size_t)at[1] < c->n ? c->fields[at[1]] : "";

@@ -58,8 +58,8 @@ static struct strbuf *file_of(struct notebook_writer *w, enum level level)
         return out;
 }
 
-static int put_row(struct notebook_writer *w, struct strbuf *out, int64_t wall_ns,
-                   int64_t moment_ns)
+static int notebook_put_row(struct notebook_writer *w, struct strbuf *out, int64_t wall_ns,
+                            int64_t moment_ns)
 {
         long cell = cells_at(&w->cells, moment_ns);
         struct csvw c = {.out = out};
@@ -97,7 +97,7 @@ int notebook_writer_add(struct notebook_writer *w, const struct frame *f)
         if (!out)
                 return -ENOMEM;
         notebook_frame_row(&w->layout, f, w->row);
-        int r = put_row(w, out, f->wall_ns, moment);
+        int r = notebook_put_row(w, out, f->wall_ns, moment);
         if (!w->by_host)
                 return r;
         w->failed = r;
@@ -130,7 +130,7 @@ static int add_level(struct notebook_writer *w, const struct host *h, enum level
         if (level == LEVEL_PROCESS)
                 w->cpus = l->f[FIGURE_CPUS];
         notebook_host_row(&w->layout, h, level, w->row);
-        return put_row(w, out, h->wall_ns, phase_moment_of_host(h));
+        return notebook_put_row(w, out, h->wall_ns, phase_moment_of_host(h));
 }
 
 int notebook_writer_add_host(struct notebook_writer *w, const struct host *h)

@@ -77,7 +77,7 @@ static void halve(struct plot *p)
 #define WALL_MAX (INT64_MAX / 2)
 
 /* The bucket of a moment; false when it lies outside of what is drawn. */
-static bool place_of(struct plot *p, int64_t wall_ns, size_t *ret)
+static bool plot_place_of(struct plot *p, int64_t wall_ns, size_t *ret)
 {
         if (wall_ns < p->options.from_ns || wall_ns > p->options.to_ns || wall_ns < -WALL_MAX ||
             wall_ns > WALL_MAX)
@@ -195,7 +195,7 @@ static bool place_frame(struct plot *p, const struct frame *f, size_t *ret)
                 return false;
         if (p->overlay)
                 p->options.from_ns = INT64_MIN, p->options.to_ns = INT64_MAX;
-        bool there = place_of(p, moment, ret);
+        bool there = plot_place_of(p, moment, ret);
         p->options = asked;
         /* A sample stands in the middle of its time, the run lasts to its end. */
         if (there)
@@ -340,7 +340,7 @@ static bool of_host(enum subject subject)
 int plot_add_host(struct plot *p, const struct host *h)
 {
         size_t at;
-        if (h->wall_ns < -WALL_MAX || !place_of(p, phase_moment_of_host(h), &at))
+        if (h->wall_ns < -WALL_MAX || !plot_place_of(p, phase_moment_of_host(h), &at))
                 return 0;
         const struct level_state *l = level_of(p, h);
         p->host_ticks++;
@@ -370,7 +370,7 @@ int plot_add_user(struct plot *p, int64_t wall_ns, size_t which, double v)
 {
         size_t at;
         /* Numbers before the first tick and after the last have no place on the axis. */
-        if (!p->started || wall_ns > p->end_ns || !place_of(p, wall_ns, &at))
+        if (!p->started || wall_ns > p->end_ns || !plot_place_of(p, wall_ns, &at))
                 return 0;
         for (size_t k = 0; k < p->n_panels; k++) {
                 struct plot_panel *panel = &p->panels[k];

@@ -10,7 +10,7 @@ static struct value if_known(double v, bool there)
         return there ? value_ok(v) : value_missing(STATE_NONE);
 }
 
-static void put_row(struct jsonw *j, const struct diff_row *r)
+static void diff_json_put_row(struct jsonw *j, const struct diff_row *r)
 {
         bool both = value_there(r->base) && value_there(r->now);
         jsonw_object(j, NULL);
@@ -35,7 +35,7 @@ static void put_rows(struct jsonw *j, const char *name, const struct diff *d, bo
         jsonw_array(j, name);
         for (size_t i = 0; i < d->n_rows; i++) {
                 if (d->rows[i].is_phase == phases)
-                        put_row(j, &d->rows[i]);
+                        diff_json_put_row(j, &d->rows[i]);
         }
         jsonw_end(j);
 }

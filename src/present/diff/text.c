@@ -42,7 +42,7 @@ static void put_without_unit(struct strbuf *cell, const char *instead)
         strbuf_puts(cell, instead);
 }
 
-static void put_row(const struct diff_row *row, const char *name, struct strbuf *out)
+static void diff_text_put_row(const struct diff_row *row, const char *name, struct strbuf *out)
 {
         struct strbuf cell = {0};
         text_put_name(out, name, NAME_COLUMNS + 2);
@@ -96,7 +96,7 @@ static void put_rows(const struct diff *d, bool phases, size_t most, struct strb
                 snprintf(name, sizeof(name), limiter ? "    %s" : "  %s",
                          row->name + (limiter ? strlen(LIMITED) : 0));
                 if (shown < most)
-                        put_row(row, name, out);
+                        diff_text_put_row(row, name, out);
                 else
                         left++;
                 shown++;

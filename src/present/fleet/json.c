@@ -18,7 +18,7 @@ static void put_cell(const struct fleet_column *col, const struct fleet_cell *ce
                 strbuf_puts(out, "null");
 }
 
-static void put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
+static void fleet_json_put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
 {
         strbuf_putc(out, '{');
         for (size_t i = 0; i < t->n_columns; i++) {
@@ -35,7 +35,7 @@ static void put_table(const struct fleet_table *t, struct strbuf *out)
         strbuf_putc(out, ':');
         if (t->card) {
                 if (t->n_rows > 0)
-                        put_row(t, 0, out);
+                        fleet_json_put_row(t, 0, out);
                 else
                         strbuf_puts(out, "null");
                 return;
@@ -43,7 +43,7 @@ static void put_table(const struct fleet_table *t, struct strbuf *out)
         strbuf_putc(out, '[');
         for (size_t i = 0; i < t->n_rows; i++) {
                 strbuf_puts(out, i ? ",\n" : "\n");
-                put_row(t, i, out);
+                fleet_json_put_row(t, i, out);
         }
         strbuf_putc(out, ']');
 }

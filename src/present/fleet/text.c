@@ -81,7 +81,7 @@ static void put_head(const struct fleet_table *t, struct strbuf *out)
         tablew_end_line(out);
 }
 
-static void put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
+static void fleet_text_put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
 {
         char buf[FLEET_CELL_MAX];
         for (size_t i = 0; i < t->n_columns; i++) {
@@ -135,7 +135,7 @@ static void put_table(const struct fleet_table *t, const char *rest, struct strb
         }
         put_head(t, out);
         for (size_t i = 0; i < t->n_rows; i++)
-                put_row(t, i, out);
+                fleet_text_put_row(t, i, out);
         if (t->left_out > 0)
                 strbuf_putf(out, "… and %zu more; %s shows them\n", t->left_out, rest);
 }

@@ -71,8 +71,8 @@ static void put_cores(const struct host *h, bool system, size_t n, struct csvw *
                 put_field(c, system && i < h->n_cores ? h->cores[i].util : none, 100, 2);
 }
 
-static void put_row(const struct host *h, enum level level, size_t n_cores, size_t n_gpus,
-                    struct csvw *c)
+static void host_csv_put_row(const struct host *h, enum level level, size_t n_cores, size_t n_gpus,
+                             struct csvw *c)
 {
         const struct level_state *l = &h->levels[level];
         csvw_fixed(c, clock_to_seconds(h->wall_ns), 3);
@@ -98,7 +98,7 @@ void host_csv_rows(const struct host *h, size_t n_cores, size_t n_gpus, const ch
         for (enum level l = 0; l < LEVEL_COUNT; l++) {
                 if (!h->levels[l].present)
                         continue;
-                put_row(h, l, n_cores, n_gpus, &c);
+                host_csv_put_row(h, l, n_cores, n_gpus, &c);
                 csvw_end(&c);
         }
 }

@@ -188,7 +188,7 @@ static void put_when(struct jsonw *j, const struct frame *f)
         jsonw_text(j, "source", f->provenance);
 }
 
-static void put_row(struct jsonw *j, const struct row *row)
+static void frame_json_put_row(struct jsonw *j, const struct row *row)
 {
         jsonw_identity(j, row->sample.who);
         jsonw_values(j, "metrics", row->sample.m, METRIC_COUNT, metric_info(0));
@@ -201,7 +201,7 @@ static void put_row(struct jsonw *j, const struct row *row)
 void jsonw_row(struct jsonw *j, const struct frame *frame, const struct row *row)
 {
         put_when(j, frame);
-        put_row(j, row);
+        frame_json_put_row(j, row);
 }
 
 void json_write_row(const struct frame *frame, const struct row *row, struct strbuf *out)
@@ -249,7 +249,7 @@ void json_write_frame(const struct frame *frame, const char *version, struct str
         for (size_t i = 0; i < frame->n; i++) {
                 jsonw_line(&j);
                 jsonw_object(&j, NULL);
-                put_row(&j, &frame->rows[i]);
+                frame_json_put_row(&j, &frame->rows[i]);
                 jsonw_end(&j);
         }
         jsonw_line(&j);

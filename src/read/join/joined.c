@@ -209,7 +209,7 @@ static struct batch *joined_take(struct joined_worker *w, int64_t now)
 }
 
 /* GPUs are numbered as they are first seen, part after part, and keep their numbers. */
-static int32_t number_of(struct source *s, size_t part, int32_t index)
+static int32_t joined_number_of(struct source *s, size_t part, int32_t index)
 {
         if (index < 0 || index >= NUMBERS_MAX)
                 return index;
@@ -223,7 +223,7 @@ static void number(struct source *s, size_t part)
         struct joined_worker *w = &s->hub->workers[part];
         struct batch_copy *c = &w->copies[w->front];
         for (size_t i = 0; i < c->batch.n; i++)
-                c->readings[i].who.index = number_of(s, part, c->readings[i].who.index);
+                c->readings[i].who.index = joined_number_of(s, part, c->readings[i].who.index);
 }
 
 /* Lock held. One tick of all parts that ever gave anything; false when none has. */

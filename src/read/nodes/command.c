@@ -22,7 +22,7 @@ static void command_add(struct node_command *c, const char *word)
         c->used += len;
 }
 
-static void put(struct node_command *c, char letter)
+static void command_put(struct node_command *c, char letter)
 {
         c->full = c->full || c->used + 1 >= sizeof(c->text);
         if (!c->full)
@@ -43,9 +43,9 @@ static const char *take_word(struct node_command *c, const char *s)
                 else if (!quote && (*s == '\'' || *s == '"'))
                         quote = *s;
                 else if (*s == '\\' && quote != '\'' && s[1])
-                        put(c, *++s);
+                        command_put(c, *++s);
                 else
-                        put(c, *s);
+                        command_put(c, *s);
         }
         if (c->used < sizeof(c->text))
                 c->text[c->used++] = '\0';

@@ -4,7 +4,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 
-static void put(struct nvml_device *d, size_t row, enum nvml_field field, int rc, double v)
+static void lane_put(struct nvml_device *d, size_t row, enum nvml_field field, int rc, double v)
 {
         enum state state = nvml_state(rc);
         d->row[row].cell[field] =
@@ -19,7 +19,7 @@ static void put_u32(struct nvml_device *d, enum nvml_field field, int(*call) NVM
         if (!d->env->wanted[field])
                 return;
         int rc = call ? call(d->handle, &v) : NVML_FUNCTION_NOT_FOUND;
-        put(d, 0, field, rc, v);
+        lane_put(d, 0, field, rc, v);
 }
 
 static void put_kind(struct nvml_device *d, enum nvml_field field, int(*call) NVML_ARGS_ARG_U32,
@@ -29,12 +29,12 @@ static void put_kind(struct nvml_device *d, enum nvml_field field, int(*call) NV
         if (!d->env->wanted[field])
                 return;
         int rc = call ? call(d->handle, kind, &v) : NVML_FUNCTION_NOT_FOUND;
-        put(d, 0, field, rc, v);
+        lane_put(d, 0, field, rc, v);
 }
 
 static void put_percent(struct nvml_device *d, enum nvml_field field, int rc, unsigned v)
 {
-        put(d, 0, field, rc == 0 && v > 100 ? NVML_NO_DATA : rc, v);
+        lane_put(d, 0, field, rc == 0 && v > 100 ? NVML_NO_DATA : rc, v);
 }
 
 static void read_gpm(struct nvml_device *d, size_t i)
@@ -70,10 +70,10 @@ static void read_memory(struct nvml_device *d, size_t i)
                 m.free = old.free;
                 m.used = old.used;
         }
-        put(d, i, NVML_FIELD_MEMORY_USED, rc, (double)m.used);
-        put(d, i, NVML_FIELD_MEMORY_FREE, rc, (double)m.free);
-        put(d, i, NVML_FIELD_MEMORY_TOTAL, rc, (double)m.total);
-        put(d, i, NVML_FIELD_MEMORY_RESERVED, reserved_rc, (double)m.reserved);
+        lane_put(d, i, NVML_FIELD_MEMORY_USED, rc, (double)m.used);
+        lane_put(d, i, NVML_FIELD_MEMORY_FREE, rc, (double)m.free);
+        lane_put(d, i, NVML_FIELD_MEMORY_TOTAL, rc, (double)m.total);
+        lane_put(d, i, NVML_FIELD_MEMORY_RESERVED, reserved_rc, (double)m.reserved);
 }
 
 static void read_power(struct nvml_device *d, size_t i UNUSED)
@@ -91,7 +91,7 @@ static void read_reasons(struct nvml_device *d, size_t i UNUSED)
 {
         uint64_t v = 0;
         int rc = NVML_CALL(&d->env->lib, clock_reasons, d->handle, &v);
-        put(d, 0, NVML_FIELD_CLOCK_REASONS, rc, (double)v);
+        lane_put(d, 0, NVML_FIELD_CLOCK_REASONS, rc, (double)v);
 }
 
 static void read_temperature(struct nvml_device *d, size_t i UNUSED)
@@ -139,14 +139,14 @@ static void read_memory_temperature(struct nvml_device *d, size_t i UNUSED)
 {
         struct nvml_field_value v = {.id = NVML_FI_MEMORY_TEMP};
         int rc = NVML_CALL(&d->env->lib, field_values, d->handle, 1, &v);
-        put(d, 0, NVML_FIELD_TEMP_MEMORY, rc ? rc : v.rc, nvml_field_number(&v));
+        lane_put(d, 0, NVML_FIELD_TEMP_MEMORY, rc ? rc : v.rc, nvml_field_number(&v));
 }
 
 static void read_energy(struct nvml_device *d, size_t i UNUSED)
 {
         uint64_t v = 0;
         int rc = NVML_CALL(&d->env->lib, energy, d->handle, &v);
-        put(d, 0, NVML_FIELD_ENERGY, rc, (double)v);
+        lane_put(d, 0, NVML_FIELD_ENERGY, rc, (double)v);
 }
 
 static void read_link(struct nvml_device *d, size_t i UNUSED)
@@ -159,7 +159,7 @@ static void read_processes(struct nvml_device *d, size_t i)
 {
         int rc = nvml_process_read(&d->processes, &d->env->lib, d->origin[i].handle,
                                    i == 0 && d->counts_processes_closely);
-        put(d, i, NVML_FIELD_PROCESSES, rc, (double)d->processes.n);
+        lane_put(d, i, NVML_FIELD_PROCESSES, rc, (double)d->processes.n);
 }
 
 /* Blocks 20 ms a direction, so only where GPM does not tell. */
@@ -187,7 +187,7 @@ static void put_rate(struct nvml_device *d, enum nvml_field field, struct nvml_c
         struct value rate = value_rate(
             value_ok(now), before->ns > 0 ? value_ok(before->v) : value_missing(STATE_BLANK),
             clock_to_seconds(now_ns - before->ns));
-        put(d, 0, field, rc == 0 && !value_there(rate) ? NVML_NO_DATA : rc, rate.v);
+        lane_put(d, 0, field, rc == 0 && !value_there(rate) ? NVML_NO_DATA : rc, rate.v);
         *before = rc == 0 ? (struct nvml_counter){now, now_ns} : (struct nvml_counter){0};
 }
 
@@ -210,7 +210,7 @@ static void read_bar1(struct nvml_device *d, size_t i UNUSED)
 {
         struct nvml_bar1 m = {0};
         int rc = NVML_CALL(&d->env->lib, bar1, d->handle, &m);
-        put(d, 0, NVML_FIELD_BAR1_USED, rc, (double)m.used);
+        lane_put(d, 0, NVML_FIELD_BAR1_USED, rc, (double)m.used);
 }
 
 static void read_ecc(struct nvml_device *d, size_t i UNUSED)
@@ -223,7 +223,7 @@ static void read_ecc(struct nvml_device *d, size_t i UNUSED)
                 uint64_t v = 0;
                 int rc =
                     NVML_CALL(&d->env->lib, ecc_errors, d->handle, kind, NVML_ECC_VOLATILE, &v);
-                put(d, 0, fields[kind], rc, (double)v);
+                lane_put(d, 0, fields[kind], rc, (double)v);
         }
 }
 
@@ -232,10 +232,10 @@ static void read_remapped(struct nvml_device *d, size_t i UNUSED)
         unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
         int rc = NVML_CALL(&d->env->lib, remapped_rows, d->handle, &corrected, &uncorrected,
                            &pending, &failed);
-        put(d, 0, NVML_FIELD_REMAPPED_CORRECTABLE, rc, corrected);
-        put(d, 0, NVML_FIELD_REMAPPED_UNCORRECTABLE, rc, uncorrected);
-        put(d, 0, NVML_FIELD_REMAP_PENDING, rc, pending);
-        put(d, 0, NVML_FIELD_REMAP_FAILURE, rc, failed);
+        lane_put(d, 0, NVML_FIELD_REMAPPED_CORRECTABLE, rc, corrected);
+        lane_put(d, 0, NVML_FIELD_REMAPPED_UNCORRECTABLE, rc, uncorrected);
+        lane_put(d, 0, NVML_FIELD_REMAP_PENDING, rc, pending);
+        lane_put(d, 0, NVML_FIELD_REMAP_FAILURE, rc, failed);
 }
 
 /* Only the count is asked for: without room for addresses, too little room is the answer. */
@@ -243,7 +243,7 @@ static void read_retired(struct nvml_device *d, size_t i UNUSED)
 {
         unsigned n = 0;
         int rc = NVML_CALL(&d->env->lib, retired_pages, d->handle, NVML_RETIRED_DBE, &n, NULL);
-        put(d, 0, NVML_FIELD_RETIRED_DBE, rc == NVML_INSUFFICIENT_SIZE ? 0 : rc, n);
+        lane_put(d, 0, NVML_FIELD_RETIRED_DBE, rc == NVML_INSUFFICIENT_SIZE ? 0 : rc, n);
         put_u32(d, NVML_FIELD_RETIRED_PENDING, d->env->lib.retired_pending);
 }
 

@@ -46,7 +46,7 @@ static bool is_first_of_instance(const struct slice *slices, size_t i)
         return slices_in(slices, i, slices[i].gi) == 0;
 }
 
-static void add_row(struct nvml_device *d, enum entity_kind kind, const struct slice *s)
+static void mig_add_row(struct nvml_device *d, enum entity_kind kind, const struct slice *s)
 {
         if (d->n == NVML_ROWS_MAX)
                 return;
@@ -78,9 +78,9 @@ void nvml_mig_list(struct nvml_device *d)
         size_t n = find_slices(d, slices);
         for (size_t i = 0; i < n; i++) {
                 if (is_first_of_instance(slices, i))
-                        add_row(d, ENTITY_GPU_INSTANCE, &slices[i]);
+                        mig_add_row(d, ENTITY_GPU_INSTANCE, &slices[i]);
                 if (slices_in(slices, n, slices[i].gi) > 1)
-                        add_row(d, ENTITY_COMPUTE_INSTANCE, &slices[i]);
+                        mig_add_row(d, ENTITY_COMPUTE_INSTANCE, &slices[i]);
         }
 }
 
