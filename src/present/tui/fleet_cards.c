@@ -107,28 +107,28 @@ static int draw_health_counts(struct canvas *c, int x, int y, int w, const struc
 }
 
 /* "label a/b", the numbers at fixed places. */
-static int draw_pair(struct canvas *c, int x, int y, int label_w, const char *label,
-                     enum metric metric, struct value a, struct value b, const char *unit)
+static int draw_pair(struct canvas *c, int x, int y, int label_w, const char *label, enum unit unit,
+                     struct value a, struct value b, const char *after)
 {
         canvas_text(c, x, y, label_w, dim, label);
         x += label_w;
-        widget_number(c, x, y, 5, INK_TEXT, metric, a);
+        widget_number(c, x, y, 5, INK_TEXT, unit, a);
         int w = 5;
         /* What the source never gives would only be noise. */
         if (b.state != STATE_NONE) {
                 canvas_char(c, x + w, y, dim, '/');
-                widget_number(c, x + w + 1, y, 5, INK_DIM, metric, b);
+                widget_number(c, x + w + 1, y, 5, INK_DIM, unit, b);
                 w += 6;
         }
-        canvas_text(c, x + w, y, 4, dim, unit);
-        return label_w + w + text_width(unit);
+        canvas_text(c, x + w, y, 4, dim, after);
+        return label_w + w + text_width(after);
 }
 
 static void draw_host_part(const struct ui_data *d, struct canvas *c, int x, int y)
 {
         canvas_text(c, x, y, 4, dim, "CPU");
-        widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, host_cpu_busy(d->host));
-        draw_pair(c, x + 10, y, 4, "RAM", METRIC_FB_USED, d->host->system[SYSTEM_MEM_USED],
+        widget_number(c, x + 3, y, 5, INK_TEXT, UNIT_RATIO, host_cpu_busy(d->host));
+        draw_pair(c, x + 10, y, 4, "RAM", UNIT_BYTES, d->host->system[SYSTEM_MEM_USED],
                   d->host->system[SYSTEM_MEM_TOTAL], "");
 }
 
@@ -163,7 +163,7 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
                           t.active) +
              2;
         canvas_text(c, x, a.y, 5, dim, "Real");
-        widget_number(c, x + 5, a.y, 3, INK_TITLE, METRIC_REAL_UTIL, real);
+        widget_number(c, x + 5, a.y, 3, INK_TITLE, UNIT_SCORE, real);
         x += 9;
         if (value_there(real))
                 real.v /= 100;
@@ -175,11 +175,11 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         /* What is worst matters most, so health is kept when the rest does not fit. */
         int room = a.x + a.w - HEALTH_W;
         if (x + 18 < room)
-                x += draw_pair(c, x, a.y, 4, "pow", METRIC_POWER, t.power,
+                x += draw_pair(c, x, a.y, 4, "pow", UNIT_WATTS, t.power,
                                limit_of_all(t.power_limit), " W") +
                      2;
         if (x + 17 < room)
-                x += draw_pair(c, x, a.y, 4, "mem", METRIC_FB_USED, t.memory,
+                x += draw_pair(c, x, a.y, 4, "mem", UNIT_BYTES, t.memory,
                                limit_of_all(t.memory_total), "B") +
                      2;
         if (d->host && x + 26 < room) {
@@ -254,10 +254,10 @@ static void draw_real(const struct ui_data *d, struct canvas *c, int x, int y, i
 {
         struct value real = row->sample.m[METRIC_REAL_UTIL];
         canvas_text(c, x, y, 5, dim, "Real");
-        widget_number(c, x + 5, y, 4, INK_TITLE, METRIC_REAL_UTIL, real);
+        widget_number(c, x + 5, y, 4, INK_TITLE, UNIT_SCORE, real);
         if (with_util) {
                 canvas_text(c, x + 10, y, 4, dim, "util");
-                widget_number(c, x + 14, y, 5, INK_TEXT, METRIC_GPU_UTIL,
+                widget_number(c, x + 14, y, 5, INK_TEXT, UNIT_RATIO,
                               row->sample.m[METRIC_GPU_UTIL]);
                 x += 10;
                 w -= 10;
@@ -310,11 +310,11 @@ static void draw_gauge(struct canvas *c, int x, int y, int w, const struct row *
         struct value ratio = share_of(row, g->metric);
         canvas_text(c, x, y, 6, dim, g->label);
         if (g->metric == METRIC_PCIE_RX && !value_there(ratio)) {
-                widget_number(c, x + 6, y, 5, INK_TEXT, g->metric, row->sample.m[g->metric]);
+                widget_number(c, x + 6, y, 5, INK_TEXT, UNIT_BYTES_PER_S, row->sample.m[g->metric]);
                 canvas_text(c, x + 12, y, w - 13, dim, "B/s in");
                 return;
         }
-        widget_number(c, x + 6, y, 5, INK_TEXT, METRIC_GPU_UTIL, ratio);
+        widget_number(c, x + 6, y, 5, INK_TEXT, UNIT_RATIO, ratio);
         widget_bar(c, x + 12, y, w - 13, g->ink, ratio);
 }
 
@@ -440,14 +440,14 @@ void fleet_draw_small(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                 struct value ratio = share_of(row, gauges[i].metric);
                 bool bytes = gauges[i].metric == METRIC_PCIE_RX && !value_there(ratio);
                 at += canvas_text(c, at, y, 4, dim, gauges[i].label);
-                widget_number(c, at, y, 5, gauges[i].ink, bytes ? METRIC_PCIE_RX : METRIC_GPU_UTIL,
+                widget_number(c, at, y, 5, gauges[i].ink, bytes ? UNIT_BYTES_PER_S : UNIT_RATIO,
                               bytes ? m[METRIC_PCIE_RX] : ratio);
                 at += 5 + (w - 34) / 3;
         }
         y++;
         words_memory(text, sizeof(text), row);
         canvas_text(c, x, y, 21, plain, text + sizeof("memory ") - 1);
-        widget_number(c, x + 15, y, 4, INK_TEXT, METRIC_POWER, m[METRIC_POWER]);
+        widget_number(c, x + 15, y, 4, INK_TEXT, UNIT_WATTS, m[METRIC_POWER]);
         canvas_text(c, x + 20, y, 1, dim, "W");
         words_heat(text, sizeof(text), row);
         canvas_text(c, x + 22, y, w - 22,

@@ -92,9 +92,10 @@ static void draw_trend(const struct line_context *l)
 static void draw_two(const struct line_context *l, enum metric a, enum metric b)
 {
         int half = (l->w - 1) / 2;
-        widget_number(l->c, l->x, l->y, half, INK_TEXT, a, l->row->sample.m[a]);
+        widget_number(l->c, l->x, l->y, half, INK_TEXT, metric_info(a)->unit, l->row->sample.m[a]);
         canvas_char(l->c, l->x + half, l->y, (struct style){.fg = INK_DIM}, '/');
-        widget_number(l->c, l->x + half + 1, l->y, half, INK_DIM, b, l->row->sample.m[b]);
+        widget_number(l->c, l->x + half + 1, l->y, half, INK_DIM, metric_info(b)->unit,
+                      l->row->sample.m[b]);
 }
 
 static void draw_limiter(const struct line_context *l)
@@ -114,7 +115,7 @@ static void draw_held(const struct line_context *l)
 static void draw_temp(const struct line_context *l)
 {
         bool hot = l->row->hot;
-        widget_number(l->c, l->x, l->y, l->w, hot ? INK_HOT : INK_TEXT, METRIC_GPU_TEMP,
+        widget_number(l->c, l->x, l->y, l->w, hot ? INK_HOT : INK_TEXT, UNIT_CELSIUS,
                       l->row->sample.m[METRIC_GPU_TEMP]);
 }
 
@@ -128,7 +129,7 @@ static void draw_number(const struct line_context *l, const struct line_column *
 {
         struct value v = l->row->sample.m[k->metric];
         uint8_t ink = value_there(v) && fabs(v.v) < 0.005 ? INK_DIM : k->ink;
-        widget_number(l->c, l->x, l->y, l->w, ink, k->metric, v);
+        widget_number(l->c, l->x, l->y, l->w, ink, metric_info(k->metric)->unit, v);
 }
 
 static const struct line_column table[] = {

@@ -150,9 +150,9 @@ static void draw_process(struct canvas *c, int x, int y, int w, const struct pro
 {
         canvas_textf(c, x, y, 8, (struct style){.fg = INK_TEXT}, "%7d", p->pid);
         canvas_text(c, x + 8, y, 9, (struct style){.fg = INK_DIM}, p->user);
-        widget_number(c, x + 17, y, 6, INK_MEMORY, METRIC_FB_USED, p->gpu_memory);
+        widget_number(c, x + 17, y, 6, INK_MEMORY, UNIT_BYTES, p->gpu_memory);
         canvas_text(c, x + 24, y, 5, (struct style){.fg = INK_DIM}, "NVML");
-        widget_number(c, x + 28, y, 5, INK_COMPUTE, METRIC_SM_ACTIVE, p->sm_util);
+        widget_number(c, x + 28, y, 5, INK_COMPUTE, UNIT_RATIO, p->sm_util);
         canvas_text(c, x + 34, y, w - 34, (struct style){.fg = INK_TEXT}, p->command);
 }
 
@@ -382,7 +382,7 @@ static int draw_ceilings(struct canvas *c, struct area a, const struct row *row)
                         return a.h;
                 canvas_text(c, x, y, 11, (struct style){near ? INK_TITLE : INK_DIM, 0, 0},
                             ceiling_info(k)->name);
-                widget_number(c, x + 11, y, 5, near ? INK_TITLE : INK_TEXT, METRIC_GPU_UTIL, v);
+                widget_number(c, x + 11, y, 5, near ? INK_TITLE : INK_TEXT, UNIT_RATIO, v);
                 widget_bar(c, x + 17, y, w - 19, ceiling_ink(k), v);
                 n++;
         }

@@ -128,7 +128,7 @@ static void draw_pressure(const struct ui *ui, struct canvas *c, struct area a,
                 struct value v = h->system[parts[i].figure];
                 bool much = value_there(v) && v.v >= 0.1;
                 int n = canvas_text(c, x, a.y, each, dim, parts[i].name);
-                widget_number(c, x + n, a.y, 5, much ? INK_HOT : INK_TEXT, METRIC_GPU_UTIL, v);
+                widget_number(c, x + n, a.y, 5, much ? INK_HOT : INK_TEXT, UNIT_RATIO, v);
                 ring_draw(&ui->past.host[parts[i].ring], ui->past.host_bucket, 1, c,
                           (struct area){x + n + 6, a.y, each - n - 8, 1}, INK_HOT);
                 x += each;
@@ -147,13 +147,13 @@ static void draw_level(struct canvas *c, int x, int y, int w, enum level level,
         }
         put_number(cores, sizeof(cores), "%.1f", f[FIGURE_CPU], 1);
         canvas_right(c, x + 10, y, 6, widget_value_style(f[FIGURE_CPU], INK_TEXT), cores);
-        widget_number(c, x + 17, y, 5, INK_COMPUTE, METRIC_GPU_UTIL, f[FIGURE_CPU_SHARE]);
-        widget_number(c, x + 23, y, 6, INK_MEMORY, METRIC_FB_USED, f[FIGURE_MEMORY]);
-        widget_number(c, x + 30, y, 6, INK_DIM, METRIC_FB_USED, f[FIGURE_MEMORY_LIMIT]);
-        widget_number(c, x + 37, y, 6, INK_TEXT, METRIC_PCIE_RX, f[FIGURE_READ]);
-        widget_number(c, x + 44, y, 6, INK_TEXT, METRIC_PCIE_RX, f[FIGURE_WRITE]);
-        widget_number(c, x + 51, y, 6, INK_TEXT, METRIC_PROCESSES, f[FIGURE_PROCESSES]);
-        widget_number(c, x + 58, y, 7, INK_TEXT, METRIC_PROCESSES, f[FIGURE_THREADS]);
+        widget_number(c, x + 17, y, 5, INK_COMPUTE, UNIT_RATIO, f[FIGURE_CPU_SHARE]);
+        widget_number(c, x + 23, y, 6, INK_MEMORY, UNIT_BYTES, f[FIGURE_MEMORY]);
+        widget_number(c, x + 30, y, 6, INK_DIM, UNIT_BYTES, f[FIGURE_MEMORY_LIMIT]);
+        widget_number(c, x + 37, y, 6, INK_TEXT, UNIT_BYTES_PER_S, f[FIGURE_READ]);
+        widget_number(c, x + 44, y, 6, INK_TEXT, UNIT_BYTES_PER_S, f[FIGURE_WRITE]);
+        widget_number(c, x + 51, y, 6, INK_TEXT, UNIT_COUNT, f[FIGURE_PROCESSES]);
+        widget_number(c, x + 58, y, 7, INK_TEXT, UNIT_COUNT, f[FIGURE_THREADS]);
         canvas_text(c, x + 67, y, w - 67, dim, l->name);
 }
 
@@ -205,7 +205,7 @@ static int draw_cores(struct canvas *c, struct area a, const struct host *h)
         for (int i = 0; i < n; i++) {
                 int x = a.x + 1 + i / lines * w, y = a.y + i % lines;
                 canvas_textf(c, x, y, 4, dim, "%3d", i);
-                widget_number(c, x + 3, y, 5, INK_TEXT, METRIC_GPU_UTIL, h->cores[i].util);
+                widget_number(c, x + 3, y, 5, INK_TEXT, UNIT_RATIO, h->cores[i].util);
                 if (w > 13)
                         widget_bar(c, x + 9, y, w - 11, INK_COMPUTE, h->cores[i].util);
         }
@@ -222,12 +222,11 @@ static void draw_busiest(struct canvas *c, struct area a, const struct host *h)
                 const struct host_process *p = &h->busiest[i];
                 int y = a.y + 1 + (int)i, x = a.x + 1;
                 canvas_textf(c, x, y, 8, dim, "%8d", p->pid);
-                widget_number(c, x + 9, y, 6, p->cpu >= 0.5 ? INK_COMPUTE : INK_TEXT,
-                              METRIC_GPU_UTIL, value_ok(p->cpu));
-                widget_number(c, x + 16, y, 6, INK_MEMORY, METRIC_FB_USED, value_ok(p->memory));
-                widget_number(c, x + 23, y, 8, INK_TEXT, METRIC_PCIE_RX, p->disk);
-                widget_number(c, x + 32, y, 7, INK_TEXT, METRIC_PROCESSES,
-                              value_ok((double)p->threads));
+                widget_number(c, x + 9, y, 6, p->cpu >= 0.5 ? INK_COMPUTE : INK_TEXT, UNIT_RATIO,
+                              value_ok(p->cpu));
+                widget_number(c, x + 16, y, 6, INK_MEMORY, UNIT_BYTES, value_ok(p->memory));
+                widget_number(c, x + 23, y, 8, INK_TEXT, UNIT_BYTES_PER_S, p->disk);
+                widget_number(c, x + 32, y, 7, INK_TEXT, UNIT_COUNT, value_ok((double)p->threads));
                 canvas_text(c, x + 41, y, a.w - 43, plain, p->command);
         }
 }

@@ -24,19 +24,19 @@ static double number_or_low(struct value v)
         return value_or(v, -1);
 }
 
-#define NUMBER_COLUMN(name, member, metric, ink)                                                   \
+#define NUMBER_COLUMN(name, member, unit, ink)                                                     \
         static void draw_##name(struct canvas *c, int x, int y, int w, const struct process *p)    \
         {                                                                                          \
-                widget_number(c, x, y, w, ink, metric, p->member);                                 \
+                widget_number(c, x, y, w, ink, unit, p->member);                                   \
         }                                                                                          \
         static double key_##name(const struct process *p)                                          \
         {                                                                                          \
                 return number_or_low(p->member);                                                   \
         }
-NUMBER_COLUMN(memory, gpu_memory, METRIC_FB_USED, INK_MEMORY)
-NUMBER_COLUMN(sm, sm_util, METRIC_SM_ACTIVE, INK_COMPUTE)
-NUMBER_COLUMN(cpu, cpu, METRIC_GPU_UTIL, INK_TEXT)
-NUMBER_COLUMN(rss, rss, METRIC_FB_USED, INK_TEXT)
+NUMBER_COLUMN(memory, gpu_memory, UNIT_BYTES, INK_MEMORY)
+NUMBER_COLUMN(sm, sm_util, UNIT_RATIO, INK_COMPUTE)
+NUMBER_COLUMN(cpu, cpu, UNIT_RATIO, INK_TEXT)
+NUMBER_COLUMN(rss, rss, UNIT_BYTES, INK_TEXT)
 
 #define TEXT_COLUMN(name, member, ink)                                                             \
         static void draw_##name(struct canvas *c, int x, int y, int w, const struct process *p)    \

@@ -90,11 +90,11 @@ void widget_format(char *buf, size_t size, enum unit unit, struct value v)
         }
 }
 
-void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum metric metric,
+void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum unit unit,
                    struct value v)
 {
         char text[FORMAT_MAX];
-        widget_format(text, sizeof(text), metric_info(metric)->unit, v);
+        widget_format(text, sizeof(text), unit, v);
         canvas_right(c, x, y, w, widget_value_style(v, fg), text);
 }
 

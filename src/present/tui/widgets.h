@@ -12,7 +12,7 @@ struct style widget_value_style(struct value v, uint8_t fg);
 void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value ratio);
 
 /* A number right-aligned in w columns, in the fewest letters: "56.7G", "1980M", "41", "87%". */
-void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum metric metric,
+void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum unit unit,
                    struct value v);
 /* The same into a buffer. */
 void widget_format(char *buf, size_t size, enum unit unit, struct value v);
