@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cmd/joblist.h"
 #include "model/unit.h"
+#include "present/format.h"
 
 #include <string.h>
 #include <time.h>
@@ -32,14 +33,23 @@ static void put_time(struct strbuf *out, const char *name, int64_t ns)
         put_line(out, name, when);
 }
 
+/* Nothing when it is missing. */
+static void put_value(struct strbuf *out, const char *name, enum unit unit, struct value v)
+{
+        char text[FORMAT_MAX];
+        format_with_unit(text, sizeof(text), unit, v);
+        if (value_there(v))
+                put_line(out, name, text);
+}
+
 static void put_share(struct strbuf *out, const char *name, struct value v)
 {
-        if (value_there(v))
-                strbuf_putf(out, "  %-16s %.1f %%\n", name, v.v * 100);
+        put_value(out, name, UNIT_RATIO, v);
 }
 
 static void put_states(struct strbuf *out, const struct record *r)
 {
+        char share[FORMAT_MAX];
         double all = 0;
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++)
                 all += r->sum.class_s[w];
@@ -47,9 +57,12 @@ static void put_states(struct strbuf *out, const struct record *r)
                 return;
         strbuf_puts(out, "\nTime by class\n");
         for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
-                if (r->sum.class_s[w] > 0)
-                        strbuf_putf(out, "  %-24s %9.1f s %6.1f %%\n", workload_status(w),
-                                    r->sum.class_s[w], r->sum.class_s[w] / all * 100);
+                if (r->sum.class_s[w] <= 0)
+                        continue;
+                format_with_unit(share, sizeof(share), UNIT_RATIO,
+                                 value_ok(r->sum.class_s[w] / all));
+                strbuf_putf(out, "  %-24s %9.1f s %8s\n", workload_status(w), r->sum.class_s[w],
+                            share);
         }
 }
 
@@ -69,12 +82,13 @@ static void put_brief(struct strbuf *out, const struct record *r)
 {
         struct value real = record_share(r, INTEGRAL_REAL),
                      sm = record_share(r, INTEGRAL_ACTIVE_SM);
+        char share[FORMAT_MAX];
         strbuf_putf(out, "assay: %u GPU%s, %.2f GPU-hours", r->n_gpus, r->n_gpus == 1 ? "" : "s",
                     r->gpu_s / SECONDS_PER_HOUR);
         if (value_there(real))
-                strbuf_putf(out, ", real %.0f %%", real.v * 100);
+                strbuf_putf(out, ", real %s", format_share(share, real.v));
         if (value_there(sm))
-                strbuf_putf(out, ", SM %.0f %%", sm.v * 100);
+                strbuf_putf(out, ", SM %s", format_share(share, sm.v));
         strbuf_putf(out, ", wasted %.2f GPU-hours\n", r->wasted_s / SECONDS_PER_HOUR);
 }
 
@@ -113,9 +127,9 @@ static void put_card(void *arg, const struct record *r)
         put_share(out, "power throttled", record_share(r, INTEGRAL_THROTTLE_POWER));
         put_share(out, "heat throttled", record_share(r, INTEGRAL_THROTTLE_HEAT));
         if (integral_there(&r->sum, INTEGRAL_ENERGY))
-                strbuf_putf(out, "  %-16s %.3f kWh\n", "energy", r->sum.v[INTEGRAL_ENERGY] / 3.6e6);
+                put_line(out, "energy", format_energy(line, r->sum.v[INTEGRAL_ENERGY]));
         if (r->sum.peak_memory > 0)
-                strbuf_putf(out, "  %-16s %.1f GiB\n", "peak memory", r->sum.peak_memory / GIB);
+                put_value(out, "peak memory", UNIT_BYTES, value_ok(r->sum.peak_memory));
         put_states(out, r);
         put_findings(out, r);
 }

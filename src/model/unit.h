@@ -2,6 +2,7 @@
 #pragma once
 
 #define GIB 1073741824.0 /* bytes */
+#define JOULES_PER_KWH 3.6e6
 
 enum unit {
         UNIT_RATIO, /* 0 to 1 */

@@ -5,92 +5,140 @@
 #include <math.h>
 #include <stdio.h>
 
-void format_percent(char *buf, size_t size, struct value ratio)
-{
-        if (value_there(ratio))
-                snprintf(buf, size, "%.0f%%", ratio.v * 100);
-        else
-                snprintf(buf, size, "--");
-}
+/* How the numbers of a unit are written: in full, and short. base is that of prefixes, 0: none. */
+struct manner {
+        double scale;
+        double base;
+        int decimals;
+        const char *after;
+        double short_base;
+        int short_decimals; /* below 99.95 */
+        const char *short_after;
+};
 
-static void with_prefix(char *buf, size_t size, double v, double base, const char *gap)
+static const struct manner manners[] = {
+    [UNIT_RATIO] = {100, 0, 1, " %", 0, 0, "%"},
+    [UNIT_SCORE] = {1, 0, 1, "", 0, 0, ""},
+    [UNIT_BYTES] = {1, 1024, 0, "B", 1024, 0, ""},
+    [UNIT_BYTES_PER_S] = {1, 1000, 0, "B/s", 1000, 0, ""},
+    [UNIT_WATTS] = {1, 0, 0, " W", 0, 0, ""},
+    [UNIT_JOULES] = {1, 1000, 0, "J", 1000, 0, ""},
+    [UNIT_CELSIUS] = {1, 0, 0, " °C", 0, 0, ""},
+    [UNIT_HERTZ] = {1e-6, 0, 0, " MHz", 0, 0, ""},
+    [UNIT_COUNT] = {1, 0, 0, "", 1000, 0, ""},
+    [UNIT_PER_S] = {1, 0, 2, " /s", 0, 1, ""},
+    [UNIT_NUMBER] = {1, 0, 0, "", 0, 0, ""},
+    [UNIT_FLAG] = {1, 0, 0, "", 0, 0, ""},
+    [UNIT_BITS] = {1, 0, 0, "", 0, 0, ""},
+    [UNIT_SECONDS] = {1, 0, 2, " s", 0, 1, ""},
+};
+
+/* Divides v until it is below that; how often. */
+static size_t divide(double *v, double base, double below)
 {
-        static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
         size_t i = 0;
-        while (fabs(v) >= base * 0.9995 && i + 1 < ARRAY_LEN(prefixes)) {
-                v /= base;
+        while (fabs(*v) >= below && i < 6) {
+                *v /= base;
                 i++;
         }
-        int decimals = i == 0 || fabs(v) >= 99.95 ? 0 : 1;
-        snprintf(buf, size, "%.*f%s%s", decimals, v, gap, prefixes[i]);
+        return i;
 }
 
-void format_si(char *buf, size_t size, struct value v)
+static const char *full_prefix(size_t i, double base)
 {
-        if (value_there(v))
-                with_prefix(buf, size, v.v, 1000, "");
-        else
-                snprintf(buf, size, "--");
+        static const char *const decimal[] = {"", "k", "M", "G", "T", "P", "E"};
+        static const char *const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+        return base > 1000 ? binary[i] : decimal[i];
 }
 
-void format_binary(char *buf, size_t size, struct value v)
+static void put_full(char *buf, size_t size, const struct manner *m, int decimals, double v)
 {
-        if (value_there(v))
-                with_prefix(buf, size, v.v, 1024, "");
-        else
-                snprintf(buf, size, "--");
-}
-
-void format_with_unit(char *buf, size_t size, enum unit unit, struct value v)
-{
-        char number[FORMAT_MAX];
-        if (!value_there(v)) {
-                snprintf(buf, size, "--");
-                return;
+        if (m->base > 0) {
+                size_t i = divide(&v, m->base, m->base * 0.9995);
+                snprintf(buf, size, "%.*f %s%s", i == 0 || fabs(v) >= 99.95 ? 0 : 1, v,
+                         full_prefix(i, m->base), m->after);
+        } else {
+                snprintf(buf, size, "%.*f%s", decimals, v * m->scale, m->after);
         }
-        switch (unit) {
-        case UNIT_RATIO:
-                snprintf(buf, size, "%.1f %%", v.v * 100);
-                return;
-        case UNIT_SCORE:
-                snprintf(buf, size, "%.1f", v.v);
-                return;
-        case UNIT_BYTES:
-                with_prefix(number, sizeof(number), v.v, 1024, " ");
-                snprintf(buf, size, "%s%sB", number, v.v >= 1023.5 ? "i" : "");
-                return;
-        case UNIT_BYTES_PER_S:
-                with_prefix(number, sizeof(number), v.v, 1000, " ");
-                snprintf(buf, size, "%sB/s", number);
-                return;
-        case UNIT_WATTS:
-                snprintf(buf, size, "%.0f W", v.v);
-                return;
-        case UNIT_JOULES:
-                with_prefix(number, sizeof(number), v.v, 1000, " ");
-                snprintf(buf, size, "%sJ", number);
-                return;
-        case UNIT_CELSIUS:
-                snprintf(buf, size, "%.0f °C", v.v);
-                return;
-        case UNIT_HERTZ:
-                snprintf(buf, size, "%.0f MHz", v.v / 1e6);
-                return;
-        case UNIT_PER_S:
-                snprintf(buf, size, "%.2f /s", v.v);
-                return;
-        case UNIT_BITS:
-                snprintf(buf, size, "0x%llx", (unsigned long long)v.v);
-                return;
-        case UNIT_SECONDS:
-                snprintf(buf, size, "%.2f s", v.v);
-                return;
-        case UNIT_COUNT:
-        case UNIT_NUMBER:
-        case UNIT_FLAG:
-                snprintf(buf, size, "%.0f", v.v);
-                return;
-        }
+}
+
+static void put_short(char *buf, size_t size, const struct manner *m, double v)
+{
+        static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+        size_t i = m->short_base > 0 ? divide(&v, m->short_base, m->short_base * 0.9995) : 0;
+        int decimals = i > 0 ? 1 : m->short_decimals;
+        v *= m->scale;
+        snprintf(buf, size, "%.*f%s%s", fabs(v) >= 99.95 ? 0 : decimals, v, prefixes[i],
+                 m->short_after);
+}
+
+static void put_fine_bytes(char *buf, size_t size, double v)
+{
+        size_t i = divide(&v, 1024, 1024);
+        snprintf(buf, size, "%.*f %sB",
+                 i == 0          ? 0
+                 : fabs(v) < 100 ? 2
+                                 : 1,
+                 v, full_prefix(i, 1024));
+}
+
+/* Three digits or more, and no exponent where people read it. */
+static void put_plain(char *buf, size_t size, double v, const char *after)
+{
+        double a = fabs(v);
+        int decimals = a >= 1000 ? 0 : a >= 100 ? 1 : a >= 10 ? 2 : a >= 1 ? 3 : 4;
+        if (a != 0 && (a < 1e-3 || a >= 1e9))
+                snprintf(buf, size, "%.4g%s", v, after);
+        else
+                snprintf(buf, size, "%.*f%s", decimals, v, after);
+}
+
+static void put_fine(char *buf, size_t size, enum unit unit, double v)
+{
+        if (unit == UNIT_BYTES)
+                put_fine_bytes(buf, size, v);
+        else if (unit == UNIT_RATIO || unit == UNIT_WATTS)
+                put_full(buf, size, &manners[unit], 1, v);
+        else if (unit == UNIT_SECONDS && v != 0 && fabs(v) < 1)
+                put_plain(buf, size, v * 1e3, " ms");
+        else
+                put_plain(buf, size, v,
+                          unit == UNIT_SECONDS  ? " s"
+                          : unit == UNIT_JOULES ? " J"
+                                                : "");
+}
+
+void format_value(char *buf, size_t size, enum format_style style, enum unit unit, struct value v)
+{
+        const struct manner *m = &manners[unit];
+        if (!value_there(v))
+                snprintf(buf, size, "--");
+        else if (style == FORMAT_FINE)
+                put_fine(buf, size, unit, v.v);
+        else if (unit == UNIT_BITS)
+                snprintf(buf, size, style == FORMAT_SHORT ? "%llx" : "0x%llx",
+                         (unsigned long long)v.v);
+        else if (style == FORMAT_SHORT)
+                put_short(buf, size, m, v.v);
+        else
+                put_full(buf, size, m,
+                         style == FORMAT_WORDS && unit == UNIT_RATIO ? 0 : m->decimals, v.v);
+}
+
+const char *format_share(char buf[FORMAT_MAX], double ratio)
+{
+        format_value(buf, FORMAT_MAX, FORMAT_WORDS, UNIT_RATIO, value_ok(ratio));
+        return buf;
+}
+
+const char *format_energy(char buf[FORMAT_MAX], double joules)
+{
+        double v = joules / JOULES_PER_KWH;
+        if (fabs(v) >= 99.95)
+                snprintf(buf, FORMAT_MAX, "%.0f kWh", v);
+        else
+                snprintf(buf, FORMAT_MAX, v != 0 && fabs(v) < 1e-4 ? "%.6f kWh" : "%.3g kWh", v);
+        return buf;
 }
 
 void format_flops(char *buf, size_t size, double lo, double hi)

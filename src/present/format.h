@@ -1,20 +1,37 @@
-/* Numbers for people: percent, SI and binary prefixes, fixed widths. Missing is "--". */
+/* Numbers and times for people: percent, SI and binary prefixes, fixed widths. Missing is "--". */
 #pragma once
 
 #include "model/unit.h"
 #include "model/value.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define FORMAT_MAX 32
 
-/* "87%", "--". */
-void format_percent(char *buf, size_t size, struct value ratio);
-/* "691", "12.3k", "56.7G", three significant digits at most; "--". */
-void format_si(char *buf, size_t size, struct value v);
-/* "1011M", "139.8G", powers of 1024; "--". */
-void format_binary(char *buf, size_t size, struct value v);
+enum format_style {
+        FORMAT_FULL,  /* where a number stands alone: "87.3 %", "56.7 GB/s", "61 °C" */
+        FORMAT_WORDS, /* the same in a sentence: "87 %" */
+        FORMAT_SHORT, /* in narrow cells, without the unit: "87%", "56.7G", "61" */
+        FORMAT_FINE,  /* with the digits that tell two apart: "4.567 s", "139.81 GiB" */
+};
+
+/* A value as its unit asks for. */
+void format_value(char *buf, size_t size, enum format_style style, enum unit unit, struct value v);
+
+static inline void format_with_unit(char *buf, size_t size, enum unit unit, struct value v)
+{
+        format_value(buf, size, FORMAT_FULL, unit, v);
+}
+
+static inline void format_short(char *buf, size_t size, enum unit unit, struct value v)
+{
+        format_value(buf, size, FORMAT_SHORT, unit, v);
+}
+
+/* "16 %": a share in a sentence. Returns buf. */
+const char *format_share(char buf[FORMAT_MAX], double ratio);
+/* "0.00963 kWh", "2.18 kWh", "1234 kWh". Returns buf. */
+const char *format_energy(char buf[FORMAT_MAX], double joules);
 /* "612 to 680 TFLOP/s"; "52.1 GFLOP/s" where both are the same. */
 void format_flops(char *buf, size_t size, double lo, double hi);
-/* As plain a number as its unit asks for, with the unit: "87 %", "56.7 GB/s", "61 °C". */
-void format_with_unit(char *buf, size_t size, enum unit unit, struct value v);

@@ -116,6 +116,20 @@ def test_the_summary_of_meson_tells_each_feature():
     assert [f for f in features if not any(re.search(rf"\b(has_)?{f}\b", v) for v in values)] == []
 
 
+# What may write percent by its own format, and why it is not present/format.
+PERCENT = {
+    "src/compute/diff/check.c": "no screen: compute may not include present",
+    "src/fleet/tables.c": "fleet may not include present",
+    "src/cmd/selftest.c": "a difference, with its sign",
+    "src/present/diff/words.c": "a gate, as it was typed",
+}
+
+
+def test_percent_is_written_by_one_formatter():
+    hand = [str(p.relative_to(ROOT)) for p in tracked("src/*.c", "src/*.h") if re.search(r"(?<!%)%[-+.*0-9]*[fgeduz]+ ?%%", p.read_text())]
+    assert sorted(p for p in hand if p != "src/present/format.c") == sorted(PERCENT)
+
+
 def test_format():
     files = tracked("*.c", "*.h")
     if not files:

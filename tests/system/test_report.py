@@ -208,6 +208,13 @@ def test_one_tick_is_no_stretch(assay, tmp_path):
     assert "one tick is too short" in text and "time in" not in text
 
 
+def test_shares_of_a_sentence_have_a_blank(assay, tmp_path):
+    path = tmp_path / "x.assay"
+    assay("run", "-q", "--poll", "0.1", "-o", path, "--", "sleep", "0.6")
+    text = " ".join(assay("report", path).stdout.split())
+    assert re.search(r"no GPU was recorded; \d+\.\d of [\d.]+ cores? busy \(\d+ %\), memory peak", text)
+
+
 def test_a_run_without_gpus(assay, tmp_path):
     path = tmp_path / "x.assay"
     assay("run", "-q", "-o", path, "--", "sh", "-c", "exit 2")

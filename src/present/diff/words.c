@@ -2,45 +2,17 @@
 #include "base/attr.h"
 #include "base/text.h"
 #include "present/diff/diff.h"
+#include "present/format.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void put_bytes(double v, struct strbuf *out)
-{
-        static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-        size_t i = 0;
-        for (; fabs(v) >= 1024 && i + 1 < ARRAY_LEN(units); i++)
-                v /= 1024;
-        strbuf_putf(out, "%.*f %s", i == 0 ? 0 : fabs(v) < 100 ? 2 : 1, v, units[i]);
-}
-
-/* Three digits or more, and no exponent where people read it. */
-static void put_plain(double v, const char *unit, struct strbuf *out)
-{
-        double a = fabs(v);
-        int decimals = a >= 1000 ? 0 : a >= 100 ? 1 : a >= 10 ? 2 : a >= 1 ? 3 : 4;
-        if (a != 0 && (a < 1e-3 || a >= 1e9))
-                strbuf_putf(out, "%.4g%s", v, unit);
-        else
-                strbuf_putf(out, "%.*f%s", decimals, v, unit);
-}
-
 void diff_put_value(enum unit unit, struct value v, struct strbuf *out)
 {
-        if (!value_there(v))
-                strbuf_puts(out, "--");
-        else if (unit == UNIT_BYTES)
-                put_bytes(v.v, out);
-        else if (unit == UNIT_RATIO)
-                strbuf_putf(out, "%.1f %%", v.v * 100);
-        else if (unit == UNIT_WATTS)
-                strbuf_putf(out, "%.1f W", v.v);
-        else if (unit == UNIT_SECONDS && v.v != 0 && fabs(v.v) < 1)
-                put_plain(v.v * 1e3, " ms", out);
-        else
-                put_plain(v.v, unit == UNIT_SECONDS ? " s" : unit == UNIT_JOULES ? " J" : "", out);
+        char text[FORMAT_MAX];
+        format_value(text, sizeof(text), FORMAT_FINE, unit, v);
+        strbuf_puts(out, text);
 }
 
 void diff_put_seconds(double s, struct strbuf *out)
@@ -222,9 +194,11 @@ static void put_instead(const struct diff_page *page, struct value now, struct v
 
 static void put_engine(const struct diff_cause *c, struct strbuf *out)
 {
+        char now[FORMAT_MAX], base[FORMAT_MAX];
         if (value_there(c->engine_base) && value_there(c->engine_now))
-                strbuf_putf(out, "; kernels run %.0f %% of the time instead of %.0f %%",
-                            c->engine_now.v * 100, c->engine_base.v * 100);
+                strbuf_putf(out, "; kernels run %s of the time instead of %s",
+                            format_share(now, c->engine_now.v),
+                            format_share(base, c->engine_base.v));
 }
 
 #define SHARE_SAME 0.05
@@ -239,6 +213,7 @@ static void put_limiter_name(enum limiter l, struct strbuf *out)
 static void put_limiter(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff_cause *c = &page->d->cause;
+        char now[FORMAT_MAX], base[FORMAT_MAX];
         bool same = fabs(c->now - c->base) < SHARE_SAME;
         put_limiter_name(c->limiter, out);
         if (same && value_there(c->gaps_base) && value_there(c->gaps_now)) {
@@ -247,8 +222,8 @@ static void put_limiter(const struct diff_page *page, struct strbuf *out)
         } else if (same) {
                 strbuf_puts(out, ": they limit both sides");
         } else {
-                strbuf_putf(out, ": the limit for %.0f %% of the time instead of %.0f %%",
-                            c->now * 100, c->base * 100);
+                strbuf_putf(out, ": the limit for %s of the time instead of %s",
+                            format_share(now, c->now), format_share(base, c->base));
         }
         put_engine(c, out);
         if (c->other != c->limiter) {

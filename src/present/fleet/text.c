@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "base/clock.h"
 #include "base/tablew.h"
+#include "model/unit.h"
 #include "present/fleet/fleet.h"
 
 #include <stdio.h>
@@ -8,7 +9,6 @@
 #include <time.h>
 
 #define SECONDS_PER_HOUR 3600.0
-#define JOULES_PER_KWH 3.6e6
 #define CARD_NAME 26
 
 static void format_time(char *buf, size_t size, double at_s)

@@ -39,8 +39,8 @@ void report_stretches(const struct summary *s, const struct report_view *v, stru
                 tablew_cell(&table, limiter);
                 for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
                         char number[FORMAT_MAX];
-                        format_percent(number, sizeof(number),
-                                       ceiling_value(&t->limit.ceilings, shares[k]));
+                        format_short(number, sizeof(number), UNIT_RATIO,
+                                     ceiling_value(&t->limit.ceilings, shares[k]));
                         tablew_cell(&table, number);
                 }
                 tablew_cell(&table, "");
@@ -73,6 +73,7 @@ static void put_spread(struct strbuf *out, enum metric metric, const struct spre
 static void put_times(struct strbuf *out, const struct gpu_summary *g, size_t columns)
 {
         struct strbuf text = {0};
+        char share[FORMAT_MAX];
         const char *gap = "";
         if (g->seconds <= 0)
                 return; /* one tick has no length */
@@ -81,7 +82,7 @@ static void put_times(struct strbuf *out, const struct gpu_summary *g, size_t co
                         continue;
                 strbuf_putf(&text, "%s%s ", gap, workload_status(w));
                 report_put_seconds(&text, g->class_s[w]);
-                strbuf_putf(&text, " (%.0f %%)", 100 * g->class_s[w] / g->seconds);
+                strbuf_putf(&text, " (%s)", format_share(share, g->class_s[w] / g->seconds));
                 gap = "; ";
         }
         strbuf_puts(out, "  time in   ");
@@ -102,9 +103,10 @@ static void put_throttled(struct strbuf *out, const struct gpu_summary *g)
 
 static void put_energy(struct strbuf *out, const struct gpu_summary *g)
 {
+        char energy[FORMAT_MAX];
         if (g->has_energy)
-                strbuf_putf(out, "  energy    %.0f J (%.4f kWh)\n", g->energy_j,
-                            g->energy_j / 3.6e6);
+                strbuf_putf(out, "  energy    %.0f J (%s)\n", g->energy_j,
+                            format_energy(energy, g->energy_j));
         if (g->m[METRIC_FB_USED].n > 0) {
                 char peak[FORMAT_MAX], all[FORMAT_MAX];
                 format_with_unit(peak, sizeof(peak), UNIT_BYTES, spread_max(&g->m[METRIC_FB_USED]));

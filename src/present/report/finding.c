@@ -205,7 +205,8 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
                      const struct limit_finding *f)
 {
         const struct stretch *s = &list->list[f->stretch];
-        double share = list->seconds > 0 ? 100 * f->seconds / list->seconds : 100;
+        char text[FORMAT_MAX];
+        double share = list->seconds > 0 ? f->seconds / list->seconds : 1;
         bool startup = f->limiter == LIMITER_HOST_STARTING, several = gpu_set_count(&f->gpus) > 1;
         strbuf_puts(out, several ? "GPUs " : "GPU ");
         report_stretch_gpus(list, &f->gpus, out);
@@ -224,7 +225,7 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         put_held(out, list, f);
         strbuf_puts(out, ", for ");
         report_put_seconds(out, f->seconds);
-        strbuf_putf(out, " (%.0f %% of the run", share);
+        strbuf_putf(out, " (%s of the run", format_share(text, share));
         if (f->n > 1)
                 strbuf_putf(out, ", in %zu stretches", f->n);
         else

@@ -1,5 +1,6 @@
 /* A job as text: a screen that answers who holds whom up, and where the time goes. */
 #include "present/report/job.h"
+#include "present/format.h"
 
 #include "base/attr.h"
 #include "base/clock.h"
@@ -140,16 +141,16 @@ static void put_spread(const struct job *j, struct strbuf *out)
 {
         static const struct {
                 enum job_figure figure;
-                const char *title, *format;
-                double scale;
-        } shown[] = {{JOB_ENGINE, "GPU busy", "%.0f %%", 100},
-                     {JOB_SM, "SM active", "%.0f %%", 100},
-                     {JOB_POWER, "power", "%.0f W", 1}};
+                const char *title;
+                enum unit unit;
+        } shown[] = {{JOB_ENGINE, "GPU busy", UNIT_RATIO},
+                     {JOB_SM, "SM active", UNIT_RATIO},
+                     {JOB_POWER, "power", UNIT_WATTS}};
         strbuf_puts(out, "\nspread      least      middle     most\n");
         for (size_t k = 0; k < ARRAY_LEN(shown); k++) {
                 double least = INFINITY, most = -INFINITY, sum = 0, n = 0;
                 size_t low = 0, high = 0;
-                char text[3][24];
+                char text[3][FORMAT_MAX];
                 for (size_t i = 0; i < j->n; i++) {
                         struct value v = j->ranks[i].mean[shown[k].figure];
                         if (!value_there(v))
@@ -163,9 +164,10 @@ static void put_spread(const struct job *j, struct strbuf *out)
                 }
                 if (n == 0)
                         continue;
-                snprintf(text[0], sizeof(text[0]), shown[k].format, least * shown[k].scale);
-                snprintf(text[1], sizeof(text[1]), shown[k].format, sum / n * shown[k].scale);
-                snprintf(text[2], sizeof(text[2]), shown[k].format, most * shown[k].scale);
+                const double told[] = {least, sum / n, most};
+                for (size_t i = 0; i < ARRAY_LEN(told); i++)
+                        format_value(text[i], sizeof(text[i]), FORMAT_WORDS, shown[k].unit,
+                                     value_ok(told[i]));
                 strbuf_putf(out, "  %-9s %-10s %-10s %-8s (rank %s to rank %s)\n", shown[k].title,
                             text[0], text[1], text[2], j->ranks[low].label, j->ranks[high].label);
         }

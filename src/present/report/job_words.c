@@ -1,6 +1,7 @@
 /* What is said of a job and its ranks: the same in text and page. */
 #include "base/attr.h"
 #include "base/clock.h"
+#include "present/format.h"
 #include "present/report/job.h"
 #include "present/report/parts.h"
 
@@ -73,6 +74,7 @@ static void put_time(struct strbuf *out, double s)
 
 static void put_amount(const struct job *j, const struct straggler *s, struct strbuf *out)
 {
+        char share[FORMAT_MAX];
         if (s->cause == CAUSE_LATE_START) {
                 strbuf_puts(out, " began its work ");
                 put_time(out, s->late_s);
@@ -83,8 +85,8 @@ static void put_amount(const struct job *j, const struct straggler *s, struct st
         if (s->by_marks && s->times == 0) {
                 strbuf_puts(out, " by ");
                 put_time(out, s->late_s);
-                strbuf_putf(out, " a step (%.0f %% of '%s'), since ", 100 * s->late_s / j->step_s,
-                            s->step);
+                strbuf_putf(out, " a step (%s of '%s'), since ",
+                            format_share(share, s->late_s / j->step_s), s->step);
                 report_put_seconds(out, s->begin_s);
         } else if (s->times > 0) {
                 if (s->times == 1)
@@ -93,7 +95,8 @@ static void put_amount(const struct job *j, const struct straggler *s, struct st
                         strbuf_putf(out, " %zu times by ", s->times);
                 put_time(out, s->late_s);
         } else if (s->share > 0) {
-                strbuf_putf(out, " for about %.0f %% of the time", MAX(100 * s->share, 1));
+                strbuf_putf(out, " for about %s of the time",
+                            format_share(share, MAX(s->share, 0.01)));
         }
         if (s->cost_s >= 0.05 && s->times != 1) {
                 strbuf_puts(out, ", ");
@@ -231,6 +234,7 @@ const char *job_joined_try(const struct job *j, const struct job_joined *f)
 void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out)
 {
         const struct job_finding *d = &f->finding;
+        char share[FORMAT_MAX];
         if (f->n == j->n)
                 strbuf_putf(out, j->n == 1 ? "the rank" : "all %zu ranks", j->n);
         else
@@ -245,7 +249,7 @@ void job_put_joined(const struct job *j, const struct job_joined *f, struct strb
                 strbuf_putf(out, ": limited by %s", limiter_words(d->limiter));
         if (d->held_by != HELD_BY_NOTHING)
                 strbuf_putf(out, ", clocks held by %s", held_by_words(d->held_by));
-        strbuf_putf(out, ", for %.0f %% of their time", 100 * d->share);
+        strbuf_putf(out, ", for %s of their time", format_share(share, d->share));
         if (d->won_s > 0)
                 strbuf_putf(out, "; at most %.0f GPU-seconds to win", d->won_s);
         if (f->n > 1)
@@ -284,14 +288,26 @@ void job_put_missing(const struct job *j, struct strbuf *out)
 
 /* ---- cells ---- */
 
-static void cell(char buf[JOB_CELL_MAX], const char *format, struct value v, double scale,
-                 enum job_outlier o)
+static void mark_cell(char buf[JOB_CELL_MAX], const char *number, bool there, enum job_outlier o)
 {
         static const char *const marks[] = {"", "<", ">"};
-        char number[24];
-        snprintf(number, sizeof(number), format, v.v * scale);
-        snprintf(buf, JOB_CELL_MAX, "%s%s", value_there(v) ? number : "--",
-                 value_there(v) ? marks[o] : "");
+        snprintf(buf, JOB_CELL_MAX, "%s%s", there ? number : "--", there ? marks[o] : "");
+}
+
+static void cell(char buf[JOB_CELL_MAX], enum unit unit, struct value v, enum job_outlier o)
+{
+        char number[FORMAT_MAX];
+        format_short(number, sizeof(number), unit, v);
+        mark_cell(buf, number, value_there(v), o);
+}
+
+/* Cores, or milliseconds. */
+static void plain_cell(char buf[JOB_CELL_MAX], const char *format, double v, bool there,
+                       enum job_outlier o)
+{
+        char number[FORMAT_MAX];
+        snprintf(number, sizeof(number), format, v);
+        mark_cell(buf, number, there, o);
 }
 
 static void put_ended(const struct job_rank *r, char buf[JOB_CELL_MAX])
@@ -313,12 +329,13 @@ void job_cells(const struct job_rank *r, char cells[JOB_COLUMN_COUNT][JOB_CELL_M
         snprintf(cells[JOB_COLUMN_RANK], JOB_CELL_MAX, "%s", r->label);
         snprintf(cells[JOB_COLUMN_NODE], JOB_CELL_MAX, "%.39s", r->node[0] ? r->node : "--");
         snprintf(cells[JOB_COLUMN_GPU], JOB_CELL_MAX, "%s", r->gpu[0] ? r->gpu : "--");
-        cell(cells[JOB_COLUMN_BUSY], "%.0f%%", r->mean[JOB_ENGINE], 100, r->outlier[JOB_ENGINE]);
-        cell(cells[JOB_COLUMN_SM], "%.0f%%", r->mean[JOB_SM], 100, r->outlier[JOB_SM]);
-        cell(cells[JOB_COLUMN_POWER], "%.0f", r->mean[JOB_POWER], 1, r->outlier[JOB_POWER]);
-        cell(cells[JOB_COLUMN_CLOCK], "%.0f", clock, 1e-6, r->outlier[JOB_CLOCK]);
-        cell(cells[JOB_COLUMN_CPU], "%.1f", cpu, 1, r->outlier[JOB_CPU]);
-        cell(cells[JOB_COLUMN_LATE], "%+.0f ms", r->late_s, 1000, JOB_USUAL);
+        cell(cells[JOB_COLUMN_BUSY], UNIT_RATIO, r->mean[JOB_ENGINE], r->outlier[JOB_ENGINE]);
+        cell(cells[JOB_COLUMN_SM], UNIT_RATIO, r->mean[JOB_SM], r->outlier[JOB_SM]);
+        cell(cells[JOB_COLUMN_POWER], UNIT_WATTS, r->mean[JOB_POWER], r->outlier[JOB_POWER]);
+        cell(cells[JOB_COLUMN_CLOCK], UNIT_HERTZ, clock, r->outlier[JOB_CLOCK]);
+        plain_cell(cells[JOB_COLUMN_CPU], "%.1f", cpu.v, value_there(cpu), r->outlier[JOB_CPU]);
+        plain_cell(cells[JOB_COLUMN_LATE], "%+.0f ms", r->late_s.v * 1000, value_there(r->late_s),
+                   JOB_USUAL);
         put_ended(r, cells[JOB_COLUMN_ENDED]);
 }
 

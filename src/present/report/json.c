@@ -73,7 +73,7 @@ static void put_gpu(struct jsonw *j, const struct gpu_summary *g)
         jsonw_count(j, "samples", g->samples);
         jsonw_number(j, "seconds", g->seconds);
         put_if(j, "energy_j", g->has_energy, g->energy_j);
-        put_if(j, "energy_kwh", g->has_energy, g->energy_j / 3.6e6);
+        put_if(j, "energy_kwh", g->has_energy, g->energy_j / JOULES_PER_KWH);
         put_if(j, "throttle_s", g->has_throttle, g->throttle_s);
         put_if(j, "throttle_power_s", g->has_throttle, g->throttle_power_s);
         put_if(j, "throttle_heat_s", g->has_throttle, g->throttle_heat_s);

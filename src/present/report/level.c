@@ -17,13 +17,13 @@ void report_level_cells(const struct scope *scope, char cells[REPORT_LEVEL_COLUM
         struct value wait = spread_mean(&l->io_wait);
         snprintf(cells[0], 32, value_there(cores) ? "%.2f" : "--", cores.v);
         snprintf(cells[1], 32, value_there(most) ? "%.2f" : "--", most.v);
-        format_percent(cells[2], 32, spread_mean(&l->cpu_share));
+        format_short(cells[2], 32, UNIT_RATIO, spread_mean(&l->cpu_share));
         /* "<": at most that, since shared pages are counted in each process. */
         cells[3][0] = '<';
-        format_binary(cells[3] + l->memory_bound, 31, spread_max(&l->memory));
-        format_percent(cells[4], 32, spread_max(&l->memory_share));
-        format_si(cells[5], 32, spread_mean(&l->read));
-        format_si(cells[6], 32, spread_mean(&l->write));
+        format_short(cells[3] + l->memory_bound, 31, UNIT_BYTES, spread_max(&l->memory));
+        format_short(cells[4], 32, UNIT_RATIO, spread_max(&l->memory_share));
+        format_short(cells[5], 32, UNIT_BYTES_PER_S, spread_mean(&l->read));
+        format_short(cells[6], 32, UNIT_BYTES_PER_S, spread_mean(&l->write));
         snprintf(cells[7], 32, value_there(wait) ? "%.2f" : "--", wait.v);
 }
 
@@ -98,14 +98,12 @@ void report_level_line(const struct summary *s, struct strbuf *out)
         char peak[FORMAT_MAX], percent[FORMAT_MAX], cpu[FORMAT_MAX];
         if (!value_there(cores))
                 return;
-        format_percent(cpu, sizeof(cpu), spread_mean(&l->cpu_share));
+        format_value(cpu, sizeof(cpu), FORMAT_WORDS, UNIT_RATIO, spread_mean(&l->cpu_share));
         format_with_unit(peak, sizeof(peak), UNIT_BYTES, spread_max(&l->memory));
         strbuf_putf(out, "%.1f of %g core%s busy (%s), memory peak %s", cores.v, l->cpus.v,
                     l->cpus.v == 1 ? "" : "s", cpu, peak);
         if (l->memory_bound)
                 strbuf_puts(out, ", pages that processes share counted in each");
-        if (value_there(share)) {
-                format_percent(percent, sizeof(percent), share);
-                strbuf_putf(out, " (%s of its limit)", percent);
-        }
+        if (value_there(share))
+                strbuf_putf(out, " (%s of its limit)", format_share(percent, share.v));
 }

@@ -176,11 +176,12 @@ static double unhealthy_s(const struct gpu_summary *g)
 bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out)
 {
         double seconds = unhealthy_s(g);
+        char share[FORMAT_MAX];
         const char *gap = ": ";
         if (seconds <= 0)
                 return false;
-        strbuf_putf(out, "GPU %s was not healthy for %.1f s (%.0f %% of the run)", g->who.label,
-                    seconds, 100 * seconds / g->seconds);
+        strbuf_putf(out, "GPU %s was not healthy for %.1f s (%s of the run)", g->who.label, seconds,
+                    format_share(share, seconds / g->seconds));
         for (enum finding f = 0; f < FINDING_COUNT; f++) {
                 if (!(g->findings & (1U << f)))
                         continue;
@@ -296,7 +297,7 @@ static void put_power(char *buf, size_t size, const struct scope *run)
         format_with_unit(number, sizeof(number), UNIT_WATTS, mean_of_gpus(run, METRIC_POWER));
         int at = snprintf(buf, size, "power %s", number);
         if (any)
-                snprintf(buf + at, size - (size_t)at, ", %.3g kWh", joules / 3.6e6);
+                snprintf(buf + at, size - (size_t)at, ", %s", format_energy(number, joules));
 }
 
 /* Of the GPU that had most in use. */

@@ -99,14 +99,8 @@ static bool any_held(const struct stretch_list *list)
 
 static void put_number(struct strbuf *out, size_t k, struct value v)
 {
-        enum metric metric = means[k].metric;
         char number[FORMAT_MAX];
-        if (metric == METRIC_REAL_UTIL)
-                snprintf(number, sizeof(number), value_there(v) ? "%.0f" : "--", v.v);
-        else if (metric == METRIC_POWER || metric == METRIC_PCIE_RX)
-                format_si(number, sizeof(number), v);
-        else
-                format_percent(number, sizeof(number), v);
+        format_short(number, sizeof(number), metric_info(means[k].metric)->unit, v);
         tablew_put(out, number, means[k].columns);
 }
 

@@ -90,11 +90,10 @@ static const struct tablew_column process_columns[] = {
 
 static void put_process(const struct process *p, unsigned width, struct tablew *t)
 {
-        char memory[FORMAT_MAX], util[FORMAT_MAX], cpu[FORMAT_MAX] = "--";
-        format_binary(memory, sizeof(memory), p->gpu_memory);
-        format_percent(util, sizeof(util), p->sm_util);
-        if (value_there(p->cpu))
-                snprintf(cpu, sizeof(cpu), "%.0f%%", p->cpu.v * 100);
+        char memory[FORMAT_MAX], util[FORMAT_MAX], cpu[FORMAT_MAX];
+        format_short(memory, sizeof(memory), UNIT_BYTES, p->gpu_memory);
+        format_short(util, sizeof(util), UNIT_RATIO, p->sm_util);
+        format_short(cpu, sizeof(cpu), UNIT_RATIO, p->cpu);
         tablew_cell(t, p->gpu);
         tablew_cellf(t, "%d", (int)p->pid);
         tablew_cell(t, p->user[0] ? p->user : "--");

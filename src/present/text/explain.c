@@ -107,33 +107,16 @@ void explain_verdict(const struct row *row, struct strbuf *out)
         put_margin(&v->margin, out);
 }
 
+/* Of a small share a decimal tells something; cores and threads have none of the units. */
 void explain_ceiling(enum ceiling at, double v, struct strbuf *out)
 {
         char text[FORMAT_MAX];
-        switch (ceiling_info(at)->unit) {
-        case UNIT_RATIO:
-                strbuf_putf(out, "%.*f %%", v < 0.0995 ? 1 : 0, 100 * v);
-                return;
-        case UNIT_BYTES:
-                format_with_unit(text, sizeof(text), UNIT_BYTES, value_ok(v));
-                break;
-        case UNIT_BYTES_PER_S:
-                format_with_unit(text, sizeof(text), UNIT_BYTES_PER_S, value_ok(v));
-                break;
-        case UNIT_SCORE:
-        case UNIT_WATTS:
-        case UNIT_JOULES:
-        case UNIT_CELSIUS:
-        case UNIT_HERTZ:
-        case UNIT_COUNT:
-        case UNIT_PER_S:
-        case UNIT_NUMBER:
-        case UNIT_FLAG:
-        case UNIT_BITS:
-        case UNIT_SECONDS:
+        enum unit unit = ceiling_info(at)->unit;
+        if (unit == UNIT_RATIO || unit == UNIT_BYTES || unit == UNIT_BYTES_PER_S)
+                format_value(text, sizeof(text), v < 0.0995 ? FORMAT_FULL : FORMAT_WORDS, unit,
+                             value_ok(v));
+        else
                 snprintf(text, sizeof(text), "%.1f", v);
-                break;
-        }
         strbuf_puts(out, text);
 }
 

@@ -15,21 +15,21 @@ struct text {
 static struct text percent(struct value v)
 {
         struct text t;
-        format_percent(t.s, sizeof(t.s), v);
+        format_short(t.s, sizeof(t.s), UNIT_RATIO, v);
         return t;
 }
 
 static struct text binary(struct value v)
 {
         struct text t;
-        format_binary(t.s, sizeof(t.s), v);
+        format_short(t.s, sizeof(t.s), UNIT_BYTES, v);
         return t;
 }
 
 static struct text decimal(struct value v)
 {
         struct text t;
-        format_si(t.s, sizeof(t.s), v);
+        format_short(t.s, sizeof(t.s), UNIT_BYTES_PER_S, v);
         return t;
 }
 

@@ -47,76 +47,55 @@ static void fill_health(char *buf, size_t size, const struct row *row)
         snprintf(buf, size, "%s", health_name(row->health.state));
 }
 
-static void fill_real(char *buf, size_t size, const struct row *row)
-{
-        struct value v = row->sample.m[METRIC_REAL_UTIL];
-        if (value_there(v))
-                snprintf(buf, size, "%.0f", v.v);
-        else
-                snprintf(buf, size, "--");
-}
-
-#define FILL_PERCENT(name, id)                                                                     \
+#define FILL_ONE(name, id)                                                                         \
         static void fill_##name(char *buf, size_t size, const struct row *row)                     \
         {                                                                                          \
-                format_percent(buf, size, row->sample.m[METRIC_##id]);                             \
+                format_short(buf, size, metric_info(METRIC_##id)->unit,                            \
+                             row->sample.m[METRIC_##id]);                                          \
         }
-FILL_PERCENT(util, GPU_UTIL)
-FILL_PERCENT(sm, SM_ACTIVE)
-FILL_PERCENT(tensor, TENSOR_ACTIVE)
-FILL_PERCENT(dram, DRAM_ACTIVE)
-FILL_PERCENT(copy, MEM_COPY_UTIL)
-FILL_PERCENT(occupancy, SM_OCCUPANCY)
+FILL_ONE(real, REAL_UTIL)
+FILL_ONE(util, GPU_UTIL)
+FILL_ONE(sm, SM_ACTIVE)
+FILL_ONE(tensor, TENSOR_ACTIVE)
+FILL_ONE(dram, DRAM_ACTIVE)
+FILL_ONE(copy, MEM_COPY_UTIL)
+FILL_ONE(occupancy, SM_OCCUPANCY)
+FILL_ONE(nvlink, NVLINK_TOTAL)
 
-static void fill_pair(char *buf, size_t size, struct value a, struct value b,
-                      void (*format)(char *, size_t, struct value))
+/* Two of one unit. */
+static void fill_pair(char *buf, size_t size, const struct row *row, enum metric a, enum metric b)
 {
         char x[FORMAT_MAX], y[FORMAT_MAX];
-        format(x, sizeof(x), a);
-        format(y, sizeof(y), b);
-        if (value_there(a) || value_there(b))
+        const struct value *m = row->sample.m;
+        format_short(x, sizeof(x), metric_info(a)->unit, m[a]);
+        format_short(y, sizeof(y), metric_info(b)->unit, m[b]);
+        if (value_there(m[a]) || value_there(m[b]))
                 snprintf(buf, size, "%s/%s", x, y);
-        else
-                snprintf(buf, size, "--");
-}
-
-static void whole(char *buf, size_t size, struct value v)
-{
-        if (value_there(v))
-                snprintf(buf, size, "%.0f", v.v);
         else
                 snprintf(buf, size, "--");
 }
 
 static void fill_memory(char *buf, size_t size, const struct row *row)
 {
-        fill_pair(buf, size, row->sample.m[METRIC_FB_USED], row->sample.m[METRIC_FB_TOTAL],
-                  format_binary);
+        fill_pair(buf, size, row, METRIC_FB_USED, METRIC_FB_TOTAL);
 }
 
 static void fill_power(char *buf, size_t size, const struct row *row)
 {
         if (value_there(row->sample.m[METRIC_POWER_LIMIT]))
-                fill_pair(buf, size, row->sample.m[METRIC_POWER], row->sample.m[METRIC_POWER_LIMIT],
-                          whole);
+                fill_pair(buf, size, row, METRIC_POWER, METRIC_POWER_LIMIT);
         else
-                whole(buf, size, row->sample.m[METRIC_POWER]);
+                format_short(buf, size, UNIT_WATTS, row->sample.m[METRIC_POWER]);
 }
 
 static void fill_temp(char *buf, size_t size, const struct row *row)
 {
-        fill_pair(buf, size, row->sample.m[METRIC_GPU_TEMP], row->sample.m[METRIC_MEM_TEMP], whole);
+        fill_pair(buf, size, row, METRIC_GPU_TEMP, METRIC_MEM_TEMP);
 }
 
 static void fill_pcie(char *buf, size_t size, const struct row *row)
 {
-        fill_pair(buf, size, row->sample.m[METRIC_PCIE_RX], row->sample.m[METRIC_PCIE_TX],
-                  format_si);
-}
-
-static void fill_nvlink(char *buf, size_t size, const struct row *row)
-{
-        format_si(buf, size, row->sample.m[METRIC_NVLINK_TOTAL]);
+        fill_pair(buf, size, row, METRIC_PCIE_RX, METRIC_PCIE_TX);
 }
 
 static const struct cell_def cells[] = {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "model/unit.h"
+#include "present/format.h"
 #include "present/tui/widgets.h"
 
 #include <math.h>
@@ -172,8 +173,7 @@ static void format_tick(char *buf, size_t size, enum unit unit, double v)
         } steps[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
         size_t i = 0;
         if (unit == UNIT_RATIO || unit == UNIT_SCORE) {
-                snprintf(buf, size, unit == UNIT_RATIO ? "%.0f%%" : "%.0f",
-                         unit == UNIT_RATIO ? v * 100 : v);
+                format_short(buf, size, unit, value_ok(v));
                 return;
         }
         while (i + 1 < ARRAY_LEN(steps) && fabs(v) < steps[i].scale)

@@ -1,5 +1,6 @@
 /* The log's lines: health, limiter, class, throttling, starvation and phases, as they change. */
 #include "base/clock.h"
+#include "present/format.h"
 #include "present/text/explain.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
@@ -113,7 +114,7 @@ static bool crosses(bool *was, double share)
 static void note_shares(struct ui *ui, const struct frame *f, const struct row *row,
                         const struct recent *r, struct watched *w)
 {
-        char label[FRAME_LABEL_MAX];
+        char label[FRAME_LABEL_MAX], share[FORMAT_MAX];
         double held = MAX(r->power, r->thermal);
         if (r->seconds < SHARE_SECONDS)
                 return;
@@ -121,16 +122,16 @@ static void note_shares(struct ui *ui, const struct frame *f, const struct row *
         bool was_starved = w->starved;
         if (crosses(&w->starved, r->starved) && w->starved)
                 ui_log(ui, f->wall_ns, INK_WARN,
-                       "GPU %s waited for the host %.0f %% of the last %.0f s, mostly %s", label,
-                       100 * r->starved, r->seconds, words_limiter(r->by));
+                       "GPU %s waited for the host %s of the last %.0f s, mostly %s", label,
+                       format_share(share, r->starved), r->seconds, words_limiter(r->by));
         else if (was_starved && !w->starved)
                 ui_log(ui, f->wall_ns, INK_DIM, "GPU %s no longer waits for the host", label);
         if (!crosses(&w->throttled, held))
                 return;
         if (w->throttled)
-                ui_log(ui, f->wall_ns, INK_HOT,
-                       "GPU %s: clocks held by %s %.0f %% of the last %.0f s", label,
-                       r->thermal > r->power ? "heat" : "the power limit", 100 * held, r->seconds);
+                ui_log(ui, f->wall_ns, INK_HOT, "GPU %s: clocks held by %s %s of the last %.0f s",
+                       label, r->thermal > r->power ? "heat" : "the power limit",
+                       format_share(share, held), r->seconds);
         else
                 ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: clocks are no longer held", label);
 }

@@ -274,16 +274,16 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
 /* "1515 of 1980 MHz, power limit; 71 % of the tensor peak (pipe 92 %, clock 77 %)". */
 static int draw_clock(struct canvas *c, struct area a, const struct row *row)
 {
-        char text[2 * WORDS_MAX];
+        char text[2 * WORDS_MAX], part[3][FORMAT_MAX];
         const struct ceilings *k = &row->limit.ceilings;
         struct value tensor = ceiling_value(k, CEILING_TENSOR),
                      clock = ceiling_value(k, CEILING_CLOCK);
         words_clock(text, sizeof(text), row);
         size_t n = strlen(text);
         if (value_there(tensor) && value_there(clock) && tensor.v > 0.005)
-                snprintf(text + n, sizeof(text) - n,
-                         "; %.0f %% of the tensor peak (pipe %.0f %%, clock %.0f %%)",
-                         100 * tensor.v * clock.v, 100 * tensor.v, 100 * clock.v);
+                snprintf(text + n, sizeof(text) - n, "; %s of the tensor peak (pipe %s, clock %s)",
+                         format_share(part[0], tensor.v * clock.v), format_share(part[1], tensor.v),
+                         format_share(part[2], clock.v));
         bool held = words_is_throttled(row);
         return draw_sentence(c, a, "clock",
                              held ? (struct style){INK_HOT, 0, ATTR_BOLD}

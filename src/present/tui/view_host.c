@@ -1,5 +1,6 @@
 /* Host: the machine around the GPUs, its last minutes, and the GPUs' processes on it. */
 #include "base/clock.h"
+#include "present/format.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 
@@ -13,10 +14,11 @@
 static const struct style dim = {.fg = INK_DIM};
 static const struct style plain = {.fg = INK_TEXT};
 
-static void put_number(char *buf, size_t size, const char *format, struct value v, double scale)
+/* Without a unit: a load, or one of several shares. */
+static void put_number(char *buf, size_t size, int decimals, struct value v, double scale)
 {
         if (value_there(v))
-                snprintf(buf, size, format, v.v * scale);
+                snprintf(buf, size, "%.*f", decimals, v.v * scale);
         else
                 snprintf(buf, size, "--");
 }
@@ -42,13 +44,13 @@ static void draw_graph(const struct ui *ui, struct canvas *c, struct area a,
 static void cpu_words(char *buf, size_t size, const struct host *h, int w)
 {
         const struct value *s = h->system;
-        char busy[16], load[3][16], user[16], kernel[16], wait[16];
-        put_number(busy, sizeof(busy), "%.0f %%", host_cpu_busy(h), 100);
-        put_number(user, sizeof(user), "%.0f", s[SYSTEM_USER], 100);
-        put_number(kernel, sizeof(kernel), "%.0f", s[SYSTEM_KERNEL], 100);
-        put_number(wait, sizeof(wait), "%.0f", s[SYSTEM_IOWAIT], 100);
+        char busy[FORMAT_MAX], load[3][16], user[FORMAT_MAX], kernel[FORMAT_MAX], wait[FORMAT_MAX];
+        format_value(busy, sizeof(busy), FORMAT_WORDS, UNIT_RATIO, host_cpu_busy(h));
+        put_number(user, sizeof(user), 0, s[SYSTEM_USER], 100);
+        put_number(kernel, sizeof(kernel), 0, s[SYSTEM_KERNEL], 100);
+        put_number(wait, sizeof(wait), 0, s[SYSTEM_IOWAIT], 100);
         for (int i = 0; i < 3; i++)
-                put_number(load[i], sizeof(load[i]), "%.1f", s[SYSTEM_LOAD_1 + i], 1);
+                put_number(load[i], sizeof(load[i]), 1, s[SYSTEM_LOAD_1 + i], 1);
         int n = snprintf(buf, size, "%s of %zu cores, load %s %s %s", busy, h->n_cores, load[0],
                          load[1], load[2]);
         if (w >= 76 && n > 0 && (size_t)n < size)
@@ -60,8 +62,8 @@ static void pair_words(char *buf, size_t size, enum unit unit, struct value a, s
                        const char *format)
 {
         char first[24], second[24];
-        widget_format(first, sizeof(first), unit, a);
-        widget_format(second, sizeof(second), unit, b);
+        format_short(first, sizeof(first), unit, a);
+        format_short(second, sizeof(second), unit, b);
         snprintf(buf, size, format, first, second);
 }
 
@@ -73,7 +75,7 @@ static void memory_words(char *buf, size_t size, const struct host *h)
         size_t n = strlen(buf);
         if (!value_there(s[SYSTEM_SWAP_TOTAL]) || s[SYSTEM_SWAP_TOTAL].v <= 0)
                 return;
-        widget_format(swap, sizeof(swap), UNIT_BYTES, s[SYSTEM_SWAP_USED]);
+        format_short(swap, sizeof(swap), UNIT_BYTES, s[SYSTEM_SWAP_USED]);
         snprintf(buf + n, size - n, ", swap %s", swap);
 }
 
@@ -99,7 +101,7 @@ static int draw_graphs(const struct ui *ui, struct canvas *c, struct area a, con
         y += lines + 1;
         int low = MAX(lines / 2, 1);
         for (int i = 0; i < 4; i++) {
-                widget_format(number, sizeof(number), UNIT_BYTES_PER_S, rates[i]);
+                format_short(number, sizeof(number), UNIT_BYTES_PER_S, rates[i]);
                 snprintf(text, sizeof(text), "%s %s%s", names[i], number,
                          value_there(rates[i]) ? "B/s" : "");
                 struct area in = {a.x + i * quarter + (i == 0), y, quarter - (i == 0), low + 1};
@@ -145,7 +147,7 @@ static void draw_level(struct canvas *c, int x, int y, int w, enum level level,
                 canvas_text(c, x + 10, y, w - 10, dim, l->why[0] ? l->why : "not here");
                 return;
         }
-        put_number(cores, sizeof(cores), "%.1f", f[FIGURE_CPU], 1);
+        put_number(cores, sizeof(cores), 1, f[FIGURE_CPU], 1);
         canvas_right(c, x + 10, y, 6, widget_value_style(f[FIGURE_CPU], INK_TEXT), cores);
         widget_number(c, x + 17, y, 5, INK_COMPUTE, UNIT_RATIO, f[FIGURE_CPU_SHARE]);
         widget_number(c, x + 23, y, 6, INK_MEMORY, UNIT_BYTES, f[FIGURE_MEMORY]);

@@ -36,65 +36,11 @@ void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value 
         }
 }
 
-/* A pair of prefix and number in at most five letters: "56.7G", "312k". */
-static void short_number(char *buf, size_t size, double v, double base)
-{
-        static const char prefixes[] = " kMGTPE";
-        size_t i = 0;
-        while (fabs(v) >= 999.5 && i + 2 < sizeof(prefixes)) {
-                v /= base;
-                i++;
-        }
-        int decimals = i == 0 || fabs(v) >= 99.95 ? 0 : 1;
-        if (i == 0)
-                snprintf(buf, size, "%.0f", v);
-        else
-                snprintf(buf, size, "%.*f%c", decimals, v, prefixes[i]);
-}
-
-void widget_format(char *buf, size_t size, enum unit unit, struct value v)
-{
-        if (!value_there(v)) {
-                snprintf(buf, size, "--");
-                return;
-        }
-        switch (unit) {
-        case UNIT_RATIO:
-                snprintf(buf, size, "%.0f%%", v.v * 100);
-                return;
-        case UNIT_SCORE:
-        case UNIT_WATTS:
-        case UNIT_CELSIUS:
-        case UNIT_NUMBER:
-        case UNIT_FLAG:
-                snprintf(buf, size, "%.0f", v.v);
-                return;
-        case UNIT_BYTES:
-                short_number(buf, size, v.v, 1024);
-                return;
-        case UNIT_HERTZ:
-                snprintf(buf, size, "%.0f", v.v / 1e6);
-                return;
-        case UNIT_BYTES_PER_S:
-        case UNIT_JOULES:
-        case UNIT_COUNT:
-                short_number(buf, size, v.v, 1000);
-                return;
-        case UNIT_PER_S:
-        case UNIT_SECONDS:
-                snprintf(buf, size, v.v >= 99.95 ? "%.0f" : "%.1f", v.v);
-                return;
-        case UNIT_BITS:
-                snprintf(buf, size, "%llx", (unsigned long long)v.v);
-                return;
-        }
-}
-
 void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum unit unit,
                    struct value v)
 {
         char text[FORMAT_MAX];
-        widget_format(text, sizeof(text), unit, v);
+        format_short(text, sizeof(text), unit, v);
         canvas_right(c, x, y, w, widget_value_style(v, fg), text);
 }
 

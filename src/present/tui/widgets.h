@@ -14,8 +14,6 @@ void widget_bar(struct canvas *c, int x, int y, int w, uint8_t fg, struct value 
 /* A number right-aligned in w columns, in the fewest letters: "56.7G", "1980M", "41", "87%". */
 void widget_number(struct canvas *c, int x, int y, int w, uint8_t fg, enum unit unit,
                    struct value v);
-/* The same into a buffer. */
-void widget_format(char *buf, size_t size, enum unit unit, struct value v);
 
 /*
  * The last w columns of time, bucket_ns each, on fixed boundaries: it moves only when a column is

@@ -1,6 +1,7 @@
 #include "present/tui/words.h"
 
 #include "base/clock.h"
+#include "present/format.h"
 #include "present/tui/ink.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
@@ -99,8 +100,8 @@ bool words_is_throttled(const struct row *row)
 static int put_of(char *buf, size_t size, enum unit unit, struct value a, struct value b)
 {
         char first[24], second[24];
-        widget_format(first, sizeof(first), unit, a);
-        widget_format(second, sizeof(second), unit, b);
+        format_short(first, sizeof(first), unit, a);
+        format_short(second, sizeof(second), unit, b);
         return value_there(b) ? snprintf(buf, size, "%s of %s", first, second)
                               : snprintf(buf, size, "%s", first);
 }
@@ -134,8 +135,8 @@ void words_heat(char *buf, size_t size, const struct row *row)
 {
         char gpu[24], memory[24];
         const struct value *m = row->sample.m;
-        widget_format(gpu, sizeof(gpu), UNIT_CELSIUS, m[METRIC_GPU_TEMP]);
-        widget_format(memory, sizeof(memory), UNIT_CELSIUS, m[METRIC_MEM_TEMP]);
+        format_short(gpu, sizeof(gpu), UNIT_CELSIUS, m[METRIC_GPU_TEMP]);
+        format_short(memory, sizeof(memory), UNIT_CELSIUS, m[METRIC_MEM_TEMP]);
         if (m[METRIC_MEM_TEMP].state == STATE_NONE)
                 snprintf(buf, size, "GPU %s\u00b0", gpu);
         else
@@ -145,8 +146,8 @@ void words_heat(char *buf, size_t size, const struct row *row)
 void words_link(char *buf, size_t size, const char *name, struct value in, struct value out)
 {
         char a[24], b[24];
-        widget_format(a, sizeof(a), UNIT_BYTES_PER_S, in);
-        widget_format(b, sizeof(b), UNIT_BYTES_PER_S, out);
+        format_short(a, sizeof(a), UNIT_BYTES_PER_S, in);
+        format_short(b, sizeof(b), UNIT_BYTES_PER_S, out);
         snprintf(buf, size, "%s in %s, out %s B/s", name, a, b);
 }
 
@@ -158,15 +159,14 @@ bool words_recent(const struct ui_data *d, const struct row *row, struct recent 
 
 void words_trouble(char *buf, size_t size, const struct recent *r)
 {
-        double held = MAX(r->power, r->thermal);
+        char share[FORMAT_MAX];
         int n = 0;
         buf[0] = '\0';
         if (r->is_starved)
-                n = snprintf(buf, size, "waited for the host %.0f %% of the last %.0f s, mostly %s",
-                             100 * r->starved, r->seconds, words_limiter(r->by));
+                n = snprintf(buf, size, "waited for the host %s of the last %.0f s, mostly %s",
+                             format_share(share, r->starved), r->seconds, words_limiter(r->by));
         if (r->is_held && n >= 0 && (size_t)n < size)
-                snprintf(buf + n, size - (size_t)n,
-                         "%sclocks held by %s %.0f %% of the last %.0f s", n > 0 ? "; " : "",
-                         r->thermal > r->power ? "heat" : "the power limit", 100 * held,
-                         r->seconds);
+                snprintf(buf + n, size - (size_t)n, "%sclocks held by %s %s of the last %.0f s",
+                         n > 0 ? "; " : "", r->thermal > r->power ? "heat" : "the power limit",
+                         format_share(share, MAX(r->power, r->thermal)), r->seconds);
 }
