@@ -37,6 +37,8 @@ enum system_figure {
         SYSTEM_NONE = SYSTEM_COUNT
 };
 
+#define HOST_PRESSURE_MUCH 0.1 /* of the time some task waited: worth a look */
+
 enum evidence {
 #define EVIDENCE(id, name, kind, unit, of, help) EVIDENCE_##id,
 #include "model/host.def"

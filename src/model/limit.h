@@ -47,6 +47,12 @@ enum limiter_side { LIMITER_SIDE_NONE, LIMITER_SIDE_HOST, LIMITER_SIDE_COPY, LIM
 /* What holds the clocks down; the second word on limiters of the device. */
 enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED };
 
+/* What of the evidence is told; the limits of the rules themselves are in compute/limiter.h. */
+#define LIMIT_TELL 0.05 /* cores, threads, shares of the host: less says nothing beside others */
+#define LIMIT_TELL_BYTES 1e6 /* the same in bytes a second */
+#define LIMIT_TURNS 0.75     /* cores: the busiest thread of a process whose threads take turns */
+#define LIMIT_TURNS_MORE 0.1 /* cores: what all of them have beyond it */
+
 /* The limiter of one entity over about a second, with the reasons. */
 struct limit {
         uint8_t limiter;   /* enum limiter */

@@ -13,6 +13,7 @@ struct ticks {
         unsigned decimals;
 };
 
+#define LIMIT_NEAR 0.1 /* of a limit: from there on a panel draws it */
 #define TICKS_MAX 64
 #define TICK_LABEL_MAX 32
 

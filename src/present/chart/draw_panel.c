@@ -1,5 +1,6 @@
 /* One panel: axis, bands, curves, limit. */
 #include "base/attr.h"
+#include "present/chart/axis.h"
 #include "present/chart/draw.h"
 #include "present/chart/label.h"
 
@@ -7,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHADES_MAX 3   /* more ranges than this hide one another */
-#define LIMIT_NEAR 0.1 /* of a limit: from there on it is drawn */
+#define SHADES_MAX 3 /* more ranges than this hide one another */
 #define LABEL_GAP 5.0
 #define SEVERAL 3   /* values that make a curve */
 #define DOTS_MAX 60 /* more than that make the line */

@@ -82,7 +82,7 @@ static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
                 return false;
         bool host = ceiling_info(at)->kind == CEILING_HOST && at != CEILING_CPU_MAIN &&
                     at != CEILING_CPU_FIRST;
-        double least = ceiling_info(at)->unit == UNIT_BYTES_PER_S ? 1e6 : 0.05;
+        double least = ceiling_info(at)->unit == UNIT_BYTES_PER_S ? LIMIT_TELL_BYTES : LIMIT_TELL;
         return nth == 0 || !host || (double)c->v[at] >= least;
 }
 
@@ -91,7 +91,8 @@ static bool worth_telling(const struct ceilings *c, enum ceiling at, size_t nth)
 static bool take_turns(const struct ceilings *c)
 {
         double thread = (double)c->v[CEILING_CPU_THREAD], main = (double)c->v[CEILING_CPU_MAIN];
-        return c->there & CEILING_BIT(CPU_THREAD) && thread < 0.75 && main > thread + 0.1;
+        return c->there & CEILING_BIT(CPU_THREAD) && thread < LIMIT_TURNS &&
+               main > thread + LIMIT_TURNS_MORE;
 }
 
 /* The reason that is told in the place of another one. */

@@ -128,7 +128,7 @@ static void draw_pressure(const struct ui *ui, struct canvas *c, struct area a,
         int each = MAX((a.x + a.w - x - 1) / 3, 12);
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
                 struct value v = h->system[parts[i].figure];
-                bool much = value_there(v) && v.v >= 0.1;
+                bool much = value_there(v) && v.v >= HOST_PRESSURE_MUCH;
                 int n = canvas_text(c, x, a.y, each, dim, parts[i].name);
                 widget_number(c, x + n, a.y, 5, much ? INK_HOT : INK_TEXT, UNIT_RATIO, v);
                 ring_draw(&ui->past.host[parts[i].ring], ui->past.host_bucket, 1, c,
