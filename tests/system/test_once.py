@@ -40,3 +40,8 @@ def test_without_clocks_and_processes_nothing_is_said_of_them(assay, tmp_path):
 def test_this_host_is_named(program, assay):
     name = subprocess.run(["uname", "-n"], capture_output=True, text=True, check=True).stdout.strip()
     assert name in assay("once").stdout
+
+
+def test_columns_have_the_words_of_the_glossary(assay):
+    head = next(line for line in assay("once", SESSION, "--at", "13", "--width", "200").stdout.splitlines() if "Tensor" in line)
+    assert "MemCtl" in head and "Copy" not in head, "it is the memory controller that is busy, by NVML"

@@ -58,7 +58,7 @@ FILL_ONE(util, GPU_UTIL)
 FILL_ONE(sm, SM_ACTIVE)
 FILL_ONE(tensor, TENSOR_ACTIVE)
 FILL_ONE(dram, DRAM_ACTIVE)
-FILL_ONE(copy, MEM_COPY_UTIL)
+FILL_ONE(memctl, MEM_COPY_UTIL)
 FILL_ONE(occupancy, SM_OCCUPANCY)
 FILL_ONE(nvlink, NVLINK_TOTAL)
 
@@ -102,7 +102,7 @@ static const struct cell_def cells[] = {
     {"GPU", -6, 0, fill_id},       {"Host", -12, 0, fill_host},    {"Model", -8, 4, fill_model},
     {"Real", 4, 0, fill_real},     {"Class", -20, 0, fill_class},  {"Util", 4, 0, fill_util},
     {"SM", 4, 0, fill_sm},         {"Tensor", 6, 1, fill_tensor},  {"DRAM", 4, 1, fill_dram},
-    {"Occ", 4, 7, fill_occupancy}, {"Copy", 4, 7, fill_copy},      {"Memory", 13, 2, fill_memory},
+    {"Occ", 4, 7, fill_occupancy}, {"MemCtl", 6, 7, fill_memctl},  {"Memory", 13, 2, fill_memory},
     {"Power W", 9, 3, fill_power}, {"Temp C", 7, 5, fill_temp},    {"PCIe rx/tx", 13, 5, fill_pcie},
     {"NVLink", 6, 8, fill_nvlink}, {"Health", -7, 0, fill_health},
 };
