@@ -1,5 +1,8 @@
 #include "app/baseline.h"
 
+#include "base/clock.h"
+#include "present/format.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -7,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 void baseline_finish(struct baseline *b)
@@ -211,17 +213,17 @@ static int is_name(const struct dirent *e)
 
 static void put_name(const char *folder, const char *name, struct strbuf *out)
 {
-        char path[BASELINE_PATH_MAX + BASELINE_NAME_MAX + 256], when[32];
+        char path[BASELINE_PATH_MAX + BASELINE_NAME_MAX + 256], when[FORMAT_MAX];
         struct dirent **runs = NULL;
-        struct stat st = {0};
-        struct tm tm;
+        struct stat st;
         int n = scan(folder, name, &runs);
         if (n < 0)
                 return;
         snprintf(path, sizeof(path), "%s/%s/%s", folder, name, runs[n - 1]->d_name);
-        if (stat(path, &st) == 0 && localtime_r(&st.st_mtime, &tm) &&
-            strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm) > 0)
+        if (stat(path, &st) == 0) {
+                format_minute(when, sizeof(when), clock_from_seconds((double)st.st_mtime));
                 strbuf_putf(out, "%-24s %2d run%s  %s\n", name, n, n == 1 ? " " : "s", when);
+        }
         for (int i = 0; i < n; i++)
                 free(runs[i]);
         free(runs);

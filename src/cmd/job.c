@@ -1,5 +1,4 @@
 /* assay job: one record as a report card. */
-#include "base/clock.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "cmd/joblist.h"
@@ -7,7 +6,6 @@
 #include "present/format.h"
 
 #include <string.h>
-#include <time.h>
 
 #define SECONDS_PER_HOUR 3600.0
 struct card {
@@ -25,11 +23,8 @@ static void put_line(struct strbuf *out, const char *name, const char *text)
 
 static void put_time(struct strbuf *out, const char *name, int64_t ns)
 {
-        char when[64];
-        time_t t = (time_t)(ns / NS_PER_S);
-        struct tm tm;
-        localtime_r(&t, &tm);
-        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+        char when[FORMAT_MAX];
+        format_second(when, sizeof(when), ns);
         put_line(out, name, when);
 }
 

@@ -3,9 +3,9 @@
 #include "base/csvw.h"
 #include "base/tablew.h"
 #include "cmd/joblist.h"
+#include "present/format.h"
 
 #include <string.h>
-#include <time.h>
 
 #define SECONDS_PER_HOUR 3600.0
 
@@ -32,11 +32,8 @@ static void put_text_row(void *arg, const struct record *r)
 {
         struct text_list *l = arg;
         struct tablew *t = &l->table;
-        char when[32], name[OWNER_POD_MAX + 2 * OWNER_NAME_MAX];
-        time_t end = (time_t)(r->end_ns / NS_PER_S);
-        struct tm tm;
-        localtime_r(&end, &tm);
-        strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+        char when[FORMAT_MAX], name[OWNER_POD_MAX + 2 * OWNER_NAME_MAX];
+        format_minute(when, sizeof(when), r->end_ns);
         joblist_name(&r->who, name, sizeof(name));
         tablew_cellf(t, "%lld", (long long)r->id);
         tablew_cellf(t, "%s%s", when, r->final ? "" : "*");

@@ -1,9 +1,11 @@
 #include "present/format.h"
 
 #include "base/attr.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 /* How the numbers of a unit are written: in full, and short. base is that of prefixes, 0: none. */
 struct manner {
@@ -139,6 +141,41 @@ const char *format_energy(char buf[FORMAT_MAX], double joules)
         else
                 snprintf(buf, FORMAT_MAX, v != 0 && fabs(v) < 1e-4 ? "%.6f kWh" : "%.3g kWh", v);
         return buf;
+}
+
+bool format_is_date(int64_t wall_ns)
+{
+        return wall_ns >= 365 * 86400 * NS_PER_S;
+}
+
+static void put_time(char *buf, size_t size, const char *format, const struct tm *tm)
+{
+        if (!tm || strftime(buf, size, format, tm) == 0)
+                snprintf(buf, size, "--");
+}
+
+void format_utc(char *buf, size_t size, int64_t wall_ns)
+{
+        time_t t = (time_t)(wall_ns / NS_PER_S);
+        struct tm tm;
+        put_time(buf, size, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&t, &tm));
+}
+
+static void put_local(char *buf, size_t size, const char *format, int64_t wall_ns)
+{
+        time_t t = (time_t)(wall_ns / NS_PER_S);
+        struct tm tm;
+        put_time(buf, size, format, localtime_r(&t, &tm));
+}
+
+void format_minute(char *buf, size_t size, int64_t wall_ns)
+{
+        put_local(buf, size, "%Y-%m-%d %H:%M", wall_ns);
+}
+
+void format_second(char *buf, size_t size, int64_t wall_ns)
+{
+        put_local(buf, size, "%Y-%m-%d %H:%M:%S", wall_ns);
 }
 
 void format_flops(char *buf, size_t size, double lo, double hi)

@@ -33,5 +33,12 @@ static inline void format_short(char *buf, size_t size, enum unit unit, struct v
 const char *format_share(char buf[FORMAT_MAX], double ratio);
 /* "0.00963 kWh", "2.18 kWh", "1234 kWh". Returns buf. */
 const char *format_energy(char buf[FORMAT_MAX], double joules);
+/* Whether times of a recording are dates: those of a capture without times count from 0. */
+bool format_is_date(int64_t wall_ns);
+/* "2026-11-17 03:42:28 UTC". */
+void format_utc(char *buf, size_t size, int64_t wall_ns);
+/* The local time: "2026-11-17 03:42", "2026-11-17 03:42:28". */
+void format_minute(char *buf, size_t size, int64_t wall_ns);
+void format_second(char *buf, size_t size, int64_t wall_ns);
 /* "612 to 680 TFLOP/s"; "52.1 GFLOP/s" where both are the same. */
 void format_flops(char *buf, size_t size, double lo, double hi);

@@ -1,9 +1,12 @@
 #include "test.h"
 
 #include "base/attr.h"
+#include "base/clock.h"
 #include "present/format.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void a_value_by_its_unit(void **state UNUSED)
 {
@@ -72,12 +75,29 @@ static void shares(void **state UNUSED)
         assert_string_equal(format_share(text, 1), "100 %");
 }
 
+static void moments(void **state UNUSED)
+{
+        char text[FORMAT_MAX];
+        format_utc(text, sizeof(text), 1794886948 * NS_PER_S);
+        assert_string_equal(text, "2026-11-17 03:42:28 UTC");
+        setenv("TZ", "UTC-2", 1);
+        tzset();
+        format_minute(text, sizeof(text), 1794886948 * NS_PER_S);
+        assert_string_equal(text, "2026-11-17 05:42");
+        format_second(text, sizeof(text), 1794886948 * NS_PER_S);
+        assert_string_equal(text, "2026-11-17 05:42:28");
+        assert_true(format_is_date(1794886948 * NS_PER_S));
+        /* Three days of a capture without times. */
+        assert_false(format_is_date(3 * 86400 * NS_PER_S));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(a_value_by_its_unit),
             cmocka_unit_test(energy),
             cmocka_unit_test(shares),
+            cmocka_unit_test(moments),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

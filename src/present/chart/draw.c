@@ -4,6 +4,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "present/chart/label.h"
+#include "present/format.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +17,6 @@
 #define PANEL_HEIGHT 70.0
 #define PANEL_LEAST 24.0
 #define AXIS_ROOM 34.0
-#define DAY_NS (86400 * NS_PER_S)
 #define FINDING_LINES 2
 #define TICK_ROOM 70.0 /* between time labels, at least */
 
@@ -68,12 +68,12 @@ static void put_gpus(const struct plot *p, struct strbuf *out)
         strbuf_putf(out, "%s" DOT, model);
 }
 
-static void put_time(struct strbuf *out, const char *format, int64_t wall_ns)
+static void put_made(struct strbuf *out, int64_t wall_ns)
 {
         time_t s = (time_t)(wall_ns / NS_PER_S);
         struct tm tm;
         char text[64];
-        if (gmtime_r(&s, &tm) && strftime(text, sizeof(text), format, &tm) > 0)
+        if (gmtime_r(&s, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) > 0)
                 strbuf_puts(out, text);
 }
 
@@ -81,7 +81,7 @@ static void put_caption(const struct draw *d, struct strbuf *out)
 {
         const struct plot *p = d->plot;
         const struct run_facts *facts = d->around->facts;
-        char duration[32];
+        char duration[32], started[FORMAT_MAX];
         if (p->overlay) {
                 strbuf_puts(out, "each run from its own start, the mean of its GPUs");
                 return;
@@ -90,8 +90,10 @@ static void put_caption(const struct draw *d, struct strbuf *out)
         if (facts->host[0])
                 strbuf_putf(out, "%s" DOT, facts->host);
         /* A capture without times counts from 0: it has no date. */
-        if (p->zero_ns > DAY_NS)
-                put_time(out, "started %Y-%m-%d %H:%M:%S UTC" DOT, p->zero_ns);
+        if (format_is_date(p->zero_ns)) {
+                format_utc(started, sizeof(started), p->zero_ns);
+                strbuf_putf(out, "started %s" DOT, started);
+        }
         duration_text((double)(d->to_ns - d->from_ns) / 1e9, duration, sizeof(duration));
         strbuf_putf(out, "%s%s%s", d->from_ns > p->zero_ns ? "showing " : "", duration,
                     p->zero_ns == 0 && p->ticks > 1 ? " (assumed: the capture has no times)" : "");
@@ -335,8 +337,8 @@ static int draw_with_pen(struct draw *d, enum plot_format format, struct strbuf 
         struct strbuf made = {0};
         char title[LABEL_MAX];
         double panel = measure(d);
-        if (d->plot->zero_ns > DAY_NS)
-                put_time(&made, "%Y-%m-%dT%H:%M:%SZ", d->plot->zero_ns);
+        if (format_is_date(d->plot->zero_ns))
+                put_made(&made, d->plot->zero_ns);
         label_clean(title_of(d), title, sizeof(title));
         const struct sheet sheet = {d->width, d->height, title, strbuf_str(&made)};
         int r = format == PLOT_SVG ? pen_open_svg(&sheet, &d->pen, err)

@@ -3,23 +3,15 @@
 #include "base/tablew.h"
 #include "model/unit.h"
 #include "present/fleet/fleet.h"
+#include "present/format.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define SECONDS_PER_HOUR 3600.0
 #define CARD_NAME 26
 
-static void format_time(char *buf, size_t size, double at_s)
-{
-        time_t t = (time_t)at_s;
-        struct tm tm;
-        localtime_r(&t, &tm);
-        strftime(buf, size, "%Y-%m-%d %H:%M", &tm);
-}
-
-static void format_value(const struct fleet_column *column, double v, char buf[FLEET_CELL_MAX])
+static void format_number(const struct fleet_column *column, double v, char buf[FLEET_CELL_MAX])
 {
         switch (column->unit) {
         case FLEET_UNIT_TEXT:
@@ -38,7 +30,7 @@ static void format_value(const struct fleet_column *column, double v, char buf[F
                 snprintf(buf, FLEET_CELL_MAX, "%.3f", v / JOULES_PER_KWH);
                 break;
         case FLEET_UNIT_TIME:
-                format_time(buf, FLEET_CELL_MAX, v);
+                format_minute(buf, FLEET_CELL_MAX, clock_from_seconds(v));
                 break;
         }
 }
@@ -52,7 +44,7 @@ const char *fleet_format_cell(const struct fleet_column *column, const struct fl
         else if (column->unit == FLEET_UNIT_TEXT && !column->title[0])
                 buf[0] = '\0';
         else if (column->unit != FLEET_UNIT_TEXT && value_there(cell->v))
-                format_value(column, cell->v.v, buf);
+                format_number(column, cell->v.v, buf);
         return buf;
 }
 
@@ -60,7 +52,7 @@ void fleet_format_window(const struct fleet_report *r, char *buf, size_t size)
 {
         char to[32];
         double hours = clock_to_seconds(r->to_ns - r->from_ns) / SECONDS_PER_HOUR;
-        format_time(to, sizeof(to), clock_to_seconds(r->to_ns));
+        format_minute(to, sizeof(to), r->to_ns);
         if (hours >= 72)
                 snprintf(buf, size, "%g days to %s", hours / 24, to);
         else if (hours >= 1)

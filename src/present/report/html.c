@@ -7,7 +7,6 @@
 #include "present/report/parts.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static const struct {
         enum metric metric;
@@ -92,19 +91,6 @@ static void put_gpu_table(struct strbuf *out, const struct summary *s)
         close_table(out);
 }
 
-/* Mean over the GPUs of a scope. */
-static struct value mean_of(const struct scope *scope, enum metric metric)
-{
-        double sum = 0;
-        size_t n = 0;
-        for (size_t i = 0; i < scope->n; i++) {
-                struct value v = spread_mean(&scope->gpus[i]->m[metric]);
-                sum += value_or(v, 0);
-                n += value_there(v);
-        }
-        return n ? value_ok(sum / (double)n) : value_missing(STATE_NONE);
-}
-
 static void put_phase_name(struct strbuf *out, const struct scope *scope)
 {
         strbuf_puts(out, "<tr><td>");
@@ -134,7 +120,7 @@ static void put_phase_rows(struct strbuf *out, const struct summary *s, const st
         put_phase_name(out, scope);
         strbuf_putf(out, "<td>%zu GPUs", scope->n);
         for (size_t c = 0; c < ARRAY_LEN(columns); c++)
-                put_cell(out, columns[c].metric, mean_of(scope, columns[c].metric));
+                put_cell(out, columns[c].metric, report_mean(scope, columns[c].metric));
         put_cell(out, METRIC_ENERGY, any ? value_ok(joules) : value_missing(STATE_NONE));
         put_limiter_cell(out, s, scope, NULL);
 }
@@ -280,19 +266,17 @@ static void put_keys(struct strbuf *out, const struct summary *s)
 
 static void put_facts(struct strbuf *out, const struct run_facts *f, const struct summary *s)
 {
-        time_t at = (time_t)(s->first_ns / NS_PER_S);
-        struct tm tm;
-        char text[64];
+        char when[FORMAT_MAX];
         strbuf_puts(out, "<p class=facts>");
         quote_markup(out, f->input);
         if (f->host[0]) {
                 strbuf_puts(out, " · ");
                 quote_markup(out, f->host);
         }
-        /* A capture without times counts from 0. */
-        if (s->first_ns > 86400 * NS_PER_S && gmtime_r(&at, &tm) &&
-            strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) > 0)
-                strbuf_putf(out, " · %s", text);
+        if (format_is_date(s->first_ns)) {
+                format_utc(when, sizeof(when), s->first_ns);
+                strbuf_putf(out, " · %s", when);
+        }
         strbuf_puts(out, " · ");
         report_put_seconds(out, clock_to_seconds(s->last_ns - s->first_ns));
         if (s->scopes[0].n > 1)

@@ -4,6 +4,7 @@
 #include "base/quote.h"
 #include "present/chart/axis.h"
 #include "present/chart/choose.h"
+#include "present/format.h"
 #include "present/report/page.h"
 #include "present/stream/json.h"
 
@@ -14,7 +15,6 @@
 #define GPUS_EACH 8             /* more are drawn as mean and range; each can still be chosen */
 #define CURVE_POINTS (12 << 11) /* of all GPUs' curves in a chart, together */
 #define LEVELS_OF_TOP 4094      /* values are in so many parts of the axis; the next is "missing" */
-#define LIMIT_NEAR 0.1          /* of a limit: from there on it is drawn */
 #define GAP_TICKS 4
 #define LEVEL_CHARTS 3
 #define CURVES_LEVEL 2
@@ -471,7 +471,7 @@ void report_page_data(const struct summary *s, const struct traces *t, const str
                     seconds, step * (double)f.n, step, gap);
         /* A capture without times counts from 0: there is no clock to show. */
         strbuf_putf(out, ",\"start\":%.3f,\"many\":%s",
-                    s->first_ns > 86400 * NS_PER_S ? clock_to_seconds(t->start_ns) : 0,
+                    format_is_date(s->first_ns) ? clock_to_seconds(t->start_ns) : 0,
                     t->n > GPUS_EACH ? "true" : "false");
         put_marks(out, s, t, v);
         put_gpus(out, t, f, gap);

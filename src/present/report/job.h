@@ -19,6 +19,8 @@ void job_html(const struct job *j, struct strbuf *out);
 
 /* ---- words that they share; no newline ---- */
 
+/* Whether it holds the others up. */
+bool job_is_straggler(const struct job *j, size_t rank);
 /* "8 ranks on 2 nodes, 10 min 3 s". */
 void job_put_title(const struct job *j, struct strbuf *out);
 /* Who, by how much, since when, why. */

@@ -92,15 +92,6 @@ static void put_strip(const struct job *j, const struct job_rank *r, struct strb
         strbuf_puts(out, "</svg>");
 }
 
-static bool is_straggler(const struct job *j, size_t rank)
-{
-        for (size_t i = 0; i < j->n_stragglers; i++) {
-                if (j->stragglers[i].rank == rank)
-                        return true;
-        }
-        return false;
-}
-
 static void put_table(const struct job *j, struct strbuf *out)
 {
         char cells[JOB_COLUMN_COUNT][JOB_CELL_MAX];
@@ -111,7 +102,7 @@ static void put_table(const struct job *j, struct strbuf *out)
         strbuf_puts(out, "<th>GPU busy over time</th></tr>\n");
         for (size_t i = 0; i < j->n; i++) {
                 job_cells(&j->ranks[i], cells);
-                strbuf_puts(out, is_straggler(j, i) ? "<tr class=\"late\">" : "<tr>");
+                strbuf_puts(out, job_is_straggler(j, i) ? "<tr class=\"late\">" : "<tr>");
                 for (enum job_column c = 0; c < JOB_COLUMN_COUNT; c++) {
                         strbuf_puts(out, "<td>");
                         quote_markup(out, cells[c]);

@@ -185,7 +185,7 @@ void job_put_nobody(const struct job *j, struct strbuf *out)
                 strbuf_puts(out, ", by counters; there are no marks of steps");
 }
 
-static bool is_straggler(const struct job *j, size_t rank)
+bool job_is_straggler(const struct job *j, size_t rank)
 {
         for (size_t i = 0; i < j->n_stragglers; i++) {
                 if (j->stragglers[i].rank == rank)
@@ -218,7 +218,7 @@ static enum waiting waiting(const struct job *j, const struct job_joined *f)
             (limiter_side(limiter) != LIMITER_SIDE_HOST && limiter != LIMITER_COLLECTIVE))
                 return NOBODY_WAITS;
         for (size_t i = 0; i < j->n; i++)
-                late += f->has[i] && is_straggler(j, i);
+                late += f->has[i] && job_is_straggler(j, i);
         return late == f->n ? NOBODY_WAITS : late > 0 ? SOME_MAY_WAIT : ALL_MAY_WAIT;
 }
 

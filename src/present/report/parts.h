@@ -8,6 +8,9 @@ void report_put_seconds(struct strbuf *out, double s);
 /* "lr=0.1, epoch=3" of a JSON object; other JSON as it is. Nothing for NULL. No newline. */
 void report_put_data(struct strbuf *out, const char *json);
 
+/* The mean over a scope's GPUs of their means; missing when none has the metric. */
+struct value report_mean(const struct scope *scope, enum metric metric);
+
 /* A run of more GPUs than this is told as a spread with its outliers. */
 #define REPORT_GPUS_EACH 8
 

@@ -8,19 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define HEAD_INDENT 12 /* "  command   " */
-
-static void put_moment(struct strbuf *out, int64_t ns)
-{
-        time_t t = (time_t)(ns / NS_PER_S);
-        struct tm tm;
-        char text[40];
-        gmtime_r(&t, &tm);
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm);
-        strbuf_puts(out, text);
-}
 
 void report_put_seconds(struct strbuf *out, double s)
 {
@@ -151,10 +140,10 @@ static void put_head(struct strbuf *out, const struct run_facts *f, const struct
                 strbuf_putf(out, "  where     %s%s%s\n", f->user, f->user[0] ? " on " : "",
                             f->host);
         put_models(out, &s->scopes[0]);
-        if (s->ticks > 0 && s->first_ns > 86400 * NS_PER_S) {
-                strbuf_puts(out, "  when      ");
-                put_moment(out, s->first_ns);
-                strbuf_puts(out, ", for ");
+        if (s->ticks > 0 && format_is_date(s->first_ns)) {
+                char when[FORMAT_MAX];
+                format_utc(when, sizeof(when), s->first_ns);
+                strbuf_putf(out, "  when      %s, for ", when);
                 report_put_seconds(out, clock_to_seconds(length_ns(f, s)));
                 strbuf_putc(out, '\n');
         }
@@ -263,13 +252,12 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
 
 /* ---- key numbers ---- */
 
-/* The mean over GPUs of their means; missing when none has the metric. */
-static struct value mean_of_gpus(const struct scope *run, enum metric metric)
+struct value report_mean(const struct scope *scope, enum metric metric)
 {
         double sum = 0;
         size_t n = 0;
-        for (size_t i = 0; i < run->n; i++) {
-                struct value v = spread_mean(&run->gpus[i]->m[metric]);
+        for (size_t i = 0; i < scope->n; i++) {
+                struct value v = spread_mean(&scope->gpus[i]->m[metric]);
                 sum += value_or(v, 0);
                 n += value_there(v);
         }
@@ -280,7 +268,7 @@ static void put_share(char *buf, size_t size, const char *what, const struct sco
                       enum metric metric)
 {
         char number[FORMAT_MAX];
-        struct value v = mean_of_gpus(run, metric);
+        struct value v = report_mean(run, metric);
         format_with_unit(number, sizeof(number), metric_info(metric)->unit, v);
         snprintf(buf, size, "%s %s", what, number);
 }
@@ -294,7 +282,7 @@ static void put_power(char *buf, size_t size, const struct scope *run)
                 joules += run->gpus[i]->energy_j;
                 any |= run->gpus[i]->has_energy;
         }
-        format_with_unit(number, sizeof(number), UNIT_WATTS, mean_of_gpus(run, METRIC_POWER));
+        format_with_unit(number, sizeof(number), UNIT_WATTS, report_mean(run, METRIC_POWER));
         int at = snprintf(buf, size, "power %s", number);
         if (any)
                 snprintf(buf + at, size - (size_t)at, ", %s", format_energy(number, joules));

@@ -158,7 +158,7 @@ static void write_heading(const struct frame *f, const struct table_options *o, 
         struct tm tm;
         char when[40];
         /* A capture without times counts from 0: that is no date. */
-        if (t < 86400 * 365)
+        if (!format_is_date(f->wall_ns))
                 snprintf(when, sizeof(when), "at %.1f s (assumed)", clock_to_seconds(f->wall_ns));
         else
                 strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", localtime_r(&t, &tm));

@@ -208,7 +208,7 @@ static void time_label(char *buf, size_t size, int64_t ns, int64_t step)
 {
         time_t t = (time_t)(ns / NS_PER_S);
         struct tm tm;
-        if (!widget_time_is_synthetic(ns))
+        if (format_is_date(ns))
                 strftime(buf, size, step >= 60 * NS_PER_S ? "%H:%M" : "%H:%M:%S",
                          localtime_r(&t, &tm));
         else if (ns >= 600 * NS_PER_S)

@@ -240,16 +240,11 @@ void widget_age(char *buf, size_t size, int64_t ns)
                 snprintf(buf, size, "%.0f h", s / 3600);
 }
 
-bool widget_time_is_synthetic(int64_t wall_ns)
-{
-        return wall_ns < 365 * 86400 * NS_PER_S;
-}
-
 void widget_time(char *buf, size_t size, int64_t wall_ns)
 {
         time_t t = (time_t)(wall_ns / NS_PER_S);
         struct tm tm;
-        if (widget_time_is_synthetic(wall_ns))
+        if (!format_is_date(wall_ns))
                 snprintf(buf, size, "%.1f s", clock_to_seconds(wall_ns));
         else
                 strftime(buf, size, "%H:%M:%S", localtime_r(&t, &tm));

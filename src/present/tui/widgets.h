@@ -46,5 +46,3 @@ int widget_wrap(struct canvas *c, struct area area, struct style style, const ch
 void widget_age(char *buf, size_t size, int64_t ns);
 /* The time of day, or seconds since the start for a capture without times: "38.2 s". */
 void widget_time(char *buf, size_t size, int64_t wall_ns);
-/* Whether times count from 0 because the capture has none. */
-bool widget_time_is_synthetic(int64_t wall_ns);
