@@ -89,18 +89,25 @@ void json_put_number(struct strbuf *out, double v)
         strbuf_puts(out, buf);
 }
 
+static void begin_line(struct jsonw *j)
+{
+        strbuf_putc(j->out, '\n');
+        if (j->spread)
+                strbuf_fill(j->out, ' ', 2 * (size_t)j->depth);
+        j->line = false;
+}
+
 void jsonw_begin(struct jsonw *j, const char *name)
 {
         if (j->more)
                 strbuf_putc(j->out, ',');
-        if (j->line)
-                strbuf_putc(j->out, '\n');
+        if (j->line || (j->spread && j->depth > 0))
+                begin_line(j);
         j->more = true;
-        j->line = false;
         if (!name)
                 return;
         json_put_string(j->out, name);
-        strbuf_putc(j->out, ':');
+        strbuf_puts(j->out, j->spread ? ": " : ":");
 }
 
 static void open_bracket(struct jsonw *j, const char *name, bool array)
@@ -108,6 +115,7 @@ static void open_bracket(struct jsonw *j, const char *name, bool array)
         jsonw_begin(j, name);
         strbuf_putc(j->out, array ? '[' : '{');
         j->arrays = j->arrays << 1 | array;
+        j->depth++;
         j->more = false;
 }
 
@@ -123,12 +131,12 @@ void jsonw_array(struct jsonw *j, const char *name)
 
 void jsonw_end(struct jsonw *j)
 {
-        if (j->line)
-                strbuf_putc(j->out, '\n');
+        j->depth--;
+        if (j->line || (j->spread && j->more))
+                begin_line(j);
         strbuf_putc(j->out, j->arrays & 1 ? ']' : '}');
         j->arrays >>= 1;
         j->more = true;
-        j->line = false;
 }
 
 void jsonw_line(struct jsonw *j)

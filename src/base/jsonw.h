@@ -11,8 +11,10 @@
 struct jsonw {
         struct strbuf *out;
         uint64_t arrays; /* a bit for each open bracket, the innermost lowest: [ and not { */
+        unsigned depth;  /* open brackets */
         bool more;       /* something stands before in the innermost bracket */
         bool line;       /* what comes next begins a line */
+        bool spread;     /* all do, indented: for files that people read */
 };
 
 /* Up to 64 brackets deep. */

@@ -57,6 +57,23 @@ static void documents(void **state UNUSED)
         strbuf_finish(&out);
 }
 
+static void spread_documents(void **state UNUSED)
+{
+        struct strbuf out = {0};
+        struct jsonw j = {.out = &out, .spread = true};
+        jsonw_object(&j, NULL);
+        jsonw_fixed(&j, "v", 1, 1);
+        jsonw_array(&j, "empty");
+        jsonw_end(&j);
+        jsonw_object(&j, "inner");
+        jsonw_null(&j, "none");
+        jsonw_end(&j);
+        jsonw_end(&j);
+        assert_string_equal(strbuf_str(&out), "{\n  \"v\": 1.0,\n  \"empty\": [],\n"
+                                              "  \"inner\": {\n    \"none\": null\n  }\n}");
+        strbuf_finish(&out);
+}
+
 /* What printf writes: the fewest digits that read back as the number, and %.6g. */
 static void same_as_printf(double v)
 {
@@ -105,6 +122,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(strings),
             cmocka_unit_test(documents),
+            cmocka_unit_test(spread_documents),
             cmocka_unit_test(numbers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

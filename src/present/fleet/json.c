@@ -5,69 +5,62 @@
 
 #include <stdio.h>
 
-static void put_cell(const struct fleet_column *col, const struct fleet_cell *cell,
-                     struct strbuf *out)
+static void put_cell(struct jsonw *j, const struct fleet_column *col, const struct fleet_cell *cell)
 {
-        json_put_string(out, col->key);
-        strbuf_putc(out, ':');
         if (col->unit == FLEET_UNIT_TEXT && cell->text)
-                json_put_string(out, cell->text);
-        else if (col->unit != FLEET_UNIT_TEXT && value_there(cell->v))
-                json_put_number(out, cell->v.v);
+                jsonw_text(j, col->key, cell->text);
+        else if (col->unit != FLEET_UNIT_TEXT)
+                jsonw_value(j, col->key, cell->v);
         else
-                strbuf_puts(out, "null");
+                jsonw_null(j, col->key);
 }
 
-static void fleet_json_put_row(const struct fleet_table *t, size_t row, struct strbuf *out)
+static void fleet_json_put_row(struct jsonw *j, const char *name, const struct fleet_table *t,
+                               size_t row)
 {
-        strbuf_putc(out, '{');
-        for (size_t i = 0; i < t->n_columns; i++) {
-                strbuf_puts(out, i ? "," : "");
-                put_cell(&t->columns[i], fleet_table_at(t, row, i), out);
-        }
-        strbuf_putc(out, '}');
+        jsonw_object(j, name);
+        for (size_t i = 0; i < t->n_columns; i++)
+                put_cell(j, &t->columns[i], fleet_table_at(t, row, i));
+        jsonw_end(j);
 }
 
-static void put_table(const struct fleet_table *t, struct strbuf *out)
+static void put_table(struct jsonw *j, const struct fleet_table *t)
 {
-        strbuf_puts(out, ",\n");
-        json_put_string(out, t->name);
-        strbuf_putc(out, ':');
-        if (t->card) {
-                if (t->n_rows > 0)
-                        fleet_json_put_row(t, 0, out);
-                else
-                        strbuf_puts(out, "null");
+        jsonw_line(j);
+        if (t->card && t->n_rows > 0) {
+                fleet_json_put_row(j, t->name, t, 0);
                 return;
         }
-        strbuf_putc(out, '[');
-        for (size_t i = 0; i < t->n_rows; i++) {
-                strbuf_puts(out, i ? ",\n" : "\n");
-                fleet_json_put_row(t, i, out);
+        if (t->card) {
+                jsonw_null(j, t->name);
+                return;
         }
-        strbuf_putc(out, ']');
+        jsonw_array(j, t->name);
+        for (size_t i = 0; i < t->n_rows; i++) {
+                jsonw_line(j);
+                fleet_json_put_row(j, NULL, t, i);
+        }
+        jsonw_end(j);
 }
 
 void fleet_write_json(const struct fleet_report *r, struct strbuf *out)
 {
-        strbuf_puts(out, "{\"schema\":1,\"view\":");
-        json_put_string(out, r->what);
-        strbuf_puts(out, ",\"engine\":");
-        json_put_string(out, r->engine);
-        strbuf_puts(out, ",\"from\":");
-        json_put_number(out, clock_to_seconds(r->from_ns));
-        strbuf_puts(out, ",\"to\":");
-        json_put_number(out, clock_to_seconds(r->to_ns));
-        strbuf_putf(out, ",\"recorded\":%s", r->recorded ? "true" : "false");
-        strbuf_puts(out, ",\"notices\":[");
-        for (size_t i = 0; i < r->n_notices; i++) {
-                strbuf_puts(out, i ? "," : "");
-                json_put_string(out, r->notices[i]);
-        }
-        strbuf_putc(out, ']');
+        struct jsonw j = {.out = out};
+        jsonw_object(&j, NULL);
+        jsonw_count(&j, "schema", 1);
+        jsonw_text(&j, "view", r->what);
+        jsonw_text(&j, "engine", r->engine);
+        jsonw_number(&j, "from", clock_to_seconds(r->from_ns));
+        jsonw_number(&j, "to", clock_to_seconds(r->to_ns));
+        jsonw_bool(&j, "recorded", r->recorded);
+        jsonw_array(&j, "notices");
+        for (size_t i = 0; i < r->n_notices; i++)
+                jsonw_text(&j, NULL, r->notices[i]);
+        jsonw_end(&j);
         for (size_t i = 0; i < r->n_tables; i++)
-                put_table(&r->tables[i], out);
-        strbuf_puts(out, "}\n");
+                put_table(&j, &r->tables[i]);
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
 
 static const struct fleet_table *main_table(const struct fleet_report *r)

@@ -38,17 +38,24 @@ static struct fold fold_of(const struct traces *t)
 /* ---- text ---- */
 
 /* "</script>" inside a name must not end the script. */
-static void put_string(struct strbuf *out, const char *s)
+static void put_text(struct jsonw *j, const char *name, const char *s)
 {
         struct strbuf text = {0};
         json_put_string(&text, s);
+        jsonw_begin(j, name);
         for (size_t i = 0; i < text.len; i++) {
                 if (text.s[i] == '<')
-                        strbuf_puts(out, "\\u003c");
+                        strbuf_puts(j->out, "\\u003c");
                 else
-                        strbuf_putc(out, text.s[i]);
+                        strbuf_putc(j->out, text.s[i]);
         }
         strbuf_finish(&text);
+}
+
+/* "%.6g", as precise as a line on a chart is. */
+static void put_short(struct jsonw *j, const char *name, double v)
+{
+        jsonw_short(j, name, v, 6);
 }
 
 static void put_value(struct strbuf *out, double v, double top)
@@ -88,16 +95,17 @@ static double part_of(const struct trace_point *p, enum part part)
                                  : (double)(part == PART_MIN ? p->min : p->max);
 }
 
-static void put_points(struct strbuf *out, const struct trace_point *points, struct fold f,
+static void put_points(struct jsonw *j, const struct trace_point *points, struct fold f,
                        enum part part, const struct value_axis *axis)
 {
-        static const char *const names[] = {"\"mean\":\"", ",\"min\":\"", ",\"max\":\""};
-        strbuf_puts(out, names[part]);
+        static const char *const names[] = {"mean", "min", "max"};
+        jsonw_begin(j, names[part]);
+        strbuf_putc(j->out, '"');
         for (size_t i = 0; i < f.n; i += f.by) {
                 struct trace_point p = fold_points(points + i, MIN(f.by, TRACE_POINTS - i));
-                put_value(out, part_of(&p, part) * axis->factor, axis->high);
+                put_value(j->out, part_of(&p, part) * axis->factor, axis->high);
         }
-        strbuf_putc(out, '"');
+        strbuf_putc(j->out, '"');
 }
 
 static bool has_range(const struct trace_point *points)
@@ -109,22 +117,21 @@ static bool has_range(const struct trace_point *points)
         return false;
 }
 
-static void put_curve(struct strbuf *out, const char *name, const struct trace_point *points,
+static void put_curve(struct jsonw *j, const char *name, const struct trace_point *points,
                       struct fold f, bool range, const struct value_axis *axis)
 {
-        strbuf_puts(out, "{\"name\":");
-        put_string(out, name);
-        strbuf_putc(out, ',');
-        put_points(out, points, f, PART_MEAN, axis);
+        jsonw_object(j, NULL);
+        put_text(j, "name", name);
+        put_points(j, points, f, PART_MEAN, axis);
         if (range && has_range(points)) {
-                put_points(out, points, f, PART_MIN, axis);
-                put_points(out, points, f, PART_MAX, axis);
+                put_points(j, points, f, PART_MIN, axis);
+                put_points(j, points, f, PART_MAX, axis);
         }
-        strbuf_putc(out, '}');
+        jsonw_end(j);
 }
 
 /* Mean and range over all GPUs. */
-static void put_all(struct strbuf *out, const struct traces *t, enum trace_metric m, struct fold f,
+static void put_all(struct jsonw *j, const struct traces *t, enum trace_metric m, struct fold f,
                     const struct value_axis *axis)
 {
         struct trace_point *all = calloc(TRACE_POINTS, sizeof(*all));
@@ -136,11 +143,11 @@ static void put_all(struct strbuf *out, const struct traces *t, enum trace_metri
                         all[i] = fold_points(both, 2);
                 }
         }
-        strbuf_puts(out, ",\"all\":{");
+        jsonw_object(j, "all");
         f.by = 1;
         for (enum part p = PART_MEAN; p <= PART_MAX; p++)
-                put_points(out, all, f, p, axis);
-        strbuf_putc(out, '}');
+                put_points(j, all, f, p, axis);
+        jsonw_end(j);
         free(all);
 }
 
@@ -159,14 +166,27 @@ static double limit_of(const struct traces *t, enum trace_metric m)
         return most;
 }
 
-static void put_head(struct strbuf *out, const char *id, const char *title,
+static void put_head(struct jsonw *j, const char *id, const char *title,
                      const struct value_axis *axis, const struct trace_point *sum)
 {
-        strbuf_putf(out, "{\"id\":\"%s\",\"title\":", id);
-        put_string(out, title);
-        strbuf_putf(out, ",\"unit\":\"%s\",\"top\":%.8g,\"says\":\"mean %.3g %s, highest %.3g %s\"",
-                    axis->unit, axis->high, part_of(sum, PART_MEAN) * axis->factor, axis->unit,
-                    (double)sum->max * axis->factor, axis->unit);
+        char says[96];
+        snprintf(says, sizeof(says), "mean %.3g %s, highest %.3g %s",
+                 part_of(sum, PART_MEAN) * axis->factor, axis->unit,
+                 (double)sum->max * axis->factor, axis->unit);
+        jsonw_text(j, "id", id);
+        put_text(j, "title", title);
+        jsonw_text(j, "unit", axis->unit);
+        jsonw_short(j, "top", axis->high, 8);
+        jsonw_text(j, "says", says);
+}
+
+/* A line across a chart. */
+static void put_limit(struct jsonw *j, const char *name, double v)
+{
+        jsonw_array(j, NULL);
+        jsonw_text(j, NULL, name);
+        put_short(j, NULL, v);
+        jsonw_end(j);
 }
 
 static struct trace_point metric_whole(const struct traces *t, enum trace_metric m)
@@ -186,8 +206,7 @@ static bool metric_shown(const struct traces *t, enum trace_metric m)
         return sum.n > 0 && (sum.max > 0 || metric_info(trace_metric(m))->unit != UNIT_BYTES_PER_S);
 }
 
-static void put_metric(struct strbuf *out, const struct traces *t, enum trace_metric m,
-                       struct fold f)
+static void put_metric(struct jsonw *j, const struct traces *t, enum trace_metric m, struct fold f)
 {
         const struct metric_info *info = metric_info(trace_metric(m));
         struct choice c = {.subject = SUBJECT_METRIC, .what = (uint8_t)trace_metric(m)};
@@ -198,20 +217,22 @@ static void put_metric(struct strbuf *out, const struct traces *t, enum trace_me
             value_axis_for(info->unit, 0, near ? MAX(most, limit) : most, true);
         char title[96], name[ENTITY_LABEL_MAX + 8];
         choice_title(&c, title, sizeof(title));
-        put_head(out, info->name, title, &axis, &sum);
-        strbuf_puts(out, ",\"gpus\":true,\"limits\":[");
+        jsonw_object(j, NULL);
+        put_head(j, info->name, title, &axis, &sum);
+        jsonw_bool(j, "gpus", true);
+        jsonw_array(j, "limits");
         if (near)
-                strbuf_putf(out, "[\"limit\",%.6g]", limit * axis.factor);
-        strbuf_puts(out, "],\"curves\":[");
+                put_limit(j, "limit", limit * axis.factor);
+        jsonw_end(j);
+        jsonw_array(j, "curves");
         for (size_t i = 0; i < t->n; i++) {
                 snprintf(name, sizeof(name), "GPU %s", t->gpus[i]->who.label);
-                strbuf_puts(out, i ? "," : "");
-                put_curve(out, name, t->gpus[i]->points[m], f, t->n <= GPUS_EACH, &axis);
+                put_curve(j, name, t->gpus[i]->points[m], f, t->n <= GPUS_EACH, &axis);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
         if (t->n > 1)
-                put_all(out, t, m, f, &axis);
-        strbuf_putc(out, '}');
+                put_all(j, t, m, f, &axis);
+        jsonw_end(j);
 }
 
 /* Cores busy, memory, and both directions of I/O in one picture. */
@@ -238,22 +259,22 @@ static struct trace_point level_whole(const struct traces *t, size_t which)
         return sum;
 }
 
-static void put_level_limits(struct strbuf *out, const struct level_summary *l, size_t which,
+static void put_level_limits(struct jsonw *j, const struct level_summary *l, size_t which,
                              const struct value_axis *axis)
 {
         struct value limit = which == 0   ? l->cpus
                              : which == 1 ? l->memory_limit
                                           : value_missing(STATE_NONE);
-        strbuf_puts(out, ",\"limits\":[");
+        jsonw_array(j, "limits");
         if (value_there(limit))
-                strbuf_putf(out, "[\"limit\",%.6g]", limit.v * axis->factor);
+                put_limit(j, "limit", limit.v * axis->factor);
         /* A program of one thread cannot pass this line. */
         if (which == 0)
-                strbuf_putf(out, "%s[\"one core\",1]", value_there(limit) ? "," : "");
-        strbuf_putc(out, ']');
+                put_limit(j, "one core", 1);
+        jsonw_end(j);
 }
 
-static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t,
+static void put_level(struct jsonw *j, const struct summary *s, const struct traces *t,
                       size_t which, struct fold f)
 {
         struct trace_point sum = level_whole(t, which);
@@ -261,15 +282,15 @@ static void put_level(struct strbuf *out, const struct summary *s, const struct 
         double most = MAX((double)sum.max, which == 0 ? 1.2 : 0);
         struct value_axis axis = value_axis_for(figure_info(figure)->unit, 0, most, true);
         f.by = 1;
-        put_head(out, level_charts[which].id, level_charts[which].title, &axis, &sum);
-        put_level_limits(out, &s->scopes[0].level, which, &axis);
-        strbuf_puts(out, ",\"curves\":[");
-        for (size_t i = 0; i < level_charts[which].n; i++) {
-                strbuf_puts(out, i ? "," : "");
-                put_curve(out, level_charts[which].curves[i].name,
+        jsonw_object(j, NULL);
+        put_head(j, level_charts[which].id, level_charts[which].title, &axis, &sum);
+        put_level_limits(j, &s->scopes[0].level, which, &axis);
+        jsonw_array(j, "curves");
+        for (size_t i = 0; i < level_charts[which].n; i++)
+                put_curve(j, level_charts[which].curves[i].name,
                           t->level[level_charts[which].curves[i].figure], f, true, &axis);
-        }
-        strbuf_puts(out, "]}");
+        jsonw_end(j);
+        jsonw_end(j);
 }
 
 bool report_page_charts(const struct summary *s, const struct traces *t, bool level,
@@ -310,12 +331,11 @@ static unsigned class_at(const struct trace_gpu *g, size_t from, size_t n)
 }
 
 /* Runs of one class: [from, to, class]. A class lasts until the next tick, but not across a gap. */
-static void put_classes(struct strbuf *out, const struct traces *t, const struct trace_gpu *g,
+static void put_classes(struct jsonw *j, const struct traces *t, const struct trace_gpu *g,
                         struct fold f, double gap_s)
 {
         double step = clock_to_seconds(t->width_ns) * (double)f.by, since = 0, last = 0;
         unsigned now = TRACE_CLASSES;
-        const char *comma = "";
         for (size_t i = 0; i <= f.n; i += f.by) {
                 double at = (double)(i / f.by) * step;
                 unsigned what = i < f.n ? class_at(g, i, f.by) : TRACE_CLASSES;
@@ -326,32 +346,35 @@ static void put_classes(struct strbuf *out, const struct traces *t, const struct
                 if (what == now)
                         continue;
                 if (now < TRACE_CLASSES) {
-                        strbuf_putf(out, "%s[%.6g,%.6g,%u]", comma, since, at, now);
-                        comma = ",";
+                        jsonw_array(j, NULL);
+                        put_short(j, NULL, since);
+                        put_short(j, NULL, at);
+                        jsonw_count(j, NULL, now);
+                        jsonw_end(j);
                 }
                 now = what;
                 since = at;
         }
 }
 
-static void put_gpus(struct strbuf *out, const struct traces *t, struct fold f, double gap_s)
+static void put_gpus(struct jsonw *j, const struct traces *t, struct fold f, double gap_s)
 {
-        strbuf_puts(out, "\"gpus\":[");
+        jsonw_array(j, "gpus");
         for (size_t i = 0; i < t->n; i++) {
                 char name[ENTITY_LABEL_MAX + 8];
                 snprintf(name, sizeof(name), "GPU %s", t->gpus[i]->who.label);
-                strbuf_puts(out, i ? ",{\"name\":" : "{\"name\":");
-                put_string(out, name);
-                strbuf_puts(out, ",\"classes\":[");
-                put_classes(out, t, t->gpus[i], f, gap_s);
-                strbuf_puts(out, "]}");
+                jsonw_object(j, NULL);
+                put_text(j, "name", name);
+                jsonw_array(j, "classes");
+                put_classes(j, t, t->gpus[i], f, gap_s);
+                jsonw_end(j);
+                jsonw_end(j);
         }
-        strbuf_puts(out, "],\"classes\":[");
-        for (enum bottleneck b = 0; b < (enum bottleneck)TRACE_CLASSES; b++) {
-                strbuf_puts(out, b ? "," : "");
-                put_string(out, b == BOTTLENECK_IO ? "I/O" : bottleneck_name(b));
-        }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
+        jsonw_array(j, "classes");
+        for (enum bottleneck b = 0; b < (enum bottleneck)TRACE_CLASSES; b++)
+                put_text(j, NULL, b == BOTTLENECK_IO ? "I/O" : bottleneck_name(b));
+        jsonw_end(j);
 }
 
 /* The place of a label among the curves. */
@@ -363,23 +386,23 @@ static size_t curve_of(const struct traces *t, const char *label)
         return i;
 }
 
-static void put_stretch(struct strbuf *out, const struct stretch_list *list,
-                        const struct stretch *s, const struct traces *t)
+static void put_stretch(struct jsonw *j, const struct stretch_list *list, const struct stretch *s,
+                        const struct traces *t)
 {
-        const char *comma = "", *held = held_by_name((enum held_by)s->limit.held_by);
-        strbuf_putf(out, "[%.6g,%.6g,[", s->begin_s, s->end_s);
+        const char *held = held_by_name((enum held_by)s->limit.held_by);
+        jsonw_array(j, NULL);
+        put_short(j, NULL, s->begin_s);
+        put_short(j, NULL, s->end_s);
+        jsonw_array(j, NULL);
         for (size_t k = 0; k < list->n_gpus; k++) {
                 size_t at = gpu_set_has(&s->gpus, k) ? curve_of(t, list->gpus[k].label) : t->n;
-                if (at == t->n)
-                        continue;
-                strbuf_putf(out, "%s%zu", comma, at);
-                comma = ",";
+                if (at < t->n)
+                        jsonw_count(j, NULL, at);
         }
-        strbuf_puts(out, "],");
-        put_string(out, limiter_name((enum limiter)s->limit.limiter));
-        strbuf_putc(out, ',');
-        put_string(out, held ? held : "");
-        strbuf_putc(out, ']');
+        jsonw_end(j);
+        put_text(j, NULL, limiter_name((enum limiter)s->limit.limiter));
+        put_text(j, NULL, held ? held : "");
+        jsonw_end(j);
 }
 
 /* Colours by what has to move, as page.css has them. */
@@ -399,17 +422,16 @@ static unsigned colour_of(enum limiter l)
         return strncmp(name, "compute", 7) == 0 ? 2 : strncmp(name, "memory", 6) == 0 ? 3 : 5;
 }
 
-static void put_stretches(struct strbuf *out, const struct summary *s, const struct traces *t)
+static void put_stretches(struct jsonw *j, const struct summary *s, const struct traces *t)
 {
-        strbuf_puts(out, ",\"stretches\":[");
-        for (size_t i = 0; i < s->limits.n; i++) {
-                strbuf_puts(out, i ? "," : "");
-                put_stretch(out, &s->limits, &s->limits.list[i], t);
-        }
-        strbuf_puts(out, "],\"sides\":{");
+        jsonw_array(j, "stretches");
+        for (size_t i = 0; i < s->limits.n; i++)
+                put_stretch(j, &s->limits, &s->limits.list[i], t);
+        jsonw_end(j);
+        jsonw_object(j, "sides");
         for (enum limiter l = 0; l < LIMITER_COUNT; l++)
-                strbuf_putf(out, "%s\"%s\":%u", l ? "," : "", limiter_name(l), colour_of(l));
-        strbuf_putc(out, '}');
+                jsonw_count(j, limiter_name(l), colour_of(l));
+        jsonw_end(j);
 }
 
 /* ---- all of it ---- */
@@ -421,61 +443,70 @@ static double since(const struct traces *t, int64_t wall_ns)
 
 #define PHASES_MAX 2000 /* bands; more could not be told apart */
 
-static void put_marks(struct strbuf *out, const struct summary *s, const struct traces *t,
+static void put_marks(struct jsonw *j, const struct summary *s, const struct traces *t,
                       const struct report_view *v)
 {
-        strbuf_puts(out, ",\"phases\":[");
+        jsonw_array(j, "phases");
         for (size_t i = 0; i < MIN(s->n_phases, (size_t)PHASES_MAX); i++) {
-                strbuf_puts(out, i ? ",[" : "[");
-                put_string(out, s->phases[i].name);
-                strbuf_putf(out, ",%.6g,%.6g]", since(t, s->phases[i].begin_ns),
-                            since(t, s->phases[i].end_ns));
+                jsonw_array(j, NULL);
+                put_text(j, NULL, s->phases[i].name);
+                put_short(j, NULL, since(t, s->phases[i].begin_ns));
+                put_short(j, NULL, since(t, s->phases[i].end_ns));
+                jsonw_end(j);
         }
-        strbuf_puts(out, "],\"events\":[");
+        jsonw_end(j);
+        jsonw_array(j, "events");
         for (size_t i = 0; i < MIN(v->n_events, (size_t)PHASES_MAX); i++) {
-                strbuf_putf(out, "%s[%.6g,", i ? "," : "", since(t, v->events[i].wall_ns));
-                put_string(out, v->events[i].name);
-                strbuf_putc(out, ']');
+                jsonw_array(j, NULL);
+                put_short(j, NULL, since(t, v->events[i].wall_ns));
+                put_text(j, NULL, v->events[i].name);
+                jsonw_end(j);
         }
-        strbuf_puts(out, "],");
+        jsonw_end(j);
 }
 
-static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t,
+/* One a line, but for the first. */
+static void put_charts(struct jsonw *j, const struct summary *s, const struct traces *t,
                        struct fold f)
 {
-        const char *comma = "";
-        strbuf_puts(out, ",\"charts\":[");
+        bool any = false;
+        jsonw_array(j, "charts");
         for (size_t i = 0; i < TRACE_COUNT + LEVEL_CHARTS; i++) {
                 bool metric = i < TRACE_COUNT;
                 if (metric ? !metric_shown(t, (enum trace_metric)i)
                            : level_whole(t, i - TRACE_COUNT).n == 0)
                         continue;
-                strbuf_puts(out, comma);
-                comma = ",\n";
+                if (any)
+                        jsonw_line(j);
+                any = true;
                 if (metric)
-                        put_metric(out, t, (enum trace_metric)i, f);
+                        put_metric(j, t, (enum trace_metric)i, f);
                 else
-                        put_level(out, s, t, i - TRACE_COUNT, f);
+                        put_level(j, s, t, i - TRACE_COUNT, f);
         }
-        strbuf_putc(out, ']');
+        jsonw_end(j);
 }
 
 void report_page_data(const struct summary *s, const struct traces *t, const struct report_view *v,
                       struct strbuf *out)
 {
+        struct jsonw j = {.out = out};
         struct fold f = fold_of(t);
         double seconds = MAX(clock_to_seconds(t->end_ns - t->start_ns), 1e-3);
         double step = clock_to_seconds(t->width_ns), tick = seconds / (double)MAX(s->ticks, 1);
         double gap = GAP_TICKS * MAX(tick, step);
-        strbuf_putf(out, "{\"seconds\":%.9g,\"seconds_all\":%.9g,\"step\":%.9g,\"gap\":%.6g",
-                    seconds, step * (double)f.n, step, gap);
+        jsonw_object(&j, NULL);
+        jsonw_short(&j, "seconds", seconds, 9);
+        jsonw_short(&j, "seconds_all", step * (double)f.n, 9);
+        jsonw_short(&j, "step", step, 9);
+        put_short(&j, "gap", gap);
         /* A capture without times counts from 0: there is no clock to show. */
-        strbuf_putf(out, ",\"start\":%.3f,\"many\":%s",
-                    format_is_date(s->first_ns) ? clock_to_seconds(t->start_ns) : 0,
-                    t->n > GPUS_EACH ? "true" : "false");
-        put_marks(out, s, t, v);
-        put_gpus(out, t, f, gap);
-        put_stretches(out, s, t);
-        put_charts(out, s, t, f);
-        strbuf_putc(out, '}');
+        jsonw_fixed(&j, "start", format_is_date(s->first_ns) ? clock_to_seconds(t->start_ns) : 0,
+                    3);
+        jsonw_bool(&j, "many", t->n > GPUS_EACH);
+        put_marks(&j, s, t, v);
+        put_gpus(&j, t, f, gap);
+        put_stretches(&j, s, t);
+        put_charts(&j, s, t, f);
+        jsonw_end(&j);
 }

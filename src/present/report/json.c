@@ -1,6 +1,5 @@
 #include "present/stream/json.h"
 #include "base/clock.h"
-#include "base/num.h"
 #include "present/report/report.h"
 
 #include <math.h>
@@ -228,52 +227,47 @@ static struct pool pool_spread(const struct spread *s)
         return (struct pool){.sum = s->sum, .max = s->max, .n = s->n};
 }
 
-static void put_tenth(struct strbuf *out, const char *name, double v, bool *first)
+static void put_tenth(struct jsonw *j, const char *name, double v)
 {
-        char text[NUM_FORMAT_MAX];
-        strbuf_putf(out, "%s\n  \"%s\": ", *first ? "" : ",", name);
-        *first = false;
-        if (isnan(v)) {
-                strbuf_puts(out, "null");
-                return;
-        }
         /* Sums of ratios are off by some 1e-16, which must not decide how 99.75 is rounded. */
-        v = nearbyint(v * 1e9) / 1e9;
-        strbuf_put(out, text, num_format(text, v, 1));
+        if (isnan(v))
+                jsonw_null(j, name);
+        else
+                jsonw_fixed(j, name, nearbyint(v * 1e9) / 1e9, 1);
 }
 
 /* A mean, a maximum, or both; names may be NULL. null when nothing was measured. */
-static void put_pool(struct strbuf *out, const char *mean, const char *max, struct pool p,
-                     double scale, bool *first)
+static void put_pool(struct jsonw *j, const char *mean, const char *max, struct pool p,
+                     double scale)
 {
         if (mean)
-                put_tenth(out, mean, p.n > 0 ? p.sum / (double)p.n * scale : NAN, first);
+                put_tenth(j, mean, p.n > 0 ? p.sum / (double)p.n * scale : NAN);
         if (max)
-                put_tenth(out, max, p.n > 0 ? p.max * scale : NAN, first);
+                put_tenth(j, max, p.n > 0 ? p.max * scale : NAN);
 }
 
 void report_resource_summary(const struct run_facts *f, const struct summary *s, struct strbuf *out)
 {
-        bool first = true;
+        struct jsonw j = {.out = out, .spread = true};
+        const struct level_summary *l = &s->scopes[0].level;
         struct pool mem = f->mem_copy_util.n > 0 ? pool_spread(&f->mem_copy_util)
                                                  : pool_of(s, METRIC_MEM_COPY_UTIL);
-        strbuf_putc(out, '{');
-        put_pool(out, NULL, "peak_vram_mb", pool_of(s, METRIC_FB_USED), 1 / 1048576.0, &first);
-        put_pool(out, "gpu_util_mean_pct", "gpu_util_max_pct", pool_of(s, METRIC_GPU_UTIL), 100,
-                 &first);
+        jsonw_object(&j, NULL);
+        put_pool(&j, NULL, "peak_vram_mb", pool_of(s, METRIC_FB_USED), 1 / 1048576.0);
+        put_pool(&j, "gpu_util_mean_pct", "gpu_util_max_pct", pool_of(s, METRIC_GPU_UTIL), 100);
         /* Sweeps ask whether these keys are there; the others they expect. */
         if (mem.n > 0)
-                put_pool(out, "mem_util_mean_pct", "mem_util_max_pct", mem, 100, &first);
-        put_pool(out, "power_watts_mean", "power_watts_max", pool_of(s, METRIC_POWER), 1, &first);
-        const struct level_summary *l = &s->scopes[0].level;
-        put_pool(out, "cpu_usr_mean_pct", NULL, pool_spread(l->usr.n > 0 ? &l->usr : &f->cpu_usr),
-                 100, &first);
-        put_pool(out, "cpu_idle_mean_pct", NULL,
-                 pool_spread(l->idle.n > 0 ? &l->idle : &f->cpu_idle), 100, &first);
+                put_pool(&j, "mem_util_mean_pct", "mem_util_max_pct", mem, 100);
+        put_pool(&j, "power_watts_mean", "power_watts_max", pool_of(s, METRIC_POWER), 1);
+        put_pool(&j, "cpu_usr_mean_pct", NULL, pool_spread(l->usr.n > 0 ? &l->usr : &f->cpu_usr),
+                 100);
+        put_pool(&j, "cpu_idle_mean_pct", NULL,
+                 pool_spread(l->idle.n > 0 ? &l->idle : &f->cpu_idle), 100);
         for (size_t i = 0; i < f->n_metrics; i++) {
                 const struct user_metric *m = &f->metrics[i];
                 if (strcmp(m->name, "jax_peak_bytes_mb") == 0 && m->max > 0)
-                        put_tenth(out, m->name, m->max, &first);
+                        put_tenth(&j, m->name, m->max);
         }
-        strbuf_puts(out, "\n}\n");
+        jsonw_end(&j);
+        strbuf_putc(out, '\n');
 }
