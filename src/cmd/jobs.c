@@ -96,11 +96,31 @@ static void put_csv_row(void *arg, const struct record *r)
         csvw_end(c);
 }
 
-#define OWNER_TEXT(id, name, size) "," name
-#define CSV_HEAD                                                                                   \
-        "id,kind" OWNER_TEXTS(OWNER_TEXT) ",gpus,n_gpus,start,end,final,gpu_seconds,"              \
-                                          "wasted_seconds,coverage,real_util,sm_active,gpu_util,"  \
-                                          "energy_j,peak_memory_bytes\n"
+/* The names of what put_csv_row writes. */
+static void put_csv_head(struct csvw *c)
+{
+        static const char *const names[] = {"gpus",
+                                            "n_gpus",
+                                            "start",
+                                            "end",
+                                            "final",
+                                            "gpu_seconds",
+                                            "wasted_seconds",
+                                            "coverage",
+                                            "real_util",
+                                            "sm_active",
+                                            "gpu_util",
+                                            "energy_j",
+                                            "peak_memory_bytes"};
+        csvw_text(c, "id");
+        csvw_text(c, "kind");
+#define OWNER_TEXT(id, name, size) csvw_text(c, name);
+        OWNER_TEXTS(OWNER_TEXT)
+#undef OWNER_TEXT
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                csvw_text(c, names[i]);
+        csvw_end(c);
+}
 
 static int list(const struct config *config, struct strbuf *out, struct err *err)
 {
@@ -116,7 +136,7 @@ static int list(const struct config *config, struct strbuf *out, struct err *err
                 return r;
         if (strcmp(format, "csv") == 0) {
                 struct csvw c = {.out = out};
-                strbuf_puts(out, CSV_HEAD);
+                put_csv_head(&c);
                 return joblist_each(path, &q, put_csv_row, &c, err);
         }
         if (strcmp(format, "jsonl") == 0)

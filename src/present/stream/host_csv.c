@@ -4,6 +4,8 @@
 #include "base/csvw.h"
 #include "model/unit.h"
 
+#include <stdio.h>
+
 /* Columns that are one figure each. The per-core ones stand between the two lists. */
 struct host_column {
         const char *name;
@@ -45,20 +47,35 @@ static void put_field(struct csvw *c, struct value v, double scale, unsigned dec
         csvw_fixed(c, value_or_nan(v) * scale, decimals);
 }
 
+/* "cpu_util_3_pct", "gpu_util_0_pct". */
+static void put_name(struct csvw *c, const char *what, const char *of, const char *unit)
+{
+        char name[64];
+        snprintf(name, sizeof(name), "%s_%s_%s", what, of, unit);
+        csvw_text(c, name);
+}
+
 void host_csv_header(const struct host *h, const char *end, struct strbuf *out)
 {
-        strbuf_puts(out, "timestamp,level,cpu_util_avg_pct,cpu_util_min_pct,cpu_util_max_pct");
-        for (size_t i = 0; i < h->n_cores; i++)
-                strbuf_putf(out, ",cpu_util_%zu_pct", i);
+        static const char *const first[] = {"timestamp", "level", "cpu_util_avg_pct",
+                                            "cpu_util_min_pct", "cpu_util_max_pct"};
+        struct csvw c = {.out = out, .end = end};
+        for (size_t i = 0; i < ARRAY_LEN(first); i++)
+                csvw_text(&c, first[i]);
+        for (size_t i = 0; i < h->n_cores; i++) {
+                char core[24];
+                snprintf(core, sizeof(core), "%zu", i);
+                put_name(&c, "cpu_util", core, "pct");
+        }
         for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-                strbuf_putf(out, ",%s", columns[i].name);
-        strbuf_puts(out, ",ticks_late,ticks_missed");
+                csvw_text(&c, columns[i].name);
+        csvw_text(&c, "ticks_late");
+        csvw_text(&c, "ticks_missed");
         for (size_t k = 0; k < ARRAY_LEN(gpu_columns); k++) {
                 for (size_t i = 0; i < h->n_gpus; i++)
-                        strbuf_putf(out, ",%s_%s_%s", gpu_columns[k][0], h->gpus[i],
-                                    gpu_columns[k][1]);
+                        put_name(&c, gpu_columns[k][0], h->gpus[i], gpu_columns[k][1]);
         }
-        strbuf_puts(out, end);
+        csvw_end(&c);
 }
 
 /* Single cores are known for the whole machine only. */
