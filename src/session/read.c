@@ -343,7 +343,7 @@ static void put_verdict(struct row *row, bool *present, size_t series, struct va
         }
 }
 
-static void put_value(struct session_reader *r, size_t entity, size_t series, struct value v)
+static void place_value(struct session_reader *r, size_t entity, size_t series, struct value v)
 {
         if (series < METRIC_COUNT)
                 r->given[entity].sample.m[series] = v;
@@ -401,7 +401,7 @@ static int take_series(struct session_reader *r, size_t entity, sqlite3_stmt *h)
             !session_take_coded(h, 2, &c, &blob))
                 return 0;
         if (!c.has_base || c.width == 0) {
-                put_value(
+                place_value(
                     r, entity, r->place[id],
                     cell_value(block_decode(&c, NULL, 0), r->scale[id].step, r->scale[id].scale));
                 return 0;
@@ -472,7 +472,7 @@ static void decode_tick(struct session_reader *r, size_t place)
                 const uint8_t *blob = (const uint8_t *)r->bytes.s + c->at;
                 struct value v =
                     cell_value(block_decode(&c->coded, blob, place), c->scale.step, c->scale.scale);
-                put_value(r, c->entity, c->series, v);
+                place_value(r, c->entity, c->series, v);
         }
 }
 
