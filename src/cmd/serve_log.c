@@ -62,7 +62,7 @@ static void put_json(const struct log_line *line, const char *time, struct strbu
         jsonw_end(&j);
 }
 
-static void put_text(const struct log_line *line, struct strbuf *out)
+static void log_put_text(const struct log_line *line, struct strbuf *out)
 {
         char text[2048];
         snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, line->text);
@@ -76,7 +76,7 @@ void log_put(enum log_format format, const struct log_line *line, struct strbuf 
         put_time(line->wall_ns, time, sizeof(time));
         switch (format) {
         case LOG_TEXT:
-                put_text(line, out);
+                log_put_text(line, out);
                 break;
         case LOG_LOGFMT:
                 put_logfmt(line, time, out);
