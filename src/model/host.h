@@ -107,7 +107,7 @@ struct host_evidence {
 struct host_process {
         int32_t pid;
         char command[HOST_COMMAND_MAX];
-        double cpu;        /* cores */
+        struct value cpu;  /* cores */
         double memory;     /* bytes, RSS */
         struct value disk; /* bytes a second, read and written */
         uint64_t threads;

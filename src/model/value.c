@@ -33,3 +33,9 @@ struct value value_rate(struct value now, struct value before, double seconds)
                 return value_missing(STATE_ERROR);
         return value_ok((now.v - before.v) / seconds);
 }
+
+struct value counter_rate(uint64_t now, uint64_t before, double seconds)
+{
+        double grown = now < before ? -1 : (double)(now - before);
+        return value_rate(value_ok(grown), value_ok(0), seconds);
+}

@@ -58,3 +58,15 @@ const char *state_name(enum state state);
  * and never negative; without a reading before, or without news since, it is blank.
  */
 struct value value_rate(struct value now, struct value before, double seconds);
+/* The same for counters that are whole numbers, exact however far they have counted. */
+struct value counter_rate(uint64_t now, uint64_t before, double seconds);
+
+/*
+ * What one counter of many adds to their sum. How much one grew that fell is not known; it adds
+ * nothing, as a sum over a machine's processes that is unknown whenever one of them restarts would
+ * never be known.
+ */
+static inline uint64_t counter_growth(uint64_t now, uint64_t before)
+{
+        return now > before ? now - before : 0;
+}

@@ -153,6 +153,23 @@ def test_io_is_what_the_counters_grew_by(folder, tmp_path, kind):
     assert level["read_bytes"] == pytest.approx(5000) and level["written_bytes"] == 0
 
 
+@pytest.mark.parametrize("total, state, why", [
+    (53_000, 2000, "it grew"), (52_000, 0, "nothing was read"), (51_999.999, 0, "what a division leaves"),
+    (20_000, None, "a process of the level ended: neither 0 nor less"),
+])
+def test_a_counter_that_falls_is_missing(tmp_path, total, state, why):
+    totals = [50_000, 51_000, 52_000, total, total + 1000]
+    lines = [IO, *(f"{now},1.0,1,1,{v / passed},0,5.0,1.0,9.0" for now, passed, v in
+                   ((1000 + i / 2, 1000 if i == 0 else 0.5, v) for i, v in enumerate(totals)))]
+    (tmp_path / "perf_process.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "cell_history.csv").write_text("cell_index,raw_cell,start_time,end_time,duration,wallclock_start_time,wallclock_end_time\n")
+    (tmp_path / "manifest.json").write_text(json.dumps({
+        "version": "1.0", "app": {"name": "JUmPER", "version": "1"}, "levels": ["process"], "time_origin": "perf_counter", "timezone": "UTC",
+        "monitor": {"interval": 0.5, "start_time": 1000.0, "stop_time": 1003.0, "wallclock_start_time": 1794726548.5, "num_gpus": 0}}))
+    rates = assay.open_session(tmp_path).columns("process")["io_read"]
+    assert [None if math.isnan(v) else round(v) for v in rates] == [None, 2000, 2000, state, 2000], why
+
+
 def test_our_own_io_columns_are_rates(tmp_path):
     with assay.Monitor(0.1, levels="process") as monitor:
         for _ in range(8):

@@ -135,7 +135,7 @@ static void rates(void **state UNUSED)
         assert_int_equal(drm_rate(&c, 100, 1 * NS_PER_S).state, STATE_BLANK);
         struct raw r = drm_rate(&c, 300, 2 * NS_PER_S + NS_PER_S / 2);
         assert_true(r.state == STATE_OK && r.num > 133 && r.num < 134);
-        assert_int_equal(drm_rate(&c, 5, 3 * NS_PER_S).state, STATE_BLANK); /* a reset */
+        assert_int_equal(drm_rate(&c, 5, 3 * NS_PER_S).state, STATE_ERROR); /* a reset */
         assert_int_equal(drm_rate(&c, 6, 3 * NS_PER_S).state, STATE_BLANK); /* no time passed */
 }
 
@@ -220,6 +220,47 @@ static void uses_of_processes(void **state UNUSED)
         make_client(root, 100, 5, 7, 900000000000);
         assert_int_equal(drm_scan_run(&scan, &gpu, 1, 13 * NS_PER_S), 0);
         assert_true(scan.devices[0].busiest == 1);
+        drm_scan_finish(&scan);
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", root);
+        assert_int_equal(system(command), 0);
+}
+
+/* The process of a client that begins anew is not known for a scan; the GPU's sum goes on. */
+static void a_client_begins_anew(void **state UNUSED)
+{
+        static struct drm_scan scan;
+        static const struct scan_gpu gpu = {
+            .pdev = "0000:00:02.0", .card = "card0", .render = "renderD128"};
+        static const struct {
+                unsigned long ns;
+                enum state state;
+                double util;
+                const char *why;
+        } rows[] = {
+            {2000000000, STATE_BLANK, 0, "one scan is no rate"},
+            {2500000000, STATE_OK, 0.5, "busy for half of a second"},
+            {1, STATE_OK, 0, "the kernel lets a counter fall for a moment"},
+            {2, STATE_OK, 0, "and for another"},
+            {3, STATE_ERROR, 0, "a reset"},
+            {250000003, STATE_OK, 0.25, "counted from there"},
+        };
+        char root[] = "/tmp/test_drm.XXXXXX";
+        assert_non_null(mkdtemp(root));
+        write_file(root, "proc/100/fd/none", "");
+        assert_int_equal(drm_scan_init(&scan, root), 0);
+        for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
+                make_client(root, 100, 5, 7, rows[i].ns);
+                make_client(root, 200, 5, 8, 125000000UL * i);
+                assert_int_equal(drm_scan_run(&scan, &gpu, 1, (10 + i) * NS_PER_S), 0);
+                const struct scan_use *use = use_by(&scan, 100), *other = use_by(&scan, 200);
+                if (use->state != rows[i].state || use->util != rows[i].util)
+                        fail_msg("%s: %g, %s", rows[i].why, use->util,
+                                 state_name((enum state)use->state));
+                assert_true(i == 0 || (other->state == STATE_OK && other->util == 0.125));
+                assert_true(i == 0 || (scan.devices[0].has_util &&
+                                       scan.devices[0].busiest == rows[i].util + 0.125));
+        }
         drm_scan_finish(&scan);
         char command[64];
         snprintf(command, sizeof(command), "rm -r %s", root);
@@ -400,6 +441,7 @@ int main(void)
             cmocka_unit_test(rates),
             cmocka_unit_test(every_field_means_something),
             cmocka_unit_test(uses_of_processes),
+            cmocka_unit_test(a_client_begins_anew),
             cmocka_unit_test(late_openers),
             cmocka_unit_test(first_look_is_spread),
             cmocka_unit_test(source_tells_of_processes),

@@ -357,6 +357,16 @@ static void the_busiest_thread_is_found(void **state UNUSED)
         h = tick();
         is(h, 0, EVIDENCE_CPU_THREAD, 1);
         is(h, 0, EVIDENCE_CPU_FIRST, 1);
+        put_thread(200, 200, 5, 'S'); /* fell: not known, and the other is the busiest that is */
+        put_thread(200, 205, 210, 'D');
+        h = tick();
+        is(h, 0, EVIDENCE_CPU_THREAD, 0.2);
+        is_missing(h, 0, EVIDENCE_CPU_FIRST, STATE_ERROR);
+        put_thread(200, 200, 15, 'S');
+        put_thread(200, 205, 1, 'D');
+        h = tick();
+        is(h, 0, EVIDENCE_CPU_THREAD, 0.1);
+        is(h, 0, EVIDENCE_CPU_FIRST, 0.1);
 }
 
 /* A sum of what some processes show and others do not is missing. */

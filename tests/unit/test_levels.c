@@ -127,6 +127,32 @@ static void rates_have_one_rule(void **state UNUSED)
         }
 }
 
+/* The same for whole numbers; of many, one that fell adds nothing. */
+static void whole_counters_have_the_same_rule(void **state UNUSED)
+{
+        const uint64_t far = 1ULL << 60;
+        const struct {
+                uint64_t now, before;
+                double seconds;
+                enum state state;
+                double v;
+                uint64_t growth;
+                const char *why;
+        } rows[] = {
+            {8, 5, 2, STATE_OK, 1.5, 3, "growth over time"},
+            {5, 5, 2, STATE_OK, 0, 0, "nothing happened"},
+            {4, 5, 2, STATE_ERROR, 0, 0, "it fell"},
+            {8, 5, 0, STATE_BLANK, 0, 3, "no time passed"},
+            {far + 1, far, 1, STATE_OK, 1, 1, "exact however far it has counted"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct value v = counter_rate(rows[i].now, rows[i].before, rows[i].seconds);
+                if (v.state != rows[i].state || (v.state == STATE_OK && v.v != rows[i].v))
+                        fail_msg("%s: %g, %s", rows[i].why, v.v, state_name((enum state)v.state));
+                assert_int_equal(counter_growth(rows[i].now, rows[i].before), rows[i].growth);
+        }
+}
+
 static void cores_know_who_is_busy(void **state UNUSED)
 {
         before.n_cores = now.n_cores = 4;
@@ -243,6 +269,7 @@ int main(void)
             cmocka_unit_test_setup(a_level_that_comes_has_no_rate_at_first, begin),
             cmocka_unit_test_setup(shares_sum_to_one, begin),
             cmocka_unit_test(rates_have_one_rule),
+            cmocka_unit_test(whole_counters_have_the_same_rule),
             cmocka_unit_test_setup(cores_know_who_is_busy, begin),
             cmocka_unit_test_setup(gpus_add_up_by_level, begin),
             cmocka_unit_test(names_are_read),

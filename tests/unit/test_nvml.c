@@ -236,6 +236,25 @@ static void every_function_is_optional(void **state UNUSED)
         nvml_device_finish(&gpu);
 }
 
+/* Cycles that are counted since long ago. */
+static void cycles_that_fall(void **state UNUSED)
+{
+        start("gpm_since/248 = 0 2e9\n@20 gpm_since/248 = 0 1e9\n");
+        nvml_gpm_plan(&gpu.gpm, &env.lib, env.wanted, env.poll_ns, "590.44.01");
+        tick_after(1);
+        assert_cell(0, NVML_FIELD_GPM_CYCLES, STATE_BLANK, 0, "nothing to compare with");
+        tick_after(1);
+        assert_cell(0, NVML_FIELD_GPM_CYCLES, STATE_OK, 2e9, "a rate");
+        while (now_ns < 1019 * NS_PER_S)
+                tick_after(1);
+        tick_after(1);
+        assert_cell(0, NVML_FIELD_GPM_CYCLES, STATE_ERROR, 0, "the count fell");
+        assert_int_equal(cell(0, NVML_FIELD_GPM_SM).state, STATE_OK);
+        tick_after(1);
+        assert_cell(0, NVML_FIELD_GPM_CYCLES, STATE_OK, 1e9, "counted from there");
+        finish();
+}
+
 static void windows(void **state UNUSED)
 {
         start("@20 gpm_epoch = 1\n@30 gpm/2 = 0 100.8\n@30 gpm/3 = 0 -3\n@30 gpm/21 = 0 3e6\n"
@@ -388,7 +407,7 @@ static void without_gpm(void **state UNUSED)
         assert_cell(0, NVML_FIELD_NVLINK_TX, STATE_OK, 2000, "3000 KiB in 1.5 s");
         assert_cell(0, NVML_FIELD_NVLINK_RX, STATE_OK, 0, "no traffic");
         tick_after(1.5);
-        assert_cell(0, NVML_FIELD_NVLINK_TX, STATE_BLANK, 0, "the counter was reset");
+        assert_cell(0, NVML_FIELD_NVLINK_TX, STATE_ERROR, 0, "the counter was reset");
         assert_cell(0, NVML_FIELD_MEMORY_USED, STATE_OK, 1570635776, "the older call");
         assert_cell(0, NVML_FIELD_MEMORY_RESERVED, STATE_UNSUPPORTED, 0, "it does not tell this");
         finish();
@@ -509,6 +528,7 @@ int main(void)
             cmocka_unit_test(failures_to_start_have_remedies),
             cmocka_unit_test(every_function_is_optional),
             cmocka_unit_test(windows),
+            cmocka_unit_test(cycles_that_fall),
             cmocka_unit_test(comes_back),
             cmocka_unit_test(slices),
             cmocka_unit_test(asks_only_for_what_is_wanted),

@@ -332,9 +332,39 @@ static void the_busiest_come_first(void **state UNUSED)
         assert_int_equal(scanner_busiest(scanner, 1, p, 2), 2);
         assert_int_equal(p[0].pid, 12);
         assert_int_equal(p[1].pid, 11);
-        assert_float_equal((float)p[0].cpu, 1.5f, 1e-6f);
+        assert_float_equal((float)p[0].cpu.v, 1.5f, 1e-6f);
         assert_float_equal((float)p[1].disk.v, 4000.0f, 1e-3f);
         assert_int_equal(scanner_busiest(scanner, 0, p, 2), 0);
+}
+
+/* What a process did whose counters fell is not known: neither 0 nor less. */
+static void a_process_whose_counters_fell_is_an_error(void **state UNUSED)
+{
+        static const struct {
+                int own, read;
+                enum state cpu, disk;
+                const char *why;
+        } rows[] = {
+            {600, 9000, STATE_OK, STATE_OK, "both grew"},
+            {600, 9000, STATE_OK, STATE_OK, "nothing happened"},
+            {100, 9500, STATE_ERROR, STATE_OK, "its CPU time fell"},
+            {110, 400, STATE_OK, STATE_ERROR, "its bytes fell"},
+            {120, 500, STATE_OK, STATE_OK, "both grow again"},
+        };
+        struct host_process p;
+        put_fake((struct fake){.pid = 10, .ppid = 1, .own = 500, .uid = 7, .read = 8000});
+        start(LEVEL_BIT(LEVEL_USER), (struct scan_target){.has_uid = true, .uid = 7});
+        tick();
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                put_fake((struct fake){
+                    .pid = 10, .ppid = 1, .own = rows[i].own, .uid = 7, .read = rows[i].read});
+                tick();
+                assert_int_equal(scanner_busiest(scanner, 1, &p, 1), 1);
+                if (p.cpu.state != rows[i].cpu || p.disk.state != rows[i].disk)
+                        fail_msg("%s: CPU is %s, disk is %s", rows[i].why,
+                                 state_name((enum state)p.cpu.state),
+                                 state_name((enum state)p.disk.state));
+        }
 }
 
 static void jobs_are_by_group_then_environment(void **state UNUSED)
@@ -431,6 +461,7 @@ int main(void)
             CASE(a_reused_pid_is_new),
             CASE(users_are_by_real_uid),
             CASE(the_busiest_come_first),
+            CASE(a_process_whose_counters_fell_is_an_error),
             CASE(jobs_are_by_group_then_environment),
             CASE(groups_are_by_path),
             CASE(lies_do_no_harm),

@@ -235,10 +235,11 @@ static void take_counters(struct level_file *f, struct level_state *l)
                 double total = there ? nearbyint(rate->v * passed) : NAN;
                 f->io.totals[i] = total;
                 l->f[totals[i]] = there ? value_ok(total) : value_missing(STATE_BLANK);
-                /* The counters of a process that ended are gone from the sum. */
-                bool grown = there && total >= before * (1 - IO_ROUNDING);
-                *rate =
-                    grown ? value_ok(MAX(total - before, 0) / passed) : value_missing(STATE_BLANK);
+                /* A sum that fell lost the counters of a process that ended. */
+                bool rounded = total < before && total >= before * (1 - IO_ROUNDING);
+                *rate = value_rate(
+                    there ? value_ok(rounded ? before : total) : value_missing(STATE_BLANK),
+                    isnan(before) ? value_missing(STATE_BLANK) : value_ok(before), passed);
         }
         f->io.time = f->now;
 }

@@ -224,8 +224,8 @@ static void draw_busiest(struct canvas *c, struct area a, const struct host *h)
                 const struct host_process *p = &h->busiest[i];
                 int y = a.y + 1 + (int)i, x = a.x + 1;
                 canvas_textf(c, x, y, 8, dim, "%8d", p->pid);
-                widget_number(c, x + 9, y, 6, p->cpu >= 0.5 ? INK_COMPUTE : INK_TEXT, UNIT_RATIO,
-                              value_ok(p->cpu));
+                widget_number(c, x + 9, y, 6, value_or(p->cpu, 0) >= 0.5 ? INK_COMPUTE : INK_TEXT,
+                              UNIT_RATIO, p->cpu);
                 widget_number(c, x + 16, y, 6, INK_MEMORY, UNIT_BYTES, value_ok(p->memory));
                 widget_number(c, x + 23, y, 8, INK_TEXT, UNIT_BYTES_PER_S, p->disk);
                 widget_number(c, x + 32, y, 7, INK_TEXT, UNIT_COUNT, value_ok((double)p->threads));

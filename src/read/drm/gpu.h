@@ -128,7 +128,7 @@ void drm_read_gpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
 void drm_read_hwmon(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
 void drm_read_amdgpu(struct drm_gpu *gpu, int64_t mono_ns, struct raw *cells);
 void drm_read_intel(struct drm_gpu *gpu, struct raw *cells);
-/* The rate of a counter since its last reading; missing the first time and after a reset. */
+/* The rate of a counter since its last reading, by value_rate(). */
 struct raw drm_rate(struct drm_counter *before, double v, int64_t mono_ns);
 /* Error counts and retired pages, which cost more to ask for. */
 void drm_read_errors(const struct drm_gpu *gpu, struct raw *cells);

@@ -116,20 +116,18 @@ static void hold(struct scan_engine *now, const struct scan_engine *before)
         now->falls = (uint8_t)(before->falls + 1);
 }
 
-/* The share of the time since the scan before in which the engines were busy; 0 after a reset. */
-static double share(const struct scan_engine *now, const struct scan_engine *before,
-                    int64_t elapsed_ns)
+/* The share of the time since the scan before in which the engines were busy. */
+static struct value share(const struct scan_engine *now, const struct scan_engine *before,
+                          int64_t elapsed_ns)
 {
         double passed = (double)elapsed_ns;
-        if (now->busy <= before->busy)
-                return 0;
         if (now->has_total)
-                passed = now->total > before->total ? (double)(now->total - before->total) : 0;
+                passed = (double)counter_growth(now->total, before->total);
         else if (now->max_hz > 0)
                 passed = (double)elapsed_ns * (double)now->max_hz / 1e9;
-        if (passed <= 0)
-                return 0;
-        return (double)(now->busy - before->busy) / passed / now->capacity;
+        struct value v = counter_rate(now->busy, before->busy, passed);
+        v.v /= now->capacity;
+        return v;
 }
 
 static const struct scan_engine *same_engine(const struct scan_client *c, uint8_t name)
@@ -141,18 +139,23 @@ static const struct scan_engine *same_engine(const struct scan_client *c, uint8_
         return NULL;
 }
 
-/* Adds what each engine did to shares, by engine name. */
-static void account(const struct drm_scan *s, struct scan_client *c,
+/* Adds what each engine did to shares, by engine name. False when a counter was reset: what it did
+ * is not known, and adds nothing. */
+static bool account(const struct drm_scan *s, struct scan_client *c,
                     const struct scan_client *before, double shares[SCAN_ENGINE_NAMES_MAX])
 {
+        bool known = true;
         for (size_t i = 0; i < c->n; i++) {
                 struct scan_engine *e = &c->engines[i];
                 const struct scan_engine *old = same_engine(before, e->name);
                 if (!old)
                         continue;
                 hold(e, old);
-                shares[e->name] += share(e, old, s->now_ns - s->before_ns);
+                struct value v = share(e, old, s->now_ns - s->before_ns);
+                shares[e->name] += value_or(v, 0);
+                known &= v.state != STATE_ERROR;
         }
+        return known;
 }
 
 static struct scan_use *use_of(struct drm_scan *s, uint32_t pid, uint16_t gpu)
@@ -165,7 +168,8 @@ static struct scan_use *use_of(struct drm_scan *s, uint32_t pid, uint16_t gpu)
         if (s->n_uses == SCAN_CLIENTS_MAX || !LIST_ROOM(s->uses, s->n_uses, s->uses_cap))
                 return NULL;
         struct scan_use *u = &s->uses[s->n_uses++];
-        *u = (struct scan_use){.pid = pid, .gpu = gpu, .has_util = s->before_ns > 0};
+        *u = (struct scan_use){
+            .pid = pid, .gpu = gpu, .state = s->before_ns > 0 ? STATE_OK : STATE_BLANK};
         s->devices[gpu].processes++;
         return u;
 }
@@ -215,7 +219,8 @@ static void take_client(struct gather *g, size_t gpu, const struct fdinfo *f)
         const struct scan_client *before =
             f->has_client ? scan_find_client(&s->clients[~s->round & 1], c.gpu, c.id) : NULL;
         double shares[SCAN_ENGINE_NAMES_MAX] = {0};
-        account(s, &c, before, shares);
+        if (!account(s, &c, before, shares))
+                use->state = STATE_ERROR;
         for (size_t i = 0; i < s->n_names; i++)
                 s->shares[gpu][i] += shares[i];
         struct scan_device *d = &s->devices[gpu];

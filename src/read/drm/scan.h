@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/lookup.h"
+#include "model/value.h"
 #include "read/drm/fdinfo.h"
 
 #define SCAN_GPUS_MAX 128
@@ -32,7 +33,8 @@ enum scan_class {
         SCAN_CLASS_COUNT
 };
 
-/* What all clients of a GPU did since the scan before. */
+/* What all clients of a GPU did since the scan before; one whose counters were reset adds nothing.
+ */
 struct scan_device {
         bool has_util;  /* there was a scan before, and both saw all processes */
         double busiest; /* share of time the busiest kind of engine was busy, 0 to 1 */
@@ -47,8 +49,8 @@ struct scan_device {
 /* What one process did on one GPU. A client that processes share counts for the lowest pid. */
 struct scan_use {
         uint32_t pid;
-        uint16_t gpu; /* place in the list of GPUs */
-        bool has_util;
+        uint16_t gpu;          /* place in the list of GPUs */
+        uint8_t state;         /* of util, encode and decode: enum state */
         bool computes;         /* through AMD's compute driver, whose work no engine time counts */
         double util;           /* of its busiest kind of engine, 0 to 1 */
         double encode, decode; /* of the video engines that do only that */

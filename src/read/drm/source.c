@@ -363,7 +363,7 @@ static void drm_interrupt(struct source *s)
 
 static struct value share_of(const struct scan_use *use, double share)
 {
-        return use->has_util ? value_ok(share) : value_missing(STATE_BLANK);
+        return use->state == STATE_OK ? value_ok(share) : value_missing((enum state)use->state);
 }
 
 /* What a program of ROCm computes goes past the engines that the kernel times: 0 would be wrong. */

@@ -80,15 +80,10 @@ void account_vanished(struct scanner *s, const struct scan_process *p)
                 q->gone_io.v[i] += p->io.v[i];
 }
 
-static uint64_t growth(uint64_t now, uint64_t before)
-{
-        return now > before ? now - before : 0;
-}
-
 /* Whether the children that vanished were waited for, as far as one can tell. */
 static bool waited_for_them(const struct scan_process *p)
 {
-        return growth(p->waited, p->waited_before) + ROUNDING >= p->gone_cpu;
+        return counter_growth(p->waited, p->waited_before) + ROUNDING >= p->gone_cpu;
 }
 
 static bool started_since_last_tick(const struct scanner *s, const struct scan_process *p)
@@ -100,13 +95,13 @@ static bool started_since_last_tick(const struct scanner *s, const struct scan_p
  * counted of children that vanished only now. */
 static uint64_t waited_growth(struct scan_process *p, uint64_t *ret_twice)
 {
-        uint64_t grown = growth(p->waited, p->waited_before);
+        uint64_t grown = counter_growth(p->waited, p->waited_before);
         uint64_t gone = p->gone_cpu + p->gone_carry;
-        uint64_t left = growth(gone, grown);
+        uint64_t left = counter_growth(gone, grown);
         *ret_twice = MIN(left, p->surplus);
         left -= *ret_twice;
         p->gone_carry = MIN(left, p->gone_cpu);
-        p->surplus = growth(grown, gone);
+        p->surplus = counter_growth(grown, gone);
         return p->surplus;
 }
 
@@ -122,7 +117,7 @@ static struct cpu_growth cpu_growth(const struct scanner *s, struct scan_process
                 return started_since_last_tick(s, p)
                            ? (struct cpu_growth){.own = p->own, .waited = p->waited}
                            : g;
-        g.own = growth(p->own, p->own_before);
+        g.own = counter_growth(p->own, p->own_before);
         g.waited = waited_growth(p, &g.twice);
         return g;
 }
@@ -143,8 +138,8 @@ static uint64_t io_growth(const struct scanner *s, const struct scan_process *p,
                 return started_since_last_tick(s, p) ? p->io.v[i] : 0;
         if (!p->io_known_before)
                 return 0;
-        uint64_t grown = growth(p->io.v[i], p->io_before.v[i]);
-        return waited_for_them(p) ? growth(grown, p->gone_io.v[i]) : grown;
+        uint64_t grown = counter_growth(p->io.v[i], p->io_before.v[i]);
+        return waited_for_them(p) ? counter_growth(grown, p->gone_io.v[i]) : grown;
 }
 
 /* What a process grew by since it was measured is nearly all its own; what it gave back shows when
@@ -152,7 +147,7 @@ static uint64_t io_growth(const struct scanner *s, const struct scan_process *p,
 static uint64_t memory_of(const struct scanner *s, const struct scan_process *p)
 {
         uint64_t page = (uint64_t)s->page_size;
-        uint64_t grown = growth(p->rss_pages, p->pss_rss_pages) * page;
+        uint64_t grown = counter_growth(p->rss_pages, p->pss_rss_pages) * page;
         return MIN(p->smaps.pss + grown, p->rss_pages * page);
 }
 

@@ -335,21 +335,28 @@ uint64_t scanner_clock_ticks(const struct scanner *s)
 
 static bool busier(const struct host_process *a, const struct host_process *b)
 {
-        return a->cpu != b->cpu ? a->cpu > b->cpu : a->memory > b->memory;
+        double x = value_or(a->cpu, -1), y = value_or(b->cpu, -1);
+        return x != y ? x > y : a->memory > b->memory;
+}
+
+static struct value disk_rate(const struct scan_process *p, double seconds)
+{
+        const uint64_t *now = p->io.v, *before = p->io_before.v;
+        if (p->io_state != STATE_OK || !p->io_known_before)
+                return value_missing(STATE_NONE);
+        return counter_rate(now[PROC_IO_READ] + now[PROC_IO_WRITE],
+                            before[PROC_IO_READ] + before[PROC_IO_WRITE], seconds);
 }
 
 static struct host_process describe(const struct scanner *s, const struct scan_process *p,
                                     double seconds)
 {
         struct host_process q = {.pid = p->pid, .threads = p->threads};
-        double ticks = (double)(p->own - MIN(p->own_before, p->own));
-        q.cpu = ticks / (double)s->config.clock_ticks / seconds;
+        q.cpu = counter_rate(p->own, p->own_before, seconds);
+        q.cpu.v /= (double)s->config.clock_ticks;
+        q.disk = disk_rate(p, seconds);
         q.memory = (double)p->rss_pages * (double)s->page_size;
         snprintf(q.command, sizeof(q.command), "%s", p->comm);
-        uint64_t now = p->io.v[PROC_IO_READ] + p->io.v[PROC_IO_WRITE];
-        uint64_t before = p->io_before.v[PROC_IO_READ] + p->io_before.v[PROC_IO_WRITE];
-        bool known = p->io_state == STATE_OK && p->io_known_before && now >= before;
-        q.disk = known ? value_ok((double)(now - before) / seconds) : value_missing(STATE_NONE);
         return q;
 }
 

@@ -146,9 +146,8 @@ static bool look(const struct threads *t, struct thread_state *x, const struct t
         if (n <= 0 || procfs_stat(buf, (size_t)n, &st) < 0)
                 return false;
         double seconds = clock_to_seconds(ask->now_ns - x->read_ns);
-        x->busy = x->read_ns && st.own >= x->cpu && seconds > 0
-                      ? (double)(st.own - x->cpu) / ask->clock_ticks / seconds
-                      : -1;
+        x->busy = x->read_ns ? counter_rate(st.own, x->cpu, seconds) : value_missing(STATE_BLANK);
+        x->busy.v /= ask->clock_ticks;
         x->read_ns = ask->now_ns;
         x->cpu = st.own;
         x->state = st.state;
@@ -175,13 +174,19 @@ static size_t look_at(struct threads *t, size_t first, size_t most, const struct
         return i;
 }
 
+/* One that is not known comes last. */
+static bool is_busier(struct value a, struct value b)
+{
+        return value_or(a, -1) > value_or(b, -1);
+}
+
 /* The busiest come next after the main thread, so that they are found again. */
 static void favour_busiest(struct threads *t)
 {
         for (size_t i = 1; i < FAVOURITES && i < t->n; i++) {
                 size_t best = i;
                 for (size_t k = i + 1; k < t->n; k++) {
-                        if (t->list[k].busy > t->list[best].busy)
+                        if (is_busier(t->list[k].busy, t->list[best].busy))
                                 best = k;
                 }
                 struct thread_state x = t->list[i];
@@ -191,19 +196,19 @@ static void favour_busiest(struct threads *t)
 }
 
 /* Clock ticks are not in step with ours: one more may fall into the time between. */
-static struct value busy_value(double busy)
+static struct value busy_value(struct value busy)
 {
-        return busy < 0 ? value_missing(STATE_BLANK) : value_ok(MIN(busy, 1.0));
+        return value_there(busy) ? value_ok(MIN(busy.v, 1.0)) : busy;
 }
 
 static void sum_up(struct threads *t, const struct threads_ask *ask)
 {
-        double most = -1, first = -1;
+        struct value most = value_missing(STATE_BLANK), first = most;
         t->blocked = 0;
         for (size_t i = 0; i < t->n; i++) {
                 const struct thread_state *x = &t->list[i];
-                if (x->read_ns == ask->now_ns)
-                        most = MAX(most, x->busy);
+                if (x->read_ns == ask->now_ns && (i == 0 || is_busier(x->busy, most)))
+                        most = x->busy;
                 if (x->read_ns == ask->now_ns && x->tid == ask->pid)
                         first = x->busy;
                 t->blocked += x->state == 'D' && x->tid != ask->pid;

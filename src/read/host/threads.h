@@ -22,9 +22,9 @@ struct thread_state {
         int32_t tid;
         int fd; /* -1 when not open */
         char state;
-        uint64_t cpu;    /* clock ticks */
-        int64_t read_ns; /* 0 before the first look */
-        double busy;     /* of one core, between the last two looks */
+        uint64_t cpu;      /* clock ticks */
+        int64_t read_ns;   /* 0 before the first look */
+        struct value busy; /* of one core, between the last two looks */
 };
 
 struct threads {

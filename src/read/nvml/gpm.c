@@ -115,29 +115,37 @@ static bool advanced(const struct nvml_gpm_plan *plan)
 }
 
 /* Cycles a second: of the window, or from a count that goes on from window to window. */
-static double cycles_per_s(struct nvml_gpm *g, double cycles, int64_t window_ns)
+static struct value cycles_per_s(struct nvml_gpm *g, double cycles, int64_t window_ns)
 {
-        double before = g->cycles, seconds = clock_to_seconds(window_ns);
+        struct value before = g->cycles > 0 ? value_ok(g->cycles) : value_missing(STATE_BLANK);
+        double seconds = clock_to_seconds(window_ns);
         g->cycles = cycles;
         if (cycles / seconds <= CYCLES_MOST)
-                return cycles / seconds;
-        return before > 0 && cycles >= before ? (cycles - before) / seconds : NAN;
+                return value_ok(cycles / seconds);
+        return value_rate(value_ok(cycles), before, seconds);
+}
+
+/* What of an answer is a measurement. */
+static struct value judge(struct nvml_gpm *g, enum nvml_field field, double v, int64_t window_ns)
+{
+        struct value x = value_ok(v);
+        if (field == NVML_FIELD_GPM_CYCLES)
+                x = cycles_per_s(g, v, window_ns);
+        if (value_there(x) && !in_range(field, x.v))
+                x = value_missing(STATE_BLANK);
+        return x;
 }
 
 static void store(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window_ns,
                   struct nvml_row *row)
 {
         for (size_t i = 0; i < plan->n; i++) {
-                struct nvml_gpm_metric *m = &plan->get.metric[i];
-                struct nvml_cell *c = &row->cell[plan->field[i]];
-                enum state state = nvml_state(m->rc);
-                if (state == STATE_OK && plan->field[i] == NVML_FIELD_GPM_CYCLES)
-                        m->value = cycles_per_s(g, m->value, window_ns);
-                if (state == STATE_OK && !in_range(plan->field[i], m->value))
-                        state = STATE_BLANK;
-                *c = (struct nvml_cell){.state = (uint8_t)state};
-                if (state == STATE_OK)
-                        c->v = MAX(m->value, 0.0);
+                const struct nvml_gpm_metric *m = &plan->get.metric[i];
+                struct value v = value_missing(nvml_state(m->rc));
+                if (v.state == STATE_OK)
+                        v = judge(g, plan->field[i], m->value, window_ns);
+                row->cell[plan->field[i]] =
+                    (struct nvml_cell){.v = value_or(v, 0) > 0 ? v.v : 0, .state = v.state};
         }
 }
 

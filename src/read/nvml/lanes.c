@@ -187,7 +187,9 @@ static void put_rate(struct nvml_device *d, enum nvml_field field, struct nvml_c
         struct value rate = value_rate(
             value_ok(now), before->ns > 0 ? value_ok(before->v) : value_missing(STATE_BLANK),
             clock_to_seconds(now_ns - before->ns));
-        lane_put(d, 0, field, rc == 0 && !value_there(rate) ? NVML_NO_DATA : rc, rate.v);
+        lane_put(d, 0, field, rc, rate.v);
+        if (rc == 0)
+                d->row[0].cell[field].state = rate.state;
         *before = rc == 0 ? (struct nvml_counter){now, now_ns} : (struct nvml_counter){0};
 }
 
