@@ -27,6 +27,12 @@ uint64_t clock_skipped(int64_t behind_ns, int64_t interval_ns, bool *ret_late)
         return (uint64_t)skipped;
 }
 
+int64_t clock_last_beat(int64_t due_ns, int64_t interval_ns, int64_t now_ns)
+{
+        bool late;
+        return due_ns + (int64_t)clock_skipped(now_ns - due_ns, interval_ns, &late) * interval_ns;
+}
+
 int64_t clock_from_seconds(double seconds)
 {
         double ns = seconds * 1e9;

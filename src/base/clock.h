@@ -30,6 +30,10 @@ static inline int64_t clock_bounded(int64_t ns)
  */
 uint64_t clock_skipped(int64_t behind_ns, int64_t interval_ns, bool *ret_late);
 
+/* Of beats due_ns and every interval after: the last that has come, or due_ns itself while none
+ * has. What was passed over is left out. */
+int64_t clock_last_beat(int64_t due_ns, int64_t interval_ns, int64_t now_ns);
+
 /* Saturates at 292 years either way. */
 int64_t clock_from_seconds(double seconds);
 double clock_to_seconds(int64_t ns);

@@ -30,7 +30,11 @@ static void keeps_time(void **state UNUSED)
                 int64_t now = cases[i].at_ms * MS;
                 if (beat_remaining(&b, now) != cases[i].remaining_ms * MS)
                         fail_msg("%s: remaining", cases[i].why);
+                int64_t due = b.start_ns + (int64_t)b.next * b.interval_ns;
                 uint64_t n = beat_take(&b, now);
+                if (clock_last_beat(due, b.interval_ns, now) !=
+                    b.start_ns + (int64_t)n * b.interval_ns)
+                        fail_msg("%s: the last beat", cases[i].why);
                 if (n != cases[i].number || b.late != cases[i].late || b.missed != cases[i].missed)
                         fail_msg("%s: number %lu late %lu missed %lu", cases[i].why, n, b.late,
                                  b.missed);

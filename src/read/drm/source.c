@@ -310,7 +310,7 @@ static bool wait_for_beat(struct source *s)
                 if (ppoll(&p, 1, &ts, NULL) > 0)
                         return false;
         }
-        s->due_ns += s->poll_ns * ((now - s->due_ns) / s->poll_ns + 1);
+        s->due_ns = clock_last_beat(s->due_ns, s->poll_ns, now) + s->poll_ns;
         return true;
 }
 

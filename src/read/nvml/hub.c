@@ -115,12 +115,14 @@ static void read_between(struct nvml_device *d, int64_t until_ns)
         } while (clock_mono_ns() < until_ns);
 }
 
-/* The beat to wait for now. A thread that fell behind leaves out what it missed. */
+/* The beat to wait for now. A thread that fell behind leaves out what it missed, and one for which
+ * it would be late. */
 static uint64_t beat_after(const struct nvml_hub *hub, uint64_t beat)
 {
-        int64_t late = clock_mono_ns() - nvml_hub_beat_ns(hub, beat + 1);
-        return late > hub->env.poll_ns / 2 ? beat + 1 + (uint64_t)(late / hub->env.poll_ns + 1)
-                                           : beat + 1;
+        bool late;
+        int64_t behind_ns = clock_mono_ns() - nvml_hub_beat_ns(hub, beat + 1);
+        uint64_t skipped = clock_skipped(behind_ns, hub->env.poll_ns, &late);
+        return beat + 1 + skipped + late;
 }
 
 /* Lock held. Lets go of the GPU while NVML restarts; false when it is time to stop. */

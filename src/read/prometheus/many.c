@@ -340,7 +340,7 @@ static bool wait_for_beat(struct source *s)
 {
         int64_t now = clock_mono_ns(), poll = s->config.poll_ns;
         if (s->given)
-                s->beat_ns += poll * MAX((now - s->beat_ns) / poll, (int64_t)1);
+                s->beat_ns = clock_last_beat(s->beat_ns + poll, poll, now);
         else
                 s->beat_ns = s->begun_ns = now;
         while (clock_mono_ns() < s->beat_ns) {

@@ -182,8 +182,7 @@ static int stop(struct source *s)
 /* Waits for the next beat; beats that were missed are left out. False when woken. */
 static bool wait_for_beat(struct source *s)
 {
-        int64_t now = clock_mono_ns();
-        s->beat_ns += s->poll_ns * MAX((now - s->beat_ns) / s->poll_ns, 1LL);
+        s->beat_ns = clock_last_beat(s->beat_ns + s->poll_ns, s->poll_ns, clock_mono_ns());
         for (;;) {
                 int64_t left = MAX(s->beat_ns - clock_mono_ns(), 0LL);
                 struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
