@@ -1,18 +1,19 @@
 #include "serve/job_seek.h"
 
 #include "base/attr.h"
-#include "base/num.h"
 #include "read/host/cgroup.h"
 #include "read/host/files.h"
 #include "read/host/slurm.h"
+#include "read/numbered.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define PROCESSES_SEEN_MAX 65536
+#define DENTS_MAX (16 * 1024)
 
 /* Yes, no, or not by its control group. */
 enum told { TOLD_NO, TOLD_YES, TOLD_NOTHING };
@@ -43,27 +44,34 @@ static bool is_of_job(int root, const char *pid, const char *job, char *buf, siz
         return n > 0 && slurm_job_of_environ(buf, (size_t)n, found) && strcmp(found, job) == 0;
 }
 
+struct seek {
+        int root, proc;
+        const char *job;
+        char *buf;
+        size_t size, seen;
+        int32_t any, found; /* found is not root's */
+};
+
+static void seek_at(void *arg, const struct numbered *entry)
+{
+        struct seek *s = arg;
+        struct stat st;
+        if (s->found || s->seen == PROCESSES_SEEN_MAX)
+                return;
+        s->seen++;
+        if (!is_of_job(s->root, entry->name, s->job, s->buf, s->size))
+                return;
+        s->any = entry->number;
+        if (fstatat(s->proc, entry->name, &st, 0) == 0 && st.st_uid != 0)
+                s->found = entry->number;
+}
+
 int32_t job_seek(int root, const char *job, char *buf, size_t size)
 {
-        int fd = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-        int32_t any = 0, found = 0;
-        size_t seen = 0;
-        if (!dir)
-                closep(&fd);
-        for (struct dirent *e; dir && !found && (e = readdir(dir)) && seen < PROCESSES_SEEN_MAX;) {
-                uint64_t pid;
-                struct stat st;
-                if (!num_parse_u64(e->d_name, strlen(e->d_name), &pid) || pid > INT32_MAX)
-                        continue;
-                seen++;
-                if (!is_of_job(root, e->d_name, job, buf, size))
-                        continue;
-                any = (int32_t)pid;
-                if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && st.st_uid != 0)
-                        found = (int32_t)pid;
-        }
-        if (dir)
-                closedir(dir);
-        return found ? found : any;
+        alignas(max_align_t) char dents[DENTS_MAX];
+        CLEANUP(closep) int proc = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct seek s = {.root = root, .proc = proc, .job = job, .buf = buf, .size = size};
+        if (proc >= 0)
+                numbered_each(proc, dents, sizeof(dents), seek_at, &s);
+        return s.found ? s.found : s.any;
 }

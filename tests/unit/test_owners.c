@@ -1,14 +1,19 @@
 /* Who holds a GPU, by what files and answers of others say; and when a job counts as idle. */
 #include "serve/counters.h"
+#include "serve/job_seek.h"
 #include "serve/keeper.h"
 #include "serve/owners.h"
 #include "serve/slots.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -238,13 +243,68 @@ static void test_counters_text(void **state)
         strbuf_finish(&text);
 }
 
+static void put_environ(const char *root, const char *process, const char *text, size_t n)
+{
+        char path[128];
+        snprintf(path, sizeof(path), "%s/proc/%s", root, process);
+        assert_int_equal(mkdir(path, 0755), 0);
+        snprintf(path, sizeof(path), "%s/proc/%s/environ", root, process);
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        assert_int_equal(fwrite(text, 1, n, f), n);
+        assert_int_equal(fclose(f), 0);
+}
+
+static void test_processes_of_a_job(void **state)
+{
+        static const struct {
+                const char *process, *text;
+                size_t n;
+        } made[] = {
+#define ENVIRON(text) text, sizeof(text)
+            {"self", ENVIRON("SLURM_JOB_ID=7")},
+            {"20", ENVIRON("A=b")},
+            {"31", ENVIRON("A=b\0SLURM_JOB_ID=7")},
+            {"42", ENVIRON("SLURM_JOBID=78")},
+#undef ENVIRON
+        };
+        static const struct {
+                const char *job;
+                int32_t pid;
+                const char *why;
+        } rows[] = {{"7", 31, "by a pid, not by a name"},
+                    {"78", 42, "the older variable"},
+                    {"8", 0, "no process is of it"}};
+        char root[] = "/tmp/test_owners.XXXXXX", path[64], buf[4096];
+        (void)state;
+        assert_non_null(mkdtemp(root));
+        snprintf(path, sizeof(path), "%s/proc", root);
+        int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(job_seek(fd, "7", buf, sizeof(buf)), 0); /* no /proc at all */
+        assert_int_equal(mkdir(path, 0755), 0);
+        for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++)
+                put_environ(root, made[i].process, made[i].text, made[i].n);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                if (job_seek(fd, rows[i].job, buf, sizeof(buf)) != rows[i].pid)
+                        fail_msg("%s", rows[i].why);
+        }
+        close(fd);
+        snprintf(path, sizeof(path), "rm -r %s", root);
+        assert_int_equal(system(path), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_pod_uids),        cmocka_unit_test(test_pod_folders),
-            cmocka_unit_test(test_variables),       cmocka_unit_test(test_mapping_names),
-            cmocka_unit_test(test_kubelet_answers), cmocka_unit_test(test_idleness),
-            cmocka_unit_test(test_slots),           cmocka_unit_test(test_counters_text),
+            cmocka_unit_test(test_pod_uids),
+            cmocka_unit_test(test_pod_folders),
+            cmocka_unit_test(test_variables),
+            cmocka_unit_test(test_mapping_names),
+            cmocka_unit_test(test_kubelet_answers),
+            cmocka_unit_test(test_idleness),
+            cmocka_unit_test(test_slots),
+            cmocka_unit_test(test_counters_text),
+            cmocka_unit_test(test_processes_of_a_job),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
