@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "formats/hwmon/write.h"
+#include "life/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -106,10 +106,10 @@ int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, stru
         snprintf(h->folder, sizeof(h->folder), "%s", folder);
         for (size_t i = 0; i < ARRAY_LEN(h->fds); i++)
                 h->fds[i] = -1;
-        int failed = pthread_create(&h->thread, NULL, follow, h);
-        if (failed != 0) {
+        int r = life_start_thread(follow, h, &h->thread);
+        if (r < 0) {
                 free(h);
-                return err_set(err, -failed, "cannot start a thread: %s", strerror(failed));
+                return err_set(err, r, "cannot start a thread: %s", strerror(-r));
         }
         *ret = h;
         return 0;

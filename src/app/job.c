@@ -3,6 +3,7 @@
 #include "app/job_rank.h"
 #include "app/setup.h"
 #include "base/clock.h"
+#include "life/thread.h"
 #include "present/report/job.h"
 
 #include <errno.h>
@@ -112,8 +113,7 @@ static void read_all(struct crowd *c)
         }
         for (size_t i = 0; i < READERS_MAX; i++)
                 readers[i] = (struct reader){.crowd = c, .first = i == 0};
-        while (n + 1 < wanted &&
-               pthread_create(&threads[n], NULL, read_files, &readers[n + 1]) == 0)
+        while (n + 1 < wanted && life_start_thread(read_files, &readers[n + 1], &threads[n]) == 0)
                 n++;
         read_files(&readers[0]);
         while (n > 0)

@@ -1,5 +1,7 @@
 #include "life/stop.h"
 
+#include "life/thread.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,10 +55,10 @@ int life_watch_signals(void (*on_stop)(void *arg), void *arg, struct life_watch 
         pthread_sigmask(SIG_BLOCK, &w->set, NULL);
         signal(SIGPIPE, SIG_IGN);
         pthread_t thread;
-        int r = pthread_create(&thread, NULL, wait_for_signals, w);
-        if (r != 0) {
+        int r = life_start_thread(wait_for_signals, w, &thread);
+        if (r < 0) {
                 free(w);
-                return -r;
+                return r;
         }
         pthread_detach(thread);
         if (ret)
