@@ -26,6 +26,7 @@ enum node_state {
 struct node {
         char name[NODE_NAME_MAX]; /* as the GPUs have it: their host */
         enum node_state state;
+        bool tried;                 /* an attempt has come to an end, or to values */
         char words[NODE_WORDS_MAX]; /* what is wrong; empty when nothing is */
         char hint[NODE_WORDS_MAX];  /* what to do about it; empty for nothing */
         uint32_t gpus;              /* that it showed last */

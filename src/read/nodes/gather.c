@@ -6,15 +6,19 @@
 #include "read/batch_text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NOWHERE UINT16_MAX
+#define FIRST_NS (1500 * NS_PER_MS)
 
 int gather_init(struct gather *g, enum dialect dialect, size_t parts)
 {
-        *g = (struct gather){.n_parts = parts, .parts = calloc(parts, sizeof(*g->parts))};
+        *g = (struct gather){.n_parts = parts,
+                             .parts = calloc(parts, sizeof(*g->parts)),
+                             .nodes = calloc(parts, sizeof(*g->nodes))};
         g->schema.dialect = dialect;
-        return g->parts ? 0 : -ENOMEM;
+        return g->parts && g->nodes ? 0 : -ENOMEM;
 }
 
 void gather_finish(struct gather *g)
@@ -26,6 +30,7 @@ void gather_finish(struct gather *g)
                 free(g->parts[i].map);
         }
         free(g->parts);
+        free(g->nodes);
         free(g->readings);
         free(g->cells);
         *g = (struct gather){0};
@@ -152,12 +157,18 @@ static size_t give_part(struct gather *g, const struct gather_part *p, size_t pa
         return at;
 }
 
+size_t gather_count(const struct gather *g)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < g->n_parts; i++)
+                n += g->parts[i].n;
+        return n;
+}
+
 int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch *ret)
 {
-        size_t rows = 0, at = 0;
+        size_t rows = gather_count(g), at = 0;
         bool stale = true;
-        for (size_t i = 0; i < g->n_parts; i++)
-                rows += g->parts[i].n;
         if (!LIST_RESERVE(g->readings, rows, g->rows_cap) ||
             !LIST_RESERVE(g->cells, rows * g->schema.n, g->cells_cap))
                 return -ENOMEM;
@@ -176,4 +187,37 @@ int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch 
                               .n = rows,
                               .stale = stale};
         return 0;
+}
+
+static bool all_tried(const struct gather *g)
+{
+        for (size_t i = 0; i < g->n_parts; i++) {
+                if (!g->nodes[i].tried)
+                        return false;
+        }
+        return true;
+}
+
+bool gather_first_due(const struct gather *g, const struct source_config *config, int64_t since_ns)
+{
+        if (all_tried(g))
+                return true;
+        if (config->settle || (!config->wait && gather_count(g) == 0))
+                return false;
+        return since_ns >= FIRST_NS;
+}
+
+void gather_trouble(const struct gather *g, const struct source_config *config, const char *what,
+                    struct source_trouble *ret)
+{
+        size_t bad = g->n_parts - node_count(g->nodes, g->n_parts, NODE_OK);
+        const struct node *first = g->nodes;
+        /* Who does not wait has told it already. */
+        if (bad == 0 || !config->wait)
+                return;
+        while (first->state == NODE_OK)
+                first++;
+        snprintf(ret->notice, sizeof(ret->notice), "%zu of %zu %s gave nothing at the end; %s: %s",
+                 bad, g->n_parts, what, first->name,
+                 first->words[0] ? first->words : node_state_name(first->state));
 }

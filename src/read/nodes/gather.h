@@ -6,6 +6,7 @@
 
 #include "model/node.h"
 #include "model/reading.h"
+#include "read/source.h"
 
 struct gather_part {
         struct reading *readings;
@@ -27,6 +28,7 @@ struct gather {
         uint16_t hosts[2]; /* the fields that name the host */
         size_t n_hosts;
         struct gather_part *parts;
+        struct node *nodes; /* one a part: how it is; the source writes them */
         size_t n_parts;
         struct reading *readings; /* of the tick that was given last */
         struct raw *cells;
@@ -51,3 +53,11 @@ void gather_name(struct gather *g, size_t part, const char *name);
  * the tick before; wall_ns is left 0.
  */
 int gather_give(struct gather *g, int64_t now_ns, int64_t late_ns, struct batch *ret);
+/* Entities of all nodes. */
+size_t gather_count(const struct gather *g);
+/* Whether the first tick is given now, so long after the beginning: at once when all were tried;
+ * who has something, and need not have all, does not wait for the others. */
+bool gather_first_due(const struct gather *g, const struct source_config *config, int64_t since_ns);
+/* Notes who gave nothing at the end, by what they are called together: "nodes". */
+void gather_trouble(const struct gather *g, const struct source_config *config, const char *what,
+                    struct source_trouble *ret);

@@ -175,7 +175,7 @@ enum stream_event link_event(struct link *l, struct batcher *b, int64_t now_ns, 
         else if (e == STREAM_CLOCK)
                 take_answer(l, now_ns, node);
         else if (e == STREAM_SAMPLE) {
-                l->tried = l->sampled = true;
+                node->tried = l->sampled = true;
                 l->failures = 0;
         }
         return e;
@@ -259,7 +259,7 @@ static void conclude(struct link *l, int64_t now_ns, struct node *node)
         }
         helper_stop_after(&l->helper, 0);
         l->failures++;
-        l->tried = true;
+        node->tried = true;
         l->sampled = false;
         l->stage = LINK_WAITING;
         l->retry_ns = now_ns + delay_s * NS_PER_S;

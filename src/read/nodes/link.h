@@ -32,7 +32,6 @@ struct link {
         int64_t ending_ns;          /* since when LINK_ENDING */
         char why[NODE_WORDS_MAX];   /* our reason to end it; empty: its own */
         unsigned failures;          /* in a row */
-        bool tried;                 /* an attempt has come to an end, or to values */
         bool sampled;               /* values came in this attempt */
 
         /* Its clock: the answers to the last questions, and the best of them. */

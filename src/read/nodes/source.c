@@ -22,7 +22,6 @@
 
 #define LOGIN_NS (10 * NS_PER_S)  /* from the start to the greeting */
 #define SILENT_NS (30 * NS_PER_S) /* without a line, then it is started anew */
-#define FIRST_NS (1500 * NS_PER_MS)
 #define PATIENCE_SHORTEST_NS (100 * NS_PER_MS)
 #define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
 #define LATE_LEAST_NS (2 * NS_PER_S)
@@ -38,7 +37,6 @@ struct source {
         char remote[4096];  /* the assay to run there */
         bool is_ssh, is_srun;
         struct link *links;
-        struct node *nodes;
         size_t n;
         struct gather gather;
         struct batcher batcher; /* of the sample that is taken apart */
@@ -68,7 +66,6 @@ static void nodes_close(struct source *s)
         batcher_finish(&s->batcher);
         closep(&s->wake);
         free(s->links);
-        free(s->nodes);
         free(s->fds);
         free(s);
 }
@@ -122,9 +119,9 @@ static void name_nodes(struct source *s)
                         const char *other = s->links[k].target, *there = strrchr(other, '@');
                         twice = k != i && strcmp(there ? there + 1 : other, host) == 0;
                 }
-                snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%.79s",
+                snprintf(s->gather.nodes[i].name, sizeof(s->gather.nodes[i].name), "%.79s",
                          twice ? target : host);
-                gather_name(&s->gather, i, s->nodes[i].name);
+                gather_name(&s->gather, i, s->gather.nodes[i].name);
         }
 }
 
@@ -133,11 +130,10 @@ static int make_links(struct source *s, const struct hostlist *hosts, const stru
 {
         s->n = hosts->n;
         s->links = calloc(s->n, sizeof(*s->links));
-        s->nodes = calloc(s->n, sizeof(*s->nodes));
         s->fds = calloc(1 + 2 * s->n, sizeof(*s->fds));
         batcher_init(&s->batcher, DIALECT_CANON);
         jsonl_fields(&s->batcher);
-        if (!s->links || !s->nodes || !s->fds || gather_init(&s->gather, DIALECT_CANON, s->n) < 0)
+        if (!s->links || !s->fds || gather_init(&s->gather, DIALECT_CANON, s->n) < 0)
                 return err_set(err, -ENOMEM, "out of memory");
         size_t part = 0, left = job->n_parts > 0 ? job->parts[0].n : SIZE_MAX;
         for (size_t i = 0; i < s->n; i++, left--) {
@@ -196,7 +192,7 @@ static void nodes_start(struct source *s, size_t i, int64_t now)
             .show_all = s->config.show_all,
         };
         if (node_command_make(&f, &s->command))
-                link_start(l, &s->command, s->is_srun, now, &s->nodes[i]);
+                link_start(l, &s->command, s->is_srun, now, &s->gather.nodes[i]);
         else
                 link_end(l, "the command is too long", now);
 }
@@ -218,7 +214,7 @@ static int64_t late_ns(const struct source *s)
 static void judge(struct source *s, size_t i, int64_t now)
 {
         struct link *l = &s->links[i];
-        struct node *node = &s->nodes[i];
+        struct node *node = &s->gather.nodes[i];
         int64_t silent = now - (l->sampled ? s->gather.parts[i].measured_ns : l->begun_ns);
         if (l->stage == LINK_LOGIN && l->failures == 0 && silent > NS_PER_S)
                 snprintf(node->words, sizeof(node->words), "no answer for %.0f s",
@@ -249,14 +245,15 @@ static void attend(struct source *s, int64_t now)
                         nodes_start(s, i, now);
                         logins++;
                 } else if (l->stage == LINK_ENDING) {
-                        link_bury(l, now, &s->nodes[i]);
+                        link_bury(l, now, &s->gather.nodes[i]);
                 } else if (l->stage == LINK_LOGIN && now - l->begun_ns > LOGIN_NS) {
                         link_end(l, "no answer within 10 s", now);
                 } else if (l->stage == LINK_STREAM && now - l->heard_ns > SILENT_NS) {
                         link_end(l, "no answer for 30 s", now);
                 } else {
                         /* Who wants one moment of all does not wait for one that only greets. */
-                        l->tried |= l->stage == LINK_STREAM && now - l->begun_ns > LOGIN_NS;
+                        s->gather.nodes[i].tried |=
+                            l->stage == LINK_STREAM && now - l->begun_ns > LOGIN_NS;
                         link_ask(l, now, clock_wall_ns());
                         judge(s, i, now);
                 }
@@ -268,7 +265,7 @@ static int take_sample(struct source *s, size_t i, int64_t now)
         struct batch b = {0};
         struct link *l = &s->links[i];
         batcher_give(&s->batcher, &b);
-        s->nodes[i].gpus = (uint32_t)b.n;
+        s->gather.nodes[i].gpus = (uint32_t)b.n;
         int64_t measured = link_measured(l, now, clock_wall_ns());
         return gather_take(&s->gather, i, &b, measured, measured);
 }
@@ -280,7 +277,7 @@ static int read_link(struct source *s, size_t i)
         int64_t now = clock_mono_ns();
         int more = link_read(l);
         for (;;) {
-                enum stream_event e = link_event(l, &s->batcher, now, &s->nodes[i]);
+                enum stream_event e = link_event(l, &s->batcher, now, &s->gather.nodes[i]);
                 if (e == STREAM_NOTHING)
                         break;
                 if (e == STREAM_SAMPLE && take_sample(s, i, now) < 0)
@@ -299,28 +296,11 @@ static int read_link(struct source *s, size_t i)
 
 /* --- the loop ------------------------------------------------------------------------------ */
 
-static size_t count_rows(const struct source *s)
-{
-        size_t n = 0;
-        for (size_t i = 0; i < s->n; i++)
-                n += s->gather.parts[i].n;
-        return n;
-}
-
-static bool all_tried(const struct source *s)
-{
-        for (size_t i = 0; i < s->n; i++) {
-                if (!s->links[i].tried)
-                        return false;
-        }
-        return true;
-}
-
 /* Whether somebody who is not late has nothing new yet. */
 static bool is_missed(const struct source *s)
 {
         for (size_t i = 0; i < s->n; i++) {
-                if (s->nodes[i].state == NODE_OK && !s->gather.parts[i].fresh)
+                if (s->gather.nodes[i].state == NODE_OK && !s->gather.parts[i].fresh)
                         return true;
         }
         return false;
@@ -330,12 +310,8 @@ static bool is_due(const struct source *s, int64_t now)
 {
         int64_t patience = MIN(MAX(s->config.poll_ns, (int64_t)PATIENCE_SHORTEST_NS),
                                (int64_t)PATIENCE_LONGEST_NS);
-        if (!s->given && all_tried(s))
-                return true;
-        if (!s->given && (s->config.settle || (!s->config.wait && count_rows(s) == 0)))
-                return false;
         if (!s->given)
-                return now >= s->begun_ns + FIRST_NS;
+                return gather_first_due(&s->gather, &s->config, now - s->begun_ns);
         return now >= s->beat_ns && (!is_missed(s) || now >= s->beat_ns + patience);
 }
 
@@ -383,8 +359,8 @@ static int tell_none(const struct source *s, struct err *err)
 {
         size_t worst = 0;
         for (size_t i = s->n; i-- > 0;)
-                worst = s->nodes[i].words[0] ? i : worst;
-        const struct node *node = &s->nodes[worst];
+                worst = s->gather.nodes[i].words[0] ? i : worst;
+        const struct node *node = &s->gather.nodes[worst];
         err_set(err, ERR_NO_SOURCE, "%s: %s%s", node->name,
                 node->words[0] ? node->words : "it shows no GPU",
                 s->n > 1 ? "; nor does another node answer" : "");
@@ -411,7 +387,7 @@ static int nodes_next(struct source *s, struct batch *ret, struct err *err)
         for (int64_t now = clock_mono_ns(); !s->stopped; now = clock_mono_ns()) {
                 attend(s, now);
                 if (is_due(s, now)) {
-                        bool none = !s->given && count_rows(s) == 0 && !s->config.wait;
+                        bool none = !s->given && gather_count(&s->gather) == 0 && !s->config.wait;
                         return none ? tell_none(s, err) : give(s, ret, err);
                 }
                 int r = wait_for_nodes(s, now);
@@ -431,27 +407,15 @@ static const char *nodes_provenance(const struct source *s)
 
 static void nodes_trouble(const struct source *s, struct source_trouble *ret)
 {
-        size_t bad = 0, first = 0;
         *ret = (struct source_trouble){0};
-        for (size_t i = s->n; i-- > 0;) {
+        for (size_t i = 0; i < s->n; i++)
                 ret->skipped += s->links[i].stream.all_bad;
-                if (s->nodes[i].state != NODE_OK) {
-                        bad++;
-                        first = i;
-                }
-        }
-        /* Who does not wait has told it already. */
-        if (bad > 0 && s->config.wait)
-                snprintf(ret->notice, sizeof(ret->notice),
-                         "%zu of %zu nodes gave nothing at the end; %s: %s", bad, s->n,
-                         s->nodes[first].name,
-                         s->nodes[first].words[0] ? s->nodes[first].words
-                                                  : node_state_name(s->nodes[first].state));
+        gather_trouble(&s->gather, &s->config, "nodes", ret);
 }
 
 static size_t nodes_nodes(const struct source *s, const struct node **ret)
 {
-        *ret = s->nodes;
+        *ret = s->gather.nodes;
         return s->n;
 }
 

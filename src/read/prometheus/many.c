@@ -21,7 +21,6 @@
 
 #define TIMEOUT_MAX_NS (5 * NS_PER_S)
 #define RETRY_MAX_S 30
-#define FIRST_NS (1500 * NS_PER_MS)
 #define PATIENCE_LONGEST_NS (500 * NS_PER_MS)
 #define ASKS_MOST 256 /* at once; those that take long do not count */
 #define ASK_LONG_NS (250 * NS_PER_MS)
@@ -34,7 +33,7 @@ struct endpoint {
         int64_t measured_ns, heard_ns; /* when these values came first, and last */
         int64_t asked_ns, retry_ns;
         unsigned failures; /* in a row */
-        bool tried, named, news, alone;
+        bool named, news, alone;
         bool own_hosts; /* it tells of several hosts, and they keep their names */
         uint64_t bad;   /* lines */
 };
@@ -43,7 +42,6 @@ struct source {
         struct source_config config;
         struct swarm *swarm;
         struct endpoint *endpoints;
-        struct node *nodes;
         struct gather gather;
         /* Endpoints share what is learnt of names and labels, some of them one: each answer is
          * copied before the next is read. NULL before the first. */
@@ -62,12 +60,12 @@ struct source {
 static void fail(struct source *s, size_t i, const char *why, const char *hint)
 {
         struct endpoint *e = &s->endpoints[i];
-        struct node *node = &s->nodes[i];
+        struct node *node = &s->gather.nodes[i];
         int64_t delay_s = e->failures < 5 ? 1LL << e->failures : RETRY_MAX_S;
         e->failures++;
-        e->tried = true;
         e->retry_ns = clock_mono_ns() + delay_s * NS_PER_S;
         node->state = NODE_DOWN;
+        node->tried = true;
         snprintf(node->words, sizeof(node->words), "%s", why);
         snprintf(node->hint, sizeof(node->hint), "%s", hint);
 }
@@ -122,7 +120,7 @@ static int many_keep(struct source *s, size_t i, struct exposition *x)
 static void take_answer(struct source *s, size_t i, const char *text, size_t len)
 {
         struct endpoint *e = &s->endpoints[i];
-        struct node *node = &s->nodes[i];
+        struct node *node = &s->gather.nodes[i];
         struct exposition **x = &s->shared[i / SHARED_BY];
         if (!exposition_probe(text, len)) {
                 fail(s, i,
@@ -141,7 +139,7 @@ static void take_answer(struct source *s, size_t i, const char *text, size_t len
                 return;
         }
         e->failures = 0;
-        e->tried = e->news = true;
+        e->news = node->tried = true;
         node->state = NODE_OK;
         node->words[0] = node->hint[0] = '\0';
         node->gpus = (uint32_t)gpus;
@@ -161,7 +159,7 @@ static void answered(void *arg, size_t i, const char *text, size_t len, const ch
 static bool is_taken(const struct source *s, size_t i, const char *name)
 {
         for (size_t k = 0; k < s->n; k++) {
-                if (k != i && strcmp(s->nodes[k].name, name) == 0)
+                if (k != i && strcmp(s->gather.nodes[k].name, name) == 0)
                         return true;
         }
         return false;
@@ -191,9 +189,9 @@ static void name_endpoints(struct source *s)
         for (size_t i = 0; i < s->n; i++) {
                 struct endpoint *e = &s->endpoints[i];
                 if (e->alone)
-                        memcpy(s->nodes[i].name, e->host, sizeof(e->host));
+                        memcpy(s->gather.nodes[i].name, e->host, sizeof(e->host));
                 if (e->news && !e->named)
-                        gather_name(&s->gather, i, e->own_hosts ? NULL : s->nodes[i].name);
+                        gather_name(&s->gather, i, e->own_hosts ? NULL : s->gather.nodes[i].name);
                 e->named = e->named || e->news;
                 e->news = false;
         }
@@ -202,13 +200,13 @@ static void name_endpoints(struct source *s)
 static void name_by_address(struct source *s)
 {
         for (size_t i = 0; i < s->n; i++)
-                snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%.79s",
+                snprintf(s->gather.nodes[i].name, sizeof(s->gather.nodes[i].name), "%.79s",
                          swarm_shown(s->swarm, i, false));
         for (size_t i = 0; i < s->n; i++) {
                 const char *full = swarm_shown(s->swarm, i, true);
                 size_t len = strlen(full);
                 if (is_taken(s, i, swarm_shown(s->swarm, i, false)))
-                        snprintf(s->nodes[i].name, sizeof(s->nodes[i].name), "%s",
+                        snprintf(s->gather.nodes[i].name, sizeof(s->gather.nodes[i].name), "%s",
                                  len > NODE_NAME_MAX - 1 ? full + len - (NODE_NAME_MAX - 1) : full);
         }
 }
@@ -226,7 +224,6 @@ static void many_close(struct source *s)
         closep(&s->wake);
         free(s->shared);
         free(s->endpoints);
-        free(s->nodes);
         free(s);
 }
 
@@ -240,10 +237,8 @@ static int open_swarm(struct source *s, const struct hostlist *list, struct err 
                                   .arg = s};
         s->n = list->n;
         s->endpoints = calloc(s->n, sizeof(*s->endpoints));
-        s->nodes = calloc(s->n, sizeof(*s->nodes));
         s->shared = calloc(s->n / SHARED_BY + 1, sizeof(*s->shared));
-        if (!s->endpoints || !s->nodes || !s->shared ||
-            gather_init(&s->gather, DIALECT_DCGM, s->n) < 0)
+        if (!s->endpoints || !s->shared || gather_init(&s->gather, DIALECT_DCGM, s->n) < 0)
                 return err_set(err, -ENOMEM, "out of memory");
         int r = swarm_open(&sc, &s->swarm, err);
         for (size_t i = 0; r == 0 && i < s->n; i++)
@@ -305,33 +300,11 @@ static bool is_missed(const struct source *s)
         return s->left > 0;
 }
 
-static bool all_tried(const struct source *s)
-{
-        for (size_t i = 0; i < s->n; i++) {
-                if (!s->endpoints[i].tried)
-                        return false;
-        }
-        return true;
-}
-
-static bool has_any(const struct source *s)
-{
-        for (size_t i = 0; i < s->n; i++) {
-                if (s->endpoints[i].heard_ns != 0)
-                        return true;
-        }
-        return false;
-}
-
 static bool is_due(const struct source *s, int64_t now)
 {
         int64_t patience = MIN(s->config.poll_ns / 2, PATIENCE_LONGEST_NS);
-        if (!s->given && all_tried(s))
-                return true;
-        if (!s->given && (s->config.settle || (!s->config.wait && !has_any(s))))
-                return false;
         if (!s->given)
-                return now >= s->begun_ns + FIRST_NS;
+                return gather_first_due(&s->gather, &s->config, now - s->begun_ns);
         return !is_missed(s) || now >= s->beat_ns + patience;
 }
 
@@ -353,7 +326,7 @@ static bool wait_for_beat(struct source *s)
 
 static int tell_none(const struct source *s, struct err *err)
 {
-        const struct node *node = &s->nodes[0];
+        const struct node *node = &s->gather.nodes[0];
         err_set(err, ERR_NO_SOURCE, "%s: %s; nor does another of %zu exporters answer", node->name,
                 node->words, s->n);
         return node->hint[0] ? err_hint(err, "%s", node->hint) : err->code;
@@ -379,7 +352,7 @@ static int many_next(struct source *s, struct batch *ret, struct err *err)
                 int64_t now = clock_mono_ns();
                 ask_some(s, now);
                 if (is_due(s, now)) {
-                        bool none = !s->given && !has_any(s) && !s->config.wait;
+                        bool none = !s->given && gather_count(&s->gather) == 0 && !s->config.wait;
                         return none ? tell_none(s, err) : give(s, ret, err);
                 }
                 s->stopped = !swarm_run(s->swarm, now + LOOK_NS);
@@ -396,25 +369,15 @@ static const char *many_provenance(const struct source *s)
 
 static void many_trouble(const struct source *s, struct source_trouble *ret)
 {
-        size_t bad = 0, first = 0;
         *ret = (struct source_trouble){0};
-        for (size_t i = s->n; i-- > 0;) {
+        for (size_t i = 0; i < s->n; i++)
                 ret->skipped += s->endpoints[i].bad;
-                if (s->nodes[i].state == NODE_DOWN) {
-                        bad++;
-                        first = i;
-                }
-        }
-        /* Who does not wait has told it already. */
-        if (bad > 0 && s->config.wait)
-                snprintf(ret->notice, sizeof(ret->notice),
-                         "%zu of %zu exporters gave nothing at the end; %s: %.120s", bad, s->n,
-                         s->nodes[first].name, s->nodes[first].words);
+        gather_trouble(&s->gather, &s->config, "exporters", ret);
 }
 
 static size_t many_nodes(const struct source *s, const struct node **ret)
 {
-        *ret = s->nodes;
+        *ret = s->gather.nodes;
         return s->n;
 }
 
