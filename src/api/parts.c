@@ -12,8 +12,7 @@ struct stock {
         pid_t pid;   /* after a fork the child leaves the stock alone */
         size_t out;  /* parts that are in use */
         bool closed; /* nobody takes parts any more */
-        struct assay_frame *frames;
-        struct around *arounds;
+        struct part *frames, *arounds;
 };
 
 struct stock *stock_new(void)
@@ -42,13 +41,13 @@ static void free_around(struct around *a)
 
 static void free_stock(struct stock *s)
 {
-        for (struct assay_frame *f; (f = s->frames);) {
-                s->frames = f->next;
-                free_frame(f);
+        for (struct part *p; (p = s->frames);) {
+                s->frames = p->next;
+                free_frame((struct assay_frame *)p);
         }
-        for (struct around *a; (a = s->arounds);) {
-                s->arounds = a->next;
-                free_around(a);
+        for (struct part *p; (p = s->arounds);) {
+                s->arounds = p->next;
+                free_around((struct around *)p);
         }
         pthread_mutex_destroy(&s->lock);
         free(s);
@@ -64,6 +63,48 @@ void stock_close(struct stock *s)
         pthread_mutex_unlock(&s->lock);
         if (last)
                 free_stock(s);
+}
+
+/* One that came back, or a new one; NULL when memory is short. */
+static void *take_part(struct stock *s, struct part **list, size_t size)
+{
+        pthread_mutex_lock(&s->lock);
+        struct part *p = *list;
+        if (p)
+                *list = p->next;
+        s->out++;
+        pthread_mutex_unlock(&s->lock);
+        if (!p)
+                p = calloc(1, size);
+        if (p) {
+                p->stock = s;
+                atomic_store(&p->users, 1);
+                return p;
+        }
+        pthread_mutex_lock(&s->lock);
+        s->out--;
+        pthread_mutex_unlock(&s->lock);
+        return NULL;
+}
+
+/* The last to go takes a stock along that is closed. */
+static void give_part_back(struct part *p, struct part **list)
+{
+        struct stock *s = p->stock;
+        pthread_mutex_lock(&s->lock);
+        p->next = *list;
+        *list = p;
+        bool last = --s->out == 0 && s->closed;
+        pthread_mutex_unlock(&s->lock);
+        if (last)
+                free_stock(s);
+}
+
+/* Whether nobody uses it any more, and it can go back. In a child the stock's lock may be held by
+ * a thread that does not exist there. */
+static bool unref_part(struct part *p)
+{
+        return atomic_fetch_sub(&p->users, 1) == 1 && p->stock->pid == getpid();
 }
 
 /* ---- names ---- */
@@ -112,27 +153,6 @@ static bool keep_names(struct names **names, const struct frame *f)
 
 /* ---- frames ---- */
 
-static struct assay_frame *take_frame(struct stock *s)
-{
-        pthread_mutex_lock(&s->lock);
-        struct assay_frame *f = s->frames;
-        if (f)
-                s->frames = f->next;
-        s->out++;
-        pthread_mutex_unlock(&s->lock);
-        if (!f)
-                f = calloc(1, sizeof(*f));
-        if (f) {
-                f->stock = s;
-                atomic_store(&f->users, 1);
-                return f;
-        }
-        pthread_mutex_lock(&s->lock);
-        s->out--;
-        pthread_mutex_unlock(&s->lock);
-        return NULL;
-}
-
 static bool reserve_rows(struct assay_frame *f, size_t n)
 {
         if (n <= f->cap)
@@ -148,7 +168,7 @@ static bool reserve_rows(struct assay_frame *f, size_t n)
 struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct names **names,
                                struct around *around)
 {
-        struct assay_frame *f = take_frame(s);
+        struct assay_frame *f = take_part(s, &s->frames, sizeof(*f));
         if (!f)
                 return NULL;
         f->n = 0;
@@ -179,7 +199,7 @@ struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct
 assay_frame *assay_frame_ref(assay_frame *f)
 {
         if (f)
-                atomic_fetch_add(&f->users, 1);
+                atomic_fetch_add(&f->part.users, 1);
         return f;
 }
 
@@ -193,30 +213,14 @@ void words_free(struct words *w, size_t n)
         free(w);
 }
 
-/* Lock held. Whether the stock itself has to go. */
-static bool came_back(struct stock *s)
-{
-        return --s->out == 0 && s->closed;
-}
-
 void assay_frame_unref(assay_frame *f)
 {
-        if (!f || atomic_fetch_sub(&f->users, 1) != 1)
-                return;
-        struct stock *s = f->stock;
-        /* In a child the lock may be held by a thread that does not exist there. */
-        if (s->pid != getpid())
+        if (!f || !unref_part(&f->part))
                 return;
         words_free(atomic_exchange(&f->words, NULL), f->n);
         names_unref(f->names);
         around_unref(f->around);
-        pthread_mutex_lock(&s->lock);
-        f->next = s->frames;
-        s->frames = f;
-        bool last = came_back(s);
-        pthread_mutex_unlock(&s->lock);
-        if (last)
-                free_stock(s);
+        give_part_back(&f->part, &f->part.stock->frames);
 }
 
 void frame_view(const struct assay_frame *f, struct frame *ret)
@@ -233,48 +237,17 @@ void frame_view(const struct assay_frame *f, struct frame *ret)
 
 /* ---- the host ---- */
 
-static struct around *take_around(struct stock *s)
-{
-        pthread_mutex_lock(&s->lock);
-        struct around *a = s->arounds;
-        if (a)
-                s->arounds = a->next;
-        s->out++;
-        pthread_mutex_unlock(&s->lock);
-        if (!a)
-                a = calloc(1, sizeof(*a));
-        if (a) {
-                a->stock = s;
-                atomic_store(&a->users, 1);
-                return a;
-        }
-        pthread_mutex_lock(&s->lock);
-        s->out--;
-        pthread_mutex_unlock(&s->lock);
-        return NULL;
-}
-
 struct around *around_ref(struct around *a)
 {
         if (a)
-                atomic_fetch_add(&a->users, 1);
+                atomic_fetch_add(&a->part.users, 1);
         return a;
 }
 
 void around_unref(struct around *a)
 {
-        if (!a || atomic_fetch_sub(&a->users, 1) != 1)
-                return;
-        struct stock *s = a->stock;
-        if (s->pid != getpid())
-                return;
-        pthread_mutex_lock(&s->lock);
-        a->next = s->arounds;
-        s->arounds = a;
-        bool last = came_back(s);
-        pthread_mutex_unlock(&s->lock);
-        if (last)
-                free_stock(s);
+        if (a && unref_part(&a->part))
+                give_part_back(&a->part, &a->part.stock->arounds);
 }
 
 static bool reserve_around(struct around *a, const struct host *h)
@@ -310,7 +283,7 @@ static void copy_level(struct around *a, const struct host *h, enum level l)
 
 struct around *around_make(struct stock *s, const struct host *h)
 {
-        struct around *a = take_around(s);
+        struct around *a = take_part(s, &s->arounds, sizeof(*a));
         if (!a)
                 return NULL;
         if (!reserve_around(a, h)) {

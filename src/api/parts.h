@@ -26,11 +26,16 @@ struct around_level {
         struct value f[FIGURE_COUNT];
 };
 
-/* A struct host without its unused places: one of a thousand cores is 60 KB larger. */
-struct around {
+/* What each has first: who uses it, and where it goes back to. */
+struct part {
         atomic_uint users;
         struct stock *stock;
-        struct around *next; /* in the stock */
+        struct part *next; /* in the stock */
+};
+
+/* A struct host without its unused places: one of a thousand cores is 60 KB larger. */
+struct around {
+        struct part part;
         uint64_t tick, asked, taken, late, missed;
         int64_t wall_ns, mono_ns, interval_ns;
         struct around_level levels[LEVEL_COUNT];
@@ -48,9 +53,7 @@ struct words {
 };
 
 struct assay_frame {
-        atomic_uint users;
-        struct stock *stock;
-        struct assay_frame *next; /* in the stock */
+        struct part part;
         uint64_t tick;
         int64_t wall_ns, mono_ns, window_ns;
         bool stale;
