@@ -2,6 +2,7 @@
 
 #include "assay/assay.h"
 #include "base/attr.h"
+#include "base/list.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -153,18 +154,6 @@ static bool keep_names(struct names **names, const struct frame *f)
 
 /* ---- frames ---- */
 
-static bool reserve_rows(struct assay_frame *f, size_t n)
-{
-        if (n <= f->cap)
-                return true;
-        struct row *rows = realloc(f->rows, n * sizeof(*rows));
-        if (!rows)
-                return false;
-        f->rows = rows;
-        f->cap = n;
-        return true;
-}
-
 struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct names **names,
                                struct around *around)
 {
@@ -174,7 +163,7 @@ struct assay_frame *frame_make(struct stock *s, const struct frame *from, struct
         f->n = 0;
         f->names = NULL;
         f->around = NULL;
-        if (!reserve_rows(f, from->n) || (from->n > 0 && !keep_names(names, from))) {
+        if (!LIST_RESERVE(f->rows, from->n, f->cap) || (from->n > 0 && !keep_names(names, from))) {
                 assay_frame_unref(f);
                 return NULL;
         }
@@ -252,13 +241,8 @@ void around_unref(struct around *a)
 
 static bool reserve_around(struct around *a, const struct host *h)
 {
-        if (h->n_cores > a->cap_cores) {
-                struct value *cores = realloc(a->cores, h->n_cores * sizeof(*cores));
-                if (!cores)
-                        return false;
-                a->cores = cores;
-                a->cap_cores = h->n_cores;
-        }
+        if (!LIST_RESERVE(a->cores, h->n_cores, a->cap_cores))
+                return false;
         if (h->n_gpus == 0)
                 return true;
         if (!a->labels)

@@ -3,6 +3,7 @@
 
 #include "app/digest.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -272,14 +273,8 @@ static int add_steps(const struct run_summary *s, struct job_rank *r, int64_t ba
 
 static struct job_rank *new_rank(struct job *j)
 {
-        if (j->n == j->room) {
-                size_t room = j->room ? 2 * j->room : 16;
-                struct job_rank *more = realloc(j->ranks, room * sizeof(*more));
-                if (!more)
-                        return NULL;
-                j->ranks = more;
-                j->room = room;
-        }
+        if (!LIST_ROOM(j->ranks, j->n, j->room))
+                return NULL;
         j->ranks[j->n] = (struct job_rank){0};
         return &j->ranks[j->n++];
 }

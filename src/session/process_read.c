@@ -1,5 +1,6 @@
 /* The processes that were on the GPUs, tick by tick, out of samples that tell changes only. */
 #include "base/clock.h"
+#include "base/list.h"
 #include "session/reader.h"
 #include "session/state.h"
 
@@ -84,14 +85,9 @@ static bool make_room(struct process_cursor *c)
         if (c->n < c->cap)
                 return true;
         size_t cap = c->cap ? 2 * c->cap : 16;
-        struct process *list = realloc(c->list, cap * sizeof(*list));
-        if (!list)
+        if (!list_resize(&c->list, cap, sizeof(*c->list)) ||
+            !list_resize(&c->ids, cap, sizeof(*c->ids)))
                 return false;
-        c->list = list;
-        int64_t *ids = realloc(c->ids, cap * sizeof(*ids));
-        if (!ids)
-                return false;
-        c->ids = ids;
         c->cap = cap;
         return true;
 }

@@ -5,6 +5,7 @@
 #include "session/state.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,16 +55,8 @@ static struct process_track *track_for(struct process_part *p, const struct proc
                 if (is_same(&p->tracks[i].who, who))
                         return &p->tracks[i];
         }
-        if (p->n_tracks == PROCESS_TRACKS_MAX)
+        if (p->n_tracks == PROCESS_TRACKS_MAX || !LIST_ROOM(p->tracks, p->n_tracks, p->cap_tracks))
                 return NULL;
-        if (p->n_tracks == p->cap_tracks) {
-                size_t cap = p->cap_tracks ? 2 * p->cap_tracks : 16;
-                struct process_track *more = realloc(p->tracks, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                p->tracks = more;
-                p->cap_tracks = cap;
-        }
         struct process_track *t = &p->tracks[p->n_tracks++];
         *t = (struct process_track){.id = ++p->last_id, .who = *who};
         return t;
@@ -71,16 +64,9 @@ static struct process_track *track_for(struct process_part *p, const struct proc
 
 static struct process_sample *new_sample(struct process_part *p)
 {
-        if (p->n_samples == PROCESS_SAMPLES_MAX)
+        if (p->n_samples == PROCESS_SAMPLES_MAX ||
+            !LIST_ROOM(p->samples, p->n_samples, p->cap_samples))
                 return NULL;
-        if (p->n_samples == p->cap_samples) {
-                size_t cap = p->cap_samples ? 2 * p->cap_samples : 64;
-                struct process_sample *more = realloc(p->samples, cap * sizeof(*more));
-                if (!more)
-                        return NULL;
-                p->samples = more;
-                p->cap_samples = cap;
-        }
         return &p->samples[p->n_samples++];
 }
 

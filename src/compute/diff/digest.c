@@ -1,5 +1,6 @@
 /* The digest of a run: what it is made of, and ranks that make one. */
 #include "base/attr.h"
+#include "base/list.h"
 #include "compute/diff/diff.h"
 
 #include <stdio.h>
@@ -25,16 +26,8 @@ static struct diff_series *series_for(struct diff_run *run, const char *name, en
 bool diff_run_add(struct diff_run *run, const char *name, enum diff_kind kind, double v)
 {
         struct diff_series *s = series_for(run, name, kind);
-        if (!s || s->n == SERIES_MAX)
+        if (!s || s->n == SERIES_MAX || !LIST_ROOM(s->v, s->n, s->room))
                 return false;
-        if (s->n == s->room) {
-                size_t room = MAX(64, 2 * s->room);
-                double *more = realloc(s->v, room * sizeof(*more));
-                if (!more)
-                        return false;
-                s->v = more;
-                s->room = room;
-        }
         s->v[s->n++] = v;
         return true;
 }

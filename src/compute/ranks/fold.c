@@ -1,6 +1,7 @@
 /* From the frames of a session to what is compared. */
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "compute/ranks/ranks.h"
 
 #include <errno.h>
@@ -363,11 +364,8 @@ int job_add_step(struct job_rank *r, const char *name, double begin_s, double se
         }
         if ((s->n & (s->n - 1)) == 0 && s->n < JOB_STEPS_MAX && s->fold == 1) {
                 size_t room = s->n ? 2 * s->n : 1;
-                double *begin = realloc(s->begin_s, room * sizeof(*begin));
-                s->begin_s = begin ? begin : s->begin_s;
-                float *seconds_of = realloc(s->seconds, room * sizeof(*seconds_of));
-                s->seconds = seconds_of ? seconds_of : s->seconds;
-                if (!begin || !seconds_of)
+                if (!list_resize(&s->begin_s, room, sizeof(*s->begin_s)) ||
+                    !list_resize(&s->seconds, room, sizeof(*s->seconds)))
                         return -ENOMEM;
         }
         if (s->n == JOB_STEPS_MAX)

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "read/host/files.h"
 #include "read/host/procfs.h"
 #include "read/numbered.h"
@@ -77,16 +78,8 @@ static bool is_known(const struct threads *t, int32_t tid, size_t *hint)
 
 static void add_thread(struct threads *t, int32_t tid)
 {
-        if (t->n == THREADS_MAX)
+        if (t->n == THREADS_MAX || !LIST_ROOM(t->list, t->n, t->cap))
                 return;
-        if (t->n == t->cap) {
-                size_t cap = t->cap ? 2 * t->cap : 64;
-                struct thread_state *list = realloc(t->list, cap * sizeof(*list));
-                if (!list)
-                        return;
-                t->list = list;
-                t->cap = cap;
-        }
         t->list[t->n++] = (struct thread_state){.tid = tid, .fd = -1};
 }
 
