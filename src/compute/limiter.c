@@ -4,10 +4,9 @@
  * so that work in bursts is judged by what the GPU does when it is busy, and the host by what it
  * does in the gaps.
  */
-#include "compute/limiter.h"
+#include "compute/limiter_rules.h"
 
 #include "compute/ceilings.h"
-#include "compute/interval.h"
 
 #include <math.h>
 
@@ -97,13 +96,11 @@ static struct range pcie_share(const struct view *v)
         return (struct range){MIN(rate / PCIE_FASTEST, 1), MIN(rate / PCIE_SLOWEST, 1)};
 }
 
-#define PCIE (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(PCIE_RATE))
-
 static struct range pcie_of(const struct view *v)
 {
         struct range r = pcie_share(v);
         /* Without profiling counters the engine's time includes copies: they are no extra. */
-        if (!(v->there & CEILING_BIT(SM)) && !(v->there & PCIE))
+        if (!(v->there & CEILING_BIT(SM)) && !(v->there & LIMIT_PCIE))
                 r = point(0);
         return r;
 }
@@ -323,7 +320,7 @@ static enum truth copying(const struct view *v)
                    both(at_least(v->pcie, LIMIT_SOME), light));
         /* Kernels that move data over NVLink are a collective's. A link that nothing is known of is
          * not suspected while kernels run. */
-        if (!(v->there & PCIE))
+        if (!(v->there & LIMIT_PCIE))
                 inside = NO;
         return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));
 }
@@ -373,7 +370,7 @@ static enum truth highest(const struct view *v, enum ceiling pipe)
         return own.lo >= v->busy_pipe.lo ? at_least(own, LIMIT_NEAR) : NO;
 }
 
-static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
+enum held_by limiter_held_by(const struct ceilings *c, enum limiter limiter)
 {
         struct value clock = ceiling_value(c, CEILING_CLOCK);
         bool low = value_there(clock) && clock.v < LIMIT_CLOCK_FULL;
@@ -393,7 +390,7 @@ static enum held_by held_by_of(const struct ceilings *c, enum limiter limiter)
  * the SMs that it waits for. */
 static enum truth bandwidth(const struct view *v)
 {
-        bool held = held_by_of(v->all, LIMITER_KERNEL) != HELD_BY_NOTHING;
+        bool held = limiter_held_by(v->all, LIMITER_KERNEL) != HELD_BY_NOTHING;
         double near = held ? LIMIT_NEAR_HELD : LIMIT_NEAR;
         return v->busy_dram.lo >= v->busy_pipe.lo ? at_least(v->busy_dram, near) : NO;
 }
@@ -527,110 +524,10 @@ static enum limiter cascade(const struct view *v, enum truth *ret_truth)
         return LIMITER_HOST_STARTING;
 }
 
-/* ---- evidence ---- */
-
-#define LINKS (PCIE | CEILING_BIT(NVLINK_IN) | CEILING_BIT(NVLINK_OUT))
-#define PIPES                                                                                      \
-        (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
-         CEILING_BIT(INT))
-#define HOST_CPU                                                                                   \
-        (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
-         CEILING_BIT(CPU_CHILDREN))
-#define DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | PIPES)
-
-/* What a rule looks at. Counters that are seldom there are not called missing. */
-static const uint32_t rule_inputs[LIMITER_COUNT] = {
-    [LIMITER_IDLE] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | CEILING_BIT(HOLDERS) |
-                     CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT),
-    [LIMITER_IDLE_ALLOCATED] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
-    [LIMITER_HOST_STARTING] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
-    [LIMITER_HOST_INPUT] = CEILING_BIT(ENGINE) | HOST_CPU,
-    [LIMITER_HOST_STORAGE] =
-        CEILING_BIT(ENGINE) | CEILING_BIT(IO_WAIT) | CEILING_BIT(STORAGE) | CEILING_BIT(CPU_MAIN),
-    [LIMITER_HOST_NETWORK] = CEILING_BIT(ENGINE) | CEILING_BIT(NETWORK) | CEILING_BIT(CPU_MAIN),
-    [LIMITER_HOST_CODE] = CEILING_BIT(ENGINE) | HOST_CPU,
-    [LIMITER_HOST_WAITING] = CEILING_BIT(ENGINE) | HOST_CPU | CEILING_BIT(IO_WAIT),
-    [LIMITER_LAUNCH] =
-        CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_MAIN),
-    [LIMITER_PARALLELISM] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
-    [LIMITER_COPY_LINK] = CEILING_BIT(ENGINE) | LINKS,
-    [LIMITER_COPY_HOST] = CEILING_BIT(ENGINE) | LINKS | HOST_CPU,
-    [LIMITER_MEMORY_BANDWIDTH] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
-    [LIMITER_MEMORY_ACCESS] = DEVICE | CEILING_BIT(OCCUPANCY),
-    [LIMITER_COMPUTE_TENSOR] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(TENSOR),
-    [LIMITER_COMPUTE_FP64] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP64),
-    [LIMITER_COMPUTE_FP32] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP32),
-    [LIMITER_COMPUTE_FP16] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP16),
-    [LIMITER_COMPUTE_INT] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(INT),
-    [LIMITER_KERNEL] = DEVICE,
-    [LIMITER_COLLECTIVE] = DEVICE | CEILING_BIT(POWER) | LINKS,
-};
-#define SELDOM                                                                                     \
-        (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
-         CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
-         CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE))
-
-static enum limiter limiter_with(const struct ceilings *c, const struct situation *s,
-                                 enum ceiling at, double to)
+enum limiter limiter_rule_for(const struct ceilings *c, const struct situation *s,
+                              enum truth *ret_truth)
 {
-        struct ceilings moved = *c, gaps;
-        struct situation around = *s;
         struct view v;
-        enum truth truth;
-        ceiling_set(&moved, at, to);
-        if (s->gaps) {
-                gaps = *s->gaps;
-                ceiling_set(&gaps, at, to);
-                around.gaps = &gaps;
-        }
-        look(&moved, &around, &v);
-        enum limiter l = cascade(&v, &truth);
-        return truth == YES ? l : LIMITER_UNKNOWN;
-}
-
-/* Tries each share that the rule looked at on either side of each threshold. */
-static void find_margin(const struct ceilings *c, const struct situation *s, struct limit *l)
-{
-        static const double thresholds[] = {LIMIT_ENGINE_NONE, LIMIT_NOTHING,   LIMIT_SOME,
-                                            LIMIT_NEAR,        LIMIT_NEAR_HELD, LIMIT_SM_FULL,
-                                            LIMIT_ENGINE_FULL};
-        double engine = (double)c->v[CEILING_ENGINE], best = INFINITY;
-        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (!(l->inputs & (1u << i)) || ceiling_info(i)->unit != UNIT_RATIO)
-                        continue;
-                for (size_t k = 0; k < 2 * ARRAY_LEN(thresholds); k++) {
-                        double at = thresholds[k / 2] * (k % 2 && i != CEILING_ENGINE ? engine : 1);
-                        double now = (double)c->v[i], to = now < at ? at + 1e-6 : at - 1e-6;
-                        if (fabs(to - now) >= best)
-                                continue;
-                        enum limiter other = limiter_with(c, s, i, to);
-                        if (other == l->limiter || other == LIMITER_UNKNOWN)
-                                continue;
-                        best = fabs(to - now);
-                        l->other = (uint8_t)other;
-                        l->at = (uint8_t)i;
-                        l->change = (float)(to - now);
-                }
-        }
-}
-
-struct limit limiter_decide(const struct ceilings *c, const struct situation *s, bool margins)
-{
-        struct limit l = {.ceilings = *c};
-        struct view v;
-        enum truth truth;
         look(c, s, &v);
-        enum limiter rule = cascade(&v, &truth);
-        l.inputs = rule_inputs[rule] & c->there;
-        if (truth != YES) {
-                l.limiter = l.other = LIMITER_UNKNOWN;
-                l.undecided = (uint8_t)rule;
-                l.missing = rule_inputs[rule] & ~c->there & ~SELDOM;
-                return l;
-        }
-        l.limiter = l.other = (uint8_t)rule;
-        l.held_by = (uint8_t)held_by_of(c, rule);
-        if (margins)
-                find_margin(c, s, &l);
-        return l;
+        return cascade(&v, ret_truth);
 }

@@ -1,0 +1,109 @@
+/* The limiter with its evidence: what its rule looked at, what was missing, and how far the nearest
+ * other limiter is. */
+#include "compute/limiter_rules.h"
+
+#include "compute/ceilings.h"
+
+#include <math.h>
+
+#define LINKS (LIMIT_PCIE | CEILING_BIT(NVLINK_IN) | CEILING_BIT(NVLINK_OUT))
+#define PIPES                                                                                      \
+        (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
+         CEILING_BIT(INT))
+#define HOST_CPU                                                                                   \
+        (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
+         CEILING_BIT(CPU_CHILDREN))
+#define DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | PIPES)
+
+/* What a rule looks at. Counters that are seldom there are not called missing. */
+static const uint32_t rule_inputs[LIMITER_COUNT] = {
+    [LIMITER_IDLE] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | CEILING_BIT(HOLDERS) |
+                     CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT),
+    [LIMITER_IDLE_ALLOCATED] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
+    [LIMITER_HOST_STARTING] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
+    [LIMITER_HOST_INPUT] = CEILING_BIT(ENGINE) | HOST_CPU,
+    [LIMITER_HOST_STORAGE] =
+        CEILING_BIT(ENGINE) | CEILING_BIT(IO_WAIT) | CEILING_BIT(STORAGE) | CEILING_BIT(CPU_MAIN),
+    [LIMITER_HOST_NETWORK] = CEILING_BIT(ENGINE) | CEILING_BIT(NETWORK) | CEILING_BIT(CPU_MAIN),
+    [LIMITER_HOST_CODE] = CEILING_BIT(ENGINE) | HOST_CPU,
+    [LIMITER_HOST_WAITING] = CEILING_BIT(ENGINE) | HOST_CPU | CEILING_BIT(IO_WAIT),
+    [LIMITER_LAUNCH] =
+        CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_MAIN),
+    [LIMITER_PARALLELISM] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
+    [LIMITER_COPY_LINK] = CEILING_BIT(ENGINE) | LINKS,
+    [LIMITER_COPY_HOST] = CEILING_BIT(ENGINE) | LINKS | HOST_CPU,
+    [LIMITER_MEMORY_BANDWIDTH] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
+    [LIMITER_MEMORY_ACCESS] = DEVICE | CEILING_BIT(OCCUPANCY),
+    [LIMITER_COMPUTE_TENSOR] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(TENSOR),
+    [LIMITER_COMPUTE_FP64] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP64),
+    [LIMITER_COMPUTE_FP32] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP32),
+    [LIMITER_COMPUTE_FP16] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP16),
+    [LIMITER_COMPUTE_INT] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(INT),
+    [LIMITER_KERNEL] = DEVICE,
+    [LIMITER_COLLECTIVE] = DEVICE | CEILING_BIT(POWER) | LINKS,
+};
+#define SELDOM                                                                                     \
+        (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
+         CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
+         CEILING_BIT(OCCUPANCY) | CEILING_BIT(PCIE_RATE))
+
+static enum limiter limiter_with(const struct ceilings *c, const struct situation *s,
+                                 enum ceiling at, double to)
+{
+        struct ceilings moved = *c, gaps;
+        struct situation around = *s;
+        enum truth truth;
+        ceiling_set(&moved, at, to);
+        if (s->gaps) {
+                gaps = *s->gaps;
+                ceiling_set(&gaps, at, to);
+                around.gaps = &gaps;
+        }
+        enum limiter l = limiter_rule_for(&moved, &around, &truth);
+        return truth == YES ? l : LIMITER_UNKNOWN;
+}
+
+/* Tries each share that the rule looked at on either side of each threshold. */
+static void find_margin(const struct ceilings *c, const struct situation *s, struct limit *l)
+{
+        static const double thresholds[] = {LIMIT_ENGINE_NONE, LIMIT_NOTHING,   LIMIT_SOME,
+                                            LIMIT_NEAR,        LIMIT_NEAR_HELD, LIMIT_SM_FULL,
+                                            LIMIT_ENGINE_FULL};
+        double engine = (double)c->v[CEILING_ENGINE], best = INFINITY;
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (!(l->inputs & (1u << i)) || ceiling_info(i)->unit != UNIT_RATIO)
+                        continue;
+                for (size_t k = 0; k < 2 * ARRAY_LEN(thresholds); k++) {
+                        double at = thresholds[k / 2] * (k % 2 && i != CEILING_ENGINE ? engine : 1);
+                        double now = (double)c->v[i], to = now < at ? at + 1e-6 : at - 1e-6;
+                        if (fabs(to - now) >= best)
+                                continue;
+                        enum limiter other = limiter_with(c, s, i, to);
+                        if (other == l->limiter || other == LIMITER_UNKNOWN)
+                                continue;
+                        best = fabs(to - now);
+                        l->other = (uint8_t)other;
+                        l->at = (uint8_t)i;
+                        l->change = (float)(to - now);
+                }
+        }
+}
+
+struct limit limiter_decide(const struct ceilings *c, const struct situation *s, bool margins)
+{
+        struct limit l = {.ceilings = *c};
+        enum truth truth;
+        enum limiter rule = limiter_rule_for(c, s, &truth);
+        l.inputs = rule_inputs[rule] & c->there;
+        if (truth != YES) {
+                l.limiter = l.other = LIMITER_UNKNOWN;
+                l.undecided = (uint8_t)rule;
+                l.missing = rule_inputs[rule] & ~c->there & ~SELDOM;
+                return l;
+        }
+        l.limiter = l.other = (uint8_t)rule;
+        l.held_by = (uint8_t)limiter_held_by(c, rule);
+        if (margins)
+                find_margin(c, s, &l);
+        return l;
+}
