@@ -31,7 +31,7 @@ struct conversion {
 };
 
 /* What can be written. begin may be NULL, and host where the kind has no place for it. */
-struct target {
+struct output_format {
         const char *name, *ending;
         int (*begin)(struct conversion *c, struct err *err);
         int (*frame)(struct conversion *c, const struct frame *f, struct err *err);
@@ -275,7 +275,7 @@ static int end_session(struct conversion *c, struct err *err)
 
 /* ---- all of them ---- */
 
-static const struct target targets[] = {
+static const struct output_format targets[] = {
     {"session", ".assay", begin_session, frame_session, host_session, end_session},
     {"csv", ".csv", begin_csv, frame_csv, NULL, end_text},
     {"jsonl", ".jsonl", begin_text, frame_jsonl, NULL, end_text},
@@ -284,8 +284,8 @@ static const struct target targets[] = {
     {"hardware-monitor", NULL, NULL, frame_hwmon, host_hwmon, end_hwmon},
 };
 
-static const struct target *choose_target(const struct config *config, const char *out,
-                                          struct err *err)
+static const struct output_format *choose_target(const struct config *config, const char *out,
+                                                 struct err *err)
 {
         const char *name = config_text(config, OPT_TO);
         size_t len = strlen(out);
@@ -309,7 +309,7 @@ static void tick(const struct conversion *c)
                 c->job->on_tick(c->job->arg);
 }
 
-static int convert_hosts(struct conversion *c, const struct target *target, struct err *err)
+static int convert_hosts(struct conversion *c, const struct output_format *target, struct err *err)
 {
         const struct host *h;
         int got = 0, r = 0;
@@ -321,7 +321,7 @@ static int convert_hosts(struct conversion *c, const struct target *target, stru
         return r < 0 ? r : got;
 }
 
-static int convert(struct conversion *c, const struct target *target, struct err *err)
+static int convert(struct conversion *c, const struct output_format *target, struct err *err)
 {
         struct pipeline *p = NULL;
         const struct frame *f;
@@ -369,7 +369,7 @@ static void finish(struct conversion *c)
 
 int convert_file(const struct convert_job *job, struct err *err)
 {
-        const struct target *target = choose_target(job->config, job->out, err);
+        const struct output_format *target = choose_target(job->config, job->out, err);
         if (!target)
                 return ERR_USAGE;
         struct conversion *c = calloc(1, sizeof(*c));
