@@ -65,10 +65,10 @@ static void put_findings(struct strbuf *out, const struct record *r)
 {
         if (r->findings)
                 strbuf_puts(out, "\nHealth\n");
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 if (r->findings & (1u << f))
-                        strbuf_putf(out, "  %s: %s\n", health_name(finding_state(f)),
-                                    finding_text(f));
+                        strbuf_putf(out, "  %s: %s\n", health_name(health_reason_state(f)),
+                                    health_reason_text(f));
         }
 }
 

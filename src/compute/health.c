@@ -60,26 +60,26 @@ static double warning_of(const struct sample *s, enum metric metric, bool table_
         return !table_only && value_there(*limit) ? limit->v : model_warning(s);
 }
 
-static bool is_found(const struct finding_info *f, const struct sample *s, bool rose,
+static bool is_found(const struct health_reason_info *f, const struct sample *s, bool rose,
                      const struct compute_options *o)
 {
         double v = s->m[f->metric].v;
         switch (f->test) {
-        case FINDING_TEST_ABOVE:
+        case HEALTH_TEST_ABOVE:
                 return v > f->number;
-        case FINDING_TEST_IS:
+        case HEALTH_TEST_IS:
                 return v == f->number;
-        case FINDING_TEST_BELOW:
+        case HEALTH_TEST_BELOW:
                 return v < f->number;
-        case FINDING_TEST_RISES:
+        case HEALTH_TEST_RISES:
                 return rose;
-        case FINDING_TEST_XID:
+        case HEALTH_TEST_XID:
                 return is_xid(v, f->number == 1);
-        case FINDING_TEST_LINK:
+        case HEALTH_TEST_LINK:
                 return v >= f->number && is_narrow(s);
-        case FINDING_TEST_WARM:
+        case HEALTH_TEST_WARM:
                 return v >= warning_of(s, f->metric, o->missing_is_zero);
-        case FINDING_TEST_HEAT:
+        case HEALTH_TEST_HEAT:
                 return num_whole(v) & THROTTLE_BY_HEAT;
         }
         return false;
@@ -88,12 +88,14 @@ static bool is_found(const struct finding_info *f, const struct sample *s, bool 
 static enum health_state worst(uint32_t findings, bool seen)
 {
         enum health_state state = seen ? HEALTH_OK : HEALTH_UNKNOWN;
-        for (; findings != 0; findings &= findings - 1)
-                state = MAX(state, finding_state((enum finding)__builtin_ctz(findings)));
+        for (; findings != 0; findings &= findings - 1) {
+                enum health_reason reason = (enum health_reason)__builtin_ctz(findings);
+                state = MAX(state, health_reason_state(reason));
+        }
         return state;
 }
 
-/* What a finding is decided by besides the metrics of the table: it tells too that a GPU can be
+/* What a reason is decided by besides the metrics of the table: it tells too that a GPU can be
  * judged. */
 static bool link_seen(const struct sample *s)
 {
@@ -102,11 +104,11 @@ static bool link_seen(const struct sample *s)
 
 struct health health_of(const struct sample *s, bool ecc_rose, const struct compute_options *o)
 {
-        const struct finding_info *all = finding_info(0);
+        const struct health_reason_info *all = health_reason_info(0);
         uint32_t findings = 0;
         bool seen = o->missing_is_zero || link_seen(s);
-        for (enum finding i = 0; i < FINDING_COUNT; i++) {
-                const struct finding_info *f = &all[i];
+        for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++) {
+                const struct health_reason_info *f = &all[i];
                 if (!value_there(s->m[f->metric]) || (o->missing_is_zero && !f->before))
                         continue;
                 seen = true;

@@ -160,7 +160,7 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
         in->health_s[row->health.state] += seconds;
         if (row->limit.limiter < LIMITER_COUNT)
                 in->limiter_s[row->limit.limiter] += seconds;
-        for (enum finding f = 0; f < FINDING_COUNT; f++)
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++)
                 in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
         if (row->verdict.workload == WORKLOAD_IDLE)
                 in->idle_s[idle_reason_of(row)] += seconds;
@@ -226,7 +226,7 @@ void integrals_since(const struct integrals *from, const struct integrals *to,
         subtract(ret->class_s, to->class_s, from->class_s, WORKLOAD_COUNT);
         subtract(ret->health_s, to->health_s, from->health_s, ARRAY_LEN(ret->health_s));
         subtract(ret->limiter_s, to->limiter_s, from->limiter_s, LIMITER_COUNT);
-        subtract(ret->finding_s, to->finding_s, from->finding_s, FINDING_COUNT);
+        subtract(ret->finding_s, to->finding_s, from->finding_s, HEALTH_REASON_COUNT);
         subtract(ret->idle_s, to->idle_s, from->idle_s, IDLE_REASON_COUNT);
         memset(ret->holdings, 0, sizeof(ret->holdings));
         ret->n_xids = 0;
@@ -244,7 +244,7 @@ void integrals_sum(struct integrals *a, const struct integrals *b)
         accumulate(a->class_s, b->class_s, WORKLOAD_COUNT);
         accumulate(a->health_s, b->health_s, ARRAY_LEN(a->health_s));
         accumulate(a->limiter_s, b->limiter_s, LIMITER_COUNT);
-        accumulate(a->finding_s, b->finding_s, FINDING_COUNT);
+        accumulate(a->finding_s, b->finding_s, HEALTH_REASON_COUNT);
         accumulate(a->idle_s, b->idle_s, IDLE_REASON_COUNT);
         a->peak_memory += b->peak_memory;
         for (size_t i = 0; i < b->n_xids; i++)

@@ -337,9 +337,9 @@ static const struct fleet_column trouble_columns[] = {
 
 static const char *finding_words(const char *name)
 {
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
-                if (strcmp(finding_name(f), name) == 0)
-                        return finding_text(f);
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
+                if (strcmp(health_reason_name(f), name) == 0)
+                        return health_reason_text(f);
         }
         return "";
 }

@@ -75,7 +75,7 @@ struct integrals {
         double class_s[WORKLOAD_COUNT];
         double health_s[HEALTH_CRIT + 1];
         double limiter_s[LIMITER_COUNT];
-        double finding_s[FINDING_COUNT];
+        double finding_s[HEALTH_REASON_COUNT];
         double idle_s[IDLE_REASON_COUNT]; /* in class idle, by reason */
         struct holding holdings[HOLDING_SLOTS];
         double growth_from[INTEGRAL_COUNT]; /* GROWTH: where the driver's counter stood */

@@ -66,9 +66,9 @@ const struct class_condition *workload_io_signs(void)
 
 enum { SINCE, BEFORE };
 
-static const struct finding_info findings[FINDING_COUNT] = {
+static const struct health_reason_info reasons[HEALTH_REASON_COUNT] = {
 #define FINDING(id, name, state, metric, test, number, before, text, remedy)                       \
-        {name,   text,   HEALTH_##state, METRIC_##metric, FINDING_TEST_##test,                     \
+        {name,   text,   HEALTH_##state, METRIC_##metric, HEALTH_TEST_##test,                      \
          number, before, REMEDY_##remedy},
 #include "model/findings.def"
 #undef FINDING
@@ -132,22 +132,22 @@ void health_join(struct health *slice, const struct health *gpu)
                 slice->state = gpu->state;
 }
 
-const struct finding_info *finding_info(enum finding finding)
+const struct health_reason_info *health_reason_info(enum health_reason reason)
 {
-        return &findings[finding];
+        return &reasons[reason];
 }
 
-const char *finding_name(enum finding finding)
+const char *health_reason_name(enum health_reason reason)
 {
-        return findings[finding].name;
+        return reasons[reason].name;
 }
 
-const char *finding_text(enum finding finding)
+const char *health_reason_text(enum health_reason reason)
 {
-        return findings[finding].text;
+        return reasons[reason].text;
 }
 
-enum health_state finding_state(enum finding finding)
+enum health_state health_reason_state(enum health_reason reason)
 {
-        return findings[finding].state;
+        return reasons[reason].state;
 }

@@ -92,24 +92,24 @@ enum health_state {
 };
 
 /* Why: the rows of findings.def, the worst first. */
-enum finding {
-#define FINDING(id, name, state, metric, test, number, before, text, remedy) FINDING_##id,
+enum health_reason {
+#define FINDING(id, name, state, metric, test, number, before, text, remedy) HEALTH_REASON_##id,
 #include "model/findings.def"
 #undef FINDING
-        FINDING_COUNT
+        HEALTH_REASON_COUNT
 };
-_Static_assert(FINDING_COUNT <= 32, "a set of findings needs more bits");
+_Static_assert(HEALTH_REASON_COUNT <= 32, "a set of reasons needs more bits");
 
-/* What makes a finding of a metric's value; findings.def explains them. */
-enum finding_test {
-        FINDING_TEST_ABOVE,
-        FINDING_TEST_IS,
-        FINDING_TEST_BELOW,
-        FINDING_TEST_RISES,
-        FINDING_TEST_XID,
-        FINDING_TEST_LINK,
-        FINDING_TEST_WARM,
-        FINDING_TEST_HEAT,
+/* What makes a reason of a metric's value; findings.def explains them. */
+enum health_test {
+        HEALTH_TEST_ABOVE,
+        HEALTH_TEST_IS,
+        HEALTH_TEST_BELOW,
+        HEALTH_TEST_RISES,
+        HEALTH_TEST_XID,
+        HEALTH_TEST_LINK,
+        HEALTH_TEST_WARM,
+        HEALTH_TEST_HEAT,
 };
 
 /* What to do about it; the words are in present/. */
@@ -122,11 +122,11 @@ enum remedy {
         REMEDY_COUNT
 };
 
-struct finding_info {
+struct health_reason_info {
         const char *name, *text;
         enum health_state state;
         enum metric metric;
-        enum finding_test test;
+        enum health_test test;
         double number;
         bool before; /* the dashboard before us had it too */
         enum remedy remedy;
@@ -134,14 +134,14 @@ struct finding_info {
 
 struct health {
         enum health_state state;
-        uint32_t findings; /* one bit an enum finding */
+        uint32_t findings; /* one bit an enum health_reason */
 };
 
 /* A slice is no healthier than its GPU: findings of both, the worse state. */
 void health_join(struct health *slice, const struct health *gpu);
 const char *health_name(enum health_state state);
 /* "link_narrow": for programs and labels; it stays. */
-const struct finding_info *finding_info(enum finding finding);
-const char *finding_name(enum finding finding);
-const char *finding_text(enum finding finding);
-enum health_state finding_state(enum finding finding);
+const struct health_reason_info *health_reason_info(enum health_reason reason);
+const char *health_reason_name(enum health_reason reason);
+const char *health_reason_text(enum health_reason reason);
+enum health_state health_reason_state(enum health_reason reason);

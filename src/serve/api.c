@@ -284,14 +284,14 @@ void api_findings(const struct live_moment *m, struct journal *journal, struct s
         jsonw_array(&j, "now");
         for (size_t i = 0; i < m->n; i++) {
                 const struct live_gpu *g = &m->gpus[i];
-                for (enum finding f = 0; f < FINDING_COUNT; f++) {
+                for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                         if (!(g->row.health.findings & (1u << f)))
                                 continue;
                         jsonw_line(&j);
                         jsonw_object(&j, NULL);
                         jsonw_text(&j, "gpu", g->who.label);
-                        jsonw_text(&j, "state", health_name(finding_state(f)));
-                        jsonw_text(&j, "text", finding_text(f));
+                        jsonw_text(&j, "state", health_name(health_reason_state(f)));
+                        jsonw_text(&j, "text", health_reason_text(f));
                         jsonw_end(&j);
                 }
         }

@@ -53,8 +53,8 @@ void counters_put(const struct integrals *in, struct strbuf *out)
                 snprintf(name, sizeof(name), "limiter %s", limiter_name(i));
                 put_number(out, name, in->limiter_s[i]);
         }
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
-                snprintf(name, sizeof(name), "finding %s", finding_name(f));
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
+                snprintf(name, sizeof(name), "finding %s", health_reason_name(f));
                 put_number(out, name, in->finding_s[f]);
         }
         for (enum idle_reason i = 0; i < IDLE_REASON_COUNT; i++) {
@@ -109,8 +109,9 @@ static double *counters_place_of(struct integrals *in, const char *name)
                 if (strncmp(name, "limiter ", 8) == 0 && strcmp(name + 8, limiter_name(i)) == 0)
                         return &in->limiter_s[i];
         }
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
-                if (strncmp(name, "finding ", 8) == 0 && strcmp(name + 8, finding_name(f)) == 0)
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
+                if (strncmp(name, "finding ", 8) == 0 &&
+                    strcmp(name + 8, health_reason_name(f)) == 0)
                         return &in->finding_s[f];
         }
         if (strncmp(name, "idle ", 5) == 0) {

@@ -95,11 +95,12 @@ static void watch_one(struct journal *j, const struct live_gpu *g, int64_t wall_
 {
         struct before *b = before_of(j, g);
         uint32_t now = g->row.health.findings;
-        for (enum finding f = 0; b && g->up && f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; b && g->up && f < HEALTH_REASON_COUNT; f++) {
                 bool was = b->findings & (1u << f), is = now & (1u << f);
                 if (was != is)
                         journal_add(j, wall_ns, g->who.label, "health", "%s: %s",
-                                    is ? health_name(finding_state(f)) : "over", finding_text(f));
+                                    is ? health_name(health_reason_state(f)) : "over",
+                                    health_reason_text(f));
         }
         if (b && b->up != g->up)
                 journal_add(j, wall_ns, g->who.label, "source", "%s",

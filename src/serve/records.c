@@ -400,9 +400,9 @@ static void put_sums(struct jsonw *j, const struct record *r)
                 put_state(j, health_name(h), in->health_s[h]);
         jsonw_end(j);
         jsonw_array(j, "findings");
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 if (r->findings & (1u << f))
-                        jsonw_text(j, NULL, finding_text(f));
+                        jsonw_text(j, NULL, health_reason_text(f));
         }
         jsonw_end(j);
 }

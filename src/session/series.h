@@ -7,7 +7,7 @@ enum series {
         SERIES_WORKLOAD = METRIC_COUNT, /* enum workload; there exactly when the entity was */
         SERIES_RULE,
         SERIES_HEALTH,   /* enum health_state */
-        SERIES_FINDINGS, /* one bit an enum finding */
+        SERIES_FINDINGS, /* one bit an enum health_reason */
         SERIES_COUNT
 };
 

@@ -48,7 +48,7 @@ def test_a_finding_is_a_row():
     """Of all findings only one is named elsewhere: what is said of a GPU whose finding a recording does not have."""
     found = rows("model/findings.def", "FINDING")
     assert len(found) > 10
-    assert {n: users(f"FINDING_{n}") for n in found if users(f"FINDING_{n}")} == {"GPU_HOT": ["present/report/report.c"]}
+    assert {n: users(f"HEALTH_REASON_{n}") for n in found if users(f"HEALTH_REASON_{n}")} == {"GPU_HOT": ["present/report/report.c"]}
 
 
 def test_a_class_is_a_row():

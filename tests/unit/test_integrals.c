@@ -234,20 +234,20 @@ static void test_findings(void **state)
         (void)state;
         set(&r, METRIC_GPU_TEMP, 96);
         tick(&r, 0, 0);
-        r.row.health = (struct health){HEALTH_WARN, 1u << FINDING_LINK_NARROW};
+        r.row.health = (struct health){HEALTH_WARN, 1u << HEALTH_REASON_LINK_NARROW};
         tick(&r, 1, 0);
-        r.row.health.findings |= 1u << FINDING_GPU_HOT;
+        r.row.health.findings |= 1u << HEALTH_REASON_GPU_HOT;
         tick(&r, 1, 0);
-        near(r.in.finding_s[FINDING_LINK_NARROW], 2);
-        near(r.in.finding_s[FINDING_GPU_HOT], 1);
-        near(r.in.finding_s[FINDING_LOST], 0);
+        near(r.in.finding_s[HEALTH_REASON_LINK_NARROW], 2);
+        near(r.in.finding_s[HEALTH_REASON_GPU_HOT], 1);
+        near(r.in.finding_s[HEALTH_REASON_LOST], 0);
         struct integrals before = r.in;
         tick(&r, 1, 0);
         later = r.in;
         integrals_since(&before, &later, &since);
-        near(since.finding_s[FINDING_LINK_NARROW], 1);
+        near(since.finding_s[HEALTH_REASON_LINK_NARROW], 1);
         integrals_sum(&since, &before);
-        near(since.finding_s[FINDING_GPU_HOT], 2);
+        near(since.finding_s[HEALTH_REASON_GPU_HOT], 2);
 }
 
 static void test_differences(void **state)

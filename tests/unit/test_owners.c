@@ -227,7 +227,7 @@ static void test_counters_text(void **state)
         in.class_s[WORKLOAD_TENSOR_HEAVY] = 5;
         in.health_s[HEALTH_HOT] = 6;
         in.limiter_s[LIMITER_COUNT - 1] = 7;
-        in.finding_s[FINDING_COUNT - 1] = 8;
+        in.finding_s[HEALTH_REASON_COUNT - 1] = 8;
         in.n_xids = 1;
         in.idle_s[IDLE_WAITING] = 8;
         in.holdings[0].held_s = 9;

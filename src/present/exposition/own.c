@@ -149,7 +149,7 @@ static const char *limiter_label(unsigned state)
 
 static const char *finding_label(unsigned state)
 {
-        return finding_name((enum finding)state);
+        return health_reason_name((enum health_reason)state);
 }
 
 static void put_states(struct text *t, const struct states *s)
@@ -180,7 +180,7 @@ static void put_all_states(struct text *t)
             {"assay_gpu_health_seconds", "health", "Time in each state of health.", HEALTH_CRIT + 1,
              health_seconds, health_label},
             {"assay_gpu_finding_seconds", "finding",
-             "Time in which something was wrong with the GPU, by what it was.", FINDING_COUNT,
+             "Time in which something was wrong with the GPU, by what it was.", HEALTH_REASON_COUNT,
              finding_seconds, finding_label},
         };
         for (size_t i = 0; i < ARRAY_LEN(table); i++)

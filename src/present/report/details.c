@@ -117,10 +117,10 @@ static void put_energy(struct strbuf *out, const struct gpu_summary *g)
         }
         if (g->has_throttle)
                 put_throttled(out, g);
-        for (enum finding i = 0; i < FINDING_COUNT; i++) {
+        for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++) {
                 if (g->findings & (1U << i))
-                        strbuf_putf(out, "  health    %s: %s\n", health_name(finding_state(i)),
-                                    finding_text(i));
+                        strbuf_putf(out, "  health    %s: %s\n",
+                                    health_name(health_reason_state(i)), health_reason_text(i));
         }
 }
 

@@ -55,9 +55,9 @@ static void put_classes(struct jsonw *j, const struct gpu_summary *g)
         }
         jsonw_end(j);
         jsonw_array(j, "health");
-        for (enum finding i = 0; i < FINDING_COUNT; i++) {
+        for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++) {
                 if (g->findings & (1U << i))
-                        jsonw_text(j, NULL, finding_text(i));
+                        jsonw_text(j, NULL, health_reason_text(i));
         }
         jsonw_end(j);
 }

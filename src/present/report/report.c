@@ -171,10 +171,10 @@ bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out)
                 return false;
         strbuf_putf(out, "GPU %s was not healthy for %.1f s (%s of the run)", g->who.label, seconds,
                     format_share(share, seconds / g->seconds));
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 if (!(g->findings & (1U << f)))
                         continue;
-                strbuf_putf(out, "%s%s", gap, finding_text(f));
+                strbuf_putf(out, "%s%s", gap, health_reason_text(f));
                 gap = ", ";
         }
         return true;
@@ -193,8 +193,9 @@ const char *report_unhealthy_try(const struct gpu_summary *g)
             [REMEDY_COOLING] =
                 "look at its cooling: fans, dust, the air that goes in, what runs beside it",
         };
-        enum finding worst = (enum finding)__builtin_ctz(g->findings | 1U << FINDING_GPU_HOT);
-        return words[finding_info(worst)->remedy];
+        enum health_reason worst =
+            (enum health_reason)__builtin_ctz(g->findings | 1U << HEALTH_REASON_GPU_HOT);
+        return words[health_reason_info(worst)->remedy];
 }
 
 static size_t count_unhealthy(const struct scope *run)
@@ -353,7 +354,7 @@ static void put_rest(struct strbuf *out, const struct summary *s, const struct r
 static void put_health(struct strbuf *out, const struct scope *run)
 {
         const char *title = "\nhealth\n";
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 size_t n = 0, first = 0;
                 for (size_t i = run->n; i-- > 0;) {
                         if (!(run->gpus[i]->findings & (1U << f)))
@@ -363,8 +364,8 @@ static void put_health(struct strbuf *out, const struct scope *run)
                 }
                 if (n == 0)
                         continue;
-                strbuf_putf(out, "%s  %s: %s: GPU %s", title, health_name(finding_state(f)),
-                            finding_text(f), run->gpus[first]->who.label);
+                strbuf_putf(out, "%s  %s: %s: GPU %s", title, health_name(health_reason_state(f)),
+                            health_reason_text(f), run->gpus[first]->who.label);
                 if (n > 1)
                         strbuf_putf(out, " and %zu more", n - 1);
                 strbuf_putc(out, '\n');

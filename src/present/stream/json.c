@@ -171,9 +171,9 @@ static void put_health(struct jsonw *j, const struct health *h)
         jsonw_object(j, "health");
         jsonw_text(j, "state", health_name(h->state));
         jsonw_array(j, "findings");
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 if (h->findings & (1u << f))
-                        jsonw_text(j, NULL, finding_text(f));
+                        jsonw_text(j, NULL, health_reason_text(f));
         }
         jsonw_end(j);
         jsonw_end(j);

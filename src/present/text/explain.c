@@ -172,10 +172,10 @@ void explain_health(const struct row *row, struct strbuf *out)
                 return;
         strbuf_putf(out, "%s%s: ", gap, health_name(row->health.state));
         gap = "";
-        for (enum finding f = 0; f < FINDING_COUNT; f++) {
+        for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 if (!(row->health.findings & (1u << f)))
                         continue;
-                strbuf_putf(out, "%s%s", gap, finding_text(f));
+                strbuf_putf(out, "%s%s", gap, health_reason_text(f));
                 gap = "; ";
         }
 }

@@ -52,9 +52,9 @@ static void note_health(struct ui *ui, const struct frame *f, const struct row *
         const char *why = "";
         char label[FRAME_LABEL_MAX];
         frame_label(f, row->sample.who, label, sizeof(label));
-        for (enum finding k = 0; k < FINDING_COUNT && !*why; k++) {
+        for (enum health_reason k = 0; k < HEALTH_REASON_COUNT && !*why; k++) {
                 if (row->health.findings & (1u << k))
-                        why = finding_text(k);
+                        why = health_reason_text(k);
         }
         ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s", label,
                health_name(row->health.state), was ? ", was " : "",
