@@ -157,14 +157,14 @@ void api_processes(const struct live_moment *m, const struct viewer *viewer, str
 
 /* --- history --------------------------------------------------------------------------------- */
 
-static void put_cells(struct jsonw *j, const char *name, const struct past_cell *cells, size_t n,
-                      size_t offset)
+static void put_buckets(struct jsonw *j, const char *name, const struct past_bucket *buckets,
+                        size_t n, size_t offset)
 {
         jsonw_array(j, name);
         for (size_t i = 0; i < n; i++) {
                 float v;
-                memcpy(&v, (const char *)&cells[i] + offset, sizeof(v));
-                if (cells[i].there)
+                memcpy(&v, (const char *)&buckets[i] + offset, sizeof(v));
+                if (buckets[i].there)
                         jsonw_short(j, NULL, (double)v, 5);
                 else
                         jsonw_null(j, NULL);
@@ -172,26 +172,26 @@ static void put_cells(struct jsonw *j, const char *name, const struct past_cell 
         jsonw_end(j);
 }
 
-static bool any(const struct past_cell *cells, size_t n)
+static bool any(const struct past_bucket *buckets, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                if (cells[i].there)
+                if (buckets[i].there)
                         return true;
         }
         return false;
 }
 
 static void put_series(struct jsonw *j, enum past_metric m, bool coarse,
-                       const struct past_cell *cells, size_t n)
+                       const struct past_bucket *buckets, size_t n)
 {
-        if (!any(cells, n))
+        if (!any(buckets, n))
                 return;
         jsonw_line(j);
         jsonw_object(j, metric_info(past_metric(m))->name);
-        put_cells(j, "mean", cells, n, offsetof(struct past_cell, mean));
+        put_buckets(j, "mean", buckets, n, offsetof(struct past_bucket, mean));
         if (coarse) {
-                put_cells(j, "least", cells, n, offsetof(struct past_cell, least));
-                put_cells(j, "most", cells, n, offsetof(struct past_cell, most));
+                put_buckets(j, "least", buckets, n, offsetof(struct past_bucket, least));
+                put_buckets(j, "most", buckets, n, offsetof(struct past_bucket, most));
         }
         jsonw_end(j);
 }
@@ -220,22 +220,22 @@ void api_limiter_texts(struct jsonw *j)
         put_limiter_texts(j, NULL);
 }
 
-/* Runs of cells with one limiter, oldest first, and what the names mean. */
-static void put_limiters(struct jsonw *j, const uint8_t *cells, size_t n)
+/* Runs of buckets with one limiter, oldest first, and what the names mean. */
+static void put_limiters(struct jsonw *j, const uint8_t *buckets, size_t n)
 {
         bool met[LIMITER_COUNT] = {false};
         jsonw_line(j);
         jsonw_array(j, "limiters");
         for (size_t i = 0, end; i < n; i = end) {
-                bool known = cells[i] > 0 && cells[i] <= LIMITER_COUNT;
-                for (end = i + 1; end < n && cells[end] == cells[i]; end++)
+                bool known = buckets[i] > 0 && buckets[i] <= LIMITER_COUNT;
+                for (end = i + 1; end < n && buckets[end] == buckets[i]; end++)
                         ;
                 jsonw_array(j, NULL);
-                jsonw_text_or_null(j, NULL, known ? limiter_name(cells[i] - 1) : NULL);
+                jsonw_text_or_null(j, NULL, known ? limiter_name(buckets[i] - 1) : NULL);
                 jsonw_count(j, NULL, end - i);
                 jsonw_end(j);
                 if (known)
-                        met[cells[i] - 1] = true;
+                        met[buckets[i] - 1] = true;
         }
         jsonw_end(j);
         put_limiter_texts(j, met);
@@ -247,14 +247,14 @@ bool api_history(const struct live_moment *m, struct past *past, const char *gpu
         static const double minute = 60;
         const struct live_gpu *g = find_gpu(m, gpu);
         bool coarse = span > PAST_FINE;
-        double cells_wanted = coarse ? span / minute : span;
-        size_t n = cells_wanted < 1 ? 1
-                                    : MIN((size_t)cells_wanted,
-                                          coarse ? (size_t)PAST_COARSE : (size_t)PAST_FINE);
-        struct past_cell *cells = g ? calloc(n, sizeof(*cells)) : NULL;
+        double buckets_wanted = coarse ? span / minute : span;
+        size_t n = buckets_wanted < 1 ? 1
+                                      : MIN((size_t)buckets_wanted,
+                                            coarse ? (size_t)PAST_COARSE : (size_t)PAST_FINE);
+        struct past_bucket *buckets = g ? calloc(n, sizeof(*buckets)) : NULL;
         char key[STATE_KEY_MAX];
         struct jsonw j = {.out = out};
-        if (!cells)
+        if (!buckets)
                 return false;
         live_key(&g->who, key);
         jsonw_object(&j, NULL);
@@ -263,15 +263,15 @@ bool api_history(const struct live_moment *m, struct past *past, const char *gpu
         jsonw_number(&j, "end", clock_to_seconds(m->frame.wall_ns));
         jsonw_object(&j, "series");
         for (enum past_metric k = 0; k < PAST_COUNT; k++) {
-                if (past_read(past, key, k, coarse, m->frame.mono_ns, cells, n))
-                        put_series(&j, k, coarse, cells, n);
+                if (past_read(past, key, k, coarse, m->frame.mono_ns, buckets, n))
+                        put_series(&j, k, coarse, buckets, n);
         }
         jsonw_end(&j);
-        if (past_read_limiters(past, key, coarse, m->frame.mono_ns, (uint8_t *)cells, n))
-                put_limiters(&j, (const uint8_t *)cells, n);
+        if (past_read_limiters(past, key, coarse, m->frame.mono_ns, (uint8_t *)buckets, n))
+                put_limiters(&j, (const uint8_t *)buckets, n);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
-        free(cells);
+        free(buckets);
         return true;
 }
 

@@ -14,13 +14,13 @@ static const enum metric metrics[PAST_COUNT] = {
 #undef PAST
 };
 
-/* Cells of one metric; the cell of time t is at t % size when its stamp says so. */
+/* Buckets of one metric; the bucket of time t is at t % size when its stamp says so. */
 struct ring {
         float *mean, *least, *most; /* least and most: coarse only */
-        uint16_t *n;                /* samples in the cell */
+        uint16_t *n;                /* samples in the bucket */
 };
 
-/* The limiter of most samples of a cell, by a majority vote: a candidate and its lead. */
+/* The limiter of most samples of a bucket, by a majority vote: a candidate and its lead. */
 struct votes {
         uint8_t *limiter; /* enum limiter + 1; 0 for none */
         uint16_t *lead;
@@ -162,7 +162,7 @@ static void vote(struct votes *v, size_t at, uint8_t limiter)
                 v->lead[at]--;
 }
 
-/* Empties the cells between the newest time and this one. Time that goes back starts anew. */
+/* Empties the buckets between the newest time and this one. Time that goes back starts anew. */
 static void advance(struct one *o, size_t k, int64_t t)
 {
         bool anew = o->last[k] < 0 || t < o->last[k] || t - o->last[k] >= (int64_t)sizes[k];
@@ -199,15 +199,15 @@ void past_add(struct past *p, const char *key, const struct row *row, int64_t mo
         pthread_mutex_unlock(&p->lock);
 }
 
-/* The place of a time's cell, or -1. */
-static ssize_t cell_of(const struct one *o, size_t k, int64_t t)
+/* The place of a time's bucket, or -1. */
+static ssize_t bucket_of(const struct one *o, size_t k, int64_t t)
 {
         bool kept = t >= 0 && t <= o->last[k] && t > o->last[k] - (int64_t)sizes[k];
         return kept ? (ssize_t)((uint64_t)t % sizes[k]) : -1;
 }
 
 bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
-               struct past_cell *ret, size_t n)
+               struct past_bucket *ret, size_t n)
 {
         size_t k = coarse;
         pthread_mutex_lock(&p->lock);
@@ -216,12 +216,12 @@ bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse,
         int64_t now = mono_ns / steps[k];
         memset(ret, 0, n * sizeof(*ret));
         for (size_t i = 0; r && r->n && i < n; i++) {
-                ssize_t at = cell_of(o, k, now - (int64_t)(n - 1 - i));
+                ssize_t at = bucket_of(o, k, now - (int64_t)(n - 1 - i));
                 if (at < 0 || r->n[at] == 0)
                         continue;
                 ret[i] =
-                    (struct past_cell){true, r->mean[at], r->least ? r->least[at] : r->mean[at],
-                                       r->most ? r->most[at] : r->mean[at]};
+                    (struct past_bucket){true, r->mean[at], r->least ? r->least[at] : r->mean[at],
+                                         r->most ? r->most[at] : r->mean[at]};
         }
         pthread_mutex_unlock(&p->lock);
         return o != NULL;
@@ -236,7 +236,7 @@ bool past_read_limiters(struct past *p, const char *key, bool coarse, int64_t mo
         const struct votes *v = o ? &o->votes[k] : NULL;
         memset(ret, 0, n);
         for (size_t i = 0; v && v->limiter && i < n; i++) {
-                ssize_t at = cell_of(o, k, mono_ns / steps[k] - (int64_t)(n - 1 - i));
+                ssize_t at = bucket_of(o, k, mono_ns / steps[k] - (int64_t)(n - 1 - i));
                 ret[i] = at < 0 ? 0 : v->limiter[at];
         }
         pthread_mutex_unlock(&p->lock);

@@ -40,7 +40,7 @@ enum past_metric {
 
 struct past;
 
-struct past_cell {
+struct past_bucket {
         bool there;
         float mean, least, most;
 };
@@ -52,12 +52,12 @@ void past_add(struct past *p, const char *key, const struct row *row, int64_t mo
 /* The canonical metric of a column. */
 enum metric past_metric(enum past_metric m);
 /*
- * The newest n cells of one metric, oldest first, ending with the one of mono_ns: seconds, or
+ * The newest n buckets of one metric, oldest first, ending with the one of mono_ns: seconds, or
  * minutes when coarse. False when the GPU is not known.
  */
 bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
-               struct past_cell *ret, size_t n);
-/* The same of what limited the GPU for most of each cell: enum limiter + 1, or 0 where nothing is
+               struct past_bucket *ret, size_t n);
+/* The same of what limited the GPU for most of each bucket: enum limiter + 1, or 0 where nothing is
  * known. */
 bool past_read_limiters(struct past *p, const char *key, bool coarse, int64_t mono_ns, uint8_t *ret,
                         size_t n);

@@ -360,7 +360,7 @@ static void test_past(void **state)
 {
         struct past *p = past_open();
         struct row row = {0};
-        struct past_cell cells[5];
+        struct past_bucket cells[5];
         (void)state;
         int64_t t = 100000 * NS;
         for (int i = 0; i < 20; i++) {

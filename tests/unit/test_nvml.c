@@ -40,14 +40,14 @@ static void tick_after(double seconds)
         slow_lanes();
 }
 
-static struct nvml_cell cell(size_t row, enum nvml_field f)
+static struct nvml_value cell(size_t row, enum nvml_field f)
 {
-        return gpu.row[row].cell[f];
+        return gpu.row[row].value[f];
 }
 
 static void assert_cell(size_t row, enum nvml_field f, enum state state, double v, const char *why)
 {
-        struct nvml_cell c = cell(row, f);
+        struct nvml_value c = cell(row, f);
         if (c.state != state || (state == STATE_OK && fabs(c.v - v) > 1e-9 * fabs(v)))
                 fail_msg("%s: %s is %g in state %s", why, nvml_field_name(f), c.v,
                          state_name(c.state));

@@ -254,10 +254,11 @@ static bool is_there(uint64_t v, size_t width)
         return v != (width < 8 ? ((uint64_t)1 << (8 * width)) - 1 : UINT64_MAX);
 }
 
-static void take_cell(struct cursor *c, size_t width, size_t count, struct gm_cell *ret)
+static void take_value(struct cursor *c, size_t width, size_t count, struct gm_value *ret)
 {
         if (ret)
-                *ret = (struct gm_cell){0}; /* an attribute that comes twice: the last one counts */
+                *ret =
+                    (struct gm_value){0}; /* an attribute that comes twice: the last one counts */
         for (size_t i = 0; i < count; i++) {
                 uint64_t v = gpu_metrics_take(c, width);
                 if (!ret || i >= GM_INSTANCES_MAX)
@@ -340,7 +341,7 @@ static bool walk_attributes(struct cursor *c, struct gpu_metrics *m)
                 if (type > 7)
                         return false;
                 uint8_t field = id < ARRAY_LEN(attributes) ? attributes[id] : SKIP;
-                take_cell(c, (size_t)1 << (type / 2), n, field == SKIP ? NULL : &m->f[field]);
+                take_value(c, (size_t)1 << (type / 2), n, field == SKIP ? NULL : &m->f[field]);
         }
         return !c->ended;
 }
@@ -368,7 +369,7 @@ static void walk(const struct layout *l, struct cursor *c, struct gpu_metrics *m
                 if (w.field == RECORDS)
                         take_records(c, l->record, m->partitions);
                 else
-                        take_cell(c, w.width, w.count, w.field == SKIP ? NULL : &m->f[w.field]);
+                        take_value(c, w.width, w.count, w.field == SKIP ? NULL : &m->f[w.field]);
         }
 }
 
@@ -455,7 +456,7 @@ bool gm_get_scaled(const struct gpu_metrics *m, enum gm_field field, double *ret
 
 bool gm_sum(const struct gpu_metrics *m, enum gm_field field, uint64_t *ret)
 {
-        const struct gm_cell *c = &m->f[field];
+        const struct gm_value *c = &m->f[field];
         uint64_t sum = 0;
         for (size_t i = 0; i < c->n; i++)
                 sum += c->there & (1u << i) ? c->v[i] : 0;

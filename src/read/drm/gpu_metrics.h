@@ -61,7 +61,7 @@ enum gm_field {
 #define GM_TABLE_MAX 16384  /* the largest table known has 3,872 bytes */
 
 /* One field: as many instances as the table has, each with a value or without. */
-struct gm_cell {
+struct gm_value {
         uint64_t v[GM_INSTANCES_MAX];
         uint8_t n;
         uint8_t there; /* a bit an instance; the firmware marks what it lacks with all ones */
@@ -81,7 +81,7 @@ struct gm_units {
 struct gpu_metrics {
         uint8_t format, content;
         struct gm_units units;
-        struct gm_cell f[GM_COUNT];
+        struct gm_value f[GM_COUNT];
         struct gm_partition partitions[GM_PARTITIONS_MAX];
 };
 

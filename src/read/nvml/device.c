@@ -82,7 +82,7 @@ int nvml_device_attach(struct nvml_device *d, const struct nvml_env *env, uint32
         int rc = find_handle(d);
         if (rc != 0)
                 return rc;
-        memset(row->cell, 0, sizeof(row->cell));
+        memset(row->value, 0, sizeof(row->value));
         memset(row->read_ns, 0, sizeof(row->read_ns));
         d->origin[0].handle = d->handle;
         d->lost = false;
@@ -115,7 +115,7 @@ static void mark_lost(struct nvml_device *d)
 {
         for (size_t i = 0; i < d->n; i++) {
                 for (size_t f = 0; f < NVML_FIELD_COUNT; f++)
-                        d->row[i].cell[f] = (struct nvml_cell){.state = STATE_ERROR};
+                        d->row[i].value[f] = (struct nvml_value){.state = STATE_ERROR};
                 nvml_gpm_reseed(&d->origin[i].gpm);
                 memset(d->row[i].read_ns, 0, sizeof(d->row[i].read_ns));
         }
@@ -157,8 +157,8 @@ static void look_at_topology(struct nvml_device *d)
 static void put_lost(struct nvml_device *d)
 {
         for (size_t i = 0; i < d->n; i++)
-                d->row[i].cell[NVML_FIELD_LOST] =
-                    (struct nvml_cell){.v = d->lost, .state = STATE_OK};
+                d->row[i].value[NVML_FIELD_LOST] =
+                    (struct nvml_value){.v = d->lost, .state = STATE_OK};
 }
 
 void nvml_device_tick(struct nvml_device *d)

@@ -144,8 +144,8 @@ static void store(struct nvml_gpm_plan *plan, struct nvml_gpm *g, int64_t window
                 struct value v = value_missing(nvml_state(m->rc));
                 if (v.state == STATE_OK)
                         v = judge(g, plan->field[i], m->value, window_ns);
-                row->cell[plan->field[i]] =
-                    (struct nvml_cell){.v = value_or(v, 0) > 0 ? v.v : 0, .state = v.state};
+                row->value[plan->field[i]] =
+                    (struct nvml_value){.v = value_or(v, 0) > 0 ? v.v : 0, .state = v.state};
         }
 }
 

@@ -7,8 +7,8 @@
 static void lane_put(struct nvml_device *d, size_t row, enum nvml_field field, int rc, double v)
 {
         enum state state = nvml_state(rc);
-        d->row[row].cell[field] =
-            (struct nvml_cell){.v = state == STATE_OK ? v : 0, .state = (uint8_t)state};
+        d->row[row].value[field] =
+            (struct nvml_value){.v = state == STATE_OK ? v : 0, .state = (uint8_t)state};
         if (nvml_is_lost(rc))
                 d->lost = true;
 }
@@ -111,10 +111,10 @@ static void read_events(struct nvml_device *d, size_t i UNUSED)
         enum state state = d->xids ? (enum state)atomic_load(&d->xids->state) : STATE_UNSUPPORTED;
         uint32_t count = d->xids ? atomic_load(&d->xids->count) : 0;
         uint32_t last = d->xids ? atomic_load(&d->xids->last) : 0;
-        row->cell[NVML_FIELD_XID_COUNT] = (struct nvml_cell){.v = count, .state = (uint8_t)state};
+        row->value[NVML_FIELD_XID_COUNT] = (struct nvml_value){.v = count, .state = (uint8_t)state};
         if (state == STATE_OK && count == 0)
                 state = STATE_BLANK;
-        row->cell[NVML_FIELD_XID_LAST] = (struct nvml_cell){.v = last, .state = (uint8_t)state};
+        row->value[NVML_FIELD_XID_LAST] = (struct nvml_value){.v = last, .state = (uint8_t)state};
 }
 
 static void put_codec(struct nvml_device *d, enum nvml_field field, int(*call) NVML_ARGS_U32_U32)
@@ -165,8 +165,8 @@ static void read_processes(struct nvml_device *d, size_t i)
 /* Blocks 20 ms a direction, so only where GPM does not tell. */
 static void read_pcie(struct nvml_device *d, size_t i UNUSED)
 {
-        if (d->row[0].cell[NVML_FIELD_GPM_PCIE_RX].state == STATE_OK ||
-            (d->has_gpm && d->row[0].cell[NVML_FIELD_GPM_PCIE_RX].state == STATE_BLANK)) {
+        if (d->row[0].value[NVML_FIELD_GPM_PCIE_RX].state == STATE_OK ||
+            (d->has_gpm && d->row[0].value[NVML_FIELD_GPM_PCIE_RX].state == STATE_BLANK)) {
                 nvml_row_blank(&d->row[0], NVML_LANE_PCIE, STATE_NONE);
                 return;
         }
@@ -189,7 +189,7 @@ static void put_rate(struct nvml_device *d, enum nvml_field field, struct nvml_c
             clock_to_seconds(now_ns - before->ns));
         lane_put(d, 0, field, rc, rate.v);
         if (rc == 0)
-                d->row[0].cell[field].state = rate.state;
+                d->row[0].value[field].state = rate.state;
         *before = rc == 0 ? (struct nvml_counter){now, now_ns} : (struct nvml_counter){0};
 }
 

@@ -56,7 +56,7 @@ static void mig_add_row(struct nvml_device *d, enum entity_kind kind, const stru
         if (kind == ENTITY_COMPUTE_INSTANCE)
                 row->ci = s->ci;
         for (size_t f = 0; f < NVML_FIELD_COUNT; f++)
-                row->cell[f].state = STATE_UNSUPPORTED; /* what only the whole GPU has */
+                row->value[f].state = STATE_UNSUPPORTED; /* what only the whole GPU has */
         d->origin[i] = (struct nvml_origin){.handle = s->handle};
         nvml_identify(d, i);
         if (kind == ENTITY_GPU_INSTANCE && (d->env->lanes & 1u << NVML_LANE_GPM) &&

@@ -66,6 +66,6 @@ void nvml_row_blank(struct nvml_row *row, enum nvml_lane lane, enum state state)
 {
         for (size_t i = 0; i < NVML_FIELD_COUNT; i++) {
                 if (fields[i].lane == lane)
-                        row->cell[i] = (struct nvml_cell){.state = (uint8_t)state};
+                        row->value[i] = (struct nvml_value){.state = (uint8_t)state};
         }
 }

@@ -33,7 +33,7 @@ enum nvml_field {
         NVML_FIELD_COUNT
 };
 
-struct nvml_cell {
+struct nvml_value {
         double v;
         uint8_t state; /* enum state */
 };
@@ -42,7 +42,7 @@ struct nvml_row {
         enum entity_kind kind;
         int32_t index, gi, ci; /* gi and ci are -1 where they do not apply */
         char text[NVML_TEXT_COUNT][ENTITY_TEXT_MAX];
-        struct nvml_cell cell[NVML_FIELD_COUNT];
+        struct nvml_value value[NVML_FIELD_COUNT];
         int64_t read_ns[NVML_LANE_COUNT]; /* when the lane was read; 0 for never */
 };
 

@@ -159,7 +159,7 @@ static uint32_t age_ms(int64_t now_ns, int64_t read_ns)
 static struct raw cell_of(const struct nvml_row *row, enum nvml_field f, int64_t at_ns,
                           int64_t now_ns, bool fresh)
 {
-        struct nvml_cell c = row->cell[f];
+        struct nvml_value c = row->value[f];
         struct raw raw = {.num = c.v, .state = c.state};
         int64_t read_ns = row->read_ns[nvml_field_lane(f)];
         int64_t cadence = nvml_lane_cadence_ns(nvml_field_lane(f));
