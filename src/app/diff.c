@@ -3,6 +3,7 @@
 #include "app/digest.h"
 #include "app/job.h"
 #include "app/setup.h"
+#include "base/duration.h"
 #include "base/num.h"
 #include "base/suggest.h"
 #include "base/text.h"
@@ -16,21 +17,22 @@
 
 /* ---- options ---- */
 
-/* "5%", "2GiB", "10s", "300J": a number and its unit. */
+/* "5%", "2GiB", "10s", "1m", "300J": a number and its unit. */
 static bool parse_most(const char *s, struct diff_gate *gate)
 {
         static const struct {
                 const char *unit;
                 enum diff_gate_of of; /* COUNT: any */
                 double scale;
-        } units[] = {{"%", DIFF_GATE_COUNT, 0.01},          {"s", DIFF_GATE_TIME, 1},
-                     {"ms", DIFF_GATE_TIME, 1e-3},          {"J", DIFF_GATE_ENERGY, 1},
+        } units[] = {{"%", DIFF_GATE_COUNT, 0.01},          {"J", DIFF_GATE_ENERGY, 1},
                      {"kJ", DIFF_GATE_ENERGY, 1e3},         {"B", DIFF_GATE_MEMORY, 1},
                      {"KiB", DIFF_GATE_MEMORY, 1024},       {"MiB", DIFF_GATE_MEMORY, 1048576},
                      {"GiB", DIFF_GATE_MEMORY, 1073741824}, {"MB", DIFF_GATE_MEMORY, 1e6},
                      {"GB", DIFF_GATE_MEMORY, 1e9}};
         double v;
         size_t k = num_parse(s, strlen(s), &v);
+        if (gate->of == DIFF_GATE_TIME && duration_has_unit(s) && duration_parse(s, &gate->most))
+                return true;
         for (size_t i = 0; k > 0 && i < ARRAY_LEN(units); i++) {
                 bool fits = units[i].of == DIFF_GATE_COUNT || units[i].of == gate->of;
                 if (!fits || strcmp(s + k, units[i].unit) != 0)

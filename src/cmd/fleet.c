@@ -24,7 +24,7 @@ static int window_of(const struct config *config, bool job, struct fleet_asked *
                 return err->code;
         if (!times_span(window, &ret->window_ns) || ret->window_ns < 60 * NS_PER_S) {
                 err_set(err, ERR_USAGE, "--window: '%s' is not a span of a minute or more", window);
-                return err_hint(err, "write 15m, 24h or 7d");
+                return err_hint(err, "write 15m, 90min, 24h or 7d");
         }
         if (job && !config_is_set(config, OPT_WINDOW))
                 ret->window_ns = JOB_WINDOW_NS;

@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "base/duration.h"
 #include "base/num.h"
 #include "base/suggest.h"
 #include "base/trust.h"
@@ -49,24 +50,6 @@ static bool is_choice(const char *choices, const char *value)
 bool option_has_choice(enum option option, const char *command, const char *value)
 {
         return is_choice(option_for(option, command).metavar, value);
-}
-
-/* "1.5", "100ms", "2s", "1m", "1h": seconds. */
-static bool parse_seconds(const char *s, double *ret)
-{
-        static const struct {
-                const char *unit;
-                double scale;
-        } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60}, {"h", 3600}};
-        double v;
-        size_t k = num_parse(s, strlen(s), &v);
-        for (size_t i = 0; k > 0 && i < ARRAY_LEN(units); i++) {
-                if (strcmp(s + k, units[i].unit) == 0) {
-                        *ret = v * units[i].scale;
-                        return *ret >= 0;
-                }
-        }
-        return false;
 }
 
 /* An option as the command has it, and how to speak of it. */
@@ -141,8 +124,8 @@ static int parse(const struct naming *n, const char *value, double *ret, struct 
                 *ret = flag;
                 return 0;
         case OPTION_SECONDS:
-                if (!parse_seconds(value, ret))
-                        return bad_value(n, value, "a time such as 0.5, 100ms or 2s", err);
+                if (!duration_parse(value, ret))
+                        return bad_value(n, value, "a time such as 0.5, 100ms, 90min or 1d", err);
                 return 0;
         case OPTION_NUMBER:
                 if (!num_parse_all(value, strlen(value), ret))

@@ -1,6 +1,9 @@
-/* Command lines: the input is split at newlines into words. And the weights. */
+/* Command lines: the input is split at newlines into words. And the weights, and
+ * lengths of time. */
 #include "fuzz.h"
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "compute/compute.h"
 #include "config/config.h"
 
@@ -23,12 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct config config = {0};
         struct err err = {0};
         struct weights weights;
+        double seconds;
         int argc = 1;
         if (!text)
                 abort();
         memcpy(text, data, size);
         text[size] = '\0';
         weights_parse(text, &weights, &err);
+        if (duration_parse(text, &seconds) && !(seconds >= 0 && clock_from_seconds(seconds) >= 0))
+                abort();
         for (char *rest = text, *word; argc < WORDS_MAX && (word = strsep(&rest, "\n"));)
                 argv[argc++] = word;
         if (config_read_args(&config, argc, argv, takes_command, &err) < 0 && err.msg[0] == '\0')

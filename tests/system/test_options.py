@@ -1,4 +1,6 @@
 """Options from flags, the environment and the config file; the dashboard's spellings."""
+import pytest
+
 from conftest import FIXTURES
 
 TOUR = str(FIXTURES / "tour" / "h200-tour.dmon.txt")
@@ -42,6 +44,27 @@ def test_dashboard_spellings(assay):
 def test_seconds_with_units(assay):
     assert assay("export", "timestamp", "--poll", "100ms", "--source", TWO).stdout.split()[1:] == [
         "0.00", "0.00", "0.10", "0.10", "0.20", "0.20"]
+
+
+@pytest.mark.parametrize("why, words", [
+    ("minutes, as --poll has them", "jobs --since 90min"), ("a span with a fraction", "jobs --since 1.5d"), ("weeks", "plot {} -o - --last 1w"),
+    ("days", "fleet --timeout 1d --queries"), ("minutes of a window", "fleet --window 90min --queries"), ("a number alone is seconds", "fleet --window 3600 --queries"),
+    ("milliseconds of a moment", "fleet --since 90000ms --queries"), ("minutes of a gate", "diff {} {} --gate time=1m"), ("days of a gate", "diff {} {} --gate time=1d"),
+])
+def test_one_way_to_write_a_time(assay, tmp_path, why, words):
+    run = str(FIXTURES / "session/tour.assay")
+    done = assay(*words.format(run, run).split(), env={"ASSAY_STATE": str(tmp_path)})
+    assert done.returncode != 2, (why, done.stderr)
+
+
+@pytest.mark.parametrize("why, words", [
+    ("a number alone may be a year", "jobs --since 2026"), ("the same of the end", "fleet --until 2026 --queries"), ("less than a minute", "fleet --window 30 --queries"),
+    ("a share or a time", "diff a b --gate time=5"), ("before its beginning", "jobs --since=-5m"), ("larger than numbers are", "fleet --window 1e308w --queries"),
+    ("two of them", "plot a --last 1h30m"), ("no unit", "record --duration 5y"),
+])
+def test_what_is_no_time(assay, why, words):
+    done = assay(*words.split())
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 2, (why, done.stderr)
 
 
 def test_environment_chooses_from_a_capture(assay):
