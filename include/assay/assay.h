@@ -360,7 +360,8 @@ ASSAY_API int assay_file_convert(const char *path, const char *out, const assay_
                                  struct assay_error *error);
 /*
  * Compares runs as `assay diff` does: each side is one recording, or repeats of one. format: text,
- * json, markdown, html or junit. Options: gate, allow, gpus, weights, missing. assay_free the text.
+ * json, markdown, html or junit. Options: gate, allow, gpus. weights and missing change nothing.
+ * assay_free the text.
  */
 ASSAY_API int assay_diff(const char *const *base, size_t n_base, const char *const *now,
                          size_t n_now, const char *format, const assay_options *options, char **ret,

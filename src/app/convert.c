@@ -367,10 +367,20 @@ static void finish(struct conversion *c)
         free(c);
 }
 
+/* The library's options are for all of its functions. */
+static int check_lines(const struct config *config, const struct output_format *target, struct err *err)
+{
+        static const enum option list[] = {OPT_CRLF};
+        if (!config->command || strcmp(target->name, "csv") == 0)
+                return 0;
+        return config_refuse(config, list, ARRAY_LEN(list), "is for CSV",
+                             "leave it out, or write to a file that ends in .csv", err);
+}
+
 int convert_file(const struct convert_job *job, struct err *err)
 {
         const struct output_format *target = choose_target(job->config, job->out, err);
-        if (!target)
+        if (!target || check_lines(job->config, target, err) < 0)
                 return ERR_USAGE;
         struct conversion *c = calloc(1, sizeof(*c));
         if (!c)

@@ -138,11 +138,40 @@ static int export_gpus(const struct config *config, struct err *err)
         return r == -EPIPE ? 0 : r;
 }
 
+/* JSON has every value, and lines of its own; CSV has no columns of FLOP/s. */
+static int check_columns(const struct config *config, struct err *err)
+{
+        static const enum option lines[] = {OPT_CRLF}, rates[] = {OPT_FLOPS};
+        const char *columns = config_text(config, OPT_EXPORT);
+        if (strcmp(config_text(config, OPT_FORMAT), "jsonl") != 0)
+                return config_flag(config, OPT_HOST)
+                           ? 0
+                           : config_refuse(config, rates, ARRAY_LEN(rates), "is for JSON",
+                                           "leave it out, or add --format jsonl", err);
+        if (config_is_given(config, OPT_EXPORT) && strcmp(columns, "default") != 0) {
+                err_set(err, ERR_USAGE, "columns ('%s') are for CSV; JSON has every value",
+                        columns);
+                return err_hint(err, "leave out the columns, or --format jsonl");
+        }
+        return config_refuse(config, lines, ARRAY_LEN(lines), "is for CSV",
+                             "leave it out, or --format jsonl", err);
+}
+
+static int check_use(const struct config *config, struct err *err)
+{
+        int r = check_columns(config, err);
+        if (r == 0 && !config_flag(config, OPT_HOST))
+                r = refuse_host_options(config, "add --host, or leave it out", err);
+        return r;
+}
+
 static int export_run(const struct config *given)
 {
         struct err err = {0};
         struct config config = {0};
         int r = take_words(given, &config, &err), status = EXIT_FINE;
+        if (r == 0)
+                r = check_use(&config, &err);
         if (r == 0 && config_flag(&config, OPT_PEER))
                 r = export_peer(&config, &err);
         else if (r == 0 && config_flag(&config, OPT_HOST))

@@ -133,16 +133,14 @@ static int stream(struct host_exporter *e, struct host_view *view, struct pipeli
 }
 
 /* A machine without GPUs has a host all the same. */
-static struct pipeline *open_gpus(const struct config *config)
+static int open_gpus(const struct config *config, struct pipeline **ret, struct err *err)
 {
         char text[SETUP_NOTICE_MAX];
-        struct pipeline *p = NULL;
-        struct err err;
         int r = setup_open_soon(config, config_text(config, OPT_SOURCE), 1, SETUP_PATIENCE_NS,
-                                false, &p, text, &err);
+                                false, ret, text, err);
         if (r == 0 && text[0])
                 notice("%s", text);
-        return p;
+        return r == ERR_USAGE ? r : 0;
 }
 
 static int export_live(struct host_exporter *e)
@@ -156,10 +154,10 @@ static int export_live(struct host_exporter *e)
         if (r == 0)
                 r = open_host(e->config, &view, &err);
         e->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (r == 0) {
-                p = open_gpus(e->config);
+        if (r == 0)
+                r = open_gpus(e->config, &p, &err);
+        if (r == 0)
                 r = stream(e, view, p, poll, &result, &err);
-        }
         if (result.host_missed > 0 && r == 0)
                 notice("%llu of %llu ticks were missed, because one took longer than --poll",
                        (unsigned long long)result.host_missed,
@@ -188,6 +186,7 @@ static int stream_recorded(struct host_exporter *e, const struct config *config,
         const char *path = config_text(config, OPT_SOURCE);
         struct host_config asked;
         const struct host *h;
+        int64_t skip_ns = clock_from_seconds(config_number(config, OPT_AT)), first_ns = INT64_MAX;
         int got = 0, r = setup_host(config, &asked, err);
         CLEANUP(freep) struct host *scratch = malloc(sizeof(*scratch));
         if (r == 0)
@@ -199,6 +198,9 @@ static int stream_recorded(struct host_exporter *e, const struct config *config,
                              "sessions have it: give one, or leave out --source for this host");
         }
         while (r == 0 && (got = input_next_host(in, &h, err)) > 0) {
+                first_ns = first_ns == INT64_MAX ? h->wall_ns : first_ns;
+                if (h->wall_ns - first_ns < skip_ns)
+                        continue;
                 write_host(e, chosen_levels(h, asked.levels, scratch));
                 r = flush_out(e, err);
                 if (e->ticks_left > 0 && --e->ticks_left == 0)
@@ -216,18 +218,41 @@ static int export_recorded(struct host_exporter *e)
         return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;
 }
 
+/* Samples of GPUs are not what is written, and a recording's levels are as they were. */
+static int refuse_others(const struct config *config, bool recorded, struct err *err)
+{
+        static const enum option gpus[] = {OPT_FLOPS, OPT_WEIGHTS, OPT_MISSING, OPT_EXPORT,
+                                           OPT_SPEED, OPT_HOSTS,   OPT_SLURM};
+        static const enum option live[] = {OPT_GPUS, OPT_SHOW_ALL, OPT_POLL,   OPT_PID,
+                                           OPT_USER, OPT_JOB,      OPT_CGROUP, OPT_PSS};
+        static const enum option past[] = {OPT_AT};
+        int r = config_refuse(config, gpus, ARRAY_LEN(gpus), "is about GPUs, not about a host",
+                              "leave it out, or --host", err);
+        if (r == 0 && recorded)
+                r = config_refuse(config, live, ARRAY_LEN(live), "is about this host now",
+                                  "leave it out: a recording has the host as it was", err);
+        if (r == 0 && !recorded)
+                r = config_refuse(config, past, ARRAY_LEN(past), "is a moment of a recording",
+                                  "leave it out, or give a recording", err);
+        return r;
+}
+
 int export_host(const struct config *config)
 {
+        struct err err = {0};
+        bool recorded = input_is_recording(config_text(config, OPT_SOURCE));
+        if (refuse_others(config, recorded, &err) < 0)
+                return complain(&err);
         struct host_exporter *e = calloc(1, sizeof(*e));
         if (!e)
                 return EXIT_FAILED;
         e->config = config;
         e->end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n";
         e->json = strcmp(config_text(config, OPT_FORMAT), "jsonl") == 0;
-        e->ticks_left = (uint64_t)config_number(config, OPT_COUNT);
+        e->ticks_left =
+            config_flag(config, OPT_ONCE) ? 1 : (uint64_t)config_number(config, OPT_COUNT);
         e->done = -1;
-        int status = input_is_recording(config_text(config, OPT_SOURCE)) ? export_recorded(e)
-                                                                         : export_live(e);
+        int status = recorded ? export_recorded(e) : export_live(e);
         if (e->hung)
                 return status; /* a thread that hangs still uses it */
         strbuf_finish(&e->out);

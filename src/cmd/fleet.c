@@ -106,20 +106,31 @@ static int ask_once(const struct config *config, const struct fleet_config *fc,
         return r;
 }
 
-/* Options of 'targets' that a view would silently ignore. */
-static int refuse_target_options(const struct config *config, struct err *err)
+/* Options of 'targets' and of a screen that a table would silently ignore, and the other way. */
+static int refuse_options(const struct config *config, struct err *err)
 {
         static const enum option list[] = {OPT_HOSTS, OPT_SLURM,  OPT_KUBERNETES,
                                            OPT_PORT,  OPT_LABELS, OPT_SELECTOR};
-        for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-                if (config_is_set(config, list[i]) &&
-                    config->settings[list[i]].origin == ORIGIN_FLAG) {
-                        err_set(err, ERR_USAGE, "--%s is for 'assay fleet targets'",
-                                option_info(list[i])->name);
-                        return err_hint(err, "leave it out, or write 'assay fleet targets'");
-                }
-        }
-        return 0;
+        static const enum option screen[] = {OPT_ASCII, OPT_THEME, OPT_POLL};
+        static const enum option tables[] = {OPT_FORMAT, OPT_OUTPUT, OPT_UNTIL, OPT_QUERIES};
+        static const enum option windows[] = {OPT_WINDOW};
+        static const enum option answers[] = {OPT_FORMAT};
+        bool live = config_flag(config, OPT_LIVE);
+        int r = config_refuse(config, list, ARRAY_LEN(list), "is for 'assay fleet targets'",
+                              "leave it out, or write 'assay fleet targets'", err);
+        if (r == 0 && live)
+                r = config_refuse(config, tables, ARRAY_LEN(tables), "is for tables",
+                                  "leave it out, or --live", err);
+        if (r == 0 && config_flag(config, OPT_QUERIES))
+                r = config_refuse(config, answers, ARRAY_LEN(answers), "is for answers",
+                                  "leave it out, or --queries, which asks nothing", err);
+        if (r == 0 && !live)
+                r = config_refuse(config, screen, ARRAY_LEN(screen), "is for the screen",
+                                  "leave it out, or add --live", err);
+        if (r == 0 && config_is_given(config, OPT_SINCE))
+                r = config_refuse(config, windows, ARRAY_LEN(windows), "is given beside --since",
+                                  "leave out one of them: both say where the window begins", err);
+        return r;
 }
 
 static int show(const struct config *config, struct strbuf *out, int *ret_status, struct err *err)
@@ -132,7 +143,7 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
                 err_set(err, ERR_USAGE, "name one job");
                 return err_hint(err, "assay fleet job 4711");
         }
-        int r = refuse_target_options(config, err);
+        int r = refuse_options(config, err);
         if (r == 0 && !job)
                 r = view_of(config, &view, err);
         if (r == 0)

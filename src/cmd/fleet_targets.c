@@ -8,6 +8,20 @@
 #include <errno.h>
 #include <string.h>
 
+static int refuse_views(const struct config *config, struct err *err)
+{
+        static const enum option list[] = {
+            OPT_ENGINE,     OPT_LIVE,   OPT_WINDOW,  OPT_FORMAT,  OPT_SINCE, OPT_UNTIL, OPT_LIMIT,
+            OPT_TOKEN_FILE, OPT_TENANT, OPT_TIMEOUT, OPT_QUERIES, OPT_ASCII, OPT_THEME, OPT_POLL};
+        static const enum option pods[] = {OPT_SELECTOR};
+        int r = config_refuse(config, list, ARRAY_LEN(list), "is for the views of 'assay fleet'",
+                              "leave it out: targets are a list, and nobody is asked", err);
+        if (r == 0 && !config_flag(config, OPT_KUBERNETES))
+                r = config_refuse(config, pods, ARRAY_LEN(pods), "chooses pods",
+                                  "leave it out, or add --kubernetes", err);
+        return r;
+}
+
 static int choose(const struct config *config, struct targets_config *ret, struct err *err)
 {
         const char *hosts = config_text(config, OPT_HOSTS);
@@ -52,7 +66,9 @@ int fleet_targets_run(const struct config *config)
         struct strbuf out = {0};
         struct err err = {0};
         size_t n = 0;
-        int r = choose(config, &tc, &err);
+        int r = refuse_views(config, &err);
+        if (r == 0)
+                r = choose(config, &tc, &err);
         if (r == 0)
                 r = targets_make(&tc, &out, &n, &err);
         if (r == 0)

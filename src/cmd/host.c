@@ -40,6 +40,14 @@ bool shows_host(const struct config *config)
                (!config_is_set(config, OPT_SOURCE) && !setup_reads_nodes(config));
 }
 
+int refuse_host_options(const struct config *config, const char *hint, struct err *err)
+{
+        static const enum option list[] = {OPT_PID,    OPT_USER,   OPT_JOB,
+                                           OPT_CGROUP, OPT_LEVELS, OPT_PSS};
+        return config_refuse(config, list, ARRAY_LEN(list),
+                             "is about this host, which is not looked at here", hint, err);
+}
+
 /* The level that a user asked for by name or number, and that is not there. */
 static int tell_absent(const struct host *h, enum level level, struct err *err)
 {

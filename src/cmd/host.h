@@ -14,6 +14,8 @@ int open_host_of(const struct config *config, int32_t pid, struct host_view **re
 /* After a tick: fails when not one of the levels that were asked for is there, or not the job that
  * was named. */
 int check_levels(const struct config *config, const struct host *h, struct err *err);
+/* Refuses what is about the host where it is not looked at. 0, or ERR_USAGE with the hint. */
+int refuse_host_options(const struct config *config, const char *hint, struct err *err);
 /* Whether the host is shown: a capture comes from another machine or another day, and this host
  * says nothing about it unless it is asked for. */
 bool shows_host(const struct config *config);

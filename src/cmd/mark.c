@@ -33,6 +33,16 @@ static int set_name(struct mark *m, const char *name, size_t len, struct err *er
         return 0;
 }
 
+static const enum option for_phases[] = {OPT_BEGIN, OPT_END, OPT_SECONDS};
+static const enum option for_events[] = {OPT_DATA};
+
+/* An event and a number are of one moment. */
+static int refuse_stretch(const struct config *config, struct err *err)
+{
+        return config_refuse(config, for_phases, ARRAY_LEN(for_phases), "is for a phase",
+                             "leave it out, or write 'assay mark phase NAME' with it", err);
+}
+
 /* Which of --begin, --end and --seconds: exactly one of them. */
 static int phase_type(const struct config *config, enum mark_type *ret, struct err *err)
 {
@@ -51,7 +61,11 @@ static int mark_phase(const struct config *config, struct err *err)
 {
         struct mark m;
         enum mark_type type = MARK_PHASE;
-        int r = phase_type(config, &type, err);
+        int r =
+            config_refuse(config, for_events, ARRAY_LEN(for_events), "is for an event",
+                          "give a phase's details as words: assay mark phase NAME KEY=VALUE", err);
+        if (r == 0)
+                r = phase_type(config, &type, err);
         if (r < 0)
                 return r;
         mark_init(&m, type);
@@ -75,7 +89,9 @@ static int mark_event(const struct config *config, struct err *err)
         struct mark m;
         const char *data = config_text(config, OPT_DATA);
         mark_init(&m, MARK_EVENT);
-        int r = set_name(&m, config->args[2], strlen(config->args[2]), err);
+        int r = refuse_stretch(config, err);
+        if (r == 0)
+                r = set_name(&m, config->args[2], strlen(config->args[2]), err);
         if (r == 0 && config->n_args > 3) {
                 err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[3]);
                 r = err_hint(err, "give details with --data JSON");
@@ -101,6 +117,21 @@ static int mark_metric(const struct config *config, const char *word, struct err
         return r == 0 ? put(config, &m, err) : r;
 }
 
+/* The command is the phase: it begins, ends, and takes as long as it takes. */
+static int refuse_beside_command(const struct config *config, struct err *err)
+{
+        bool phase = config->n_args > 2 && strcmp(config->args[1], "phase") == 0;
+        int r = config_refuse(config, for_phases, ARRAY_LEN(for_phases), "is not for a command",
+                              "leave it out: the phase lasts as long as the command", err);
+        if (r == 0)
+                r = config_refuse(config, for_events, ARRAY_LEN(for_events), "is for an event",
+                                  "write 'assay mark phase NAME KEY=VALUE -- COMMAND'", err);
+        if (r < 0 || phase || config->n_args < 2)
+                return r;
+        err_set(err, ERR_USAGE, "unexpected argument '%s' before a command", config->args[1]);
+        return err_hint(err, "write 'assay mark -- COMMAND' or 'assay mark phase NAME -- COMMAND'");
+}
+
 /* Runs a command as a phase: named by the user, or after the program. */
 static int mark_command(const struct config *config, struct err *err)
 {
@@ -108,7 +139,9 @@ static int mark_command(const struct config *config, struct err *err)
         struct mark m = {0};
         const char *slash = strrchr(config->rest[0], '/');
         const char *name = slash ? slash + 1 : config->rest[0];
-        bool named = config->n_args > 2 && strcmp(config->args[1], "phase") == 0;
+        bool named = config->n_args > 1;
+        if (refuse_beside_command(config, err) < 0)
+                return complain(err);
         if (named)
                 name = config->args[2];
         child_init(&child, true);
@@ -150,6 +183,10 @@ static int mark_words(const struct config *config, struct err *err)
                 return mark_event(config, err);
         if (strcmp(what, "metric") != 0)
                 return usage(err);
+        r = refuse_stretch(config, err);
+        if (r == 0)
+                r = config_refuse(config, for_events, ARRAY_LEN(for_events), "is for an event",
+                                  "leave it out: a metric is a number", err);
         for (size_t i = 2; r == 0 && i < config->n_args; i++)
                 r = mark_metric(config, config->args[i], err);
         return r;

@@ -1,6 +1,7 @@
 /* assay once: one frame, as a table, CSV or JSON. */
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "cmd/host.h"
 #include "present/stream/csv.h"
 #include "present/stream/host_csv.h"
@@ -17,10 +18,51 @@
 #define WIDTH_WITHOUT_TERMINAL 100
 #define WIDTH_MIN 60
 
-/* A table, and neither CSV nor JSON. */
+/* Of two formats the one counts that was said closer to the command line. */
+static bool is_format(const struct config *config, enum option format, enum option other)
+{
+        return config_flag(config, format) &&
+               (!config_flag(config, other) ||
+                config->settings[format].origin >= config->settings[other].origin);
+}
+
+static bool is_json(const struct config *config)
+{
+        return is_format(config, OPT_JSON, OPT_CSV);
+}
+
+static bool is_csv(const struct config *config)
+{
+        return is_format(config, OPT_CSV, OPT_JSON) && !is_json(config);
+}
+
 static bool is_table(const struct config *config)
 {
-        return !config_flag(config, OPT_JSON) && !config_flag(config, OPT_CSV);
+        return !is_json(config) && !is_csv(config);
+}
+
+/* What the format that was chosen has no use for. */
+static int check_format(const struct config *config, struct err *err)
+{
+        static const enum option drawn[] = {OPT_WIDTH, OPT_ASCII, OPT_FOCUS_GPU};
+        static const enum option ends[] = {OPT_CRLF};
+        static const enum option rates[] = {OPT_FLOPS};
+        if (config_is_given(config, OPT_JSON) && config_is_given(config, OPT_CSV) &&
+            config_flag(config, OPT_JSON) && config_flag(config, OPT_CSV)) {
+                err_set(err, ERR_USAGE, "both --json and --csv are given");
+                return err_hint(err, "leave out one of them");
+        }
+        int r = is_table(config)
+                    ? 0
+                    : config_refuse(config, drawn, ARRAY_LEN(drawn), "is for the table",
+                                    "leave it out, or --json and --csv", err);
+        if (r == 0 && !is_json(config))
+                r = config_refuse(config, rates, ARRAY_LEN(rates), "is for JSON",
+                                  "leave it out, or add --json", err);
+        if (r == 0 && !is_csv(config))
+                r = config_refuse(config, ends, ARRAY_LEN(ends), "is for CSV",
+                                  "leave it out, or add --csv", err);
+        return r;
 }
 
 static unsigned table_width(const struct config *config)
@@ -70,16 +112,15 @@ static int write_frame(const struct config *config, struct pipeline *p, const st
                        struct strbuf *out, struct err *err)
 {
         struct utsname name;
-        if (config_flag(config, OPT_JSON)) {
+        if (is_json(config)) {
                 json_write_frame(frame, program_version, out);
                 return 0;
         }
-        if (config_flag(config, OPT_CSV))
+        if (is_csv(config))
                 return write_csv(config, frame, out);
         struct table_options options = {.version = program_version,
                                         .host = owner_of(config, p, &name),
                                         .width = table_width(config),
-                                        .ascii = config_flag(config, OPT_ASCII),
                                         .focus = config_text(config, OPT_FOCUS_GPU)};
         if (options.focus && has_focus(frame, options.focus, err) < 0)
                 return err->code;
@@ -94,14 +135,14 @@ static void write_host(const struct config *config, const struct host *h, bool a
                        struct strbuf *out)
 {
         const char *end = config_flag(config, OPT_CRLF) ? "\r\n" : "\n";
-        if (config_flag(config, OPT_JSON) && alone) {
+        if (is_json(config) && alone) {
                 host_json_document(h, program_version, out);
-        } else if (config_flag(config, OPT_JSON)) {
+        } else if (is_json(config)) {
                 host_json_append(h, out);
-        } else if (config_flag(config, OPT_CSV) && alone) {
+        } else if (is_csv(config) && alone) {
                 host_csv_header(h, end, out);
                 host_csv_rows(h, h->n_cores, h->n_gpus, end, out);
-        } else if (!config_flag(config, OPT_CSV)) {
+        } else if (!is_csv(config)) {
                 strbuf_puts(out, "\n");
                 host_table_write(h, table_width(config), out);
         }
@@ -165,7 +206,7 @@ static int await_counters(struct pipeline *p, const struct frame **frame, struct
 /* Why there are no GPUs, above the host. */
 static void tell_alone(const struct config *config, const struct err *why, struct strbuf *out)
 {
-        if (!config_flag(config, OPT_JSON) && !config_flag(config, OPT_CSV))
+        if (is_table(config))
                 strbuf_putf(out, "%s\n%s\n", why->msg, why->hint);
 }
 
@@ -191,6 +232,9 @@ static int write_all(const struct config *config, struct host_view *view, struct
         if (view && (r >= 0 || alone)) {
                 int got = read_host(view, begun, *p, frame, &host, err);
                 r = got < 0 || alone ? got : r;
+                if (r >= 0 &&
+                    (config_is_given(config, OPT_JOB) || config_is_given(config, OPT_LEVELS)))
+                        r = check_levels(config, host, err) < 0 ? err->code : r;
         }
         if (r > 0 && frame && !is_table(config)) {
                 struct node_teller teller = {0};
@@ -204,17 +248,38 @@ static int write_all(const struct config *config, struct host_view *view, struct
         return r;
 }
 
+/* A degree sign goes from its unit; any other letter beyond ASCII is '?'. */
+static void make_ascii(struct strbuf *text)
+{
+        struct strbuf plain = {0};
+        uint32_t letter;
+        size_t n;
+        for (const char *s = strbuf_str(text); *s; s += n) {
+                n = text_decode(s, &letter);
+                if (letter != 0xb0)
+                        strbuf_putc(&plain, letter > 0 && letter < 0x80 ? *s : '?');
+        }
+        strbuf_finish(text);
+        *text = plain;
+}
+
 static int once_run(const struct config *config)
 {
         struct err err = {0};
         struct host_view *view = NULL;
         struct pipeline *p = NULL;
         struct strbuf out = {0};
-        int r = shows_host(config) ? open_host(config, &view, &err) : 0;
+        int r = check_format(config, &err);
+        if (r == 0 && !shows_host(config))
+                r = refuse_host_options(config, "add --host, or leave it out", &err);
+        else if (r == 0)
+                r = open_host(config, &view, &err);
         if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST))
                 r = 0; /* GPUs are shown where the host cannot be read */
         if (r == 0)
                 r = write_all(config, view, &p, &out, &err);
+        if (r == 0 && is_table(config) && config_flag(config, OPT_ASCII))
+                make_ascii(&out);
         if (r == 0) {
                 r = strbuf_flush(&out, STDOUT_FILENO);
                 if (r < 0 && r != -EPIPE)

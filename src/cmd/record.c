@@ -112,7 +112,9 @@ static int begin(const struct config *config, struct recording *rec, struct err 
                 err_hint(err, "leave out --pid, or --source");
         }
         /* What this machine does says nothing about other hosts. */
-        if (r == 0 && !capture && !nodes)
+        if (r == 0 && (capture || nodes))
+                r = refuse_host_options(config, "leave it out, or the source", err);
+        else if (r == 0)
                 r = open_host_of(config, 0, &rec->host, err);
         if (r == 0)
                 rec->signals = watch_signals();

@@ -35,6 +35,28 @@ static size_t terminal_columns(void)
         return 0;
 }
 
+/* The text is a choice of what JSON and the page tell. */
+static int refuse_for_format(const struct config *config, struct err *err)
+{
+        static const enum option list[] = {OPT_ALL, OPT_EACH};
+        const char *format = out_format(config);
+        if (strcmp(format, "text") == 0)
+                return 0;
+        if (strcmp(format, "resource-summary") == 0)
+                return config_refuse(config, list, ARRAY_LEN(list), "is for the text",
+                                     "leave it out: the summary has fields of its own", err);
+        return config_refuse(config, list, ARRAY_LEN(list), "is for the text",
+                             "leave it out: JSON and the page tell all of it", err);
+}
+
+/* What is told of ranks together. */
+static int refuse_for_job(const struct config *config, struct err *err)
+{
+        static const enum option list[] = {OPT_EACH, OPT_RECOVER};
+        return config_refuse(config, list, ARRAY_LEN(list), "is for one recording",
+                             "leave it out, or give one file", err);
+}
+
 static int report(const struct config *config, struct run_summary *r, struct err *err)
 {
         const char *format = out_format(config);
@@ -97,6 +119,8 @@ static bool report_as_job(const struct config *config, int *code, struct err *er
         if (config->n_args > 2) {
                 *code = check_out(config, config->args[1], err);
                 if (*code == 0)
+                        *code = refuse_for_job(config, err);
+                if (*code == 0)
                         *code = report_job(config, (const char *const *)config->args + 1,
                                            config->n_args - 1, err);
                 return true;
@@ -104,6 +128,8 @@ static bool report_as_job(const struct config *config, int *code, struct err *er
         if (config->n_args < 2 || job_files_list(config->args[1], &files) < 0 || files.n == 0)
                 return false;
         *code = check_out(config, files.paths[0], err);
+        if (*code == 0)
+                *code = refuse_for_job(config, err);
         if (*code == 0)
                 *code = report_folder(config, &files, err);
         job_files_finish(&files);
@@ -114,7 +140,8 @@ static int report_run(const struct config *config)
 {
         struct err err = {0};
         int code = 0;
-        if (report_as_job(config, &code, &err))
+        code = refuse_for_format(config, &err);
+        if (code < 0 || report_as_job(config, &code, &err))
                 return code < 0 ? complain(&err) : EXIT_FINE;
         struct run_summary *r = calloc(1, sizeof(*r));
         if (!r) {

@@ -407,8 +407,12 @@ static int start_engine(struct top *t, struct err *err)
         ec.host_interval_ns = MAX(source.source.poll_ns, HOST_INTERVAL_NS);
         /* The host of a capture or of an exporter elsewhere is not this one. GPUs are shown where
          * the host cannot be read. */
-        if ((source.ops->local || config_flag(config, OPT_HOST)) &&
-            setup_host(config, &host, NULL) == 0) {
+        bool here = source.ops->local || config_flag(config, OPT_HOST);
+        r = here ? setup_host(config, &host, err)
+                 : refuse_host_options(config, "add --host, or leave it out", err);
+        if (r < 0)
+                return r;
+        if (here) {
                 t->levels = host.levels;
                 host.levels = levels_shown(t);
                 ec.host_source = &host;

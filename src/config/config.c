@@ -199,6 +199,13 @@ static int not_taken(const struct config *c, const char *name, struct err *err)
         return err_hint(err, "see 'assay %s --help'", c->command);
 }
 
+static int needs_value(const struct config *c, enum option option, struct err *err)
+{
+        const char *name = c->settings[option].name;
+        err_set(err, ERR_USAGE, "--%s needs a value", name);
+        return err_hint(err, "write --%s %s", name, option_for(option, c->command).metavar);
+}
+
 /* The next setting of the command line after a place, or OPT_COUNT_OF. */
 static enum option next_given(const struct config *c, int after)
 {
@@ -221,6 +228,8 @@ int config_bind(struct config *c, const char *command, struct err *err)
                 struct setting *s = &c->settings[i];
                 if (!option_applies(i, command) && !option_applies(i, "-"))
                         r = not_taken(c, s->name, err);
+                else if (s->bare)
+                        r = needs_value(c, i, err);
                 else
                         r = check(c, i, "--", s->name, s->text, &s->number, err);
         }
@@ -431,10 +440,13 @@ static int keep_given(struct config *c, struct reader *in, enum option option, c
         return r;
 }
 
-static int needs_value(const char *flag, const struct option_info *o, struct err *err)
+/* Whether the command takes the option at all is told first, and known to config_bind. */
+static int keep_bare(struct config *c, struct reader *in, enum option option, const char *name)
 {
-        err_set(err, ERR_USAGE, "%s needs a value", flag);
-        return err_hint(err, "write %s %s", flag, o->metavar);
+        int r = keep_given(c, in, option, name, "");
+        if (r == 0)
+                c->settings[option].bare = true;
+        return r;
 }
 
 /* A single letter; its value, when it takes one, is the rest of the word or the next word. */
@@ -453,7 +465,7 @@ static int read_short(struct config *c, struct reader *in)
                         return keep_given(c, in, i, o.name, word + 2);
                 if (in->at + 1 < in->argc && strcmp(in->argv[in->at + 1], "--") != 0)
                         return keep_given(c, in, i, o.name, in->argv[++in->at]);
-                return needs_value(word, &o, in->err);
+                return keep_bare(c, in, i, o.name);
         }
         return unknown_option("-", word + 1, strlen(word + 1), in->err);
 }
@@ -481,7 +493,7 @@ static int read_flag(struct config *c, struct reader *in)
         if (!value)
                 value = o->type == OPTION_FLAG ? "" : next_value(in, o);
         if (!value)
-                return needs_value(in->argv[in->at], o, in->err);
+                return keep_bare(c, in, (enum option)f.option, f.name);
         return keep_given(c, in, (enum option)f.option, f.name, value);
 }
 
@@ -521,6 +533,23 @@ int config_read_args(struct config *c, int argc, char **argv,
 bool config_is_set(const struct config *c, enum option option)
 {
         return c->settings[option].text != NULL;
+}
+
+bool config_is_given(const struct config *c, enum option option)
+{
+        return config_is_set(c, option) && c->settings[option].origin == ORIGIN_FLAG;
+}
+
+int config_refuse(const struct config *c, const enum option *list, size_t n, const char *what,
+                  const char *hint, struct err *err)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (!config_is_given(c, list[i]))
+                        continue;
+                err_set(err, ERR_USAGE, "--%s %s", config_name(c, list[i]), what);
+                return err_hint(err, "%s", hint);
+        }
+        return 0;
 }
 
 bool config_flag(const struct config *c, enum option option)

@@ -53,6 +53,7 @@ struct setting {
         const char *name; /* that it was given by: the option's or an alias's */
         double number;
         enum origin origin;
+        bool bare; /* a flag that needs a value, and has none */
         int place; /* on the command line, from 1; 0 elsewhere */
 };
 
@@ -111,6 +112,14 @@ int config_copy(const struct config *c, struct config *ret);
 
 /* Set means: by file, environment or flag. */
 bool config_is_set(const struct config *c, enum option option);
+/* Given on the command line: what file and environment say may be for others. */
+bool config_is_given(const struct config *c, enum option option);
+/*
+ * Refuses options of the command that have no meaning in what it was asked to do: of the first that
+ * was given the message is "--NAME what". 0, or ERR_USAGE with the hint in err.
+ */
+int config_refuse(const struct config *c, const enum option *list, size_t n, const char *what,
+                  const char *hint, struct err *err);
 bool config_flag(const struct config *c, enum option option);
 /* The value, or the command's default; NULL when there is neither. */
 const char *config_text(const struct config *c, enum option option);

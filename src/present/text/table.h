@@ -7,7 +7,6 @@
 struct table_options {
         const char *version; /* of the program, for the heading */
         unsigned width;      /* columns there are; what does not fit is left out */
-        bool ascii;          /* no character beyond ASCII */
         const char *host;    /* the GPUs are in; NULL or "" when not known */
         const char *focus;   /* a GPU's label: show every metric of that one; NULL for none */
 };
