@@ -12,7 +12,7 @@
 struct checkup {
         struct crew crew;
         bool done; /* under the lock, as shown and n */
-        char *texts[4];
+        char *texts[6];
         struct doctor doctor;
         struct result results[CHECKS_MAX];
         struct ui_check shown[CHECKS_MAX];
@@ -74,19 +74,32 @@ static const char *checkup_keep(struct checkup *c, size_t i, const char *text)
         return c->texts[i];
 }
 
+void checkup_source(const struct config *config, struct source_config *ret)
+{
+        *ret = (struct source_config){
+            .location = config_text(config, OPT_SOURCE),
+            .dcgmi = setup_program(config, OPT_DCGMI),
+            .dcgm_host = config_text(config, OPT_DCGM_HOST),
+            .nvml_lib = setup_program(config, OPT_NVML_LIB),
+            .token_file = config_text(config, OPT_TOKEN_FILE),
+            .root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""};
+        ret->dcgm_ids = translate_dcgm_ids(&ret->n_dcgm_ids);
+}
+
 struct checkup *checkup_start(const struct config *config)
 {
         struct checkup *c = calloc(1, sizeof(*c));
         if (!c)
                 return NULL;
         struct source_config *s = &c->doctor.source;
-        s->location = checkup_keep(c, 0, config_text(config, OPT_SOURCE));
-        s->dcgmi = checkup_keep(c, 1, setup_program(config, OPT_DCGMI));
-        s->dcgm_host = checkup_keep(c, 2, config_text(config, OPT_DCGM_HOST));
-        s->root = checkup_keep(
-            c, 3, config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "");
+        checkup_source(config, s);
+        s->location = checkup_keep(c, 0, s->location);
+        s->dcgmi = checkup_keep(c, 1, s->dcgmi);
+        s->dcgm_host = checkup_keep(c, 2, s->dcgm_host);
+        s->root = checkup_keep(c, 3, s->root);
         s->root = s->root ? s->root : "";
-        s->dcgm_ids = translate_dcgm_ids(&s->n_dcgm_ids);
+        s->nvml_lib = checkup_keep(c, 4, s->nvml_lib);
+        s->token_file = checkup_keep(c, 5, s->token_file);
         c->doctor.get_env = get_env;
         c->doctor.to_terminal = true;
         crew_init(&c->crew, free_checkup);

@@ -5,6 +5,10 @@
 #include "present/tui/ui.h"
 
 struct checkup;
+struct source_config;
+
+/* What the checks are told of the options; the texts are the configuration's. */
+void checkup_source(const struct config *config, struct source_config *ret);
 
 /* NULL when it cannot be started. What it needs of config is copied. */
 struct checkup *checkup_start(const struct config *config);

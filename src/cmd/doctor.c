@@ -1,13 +1,15 @@
 /* assay doctor: what works, what does not, and what to do. */
 #include "doctor/doctor.h"
 
+#include "app/input.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "cmd/checkup.h"
 #include "cmd/command.h"
 #include "present/stream/json.h"
-#include "translate/translate.h"
 
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 
 #define CHECKS_MAX 32
@@ -18,6 +20,7 @@
 #define CONCLUSION_MAX 400
 
 struct report {
+        const char *backend; /* that it is about; "auto" for all */
         const struct check *checks[CHECKS_MAX];
         struct result results[CHECKS_MAX];
         size_t n;
@@ -27,25 +30,35 @@ struct report {
         bool others;  /* some are, beside NVIDIA's */
 };
 
+/* What file and environment say of it is for reading: the doctor looks at everything then. */
+static const char *asked_backend(const struct config *config)
+{
+        return config_is_given(config, OPT_BACKEND) ? config_text(config, OPT_BACKEND) : "auto";
+}
+
 static void examine(const struct config *config, struct doctor *d, struct report *r)
 {
         struct winsize size = {0};
-        d->source.location = config_text(config, OPT_SOURCE);
-        d->source.dcgmi = setup_program(config, OPT_DCGMI);
-        d->source.dcgm_host = config_text(config, OPT_DCGM_HOST);
-        d->source.dcgm_ids = translate_dcgm_ids(&d->source.n_dcgm_ids);
-        d->source.root = config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : "";
+        checkup_source(config, &d->source);
+        r->backend = asked_backend(config);
         d->get_env = get_env;
         d->to_terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
         d->columns = size.ws_col;
         d->rows = size.ws_row;
         doctor_prepare(d);
-        for (const struct check *c; r->n < CHECKS_MAX && (c = check_at(r->n)); r->n++) {
+        const struct check *c;
+        for (size_t i = 0; r->n < CHECKS_MAX && (c = check_at(i)); i++) {
+                if (!check_is_of(c, r->backend))
+                        continue;
                 r->checks[r->n] = c;
                 c->run(d, &r->results[r->n]);
-                r->counters |= r->results[r->n].counters;
+                r->counters |= r->results[r->n++].counters;
         }
         bool nvidia = !doctor_no_nvidia(d) || d->n_pci > 0;
+        if (strcmp(r->backend, "auto") != 0) {
+                r->kernel = d->n_drm > 0 && strcmp(r->backend, "drm") == 0;
+                return;
+        }
         r->kernel = d->n_drm > 0 && !nvidia;
         r->others = d->n_drm > 0 && nvidia;
         r->nothing = d->n_drm == 0 && !nvidia;
@@ -62,6 +75,13 @@ static void conclude(const struct report *r, char *buf, size_t size)
         if (r->counters)
                 snprintf(buf + len, size - len, "%s",
                          r->others ? "; AMD's and Intel's GPUs are shown without them." : ".");
+        else if (strcmp(r->backend, "auto") != 0 && !r->kernel)
+                snprintf(buf, size,
+                         "--backend %s %s here: fix what fails or warns above, from the top, or "
+                         "leave out --backend to see what else there is.",
+                         r->backend,
+                         strcmp(r->backend, "drm") == 0 ? "finds no GPU"
+                                                        : "gives no SM and tensor counters");
         else if (r->nothing)
                 snprintf(
                     buf, size,
@@ -132,11 +152,45 @@ static void write_json(const struct report *r, struct strbuf *out)
         strbuf_putc(out, '\n');
 }
 
+/* The doctor tests an exporter that it can ask by itself; files need no doctor. */
+static int check_asked(const struct config *config, struct err *err)
+{
+        static const enum option source[] = {OPT_SOURCE, OPT_TOKEN_FILE};
+        static const enum option nvml[] = {OPT_NVML_LIB}, dcgm[] = {OPT_DCGMI, OPT_DCGM_HOST};
+        const char *backend = asked_backend(config);
+        const char *location = config_text(config, OPT_SOURCE);
+        const char *hint = "leave it out, or --backend";
+        bool all = strcmp(backend, "auto") == 0;
+        int r = 0;
+        if (strcmp(backend, "replay") == 0) {
+                err_set(err, ERR_USAGE, "--backend replay reads files: there is nothing to check");
+                return err_hint(err, "show the file: assay once FILE");
+        }
+        if (config_is_given(config, OPT_SOURCE) &&
+            (!input_is_address(location) || input_is_list(location) ||
+             strncasecmp(location, "https:", 6) == 0)) {
+                err_set(err, ERR_USAGE, "the doctor cannot test '%s': only one exporter, by http",
+                        location);
+                return err_hint(err, "show what it has: assay once '%s'", location);
+        }
+        if (!all && strcmp(backend, "prometheus") != 0)
+                r = config_refuse(config, source, ARRAY_LEN(source), "is for an exporter", hint,
+                                  err);
+        if (r == 0 && !all && strcmp(backend, "nvml") != 0 && strcmp(backend, "dcgm") != 0)
+                r = config_refuse(config, nvml, ARRAY_LEN(nvml), "is for NVML", hint, err);
+        if (r == 0 && !all && strcmp(backend, "dcgm") != 0)
+                r = config_refuse(config, dcgm, ARRAY_LEN(dcgm), "is for DCGM", hint, err);
+        return r;
+}
+
 static int doctor_run(const struct config *config)
 {
         static struct doctor d;
         static struct report r;
         struct strbuf out = {0};
+        struct err err = {0};
+        if (check_asked(config, &err) < 0)
+                return complain(&err);
         examine(config, &d, &r);
         size_t width = d.columns ? d.columns : 100;
         width = MIN(MAX(width, (size_t)WIDTH_MIN), (size_t)WIDTH_MAX);

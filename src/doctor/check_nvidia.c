@@ -87,6 +87,9 @@ void check_library(const struct doctor *d, struct result *ret)
                 result_say(ret, OUTCOME_FAIL, "%s did not come back within 5 s", p->call);
                 result_remedy(ret, "the driver hangs or crashed: 'dmesg | grep -i xid' says more; "
                                    "a reboot helps");
+        } else if (!p->loaded && d->source.nvml_lib) {
+                result_say(ret, OUTCOME_FAIL, "--nvml-lib: %s", p->problem);
+                result_remedy(ret, "give the path of a libnvidia-ml.so.1, or leave it out");
         } else if (!p->loaded) {
                 bool idle = d->n_pci == 0 && d->n_gpus == 0;
                 result_say(ret, idle ? OUTCOME_NOTE : OUTCOME_FAIL,

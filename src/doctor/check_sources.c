@@ -3,11 +3,13 @@
 #include "doctor/checks.h"
 #include "doctor/probe_http.h"
 #include "read/prometheus/address.h"
+#include "read/prometheus/token.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define EXPORTER_HOST "127.0.0.1"
 #define EXPORTER_PORT "9400"
@@ -79,44 +81,84 @@ void check_dcgm(const struct doctor *d, struct result *ret)
         ops->close(source);
 }
 
-/* The host and port of an http:// address, or the exporter's usual place. */
-static void exporter_address(const struct doctor *d, char *host, char *port, size_t size)
+/* "HOST:PORT/PATH", "[::1]:PORT/PATH", with user and password before an @. False when it is none.
+ */
+static bool take_apart(const char *s, struct probe_target *ret)
 {
+        size_t len = strcspn(s, "/?#");
+        const char *at = memrchr(s, '@', len), *path = s + len;
+        s = at ? at + 1 : s;
+        bool v6 = s[0] == '[';
+        const char *end = v6 ? memchr(s, ']', (size_t)(path - s)) : s + strcspn(s, ":/?#");
+        if (!end)
+                return false;
+        const char *port = end[v6] == ':' ? end + v6 + 1 : "80";
+        snprintf(ret->host, sizeof(ret->host), "%.*s", (int)(end - s) + v6, s);
+        snprintf(ret->port, sizeof(ret->port), "%.*s", (int)strcspn(port, "/?#"), port);
+        snprintf(ret->path, sizeof(ret->path), "%s%.*s", path[0] == '/' ? "" : "/",
+                 (int)strcspn(path, "#"), path);
+        return true;
+}
+
+/* That of an http:// address, or the exporter's usual place. */
+static void exporter_target(const struct doctor *d, struct probe_target *ret)
+{
+        static const char scheme[] = "http://";
+        const struct probe_target usual = {EXPORTER_HOST, EXPORTER_PORT, "/metrics", NULL};
         const char *s = d->source.location;
-        snprintf(host, size, "%s", EXPORTER_HOST);
-        snprintf(port, size, "%s", EXPORTER_PORT);
-        if (s && strncmp(s, "http://", 7) == 0)
-                s += 7;
-        else if (!s || !address_is_bare(s))
+        struct address a;
+        bool named =
+            s && address_parse(s, &a, NULL) == 0 && strncasecmp(a.url, scheme, strlen(scheme)) == 0;
+        if (!named || !take_apart(a.url + strlen(scheme), ret))
+                *ret = usual;
+}
+
+/* At the usual place may be anything. */
+static void tell_silent(const struct doctor *d, const struct probe_target *t, int status,
+                        struct result *ret)
+{
+        if (status == 0 || !d->source.location) {
+                result_say(ret, OUTCOME_NOTE, "none at %s:%s", t->host, t->port);
                 return;
-        size_t len = strcspn(s, "/:");
-        snprintf(host, size, "%.*s", (int)MIN(len, size - 1), s);
-        if (s[len] == ':')
-                snprintf(port, size, "%.*s", (int)MIN(strcspn(s + len + 1, "/"), size - 1),
-                         s + len + 1);
+        }
+        result_say(ret, OUTCOME_WARN, "%s:%s%s answers with HTTP status %d", t->host, t->port,
+                   t->path, status);
+        if (status == 401 || status == 403)
+                result_remedy(ret, "%s",
+                              t->token ? "it does not take the token of --token-file"
+                                       : "give its token: --token-file FILE");
         else
-                snprintf(port, size, "80");
+                result_remedy(ret, "check the path of the address");
 }
 
 void check_exporter(const struct doctor *d, struct result *ret)
 {
-        static char text[PROBE_HTTP_MAX];
-        char host[128], port[128];
-        exporter_address(d, host, port, sizeof(host));
-        size_t len = probe_http(host, port, text, sizeof(text));
+        static char text[PROBE_HTTP_MAX], token[TOKEN_MAX];
+        struct probe_target t = {0};
+        struct err err = {0};
+        int status;
+        exporter_target(d, &t);
+        if (d->source.token_file && token_read(d->source.token_file, token, &err) < 0) {
+                result_say(ret, OUTCOME_WARN, "%s", err.msg);
+                result_remedy(ret, "%s", err.hint);
+                return;
+        }
+        t.token = d->source.token_file ? token : NULL;
+        size_t len = probe_http(&t, text, sizeof(text), &status);
         bool exporter = memmem(text, len, EXPORTER_PREFIX, strlen(EXPORTER_PREFIX)) != NULL;
         if (len == 0) {
-                result_say(ret, OUTCOME_NOTE, "none at %s:%s", host, port);
+                tell_silent(d, &t, status, ret);
         } else if (!exporter) {
-                result_say(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", host, port);
+                result_say(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", t.host,
+                           t.port);
         } else if (memmem(text, len, COUNTER_PREFIX, strlen(COUNTER_PREFIX))) {
                 result_say(ret, OUTCOME_OK,
                            "at %s:%s, with counters; read it with --source "
-                           "http://%s:%s/metrics",
-                           host, port, host, port);
+                           "http://%s:%s%s",
+                           t.host, t.port, t.host, t.port, t.path);
                 ret->counters = true;
         } else {
-                result_say(ret, OUTCOME_WARN, "at %s:%s, without counters", host, port);
+                result_say(ret, OUTCOME_WARN, "at %s:%s, without counters", t.host, t.port);
                 result_remedy(ret,
                               "add the profiling fields to the exporter's list of counters (-f "
                               "dcp-metrics-included.csv)");

@@ -3,6 +3,7 @@
 
 #include "doctor/doctor.h"
 
-#define CHECK(id, name, about) void check_##id(const struct doctor *d, struct result *ret);
+#define CHECK(id, name, backends, about)                                                           \
+        void check_##id(const struct doctor *d, struct result *ret);
 #include "doctor/checks.def"
 #undef CHECK

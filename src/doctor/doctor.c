@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct check checks[] = {
-#define CHECK(id, name, about) {#id, name, about, check_##id},
+#define CHECK(id, name, backends, about) {#id, name, backends, about, check_##id},
 #include "doctor/checks.def"
 #undef CHECK
 };
@@ -18,6 +18,19 @@ static const struct check checks[] = {
 const struct check *check_at(size_t i)
 {
         return i < ARRAY_LEN(checks) ? &checks[i] : NULL;
+}
+
+/* backends: names with blanks between. */
+bool check_is_of(const struct check *c, const char *backend)
+{
+        size_t n = strlen(backend);
+        for (const char *s = c->backends; *s; s += strspn(s, " ")) {
+                size_t len = strcspn(s, " ");
+                if (len == n && memcmp(s, backend, n) == 0)
+                        return true;
+                s += len;
+        }
+        return strcmp(backend, "auto") == 0;
 }
 
 const char *outcome_name(enum outcome outcome)
@@ -105,5 +118,5 @@ void doctor_prepare(struct doctor *d)
         d->n_drm = count_drm(d);
         d->n_pci = count_pci(d);
         d->n_gpus = local_gpus_list(d->source.root, d->gpus, ARRAY_LEN(d->gpus));
-        nvml_probe(&d->nvml);
+        nvml_probe(d->source.nvml_lib, &d->nvml);
 }

@@ -23,7 +23,7 @@ struct result {
 
 /* What the checks look at. */
 struct doctor {
-        struct source_config source; /* root, dcgmi, dcgm_host, dcgm_ids, location */
+        struct source_config source; /* root, dcgmi, …, nvml_lib, token_file, location */
         const char *(*get_env)(const char *name);
         bool to_terminal; /* the output goes to a terminal */
         unsigned columns, rows;
@@ -37,6 +37,7 @@ struct doctor {
 struct check {
         const char *id;
         const char *name;
+        const char *backends; /* that depend on it */
         const char *about;
         void (*run)(const struct doctor *d, struct result *ret);
 };
@@ -45,6 +46,8 @@ struct check {
 const char *outcome_name(enum outcome outcome);
 /* The table. NULL at the end. */
 const struct check *check_at(size_t i);
+/* Whether a backend depends on it; "auto" may be any. */
+bool check_is_of(const struct check *c, const char *backend);
 /* Gathers what several checks need; d->source and what follows it up to rows are filled already.
  * Takes a few seconds when a driver hangs, not more. */
 void doctor_prepare(struct doctor *d);

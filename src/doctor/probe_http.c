@@ -2,7 +2,9 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "base/strbuf.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -33,7 +35,10 @@ static bool connect_within(int fd, const struct addrinfo *a, int64_t until_ns)
 static int dial(const char *host, const char *port, int64_t until_ns)
 {
         struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-        if (getaddrinfo(host, port, &hints, &list) != 0)
+        char name[sizeof(((struct probe_target *)0)->host)];
+        bool brackets = host[0] == '['; /* of IPv6 */
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(host + brackets, "]"), host + brackets);
+        if (getaddrinfo(name, port, &hints, &list) != 0)
                 return -1;
         int fd = -1;
         for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
@@ -47,16 +52,38 @@ static int dial(const char *host, const char *port, int64_t until_ns)
         return fd;
 }
 
-size_t probe_http(const char *host, const char *port, char *buf, size_t size)
+static bool ask(int fd, const struct probe_target *t)
 {
-        char request[300];
+        struct strbuf request = {0};
+        strbuf_putf(&request, "GET %s HTTP/1.0\r\nHost: %s\r\nUser-Agent: assay\r\n", t->path,
+                    t->host);
+        if (t->token)
+                strbuf_putf(&request, "Authorization: Bearer %s\r\n", t->token);
+        strbuf_puts(&request, "\r\n");
+        ssize_t len = (ssize_t)request.len;
+        bool sent = !request.failed && send(fd, request.s, request.len, MSG_NOSIGNAL) == len;
+        strbuf_finish(&request);
+        return sent;
+}
+
+/* "HTTP/1.1 200 OK": 200; 0 when it is no answer of HTTP. */
+static int status_of(const char *buf, size_t n)
+{
+        int status = 0;
+        if (n <= 12 || memcmp(buf, "HTTP/1.", 7) != 0 || buf[8] != ' ')
+                return 0;
+        for (size_t i = 9; i < 12 && isdigit((unsigned char)buf[i]); i++)
+                status = status * 10 + (buf[i] - '0');
+        return status;
+}
+
+size_t probe_http(const struct probe_target *t, char *buf, size_t size, int *ret_status)
+{
         int64_t until = clock_mono_ns() + PATIENCE_NS;
         size_t n = 0;
-        CLEANUP(closep) int fd = dial(host, port, until);
-        int len =
-            snprintf(request, sizeof(request),
-                     "GET /metrics HTTP/1.0\r\nHost: %.128s\r\nUser-Agent: assay\r\n\r\n", host);
-        if (fd < 0 || send(fd, request, (size_t)len, MSG_NOSIGNAL) != len)
+        CLEANUP(closep) int fd = dial(t->host, t->port, until);
+        *ret_status = 0;
+        if (fd < 0 || !ask(fd, t))
                 return 0;
         while (n < size && wait_until(fd, POLLIN, until)) {
                 ssize_t got = recv(fd, buf + n, size - n, 0);
@@ -66,6 +93,6 @@ size_t probe_http(const char *host, const char *port, char *buf, size_t size)
                         break;
                 n += (size_t)got;
         }
-        bool fine = n > 12 && memcmp(buf, "HTTP/1.", 7) == 0 && memcmp(buf + 8, " 200", 4) == 0;
-        return fine ? n : 0;
+        *ret_status = status_of(buf, n);
+        return *ret_status == 200 ? n : 0;
 }

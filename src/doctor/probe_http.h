@@ -5,6 +5,11 @@
 
 #define PROBE_HTTP_MAX (512 * 1024)
 
-/* GETs /metrics. How many bytes of the answer are in buf; 0 when nobody answers within 2 s or the
- * answer is not a 200. */
-size_t probe_http(const char *host, const char *port, char *buf, size_t size);
+struct probe_target {
+        char host[128], port[16], path[512];
+        const char *token; /* a bearer token; NULL for none */
+};
+
+/* How many bytes of the answer are in buf; 0 when nobody answers within 2 s or the answer is not a
+ * 200. Then ret_status is that of HTTP, or 0. */
+size_t probe_http(const struct probe_target *target, char *buf, size_t size, int *ret_status);

@@ -14,7 +14,6 @@
 #include <time.h>
 
 #define PATIENCE_NS (5 * NS_PER_S)
-#define LIBRARY "libnvidia-ml.so.1"
 
 /* NVML's ABI as far as it is used here. */
 typedef void *device;
@@ -114,9 +113,9 @@ static void name_error(const struct nvml *n, int code, char *ret, size_t size)
                 snprintf(ret, size, "NVML error %d", code);
 }
 
-static void ask(struct nvml_probe *p)
+static void ask(const char *library, struct nvml_probe *p)
 {
-        struct nvml n = {.handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), .probe = p};
+        struct nvml n = {.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL), .probe = p};
         if (!n.handle) {
                 const char *why = dlerror();
                 snprintf(p->problem, sizeof(p->problem), "%s", why ? why : "it cannot be loaded");
@@ -153,7 +152,7 @@ static void wait_for(pid_t pid)
         }
 }
 
-void nvml_probe(struct nvml_probe *ret)
+void nvml_probe(const char *library, struct nvml_probe *ret)
 {
         *ret = (struct nvml_probe){.init = NVML_UNKNOWN};
         struct nvml_probe *shared =
@@ -164,7 +163,7 @@ void nvml_probe(struct nvml_probe *ret)
         pid_t pid = fork();
         if (pid == 0) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
-                ask(shared);
+                ask(library ? library : NVML_PROBE_LIBRARY, shared);
                 shared->done = true;
                 _exit(0);
         }

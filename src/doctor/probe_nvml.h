@@ -32,5 +32,8 @@ struct nvml_probe {
         char call[64];
 };
 
-/* Takes at most a few seconds; what was learnt before a call that hangs is kept. */
-void nvml_probe(struct nvml_probe *ret);
+#define NVML_PROBE_LIBRARY "libnvidia-ml.so.1"
+
+/* library: its name or path, NULL for the usual one. Takes at most a few seconds; what was learnt
+ * before a call that hangs is kept. */
+void nvml_probe(const char *library, struct nvml_probe *ret);

@@ -204,6 +204,53 @@ def test_an_exporter(doctor, exporter, text, outcome, counters):
     assert done.returncode == (0 if counters else 3)
 
 
+BACKENDS = [("nvml", 0, {"gpm", "library"}, {"dcgm", "exporter", "drm"}), ("dcgm", 3, {"dcgm", "profiling"}, {"gpm", "exporter", "drm"}),
+            ("drm", 3, {"drm", "hidepid"}, {"gpm", "library", "dcgm", "exporter"}), ("prometheus", 3, {"exporter"}, {"gpm", "library", "dcgm", "slurm"})]
+
+
+@pytest.mark.parametrize("backend, status, told, left_out", BACKENDS)
+def test_one_backend(assay, nvml, machine, backend, status, told, left_out):
+    """Its checks alone, and the exit status is about it: GPM works here, and nothing else."""
+    done = assay("doctor", "--json", "--root", machine, "--backend", backend, env={"LD_LIBRARY_PATH": str(nvml), "FAKE_NVML": "", "ASSAY_SOURCE": "http://127.0.0.1:1/"})
+    checks = {c["check"] for c in json.loads(done.stdout)["checks"]}
+    assert done.returncode == status and told <= checks and not left_out & checks
+    assert (status == 0) == json.loads(done.stdout)["counters"]
+    assert status == 0 or f"--backend {backend}" in json.loads(done.stdout)["conclusion"]
+
+
+def test_the_library_that_is_named(assay, nvml, machine):
+    def library(path):
+        done = assay("doctor", "--json", "--root", machine, "--nvml-lib", path, "--source", "http://127.0.0.1:1/", env={"FAKE_NVML": ""})
+        return done.returncode, {c["check"]: c for c in json.loads(done.stdout)["checks"]}["library"]
+
+    assert library(nvml / "libnvidia-ml.so.1")[0] == 0
+    status, check = library("/nowhere/nvml.so")
+    assert status == 3 and check["outcome"] == "fail" and "/nowhere/nvml.so" in check["says"]
+
+
+def test_an_exporter_with_a_token_and_a_path(doctor, tmp_path):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            known = self.headers.get("Authorization") == "Bearer secret"
+            self.send_response(401 if not known else 200 if self.path == "/gpus/metrics?a=b" else 404)
+            self.end_headers()
+            self.wfile.write(b"DCGM_FI_PROF_SM_ACTIVE 0.5\n")
+
+        def log_message(self, *args):
+            pass
+
+    (tmp_path / "token").write_text("secret\n")
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_port}"
+        exporter = [doctor("no-gpm", "--source", at + path, *more)[2]["exporter"] for path, more in
+                    (("/gpus/metrics?a=b", ()), ("/gpus/metrics?a=b", ("--token-file", tmp_path / "token")), ("", ("--token-file", tmp_path / "token")))]
+        server.shutdown()
+    assert "401" in exporter[0]["says"] and "--token-file" in exporter[0]["remedy"]
+    assert exporter[1]["outcome"] == "ok" and exporter[1]["counters"] is True
+    assert "404" in exporter[2]["says"] and "path" in exporter[2]["remedy"]
+
+
 def test_a_port_that_never_answers(doctor):
     import socket
     with socket.socket() as s:
