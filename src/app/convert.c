@@ -368,7 +368,8 @@ static void finish(struct conversion *c)
 }
 
 /* The library's options are for all of its functions. */
-static int check_lines(const struct config *config, const struct output_format *target, struct err *err)
+static int check_lines(const struct config *config, const struct output_format *target,
+                       struct err *err)
 {
         static const enum option list[] = {OPT_CRLF};
         if (!config->command || strcmp(target->name, "csv") == 0)

@@ -144,7 +144,7 @@ def test_an_option_is_a_row(tmp_path):
     table = tmp_path / "config" / "options.def"
     table.write_text(table.read_text().replace("OPTION(OUTPUT,", ADDED + "OPTION(OUTPUT,", 1))
     (tmp_path / "asks.c").write_text(ASKS)
-    parts = ["config/config.c", "config/options.c", "base/err.c", "base/num.c", "base/suggest.c", "base/trust.c"]
+    parts = ["config/config.c", "config/options.c", "base/err.c", "base/num.c", "base/suggest.c", "base/trust.c", "base/duration.c"]
     subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-I.", "-o", "asks", "asks.c", *parts, "-linih", "-lm"], cwd=tmp_path, check=True)
 
     def asks(*args):
