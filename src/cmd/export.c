@@ -148,7 +148,7 @@ static int check_columns(const struct config *config, struct err *err)
                            ? 0
                            : config_refuse(config, rates, ARRAY_LEN(rates), "is for JSON",
                                            "leave it out, or add --format jsonl", err);
-        if (config_is_given(config, OPT_EXPORT) && strcmp(columns, "default") != 0) {
+        if (config_is_given(config, OPT_EXPORT) && !columns_is_preset(columns)) {
                 err_set(err, ERR_USAGE, "columns ('%s') are for CSV; JSON has every value",
                         columns);
                 return err_hint(err, "leave out the columns, or --format jsonl");

@@ -1,7 +1,7 @@
 """Options from flags, the environment and the config file; the dashboard's spellings."""
 import pytest
 
-from conftest import FIXTURES
+from conftest import FIXTURES, ROOT
 
 TOUR = str(FIXTURES / "tour" / "h200-tour.dmon.txt")
 TWO = str(FIXTURES / "dcgm" / "dmon-basic-2gpu-c3.txt")
@@ -98,3 +98,11 @@ def test_a_backend_for_live_use_leaves_recordings_alone(assay, tmp_path):
     env = {"ASSAY_BACKEND": "nvml", "ASSAY_NVML_LIB": "/nowhere.so", "ASSAY_ROOT": "/nowhere"}
     assert assay("report", TOUR, env=env).stdout == assay("report", TOUR).stdout
     assert assay("convert", TOUR, tmp_path / "out.csv", env=env).returncode == 0
+
+
+@pytest.mark.parametrize("columns", ["all", "full", "default"])
+def test_a_set_of_columns_is_fine_for_json(assay, columns):
+    """JSON has every value, so whoever asks for all of them gets what was asked for."""
+    tour = ROOT / "data" / "h200-tour.csv"
+    lines = assay("export", columns, "--source", tour, "--format", "jsonl", "--count", "1").stdout
+    assert lines and lines == assay("export", "--source", tour, "--format", "jsonl", "--count", "1").stdout

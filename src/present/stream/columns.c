@@ -64,6 +64,12 @@ static int unknown(const char *s, size_t len, struct err *err)
         return err_hint(err, "'assay columns' lists them all");
 }
 
+bool columns_is_preset(const char *spec)
+{
+        return strcmp(spec, "default") == 0 || strcmp(spec, "all") == 0 ||
+               strcmp(spec, "full") == 0;
+}
+
 int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], struct err *err)
 {
         if (strcmp(spec, "default") == 0)

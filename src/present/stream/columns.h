@@ -41,7 +41,9 @@ struct column {
 /* The table. NULL at the end. */
 const struct column *column_at(size_t i);
 
-/* "default", "all", "full" or a list of names. How many, or a negative code with err. */
+/* Whether it is the name of a set: "default", "all" or "full". */
+bool columns_is_preset(const char *spec);
+/* The name of a set or a list of names. How many, or a negative code with err. */
 int columns_choose(const char *spec, const struct column *ret[COLUMNS_MAX], struct err *err);
 
 /* Appends one field, which is empty for a missing value. */
