@@ -18,6 +18,7 @@ struct view {
         struct range pcie;               /* the busier direction */
         struct range link;               /* the busiest direction of the busiest link */
         struct range idle_link;          /* the same, of the time without kernels */
+        struct range both_ways;          /* PCIe in and out added up, likewise */
         bool mixed;                      /* ticks are longer than bursts: gaps are not seen apart */
         uint32_t there;
         const struct situation *s;
@@ -129,6 +130,13 @@ static struct range pipe_of(const struct view *v)
         return r;
 }
 
+static struct range both_ways_of(const struct view *v)
+{
+        struct range in = now(v, CEILING_PCIE_IN), out = now(v, CEILING_PCIE_OUT);
+        bool known = v->there & CEILING_BIT(PCIE_IN) && v->there & CEILING_BIT(PCIE_OUT);
+        return known ? (struct range){in.lo + out.lo, in.hi + out.hi} : point(0);
+}
+
 static bool has(const struct view *v, enum ceiling at)
 {
         return v->there & (1u << at);
@@ -154,6 +162,7 @@ static void look(const struct ceilings *c, const struct situation *s, struct vie
         ret->pcie = pcie_of(ret);
         ret->link = link_of(ret);
         ret->idle_link = relative(ret->link, rest);
+        ret->both_ways = relative(both_ways_of(ret), rest);
         ret->mixed = s->uneven < LIMIT_UNEVEN && engine.hi < LIMIT_ENGINE_FULL &&
                      holders(ret) <= 1 &&
                      (s->framework == FRAMEWORK_TORCH || s->framework == FRAMEWORK_JAX);
@@ -277,6 +286,17 @@ static enum truth storing(const struct view *v)
         return either(waits, moves);
 }
 
+/* To move bytes costs CPU time, too; who does more with them keeps more cores busy. */
+static enum truth networking(const struct view *v)
+{
+        if (!has(v, CEILING_NETWORK))
+                return NO;
+        struct range bytes = gap(v, CEILING_NETWORK);
+        enum truth only =
+            has(v, CEILING_CPU_MAIN) ? at_least(bytes, LIMIT_NETWORK_CORE * cores(v)) : MAYBE;
+        return both(at_least(bytes, LIMIT_NETWORK), only);
+}
+
 static enum truth held(const struct view *v)
 {
         enum truth memory = at_least(now(v, CEILING_MEMORY), LIMIT_HELD_BYTES);
@@ -311,8 +331,10 @@ static enum truth starting(const struct view *v)
 
 static enum truth copying(const struct view *v)
 {
-        enum truth waits = both(host_limits(v), both(at_least(v->link, LIMIT_SOME),
-                                                     at_least(v->idle_link, LIMIT_NEAR)));
+        /* Copies that take turns in both directions leave each of them half of the time. */
+        enum truth near =
+            either(at_least(v->idle_link, LIMIT_NEAR), at_least(v->both_ways, LIMIT_BOTH_WAYS));
+        enum truth waits = both(host_limits(v), both(at_least(v->link, LIMIT_SOME), near));
         enum truth light = both(below(v->busy_pipe, LIMIT_SOME), below(v->busy_dram, LIMIT_SOME));
         enum truth inside =
             either(both(at_least(v->pcie, LIMIT_NEAR),
@@ -455,8 +477,7 @@ static enum truth on_host(enum limiter rule, const struct view *v)
         if (rule == LIMITER_HOST_CODE)
                 return core_busy(v, gap);
         if (rule == LIMITER_HOST_NETWORK)
-                return has(v, CEILING_NETWORK) ? at_least(gap(v, CEILING_NETWORK), LIMIT_NETWORK)
-                                               : NO;
+                return networking(v);
         if (rule == LIMITER_IDLE_ALLOCATED)
                 return unused(v);
         return rule == LIMITER_HOST_WAITING ? YES : NO;
@@ -465,8 +486,8 @@ static enum truth on_host(enum limiter rule, const struct view *v)
 /* The order of the rules. What is here stands for what the documents say. */
 static const enum limiter order[] = {
     LIMITER_HOST_STARTING,    LIMITER_IDLE,           LIMITER_COPY_LINK,    LIMITER_LAUNCH,
-    LIMITER_HOST_STORAGE,     LIMITER_HOST_INPUT,     LIMITER_COPY_HOST,    LIMITER_HOST_CODE,
-    LIMITER_HOST_NETWORK,     LIMITER_IDLE_ALLOCATED, LIMITER_HOST_WAITING, LIMITER_COLLECTIVE,
+    LIMITER_HOST_STORAGE,     LIMITER_HOST_NETWORK,   LIMITER_HOST_INPUT,   LIMITER_COPY_HOST,
+    LIMITER_HOST_CODE,        LIMITER_IDLE_ALLOCATED, LIMITER_HOST_WAITING, LIMITER_COLLECTIVE,
     LIMITER_MEMORY_BANDWIDTH, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_FP64, LIMITER_COMPUTE_FP32,
     LIMITER_COMPUTE_FP16,     LIMITER_COMPUTE_INT,    LIMITER_PARALLELISM,  LIMITER_MEMORY_ACCESS,
     LIMITER_KERNEL,

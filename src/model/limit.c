@@ -71,7 +71,8 @@ const char *limiter_rule(enum limiter limiter)
                                    "than a process that is busy itself",
             [LIMITER_HOST_STORAGE] =
                 "engine below 80 %; threads wait for storage, or much is read or written",
-            [LIMITER_HOST_NETWORK] = "engine below 80 %; little CPU, much network traffic",
+            [LIMITER_HOST_NETWORK] =
+                "engine below 80 %; much network traffic for the cores that are busy",
             [LIMITER_HOST_CODE] = "engine below 80 %; the process keeps a core busy",
             [LIMITER_HOST_WAITING] = "engine below 80 %; the host is quiet",
             [LIMITER_LAUNCH] = "engine 5 to 80 %, SMs less than half of it, a thread near 100 %",

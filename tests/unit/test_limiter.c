@@ -393,6 +393,47 @@ static void between_gpus(void **state UNUSED)
         }
 }
 
+/* What goes over a link or the network, and the cores that move it. Below 0: not known. */
+static void what_moves(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                double in, out, network, main, first, children;
+                enum limiter want;
+        } cases[] = {
+            {"pinned copies there and back, by turns", .41, .44, 0, 1, 1, 0, LIMITER_COPY_LINK},
+            {"pageable copies there and back", .18, .2, 0, 1, 1, 0, LIMITER_COPY_HOST},
+            {"a fast copy in one direction, and little back", .5, .1, 0, 1, 1, 0,
+             LIMITER_COPY_HOST},
+            {"ranks that meet over the network, in threads of their own", .02, .02, 2e9, 2, .3, .2,
+             LIMITER_HOST_NETWORK},
+            {"the same over a slow network", 0, 0, 1e8, .2, .2, 0, LIMITER_HOST_NETWORK},
+            {"workers that decode what they fetch", 0, 0, 1e8, .3, .3, 6, LIMITER_HOST_INPUT},
+            {"a thread that computes beside some traffic", 0, 0, 1e8, 1, 1, 0, LIMITER_HOST_CODE},
+            {"traffic, and nobody tells the CPU time", 0, 0, 2e9, -1, -1, -1, LIMITER_UNKNOWN},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct ceilings c = {0};
+                for (enum ceiling k = CEILING_ENGINE; k <= CEILING_DRAM; k++)
+                        ceiling_set(&c, k, 0.04);
+                ceiling_set(&c, CEILING_PCIE_IN, cases[i].in);
+                ceiling_set(&c, CEILING_PCIE_OUT, cases[i].out);
+                ceiling_set(&c, CEILING_MEMORY, 2e10);
+                ceiling_set(&c, CEILING_NETWORK, cases[i].network);
+                ceiling_set(&c, CEILING_IO_WAIT, 0);
+                ceiling_set(&c, CEILING_STORAGE, 0);
+                if (cases[i].main >= 0) {
+                        ceiling_set(&c, CEILING_CPU_MAIN, cases[i].main);
+                        ceiling_set(&c, CEILING_CPU_FIRST, cases[i].first);
+                        ceiling_set(&c, CEILING_CPU_CHILDREN, cases[i].children);
+                }
+                struct situation s = {.touched = true, .worked = true, .uneven = 0.4};
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != cases[i].want)
+                        fail_msg("%s: %s", cases[i].why, limiter_name((enum limiter)l.limiter));
+        }
+}
+
 /* SMs × FLOP a clock × clock is what the data sheet says, within its rounding. */
 static void data_sheets(void **state UNUSED)
 {
@@ -531,6 +572,7 @@ int main(void)
             cmocka_unit_test(tables),
             cmocka_unit_test(data_sheets),
             cmocka_unit_test(between_gpus),
+            cmocka_unit_test(what_moves),
             cmocka_unit_test(rates),
             cmocka_unit_test(measured_rates),
             cmocka_unit_test(clocks),
