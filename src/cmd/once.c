@@ -232,7 +232,8 @@ static int write_all(const struct config *config, struct host_view *view, struct
         if (view && (r >= 0 || alone)) {
                 int got = read_host(view, begun, *p, frame, &host, err);
                 r = got < 0 || alone ? got : r;
-                if (r >= 0 &&
+                /* JSON says of each level why it is absent. */
+                if (r >= 0 && !is_json(config) &&
                     (config_is_given(config, OPT_JOB) || config_is_given(config, OPT_LEVELS)))
                         r = check_levels(config, host, err) < 0 ? err->code : r;
         }
