@@ -297,7 +297,35 @@ static void the_command_stands_in(void **state UNUSED)
         put_fake((struct fake){.pid = 100, .ppid = 1, .own = 290});
         h = tick();
         is(h, 0, EVIDENCE_CPU_MAIN, 0.2);
-        is(h, 0, EVIDENCE_CPU_CHILDREN, 0);
+        is(h, 0, EVIDENCE_CPU_CHILDREN, 1); /* the parent serves it */
+}
+
+/* A command's processes that hold no GPU, and descend from none that does, feed those that do; a
+ * stranger's do not, and a rank's workers are that rank's alone. */
+static void what_feeds_the_holders(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 100, .ppid = 1});
+        put_fake((struct fake){.pid = 110, .ppid = 100}); /* a server of data */
+        put_fake((struct fake){.pid = 111, .ppid = 110});
+        put_fake((struct fake){.pid = 120, .ppid = 100}); /* two ranks */
+        put_fake((struct fake){.pid = 121, .ppid = 120});
+        put_fake((struct fake){.pid = 130, .ppid = 100});
+        put_fake((struct fake){.pid = 300, .ppid = 1}); /* somebody else's */
+        put_fake((struct fake){.pid = 301, .ppid = 300});
+        start(100);
+        HOLD(3, {120, 0}, {130, 1}, {301, 2});
+        tick();
+        put_fake((struct fake){.pid = 100, .ppid = 1, .own = 1});
+        put_fake((struct fake){.pid = 110, .ppid = 100, .own = 2});
+        put_fake((struct fake){.pid = 111, .ppid = 110, .own = 4});
+        put_fake((struct fake){.pid = 121, .ppid = 120, .own = 8});
+        put_fake((struct fake){.pid = 130, .ppid = 100, .own = 16});
+        put_fake((struct fake){.pid = 300, .ppid = 1, .own = 32});
+        const struct host *h = tick();
+        is(h, 0, EVIDENCE_CPU_CHILDREN, 0.15);
+        is(h, 1, EVIDENCE_CPU_CHILDREN, 0.07);
+        is(h, 1, EVIDENCE_CPU_MAIN, 0.16);
+        is(h, 2, EVIDENCE_CPU_CHILDREN, 0);
 }
 
 /* A shell that only waits stands for the one it waits for. */
@@ -561,6 +589,7 @@ int main(void)
             cmocka_unit_test_setup_teardown(children_count_after_their_end, begin, end),
             cmocka_unit_test_setup_teardown(each_rank_has_its_own_workers, begin, end),
             cmocka_unit_test_setup_teardown(an_orphan_serves_on, begin, end),
+            cmocka_unit_test_setup_teardown(what_feeds_the_holders, begin, end),
             cmocka_unit_test_setup_teardown(the_command_stands_in, begin, end),
             cmocka_unit_test_setup_teardown(launchers_are_looked_through, begin, end),
             cmocka_unit_test_setup_teardown(what_cannot_be_known_is_missing, begin, end),

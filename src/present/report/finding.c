@@ -61,7 +61,7 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_CPU_MAIN] = "%s cores busy in the program",
             [CEILING_CPU_THREAD] = "busiest thread %s",
             [CEILING_CPU_FIRST] = "%s of them in its main thread",
-            [CEILING_CPU_CHILDREN] = "%s cores busy in its children",
+            [CEILING_CPU_CHILDREN] = "%s cores busy in its other processes",
             [CEILING_IO_WAIT] = "%s threads waiting for storage",
             [CEILING_STORAGE] = "%s to and from storage",
             [CEILING_NETWORK] = "%s over the network",

@@ -2,6 +2,8 @@
  * Who holds a GPU and who serves it. Holders are told; a process that holds none serves what its
  * nearest holding ancestor holds, so that the loader workers of each rank are that rank's, also
  * where the ranks' parent holds a GPU itself. One whose parent ended stays with whom it served.
+ * What the watched command runs beside its holders (a server that feeds them, their parent) serves
+ * all that they hold.
  */
 #include "base/clock.h"
 #include "read/host/scanner_table.h"
@@ -42,10 +44,32 @@ static struct scan_process *find_main(struct scanner *s)
         return p;
 }
 
+static bool is_of_command(struct scanner *s, const struct scan_process *p)
+{
+        for (unsigned depth = 0; p && depth < DEPTH_MAX; depth++) {
+                if (p->holds & COMMAND)
+                        return true;
+                p = table_parent(s, p);
+        }
+        return false;
+}
+
+/* GPUs that the watched command's processes hold. */
+static uint64_t held_by_command(struct scanner *s)
+{
+        uint64_t held = 0;
+        SCAN_EACH(s, p)
+        {
+                if ((p->holds & GPUS) && is_of_command(s, p))
+                        held |= p->holds & GPUS;
+        }
+        return held;
+}
+
 /* True when somebody began or ceased to hold. */
 static bool set_holders(struct scanner *s)
 {
-        uint64_t held = 0;
+        uint64_t held = 0, fed;
         bool changed = false;
         SCAN_EACH(s, p)
         {
@@ -66,8 +90,10 @@ static bool set_holders(struct scanner *s)
                 changed |= p->holds != p->holds_before;
                 p->holds_before = p->holds;
         }
-        changed |= held != s->held;
+        fed = held_by_command(s);
+        changed |= held != s->held || fed != s->fed;
         s->held = held;
+        s->fed = fed;
         return changed;
 }
 
@@ -85,8 +111,9 @@ static uint64_t serves(struct scanner *s, const struct scan_process *p)
                 found |= (q->holds | kept(s, q)) & (found & GPUS ? COMMAND : ~0ULL);
                 q = table_parent(s, q);
         }
+        bool beside = ((p->holds | found) & COMMAND) && !(found & GPUS);
         /* Who holds a GPU works for itself. */
-        return p->holds & GPUS ? 0 : found & ~p->holds;
+        return p->holds & GPUS ? 0 : (found & ~p->holds) | (beside ? s->fed : 0);
 }
 
 void groups_decide(struct scanner *s)

@@ -35,8 +35,9 @@ struct scan_config {
 };
 
 /*
- * Groups of processes around a GPU: those that hold it, and their descendants that hold none, which
- * serve it. One more group is the watched command's: its main process stands for a holder.
+ * Groups of processes around a GPU: those that hold it, and those that hold none and serve it:
+ * their descendants, and what the watched command runs beside them. One more group is the watched
+ * command's: its main process stands for a holder.
  */
 #define SCAN_COMMAND HOST_GPUS_MAX
 #define SCAN_GROUPS (HOST_GPUS_MAX + 1)

@@ -47,6 +47,7 @@ struct scanner {
         struct scan_holder holders[SCAN_HOLDERS_MAX];
         size_t n_holders;
         uint64_t held; /* groups that had a living holder at the last tick */
+        uint64_t fed;  /* GPUs that the watched command's processes hold */
         struct scan_group groups[SCAN_GROUPS];
         char *dents; /* buffer of the listing */
         char *text;  /* buffer of larger files */
