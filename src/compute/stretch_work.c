@@ -118,8 +118,9 @@ void programs_find(const struct stretches *s, const struct stretch_track *t,
                 p->from = at;
                 follow(s, t, p);
                 at = p->to;
-                /* After the last work there is no other program. */
-                if (ret->n > 0 && !works_between(t, p->from, p->to))
+                /* After the last use there is no other program: what is left of one rests, and the
+                 * driver's own words move some bytes. */
+                if (ret->n > 0 && (p->touched == SIZE_MAX || !works_between(t, p->from, p->to)))
                         ret->list[ret->n - 1].to = p->to;
                 else
                         ret->n++;
