@@ -27,6 +27,7 @@ static const struct doing doings[] = {
     {'W', 0, 0, 0, 0, 0, .3, 0, 9e8, true, false},      /* writes */
     {'P', .01, .01, 0, 0, .93, 1, 0, 0, true, false},   /* pinned copies */
     {'x', 1, .9, .5, .3, 0, 1, 0, 0, true, false},      /* kernels */
+    {'l', 0, 0, 0, 0, 2e-5, 0, 0, 0, false, false},     /* what is left rests; the driver talks */
 };
 
 struct made {
@@ -244,6 +245,23 @@ static void programs(void **state UNUSED)
                 other += f->limiter == LIMITER_HOST_CODE ? f->seconds : 0;
         }
         assert_true(fabs(startup - 15) < 1.5 && other == 0);
+        stretch_list_finish(&list);
+        stretches_finish(&m->s);
+        free(m);
+}
+
+/* A program ends and leaves processes that rest. */
+static void what_is_left(void **state UNUSED)
+{
+        struct made *m = malloc(sizeof(*m));
+        struct stretch_list list;
+        init(m, 1);
+        play(m, "s3 x6 l30", 0, TENTH);
+        assert_int_equal(stretches_cut(&m->s, NULL, 0, &list), 0);
+        assert_int_equal(list.list[list.n - 1].limit.limiter, LIMITER_IDLE);
+        for (size_t i = 0; i < list.n_findings; i++)
+                assert_true(list.findings[i].limiter != LIMITER_HOST_STARTING ||
+                            list.findings[i].seconds < 4);
         stretch_list_finish(&list);
         stretches_finish(&m->s);
         free(m);
@@ -495,12 +513,19 @@ static void findings_add_up(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(ranks),     cmocka_unit_test(findings_add_up),
-            cmocka_unit_test(runs),      cmocka_unit_test(slivers),
-            cmocka_unit_test(programs),  cmocka_unit_test(own_time),
-            cmocka_unit_test(phases),    cmocka_unit_test(several_gpus),
-            cmocka_unit_test(many_gpus), cmocka_unit_test(a_day),
-            cmocka_unit_test(a_pause),   cmocka_unit_test(findings_of_phases),
+            cmocka_unit_test(ranks),
+            cmocka_unit_test(findings_add_up),
+            cmocka_unit_test(runs),
+            cmocka_unit_test(slivers),
+            cmocka_unit_test(programs),
+            cmocka_unit_test(what_is_left),
+            cmocka_unit_test(own_time),
+            cmocka_unit_test(phases),
+            cmocka_unit_test(several_gpus),
+            cmocka_unit_test(many_gpus),
+            cmocka_unit_test(a_day),
+            cmocka_unit_test(a_pause),
+            cmocka_unit_test(findings_of_phases),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
