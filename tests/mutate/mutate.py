@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TREE = ROOT / "build-mutate" / "tree"
 BUILD = TREE / "build"
+FAKE = "tests/libnvidia-ml-fake.so"
 GOAL = 0.95
 PATIENCE_S = 120
 
@@ -62,11 +63,13 @@ def compile_for(tests):
     targets = [f"tests/{t}" for t in tests if is_unit(t)]
     if not all(map(is_unit, tests)):
         targets.append("assay")
+    if any(t.startswith("test_nvml") for t in tests):
+        targets.append(FAKE)
     return subprocess.run(["ninja", "-C", BUILD, *targets], stdout=subprocess.DEVNULL).returncode == 0
 
 
 def passes(test):
-    env = {**os.environ, "FIXTURES": str(TREE / "tests/fixtures"), "ASSAY": str(BUILD / "assay")}
+    env = {**os.environ, "FIXTURES": str(TREE / "tests/fixtures"), "ASSAY": str(BUILD / "assay"), "FAKE_NVML_LIB": str(BUILD / FAKE)}
     command = [BUILD / "tests" / test] if is_unit(test) else \
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", TREE / "tests" / test]
     try:
