@@ -211,10 +211,14 @@ static int summarise(const struct config *config, const char *format, struct run
 {
         const struct tag_thresholds thresholds = tag_thresholds(config);
         bool only = config_is_set(config, OPT_PHASE);
+        /* Key numbers and rows are means: percentiles are told by what tells every metric. */
+        bool percentiles =
+            (strcmp(format, "text") != 0 || r->view.all) && strcmp(format, "resource-summary") != 0;
         r->curves = strcmp(format, "html") == 0;
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
+        r->summary.means_only = !percentiles;
         code = declared_take(config, &r->in, &r->declared, &r->notices);
         if (code < 0)
                 return err_set(err, code, "out of memory");

@@ -218,6 +218,14 @@ NOINLINE static void add_values(struct spread *restrict to, const struct value *
         }
 }
 
+NOINLINE static void count_values(struct spread *restrict to, const struct value *restrict m)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (m[i].state == STATE_OK)
+                        spread_count(&to[i], m[i].v);
+        }
+}
+
 /* Cycles of each pipe, of which FLOP/s are made when somebody says what the work is made of. */
 static void add_pipes(struct gpu_summary *g, const struct sample *sample, double seconds)
 {
@@ -233,7 +241,6 @@ static void add_pipes(struct gpu_summary *g, const struct sample *sample, double
 
 static void summary_add_row(struct gpu_summary *g, const struct row *row, const struct share *share)
 {
-        add_values(g->m, row->sample.m);
         g->samples++;
         g->seconds += share->seconds;
         g->class_s[row->verdict.workload] += share->seconds;
@@ -341,6 +348,10 @@ static int add_gpu(struct summary *s, const struct frame *f, size_t at, struct s
                 if (!g)
                         return -ENOMEM;
                 summary_add_row(g, row, &share);
+                if (s->means_only)
+                        count_values(g->m, row->sample.m);
+                else
+                        add_values(g->m, row->sample.m);
                 if (s->asks_flops)
                         add_pipes(g, &row->sample, share.seconds);
         }

@@ -47,7 +47,8 @@ struct value spread_min(const struct spread *s)
 
 struct value spread_quantile(const struct spread *s, double q)
 {
-        if (s->n == 0)
+        bool kept = s->below > 0 || s->steps_n > 0;
+        if (s->n == 0 || !kept)
                 return value_missing(STATE_NONE);
         double rank = q * (double)(s->n - 1);
         double seen = (double)s->below;

@@ -43,13 +43,19 @@ static inline unsigned spread_step(double v)
 /* Makes room for a step. False when memory is short. */
 bool spread_reach(struct spread *s, unsigned step);
 
-/* In the header because a report does this some ten million times. */
-static inline void spread_add(struct spread *s, double v)
+/* Adds a value to all but the percentiles, which are missing then. In the header because a report
+ * does this some ten million times. */
+static inline void spread_count(struct spread *s, double v)
 {
         s->min = s->n == 0 || v < s->min ? v : s->min;
         s->max = s->n == 0 || v > s->max ? v : s->max;
         s->n++;
         s->sum += v;
+}
+
+static inline void spread_add(struct spread *s, double v)
+{
+        spread_count(s, v);
         if (!(v > 0)) {
                 s->below++;
                 return;
@@ -174,6 +180,7 @@ struct summary {
         char level_name[HOST_TEXT_MAX];
         bool only_phases; /* the whole is what lies inside the phases */
         bool asks_flops;  /* somebody says what the work is made of; before the first frame */
+        bool means_only;  /* nobody asks for percentiles of GPUs; likewise */
         uint64_t ticks;
         int64_t first_ns, last_ns; /* wall clock of the ticks */
         struct before *before;     /* by entity slot */

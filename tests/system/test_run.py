@@ -169,7 +169,7 @@ def test_it_says_what_it_waits_for_and_can_be_told_to_stop(program, tmp_path):
 
 def test_usage_of_the_command_is_kept(assay, tmp_path):
     path = tmp_path / "x.assay"
-    assay("run", "-q", "-o", path, "--", sys.executable, "-c", "x = bytearray(80 << 20); sum(range(3_000_000))")
+    assay("run", "-q", "-o", path, "--", sys.executable, "-c", "x = bytearray(80 << 20); sum(range(15_000_000))")
     f = facts(path)
     assert f["max_rss_bytes"] > 80 << 20 and f["cpu_user_s"] > 0.02
 

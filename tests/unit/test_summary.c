@@ -58,6 +58,20 @@ static void percentiles_of_many_are_within_three_percent(void **state UNUSED)
         spread_finish(&s);
 }
 
+/* Values that are only counted have all but percentiles, and those are missing, not wrong. */
+static void values_that_are_counted(void **state UNUSED)
+{
+        static const double values[] = {0, 3, 1, 8};
+        struct spread s = {0};
+        for (size_t i = 0; i < ARRAY_LEN(values); i++)
+                spread_count(&s, values[i]);
+        assert_float_equal(spread_mean(&s).v, 3, 1e-12);
+        assert_float_equal(spread_min(&s).v, 0, 0);
+        assert_float_equal(spread_max(&s).v, 8, 0);
+        assert_false(value_there(spread_quantile(&s, 0.5)));
+        assert_null(s.steps);
+}
+
 /* ---- runs ---- */
 
 struct tick {
@@ -637,6 +651,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(percentiles),
             cmocka_unit_test(percentiles_of_many_are_within_three_percent),
+            cmocka_unit_test(values_that_are_counted),
             cmocka_unit_test(many_gpus_in_any_order),
             cmocka_unit_test(time_energy_and_throttling),
             cmocka_unit_test(energy_of_a_phase_between_moves),
