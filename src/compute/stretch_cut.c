@@ -184,7 +184,7 @@ static void judge(const struct stretches *s, size_t track, const struct program_
                                 .end_s = MIN((double)to * width, end),
                                 .uneven = around.uneven,
                                 .before_work = before,
-                                .limit = limiter_decide(&all, &around, true)};
+                                .limit = limiter_decide(&all, &around, false)};
         gpu_set_add(&ret->gpus, track);
 }
 
