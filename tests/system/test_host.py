@@ -14,6 +14,7 @@ import time
 import pytest
 
 NOBODY = 65534
+NO_OTHER_TEST = 65013  # a user that only one test has
 AT_HOME_NOWHERE = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 FIXTURE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "proc"
 
@@ -134,8 +135,8 @@ def test_user_level_is_that_user_alone(program, burn):
     burn = shutil.copy(burn, folder / "burn")
     busy = subprocess.Popen([burn, "cores=1", "seconds=4"], stdout=subprocess.DEVNULL)
     try:
-        truth, rows = Watched(program, burn, ["cores=1", "seconds=3"], lambda _: ["--levels", "user", "--user", str(NOBODY)],
-                              uid=NOBODY).run()
+        truth, rows = Watched(program, burn, ["cores=1", "seconds=3"], lambda _: ["--levels", "user", "--user", str(NO_OTHER_TEST)],
+                              uid=NO_OTHER_TEST).run()
     finally:
         busy.wait()
         shutil.rmtree(folder)
