@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "life/stop.h"
 #include "life/thread.h"
+#include "present/stream/columns.h"
 #include "present/stream/host_csv.h"
 #include "present/stream/host_json.h"
 
@@ -218,16 +219,29 @@ static int export_recorded(struct host_exporter *e)
         return r < 0 && r != -EPIPE ? complain(&err) : EXIT_FINE;
 }
 
+/* All columns of a host are written, whichever set is named. */
+static int refuse_columns(const struct config *config, struct err *err)
+{
+        const char *columns = config_text(config, OPT_EXPORT);
+        if (!config_is_given(config, OPT_EXPORT) || columns_is_preset(columns))
+                return 0;
+        err_set(err, ERR_USAGE, "columns ('%s') are of GPUs; a host has columns of its own",
+                columns);
+        return err_hint(err, "leave out the columns, or --host");
+}
+
 /* Samples of GPUs are not what is written, and a recording's levels are as they were. */
 static int refuse_others(const struct config *config, bool recorded, struct err *err)
 {
-        static const enum option gpus[] = {OPT_FLOPS, OPT_WEIGHTS, OPT_MISSING, OPT_EXPORT,
+        static const enum option gpus[] = {OPT_FLOPS, OPT_WEIGHTS, OPT_MISSING,
                                            OPT_SPEED, OPT_HOSTS,   OPT_SLURM};
         static const enum option live[] = {OPT_GPUS, OPT_SHOW_ALL, OPT_POLL,   OPT_PID,
                                            OPT_USER, OPT_JOB,      OPT_CGROUP, OPT_PSS};
         static const enum option past[] = {OPT_AT};
         int r = config_refuse(config, gpus, ARRAY_LEN(gpus), "is about GPUs, not about a host",
                               "leave it out, or --host", err);
+        if (r == 0)
+                r = refuse_columns(config, err);
         if (r == 0 && recorded)
                 r = config_refuse(config, live, ARRAY_LEN(live), "is about this host now",
                                   "leave it out: a recording has the host as it was", err);

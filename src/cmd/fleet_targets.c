@@ -14,8 +14,9 @@ static int refuse_views(const struct config *config, struct err *err)
             OPT_ENGINE,     OPT_LIVE,   OPT_WINDOW,  OPT_FORMAT,  OPT_SINCE, OPT_UNTIL, OPT_LIMIT,
             OPT_TOKEN_FILE, OPT_TENANT, OPT_TIMEOUT, OPT_QUERIES, OPT_ASCII, OPT_THEME, OPT_POLL};
         static const enum option pods[] = {OPT_SELECTOR};
-        int r = config_refuse(config, list, ARRAY_LEN(list), "is for the views of 'assay fleet'",
-                              "leave it out: targets are a list, and nobody is asked", err);
+        int r =
+            config_refuse(config, list, ARRAY_LEN(list), "is for the views of 'assay fleet'",
+                          "leave it out: 'fleet targets' writes a list and asks no engine", err);
         if (r == 0 && !config_flag(config, OPT_KUBERNETES))
                 r = config_refuse(config, pods, ARRAY_LEN(pods), "chooses pods",
                                   "leave it out, or add --kubernetes", err);

@@ -54,7 +54,7 @@ REFUSED = [
     ("their FLOP/s", "export --host --flops bf16", "--flops is about GPUs", "or --host"),
     ("their weights", "export --host --mem-weights", "--mem-weights is about GPUs", "or --host"),
     ("what they miss", "export --host run.assay --missing zero", "--missing is about GPUs", "or --host"),
-    ("their columns", "export gpu_id --host", "is about GPUs", "or --host"),
+    ("their columns", "export gpu_id --host", "are of GPUs", "or --host"),
     ("a GPU that is not there, beside the host", "export --host --count 1 --gpus 0-", "'0-'", ""),
     ("a moment of now", "export --host --at 5", "--at is a moment of a recording", "give a recording"),
     ("another process of then", "export --host run.assay --pid 1", "--pid is about this host now", "as it was"),

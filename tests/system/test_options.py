@@ -106,3 +106,8 @@ def test_a_set_of_columns_is_fine_for_json(assay, columns):
     tour = ROOT / "data" / "h200-tour.csv"
     lines = assay("export", columns, "--source", tour, "--format", "jsonl", "--count", "1").stdout
     assert lines and lines == assay("export", "--source", tour, "--format", "jsonl", "--count", "1").stdout
+
+
+def test_a_set_of_columns_is_fine_for_the_host(assay):
+    done = assay("export", "all", "--host", "--levels", "system", "--count", "1")
+    assert done.returncode == 0 and done.stdout.startswith("timestamp,level,")
