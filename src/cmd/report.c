@@ -35,18 +35,15 @@ static size_t terminal_columns(void)
         return 0;
 }
 
-/* The text is a choice of what JSON and the page tell. */
+/* The text is a choice of what JSON and the page tell: who asks these for all has it. */
 static int refuse_for_format(const struct config *config, struct err *err)
 {
         static const enum option list[] = {OPT_ALL, OPT_EACH};
         const char *format = out_format(config);
-        if (strcmp(format, "text") == 0)
+        if (strcmp(format, "resource-summary") != 0)
                 return 0;
-        if (strcmp(format, "resource-summary") == 0)
-                return config_refuse(config, list, ARRAY_LEN(list), "is for the text",
-                                     "leave it out: the summary has fields of its own", err);
         return config_refuse(config, list, ARRAY_LEN(list), "is for the text",
-                             "leave it out: JSON and the page tell all of it", err);
+                             "leave it out: the summary has fields of its own", err);
 }
 
 /* What is told of ranks together. */

@@ -111,3 +111,10 @@ def test_a_set_of_columns_is_fine_for_json(assay, columns):
 def test_a_set_of_columns_is_fine_for_the_host(assay):
     done = assay("export", "all", "--host", "--levels", "system", "--count", "1")
     assert done.returncode == 0 and done.stdout.startswith("timestamp,level,")
+
+
+@pytest.mark.parametrize("format_", ["json", "html"])
+def test_all_of_a_report_is_fine_where_all_is_told(assay, format_):
+    tour = ROOT / "docs" / "example" / "tour.assay"
+    whole = assay("report", tour, "--format", format_, "--all").stdout
+    assert whole and whole == assay("report", tour, "--format", format_).stdout
