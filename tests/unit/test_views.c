@@ -934,6 +934,26 @@ static void strips_are_of_their_gpu(void **state UNUSED)
         close_scene(s);
 }
 
+/* After the end of a recording no sample comes any more that could bring its processes. */
+static void processes_that_are_not_there_yet(void **state UNUSED)
+{
+        static const struct {
+                bool asking;
+                enum source_state state;
+                const char *words;
+        } cases[] = {
+            {false, SOURCE_RUNNING, "this source names no processes"},
+            {false, SOURCE_ENDED, "this source names no processes"},
+            {true, SOURCE_RUNNING, "processes come with the next sample"},
+            {true, SOURCE_ENDED, "the recording has ended: < goes back to its processes"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                const struct ui_data d = {.asking_processes = cases[i].asking,
+                                          .state = cases[i].state};
+                assert_string_equal(ui_why_no_processes(&d), cases[i].words);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -948,6 +968,7 @@ int main(void)
             cmocka_unit_test(timeline_jumps),
             cmocka_unit_test(rings_forget),
             cmocka_unit_test(choice_follows),
+            cmocka_unit_test(processes_that_are_not_there_yet),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,14 @@ void ui_log(struct ui *ui, int64_t wall_ns, uint8_t ink, const char *fmt, ...)
         va_end(ap);
 }
 
+const char *ui_why_no_processes(const struct ui_data *data)
+{
+        if (!data->asking_processes)
+                return "this source names no processes";
+        return data->state == SOURCE_ENDED ? "the recording has ended: < goes back to its processes"
+                                           : "processes come with the next sample";
+}
+
 int64_t ui_bucket_ns(const struct ui_data *data)
 {
         return MAX(data->interval_ns, NS_PER_S);

@@ -235,6 +235,8 @@ const char *layout_name(enum layout layout);
 enum layout layout_find(const char *name);
 /* How much time a column of a sparkline covers. */
 int64_t ui_bucket_ns(const struct ui_data *data);
+/* Why there is no list of processes. */
+const char *ui_why_no_processes(const struct ui_data *data);
 /* What ':' commands do; complains by ui_say. */
 void ui_command(struct ui *ui, const struct ui_data *data, const char *text);
 /* job: processes that hold a GPU. */

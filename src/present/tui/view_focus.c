@@ -78,10 +78,7 @@ static void put_processes(struct items *items, const struct ui_data *d, const st
                 n++;
         }
         if (!d->processes)
-                put(items,
-                    (struct item){.kind = ITEM_REMARK,
-                                  .text = d->asking_processes ? "they come with the next sample"
-                                                              : "this source names no processes"});
+                put(items, (struct item){.kind = ITEM_REMARK, .text = ui_why_no_processes(d)});
         else if (n == 0)
                 put(items, (struct item){.kind = ITEM_REMARK, .text = "none"});
 }

@@ -293,8 +293,7 @@ static void draw_none(const struct ui *ui, const struct ui_data *d, struct canva
         bool filtered = ui->filter[0] && job_count(d) > 0;
         const char *title = filtered       ? "no process contains the filter; Esc shows all again"
                             : d->processes ? "no process holds a GPU"
-                            : d->asking_processes ? "processes come with the next sample"
-                                                  : "this source names no processes";
+                                           : ui_why_no_processes(d);
         canvas_text(c, a.x + 2, a.y + 1, a.w - 4, (struct style){.fg = INK_TITLE}, title);
         if (!d->processes && !d->asking_processes)
                 widget_wrap(c, (struct area){a.x + 2, a.y + 3, a.w - 4, 3},
