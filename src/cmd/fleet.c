@@ -143,6 +143,10 @@ static int show(const struct config *config, struct strbuf *out, int *ret_status
                 err_set(err, ERR_USAGE, "name one job");
                 return err_hint(err, "assay fleet job 4711");
         }
+        if (job && !config->args[2][0]) {
+                err_set(err, ERR_USAGE, "the job's name is empty");
+                return err_hint(err, "a variable may be unset; assay fleet job 4711");
+        }
         int r = refuse_options(config, err);
         if (r == 0 && !job)
                 r = view_of(config, &view, err);

@@ -137,6 +137,10 @@ static int show(const struct config *config, struct strbuf *out, struct err *err
                 err_set(err, ERR_USAGE, "name one record or job");
                 return err_hint(err, "'assay jobs' lists them");
         }
+        if (!config->args[1][0]) {
+                err_set(err, ERR_USAGE, "the job's name is empty");
+                return err_hint(err, "a variable may be unset; 'assay jobs' lists the records");
+        }
         const char *word = config->args[1];
         struct card card = {.out = out, .brief = config_flag(config, OPT_BRIEF)};
         struct records_query q = {.limit = 1, .job = word};

@@ -17,11 +17,24 @@
 #define COUNTER_PREFIX "DCGM_FI_PROF_"
 #define EXPORTER_PREFIX "DCGM_FI_"
 
-/* Programs that are known to take the counters. Fills "dcgm-exporter (pid 812)", or "". */
+/* Programs that are known to take the counters. DCGM's tester has the version of CUDA behind its
+ * name: dcgmproftester12. */
+static bool takes_counters(const char *comm)
+{
+        static const char *const names[] = {"dcgm-exporter", "nv-hostengine", "ncu", "nsys",
+                                            "nsys-launcher"};
+        static const char tester[] = "dcgmproftester";
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                if (strcmp(comm, names[i]) == 0)
+                        return true;
+        }
+        size_t n = strlen(tester);
+        return strncmp(comm, tester, n) == 0 && strspn(comm + n, "0123456789") == strlen(comm + n);
+}
+
+/* Fills "dcgm-exporter (pid 812)", or "". */
 static void find_holders(const struct doctor *d, char *buf, size_t size)
 {
-        static const char *const names[] = {"dcgm-exporter", "nv-hostengine", "ncu",
-                                            "nsys",          "nsys-launcher", "dcgmproftester"};
         char folder[4096], path[300], comm[64];
         size_t len = 0;
         buf[0] = '\0';
@@ -33,11 +46,9 @@ static void find_holders(const struct doctor *d, char *buf, size_t size)
                     !doctor_read(d, path, comm, sizeof(comm)))
                         continue;
                 comm[strcspn(comm, "\n")] = '\0';
-                for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-                        if (strncmp(comm, names[i], 15) == 0 && len + 60 < size)
-                                len += (size_t)snprintf(buf + len, size - len, "%s%s (pid %.10s)",
-                                                        len ? ", " : "", comm, e->d_name);
-                }
+                if (takes_counters(comm) && len + 60 < size)
+                        len += (size_t)snprintf(buf + len, size - len, "%s%s (pid %.10s)",
+                                                len ? ", " : "", comm, e->d_name);
         }
         if (dir)
                 closedir(dir);

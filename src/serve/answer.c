@@ -263,7 +263,10 @@ static enum MHD_Result get_jobs(const struct request *q)
             .limit = 200, .user = query_of(q, "user"), .wasted = query_of(q, "wasted") != NULL};
         double since;
         const char *text = query_of(q, "since");
-        if (text && num_parse_all(text, strlen(text), &since))
+        if (text && !num_parse_all(text, strlen(text), &since))
+                return answer_refuse(q, MHD_HTTP_BAD_REQUEST, "since: seconds since 1970\n", NULL,
+                                     NULL);
+        if (text)
                 query.since_ns = clock_from_seconds(since);
         struct jsonw j = {.out = &out};
         jsonw_object(&j, NULL);

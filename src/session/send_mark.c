@@ -4,6 +4,8 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /* Nobody records the session any more, so nobody else writes to it for long. */
 static int put_into_file(const char *path, const struct mark *m, struct err *err)
@@ -26,6 +28,12 @@ int session_put_mark(const char *path, const struct mark *m, struct err *err)
         if (!text_is_utf8(m->name)) {
                 err_set(err, -EINVAL, "cannot mark '%s': the name is not UTF-8", path);
                 return err_hint(err, "names and values must be UTF-8");
+        }
+        /* A folder of marks without its session has no recorder that would take the mark in. */
+        struct stat st;
+        if (stat(path, &st) < 0) {
+                err_set(err, -errno, "cannot mark '%s': %s", path, strerror(errno));
+                return err_hint(err, "name a session that is being recorded, or was");
         }
         CLEANUP(closep) int dir = spool_open(path, err);
         int r = dir < 0 ? dir : spool_put(dir, path, m, err);

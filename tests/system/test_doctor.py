@@ -161,6 +161,19 @@ def test_who_holds_the_counters(doctor, machine):
     assert "--backend prometheus" in checks["dcgm"]["remedy"] and done.returncode == 3
 
 
+@pytest.mark.parametrize("name, is_named", [
+    ("dcgmproftester", True), ("dcgmproftester1", True), ("nv-hostengine", True), ("ncu", True), ("nsys-launcher", True),
+    ("ncurses-demo", False), ("dcgmproftesters", False), ("nsys-launch", False), ("python3", False),
+])
+def test_programs_that_take_counters(doctor, machine, name, is_named):
+    """dcgmproftester11, 12 and 13: the kernel cuts names to 15 characters."""
+    (machine / "proc/77").mkdir()
+    (machine / "proc/77/comm").write_text(name + "\n")
+    scenario = json.dumps({"streams": [{"synth": True, "refuse": -34}]})
+    _, _, checks = doctor("no-gpm", "--dcgmi", FAKE, env={"FAKE_DCGMI": scenario})
+    assert (f"{name} (pid 77)" in checks["dcgm"]["says"]) == is_named
+
+
 def test_an_engine_that_is_down(doctor):
     scenario = json.dumps({"list": {"out": "dmon-unreachable.txt", "status": 235}})
     _, _, checks = doctor("", "--dcgmi", FAKE, env={"FAKE_DCGMI": scenario})

@@ -75,6 +75,35 @@ def test_nvidia_smi(assay):
         assert rows[0]["processes"] == "1"
 
 
+A, B = "GPU-1d3b5c0e-7a52-4a1e-9c35-0f5a0d8b9a11", "GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52"
+QUERY = (f"timestamp, utilization.gpu [%], uuid\n2026/11/15 07:26:18.010, 10 %, {A}\n2026/11/15 07:26:18.012, 20 %, {B}\n"
+         f"2026/11/15 07:26:19.010, 30 %, {A}\n")
+INDEXED = "index, timestamp, utilization.gpu, power.draw\n1, 2026/11/15 07:26:18.010, 10, 300.00\n12, 2026/11/15 07:26:18.012, 20, 400.00\n"
+DMON = "# gpu    pwr  gtemp     sm\n# Idx      W      C      %\n    0    300     50     10\n    1    400     60     20\n"
+
+
+@pytest.mark.parametrize("text, rows, why", [
+    (QUERY + f"2026/11/15 07:26:19.012, 40 %, {B}\n", [("GPU-1d3b5c0e", "10.00", ""), ("GPU-604ac76c", "20.00", ""), ("GPU-1d3b5c0e", "30.00", ""), ("GPU-604ac76c", "40.00", "")], "whole"),
+    (QUERY + "2026/11/15 07:26:19.012, 40 %", [("GPU-1d3b5c0e", "10.00", ""), ("GPU-604ac76c", "20.00", ""), ("GPU-1d3b5c0e", "30.00", "")], "whose row it is was cut off"),
+    (QUERY + "2026/11/15 07:26:19.0", [("GPU-1d3b5c0e", "10.00", ""), ("GPU-604ac76c", "20.00", ""), ("GPU-1d3b5c0e", "30.00", "")], "a moment may be half a moment"),
+    (INDEXED, [("1", "10.00", "300.0000"), ("12", "20.00", "400.0000")], "whole"),
+    (INDEXED + "1, 2026/11/15 07:26:19.010, 30, 500.00\n12, 2026/11/15 07:26:19.012, 40",
+     [("1", "10.00", "300.0000"), ("12", "20.00", "400.0000"), ("1", "30.00", "500.0000"), ("12", "", "")], "40 may be the start of 400"),
+    (INDEXED + "1", [("1", "10.00", "300.0000"), ("12", "20.00", "400.0000")], "of GPU 1 or 12"),
+    (DMON + "    0    310     51     11\n    1    410", [("0", "10.00", "300.0000"), ("1", "20.00", "400.0000"), ("0", "11.00", "310.0000"), ("1", "", "")],
+     "410 may be the start of 4100"),
+    (DMON + "    0    310     51     11\n    1    410   6", [("0", "10.00", "300.0000"), ("1", "20.00", "400.0000"), ("0", "11.00", "310.0000"), ("1", "", "410.0000")],
+     "what is whole counts"),
+    (DMON + "    0    310     51     11\n    1", [("0", "10.00", "300.0000"), ("1", "20.00", "400.0000"), ("0", "11.00", "310.0000")], "of GPU 1 or 12"),
+], ids=map(str, range(9)))
+def test_a_row_that_was_cut_counts_for_nobody_else(assay, tmp_path, text, rows, why):
+    """A log that was copied while it grew ends in half a row: what is whole counts, for the GPU that it names."""
+    (tmp_path / "log").write_text(text)
+    done = assay("export", "gpu_id,gpu_util_pct,power_w", "--source", tmp_path / "log")
+    got = [tuple(row.values()) for row in table(done.stdout)]
+    assert done.returncode == 0 and got == rows, (why, got, done.stderr)
+
+
 def test_query_log_with_header_and_units(assay, tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("index, timestamp, name, utilization.gpu [%], memory.used [MiB], temperature.memory\n"

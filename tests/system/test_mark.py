@@ -15,7 +15,7 @@ def live(program, tmp_path):
     """A session that is being recorded, without GPUs."""
     path = tmp_path / "live.assay"
     with subprocess.Popen([program, "record", "-q", "--interval", "0.1", "-o", str(path)], stderr=subprocess.DEVNULL) as p:
-        while not os.path.isdir(f"{path}-marks"):
+        while not path.exists():
             time.sleep(0.01)
         yield path, p
         p.kill()
@@ -121,6 +121,15 @@ def test_without_a_session(assay, tmp_path):
     assert done.returncode == 2 and "assay run" in done.stderr
     done = assay("mark", "event", "x", "--session", tmp_path / "no.assay")
     assert done.returncode == 1 and "no.assay" in done.stderr
+
+
+def test_a_folder_of_marks_without_a_session_takes_none(assay, tmp_path):
+    """A recorder that died before it made its file never comes back for them."""
+    path, folder = tmp_path / "never.assay", tmp_path / "never.assay-marks"
+    folder.mkdir(mode=0o700)
+    done = assay("mark", "event", "x", "--session", path)
+    assert done.returncode == 1 and f"cannot mark '{path}': No such file" in done.stderr
+    assert os.listdir(folder) == []
 
 
 def test_phases_in_sql_are_those_of_the_report(assay, tmp_path):

@@ -67,6 +67,12 @@ def test_records_of_a_job(program, tmp_path, assay):
         (folder / "0").unlink()
         s.wait(lambda: any(j["final"] for j in s.json("/api/v1/jobs")["jobs"]))
         job = s.json("/api/v1/jobs")["jobs"][0]
+        # Seconds since 1970: whether the record ends before or after that moment.
+        for since, n in ((0, 1), (job["end"] - 1, 1), (job["end"] + 3600, 0)):
+            assert len(s.json(f"/api/v1/jobs?since={since}")["jobs"]) == n, since
+        for since in ("yesterday", "1h", "", "nan", "1,5"):
+            status, _, text = s.ask(f"/api/v1/jobs?since={since}")
+            assert (status, text) == (400, "since: seconds since 1970\n"), since
         # Readable while it is written.
         listed = assay("jobs", "--state", state, "--format", "jsonl")
         assert json.loads(listed.stdout)["job"] == "4711"
@@ -84,6 +90,8 @@ def test_records_of_a_job(program, tmp_path, assay):
         db.execute("UPDATE record SET user = '=HYPERLINK(1,2)'")
     rows = list(csv.DictReader(assay("jobs", "--state", state, "--format", "csv").stdout.splitlines()))
     assert rows[0]["user"] == "'=HYPERLINK(1,2)" and rows[0]["job"] == "4711"  # a spreadsheet takes it for text
+    empty = assay("job", "", "--state", state)
+    assert (empty.returncode, empty.stdout) == (2, "") and "name is empty" in empty.stderr  # an epilog without $SLURM_JOB_ID
     assert "4711" not in assay("jobs", "--state", state, "--wasted").stdout
     assert "4711" not in assay("jobs", "--state", state, "--user", "mallory").stdout
     assert assay("job", "nobody", "--state", state).returncode == 2

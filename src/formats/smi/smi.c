@@ -115,10 +115,17 @@ static bool table_header(struct smi_table *t, const struct line *line, bool *ret
         return true;
 }
 
-static bool row_index(const struct smi_table *t, const struct words *row, struct entity_key *ret)
+/* The last word of a row that was cut may be half a word. */
+static size_t words_whole(const struct words *row, bool cut)
+{
+        return row->n - (cut && row->n > 0);
+}
+
+static bool row_index(const struct smi_table *t, const struct words *row, size_t whole,
+                      struct entity_key *ret)
 {
         uint64_t id;
-        if (t->names.n == 0 || row->n <= (size_t)t->gpu ||
+        if (t->names.n == 0 || whole <= (size_t)t->gpu ||
             !num_parse_u64(row->w[t->gpu].s, row->w[t->gpu].len, &id) || id > UINT16_MAX)
                 return false;
         *ret = (struct entity_key){
@@ -156,7 +163,9 @@ static int dmon_row(struct capture *c, const struct line *line)
         rows_split_blanks(line, &row);
         if (row.n == 0)
                 return 1;
-        if (row.n > t->names.n || !row_index(t, &row, &key) || (row.n < t->names.n && !line->cut))
+        bool cut = line->cut && row.n < t->names.n;
+        size_t whole = words_whole(&row, cut);
+        if ((row.n != t->names.n && !cut) || !row_index(t, &row, whole, &key))
                 return capture_bad_line(c, line), 1;
         if (batcher_find(&c->batcher, &key))
                 return capture_hold(c, line), 0;
@@ -168,9 +177,6 @@ static int dmon_row(struct capture *c, const struct line *line)
         struct raw *cells = batcher_add(&c->batcher, &key);
         if (!cells)
                 return -ENOMEM;
-        /* A row that was cut may end in half a number. */
-        bool cut = row.n < t->names.n;
-        size_t whole = cut ? row.n - 1 : row.n;
         for (size_t i = 0; i < whole; i++)
                 batcher_cell(&c->batcher, row.w[i].s, row.w[i].len, &cells[i]);
         for (size_t i = whole; i < t->names.n; i++)
@@ -239,7 +245,7 @@ static int pmon_row(struct capture *c, const struct line *line)
         rows_split_blanks(line, &row);
         if (row.n == 0)
                 return 1;
-        if (!row_index(t, &row, &key) || row.n <= (size_t)t->pid)
+        if (!row_index(t, &row, row.n, &key) || row.n <= (size_t)t->pid)
                 return capture_bad_line(c, line), 1;
         /* A GPU nobody uses is listed with "-" for the process. */
         bool is_process = num_parse_u64(row.w[t->pid].s, row.w[t->pid].len, &pid);
@@ -351,13 +357,17 @@ static void query_nine_columns(struct capture *c)
         query_columns(c, &names);
 }
 
-/* A file without GPU numbers lists the GPUs in order. */
-static struct entity_key query_key(const struct capture *c, const struct words *row)
+/* A file without GPU numbers lists the GPUs in order. False when the row ends before it says whose
+ * it is. */
+static bool query_key(const struct capture *c, const struct words *row, size_t whole,
+                      struct entity_key *ret)
 {
         const struct query *q = c->state;
         struct entity_key key = {
             .kind = ENTITY_GPU, .index = (int32_t)c->batcher.n, .gi = -1, .ci = -1, .flat = -1};
         uint64_t id;
+        if (MAX(q->index, q->uuid) >= (int)whole)
+                return false;
         if (q->index >= 0 && num_parse_u64(row->w[q->index].s, row->w[q->index].len, &id))
                 key.index = (int32_t)MIN(id, (uint64_t)UINT16_MAX);
         else if (q->uuid >= 0) {
@@ -365,7 +375,8 @@ static struct entity_key query_key(const struct capture *c, const struct words *
                 key.uuid = row->w[q->uuid].s;
                 key.uuid_len = row->w[q->uuid].len;
         }
-        return key;
+        *ret = key;
+        return true;
 }
 
 /* Numbers may carry their unit ("99 %", "1011 MiB") when the log was made without nounits. */
@@ -385,11 +396,13 @@ static int query_row(struct capture *c, const struct line *line, const struct wo
         size_t n = c->batcher.schema.n;
         int64_t wall = 0;
         bool cut = line->cut && row->n < n;
-        bool timed = q->timestamp >= 0 && (size_t)q->timestamp < row->n &&
+        size_t whole = words_whole(row, cut);
+        bool timed = q->timestamp >= 0 && (size_t)q->timestamp < whole &&
                      rows_parse_time(row->w[q->timestamp].s, row->w[q->timestamp].len, &wall);
-        if ((row->n != n && !cut) || (q->timestamp >= 0 && !timed))
+        struct entity_key key;
+        if ((row->n != n && !cut) || (q->timestamp >= 0 && !timed) ||
+            !query_key(c, row, whole, &key))
                 return capture_bad_line(c, line), 1;
-        struct entity_key key = query_key(c, row);
         bool later = timed && wall - c->wall_ns > SAME_ROUND_NS;
         if (c->batcher.n > 0 && (later || batcher_find(&c->batcher, &key)))
                 return capture_hold(c, line), 0;
@@ -399,7 +412,6 @@ static int query_row(struct capture *c, const struct line *line, const struct wo
         c->has_times = timed;
         if (c->batcher.n == 1)
                 c->wall_ns = wall;
-        size_t whole = cut && row->n > 0 ? row->n - 1 : row->n;
         for (size_t i = 0; i < whole; i++)
                 query_cell(c, &row->w[i], &cells[i]);
         for (size_t i = whole; i < n; i++)
