@@ -63,7 +63,7 @@ static void take_stretches(struct scan *s, const struct stretch_list *l)
                 enum limiter limiter = (enum limiter)at->limit.limiter;
                 const char *held = held_by_name((enum held_by)at->limit.held_by);
                 if (gpu_set_has(&at->gpus, 0))
-                        add_part(&s->findings, words_limiter(limiter), held ? held : "",
+                        add_part(&s->findings, limiter_brief(limiter), held ? held : "",
                                  clock_from_seconds(at->begin_s), clock_from_seconds(at->end_s),
                                  words_limiter_ink(limiter));
         }

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-/* What each ceiling reaches at most in real programs. */
-#define FULL_TENSOR 0.93
-#define FULL_PIPE 0.95
-#define FULL_DRAM 0.92
-#define FULL_LINK 0.94
+/* What the GPU's units reach at most in real programs, while kernels run. */
+static const double full_share[CEILING_COUNT] = {
+    [CEILING_TENSOR] = 0.93, [CEILING_FP64] = 0.95, [CEILING_FP32] = 0.95,
+    [CEILING_FP16] = 0.95,   [CEILING_INT] = 0.95,  [CEILING_DRAM] = 0.92,
+};
 
 /* Of a time that the GPU's own work limits, better kernels seldom win more. */
 #define DEVICE_STAKE (1.0 / 3)
@@ -20,19 +20,19 @@ static double share_of(const struct ceilings *c, enum ceiling at)
         return c->there & (1u << at) ? (double)c->v[at] : 0;
 }
 
-static double busy_share(const struct ceilings *c, enum ceiling at, double full)
+static double busy_share(const struct ceilings *c, enum ceiling at)
 {
         double engine = share_of(c, CEILING_ENGINE);
         double share = engine > 0 ? share_of(c, at) / engine : 0;
-        return MIN(share / full, 1);
+        return MIN(share / full_share[at], 1);
 }
 
 static double best_pipe(const struct ceilings *c)
 {
-        double best = busy_share(c, CEILING_TENSOR, FULL_TENSOR);
-        for (enum ceiling i = CEILING_FP64; i <= CEILING_INT; i++)
-                best = MAX(best, busy_share(c, i, FULL_PIPE));
-        return MAX(best, busy_share(c, CEILING_DRAM, FULL_DRAM));
+        double best = 0;
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++)
+                best = full_share[i] > 0 ? MAX(best, busy_share(c, i)) : best;
+        return best;
 }
 
 /* Clocks that are held down count when the work follows them: memory has a clock of its own. */
@@ -47,44 +47,17 @@ static double clock_share(const struct limit *l)
 static double used_share(const struct limit *l)
 {
         const struct ceilings *c = &l->ceilings;
-        switch ((enum limiter)l->limiter) {
-        case LIMITER_IDLE:
-        case LIMITER_IDLE_ALLOCATED:
-        case LIMITER_HOST_STARTING:
-        case LIMITER_COLLECTIVE:
+        unsigned fills = limiter_info((enum limiter)l->limiter)->fills;
+        if (fills == FILLS_NOTHING)
                 return 0;
-        case LIMITER_HOST_INPUT:
-        case LIMITER_HOST_STORAGE:
-        case LIMITER_HOST_NETWORK:
-        case LIMITER_HOST_CODE:
-        case LIMITER_HOST_WAITING:
-        case LIMITER_COPY_LINK:
-        case LIMITER_COPY_HOST:
-                return share_of(c, CEILING_ENGINE);
-        case LIMITER_LAUNCH:
-        case LIMITER_PARALLELISM:
-                return share_of(c, CEILING_SM);
-        case LIMITER_MEMORY_BANDWIDTH:
-        case LIMITER_MEMORY_ACCESS:
-                return busy_share(c, CEILING_DRAM, FULL_DRAM);
-        case LIMITER_COMPUTE_TENSOR:
-                return busy_share(c, CEILING_TENSOR, FULL_TENSOR) * clock_share(l);
-        case LIMITER_COMPUTE_FP64:
-                return busy_share(c, CEILING_FP64, FULL_PIPE) * clock_share(l);
-        case LIMITER_COMPUTE_FP32:
-                return busy_share(c, CEILING_FP32, FULL_PIPE) * clock_share(l);
-        case LIMITER_COMPUTE_FP16:
-                return busy_share(c, CEILING_FP16, FULL_PIPE) * clock_share(l);
-        case LIMITER_COMPUTE_INT:
-                return busy_share(c, CEILING_INT, FULL_PIPE) * clock_share(l);
-        case LIMITER_KERNEL:
-                return best_pipe(c) * clock_share(l);
-        case LIMITER_UNKNOWN:
+        if (fills == FILLS_UNKNOWN)
                 return c->there & CEILING_BIT(ENGINE) ? share_of(c, CEILING_ENGINE) : 1;
-        case LIMITER_COUNT:
-                break;
-        }
-        return 1;
+        if (fills == FILLS_BUSIEST)
+                return best_pipe(c) * clock_share(l);
+        if (full_share[fills] == 0)
+                return share_of(c, (enum ceiling)fills);
+        bool pipe = CEILINGS_PIPES & 1u << fills;
+        return busy_share(c, (enum ceiling)fills) * (pipe ? clock_share(l) : 1);
 }
 
 /* Below this share a factor says nothing but "much". */

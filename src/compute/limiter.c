@@ -101,7 +101,7 @@ static struct range pcie_of(const struct view *v)
 {
         struct range r = pcie_share(v);
         /* Without profiling counters the engine's time includes copies: they are no extra. */
-        if (!(v->there & CEILING_BIT(SM)) && !(v->there & LIMIT_PCIE))
+        if (!(v->there & CEILING_BIT(SM)) && !(v->there & CEILINGS_PCIE))
                 r = point(0);
         return r;
 }
@@ -148,7 +148,7 @@ static double holders(const struct view *v)
         return MAX(n, 1);
 }
 
-static void look(const struct ceilings *c, const struct situation *s, struct view *ret)
+static void make_view(const struct ceilings *c, const struct situation *s, struct view *ret)
 {
         ret->all = c;
         ret->gaps = s->gaps;
@@ -268,12 +268,12 @@ static enum truth threads_load(const struct view *v)
         return served || (waits && others >= LIMIT_LAUNCHING) ? YES : NO;
 }
 
-static enum truth loading(const struct view *v)
+static enum truth is_loading(const struct view *v)
 {
         return either(children_load(v), threads_load(v));
 }
 
-static enum truth storing(const struct view *v)
+static enum truth is_storing(const struct view *v)
 {
         struct range wait = gap(v, CEILING_IO_WAIT), bytes = gap(v, CEILING_STORAGE);
         double busy = cores(v);
@@ -287,7 +287,7 @@ static enum truth storing(const struct view *v)
 }
 
 /* To move bytes costs CPU time, too; who does more with them keeps more cores busy. */
-static enum truth networking(const struct view *v)
+static enum truth is_networking(const struct view *v)
 {
         if (!has(v, CEILING_NETWORK))
                 return NO;
@@ -297,7 +297,7 @@ static enum truth networking(const struct view *v)
         return both(at_least(bytes, LIMIT_NETWORK), only);
 }
 
-static enum truth held(const struct view *v)
+static enum truth is_held(const struct view *v)
 {
         enum truth memory = at_least(now(v, CEILING_MEMORY), LIMIT_HELD_BYTES);
         if (!has(v, CEILING_HOLDERS))
@@ -317,19 +317,20 @@ static enum truth program(const struct view *v)
 
 /* ---- the rules ---- */
 
-static enum truth starting(const struct view *v)
+static enum truth is_starting(const struct view *v)
 {
         const struct situation *s = v->s;
         enum truth fresh = s->touched || s->elsewhere ? NO : nothing_runs(v);
         /* Before work begins, a host that is busy prepares it. */
-        enum truth prepares = s->before ? either(core_busy(v, gap), either(loading(v), storing(v)))
-                                        : children_load(v);
+        enum truth prepares = s->before
+                                  ? either(core_busy(v, gap), either(is_loading(v), is_storing(v)))
+                                  : children_load(v);
         enum truth idles =
             both(below(now(v, CEILING_ENGINE), LIMIT_SOME), below(v->link, LIMIT_COPIES));
         return both(program(v), either(fresh, s->worked ? NO : both(idles, prepares)));
 }
 
-static enum truth copying(const struct view *v)
+static enum truth is_copying(const struct view *v)
 {
         /* Copies that take turns in both directions leave each of them half of the time. */
         enum truth near =
@@ -342,7 +343,7 @@ static enum truth copying(const struct view *v)
                    both(at_least(v->pcie, LIMIT_SOME), light));
         /* Kernels that move data over NVLink are a collective's. A link that nothing is known of is
          * not suspected while kernels run. */
-        if (!(v->there & LIMIT_PCIE))
+        if (!(v->there & CEILINGS_PCIE))
                 inside = NO;
         return either(waits, both(engine_from(v, LIMIT_ENGINE_FULL), inside));
 }
@@ -351,14 +352,13 @@ static enum truth copying(const struct view *v)
  * work on more cores than launching needs. */
 static bool gaps_filled(const struct view *v)
 {
-        return v->idle_link.lo >= LIMIT_FILLED || storing(v) == YES ||
+        return v->idle_link.lo >= LIMIT_FILLED || is_storing(v) == YES ||
                now(v, CEILING_CPU_MAIN).lo / holders(v) >= LIMIT_MANY;
 }
 
-static enum truth launching(const struct view *v)
+static enum truth is_launching(const struct view *v)
 {
         struct range thread = thread_of(v, now);
-        enum truth between = both(engine_from(v, LIMIT_ENGINE_LOW), host_limits(v));
         /* Small kernels at an even pace come from a thread that launches them, seen or not. */
         bool even = v->s->uneven < LIMIT_UNEVEN;
         enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? core_busy(v, now) : YES;
@@ -366,10 +366,11 @@ static enum truth launching(const struct view *v)
         enum truth steady = even ? engine_from(v, LIMIT_SOME) : NO;
         if (gaps_filled(v))
                 return NO;
-        return both(between, either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
+        return both(engine_from(v, LIMIT_ENGINE_LOW),
+                    either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
 }
 
-static enum truth collective(const struct view *v)
+static enum truth is_collective(const struct view *v)
 {
         struct range nvlink = higher(now(v, CEILING_NVLINK_IN), now(v, CEILING_NVLINK_OUT));
         enum truth talks = has(v, CEILING_NVLINK_IN) && has(v, CEILING_NVLINK_OUT)
@@ -410,134 +411,116 @@ enum held_by limiter_held_by(const struct ceilings *c, enum limiter limiter)
 
 /* Memory has a clock of its own: when it is not quite full and the SMs' clock is held down, it is
  * the SMs that it waits for. */
-static enum truth bandwidth(const struct view *v)
+static enum truth fills_memory(const struct view *v)
 {
         bool held = limiter_held_by(v->all, LIMITER_KERNEL) != HELD_BY_NOTHING;
         double near = held ? LIMIT_NEAR_HELD : LIMIT_NEAR;
         return v->busy_dram.lo >= v->busy_pipe.lo ? at_least(v->busy_dram, near) : NO;
 }
 
-static enum truth on_device(enum limiter rule, const struct view *v)
+static enum truth fills_tensor(const struct view *v)
 {
-        switch (rule) {
-        case LIMITER_COLLECTIVE:
-                return collective(v);
-        case LIMITER_MEMORY_BANDWIDTH:
-                return bandwidth(v);
-        case LIMITER_COMPUTE_TENSOR:
-                return highest(v, CEILING_TENSOR);
-        case LIMITER_COMPUTE_FP64:
-                return highest(v, CEILING_FP64);
-        case LIMITER_COMPUTE_FP32:
-                return highest(v, CEILING_FP32);
-        case LIMITER_COMPUTE_FP16:
-                return highest(v, CEILING_FP16);
-        case LIMITER_COMPUTE_INT:
-                return highest(v, CEILING_INT);
-        case LIMITER_PARALLELISM:
-                return below(v->busy_sm, LIMIT_SM_FULL);
-        case LIMITER_MEMORY_ACCESS:
-                return both(below(v->busy_pipe, LIMIT_SOME), at_least(v->busy_dram, LIMIT_SOME));
-        case LIMITER_KERNEL:
+        return highest(v, CEILING_TENSOR);
+}
+
+static enum truth fills_fp64(const struct view *v)
+{
+        return highest(v, CEILING_FP64);
+}
+
+static enum truth fills_fp32(const struct view *v)
+{
+        return highest(v, CEILING_FP32);
+}
+
+static enum truth fills_fp16(const struct view *v)
+{
+        return highest(v, CEILING_FP16);
+}
+
+static enum truth fills_int(const struct view *v)
+{
+        return highest(v, CEILING_INT);
+}
+
+static enum truth has_free_sms(const struct view *v)
+{
+        return below(v->busy_sm, LIMIT_SM_FULL);
+}
+
+static enum truth waits_for_memory(const struct view *v)
+{
+        return both(below(v->busy_pipe, LIMIT_SOME), at_least(v->busy_dram, LIMIT_SOME));
+}
+
+static enum truth is_unused(const struct view *v)
+{
+        return both(not_so(is_held(v)), nothing_runs(v));
+}
+
+static enum truth is_held_unused(const struct view *v)
+{
+        return v->s->quiet_s >= LIMIT_IDLE_S ? both(is_held(v), nothing_runs(v)) : NO;
+}
+
+static enum truth is_copying_slowly(const struct view *v)
+{
+        return both(at_least(v->link, LIMIT_COPIES), core_busy(v, gap));
+}
+
+static enum truth keeps_core_busy(const struct view *v)
+{
+        return core_busy(v, gap);
+}
+
+/* The last rule of its stage: what no other one explains. */
+static enum truth always_holds(const struct view *v UNUSED)
+{
+        return YES;
+}
+
+static enum truth never_holds(const struct view *v UNUSED)
+{
+        return NO;
+}
+
+/* ---- the cascade ---- */
+
+/* Whether it is time for the rules of a stage. */
+static enum truth stage_holds(enum limiter_stage stage, const struct view *v)
+{
+        switch (stage) {
+        case LIMITER_STAGE_ANY:
                 return YES;
-        case LIMITER_UNKNOWN:
-        case LIMITER_IDLE:
-        case LIMITER_IDLE_ALLOCATED:
-        case LIMITER_HOST_STARTING:
-        case LIMITER_HOST_INPUT:
-        case LIMITER_HOST_STORAGE:
-        case LIMITER_HOST_NETWORK:
-        case LIMITER_HOST_CODE:
-        case LIMITER_HOST_WAITING:
-        case LIMITER_LAUNCH:
-        case LIMITER_COPY_LINK:
-        case LIMITER_COPY_HOST:
-        case LIMITER_COUNT:
-                break;
+        case LIMITER_STAGE_HOST:
+                /* Memory that is held and not used is seen on the GPU alone. */
+                return !has(v, CEILING_CPU_MAIN) && is_held_unused(v) == YES ? NO : host_limits(v);
+        case LIMITER_STAGE_GPU:
+                return engine_from(v, LIMIT_ENGINE_FULL);
         }
         return NO;
 }
 
-static enum truth unused(const struct view *v)
-{
-        return v->s->quiet_s >= LIMIT_IDLE_S ? both(held(v), nothing_runs(v)) : NO;
-}
+typedef enum truth rule_f(const struct view *v);
 
-static enum truth on_host(enum limiter rule, const struct view *v)
-{
-        /* Memory that is held and not used is seen on the GPU alone. */
-        if (!has(v, CEILING_CPU_MAIN) && rule != LIMITER_IDLE_ALLOCATED && unused(v) == YES)
-                return NO;
-        if (rule == LIMITER_HOST_STORAGE)
-                return storing(v);
-        if (rule == LIMITER_HOST_INPUT)
-                return loading(v);
-        if (rule == LIMITER_COPY_HOST)
-                return both(at_least(v->link, LIMIT_COPIES), core_busy(v, gap));
-        if (rule == LIMITER_HOST_CODE)
-                return core_busy(v, gap);
-        if (rule == LIMITER_HOST_NETWORK)
-                return networking(v);
-        if (rule == LIMITER_IDLE_ALLOCATED)
-                return unused(v);
-        return rule == LIMITER_HOST_WAITING ? YES : NO;
-}
-
-/* The order of the rules. What is here stands for what the documents say. */
-static const enum limiter order[] = {
-    LIMITER_HOST_STARTING,    LIMITER_IDLE,           LIMITER_COPY_LINK,    LIMITER_LAUNCH,
-    LIMITER_HOST_STORAGE,     LIMITER_HOST_NETWORK,   LIMITER_HOST_INPUT,   LIMITER_COPY_HOST,
-    LIMITER_HOST_CODE,        LIMITER_IDLE_ALLOCATED, LIMITER_HOST_WAITING, LIMITER_COLLECTIVE,
-    LIMITER_MEMORY_BANDWIDTH, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_FP64, LIMITER_COMPUTE_FP32,
-    LIMITER_COMPUTE_FP16,     LIMITER_COMPUTE_INT,    LIMITER_PARALLELISM,  LIMITER_MEMORY_ACCESS,
-    LIMITER_KERNEL,
+static rule_f *const rules[LIMITER_COUNT] = {
+#define LIMITER(id, name, group, stage, holds, ...) [LIMITER_##id] = holds,
+#include "model/limiters.def"
 };
 
-static enum truth rule_holds(enum limiter rule, const struct view *v)
-{
-        switch (rule) {
-        case LIMITER_HOST_STARTING:
-                return starting(v);
-        case LIMITER_IDLE:
-                return both(not_so(held(v)), nothing_runs(v));
-        case LIMITER_COPY_LINK:
-                return copying(v);
-        case LIMITER_LAUNCH:
-                return launching(v);
-        case LIMITER_HOST_STORAGE:
-        case LIMITER_HOST_INPUT:
-        case LIMITER_COPY_HOST:
-        case LIMITER_HOST_CODE:
-        case LIMITER_HOST_NETWORK:
-        case LIMITER_IDLE_ALLOCATED:
-        case LIMITER_HOST_WAITING:
-                return both(host_limits(v), on_host(rule, v));
-        case LIMITER_COLLECTIVE:
-        case LIMITER_MEMORY_BANDWIDTH:
-        case LIMITER_COMPUTE_TENSOR:
-        case LIMITER_COMPUTE_FP64:
-        case LIMITER_COMPUTE_FP32:
-        case LIMITER_COMPUTE_FP16:
-        case LIMITER_COMPUTE_INT:
-        case LIMITER_PARALLELISM:
-        case LIMITER_MEMORY_ACCESS:
-        case LIMITER_KERNEL:
-                return both(engine_from(v, LIMIT_ENGINE_FULL), on_device(rule, v));
-        case LIMITER_UNKNOWN:
-        case LIMITER_COUNT:
-                break;
-        }
-        return NO;
-}
+static const enum limiter order[] = {
+#define TURN(id) LIMITER_##id,
+#include "model/limiters.def"
+};
 
-static enum limiter cascade(const struct view *v, enum truth *ret_truth)
+static enum limiter first_rule(const struct view *v, enum truth *ret_truth)
 {
-        /* A GPU that is busy is not asked about its host, nor the other way round. */
-        bool full = engine_from(v, LIMIT_ENGINE_FULL) == YES;
+        enum truth stages[LIMITER_STAGE_GPU + 1];
+        for (enum limiter_stage s = LIMITER_STAGE_ANY; s <= LIMITER_STAGE_GPU; s++)
+                stages[s] = stage_holds(s, v);
         for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-                if (full && order[i] >= LIMITER_HOST_INPUT && order[i] <= LIMITER_LAUNCH)
-                        continue;
-                *ret_truth = rule_holds(order[i], v);
+                enum truth stage = stages[limiter_info(order[i])->stage];
+                *ret_truth = stage == NO ? NO : both(stage, rules[order[i]](v));
                 if (*ret_truth != NO)
                         return order[i];
         }
@@ -549,6 +532,6 @@ enum limiter limiter_rule_for(const struct ceilings *c, const struct situation *
                               enum truth *ret_truth)
 {
         struct view v;
-        look(c, s, &v);
-        return cascade(&v, ret_truth);
+        make_view(c, s, &v);
+        return first_rule(&v, ret_truth);
 }

@@ -6,42 +6,7 @@
 
 #include <math.h>
 
-#define LINKS (LIMIT_PCIE | CEILING_BIT(NVLINK_IN) | CEILING_BIT(NVLINK_OUT))
-#define PIPES                                                                                      \
-        (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
-         CEILING_BIT(INT))
-#define HOST_CPU                                                                                   \
-        (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
-         CEILING_BIT(CPU_CHILDREN))
-#define DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | PIPES)
-
-/* What a rule looks at. Counters that are seldom there are not called missing. */
-static const uint32_t rule_inputs[LIMITER_COUNT] = {
-    [LIMITER_IDLE] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | CEILING_BIT(HOLDERS) |
-                     CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT),
-    [LIMITER_IDLE_ALLOCATED] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
-    [LIMITER_HOST_STARTING] = CEILING_BIT(ENGINE) | CEILING_BIT(MEMORY) | HOST_CPU,
-    [LIMITER_HOST_INPUT] = CEILING_BIT(ENGINE) | HOST_CPU,
-    [LIMITER_HOST_STORAGE] =
-        CEILING_BIT(ENGINE) | CEILING_BIT(IO_WAIT) | CEILING_BIT(STORAGE) | CEILING_BIT(CPU_MAIN),
-    [LIMITER_HOST_NETWORK] = CEILING_BIT(ENGINE) | CEILING_BIT(NETWORK) | CEILING_BIT(CPU_MAIN),
-    [LIMITER_HOST_CODE] = CEILING_BIT(ENGINE) | HOST_CPU,
-    [LIMITER_HOST_WAITING] = CEILING_BIT(ENGINE) | HOST_CPU | CEILING_BIT(IO_WAIT),
-    [LIMITER_LAUNCH] =
-        CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_MAIN),
-    [LIMITER_PARALLELISM] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
-    [LIMITER_COPY_LINK] = CEILING_BIT(ENGINE) | LINKS,
-    [LIMITER_COPY_HOST] = CEILING_BIT(ENGINE) | LINKS | HOST_CPU,
-    [LIMITER_MEMORY_BANDWIDTH] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM),
-    [LIMITER_MEMORY_ACCESS] = DEVICE | CEILING_BIT(OCCUPANCY),
-    [LIMITER_COMPUTE_TENSOR] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(TENSOR),
-    [LIMITER_COMPUTE_FP64] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP64),
-    [LIMITER_COMPUTE_FP32] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP32),
-    [LIMITER_COMPUTE_FP16] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(FP16),
-    [LIMITER_COMPUTE_INT] = CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(INT),
-    [LIMITER_KERNEL] = DEVICE,
-    [LIMITER_COLLECTIVE] = DEVICE | CEILING_BIT(POWER) | LINKS,
-};
+/* Counters that are seldom there are not called missing. */
 #define SELDOM                                                                                     \
         (CEILING_BIT(FP64) | CEILING_BIT(FP16) | CEILING_BIT(INT) | CEILING_BIT(NVLINK_IN) |       \
          CEILING_BIT(NVLINK_OUT) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |              \
@@ -94,11 +59,11 @@ struct limit limiter_decide(const struct ceilings *c, const struct situation *s,
         struct limit l = {.ceilings = *c};
         enum truth truth;
         enum limiter rule = limiter_rule_for(c, s, &truth);
-        l.inputs = rule_inputs[rule] & c->there;
+        l.inputs = limiter_info(rule)->inputs & c->there;
         if (truth != YES) {
                 l.limiter = l.other = LIMITER_UNKNOWN;
                 l.undecided = (uint8_t)rule;
-                l.missing = rule_inputs[rule] & ~c->there & ~SELDOM;
+                l.missing = limiter_info(rule)->inputs & ~c->there & ~SELDOM;
                 return l;
         }
         l.limiter = l.other = (uint8_t)rule;

@@ -4,8 +4,6 @@
 #include "compute/interval.h"
 #include "compute/limiter.h"
 
-#define LIMIT_PCIE (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(PCIE_RATE))
-
 /* The first rule that holds (YES), or that cannot be decided (MAYBE). */
 enum limiter limiter_rule_for(const struct ceilings *c, const struct situation *s,
                               enum truth *ret_truth);

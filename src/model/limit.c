@@ -8,20 +8,59 @@ static const struct ceiling_info ceilings[CEILING_COUNT] = {
 #undef CEILING
 };
 
-static const struct {
-        const char *name;
-        enum limiter_side side;
-        const char *words, *general, *torch, *jax;
-} limiters[LIMITER_COUNT] = {
-#define LIMITER(id, name, side, words, general, torch, jax)                                        \
-        {name, LIMITER_SIDE_##side, words, general, torch, jax},
+#define REASONS(...)                                                                               \
+        {                                                                                          \
+                __VA_ARGS__                                                                        \
+        }
+#define LIMITER(id, name, group, stage, holds, fills, inputs, reasons, brief, words, present,      \
+                past, rule, general, torch, jax)                                                   \
+        {name,                                                                                     \
+         LIMITER_GROUP_##group,                                                                    \
+         LIMITER_STAGE_##stage,                                                                    \
+         fills,                                                                                    \
+         inputs,                                                                                   \
+         reasons,                                                                                  \
+         brief,                                                                                    \
+         words,                                                                                    \
+         present,                                                                                  \
+         past,                                                                                     \
+         rule,                                                                                     \
+         general,                                                                                  \
+         torch,                                                                                    \
+         jax},
+static const struct limiter_info limiters[LIMITER_COUNT] = {
 #include "model/limiters.def"
-#undef LIMITER
 };
+#undef REASONS
+
+/* A row without words does not compile. */
+#define LIMITER(id, name, group, stage, holds, fills, inputs, reasons, brief, words, present,      \
+                past, rule, general, torch, jax)                                                   \
+        _Static_assert(sizeof(name) > 1 && sizeof(brief) > 1 && sizeof(words) > 1 &&               \
+                           sizeof(rule) > 1 && sizeof(general) > 1,                                \
+                       name ": a limiter needs all its words");
+#include "model/limiters.def"
+
+/* Each limiter but unknown has one turn. */
+#define TURN(id) +1
+_Static_assert(0
+#include "model/limiters.def"
+                   == LIMITER_COUNT - 1,
+               "a limiter has no turn, or two");
+#define TURN(id) | 1u << LIMITER_##id
+_Static_assert((0u
+#include "model/limiters.def"
+                ) == (1u << LIMITER_COUNT) - 2,
+               "a limiter has no turn, or two");
 
 const struct ceiling_info *ceiling_info(enum ceiling ceiling)
 {
         return &ceilings[ceiling];
+}
+
+const struct limiter_info *limiter_info(enum limiter limiter)
+{
+        return &limiters[limiter];
 }
 
 const char *limiter_name(enum limiter limiter)
@@ -34,9 +73,29 @@ const char *limiter_words(enum limiter limiter)
         return limiters[limiter].words;
 }
 
+const char *limiter_brief(enum limiter limiter)
+{
+        return limiters[limiter].brief;
+}
+
+enum limiter_group limiter_group(enum limiter limiter)
+{
+        return limiters[limiter].group;
+}
+
 enum limiter_side limiter_side(enum limiter limiter)
 {
-        return limiters[limiter].side;
+        static const enum limiter_side sides[LIMITER_GROUP_COUNT] = {
+            [LIMITER_GROUP_UNKNOWN] = LIMITER_SIDE_NONE,
+            [LIMITER_GROUP_IDLE] = LIMITER_SIDE_NONE,
+            [LIMITER_GROUP_HOST] = LIMITER_SIDE_HOST,
+            [LIMITER_GROUP_COPY] = LIMITER_SIDE_COPY,
+            [LIMITER_GROUP_TENSOR] = LIMITER_SIDE_DEVICE,
+            [LIMITER_GROUP_COMPUTE] = LIMITER_SIDE_DEVICE,
+            [LIMITER_GROUP_MEMORY] = LIMITER_SIDE_DEVICE,
+            [LIMITER_GROUP_KERNEL] = LIMITER_SIDE_DEVICE,
+        };
+        return sides[limiters[limiter].group];
 }
 
 enum limiter limiter_find(const char *name)
@@ -59,41 +118,7 @@ const char *limiter_try(enum limiter limiter, enum framework framework)
 
 const char *limiter_rule(enum limiter limiter)
 {
-        static const char *const rules[LIMITER_COUNT] = {
-            [LIMITER_UNKNOWN] = "a rule needs counters that are missing",
-            [LIMITER_IDLE] = "engine below 0.5 %, no memory held, no process",
-            [LIMITER_IDLE_ALLOCATED] =
-                "engine below 0.5 % and the host quiet, memory held, for 5 s",
-            [LIMITER_HOST_STARTING] =
-                "a program runs and has not used the GPU yet, or loads and compiles before its "
-                "first work",
-            [LIMITER_HOST_INPUT] = "engine below 80 %; children keep half a core busy, and more "
-                                   "than a process that is busy itself",
-            [LIMITER_HOST_STORAGE] =
-                "engine below 80 %; threads wait for storage, or much is read or written",
-            [LIMITER_HOST_NETWORK] =
-                "engine below 80 %; much network traffic for the cores that are busy",
-            [LIMITER_HOST_CODE] = "engine below 80 %; the process keeps a core busy",
-            [LIMITER_HOST_WAITING] = "engine below 80 %; the host is quiet",
-            [LIMITER_LAUNCH] = "engine 5 to 80 %, SMs less than half of it, a thread near 100 %",
-            [LIMITER_PARALLELISM] = "engine from 80 %, SMs below 70 % of it, memory not near full",
-            [LIMITER_COPY_LINK] = "the link near its speed while no kernel runs",
-            [LIMITER_COPY_HOST] = "engine below 80 %; copies well below the link, a thread busy",
-            [LIMITER_MEMORY_BANDWIDTH] = "engine from 80 %; device memory from 60 % and above "
-                                         "every pipe",
-            [LIMITER_MEMORY_ACCESS] =
-                "engine from 80 %; SMs full, pipes below 25 %, device memory from 25 %",
-            [LIMITER_COMPUTE_TENSOR] = "engine from 80 %; the tensor pipe from 60 %, the highest",
-            [LIMITER_COMPUTE_FP64] = "engine from 80 %; the FP64 pipe from 60 %, the highest",
-            [LIMITER_COMPUTE_FP32] = "engine from 80 %; the FP32 pipe from 60 %, the highest",
-            [LIMITER_COMPUTE_FP16] = "engine from 80 %; the FP16 pipe from 60 %, the highest",
-            [LIMITER_COMPUTE_INT] = "engine from 80 %; the integer pipe from 60 %, the highest",
-            [LIMITER_KERNEL] = "engine from 80 %; SMs from 70 %, every pipe and memory below 60 %",
-            [LIMITER_COLLECTIVE] =
-                "engine from 80 %; pipes and memory below 5 %, and NVLink in use or low power "
-                "beside other GPUs",
-        };
-        return rules[limiter];
+        return limiters[limiter].rule;
 }
 
 const char *held_by_name(enum held_by held)

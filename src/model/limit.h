@@ -34,15 +34,62 @@ struct ceilings {
         float v[CEILING_COUNT];
 };
 
+/* Sets of ceilings. */
+#define CEILINGS_PCIE (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT) | CEILING_BIT(PCIE_RATE))
+#define CEILINGS_LINKS (CEILINGS_PCIE | CEILING_BIT(NVLINK_IN) | CEILING_BIT(NVLINK_OUT))
+#define CEILINGS_PIPES                                                                             \
+        (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
+         CEILING_BIT(INT))
+#define CEILINGS_DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | CEILINGS_PIPES)
+#define CEILINGS_CPU                                                                               \
+        (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
+         CEILING_BIT(CPU_CHILDREN))
+
 enum limiter {
-#define LIMITER(id, name, side, words, general, torch, jax) LIMITER_##id,
+#define LIMITER(id, ...) LIMITER_##id,
 #include "model/limiters.def"
-#undef LIMITER
         LIMITER_COUNT
 };
+_Static_assert(LIMITER_COUNT < 32, "a set of limiters needs more bits");
 
 /* What has to move: nothing, the host, copies, or the GPU's own work. */
 enum limiter_side { LIMITER_SIDE_NONE, LIMITER_SIDE_HOST, LIMITER_SIDE_COPY, LIMITER_SIDE_DEVICE };
+
+/* The same in more detail: what a picture has a colour for. */
+enum limiter_group {
+        LIMITER_GROUP_UNKNOWN,
+        LIMITER_GROUP_IDLE,
+        LIMITER_GROUP_HOST,
+        LIMITER_GROUP_COPY,
+        LIMITER_GROUP_TENSOR,
+        LIMITER_GROUP_COMPUTE,
+        LIMITER_GROUP_MEMORY,
+        LIMITER_GROUP_KERNEL,
+        LIMITER_GROUP_COUNT
+};
+
+/* When a limiter's rule is tried: always, while the GPU has time left, or while it is busy. */
+enum limiter_stage { LIMITER_STAGE_ANY, LIMITER_STAGE_HOST, LIMITER_STAGE_GPU };
+
+/* What would be full without the limiter: an enum ceiling, or one of these. */
+enum limiter_fills {
+        FILLS_NOTHING = CEILING_COUNT,
+        FILLS_BUSIEST, /* the busiest unit */
+        FILLS_UNKNOWN  /* the engine, as far as it is known */
+};
+
+#define LIMITER_REASONS_MAX 4
+
+/* A row of limiters.def, which explains the columns. */
+struct limiter_info {
+        const char *name;
+        enum limiter_group group;
+        enum limiter_stage stage;
+        uint8_t fills;   /* enum ceiling or enum limiter_fills */
+        uint32_t inputs; /* a bit an enum ceiling */
+        enum ceiling reasons[LIMITER_REASONS_MAX];
+        const char *brief, *words, *present, *past, *rule, *general, *torch, *jax;
+};
 
 /* What holds the clocks down; the second word on limiters of the device. */
 enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED };
@@ -79,11 +126,16 @@ static inline void ceiling_set(struct ceilings *c, enum ceiling at, double v)
         c->there |= 1u << at;
 }
 
+const struct limiter_info *limiter_info(enum limiter limiter);
 /* "compute.tensor". */
 const char *limiter_name(enum limiter limiter);
 /* "the tensor cores". */
 const char *limiter_words(enum limiter limiter);
+/* "tensor cores": at most LIMITER_BRIEF_W columns. */
+const char *limiter_brief(enum limiter limiter);
+#define LIMITER_BRIEF_W 14
 enum limiter_side limiter_side(enum limiter limiter);
+enum limiter_group limiter_group(enum limiter limiter);
 /* The rule in words, as docs/LIMITS.md states it. */
 const char *limiter_rule(enum limiter limiter);
 /* LIMITER_COUNT when there is no such limiter. */

@@ -199,13 +199,11 @@ static const struct map_row canon[] = {
 };
 #undef METRIC
 
-#define NVML_TEXT(name, text) MAP_TEXT(name, text),
-#define NVML(name, metric, conversion) MAP_METRIC(name, metric, conversion),
+#define NVML_TEXT(id, name, text) MAP_TEXT(name, text),
+#define NVML_FIELD(id, name, lane, metric, conversion) MAP_METRIC(name, metric, conversion),
 static const struct map_row nvml[] = {
-#include "translate/nvml.def"
+#include "model/nvml.def"
 };
-#undef NVML
-#undef NVML_TEXT
 
 static const struct map maps[DIALECT_COUNT] = {
     [DIALECT_DMON] = {dmon, ARRAY_LEN(dmon)},

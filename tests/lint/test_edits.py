@@ -62,7 +62,7 @@ def test_a_metric_is_a_row_and_its_producers():
     plain = []
     for name in rows("model/metrics.def", "METRIC"):
         files = [p for p, words in WORDS.items() if name in words or f"METRIC_{name}" in words]
-        if all(re.match(r"model/metrics\.def|translate/|read/\w+/fields\.def", p) for p in files):
+        if all(re.match(r"model/metrics\.def|model/nvml\.def|translate/|read/\w+/fields\.def", p) for p in files):
             plain.append(name)
     assert len(plain) >= 20, plain
 
@@ -157,6 +157,95 @@ def test_an_option_is_a_row(tmp_path):
     assert written == [], "man pages take their options from the table"
 
 
+def changed_copy(folder, rooms, edits):
+    """Some of the sources, copied; edits are (file, before what, what is put there)."""
+    for room in rooms:
+        shutil.copytree(SRC / room, folder / room)
+    for name, before, added in edits:
+        text = (folder / name).read_text()
+        assert before in text, (name, before)
+        (folder / name).write_text(text.replace(before, added + before, 1))
+
+
+def build_copy(folder, program, parts):
+    """What the program says; None when a table's assertion does not hold."""
+    (folder / "asks.c").write_text(program)
+    built = subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-I.", "-o", "asks", "asks.c", *parts, "-lm"], cwd=folder, capture_output=True, text=True)
+    assert built.returncode == 0 or "static assertion failed" in built.stderr, built.stderr
+    return subprocess.run([folder / "asks"], capture_output=True, text=True, check=True).stdout if built.returncode == 0 else None
+
+
+LIMITER = """LIMITER(ADDED, "device.added", KERNEL, GPU, is_added, CEILING_OCCUPANCY, CEILING_BIT(ENGINE) | CEILING_BIT(OCCUPANCY),
+        REASONS(CEILING_OCCUPANCY), "added", "what was added", "", "", "occupancy below 1 %", "add nothing", "", "")
+"""
+LIMITER_RULE = """static enum truth is_added(const struct view *v)
+{
+        return has(v, CEILING_OCCUPANCY) ? below(now(v, CEILING_OCCUPANCY), 0.01) : NO;
+}
+
+"""
+LIMITER_ASKS = r"""
+#include "compute/stretches.h"
+#include <stdio.h>
+int main(void)
+{
+        struct ceilings c = {0};
+        struct situation s = {.touched = true, .worked = true};
+        for (enum ceiling i = CEILING_ENGINE; i <= CEILING_DRAM; i++)
+                ceiling_set(&c, i, i <= CEILING_SM ? 0.95 : 0.7);
+        ceiling_set(&c, CEILING_OCCUPANCY, 0.004);
+        struct stretch stretch = {.end_s = 10, .limit = limiter_decide(&c, &s, false)};
+        struct stretch_list list = {.list = &stretch, .n = 1, .n_gpus = 1, .seconds = 10};
+        gpu_set_add(&stretch.gpus, 0);
+        findings_rank(&list);
+        enum limiter l = stretch.limit.limiter;
+        printf("%s: %s, %s; try: %s; %.2f to win", limiter_name(l), limiter_words(l), limiter_brief(l), limiter_try(l, FRAMEWORK_TORCH), list.findings[0].won_s);
+        return 0;
+}
+"""
+LIMITER_PARTS = ["compute/limiter.c", "compute/limiter_decide.c", "compute/findings.c", "model/limit.c", "model/stretch.c"]
+
+
+@pytest.mark.parametrize("row, turn, says, why", [
+    (LIMITER, "TURN(ADDED)\n", "device.added: what was added, added; try: add nothing; 9.96 to win", "found by its rule, with words, advice and gain"),
+    (LIMITER.replace("what was added", ""), "TURN(ADDED)\n", None, "without words it does not compile"),
+    (LIMITER, "", None, "nor without a turn"),
+])
+def test_a_limiter_is_a_row_and_a_function(tmp_path, row, turn, says, why):
+    edits = [("model/limiters.def", "TURN(HOST_STARTING)", row), ("model/limiters.def", "TURN(MEMORY_BANDWIDTH)\n", turn),
+             ("compute/limiter.c", "/* ---- the cascade", LIMITER_RULE)]
+    changed_copy(tmp_path, ("base", "model", "compute"), edits)
+    assert build_copy(tmp_path, LIMITER_ASKS, LIMITER_PARTS) == says, why
+
+
+METRIC_ASKS = r"""
+#include "translate/translate.h"
+#include <stdio.h>
+int main(void)
+{
+        static struct schema schema = {.dialect = DIALECT_NVML, .revision = 1, .n = 1, .names = {"added.thing"}};
+        static struct binding b;
+        static struct sample s;
+        struct raw value = {.num = 50, .state = STATE_OK};
+        struct reading r = {.values = &value};
+        translate_bind(&b, &schema);
+        translate_reading(&b, &r, &s);
+        const struct metric_info *info = metric_info(METRIC_ADDED);
+        printf("%s %g: %s", info->name, s.m[METRIC_ADDED].v, info->help);
+        return 0;
+}
+"""
+METRIC_PARTS = ["translate/translate.c", "translate/maps.c", "model/metric.c", "model/unit.c", "model/value.c", "model/entity.c", "base/num.c", "base/text.c", "base/strbuf.c"]
+
+
+def test_a_metric_of_nvml_is_two_rows(tmp_path):
+    """A row of the vocabulary, and one of what the driver is asked for, which says what it becomes."""
+    edits = [("model/metrics.def", "METRIC(POWER,", 'METRIC(ADDED, "added", GAUGE, RATIO, 1, GPU, POWER, "a thing that was added")\n'),
+             ("model/nvml.def", "NVML_FIELD(POWER,", 'NVML_FIELD(ADDED, "added.thing", POWER, ADDED, PERCENT)\n')]
+    changed_copy(tmp_path, ("base", "model", "translate"), edits)
+    assert build_copy(tmp_path, METRIC_ASKS, METRIC_PARTS) == "added 0.5: a thing that was added"
+
+
 def test_a_colour_is_a_row_and_a_key_what_it_does():
     found = rows("present/tui/keys.def", "KEY")
     alone = [k for k in found if len(users(f"ACTION_{k}")) <= 1]
@@ -200,7 +289,7 @@ def test_a_gpu_model_and_a_launcher_are_rows():
 
 # Each numbered row of the table, the number, and what counts it above.
 COUNTED = {
-    "a host figure": (1, test_a_host_figure_is_a_row), "a metric": (2, test_a_metric_is_a_row_and_its_producers),
+    "a host figure": (1, test_a_host_figure_is_a_row), "a metric": (2, test_a_metric_is_a_row_and_its_producers), "a limiter": (2, test_a_limiter_is_a_row_and_a_function),
     "a health finding": (1, test_a_finding_is_a_row), "an export format": (2, test_an_export_format_is_a_row_and_a_choice),
     "a workload class": (1, test_a_class_is_a_row), "a throttle reason": (1, test_a_throttle_reason_is_a_row),
     "a launcher": (1, test_a_gpu_model_and_a_launcher_are_rows), "a GPU model": (1, test_a_gpu_model_and_a_launcher_are_rows),

@@ -923,14 +923,14 @@ static void strips_are_of_their_gpu(void **state UNUSED)
                          ui_chosen(&s->ui, &s->data)->sample.who->label);
                 assert_int_equal(ui_chosen(&s->ui, &s->data)->sample.who->slot, slot);
                 assert_true(screen_says(s, heading));
-                assert_true(screen_says(s, words_limiter(limiters[slot])));
-                assert_false(screen_says(s, words_limiter(limiters[1 - slot])));
+                assert_true(screen_says(s, limiter_brief(limiters[slot])));
+                assert_false(screen_says(s, limiter_brief(limiters[1 - slot])));
                 press(s, "j");
         }
         press(s, "a");
         assert_true(screen_says(s, "all GPUs"));
         for (size_t i = 0; i < ARRAY_LEN(limiters); i++)
-                assert_true(screen_says(s, words_limiter(limiters[i])));
+                assert_true(screen_says(s, limiter_brief(limiters[i])));
         close_scene(s);
 }
 

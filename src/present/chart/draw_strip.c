@@ -104,20 +104,13 @@ static const uint32_t side_colours[SIDES] = {0xeff1f3, 0xd0d7de, 0xd55e00, 0xcc7
 
 static enum strip_side side_of(enum limiter l)
 {
-        const char *name = limiter_name(l);
-        switch (limiter_side(l)) {
-        case LIMITER_SIDE_NONE:
-                return l == LIMITER_UNKNOWN ? SIDE_UNKNOWN : SIDE_IDLE;
-        case LIMITER_SIDE_HOST:
-                return SIDE_HOST;
-        case LIMITER_SIDE_COPY:
-                return SIDE_COPY;
-        case LIMITER_SIDE_DEVICE:
-                break;
-        }
-        return strncmp(name, "compute", 7) == 0  ? SIDE_COMPUTE
-               : strncmp(name, "memory", 6) == 0 ? SIDE_MEMORY
-                                                 : SIDE_KERNEL;
+        static const enum strip_side sides[LIMITER_GROUP_COUNT] = {
+            [LIMITER_GROUP_UNKNOWN] = SIDE_UNKNOWN, [LIMITER_GROUP_IDLE] = SIDE_IDLE,
+            [LIMITER_GROUP_HOST] = SIDE_HOST,       [LIMITER_GROUP_COPY] = SIDE_COPY,
+            [LIMITER_GROUP_TENSOR] = SIDE_COMPUTE,  [LIMITER_GROUP_COMPUTE] = SIDE_COMPUTE,
+            [LIMITER_GROUP_MEMORY] = SIDE_MEMORY,   [LIMITER_GROUP_KERNEL] = SIDE_KERNEL,
+        };
+        return sides[limiter_group(l)];
 }
 
 /* The stretches of one GPU in the window. Which colours are used is added to the bits. */

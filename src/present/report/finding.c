@@ -9,36 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WHY_MAX 4
 #define LONG_S 99.95 /* from here on in minutes */
 
-/* The numbers that a limiter rests on, those people ask for first. */
-static const enum ceiling reasons[LIMITER_COUNT][WHY_MAX] = {
-    [LIMITER_UNKNOWN] = {CEILING_ENGINE, CEILING_MEMORY},
-    [LIMITER_IDLE] = {CEILING_ENGINE, CEILING_MEMORY},
-    [LIMITER_IDLE_ALLOCATED] = {CEILING_ENGINE, CEILING_MEMORY, CEILING_CPU_MAIN},
-    [LIMITER_HOST_STARTING] = {CEILING_CPU_MAIN, CEILING_CPU_CHILDREN, CEILING_STORAGE},
-    [LIMITER_HOST_INPUT] = {CEILING_ENGINE, CEILING_CPU_CHILDREN, CEILING_CPU_MAIN,
-                            CEILING_CPU_FIRST},
-    [LIMITER_HOST_STORAGE] = {CEILING_ENGINE, CEILING_STORAGE, CEILING_IO_WAIT},
-    [LIMITER_HOST_NETWORK] = {CEILING_ENGINE, CEILING_NETWORK, CEILING_CPU_MAIN},
-    [LIMITER_HOST_CODE] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_CPU_FIRST,
-                           CEILING_CPU_CHILDREN},
-    [LIMITER_HOST_WAITING] = {CEILING_ENGINE, CEILING_CPU_MAIN, CEILING_IO_WAIT},
-    [LIMITER_LAUNCH] = {CEILING_ENGINE, CEILING_SM, CEILING_CPU_THREAD, CEILING_CPU_MAIN},
-    [LIMITER_PARALLELISM] = {CEILING_ENGINE, CEILING_SM, CEILING_DRAM},
-    [LIMITER_COPY_LINK] = {CEILING_ENGINE, CEILING_PCIE_IN, CEILING_PCIE_OUT, CEILING_PCIE_RATE},
-    [LIMITER_COPY_HOST] = {CEILING_ENGINE, CEILING_PCIE_IN, CEILING_PCIE_OUT, CEILING_CPU_MAIN},
-    [LIMITER_MEMORY_BANDWIDTH] = {CEILING_DRAM, CEILING_SM, CEILING_TENSOR},
-    [LIMITER_MEMORY_ACCESS] = {CEILING_SM, CEILING_DRAM, CEILING_OCCUPANCY},
-    [LIMITER_COMPUTE_TENSOR] = {CEILING_TENSOR, CEILING_SM, CEILING_DRAM},
-    [LIMITER_COMPUTE_FP64] = {CEILING_FP64, CEILING_SM, CEILING_DRAM},
-    [LIMITER_COMPUTE_FP32] = {CEILING_FP32, CEILING_SM, CEILING_DRAM},
-    [LIMITER_COMPUTE_FP16] = {CEILING_FP16, CEILING_SM, CEILING_DRAM},
-    [LIMITER_COMPUTE_INT] = {CEILING_INT, CEILING_SM, CEILING_DRAM},
-    [LIMITER_KERNEL] = {CEILING_SM, CEILING_TENSOR, CEILING_FP32, CEILING_DRAM},
-    [LIMITER_COLLECTIVE] = {CEILING_SM, CEILING_TENSOR, CEILING_NVLINK_IN, CEILING_POWER},
-};
+/* A pattern with its "%s", if it has one, replaced. */
+static void put_filled(struct strbuf *out, const char *pattern, const char *with)
+{
+        const char *mark = strstr(pattern, "%s");
+        size_t n = mark ? (size_t)(mark - pattern) : strlen(pattern);
+        strbuf_put(out, pattern, n);
+        strbuf_puts(out, mark ? with : "");
+        strbuf_puts(out, mark ? mark + 2 : "");
+}
 
 static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceiling at)
 {
@@ -68,10 +49,7 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
         };
         struct strbuf number = {0};
         explain_ceiling(at, (double)c->v[at], &number);
-        const char *mark = strstr(words[at], "%s");
-        strbuf_put(out, words[at], (size_t)(mark - words[at]));
-        strbuf_puts(out, strbuf_str(&number));
-        strbuf_puts(out, mark + 2);
+        put_filled(out, words[at], strbuf_str(&number));
         strbuf_finish(&number);
 }
 
@@ -109,10 +87,10 @@ static enum ceiling reason_of(const struct limit_finding *f, enum ceiling at)
 
 static const char *put_reasons(struct strbuf *out, const struct limit_finding *f)
 {
-        const enum ceiling *r = reasons[f->limiter];
+        const enum ceiling *r = limiter_info(f->limiter)->reasons;
         bool turns = f->limiter == LIMITER_LAUNCH && take_turns(&f->why);
         const char *gap = "";
-        for (size_t i = 0; i < WHY_MAX && (i == 0 || r[i] != CEILING_ENGINE); i++) {
+        for (size_t i = 0; i < LIMITER_REASONS_MAX && (i == 0 || r[i] != CEILING_ENGINE); i++) {
                 enum ceiling at = reason_of(f, r[i]);
                 if (!worth_telling(&f->why, at, i) || (turns && at == CEILING_CPU_THREAD))
                         continue;
@@ -211,18 +189,9 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         bool startup = f->limiter == LIMITER_HOST_STARTING, several = gpu_set_count(&f->gpus) > 1;
         strbuf_puts(out, several ? "GPUs " : "GPU ");
         report_stretch_gpus(list, &f->gpus, out);
-        if (startup)
-                strbuf_puts(out, ": start-up, the program had not begun its work");
-        else if (f->limiter == LIMITER_UNKNOWN)
-                strbuf_puts(out, ": the limit is unknown");
-        else if (f->limiter == LIMITER_IDLE)
-                strbuf_putf(out, ": no program used %s", several ? "them" : "it");
-        else if (f->limiter == LIMITER_IDLE_ALLOCATED)
-                strbuf_puts(out, ": memory is allocated, but nothing runs");
-        else if (f->limiter == LIMITER_HOST_WAITING)
-                strbuf_puts(out, ": the program waits, the CPU rests while no kernel runs");
-        else
-                strbuf_putf(out, " limited by %s", limiter_words(f->limiter));
+        const char *past = limiter_info(f->limiter)->past;
+        strbuf_puts(out, past[0] ? ": " : " limited by ");
+        put_filled(out, past[0] ? past : limiter_words(f->limiter), several ? "them" : "it");
         put_held(out, list, f);
         strbuf_puts(out, ", for ");
         report_put_seconds(out, f->seconds);

@@ -408,18 +408,12 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, const 
 /* Colours by what has to move, as page.css has them. */
 static unsigned colour_of(enum limiter l)
 {
-        switch (limiter_side(l)) {
-        case LIMITER_SIDE_NONE:
-                return l == LIMITER_UNKNOWN ? 0 : 1;
-        case LIMITER_SIDE_HOST:
-                return 6;
-        case LIMITER_SIDE_COPY:
-                return 4;
-        case LIMITER_SIDE_DEVICE:
-                break;
-        }
-        const char *name = limiter_name(l);
-        return strncmp(name, "compute", 7) == 0 ? 2 : strncmp(name, "memory", 6) == 0 ? 3 : 5;
+        static const unsigned colours[LIMITER_GROUP_COUNT] = {
+            [LIMITER_GROUP_UNKNOWN] = 0, [LIMITER_GROUP_IDLE] = 1,   [LIMITER_GROUP_HOST] = 6,
+            [LIMITER_GROUP_COPY] = 4,    [LIMITER_GROUP_TENSOR] = 2, [LIMITER_GROUP_COMPUTE] = 2,
+            [LIMITER_GROUP_MEMORY] = 3,  [LIMITER_GROUP_KERNEL] = 5,
+        };
+        return colours[limiter_group(l)];
 }
 
 static void put_stretches(struct jsonw *j, const struct summary *s, const struct traces *t)

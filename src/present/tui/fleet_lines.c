@@ -102,7 +102,7 @@ static void draw_limiter(const struct line_context *l)
 {
         enum limiter limiter = (enum limiter)l->row->limit.limiter;
         canvas_text(l->c, l->x, l->y, l->w, (struct style){.fg = words_limiter_ink(limiter)},
-                    words_limiter(limiter));
+                    limiter_brief(limiter));
 }
 
 /* What holds the clocks down: seen at a glance where there is anything. */
@@ -138,7 +138,7 @@ static const struct line_column table[] = {
     {"Model", 8, 7, true, 0, 0, draw_model, 0},
     {"Real", 5, 0, false, METRIC_REAL_UTIL, INK_TITLE, NULL, FLEET_SORT_REAL},
     {"", 8, 3, true, 0, 0, draw_bar, 0},
-    {"Limited by", WORDS_LIMITER_W - 1, 0, true, 0, 0, draw_limiter, 0},
+    {"Limited by", LIMITER_BRIEF_W, 0, true, 0, 0, draw_limiter, 0},
     {"Held", 5, 1, true, 0, 0, draw_held, 0},
     {"Class", 20, 4, true, 0, 0, draw_class, 0},
     {"SM", 4, 0, false, METRIC_SM_ACTIVE, INK_COMPUTE, NULL, 0},

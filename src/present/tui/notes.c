@@ -79,7 +79,7 @@ static bool note_limiter(struct ui *ui, const struct frame *f, const struct row 
         char label[FRAME_LABEL_MAX];
         frame_label(f, row->sample.who, label, sizeof(label));
         if (idle)
-                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: %s", label, words_limiter(r->mostly));
+                ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: %s", label, limiter_brief(r->mostly));
         else
                 ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly),
                        "GPU %s: limited by %s%s%s (%s)", label, limiter_words(r->mostly),
@@ -123,7 +123,7 @@ static void note_shares(struct ui *ui, const struct frame *f, const struct row *
         if (crosses(&w->starved, r->starved) && w->starved)
                 ui_log(ui, f->wall_ns, INK_WARN,
                        "GPU %s waited for the host %s of the last %.0f s, mostly %s", label,
-                       format_share(share, r->starved), r->seconds, words_limiter(r->by));
+                       format_share(share, r->starved), r->seconds, limiter_brief(r->by));
         else if (was_starved && !w->starved)
                 ui_log(ui, f->wall_ns, INK_DIM, "GPU %s no longer waits for the host", label);
         if (!crosses(&w->throttled, held))

@@ -264,7 +264,7 @@ static void draw_limiter(const struct ui_data *d, struct canvas *c, int x, int y
                 return;
         enum limiter limiter = (enum limiter)gpu->limit.limiter;
         canvas_text(c, x, y, w, (struct style){.fg = words_limiter_ink(limiter)},
-                    words_limiter(limiter));
+                    limiter_brief(limiter));
 }
 
 static void draw_job(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,

@@ -141,7 +141,7 @@ static uint8_t said_class(const struct said *s)
 
 static const char *limiter_text(uint8_t v)
 {
-        return words_limiter((enum limiter)v);
+        return limiter_brief((enum limiter)v);
 }
 
 static uint8_t limiter_color(uint8_t v)

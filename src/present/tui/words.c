@@ -9,71 +9,32 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *words_limiter(enum limiter limiter)
-{
-        static const char *const words[LIMITER_COUNT] = {
-            [LIMITER_UNKNOWN] = "unknown",
-            [LIMITER_IDLE] = "idle",
-            [LIMITER_IDLE_ALLOCATED] = "idle, memory",
-            [LIMITER_HOST_STARTING] = "start-up",
-            [LIMITER_HOST_INPUT] = "input pipeline",
-            [LIMITER_HOST_STORAGE] = "storage",
-            [LIMITER_HOST_NETWORK] = "network",
-            [LIMITER_HOST_CODE] = "CPU code",
-            [LIMITER_HOST_WAITING] = "waiting",
-            [LIMITER_LAUNCH] = "launches",
-            [LIMITER_PARALLELISM] = "small kernels",
-            [LIMITER_COPY_LINK] = "copies",
-            [LIMITER_COPY_HOST] = "copies by host",
-            [LIMITER_MEMORY_BANDWIDTH] = "memory bandw.",
-            [LIMITER_MEMORY_ACCESS] = "memory access",
-            [LIMITER_COMPUTE_TENSOR] = "tensor cores",
-            [LIMITER_COMPUTE_FP64] = "FP64 units",
-            [LIMITER_COMPUTE_FP32] = "FP32 units",
-            [LIMITER_COMPUTE_FP16] = "FP16 units",
-            [LIMITER_COMPUTE_INT] = "integer units",
-            [LIMITER_KERNEL] = "kernels",
-            [LIMITER_COLLECTIVE] = "other GPUs",
-        };
-        return words[limiter];
-}
-
 uint8_t words_limiter_ink(enum limiter limiter)
 {
-        switch (limiter_side(limiter)) {
-        case LIMITER_SIDE_NONE:
-                return INK_DIM;
-        case LIMITER_SIDE_HOST:
-                return INK_WARN;
-        case LIMITER_SIDE_COPY:
-                return INK_IO;
-        case LIMITER_SIDE_DEVICE:
-                break;
-        }
-        return limiter == LIMITER_MEMORY_BANDWIDTH || limiter == LIMITER_MEMORY_ACCESS ? INK_MEMORY
-               : limiter == LIMITER_COMPUTE_TENSOR                                     ? INK_TENSOR
-                                                   : INK_COMPUTE;
+        static const uint8_t inks[LIMITER_GROUP_COUNT] = {
+            [LIMITER_GROUP_UNKNOWN] = INK_DIM,   [LIMITER_GROUP_IDLE] = INK_DIM,
+            [LIMITER_GROUP_HOST] = INK_WARN,     [LIMITER_GROUP_COPY] = INK_IO,
+            [LIMITER_GROUP_TENSOR] = INK_TENSOR, [LIMITER_GROUP_COMPUTE] = INK_COMPUTE,
+            [LIMITER_GROUP_MEMORY] = INK_MEMORY, [LIMITER_GROUP_KERNEL] = INK_COMPUTE,
+        };
+        return inks[limiter_group(limiter)];
 }
 
 void words_limit(char *buf, size_t size, const struct row *row, int w)
 {
         enum limiter limiter = (enum limiter)row->limit.limiter;
         const char *held = held_by_words((enum held_by)row->limit.held_by);
-        if (limiter_side(limiter) == LIMITER_SIDE_NONE)
-                snprintf(buf, size, "%s",
-                         limiter == LIMITER_UNKNOWN          ? "limiter unknown"
-                         : limiter == LIMITER_IDLE_ALLOCATED ? "idle, memory is held"
-                                                             : "idle, no program uses it");
+        const char *present = limiter_info(limiter)->present;
+        if (present[0])
+                snprintf(buf, size, "%s", present);
         else
                 snprintf(buf, size, "limited by %s%s%s", limiter_words(limiter),
                          *held ? ", held by " : "", held);
         /* Shorter in two steps. */
         static const char *const leads[] = {"limited by", "by"};
         const char *short_held = held_by_name((enum held_by)row->limit.held_by);
-        for (size_t i = 0; i < ARRAY_LEN(leads) && text_width(buf) > w &&
-                           limiter_side(limiter) != LIMITER_SIDE_NONE;
-             i++)
-                snprintf(buf, size, "%s %s%s%s", leads[i], words_limiter(limiter),
+        for (size_t i = 0; i < ARRAY_LEN(leads) && text_width(buf) > w && !present[0]; i++)
+                snprintf(buf, size, "%s %s%s%s", leads[i], limiter_brief(limiter),
                          short_held ? ", held by " : "", short_held ? short_held : "");
 }
 
@@ -164,7 +125,7 @@ void words_trouble(char *buf, size_t size, const struct recent *r)
         buf[0] = '\0';
         if (r->is_starved)
                 n = snprintf(buf, size, "waited for the host %s of the last %.0f s, mostly %s",
-                             format_share(share, r->starved), r->seconds, words_limiter(r->by));
+                             format_share(share, r->starved), r->seconds, limiter_brief(r->by));
         if (r->is_held && n >= 0 && (size_t)n < size)
                 snprintf(buf + n, size - (size_t)n, "%sclocks held by %s %s of the last %.0f s",
                          n > 0 ? "; " : "", r->thermal > r->power ? "heat" : "the power limit",

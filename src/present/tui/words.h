@@ -7,11 +7,6 @@
 #include <stddef.h>
 
 #define WORDS_MAX 96
-/* Columns that words_limiter takes at most. */
-#define WORDS_LIMITER_W 15
-
-/* "tensor cores", "input pipeline": at most WORDS_LIMITER_W columns. */
-const char *words_limiter(enum limiter limiter);
 /* "limited by the tensor cores, held by the power limit", shorter where w columns are too few for
  * that; of an idle GPU what it is. */
 void words_limit(char *buf, size_t size, const struct row *row, int w);

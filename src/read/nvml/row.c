@@ -7,33 +7,20 @@
 
 static const int64_t cadences[] = {
 #define NVML_LANE(id, cadence_ms) cadence_ms *NS_PER_MS,
-#define NVML_TEXT(id, name)
-#define NVML_FIELD(id, name, lane)
-#include "read/nvml/fields.def"
-#undef NVML_LANE
-#undef NVML_TEXT
-#undef NVML_FIELD
+#include "model/nvml.def"
 };
 
 static const char *const texts[] = {
-#define NVML_LANE(id, cadence_ms)
-#define NVML_TEXT(id, name) name,
-#define NVML_FIELD(id, name, lane)
-#include "read/nvml/fields.def"
-#undef NVML_TEXT
-#undef NVML_FIELD
+#define NVML_TEXT(id, name, text) name,
+#include "model/nvml.def"
 };
 
 static const struct {
         const char *name;
         enum nvml_lane lane;
 } fields[] = {
-#define NVML_TEXT(id, name)
-#define NVML_FIELD(id, name, lane) {name, NVML_LANE_##lane},
-#include "read/nvml/fields.def"
-#undef NVML_LANE
-#undef NVML_TEXT
-#undef NVML_FIELD
+#define NVML_FIELD(id, name, lane, metric, conversion) {name, NVML_LANE_##lane},
+#include "model/nvml.def"
 };
 
 const char *nvml_field_name(enum nvml_field field)

@@ -6,30 +6,19 @@
 
 enum nvml_lane {
 #define NVML_LANE(id, cadence_ms) NVML_LANE_##id,
-#define NVML_TEXT(id, name)
-#define NVML_FIELD(id, name, lane)
-#include "read/nvml/fields.def"
-#undef NVML_LANE
+#include "model/nvml.def"
         NVML_LANE_COUNT
 };
 
 enum nvml_text {
-#define NVML_LANE(id, cadence_ms)
-#undef NVML_TEXT
-#define NVML_TEXT(id, name) NVML_TEXT_##id,
-#include "read/nvml/fields.def"
-#undef NVML_TEXT
+#define NVML_TEXT(id, name, text) NVML_TEXT_##id,
+#include "model/nvml.def"
         NVML_TEXT_COUNT
 };
 
 enum nvml_field {
-#define NVML_TEXT(id, name)
-#undef NVML_FIELD
-#define NVML_FIELD(id, name, lane) NVML_FIELD_##id,
-#include "read/nvml/fields.def"
-#undef NVML_LANE
-#undef NVML_TEXT
-#undef NVML_FIELD
+#define NVML_FIELD(id, name, lane, metric, conversion) NVML_FIELD_##id,
+#include "model/nvml.def"
         NVML_FIELD_COUNT
 };
 
