@@ -93,10 +93,29 @@ class Attack:
             time.sleep(self.random.random() * 1.5)
             p.send_signal(signal.SIGKILL)
         self.tried["kills"] += 1
-        if path.exists() and self.run("report", path).returncode != 0:
-            raise Broken("a killed recorder left a file that cannot be read")
-        for name in self.folder.glob("killed.assay*"):
+        if path.exists():
+            self.read_killed(path)
+        for name in self.folder.glob("killed*"):
             shutil.rmtree(name) if name.is_dir() else name.unlink()
+
+    def read_killed(self, path):
+        """What a killed recorder left reads the same in a copy, which nothing is added to, and as a baseline."""
+        told = self.run("report", path)
+        if told.returncode != 0:
+            raise Broken("a killed recorder left a file that cannot be read")
+        copy, kept = self.folder / "killed-copy", self.folder / "killed-kept"
+        copy.mkdir()
+        for name in self.folder.glob("killed.assay*"):
+            if name.is_file() and not name.name.endswith("-shm"):
+                shutil.copy(name, copy)
+        before = sorted(name.name for name in copy.iterdir())
+        same = self.run("report", copy / path.name).stdout.replace(bytes(copy), bytes(path.parent))
+        if same != told.stdout or sorted(name.name for name in copy.iterdir()) != before:
+            raise Broken("reading a copy of what a killed recorder left gives something else, or changes it")
+        if self.run("baseline", "add", "x", path, "--baselines", kept).returncode == 0:
+            kept_as = self.run("report", kept / "x" / "0001.assay").stdout.replace(bytes(kept / "x" / "0001.assay"), bytes(path))
+            if kept_as != told.stdout:
+                raise Broken("a baseline of what a killed recorder left tells something else")
 
     def fault(self):
         """One allocation, or one write, fails."""

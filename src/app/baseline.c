@@ -1,7 +1,9 @@
 #include "app/baseline.h"
 
+#include "app/summarise.h"
 #include "base/clock.h"
 #include "present/format.h"
+#include "session/session.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -130,36 +132,115 @@ static int place_copy(const char *dir, const char *part, const char *file, struc
         return err_hint(err, "remove it first: assay baseline rm NAME");
 }
 
-int baseline_add(const char *folder, const char *name, const char *file, struct err *err)
+/* What a recording has to compare. */
+struct content {
+        uint64_t samples; /* of the GPUs and of the host */
+        uint64_t marks;
+};
+
+static int count_content(const struct config *config, const char *file, struct content *ret,
+                         struct err *err)
+{
+        struct run_summary *r = calloc(1, sizeof(*r));
+        if (!r)
+                return err_set(err, -ENOMEM, "out of memory");
+        int code = run_summary_read(r, config, file, "text", err);
+        if (code == 0) {
+                const struct scope *all = &r->summary.scopes[0];
+                *ret = (struct content){all->ticks + all->level.samples, r->in.n_marks};
+        }
+        run_summary_finish(r);
+        free(r);
+        return code;
+}
+
+static int require_content(const struct config *config, const char *file, struct content *ret,
+                           struct err *err)
+{
+        int code = count_content(config, file, ret, err);
+        if (code < 0 || ret->samples + ret->marks > 0)
+                return code;
+        err_set(err, ERR_DATA, "'%s' has no samples to compare with", file);
+        return err_hint(err, "if it is being recorded, wait until it has some");
+}
+
+int baseline_check(const struct config *config, const char *file, struct err *err)
+{
+        struct content content = {0};
+        return require_content(config, file, &content, err);
+}
+
+/* A recording may grow meanwhile, but a copy that has less is none. */
+static int copy_session(const struct config *config, const char *file, const char *part,
+                        struct err *err)
+{
+        struct content before = {0}, copied = {0};
+        int code = require_content(config, file, &before, err);
+        if (code == 0)
+                code = session_copy(file, part, err);
+        if (code == 0)
+                code = count_content(config, part, &copied, err);
+        if (code < 0 || (copied.samples >= before.samples && copied.marks >= before.marks))
+                return code;
+        err_set(err, ERR_DATA, "the copy of '%s' lacks %llu of %llu samples and %llu of %llu marks",
+                file, (unsigned long long)(before.samples - MIN(copied.samples, before.samples)),
+                (unsigned long long)before.samples,
+                (unsigned long long)(before.marks - MIN(copied.marks, before.marks)),
+                (unsigned long long)before.marks);
+        return err_hint(err, "the file may be damaged, or its recorder still writes; try again "
+                             "when it has ended");
+}
+
+static int copy_capture(const char *file, int to, struct err *err)
+{
+        CLEANUP(closep) int from = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (from < 0)
+                return no_access("read", file, err);
+        int code = copy_all(from, to);
+        return code < 0 ? err_set(err, code, "cannot copy '%s': %s", file, strerror(-code)) : 0;
+}
+
+static int check_source(const char *file, struct err *err)
+{
+        struct stat st;
+        if (stat(file, &st) < 0)
+                return no_access("read", file, err);
+        if (S_ISREG(st.st_mode))
+                return 0;
+        err_set(err, ERR_USAGE, "'%s' is not a file", file);
+        return err_hint(err, "a baseline is made of files: sessions or captures");
+}
+
+/* The folder of a name, made if need be. */
+static int make_baseline(const char *folder, const char *name, char *ret, size_t size,
+                         struct err *err)
+{
+        snprintf(ret, size, "%s/%s", folder, name);
+        if (is_link(ret)) {
+                err_set(err, ERR_USAGE, "'%s' is a link, and no baseline", ret);
+                return err_hint(err, "remove it, or choose another name");
+        }
+        return make_folders(ret, err);
+}
+
+int baseline_add(const struct config *config, const char *folder, const char *name,
+                 const char *file, struct err *err)
 {
         char dir[BASELINE_PATH_MAX + BASELINE_NAME_MAX], part[sizeof(dir) + 16];
         int code = check_name(name, err);
-        if (code < 0)
-                return code;
-        CLEANUP(closep) int from = open(file, O_RDONLY | O_CLOEXEC);
-        struct stat st;
-        if (from < 0 || fstat(from, &st) < 0)
-                return no_access("read", file, err);
-        if (!S_ISREG(st.st_mode)) {
-                err_set(err, ERR_USAGE, "'%s' is not a file", file);
-                return err_hint(err, "a baseline is made of files: sessions or captures");
-        }
-        snprintf(dir, sizeof(dir), "%s/%s", folder, name);
-        if (is_link(dir)) {
-                err_set(err, ERR_USAGE, "'%s' is a link, and no baseline", dir);
-                return err_hint(err, "remove it, or choose another name");
-        }
-        code = make_folders(dir, err);
+        if (code == 0)
+                code = check_source(file, err);
+        if (code == 0)
+                code = make_baseline(folder, name, dir, sizeof(dir), err);
         if (code < 0)
                 return code;
         snprintf(part, sizeof(part), "%s/.part-XXXXXX", dir);
         CLEANUP(closep) int to = mkostemp(part, O_CLOEXEC);
         if (to < 0)
                 return no_access("make", part, err);
-        code = copy_all(from, to);
-        if (code < 0)
-                err_set(err, code, "cannot copy '%s': %s", file, strerror(-code));
-        else
+        code = session_is_one(file) ? copy_session(config, file, part, err)
+                                    : copy_capture(file, to, err);
+        if (code == 0)
                 code = place_copy(dir, part, file, err);
         unlink(part);
         return code;

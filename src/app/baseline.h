@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "config/config.h"
 
 #define BASELINE_NAME_MAX 64
 #define BASELINE_RUNS_MAX 32
@@ -23,8 +24,14 @@ void baseline_finish(struct baseline *b);
  */
 int baseline_folder(const char *dir, const char *(*get_env)(const char *name),
                     char ret[BASELINE_PATH_MAX], struct err *err);
-/* Copies a file; it becomes readable under its name only when it is whole. */
-int baseline_add(const char *folder, const char *name, const char *file, struct err *err);
+/* Whether a file can be read and has anything to compare: samples, or marks of a run log. */
+int baseline_check(const struct config *config, const char *file, struct err *err);
+/*
+ * Copies a file; it becomes readable under its name only when it is whole. A session that is still
+ * being recorded, or whose recorder was killed, is copied as it reads now.
+ */
+int baseline_add(const struct config *config, const char *folder, const char *name,
+                 const char *file, struct err *err);
 /* The recordings of a name. 0, or a negative code with err; baseline_finish it either way. */
 int baseline_find(const char *folder, const char *name, struct baseline *ret, struct err *err);
 /* One line a name: the name, how many runs, the newest's time. No folder is an empty list. */

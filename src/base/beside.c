@@ -3,18 +3,21 @@
 #include "base/attr.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LOG "-wal"
+#define INDEX "-shm"
 #define JOURNAL "-journal"
 
 /* SQLite follows a link to the file first, and looks beside that one. */
 bool beside_name(const char *path, size_t i, char *ret, size_t size)
 {
-        static const char *const endings[] = {"-wal", "-shm", JOURNAL};
+        static const char *const endings[] = {LOG, INDEX, JOURNAL};
         if (i >= ARRAY_LEN(endings))
                 return false;
         CLEANUP(freep) char *real = realpath(path, NULL);
@@ -66,4 +69,32 @@ const char *beside_why_not(const char *path, char *ret, size_t size)
         for (size_t i = 0; !why && beside_name(path, i, ret, size); i++)
                 why = beside_judge(ret, st.st_uid);
         return why;
+}
+
+static bool file_exists(const char *path, const char *ending, bool *ret_has_bytes)
+{
+        struct stat st;
+        char name[PATH_MAX + 16];
+        snprintf(name, sizeof(name), "%s%s", path, ending);
+        bool exists = lstat(name, &st) == 0;
+        *ret_has_bytes = exists && st.st_size > 0;
+        return exists;
+}
+
+bool beside_reading_uri(const char *path, char *ret, size_t size)
+{
+        bool has_bytes;
+        size_t n = 0;
+        CLEANUP(freep) char *real = realpath(path, NULL);
+        if (!real || file_exists(real, INDEX, &has_bytes) || file_exists(real, JOURNAL, &has_bytes))
+                return false;
+        file_exists(real, LOG, &has_bytes);
+        /* What a URI could take for its own. */
+        n += (size_t)snprintf(ret, size, "file:");
+        for (const char *s = path; *s && n < size; s++)
+                n += (size_t)snprintf(ret + n, size - n, strchr("%?#", *s) ? "%%%02x" : "%c", *s);
+        if (n < size)
+                n += (size_t)snprintf(ret + n, size - n,
+                                      has_bytes ? "?vfs=unix-none" : "?immutable=1");
+        return n < size;
 }

@@ -1,6 +1,5 @@
 /* assay baseline: recordings that later runs are compared with, by name. */
 #include "app/baseline.h"
-#include "app/summarise.h"
 #include "cmd/command.h"
 
 #include <errno.h>
@@ -24,25 +23,13 @@ static int usage(const struct config *config, const char *what, struct err *err)
                              "'assay baseline rm NAME'");
 }
 
-/* A file that cannot be read later is refused now. */
-static int check_readable(const struct config *config, const char *file, struct err *err)
-{
-        struct run_summary *r = calloc(1, sizeof(*r));
-        if (!r)
-                return err_set(err, -ENOMEM, "out of memory");
-        int code = run_summary_read(r, config, file, "text", err);
-        run_summary_finish(r);
-        free(r);
-        return code;
-}
-
 static int add(const struct config *config, const char *folder, struct err *err)
 {
         int code = 0;
         for (size_t i = 3; code == 0 && i < config->n_args; i++)
-                code = check_readable(config, config->args[i], err);
+                code = baseline_check(config, config->args[i], err);
         for (size_t i = 3; code == 0 && i < config->n_args; i++)
-                code = baseline_add(folder, config->args[2], config->args[i], err);
+                code = baseline_add(config, folder, config->args[2], config->args[i], err);
         return code;
 }
 

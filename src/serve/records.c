@@ -92,22 +92,28 @@ static int check_table(sqlite3 *db, struct err *err)
         return err_hint(err, "the file is damaged, or made to harm; do not trust its source");
 }
 
-/* Links inside the folder are not followed; the folder itself may be one. */
+/*
+ * Links inside the folder are not followed; the folder itself may be one. A reader leaves nothing
+ * in it: a server that runs has made what its log needs.
+ */
 static int open_plain(const char *path, int flags, sqlite3 **ret)
 {
-        char folder[PATH_MAX], local[PATH_MAX + NAME_MAX + 2];
+        char folder[PATH_MAX], local[PATH_MAX + NAME_MAX + 2], uri[3 * sizeof(local)];
         const char *slash = strrchr(path, '/');
         snprintf(local, sizeof(local), "%.*s", slash ? (int)(slash - path) + 1 : 2,
                  slash ? path : "./");
         if (!realpath(local, folder))
                 return SQLITE_CANTOPEN;
         snprintf(local, sizeof(local), "%s/%s", folder, slash ? slash + 1 : path);
-        int code = sqlite3_open_v2(local, ret, flags | SQLITE_OPEN_NOFOLLOW, NULL);
-        if (code == SQLITE_OK) {
-                sqlite3_busy_timeout(*ret, BUSY_MS);
-                distrust(*ret);
-        }
-        return code;
+        bool alone = (flags & SQLITE_OPEN_READONLY) && beside_reading_uri(local, uri, sizeof(uri));
+        int code =
+            sqlite3_open_v2(alone ? uri : local, ret,
+                            flags | SQLITE_OPEN_NOFOLLOW | (alone ? SQLITE_OPEN_URI : 0), NULL);
+        if (code != SQLITE_OK)
+                return code;
+        sqlite3_busy_timeout(*ret, BUSY_MS);
+        distrust(*ret);
+        return alone ? sqlite3_exec(*ret, BESIDE_READING_SQL, NULL, NULL, NULL) : SQLITE_OK;
 }
 
 int records_open(const char *path, int64_t keep_ns, struct records **ret, struct err *err)

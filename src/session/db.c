@@ -1,5 +1,6 @@
 #include "session/db.h"
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "session/session.h"
 
@@ -144,18 +145,53 @@ static void distrust(struct db *db, enum db_mode mode)
         sqlite3_limit(db->h, SQLITE_LIMIT_ATTACHED, 0);
 }
 
-int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
+/* Bytes of a database's header, and what they say; https://www.sqlite.org/fileformat.html */
+#define FORMAT_WRITE 18
+#define FORMAT_READ 19
+#define FORMAT_WAL 2
+
+bool db_read_head(sqlite3 *h, unsigned char *ret, size_t len)
+{
+        sqlite3_file *file = NULL;
+        sqlite3_int64 size = 0;
+        return sqlite3_file_control(h, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
+               file->pMethods && file->pMethods->xFileSize(file, &size) == SQLITE_OK &&
+               size >= (sqlite3_int64)len &&
+               file->pMethods->xRead(file, ret, (int)len, 0) == SQLITE_OK;
+}
+
+/* Whether it uses a log: without one, reading makes nothing beside it, and locks are needed. */
+static bool has_log(sqlite3 *h)
+{
+        unsigned char head[FORMAT_READ + 1];
+        return db_read_head(h, head, sizeof(head)) && head[FORMAT_READ] == FORMAT_WAL;
+}
+
+/* Opens the file at a path that SQLite cannot take for anything else. */
+static int db_open_path(const char *path, enum db_mode mode, sqlite3 **ret)
 {
         static const int flags[] = {
             [DB_READ] = SQLITE_OPEN_READONLY,
             [DB_ADD] = SQLITE_OPEN_READWRITE,
             [DB_WRITE] = SQLITE_OPEN_READWRITE,
         };
+        char uri[3 * 4200];
+        int r = sqlite3_open_v2(path, ret, flags[mode] | SQLITE_OPEN_NOMUTEX, NULL);
+        if (r != SQLITE_OK || mode != DB_READ || !has_log(*ret) ||
+            !beside_reading_uri(path, uri, sizeof(uri)))
+                return r;
+        sqlite3_close(*ret);
+        r = sqlite3_open_v2(uri, ret, flags[mode] | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+        return r == SQLITE_OK ? sqlite3_exec(*ret, BESIDE_READING_SQL, NULL, NULL, NULL) : r;
+}
+
+int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
+{
         snprintf(db->path, sizeof(db->path), "%s", path);
         /* A path that starts like an option of SQLite's own ("file:", ":memory:") is a file. */
         char local[4100];
         snprintf(local, sizeof(local), "%s%s", path[0] == '/' || path[0] == '.' ? "" : "./", path);
-        int r = sqlite3_open_v2(local, &db->h, flags[mode] | SQLITE_OPEN_NOMUTEX, NULL);
+        int r = db_open_path(local, mode, &db->h);
         if (r != SQLITE_OK) {
                 r = db_error(db, code_of(r), err);
                 db_close(db);
@@ -186,11 +222,6 @@ int db_exec(struct db *db, const char *sql, struct err *err)
         int r = sqlite3_exec(db->h, sql, NULL, NULL, NULL);
         return r == SQLITE_OK ? 0 : db_error(db, code_of(r), err);
 }
-
-/* Bytes of a database's header, and what they say; https://www.sqlite.org/fileformat.html */
-#define FORMAT_WRITE 18
-#define FORMAT_READ 19
-#define FORMAT_WAL 2
 
 int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err)
 {

@@ -52,6 +52,11 @@ struct statement {
         int r; /* an SQLite code */
 };
 
+/*
+ * Reads the file's first bytes through SQLite: a plain close() would drop the locks of a recorder
+ * that writes the same file from this process. False when it has fewer.
+ */
+bool db_read_head(sqlite3 *h, unsigned char *ret, size_t len);
 int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err);
 void db_close(struct db *db);
 /* Whether what SQLite keeps beside the file may be used. To be called before the first statement.

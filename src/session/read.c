@@ -27,23 +27,15 @@ static uint64_t whole(double v, double most)
         return v >= 0 && v <= most ? (uint64_t)v : 0;
 }
 
-/*
- * Looks at the file through SQLite: a plain close() would drop the locks of a recorder that writes
- * the same file from this process.
- */
 bool session_is_one(const char *path)
 {
-        char head[sizeof(SQLITE_MAGIC)] = "";
+        unsigned char head[sizeof(SQLITE_MAGIC)];
         struct stat st;
         struct db db = {0};
-        sqlite3_file *file = NULL;
-        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(head) ||
-            db_open(&db, path, DB_READ, NULL) < 0)
+        if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || db_open(&db, path, DB_READ, NULL) < 0)
                 return false;
         bool same =
-            sqlite3_file_control(db.h, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
-            file->pMethods && file->pMethods->xRead(file, head, sizeof(head), 0) == SQLITE_OK &&
-            memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
+            db_read_head(db.h, head, sizeof(head)) && memcmp(head, SQLITE_MAGIC, sizeof(head)) == 0;
         db_close(&db);
         return same;
 }

@@ -144,6 +144,13 @@ unsigned session_levels(struct session_reader *r);
 int session_recover(const char *path, size_t *ret_n, struct err *err);
 
 /*
+ * Copies a session into an empty file that exists: what is still in its log and the marks that wait
+ * come along, also while it is being recorded. 0, or a negative code with err; the copy is then to
+ * be removed.
+ */
+int session_copy(const char *path, const char *to, struct err *err);
+
+/*
  * All marks in order of time; those that still wait in a spool of this user's too, which stay
  * there. The caller frees each with mark_finish and the list with free. */
 int session_marks(struct session_reader *r, struct mark **ret, size_t *ret_n, struct err *err);

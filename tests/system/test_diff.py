@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, clean_env
 
 TRUTH = ROOT / "tests" / "truth"
 RUN = TRUTH / "train_block.assay"
@@ -478,6 +478,40 @@ def test_baselines_touch_files_of_theirs_alone(assay, run, tmp_path):
     assert sorted(p.name for p in mine.iterdir()) == names
     assert assay("baseline", "rm", "photos", "--baselines", store).returncode == 0
     assert sorted(p.name for p in (store / "photos").iterdir()) == names[1:]
+
+
+@pytest.mark.parametrize("end", ["running", "killed"])
+def test_a_baseline_of_a_recording_without_an_end(program, assay, tmp_path, end):
+    """It has what the file reads as, with what is in the log and marks that wait, in one plain file."""
+    path, kept = tmp_path / "live.assay", tmp_path / "kept"
+    with subprocess.Popen([program, "record", "-q", "--speed", "1", "--source", capture(tmp_path / "a.csv"), "-o", path], env=clean_env(tmp_path)) as recorder:
+        until = time.monotonic() + 20
+        while time.monotonic() < until and not (path.exists() and re.search(r"samples +[1-9]", assay("report", path).stdout)):
+            time.sleep(0.2)
+        os.kill(recorder.pid, signal.SIGSTOP)
+        assert assay("mark", "event", "waiting", env={"ASSAY_SESSION": str(path)}).returncode == 0
+        if end == "killed":
+            recorder.kill()
+            recorder.wait()
+        done = assay("baseline", "add", "x", path, "--baselines", kept)
+        told = assay("report", path).stdout
+        recorder.kill()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [p.name for p in (kept / "x").iterdir()] == ["0001.assay"]
+    copied = assay("report", kept / "x" / "0001.assay").stdout
+    assert copied == told.replace(str(path), str(kept / "x" / "0001.assay")) and "waiting" in copied
+    assert [p.name for p in (kept / "x").iterdir()] == ["0001.assay"]
+
+
+def test_a_recording_without_samples_is_no_baseline(assay, tmp_path):
+    """A recorder that was killed at once leaves a file with nothing in it."""
+    path = tmp_path / "new.assay"
+    assert assay("record", "-q", "--source", capture(tmp_path / "a.csv"), "-o", path).returncode == 0
+    with sqlite3.connect(path) as db:
+        for table in ("tick", "block", "mark", "host_tick", "host_block"):
+            db.execute(f"delete from {table}")
+    done = assay("baseline", "add", "x", path, "--baselines", tmp_path / "kept")
+    assert done.returncode == 1 and "has no samples to compare with" in done.stderr and not (tmp_path / "kept").exists()
 
 
 def test_a_baseline_can_be_read(assay, tmp_path):

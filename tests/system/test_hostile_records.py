@@ -1,7 +1,9 @@
 """Job records and their folder in the hands of somebody else: read or refused with words, in bounded time, and nothing is written."""
+import json
 import os
 import shutil
 import sqlite3
+import subprocess
 
 import pytest
 
@@ -122,6 +124,45 @@ def test_reading_writes_nothing(records, assay, tmp_path):
     for words in READERS:
         assay(*words, "--state", state)
     assert (tmp_path / "victim").read_text() == "mine" and (state / "jobs.db").read_bytes() == before
+
+
+def copy_with_log(state, folder):
+    """A copy of a folder whose last record is still in the log, as of a server that was killed."""
+    live = sqlite3.connect(state / "jobs.db")
+    live.executescript("pragma journal_mode=wal; pragma wal_autocheckpoint=0; update record set job = '7', id = 7 where id = 5")
+    folder.mkdir(mode=0o755)
+    for name in ("jobs.db", "jobs.db-wal"):
+        shutil.copy(state / name, folder / name)
+        (folder / name).chmod(0o644)
+    live.close()
+    assert (folder / "jobs.db-wal").stat().st_size > 0
+    return folder
+
+
+@pytest.mark.parametrize("has_log", [False, True], ids=["closed", "killed"])
+def test_reading_leaves_nothing_in_the_folder(records, assay, program, tmp_path, has_log):
+    """A copy is read whole, its log included, also where nothing can be written."""
+    state = records({})
+    folder = copy_with_log(state, tmp_path / "copy") if has_log else state
+    if not has_log:
+        with sqlite3.connect(state / "jobs.db") as db:
+            db.execute("pragma journal_mode=wal")
+        db.close()
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    job = "7" if has_log else "5"
+    done = assay("jobs", "--state", folder, "--format", "jsonl")
+    assert done.returncode == 0 and [json.loads(line)["job"] for line in done.stdout.splitlines()] == [job], done
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    if os.geteuid() != 0:
+        return
+    for path in (*tmp_path.parents, tmp_path):
+        if path.stat().st_uid == os.geteuid() and path != path.parent and str(path) != "/tmp":
+            path.chmod(0o755)
+    folder.chmod(0o555)
+    (folder / "jobs.db").chmod(0o444)
+    done = subprocess.run([program, "jobs", "--state", folder, "--format", "jsonl"], user=65534, group=65534, extra_groups=[], env={"HOME": "/"},
+                          capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0 and [json.loads(line)["job"] for line in done.stdout.splitlines()] == [job], done
 
 
 def test_the_server_follows_no_link(program, tmp_path):

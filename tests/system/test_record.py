@@ -217,6 +217,25 @@ def test_killed_while_it_starts(program, assay, tmp_path):
     assert there > 0
 
 
+def test_reading_a_copy_of_a_killed_recording_leaves_nothing(program, assay, tmp_path):
+    """The log is read, also where no index of it can be made."""
+    path, copy = tmp_path / "k.assay", tmp_path / "copy"
+    with subprocess.Popen([program, "record", "-q", "--interval", "0.1", "-o", str(path)], stderr=subprocess.DEVNULL) as p:
+        while not (path.exists() and "samples   0" not in assay("report", path).stdout):
+            time.sleep(0.1)
+        p.kill()
+    copy.mkdir()
+    for ending in ("", "-wal"):
+        shutil.copy(f"{path}{ending}", copy)
+    assert (copy / "k.assay-wal").stat().st_size > 0
+    before = {f.name: f.read_bytes() for f in copy.iterdir()}
+    for words in (["report"], ["once", "--source"], ["export", "--source"], ["diff", path]):
+        assay(*words, copy / "k.assay")
+        assert {f.name: f.read_bytes() for f in copy.iterdir()} == before
+    told = [assay("report", folder / "k.assay").stdout.replace(str(folder), "") for folder in (tmp_path, copy)]
+    assert told[0] == told[1] and "samples   0" not in told[0]
+
+
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_it_starts_ends_in_order(program, tmp_path, sig):
     path = tmp_path / "x.assay"
