@@ -222,6 +222,7 @@ void frame_view(const struct assay_frame *f, struct frame *ret)
                               .provenance = f->provenance,
                               .n = f->n,
                               .rows = f->rows};
+        frame_name_rows(ret);
 }
 
 /* ---- the host ---- */

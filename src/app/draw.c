@@ -252,6 +252,7 @@ static int add_marks(struct plotting *w, struct err *err)
 /* What limited the GPUs in the time that is drawn; of a job, who holds the others up. */
 static int drawing_find(const struct config *config, struct plotting *w, struct err *err)
 {
+        stretches_name_gpus(&w->stretches, &w->stretches.naming);
         int r = stretches_cut(&w->stretches, w->in.phases, w->in.n_phases, &w->limits);
         if (r < 0)
                 return err_set(err, r, "out of memory");
@@ -288,7 +289,7 @@ static int drawing_draw(const struct config *config, struct plotting *w, enum pl
                                            .limits_ns = w->stretches.first_wall_ns,
                                            .finding =
                                                w->finding.len ? strbuf_str(&w->finding) : NULL};
-        plot_tell_apart(&w->plot);
+        plot_name_gpus(&w->plot, &w->stretches.naming);
         return plot_draw(&w->plot, &around, format, out, err);
 }
 

@@ -51,6 +51,8 @@ int limits_cut(struct limits *l, struct stretch_list *ret)
         pthread_mutex_lock(&l->lock);
         int r = l->failed;
         if (r == 0)
+                stretches_name_gpus(&l->stretches, &l->stretches.naming);
+        if (r == 0)
                 r = stretches_cut(&l->stretches, NULL, 0, ret);
         pthread_mutex_unlock(&l->lock);
         return r;

@@ -245,8 +245,8 @@ static int summarise(const struct config *config, const char *format, struct run
                 r->summary.scopes[0].seconds =
                     clock_to_seconds(r->in.facts.stop_ns - r->in.facts.start_ns);
         summary_judge(&r->summary, &thresholds);
-        summary_tell_apart(&r->summary);
-        traces_tell_apart(&r->traces);
+        summary_name_gpus(&r->summary, &r->stretches.naming);
+        traces_name_gpus(&r->traces, &r->stretches.naming);
         declared_tell(&r->declared, &r->summary, &r->notices);
         code = take_events(r, err);
         if (code < 0)

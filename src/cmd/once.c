@@ -88,10 +88,7 @@ static int write_csv(const struct config *config, const struct frame *frame, str
 static int has_focus(const struct frame *frame, const char *focus, struct err *err)
 {
         for (size_t i = 0; i < frame->n; i++) {
-                char label[FRAME_LABEL_MAX];
-                const struct entity *e = frame->rows[i].sample.who;
-                frame_label(frame, e, label, sizeof(label));
-                if (strcmp(e->label, focus) == 0 || strcmp(label, focus) == 0)
+                if (frame_label_matches(frame, frame->rows[i].sample.who, focus))
                         return 0;
         }
         err_set(err, ERR_USAGE, "--focus-gpu: no GPU '%s'", focus);

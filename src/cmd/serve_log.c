@@ -65,7 +65,8 @@ static void put_json(const struct log_line *line, const char *time, struct strbu
 static void log_put_text(const struct log_line *line, struct strbuf *out)
 {
         char text[2048];
-        snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, line->text);
+        snprintf(text, sizeof(text), "%s%s%s%.*s", line->gpu[0] ? "GPU " : "", line->gpu,
+                 line->gpu[0] ? ": " : "", (int)sizeof(text) / 2, line->text);
         text_clean(text);
         strbuf_putf(out, "assay: %s", text);
 }

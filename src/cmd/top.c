@@ -294,7 +294,7 @@ static void choose_focus(struct top *t)
                 return;
         for (size_t i = 0; i < t->frame->n && !t->ui.chosen; i++) {
                 const struct entity *e = t->frame->rows[i].sample.who;
-                t->ui.chosen = strcmp(e->label, t->focus) == 0;
+                t->ui.chosen = frame_label_matches(t->frame, e, t->focus);
                 t->ui.chosen_slot = e->slot;
         }
         if (!t->ui.chosen)

@@ -342,14 +342,15 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Whether a label means GPUs of several hosts. */
-static bool labels_clash(const struct stretches *s)
+static struct gpu_identity identity_of_track(const void *list, size_t i)
 {
-        for (size_t i = 1; i < s->n; i++) {
-                if (strcmp(s->tracks[i].label, s->tracks[0].label) == 0 &&
-                    strcmp(s->tracks[i].host, s->tracks[0].host) != 0)
-                        return true;
-        }
-        return false;
+        const struct stretch_track *t = (const struct stretch_track *)list + i;
+        return (struct gpu_identity){.host = t->host, .label = t->label, .id = t->id};
+}
+
+void stretches_name_gpus(const struct stretches *s, struct naming *ret)
+{
+        naming_make(ret, s->n, s->tracks, identity_of_track);
 }
 
 int stretches_cut(const struct stretches *s, const struct phase *phases, size_t n_phases,
@@ -358,16 +359,14 @@ int stretches_cut(const struct stretches *s, const struct phase *phases, size_t 
         struct cutting *c = malloc(sizeof(*c));
         struct stretch_gpu *gpus = calloc(MAX(s->n, (size_t)1), sizeof(*gpus));
         int r = c && gpus ? 0 : -ENOMEM;
-        bool clash = labels_clash(s);
         *ret = (struct stretch_list){.seconds = clock_to_seconds(s->last_ns - s->first_ns),
                                      .n_gpus = s->n,
                                      .gpus = gpus,
                                      .left_out = s->left_out,
                                      .framework = s->framework};
         for (size_t i = 0; i < s->n && r == 0; i++) {
-                memcpy(gpus[i].label, s->tracks[i].label, STRETCH_LABEL_MAX);
-                if (clash)
-                        entity_qualify(s->tracks[i].host, gpus[i].label);
+                naming_put(&s->naming, identity_of_track(s->tracks, i), gpus[i].label,
+                           sizeof(gpus[i].label));
                 gpus[i].clock_max = s->tracks[i].clock_max;
                 gpus[i].power_limit = s->tracks[i].power_limit;
                 r = cut_track(s, i, c, phases, n_phases, ret);

@@ -116,6 +116,7 @@ static struct stretch_track *track_new(struct stretches *s, const struct entity 
                 return NULL;
         snprintf(t->label, sizeof(t->label), "%s", e->label);
         memcpy(t->host, e->text[ENTITY_TEXT_HOST], sizeof(t->host));
+        snprintf(t->id, sizeof(t->id), "%s", gpu_identity_of(e).id);
         s->n++;
         return t;
 }

@@ -34,7 +34,7 @@ struct stretch_bucket {
 struct stretch_track {
         uint32_t slot;
         char label[STRETCH_LABEL_MAX];
-        char host[ENTITY_TEXT_MAX];
+        char host[ENTITY_TEXT_MAX], id[ENTITY_TEXT_MAX];
         const struct peak *peak;
         bool seen;
         int64_t mono_ns;
@@ -58,6 +58,7 @@ struct stretches {
         enum framework framework;
         bool has_flops; /* FLOP/s of a type are asked for */
         enum flops_type flops;
+        struct naming naming;       /* as a cut names the GPUs */
         const uint8_t *phase_flops; /* enum flops_type of each phase; borrowed, NULL for none */
         size_t n, left_out;
         struct stretch_track *tracks; /* STRETCH_GPUS_MAX at most */
@@ -68,6 +69,8 @@ int stretches_add(struct stretches *s, const struct frame *frame);
 /* What the host does for the GPUs, from the next frame on. */
 void stretches_see_host(struct stretches *s, const struct host *host,
                         const struct process_list *processes);
+/* How the GPUs that were added are named. */
+void stretches_name_gpus(const struct stretches *s, struct naming *ret);
 /*
  * Cuts what was added so far; the phases of the run may be NULL. Judges the stretches and ranks the
  * findings. 0 or -ENOMEM; stretch_list_finish frees it.

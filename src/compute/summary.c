@@ -412,16 +412,19 @@ void summary_add_level(struct summary *s, const struct host *host, enum level le
                 level_summary_add(&scopes[i]->level, host, level);
 }
 
-void summary_tell_apart(struct summary *s)
+static struct gpu_identity identity_of_gpu(const void *list, size_t i)
 {
-        const struct scope *run = &s->scopes[0];
-        bool clash = false;
-        for (size_t i = 1; i < run->n && !clash; i++)
-                clash = entity_clashes(&run->gpus[0]->who, &run->gpus[i]->who);
-        for (size_t k = 0; k < s->n && clash; k++) {
+        struct gpu_summary *const *gpus = list;
+        return gpu_identity_of(&gpus[i]->who);
+}
+
+void summary_name_gpus(struct summary *s, struct naming *ret)
+{
+        naming_make(ret, s->scopes[0].n, s->scopes[0].gpus, identity_of_gpu);
+        for (size_t k = 0; k < s->n; k++) {
                 for (size_t i = 0; i < s->scopes[k].n; i++) {
                         struct entity *e = &s->scopes[k].gpus[i]->who;
-                        entity_qualify(e->text[ENTITY_TEXT_HOST], e->label);
+                        naming_put_entity(ret, e, e->label, sizeof(e->label));
                 }
         }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "model/naming.h"
 #include "model/summary.h"
 
 #define SUMMARY_ALLOCATED 1e8 /* more than this much device memory is in use, bytes */
@@ -25,8 +26,9 @@ void summary_add_level(struct summary *s, const struct host *host, enum level le
 /* The same for one scope alone. */
 void level_summary_add(struct level_summary *l, const struct host *host, enum level level);
 
-/* Where one label means GPUs of several hosts, all have their host before it: "node3:7". */
-void summary_tell_apart(struct summary *s);
+/* Gives each GPU the name that distinguishes it from the others of the run, after the last frame;
+ * ret is for what else is told of them. */
+void summary_name_gpus(struct summary *s, struct naming *ret);
 /* Takes the lengths of phases anew, when ends were not known at the start. */
 void summary_time_phases(struct summary *s);
 /* What an energy counter has not told yet is taken from the power. */

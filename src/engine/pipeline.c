@@ -333,6 +333,8 @@ static int add_parts(struct pipeline *p, const struct batch *batch)
         }
         sort_rows(f);
         int r = add_unlisted(p);
+        if (r == 0)
+                frame_name_rows(f);
         return r < 0 ? r : compute_groups(p, batch->mono_ns);
 }
 

@@ -114,23 +114,6 @@ static int compare_int(int32_t a, int32_t b)
         return (a > b) - (a < b);
 }
 
-bool entity_clashes(const struct entity *a, const struct entity *b)
-{
-        return strcmp(a->label, b->label) == 0 &&
-               strcmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]) != 0;
-}
-
-void entity_qualify(const char *host, char label[ENTITY_LABEL_MAX])
-{
-        char whole[ENTITY_TEXT_MAX + ENTITY_LABEL_MAX];
-        size_t n = strlen(label), room = n + 2 < ENTITY_LABEL_MAX ? ENTITY_LABEL_MAX - n - 2 : 0;
-        if (!host[0] || room == 0)
-                return;
-        snprintf(whole, sizeof(whole), "%.*s:%s", (int)room, host, label);
-        memcpy(label, whole, strlen(whole) + 1);
-        text_clean(label); /* it may be cut inside a letter */
-}
-
 int entity_compare(const struct entity *a, const struct entity *b)
 {
         int r = strverscmp(a->text[ENTITY_TEXT_HOST], b->text[ENTITY_TEXT_HOST]);

@@ -87,9 +87,5 @@ bool entity_same_gpu(const struct entity *a, const struct entity *b);
 bool entity_same_place(const struct entity *a, const struct entity *b);
 /* dcgmi's names of slices, "GPU-I 7" and "GPU-CI 7": fills kind and flat. False when it is none. */
 bool entity_read_flat(const char *s, size_t len, struct entity_key *ret);
-/* Whether two labels of different hosts are the same: then they do not tell GPUs apart. */
-bool entity_clashes(const struct entity *a, const struct entity *b);
-/* "7" of the host node3 becomes "node3:7"; a long host loses its end. */
-void entity_qualify(const char *host, char label[ENTITY_LABEL_MAX]);
 /* Order on screen and in files: host (node2 before node10), GPU, GPU instance, compute instance. */
 int entity_compare(const struct entity *a, const struct entity *b);

@@ -1,6 +1,5 @@
 #include "model/frame.h"
 
-#include <stdio.h>
 #include <string.h>
 
 bool row_is_stale(const struct row *row)
@@ -17,17 +16,25 @@ bool row_is_stale(const struct row *row)
         return old;
 }
 
-bool frame_has_hosts(const struct frame *f)
+static struct gpu_identity identity_of_row(const void *list, size_t i)
 {
-        /* They are sorted by it. */
-        return f->n > 1 && strcmp(f->rows[0].sample.who->text[ENTITY_TEXT_HOST],
-                                  f->rows[f->n - 1].sample.who->text[ENTITY_TEXT_HOST]) != 0;
+        const struct row *rows = list;
+        return gpu_identity_of(rows[i].sample.who);
+}
+
+void frame_name_rows(struct frame *f)
+{
+        naming_make(&f->naming, f->n, f->rows, identity_of_row);
 }
 
 void frame_label(const struct frame *f, const struct entity *e, char *buf, size_t size)
 {
-        const char *host = frame_has_hosts(f) ? e->text[ENTITY_TEXT_HOST] : "";
-        snprintf(buf, size, "%s%s%s", host, host[0] ? ":" : "", e->label);
+        naming_put_entity(&f->naming, e, buf, size);
+}
+
+bool frame_label_matches(const struct frame *f, const struct entity *e, const char *text)
+{
+        return naming_matches(&f->naming, e, text);
 }
 
 size_t frame_group_end(const struct frame *f, size_t begin)

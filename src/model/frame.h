@@ -6,6 +6,7 @@
 #include "model/flops.h"
 #include "model/limit.h"
 #include "model/metric.h"
+#include "model/naming.h"
 #include "model/node.h"
 #include "model/process.h"
 #include "model/value.h"
@@ -48,6 +49,7 @@ struct frame {
         const char *provenance; /* which source the values come from: "replay", "nvml+gpm", … */
         size_t n;
         struct row *rows;         /* sorted as entity_compare says */
+        struct naming naming;     /* of its rows; set by frame_name_rows */
         bool may_name_processes;  /* the source can tell, and was not asked */
         bool knows_processes;     /* the source tells which there are */
         const struct node *nodes; /* the machines that were asked; NULL where there is one */
@@ -58,11 +60,13 @@ struct frame {
 /* Whether nothing of the row was measured at this tick, although it has values: its source is dead
  * or its GPU does not answer. */
 bool row_is_stale(const struct row *row);
-/* Whether its GPUs are of several hosts. */
-bool frame_has_hosts(const struct frame *f);
+/* Decides how its rows are named, once they are all there and sorted. */
+void frame_name_rows(struct frame *f);
 /* What people call a row: "0"; where there are several hosts "node7:0". */
-#define FRAME_LABEL_MAX (ENTITY_TEXT_MAX + ENTITY_LABEL_MAX)
+#define FRAME_LABEL_MAX GPU_NAME_MAX
 void frame_label(const struct frame *f, const struct entity *e, char *buf, size_t size);
+/* Whether somebody who writes text means this row: its name, its label, or "host:label". */
+bool frame_label_matches(const struct frame *f, const struct entity *e, const char *text);
 /* Rows of one GPU follow each other, the GPU first, its slices after it. Where the group that
  * begins at a row ends. A slice of which nobody knows the GPU is a group of its own. */
 size_t frame_group_end(const struct frame *f, size_t begin);

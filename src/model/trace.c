@@ -171,11 +171,10 @@ void traces_add_level(struct traces *t, const struct host *host, enum level leve
                 trace_add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);
 }
 
-void traces_tell_apart(struct traces *t)
+void traces_name_gpus(struct traces *t, const struct naming *naming)
 {
-        bool clash = false;
-        for (size_t i = 1; i < t->n && !clash; i++)
-                clash = entity_clashes(&t->gpus[0]->who, &t->gpus[i]->who);
-        for (size_t i = 0; i < t->n && clash; i++)
-                entity_qualify(t->gpus[i]->who.text[ENTITY_TEXT_HOST], t->gpus[i]->who.label);
+        for (size_t i = 0; i < t->n; i++) {
+                struct entity *e = &t->gpus[i]->who;
+                naming_put_entity(naming, e, e->label, sizeof(e->label));
+        }
 }

@@ -76,7 +76,7 @@ struct traces {
 void traces_finish(struct traces *t);
 /* 0 or -ENOMEM. */
 int traces_add(struct traces *t, const struct frame *f);
-/* As summary_tell_apart, after the frames. */
-void traces_tell_apart(struct traces *t);
+/* Names the GPUs, after the frames. */
+void traces_name_gpus(struct traces *t, const struct naming *naming);
 /* After the frames, whose time the curves have. */
 void traces_add_level(struct traces *t, const struct host *host, enum level level);

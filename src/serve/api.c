@@ -44,10 +44,20 @@ static void put_why(struct jsonw *j, const struct row *row)
         strbuf_finish(&why);
 }
 
+/* What people call the GPU among those that are served. */
+static void put_name(struct jsonw *j, const char *key, const struct live_moment *m,
+                     const struct live_gpu *g)
+{
+        char name[GPU_NAME_MAX];
+        naming_put_entity(&m->naming, &g->who, name, sizeof(name));
+        jsonw_text(j, key, name);
+}
+
 static void put_gpu(struct jsonw *j, const struct live_moment *m, const struct live_gpu *g)
 {
         jsonw_object(j, NULL);
         jsonw_row(j, &m->frame, &g->row);
+        put_name(j, "name", m, g);
         jsonw_bool(j, "up", g->up);
         put_integrals(j, &g->in);
         put_why(j, &g->row);
@@ -196,10 +206,17 @@ static void put_series(struct jsonw *j, enum past_metric m, bool coarse,
         jsonw_end(j);
 }
 
-static const struct live_gpu *find_gpu(const struct live_moment *m, const char *label)
+/* The one of that name, else the first that somebody may call so. */
+static const struct live_gpu *find_gpu(const struct live_moment *m, const char *name)
 {
+        char own[GPU_NAME_MAX];
         for (size_t i = 0; i < m->n; i++) {
-                if (strcmp(m->gpus[i].who.label, label) == 0)
+                naming_put_entity(&m->naming, &m->gpus[i].who, own, sizeof(own));
+                if (strcmp(own, name) == 0)
+                        return &m->gpus[i];
+        }
+        for (size_t i = 0; i < m->n; i++) {
+                if (naming_matches(&m->naming, &m->gpus[i].who, name))
                         return &m->gpus[i];
         }
         return NULL;
@@ -289,7 +306,7 @@ void api_findings(const struct live_moment *m, struct journal *journal, struct s
                                 continue;
                         jsonw_line(&j);
                         jsonw_object(&j, NULL);
-                        jsonw_text(&j, "gpu", g->who.label);
+                        put_name(&j, "gpu", m, g);
                         jsonw_text(&j, "state", health_name(health_reason_state(f)));
                         jsonw_text(&j, "text", health_reason_text(f));
                         jsonw_end(&j);

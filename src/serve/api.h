@@ -18,7 +18,8 @@ void api_now(const struct live_moment *m, const char *version, struct strbuf *ou
 void api_processes(const struct live_moment *m, const struct viewer *viewer, struct strbuf *out);
 /* The member "limiter_texts": what the names of limiters mean. */
 void api_limiter_texts(struct jsonw *j);
-/* The past of one GPU by its label. False when there is no such GPU. span is in seconds. */
+/* The past of one GPU by its name, or its label. False when there is no such GPU. span is in
+ * seconds. */
 bool api_history(const struct live_moment *m, struct past *past, const char *gpu, double span,
                  struct strbuf *out);
 /* What is wrong now, and what happened lately. */

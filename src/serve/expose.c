@@ -52,6 +52,7 @@ bool expose_write(struct exposer *e, const struct live_moment *m,
                                             .owners = m->owners,
                                             .n_owners = m->n_owners,
                                             .n_told = m->n_told,
+                                            .several_hosts = m->naming.with_host,
                                             .self = *self};
         exposition_write(o, &in, openmetrics, out);
         return !out->failed;

@@ -10,7 +10,7 @@
 
 struct entry {
         int64_t wall_ns;
-        char gpu[ENTITY_LABEL_MAX], kind[16], text[JOURNAL_TEXT_MAX];
+        char gpu[GPU_NAME_MAX], kind[16], text[JOURNAL_TEXT_MAX];
 };
 
 /* What was last known of a GPU. */
@@ -91,19 +91,22 @@ static struct before *before_of(struct journal *j, const struct live_gpu *g)
         return b;
 }
 
-static void watch_one(struct journal *j, const struct live_gpu *g, int64_t wall_ns)
+static void watch_one(struct journal *j, const struct live_gpu *g, const struct naming *naming,
+                      int64_t wall_ns)
 {
+        char name[GPU_NAME_MAX];
         struct before *b = before_of(j, g);
         uint32_t now = g->row.health.findings;
+        naming_put_entity(naming, &g->who, name, sizeof(name));
         for (enum health_reason f = 0; b && g->up && f < HEALTH_REASON_COUNT; f++) {
                 bool was = b->findings & (1u << f), is = now & (1u << f);
                 if (was != is)
-                        journal_add(j, wall_ns, g->who.label, "health", "%s: %s",
+                        journal_add(j, wall_ns, name, "health", "%s: %s",
                                     is ? health_name(health_reason_state(f)) : "over",
                                     health_reason_text(f));
         }
         if (b && b->up != g->up)
-                journal_add(j, wall_ns, g->who.label, "source", "%s",
+                journal_add(j, wall_ns, name, "source", "%s",
                             g->up ? "the GPU answers again" : "the GPU does not answer");
         if (b && g->up)
                 b->findings = now;
@@ -111,10 +114,10 @@ static void watch_one(struct journal *j, const struct live_gpu *g, int64_t wall_
                 b->up = g->up;
 }
 
-void journal_watch(struct journal *j, const struct live_gpu *gpus, size_t n, int64_t wall_ns)
+void journal_watch(struct journal *j, const struct live_books *books, int64_t wall_ns)
 {
-        for (size_t i = 0; i < n; i++)
-                watch_one(j, &gpus[i], wall_ns);
+        for (size_t i = 0; i < books->n; i++)
+                watch_one(j, &books->gpus[i], &books->naming, wall_ns);
 }
 
 void journal_write(struct journal *j, struct jsonw *to)

@@ -20,7 +20,7 @@
 
 /* One GPU of a stay. */
 struct held {
-        char key[STATE_KEY_MAX], label[ENTITY_LABEL_MAX];
+        char key[STATE_KEY_MAX], name[GPU_NAME_MAX];
         int32_t index, gi;
         struct integrals from, last; /* when it began; the newest */
         struct idle_window window;
@@ -131,7 +131,7 @@ static void sum_up(struct stay *s)
                 integrals_since(&h->from, &h->last, &part);
                 integrals_sum(&s->record.sum, &part);
                 int n = snprintf(s->record.gpus + at, sizeof(s->record.gpus) - at, "%s%s",
-                                 at ? "," : "", h->label);
+                                 at ? "," : "", h->name);
                 at = MIN(at + (size_t)MAX(n, 0), sizeof(s->record.gpus) - 1);
         }
         s->record.n_gpus = (uint32_t)s->n;
@@ -187,7 +187,8 @@ static struct stay *stay_of(struct keeper *k, const struct owner *o, int64_t now
         return free_one;
 }
 
-static struct held *hold(struct stay *s, const struct live_gpu *g, int64_t now)
+static struct held *hold(struct stay *s, const struct live_gpu *g, const struct naming *naming,
+                         int64_t now)
 {
         char key[STATE_KEY_MAX];
         live_key(&g->who, key);
@@ -208,7 +209,7 @@ static struct held *hold(struct stay *s, const struct live_gpu *g, int64_t now)
             .index = g->who.index, .gi = g->who.gi, .from = g->in, .last = g->in, .looked_ns = now};
         h->from.peak_memory = 0;
         snprintf(h->key, sizeof(h->key), "%s", key);
-        snprintf(h->label, sizeof(h->label), "%s", g->who.label);
+        naming_put_entity(naming, &g->who, h->name, sizeof(h->name));
         return h;
 }
 
@@ -264,7 +265,7 @@ static void note(struct keeper *k, const struct owner *o, int64_t now)
 {
         const struct live_gpu *g = gpu_of(&k->books, o);
         struct stay *s = g ? stay_of(k, o, now) : NULL;
-        struct held *h = s ? hold(s, g, now) : NULL;
+        struct held *h = s ? hold(s, g, &k->books.naming, now) : NULL;
         if (!h)
                 return;
         learn(&s->record.who, o);
@@ -315,7 +316,7 @@ static void keep_books(struct keeper *k)
         int64_t now = clock_mono_ns();
         /* Folders and kubelets have news of their own. */
         if (news || k->books.n > 0) {
-                journal_watch(k->config.journal, k->books.gpus, k->books.n, clock_wall_ns());
+                journal_watch(k->config.journal, &k->books, clock_wall_ns());
                 k->n_found = owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
                 size_t told = slots_assign(k->slots, k->found, k->n_found, now);
                 live_set_owners(k->config.live, k->found, k->n_found, told);

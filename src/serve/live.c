@@ -202,6 +202,17 @@ size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
         return n;
 }
 
+static struct gpu_identity identity_of_live(const void *list, size_t i)
+{
+        const struct live_gpu *gpus = list;
+        return gpu_identity_of(&gpus[i].who);
+}
+
+void live_name_gpus(const struct live_gpu *gpus, size_t n, struct naming *ret)
+{
+        naming_make(ret, n, gpus, identity_of_live);
+}
+
 /* Called with the lock held. False when memory is short: the last moment stays. */
 static bool fill_slot(struct live *l, struct slot *s, int64_t now)
 {
@@ -214,6 +225,7 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
         m->frame = l->frame;
         snprintf(s->provenance, sizeof(s->provenance), "%s", l->provenance);
         m->n = live_copy_gpus(l, s->gpus, now);
+        live_name_gpus(s->gpus, m->n, &m->naming);
         m->n_owners = l->n_owners;
         m->n_told = l->n_told;
         if (l->n_told > 0)

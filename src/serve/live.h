@@ -51,6 +51,7 @@ struct live_moment {
         struct frame frame; /* without rows: times, provenance, stale */
         const struct live_gpu *gpus;
         size_t n;
+        struct naming naming; /* of the GPUs */
         const struct owner *owners;
         size_t n_owners, n_told; /* those that hold one; with those that let go a while ago */
         struct process_list processes;
@@ -93,6 +94,7 @@ struct live_books {
         struct frame frame;
         struct live_gpu *gpus; /* owned by the caller, reused from call to call */
         size_t n, cap;
+        struct naming naming; /* of the GPUs */
         struct process *processes;
         size_t n_processes, process_cap;
         bool knows_processes;

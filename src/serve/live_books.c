@@ -22,6 +22,7 @@ bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
                 l->booked = l->frames;
                 b->frame = l->frame;
                 b->n = live_copy_gpus(l, b->gpus, clock_mono_ns());
+                live_name_gpus(b->gpus, b->n, &b->naming);
                 b->n_processes = l->n_processes;
                 if (l->n_processes > 0)
                         memcpy(b->processes, l->processes, l->n_processes * sizeof(*b->processes));

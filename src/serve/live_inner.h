@@ -76,3 +76,5 @@ struct live {
 bool live_grow(void **list, size_t *cap, size_t n, size_t size);
 /* Lock held. Every GPU that is told of at now, into a list that has room for all; how many. */
 size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now);
+/* How such a list is named. */
+void live_name_gpus(const struct live_gpu *gpus, size_t n, struct naming *ret);

@@ -137,8 +137,18 @@ static void find_missing(struct job *j)
         }
 }
 
+static struct gpu_identity identity_of_rank(const void *list, size_t i)
+{
+        const struct job_rank *ranks = list;
+        return (struct gpu_identity){.host = ranks[i].node, .label = ranks[i].gpu, .id = ""};
+}
+
+/* A rank without a number is a GPU of a node, also where there is one node. */
 static void name_ranks(struct job *j)
 {
+        struct naming naming;
+        naming_make(&naming, j->n, j->ranks, identity_of_rank);
+        naming.with_host = true;
         for (size_t i = 0; i < j->n; i++) {
                 struct job_rank *r = &j->ranks[i];
                 bool twice =
@@ -149,7 +159,7 @@ static void name_ranks(struct job *j)
                 if (value_there(r->rank) && !twice)
                         snprintf(r->label, sizeof(r->label), "%.0f", r->rank.v);
                 else
-                        snprintf(r->label, sizeof(r->label), "%.20s:%.8s", r->node, r->gpu);
+                        naming_put(&naming, identity_of_rank(r, 0), r->label, sizeof(r->label));
         }
 }
 

@@ -135,6 +135,7 @@ static size_t gpu_for(struct plot *p, const struct entity *e, size_t hint)
         p->failed |= !g->strip;
         snprintf(g->label, sizeof(g->label), "%s", e->label);
         snprintf(g->host, sizeof(g->host), "%s", e->text[ENTITY_TEXT_HOST]);
+        snprintf(g->id, sizeof(g->id), "%s", gpu_identity_of(e).id);
         snprintf(g->model, sizeof(g->model), "%s", e->text[ENTITY_TEXT_MODEL]);
         return p->n_gpus++;
 }
@@ -226,14 +227,15 @@ int plot_add_frame(struct plot *p, const struct frame *f)
         return p->failed ? -ENOMEM : 0;
 }
 
-void plot_tell_apart(struct plot *p)
+void plot_name_gpus(struct plot *p, const struct naming *naming)
 {
-        bool clash = false;
-        for (size_t i = 1; i < p->n_gpus && !clash; i++)
-                clash = strcmp(p->gpus[i].label, p->gpus[0].label) == 0 &&
-                        strcmp(p->gpus[i].host, p->gpus[0].host) != 0;
-        for (size_t i = 0; i < p->n_gpus && clash; i++)
-                entity_qualify(p->gpus[i].host, p->gpus[i].label);
+        for (size_t i = 0; i < p->n_gpus; i++) {
+                struct plot_gpu *g = &p->gpus[i];
+                char label[ENTITY_LABEL_MAX];
+                memcpy(label, g->label, sizeof(label));
+                naming_put(naming, (struct gpu_identity){g->host, label, g->id}, g->label,
+                           sizeof(g->label));
+        }
 }
 
 /* ---- the host ---- */

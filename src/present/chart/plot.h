@@ -39,7 +39,7 @@ struct strip {
 struct plot_gpu {
         uint32_t slot;
         char label[ENTITY_LABEL_MAX];
-        char host[ENTITY_TEXT_MAX];
+        char host[ENTITY_TEXT_MAX], id[ENTITY_TEXT_MAX];
         char model[ENTITY_TEXT_MAX];
         struct strip *strip;
 };
@@ -87,8 +87,8 @@ bool plot_begin_run(struct plot *p, const char *name, int64_t zero_ns, int64_t f
 /* All frames first, then the host. Moments come in order. 0 or -ENOMEM. */
 int plot_add_frame(struct plot *p, const struct frame *f);
 int plot_add_host(struct plot *p, const struct host *h);
-/* When all is added: labels that mean GPUs of several hosts get the host before them. */
-void plot_tell_apart(struct plot *p);
+/* Names the GPUs, when all is added. */
+void plot_name_gpus(struct plot *p, const struct naming *naming);
 /* A number of the run's own; which: its place among the user's names. */
 int plot_add_user(struct plot *p, int64_t wall_ns, size_t which, double v);
 

@@ -70,8 +70,9 @@ struct exposition_input {
         const struct exposed_gpu *gpus;
         size_t n;
         const struct owner *owners;
-        size_t n_owners; /* who hold a GPU now */
-        size_t n_told;   /* with those that let go of one a while ago, which come last */
+        size_t n_owners;    /* who hold a GPU now */
+        size_t n_told;      /* with those that let go of one a while ago, which come last */
+        bool several_hosts; /* the index of a GPU says which only together with its host */
         struct exposed_self self;
 };
 

@@ -16,6 +16,8 @@ void own_make_labels(const struct text *t, const struct entity *e, struct strbuf
                 text_put_label_number(out, "gi", e->gi);
         if (e->ci >= 0)
                 text_put_label_number(out, "ci", e->ci);
+        if (t->in->several_hosts)
+                text_put_label_if(out, "hostname", text_of_device(e, parent, ENTITY_TEXT_HOST));
 }
 
 /* One sample; extra is a label more, NULL or "" for none. */

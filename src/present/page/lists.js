@@ -19,7 +19,7 @@ function holdersNow() {
 
 function holderRow({ owner, gpus, processes }) {
   const reals = gpus.map(realOf).filter(there), mean = reals.length ? reals.reduce((a, b) => a + b, 0) / reals.length : null, idle = gpus.filter(isHeldIdle);
-  return [ownerName(owner), h("span", {}, gpus.map((g) => [h("a", { href: `#gpu/${encodeURIComponent(g.gpu)}` }, g.gpu), " "])), there(processes) ? processes : "--", meter("", mean),
+  return [ownerName(owner), h("span", {}, gpus.map((g) => [h("a", { href: `#gpu/${encodeURIComponent(g.name)}` }, g.name), " "])), there(processes) ? processes : "--", meter("", mean),
     idle.length ? h("span", { class: "WARN" }, idle.length === gpus.length ? "idle" : `${idle.length} of ${gpus.length} idle`) : limitText(gpus[0]) || ""];
 }
 

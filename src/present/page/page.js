@@ -187,7 +187,7 @@ async function fetchHistory(gpu, span) {
 /* Puts the newest values behind those that were fetched; the length stays. Time goes on for a GPU that is lost, too. */
 function append(gpu, time) {
   for (const span of [SPAN, 86400]) {
-    const past = app.history[`${gpu.gpu} ${span}`];
+    const past = app.history[`${gpu.name} ${span}`];
     if (!past) continue;
     const t = Math.floor(time / past.step), by = t - past.last;
     if (by < 0 || by > 3600) continue;

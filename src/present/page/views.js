@@ -52,7 +52,7 @@ function sum(list, f) {
 }
 
 /* "GPU 1, 7": the first of them. */
-const nameSome = (gpus) => `GPU ${gpus.slice(0, 6).map((g) => g.gpu).join(", ")}${gpus.length > 6 ? ` and ${gpus.length - 6} more` : ""}`;
+const nameSome = (gpus) => `GPU ${gpus.slice(0, 6).map((g) => g.name).join(", ")}${gpus.length > 6 ? ` and ${gpus.length - 6} more` : ""}`;
 const ofTotal = (part, total, format) => (there(total) ? `${format(part)} of ${format(total)}` : format(part));
 const bytes = (v) => scaled(v, "B", 1024);
 const usedOf = (m) => ofTotal(m.fb_used, m.fb_total, bytes);
@@ -77,8 +77,8 @@ function holderText(gpu) {
 
 function gpuCard(gpu) {
   const m = gpu.metrics, real = realOf(gpu), text = limitText(gpu), model = gpu.identity.model || "", holder = holderText(gpu);
-  return h("a", { class: `card gpu${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.gpu)}`, "data-gpu": gpu.gpu },
-    h("div", { class: "row" }, h("strong", {}, `GPU ${gpu.gpu}`), h("span", { class: "soft small grow line", title: model }, model),
+  return h("a", { class: `card gpu${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.name)}`, "data-gpu": gpu.name },
+    h("div", { class: "row" }, h("strong", { class: "line", title: gpu.identity.hostname || null }, `GPU ${gpu.name}`), h("span", { class: "soft small grow line", title: model }, model),
       h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
     h("div", { class: "row" }, h("span", { class: "big", title: "Real Utilization" }, percent(real)), h("span", { class: "class" }, gpu.up ? gpu.verdict.class : "")),
     h("div", { class: `limit side-${sideOf(gpu.up ? gpu.limiter : null)}` }, text || "\u00a0"),
@@ -100,19 +100,19 @@ const curveOf = (past) => past.series.real_util || past.series.gpu_util;
 
 /* One span for all GPUs: as much of the last hour as is known. */
 function sparkCells() {
-  const known = app.now.gpus.map((g) => app.history[`${g.gpu} ${SPAN}`]).filter(there).map((past) => (curveOf(past) ? knownCells(curveOf(past).mean) : 0));
+  const known = app.now.gpus.map((g) => app.history[`${g.name} ${SPAN}`]).filter(there).map((past) => (curveOf(past) ? knownCells(curveOf(past).mean) : 0));
   return Math.max(SHORTEST, ...known);
 }
 
 function drawSparks(root, cells) {
   for (const gpu of app.now.gpus) {
-    const past = app.history[`${gpu.gpu} ${SPAN}`], card = root.querySelector(`[data-gpu="${CSS.escape(gpu.gpu)}"]`);
+    const past = app.history[`${gpu.name} ${SPAN}`], card = root.querySelector(`[data-gpu="${CSS.escape(gpu.name)}"]`);
     if (past) {
       spark(card.querySelector(".spark"), curveOf(past) ? curveOf(past).mean.slice(-cells) : [], past.series.real_util ? 100 : 1, gap());
       strip(card.querySelector(".strip"), past.limiters, [cells, 0]);
     } else if (past === undefined) {
-      app.history[`${gpu.gpu} ${SPAN}`] = null;
-      fetchHistory(gpu.gpu, SPAN).catch(() => {});
+      app.history[`${gpu.name} ${SPAN}`] = null;
+      fetchHistory(gpu.name, SPAN).catch(() => {});
     }
   }
 }
@@ -176,7 +176,7 @@ function writeLegend(c, t) {
 function drawCharts() {
   const past = app.history[`${app.gpu} ${app.span}`];
   if (!past || !app.charts.length) return;
-  const gpu = app.now && app.now.gpus.find((g) => g.gpu === app.gpu), begin = past.end - past.step * Math.max(SHORTEST / past.step, 10, ...Object.values(past.series).map((s) => knownCells(s.mean)));
+  const gpu = app.now && app.now.gpus.find((g) => g.name === app.gpu), begin = past.end - past.step * Math.max(SHORTEST / past.step, 10, ...Object.values(past.series).map((s) => knownCells(s.mean)));
   for (const c of app.charts) {
     const names = c.p.names.filter((n) => past.series[n]);
     const scale = (list, n) => (list && c.p.map && c.p.map[n] ? list.map((v) => (v === null ? null : v * c.p.map[n])) : list);
@@ -225,8 +225,8 @@ function fact(name, value) {
 function describeGpu(gpu) {
   const m = gpu.metrics, text = limitText(gpu), why = gpu.why.startsWith(gpu.verdict.class) ? gpu.why.slice(gpu.verdict.class.length + 1) : gpu.why;
   const facts = [["Memory", usedOf(m)], ["Power", ofTotal(m.power, m.power_limit, (v) => number(v, 0, "W"))],
-    ["Temperature", number(m.gpu_temp, 0, "°C")], ["SM clock", scaled(m.sm_clock, "Hz")], ["UUID", gpu.identity.uuid], ["PCI", gpu.identity.pci], ["Driver", gpu.identity.driver]];
-  return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.gpu} `, h("span", { class: "soft" }, gpu.identity.model || "")), h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
+    ["Temperature", number(m.gpu_temp, 0, "°C")], ["SM clock", scaled(m.sm_clock, "Hz")], ["Node", gpu.identity.hostname], ["UUID", gpu.identity.uuid], ["PCI", gpu.identity.pci], ["Driver", gpu.identity.driver]];
+  return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.name} `, h("span", { class: "soft" }, gpu.identity.model || "")), h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
     h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
       h("div", { class: "grow" }, gpu.up ? h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)) : h("p", {}, "It has no values now; the charts have those of before."),
         text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text), heldBy(gpu) ? `; clocks are held down by ${heldBy(gpu)}` : "") : null,
@@ -255,8 +255,8 @@ function spanButtons(show) {
   return h("div", { class: "tools" }, buttons, back, h("span", { class: "soft small" }, "drag to zoom; + − ← → 0 on a chart"));
 }
 
-async function listProcesses(label) {
-  const got = await load("api/v1/processes");
+async function listProcesses(name) {
+  const got = await load("api/v1/processes"), gpu = app.now && app.now.gpus.find((g) => g.name === name), label = gpu ? gpu.gpu : name;
   const mine = got.processes.filter((p) => p.gpu === label || p.gpu.startsWith(`${label}/`));
   app.processes = got.known ? mine : [];
 }
@@ -266,28 +266,28 @@ function processTable() {
     app.processes.map((p) => [p.pid, p.user, p.name || "", bytes(p.gpu_memory), percent(p.sm_util), percent(p.cpu), duration(p.elapsed)]))) : null;
 }
 
-function viewGpu(root, label) {
-  const show = () => fetchHistory(label, app.span).then(drawCharts).catch(() => {});
+function viewGpu(root, name) {
+  const show = () => fetchHistory(name, app.span).then(drawCharts).catch(() => {});
   const head = h("div", { class: "card" }), people = h("div", { class: "grid wide" }), grid = h("div", { class: "grid wide" });
-  app.gpu = label;
+  app.gpu = name;
   app.zoom = null;
   app.processes = [];
   app.charts = PANELS.map(panel);
   app.band = { canvas: h("canvas", { class: "strip tall", role: "img" }), legend: h("div", { class: "legend sides" }) };
   grid.append(...app.charts.map((c) => c.card));
   const past = h("div", {}, spanButtons(show), h("section", { class: "card", "aria-label": "What limited it" }, h("div", { class: "row" }, h("h3", {}, "What limited it"), app.band.legend), app.band.canvas), grid, people);
-  fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${label}`), head, past);
+  fill(root, h("p", { class: "crumb" }, h("a", { href: "#fleet" }, "GPUs"), ` / ${name}`), head, past);
   const describe = () => {
-    const gpu = app.now && app.now.gpus.find((g) => g.gpu === label);
+    const gpu = app.now && app.now.gpus.find((g) => g.name === name);
     past.hidden = !gpu;
-    if (!gpu) return app.now ? renew(head, h("p", {}, `There is no GPU ${label}.`)) : null;
+    if (!gpu) return app.now ? renew(head, h("p", {}, `There is no GPU ${name}.`)) : null;
     renew(head, describeGpu(gpu));
     renew(people, holders(gpu));
     layBars(people);
     drawCharts();
   };
-  const timer = setInterval(() => listProcesses(label).catch(() => {}), 3000);
-  listProcesses(label).catch(() => {});
+  const timer = setInterval(() => listProcesses(name).catch(() => {}), 3000);
+  listProcesses(name).catch(() => {});
   app.update = describe;
   app.stop = () => {
     clearInterval(timer);

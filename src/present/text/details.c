@@ -30,16 +30,10 @@ static bool has_clock(const struct row *row)
         return false;
 }
 
-/* The first column is as wide as the longest label, within reason. */
+/* The first column is as wide as the longest name, within reason. */
 static int label_width(const struct frame *f)
 {
-        size_t most = 6;
-        for (size_t i = 0; frame_has_hosts(f) && i < f->n; i++) {
-                char label[FRAME_LABEL_MAX];
-                frame_label(f, f->rows[i].sample.who, label, sizeof(label));
-                most = MAX(most, text_columns(label));
-        }
-        return (int)MIN(most, (size_t)24);
+        return (int)MIN(MAX((size_t)f->naming.columns, (size_t)6), (size_t)36);
 }
 
 static void put_clock(const struct frame *f, const struct row *row, struct tablew *t)

@@ -19,18 +19,9 @@ struct cell_def {
         const char *heading;
         int width;    /* negative: left-aligned */
         uint8_t rank; /* the higher, the sooner it is left out */
+        /* NULL: the name of the GPU, whose column is as wide as the names. */
         void (*fill)(char *buf, size_t size, const struct row *row);
 };
-
-static void fill_id(char *buf, size_t size, const struct row *row)
-{
-        snprintf(buf, size, "%s", row->sample.who->label);
-}
-
-static void fill_host(char *buf, size_t size, const struct row *row)
-{
-        snprintf(buf, size, "%s", row->sample.who->text[ENTITY_TEXT_HOST]);
-}
 
 static void fill_model(char *buf, size_t size, const struct row *row)
 {
@@ -99,24 +90,21 @@ static void fill_pcie(char *buf, size_t size, const struct row *row)
 }
 
 static const struct cell_def cells[] = {
-    {"GPU", -6, 0, fill_id},       {"Host", -12, 0, fill_host},    {"Model", -8, 4, fill_model},
-    {"Real", 4, 0, fill_real},     {"Class", -20, 0, fill_class},  {"Util", 4, 0, fill_util},
-    {"SM", 4, 0, fill_sm},         {"Tensor", 6, 1, fill_tensor},  {"DRAM", 4, 1, fill_dram},
-    {"Occ", 4, 7, fill_occupancy}, {"MemCtl", 6, 7, fill_memctl},  {"Memory", 13, 2, fill_memory},
-    {"Power W", 9, 3, fill_power}, {"Temp C", 7, 5, fill_temp},    {"PCIe rx/tx", 13, 5, fill_pcie},
-    {"NVLink", 6, 8, fill_nvlink}, {"Health", -7, 0, fill_health},
+    {"GPU", -6, 0, NULL},           {"Model", -8, 4, fill_model},     {"Real", 4, 0, fill_real},
+    {"Class", -20, 0, fill_class},  {"Util", 4, 0, fill_util},        {"SM", 4, 0, fill_sm},
+    {"Tensor", 6, 1, fill_tensor},  {"DRAM", 4, 1, fill_dram},        {"Occ", 4, 7, fill_occupancy},
+    {"MemCtl", 6, 7, fill_memctl},  {"Memory", 13, 2, fill_memory},   {"Power W", 9, 3, fill_power},
+    {"Temp C", 7, 5, fill_temp},    {"PCIe rx/tx", 13, 5, fill_pcie}, {"NVLink", 6, 8, fill_nvlink},
+    {"Health", -7, 0, fill_health},
 };
 
-#define LABEL_COLUMNS_MAX 12
-#define FULL_LABEL_COLUMNS_MAX 24
+#define NAME_COLUMNS_MAX 36
 
-/* The first column is as wide as the longest label, within reason. */
-static int label_columns(const struct frame *f)
+/* The first column is as wide as the longest name, within reason. */
+static int name_columns(const struct frame *f)
 {
-        size_t most = (size_t)abs(cells[0].width);
-        for (size_t i = 0; i < f->n; i++)
-                most = MAX(most, text_columns(f->rows[i].sample.who->label));
-        return (int)MIN(most, (size_t)LABEL_COLUMNS_MAX);
+        size_t most = MAX((size_t)abs(cells[0].width), (size_t)f->naming.columns);
+        return (int)MIN(most, (size_t)NAME_COLUMNS_MAX);
 }
 
 static size_t total_width(const int *widths)
@@ -131,8 +119,8 @@ static size_t total_width(const int *widths)
 static void choose_cells(const struct frame *f, unsigned width, int *widths)
 {
         for (size_t i = 0; i < ARRAY_LEN(cells); i++)
-                widths[i] = cells[i].fill != fill_host || frame_has_hosts(f) ? cells[i].width : 0;
-        widths[0] = -label_columns(f);
+                widths[i] = cells[i].width;
+        widths[0] = -name_columns(f);
         for (unsigned rank = 9; rank > 0 && total_width(widths) > width; rank--) {
                 for (size_t i = ARRAY_LEN(cells); i-- > 0 && total_width(widths) > width;) {
                         if (cells[i].rank == rank)
@@ -190,23 +178,22 @@ static void write_grid(const struct frame *f, const struct table_options *o, str
         for (size_t r = 0; r < f->n; r++) {
                 for (size_t i = 0; i < n; i++) {
                         char text[CELL_MAX];
-                        shown[i]->fill(text, sizeof(text), &f->rows[r]);
+                        if (shown[i]->fill)
+                                shown[i]->fill(text, sizeof(text), &f->rows[r]);
+                        else
+                                frame_label(f, f->rows[r].sample.who, text,
+                                            (size_t)abs(widths[0]) + 1);
                         tablew_cell(&t, text);
                 }
                 tablew_end(&t);
         }
 }
 
-/* Room for "node3:0-7". */
-static size_t full_label_columns(const struct frame *f)
+/* Room for "0-7" behind a host. */
+static size_t reason_columns(const struct frame *f)
 {
-        size_t most = 0;
-        for (size_t i = 0; frame_has_hosts(f) && i < f->n; i++) {
-                char label[FRAME_LABEL_MAX];
-                frame_label(f, f->rows[i].sample.who, label, sizeof(label));
-                most = MAX(most, text_columns(label) + 2);
-        }
-        return most ? MIN(most, (size_t)FULL_LABEL_COLUMNS_MAX) : (size_t)label_columns(f);
+        size_t columns = (size_t)name_columns(f);
+        return f->naming.with_host ? MIN(columns + 2, (size_t)NAME_COLUMNS_MAX) : columns;
 }
 
 /* The part of a label that counts: "7" of "7", "0/7", "0/1/7", "GPU-I 7" and "node3:7". */
@@ -270,7 +257,7 @@ static void write_more(struct strbuf *text, size_t indent, unsigned width, struc
 static void write_reasons(const struct frame *f, const struct table_options *o, struct strbuf *out)
 {
         struct strbuf text = {0};
-        size_t columns = full_label_columns(f), indent = columns + 1, alike;
+        size_t columns = reason_columns(f), indent = columns + 1, alike;
         for (size_t i = 0; i < f->n; i += alike) {
                 const struct row *row = &f->rows[i];
                 char first[FRAME_LABEL_MAX], label[FRAME_LABEL_MAX + ENTITY_LABEL_MAX];
@@ -350,10 +337,7 @@ void table_write(const struct frame *frame, const struct table_options *options,
         details_write_clocks(frame, out);
         details_write_processes(frame, options->width, out);
         for (size_t i = 0; options->focus && i < frame->n; i++) {
-                char label[FRAME_LABEL_MAX];
-                const struct entity *e = frame->rows[i].sample.who;
-                frame_label(frame, e, label, sizeof(label));
-                if (strcmp(e->label, options->focus) == 0 || strcmp(label, options->focus) == 0)
+                if (frame_label_matches(frame, frame->rows[i].sample.who, options->focus))
                         write_focus(&frame->rows[i], out);
         }
         text_clean_lines(out, start);

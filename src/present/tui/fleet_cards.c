@@ -237,7 +237,7 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
         int n = canvas_text(c, a.x + 1, a.y, right_x - class_w - a.x - 1,
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];
-        if (!frame_has_hosts(d->frame) && host[0] &&
+        if (!d->frame->naming.with_host && host[0] &&
             a.x + 1 + n + text_width(host) + 2 < right_x - class_w)
                 canvas_textf(c, a.x + 1 + n, a.y, 40, dim, "%s ", host);
         canvas_text(c, right_x - class_w, a.y, class_w,

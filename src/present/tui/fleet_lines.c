@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TREND_MAX 60
-#define LABEL_COLUMNS_MAX 9 /* "GPU-CI 10" */
+#define NAME_COLUMNS_MAX 32
 
 struct line_context {
         const struct ui_data *d;
@@ -34,14 +34,9 @@ static void draw_id(const struct line_context *l)
 {
         if (l->chosen)
                 canvas_char(l->c, l->x - 1, l->y, (struct style){INK_KEY, 0, ATTR_BOLD}, 0x25b6);
-        canvas_text(l->c, l->x, l->y, l->w, (struct style){INK_TITLE, 0, ATTR_BOLD},
-                    l->row->sample.who->label);
-}
-
-static void draw_host(const struct line_context *l)
-{
-        canvas_text(l->c, l->x, l->y, l->w, (struct style){.fg = INK_DIM},
-                    l->row->sample.who->text[ENTITY_TEXT_HOST]);
+        char name[FRAME_LABEL_MAX];
+        frame_label(l->d->frame, l->row->sample.who, name, MIN((size_t)l->w + 1, sizeof(name)));
+        canvas_text(l->c, l->x, l->y, l->w, (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
 }
 
 static void draw_model(const struct line_context *l)
@@ -134,7 +129,6 @@ static void draw_number(const struct line_context *l, const struct line_column *
 
 static const struct line_column table[] = {
     {"GPU", 3, 0, true, 0, 0, draw_id, FLEET_SORT_GPU},
-    {"Host", 10, 0, true, 0, 0, draw_host, 0},
     {"Model", 8, 7, true, 0, 0, draw_model, 0},
     {"Real", 5, 0, false, METRIC_REAL_UTIL, INK_TITLE, NULL, FLEET_SORT_REAL},
     {"", 8, 3, true, 0, 0, draw_bar, 0},
@@ -162,12 +156,10 @@ static const struct line_column table[] = {
 };
 
 /* Names do not change from tick to tick. */
-static int label_columns(const struct frame *f)
+static int name_columns(const struct frame *f, int width)
 {
-        size_t most = (size_t)table[0].width;
-        for (size_t i = 0; i < f->n; i++)
-                most = MAX(most, strlen(f->rows[i].sample.who->label));
-        return (int)MIN(most, (size_t)LABEL_COLUMNS_MAX);
+        int most = MAX(table[0].width, f->naming.columns);
+        return MAX(MIN(most, MIN(width / 3, NAME_COLUMNS_MAX)), table[0].width);
 }
 
 static bool knows_models(const struct frame *f)
@@ -181,11 +173,10 @@ static void choose(const struct frame *f, int width, int *widths)
 {
         int total = -1;
         for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-                bool shown = (table[i].draw != draw_host || frame_has_hosts(f)) &&
-                             (table[i].draw != draw_model || knows_models(f));
+                bool shown = table[i].draw != draw_model || knows_models(f);
                 widths[i] = shown ? table[i].width : 0;
                 if (i == 0)
-                        widths[i] = label_columns(f);
+                        widths[i] = name_columns(f, width);
                 total += shown ? widths[i] + 1 : 0;
         }
         for (int rank = 15; rank > 0; rank--) {

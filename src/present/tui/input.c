@@ -49,7 +49,7 @@ static void do_focus(struct ui *ui, const struct ui_data *d, const char *arg)
 {
         for (size_t i = 0; *arg && d->frame && i < ui->n_order; i++) {
                 const struct entity *e = d->frame->rows[ui->order[i]].sample.who;
-                if (strcmp(e->label, arg) == 0 ||
+                if (frame_label_matches(d->frame, e, arg) ||
                     (strlen(arg) >= 4 && strstr(e->text[ENTITY_TEXT_UUID], arg))) {
                         ui_choose(ui, d, i);
                         ui_show(ui, VIEW_FOCUS);

@@ -185,9 +185,11 @@ static void draw_identity(const struct ui_data *d, struct canvas *c, struct area
                                                  ENTITY_TEXT_JOB,   ENTITY_TEXT_UUID};
         const struct entity *e = row->sample.who;
         enum health_state health = row->health.state;
+        char name[FRAME_LABEL_MAX];
         int x = a.x + 1;
+        frame_label(d->frame, e, name, sizeof(name));
         x += canvas_textf(c, x, a.y, a.w - 2, (struct style){INK_TITLE, 0, ATTR_BOLD}, "%s %s",
-                          entity_noun(e), e->label) +
+                          entity_noun(e), name) +
              2;
         if (ui_is_stale(d))
                 x += canvas_text(c, x, a.y, 6, (struct style){INK_WARN, 0, ATTR_BOLD}, "STALE") + 2;

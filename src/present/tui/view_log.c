@@ -36,7 +36,7 @@ static int draw_findings(struct ui *ui, const struct ui_data *d, struct canvas *
                         ink = INK_DIM;
                 }
                 char label[FRAME_LABEL_MAX];
-                int label_w = frame_has_hosts(d->frame) ? 20 : 8;
+                int label_w = MIN(MAX(8, d->frame->naming.columns + 1), a.w / 3);
                 frame_label(d->frame, row->sample.who, label, sizeof(label));
                 canvas_text(c, a.x + 1, y, label_w, (struct style){.fg = INK_TITLE}, label);
                 struct area text = {a.x + 1 + label_w, y, a.w - 2 - label_w, MIN(2, a.y + a.h - y)};

@@ -1,0 +1,110 @@
+"""One answer on every surface: what a GPU is called, and what is said of it."""
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from endpoints import Endpoints, well
+from serving import Server, samples
+from test_top import Terminal
+
+NODES = [f"gpu-frankfurt-row7-node{i:02d}.dc1.example.com" for i in range(8)]
+NAMES = [f"node{i:02d}:0" for i in range(8)]
+
+
+@pytest.fixture(scope="module")
+def eight():
+    """Eight exporters of one GPU each, on nodes whose names begin and end alike."""
+    e = Endpoints([well(name, i) for i, name in enumerate(NODES)])
+    yield e
+    e.stop()
+
+
+def first_words(text):
+    return [line.split()[0].lstrip("▶") for line in text.splitlines() if line.split()]
+
+
+def test_names_in_the_table(assay, eight):
+    done = assay("once", "--source", eight.list)
+    assert done.returncode == 0, done.stderr
+    words = first_words(done.stdout)
+    for name in NAMES:
+        assert words.count(name) == 3, done.stdout  # its row, why it is what it is, and its clocks
+    # each way to say which one is meant
+    for which in ("node03:0", f"{NODES[3]}:0"):
+        done = assay("once", "--source", eight.list, "--focus-gpu", which)
+        assert done.returncode == 0 and "sm_active " in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+@pytest.mark.parametrize("width", [80, 140])
+def test_names_in_the_dashboard(program, tmp_path, eight, width):
+    terminal = Terminal(program, tmp_path, width=width, height=24)
+    try:
+        terminal.start(f"--layout lines --source {eight.list}")
+        screen = terminal.wait("node07:0")
+        assert [w for w in first_words(screen) if ":0" in w] == NAMES, screen
+        terminal.keys("Down", "2")
+        assert "GPU node01:0 " in terminal.wait("GPU node01:0")
+        terminal.keys("3")
+        assert "GPU node01:0 ·" in terminal.wait(" · activity")
+    finally:
+        terminal.close()
+
+
+def test_names_that_are_served(program, tmp_path, eight):
+    with Server(program, tmp_path, "--source", eight.list) as s:
+        s.ready()
+        s.wait(lambda: len(s.json("/api/v1/now")["gpus"]) == 8)
+        now = s.json("/api/v1/now")
+        assert [g["name"] for g in now["gpus"]] == NAMES and {g["gpu"] for g in now["gpus"]} == {"0"}
+        assert [g["identity"]["hostname"] for g in now["gpus"]] == NODES
+        # each has a past of its own, by name and by label
+        for name, node in zip(NAMES, NODES):
+            for which in (name, f"{node}:0"):
+                assert s.json(f"/api/v1/history?gpu={which}&span=60")["series"]["sm_active"], which
+        up = {k: v for k, v in samples(s.metrics()).items() if k.startswith("assay_gpu_up")}
+        assert len(up) == 8 and all(f'hostname="{node}"' in "".join(up) for node in NODES)
+
+
+def test_series_of_several_nodes_without_uuids(program, tmp_path):
+    """Nothing but the node makes them different."""
+    lines = [f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",Hostname="n{i}"}} 5{i}\n' for i in range(2)]
+    e = Endpoints([lambda t, line=line: t.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(line)}\r\n\r\n{line}".encode()) for line in lines])
+    try:
+        with Server(program, tmp_path, "--source", e.list) as s:
+            s.wait(lambda: len(s.json("/api/v1/now")["gpus"]) == 2)
+            got = samples(s.metrics())  # complains of a series that is there twice
+            assert len([k for k in got if k.startswith("assay_gpu_up{")]) == 2, got
+    finally:
+        e.stop()
+
+
+def test_one_node_has_no_host_in_its_series(program, tmp_path):
+    e = Endpoints([well("n0", 0)])
+    try:
+        with Server(program, tmp_path, "--source", e.list) as s:
+            s.ready()
+            assert [g["name"] for g in s.json("/api/v1/now")["gpus"]] == ["0"]
+            assert not [k for k in samples(s.metrics()) if k.startswith("assay_gpu_") and "hostname=" in k]
+    finally:
+        e.stop()
+
+
+def test_names_in_report_and_plot(assay, tmp_path, eight):
+    run = tmp_path / "run.assay"
+    assert assay("record", "-o", run, "--source", eight.list, "--duration", "4", timeout=60).returncode == 0
+    text = assay("report", "--all", run).stdout
+    page = assay("report", run, "--format", "html").stdout
+    report = json.loads(assay("report", run, "--format", "json").stdout)
+    assay("plot", run, "-o", tmp_path / "run.svg", "--metrics", "sm_active", "--per-gpu")
+    picture = (tmp_path / "run.svg").read_text()
+    for name in NAMES:
+        assert re.search(rf"^GPU {name} NVIDIA", text, re.M) and re.search(rf"^ .* {name} .* compute.tensor$", text, re.M), text
+        assert name in page and name in picture
+    report = json.loads(assay("report", run, "--format", "json").stdout)
+    assert report["findings"][0]["gpus"] == [g["gpu"] for g in report["run"]["gpus"]] == NAMES
+    for which in (text, page, picture):
+        assert "frankfurt" not in re.sub(r"\"hostname\":\"[^\"]*\"", "", which)
