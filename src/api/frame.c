@@ -126,7 +126,7 @@ int assay_frame_limit(const assay_frame *f, size_t gpu, struct assay_limit *ret)
             .held_by = held_by_name((enum held_by)l->held_by),
             .rule = limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)),
             .text = w[gpu].limit,
-            .advice = limiter_try((enum limiter)l->limiter, FRAMEWORK_NONE),
+            .advice = limiter_try((enum limiter)l->limiter, &l->ceilings, FRAMEWORK_NONE),
         };
         return 0;
 }

@@ -172,6 +172,10 @@ static void add_finding(struct job_rank *r, const struct stretch *s, double won)
                                           .held_by = (enum held_by)s->limit.held_by,
                                           .before_work = s->before_work};
         }
+        if (seconds > f->longest_s) {
+                f->longest_s = seconds;
+                f->why = s->limit.ceilings;
+        }
         f->gpu_s += seconds;
         f->won_s += won * seconds;
 }

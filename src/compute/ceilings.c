@@ -106,6 +106,8 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
         take(c, CEILING_CPU_CHILDREN, children);
         take(c, CEILING_IO_WAIT, e[EVIDENCE_IO_WAIT]);
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
+        take(c, CEILING_WRITTEN, e[EVIDENCE_WRITE]);
+        take(c, CEILING_CHILDREN, e[EVIDENCE_CHILDREN]);
         take_network(c, e);
         if (value_there(main))
                 take_share(c, CEILING_CPU, value_ok(main.v + value_or(children, 0)),

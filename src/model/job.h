@@ -107,6 +107,9 @@ struct job_finding {
         bool before_work;
         double gpu_s, share; /* of the rank's time */
         double won_s;
+        double longest_s; /* of its stretches */
+        struct ceilings
+            why; /* means of its longest stretch; of ranks joined, of the one with most */
 };
 
 enum job_outlier { JOB_USUAL, JOB_LOW, JOB_HIGH };

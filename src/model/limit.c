@@ -106,16 +106,6 @@ enum limiter limiter_find(const char *name)
         return l;
 }
 
-const char *limiter_try(enum limiter limiter, enum framework framework)
-{
-        const char *own = "";
-        if (framework == FRAMEWORK_TORCH)
-                own = limiters[limiter].torch;
-        else if (framework == FRAMEWORK_JAX)
-                own = limiters[limiter].jax;
-        return own[0] ? own : limiters[limiter].general;
-}
-
 const char *limiter_rule(enum limiter limiter)
 {
         return limiters[limiter].rule;

@@ -140,8 +140,10 @@ enum limiter_group limiter_group(enum limiter limiter);
 const char *limiter_rule(enum limiter limiter);
 /* LIMITER_COUNT when there is no such limiter. */
 enum limiter limiter_find(const char *name);
-/* What to try, in the framework's words where there are any. */
-const char *limiter_try(enum limiter limiter, enum framework framework);
+/* What to try, by the evidence (its means over the time in question) and in the framework's words
+ * where there are any. */
+const char *limiter_try(enum limiter limiter, const struct ceilings *evidence,
+                        enum framework framework);
 /* "power", "thermal", "clock.locked"; NULL for nothing. */
 const char *held_by_name(enum held_by held);
 /* "the power limit", "heat", "a locked clock"; "" for nothing. */

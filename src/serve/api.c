@@ -40,7 +40,8 @@ static void put_why(struct jsonw *j, const struct row *row)
         explain_health(row, &why);
         jsonw_text(j, "health_text", strbuf_str(&why));
         jsonw_text(j, "limiter_text", limiter_words(row->limit.limiter));
-        jsonw_text(j, "advice", limiter_try(row->limit.limiter, FRAMEWORK_NONE));
+        jsonw_text(j, "advice",
+                   limiter_try(row->limit.limiter, &row->limit.ceilings, FRAMEWORK_NONE));
         strbuf_finish(&why);
 }
 

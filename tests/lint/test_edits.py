@@ -199,11 +199,11 @@ int main(void)
         gpu_set_add(&stretch.gpus, 0);
         findings_rank(&list);
         enum limiter l = stretch.limit.limiter;
-        printf("%s: %s, %s; try: %s; %.2f to win", limiter_name(l), limiter_words(l), limiter_brief(l), limiter_try(l, FRAMEWORK_TORCH), list.findings[0].won_s);
+        printf("%s: %s, %s; try: %s; %.2f to win", limiter_name(l), limiter_words(l), limiter_brief(l), limiter_try(l, &c, FRAMEWORK_TORCH), list.findings[0].won_s);
         return 0;
 }
 """
-LIMITER_PARTS = ["compute/limiter.c", "compute/limiter_decide.c", "compute/findings.c", "model/limit.c", "model/stretch.c"]
+LIMITER_PARTS = ["compute/limiter.c", "compute/limiter_decide.c", "compute/findings.c", "model/limit.c", "model/advice.c", "model/stretch.c"]
 
 
 @pytest.mark.parametrize("row, turn, says, why", [
@@ -216,6 +216,15 @@ def test_a_limiter_is_a_row_and_a_function(tmp_path, row, turn, says, why):
              ("compute/limiter.c", "/* ---- the cascade", LIMITER_RULE)]
     changed_copy(tmp_path, ("base", "model", "compute"), edits)
     assert build_copy(tmp_path, LIMITER_ASKS, LIMITER_PARTS) == says, why
+
+
+def test_advice_is_a_row():
+    """Nothing else names the texts; every condition is used, and one that is there serves more than a row."""
+    found = re.findall(r"^ADVICE\((\w+), (\w+),", FILES["model/advice.def"], re.M)
+    conditions = re.findall(r"^static bool (\w+)\(const struct ceilings \*c\)$", FILES["model/advice.c"], re.M)
+    assert len(found) > 5 and set(when for _, when in found) <= set(conditions)
+    assert {limiter for limiter, _ in found} <= set(rows("model/limiters.def", "LIMITER"))
+    assert users("ADVICE") == ["model/advice.c", "model/advice.def"]
 
 
 METRIC_ASKS = r"""
@@ -290,6 +299,7 @@ def test_a_gpu_model_and_a_launcher_are_rows():
 # Each numbered row of the table, the number, and what counts it above.
 COUNTED = {
     "a host figure": (1, test_a_host_figure_is_a_row), "a metric": (2, test_a_metric_is_a_row_and_its_producers), "a limiter": (2, test_a_limiter_is_a_row_and_a_function),
+    "a piece of advice where the evidence says more": (1, test_advice_is_a_row),
     "a health finding": (1, test_a_finding_is_a_row), "an export format": (2, test_an_export_format_is_a_row_and_a_choice),
     "a workload class": (1, test_a_class_is_a_row), "a throttle reason": (1, test_a_throttle_reason_is_a_row),
     "a launcher": (1, test_a_gpu_model_and_a_launcher_are_rows), "a GPU model": (1, test_a_gpu_model_and_a_launcher_are_rows),

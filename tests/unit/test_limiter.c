@@ -339,13 +339,66 @@ static void margins(void **state UNUSED)
         assert_int_equal(limiter_decide(&c, &s, false).limiter, l.other);
 }
 
+/* Advice follows the evidence: what it says, and what it must not say. */
+static void advice_follows_the_evidence(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter;
+                double cpu, children_cores, children, storage, written; /* N: not known */
+                const char *says, *not ;
+        } cases[] = {
+            {"only reads", LIMITER_HOST_STORAGE, N, N, N, 2e9, 1e7, "read ahead", "checkpoint"},
+            {"only writes", LIMITER_HOST_STORAGE, N, N, N, 6e9, 6e9, "async_save", "read"},
+            {"12 KiB read beside 0.7 GB written", LIMITER_HOST_STORAGE, N, N, N, 7e8, 7e8 - 12288,
+             "async_save", "read"},
+            {"both", LIMITER_HOST_STORAGE, N, N, N, 1e9, 4e8,
+             "read ahead in larger shards, and write", "num_workers"},
+            {"nobody knows which way", LIMITER_HOST_STORAGE, N, N, N, 1e9, N,
+             "find out what is read and written", "async_save"},
+            {"threads wait, nothing moves", LIMITER_HOST_STORAGE, N, N, N, 0, 0,
+             "find out what is read and written", "shards"},
+            {"eight workers on eight CPUs", LIMITER_HOST_INPUT, .98, 7.6, 8, 0, 0,
+             "more workers do not help", "num_workers"},
+            {"four workers on 16 CPUs", LIMITER_HOST_INPUT, .3, 3.9, 4, 0, 0, "num_workers",
+             "do not help"},
+            {"between: nobody knows whether more would help", LIMITER_HOST_INPUT, .7, 7, 8, 0, 0,
+             "do less work for each sample", "CPUs are free"},
+            {"threads of the program", LIMITER_HOST_INPUT, .2, 0, 0, 0, 0,
+             "threads of the program itself", "num_workers"},
+            {"a parent that feeds, and a helper", LIMITER_HOST_INPUT, .07, 1, 2, 0, 0,
+             "one process prepares", "num_workers"},
+            {"nothing is known of processes", LIMITER_HOST_INPUT, N, N, N, N, N,
+             "where a DataLoader loads", "CPUs are free"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct ceilings c = {0};
+                const struct {
+                        enum ceiling at;
+                        double v;
+                } given[] = {{CEILING_CPU, cases[i].cpu},
+                             {CEILING_CPU_CHILDREN, cases[i].children_cores},
+                             {CEILING_CHILDREN, cases[i].children},
+                             {CEILING_STORAGE, cases[i].storage},
+                             {CEILING_WRITTEN, cases[i].written}};
+                for (size_t k = 0; k < ARRAY_LEN(given); k++) {
+                        if (given[k].v >= 0)
+                                ceiling_set(&c, given[k].at, given[k].v);
+                }
+                const char *text = limiter_try(cases[i].limiter, &c, FRAMEWORK_TORCH);
+                if (!strstr(text, cases[i].says) || strstr(text, cases[i].not ))
+                        fail_msg("%s: %s", cases[i].why, text);
+        }
+}
+
 /* Every limiter has words, a rule, something to try; names are unique. */
 static void tables(void **state UNUSED)
 {
+        const struct ceilings none = {0};
         for (enum limiter i = 0; i < LIMITER_COUNT; i++) {
                 assert_true(limiter_words(i)[0] && limiter_rule(i) && limiter_rule(i)[0]);
-                assert_true(limiter_try(i, FRAMEWORK_TORCH)[0] &&
-                            limiter_try(i, FRAMEWORK_NONE)[0]);
+                assert_true(limiter_try(i, &none, FRAMEWORK_TORCH)[0] &&
+                            limiter_try(i, &none, FRAMEWORK_NONE)[0]);
                 assert_int_equal(limiter_find(limiter_name(i)), i);
         }
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
@@ -569,6 +622,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(rules),
             cmocka_unit_test(margins),
+            cmocka_unit_test(advice_follows_the_evidence),
             cmocka_unit_test(tables),
             cmocka_unit_test(data_sheets),
             cmocka_unit_test(between_gpus),

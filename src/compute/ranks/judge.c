@@ -99,6 +99,7 @@ static void join_findings(struct job *j)
                         to->has[i] = 1;
                         if (f->gpu_s > most[at]) {
                                 most[at] = f->gpu_s;
+                                to->finding.why = f->why;
                                 to->first = i;
                         }
                 }

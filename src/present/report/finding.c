@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONG_S 99.95 /* from here on in minutes */
+#define STORAGE_SOME 0.05 /* of the bytes: less is not told beside the other way */
+#define LONG_S 99.95      /* from here on in minutes */
 
 /* A pattern with its "%s", if it has one, replaced. */
 static void put_filled(struct strbuf *out, const char *pattern, const char *with)
@@ -19,6 +20,22 @@ static void put_filled(struct strbuf *out, const char *pattern, const char *with
         strbuf_put(out, pattern, n);
         strbuf_puts(out, mark ? with : "");
         strbuf_puts(out, mark ? mark + 2 : "");
+}
+
+/* "1.8 GB/s read from storage"; both ways only where both are much. */
+static void put_storage(struct strbuf *out, const struct ceilings *c)
+{
+        double written = (double)c->v[CEILING_WRITTEN], all = (double)c->v[CEILING_STORAGE];
+        double read = MAX(all - written, 0), least = STORAGE_SOME * all;
+        if (read >= least || written < least) {
+                explain_ceiling(CEILING_STORAGE, read, out);
+                strbuf_puts(out, " read from storage");
+        }
+        if (written >= least && written > 0) {
+                strbuf_puts(out, read >= least ? ", " : "");
+                explain_ceiling(CEILING_WRITTEN, written, out);
+                strbuf_puts(out, " written to storage");
+        }
 }
 
 static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceiling at)
@@ -48,6 +65,10 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_NETWORK] = "%s over the network",
         };
         struct strbuf number = {0};
+        if (at == CEILING_STORAGE && c->there & CEILING_BIT(WRITTEN)) {
+                put_storage(out, c);
+                return;
+        }
         explain_ceiling(at, (double)c->v[at], &number);
         put_filled(out, words[at], strbuf_str(&number));
         strbuf_finish(&number);
@@ -270,5 +291,5 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
 
 const char *report_finding_try(const struct limit_finding *f)
 {
-        return limiter_try(f->limiter, f->framework);
+        return limiter_try(f->limiter, &f->why, f->framework);
 }

@@ -228,7 +228,7 @@ const char *job_joined_try(const struct job *j, const struct job_joined *f)
                 return NULL;
         if (waiting(j, f) == ALL_MAY_WAIT)
                 return "mend what holds the others up first, then look again";
-        return limiter_try(f->finding.limiter, FRAMEWORK_NONE);
+        return limiter_try(f->finding.limiter, &f->finding.why, FRAMEWORK_NONE);
 }
 
 void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out)

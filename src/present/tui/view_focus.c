@@ -266,8 +266,9 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         if (limiter == LIMITER_UNKNOWN)
                 return used;
         used += draw_sentence(c, below(a, used), "rule", dim, limiter_rule(limiter));
-        return used + draw_sentence(c, below(a, used), "try", (struct style){.fg = INK_TEXT},
-                                    limiter_try(limiter, framework_of(d, row)));
+        return used +
+               draw_sentence(c, below(a, used), "try", (struct style){.fg = INK_TEXT},
+                             limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));
 }
 
 /* "1515 of 1980 MHz, power limit; 71 % of the tensor peak (pipe 92 %, clock 77 %)". */

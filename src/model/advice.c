@@ -1,0 +1,95 @@
+/* What to try, by the limiter and the evidence. advice.def has the texts. */
+#include "base/attr.h"
+#include "model/limit.h"
+
+#define SHARE_MOSTLY 0.8  /* of the bytes to and from storage */
+#define CPUS_ALL 0.85     /* of the CPUs that may be used: more work finds none */
+#define CPUS_FREE 0.6     /* of them: several more processes find room */
+#define CORES_NOTHING 0.1 /* cores: processes that do nothing */
+#define PROCESSES_FEW 3.5 /* processes: one that works, and helpers that rest */
+#define CORES_OF_ONE 1.2  /* cores: what one process that hardly uses threads keeps busy */
+
+static bool has(const struct ceilings *c, enum ceiling at)
+{
+        return c->there & (1u << at);
+}
+
+static double value_of(const struct ceilings *c, enum ceiling at)
+{
+        return has(c, at) ? (double)c->v[at] : 0;
+}
+
+/* 0 where only the sum is known. */
+static double written_share(const struct ceilings *c)
+{
+        double all = value_of(c, CEILING_STORAGE);
+        return all > 0 ? MIN(value_of(c, CEILING_WRITTEN) / all, 1) : 0;
+}
+
+static bool mostly_writes(const struct ceilings *c)
+{
+        return has(c, CEILING_WRITTEN) && written_share(c) >= SHARE_MOSTLY;
+}
+
+static bool mostly_reads(const struct ceilings *c)
+{
+        return has(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_TELL_BYTES &&
+               written_share(c) <= 1 - SHARE_MOSTLY;
+}
+
+static bool reads_and_writes(const struct ceilings *c)
+{
+        return has(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_TELL_BYTES;
+}
+
+static bool uses_all_cpus(const struct ceilings *c)
+{
+        return value_of(c, CEILING_CPU) >= CPUS_ALL;
+}
+
+static bool has_free_cpus(const struct ceilings *c)
+{
+        return has(c, CEILING_CPU) && value_of(c, CEILING_CPU) < CPUS_FREE &&
+               value_of(c, CEILING_CPU_CHILDREN) > CORES_NOTHING;
+}
+
+static bool threads_load(const struct ceilings *c)
+{
+        return has(c, CEILING_CPU_CHILDREN) && value_of(c, CEILING_CPU_CHILDREN) <= CORES_NOTHING;
+}
+
+static bool one_process_loads(const struct ceilings *c)
+{
+        return has(c, CEILING_CHILDREN) && value_of(c, CEILING_CHILDREN) < PROCESSES_FEW &&
+               value_of(c, CEILING_CPU_CHILDREN) <= CORES_OF_ONE;
+}
+
+static const struct {
+        enum limiter limiter;
+        bool (*holds)(const struct ceilings *c);
+        const char *general, *torch, *jax;
+} advice[] = {
+#define ADVICE(limiter, holds, general, torch, jax) {LIMITER_##limiter, holds, general, torch, jax},
+#include "model/advice.def"
+};
+
+static const char *in_words_of(enum framework framework, const char *general, const char *torch,
+                               const char *jax)
+{
+        const char *own = framework == FRAMEWORK_TORCH ? torch
+                          : framework == FRAMEWORK_JAX ? jax
+                                                       : "";
+        return own[0] ? own : general;
+}
+
+const char *limiter_try(enum limiter limiter, const struct ceilings *evidence,
+                        enum framework framework)
+{
+        for (size_t i = 0; i < ARRAY_LEN(advice); i++) {
+                if (advice[i].limiter == limiter && advice[i].holds(evidence))
+                        return in_words_of(framework, advice[i].general, advice[i].torch,
+                                           advice[i].jax);
+        }
+        const struct limiter_info *info = limiter_info(limiter);
+        return in_words_of(framework, info->general, info->torch, info->jax);
+}
