@@ -281,11 +281,12 @@ bool digest_is_step_event(const char *name)
         return is_one_of(names, ARRAY_LEN(names), name);
 }
 
-bool digest_is_step_length(const char *name)
+bool digest_is_step_length(const char *name, double *ret_unit_s)
 {
-        static const char *const names[] = {"step_time", "step_seconds",   "step_s",
-                                            "iter_time", "iteration_time", "batch_time"};
-        return is_one_of(names, ARRAY_LEN(names), name);
+        struct speed_name speed = speed_of_number(name);
+        if (speed.speed == SPEED_STEP)
+                *ret_unit_s = speed.seconds;
+        return speed.speed == SPEED_STEP;
 }
 
 static void take_marks(const struct input *in, struct diff_run *run)
@@ -303,8 +304,6 @@ static void take_marks(const struct input *in, struct diff_run *run)
                                      clock_to_seconds(m->wall_ns - last->wall_ns));
                 before[MARK_EVENT] = m;
         }
-        for (size_t i = 0; i < run->n_series; i++)
-                run->series[i].steps |= digest_is_step_length(run->series[i].name);
 }
 
 #define ROUNDED_S 1e-3 /* a run log has milliseconds */
@@ -363,22 +362,28 @@ static bool steps_hold(const struct steps *s, const struct traces *t, size_t at)
         return middle - s->half_ns >= s->begin_ns && middle + s->half_ns <= s->end_ns;
 }
 
-static bool comes_often(const struct diff_run *run, const char *name, enum diff_kind kind)
+/* For each series of a run, whether it is of steps. */
+struct step_series {
+        bool is[DIFF_SERIES_MAX];
+};
+
+static bool is_of_steps(const struct diff_run *run, const struct step_series *of, const char *name,
+                        enum diff_kind kind)
 {
         const struct diff_series *s = diff_series_find(run, name, kind);
-        return s && s->steps && s->n >= DIFF_STEPS_LEAST;
+        return s && of->is[s - run->series];
 }
 
-/* By whatever tells of steps. */
+/* From the first step to the last, by any source of step times. */
 static struct steps find_steps(const struct input *in, const struct traces *t,
-                               const struct diff_run *run)
+                               const struct diff_run *run, const struct step_series *of)
 {
         double sample_s = value_there(run->interval_s) ? run->interval_s.v : 0;
         int64_t half_ns = clock_bounded(clock_from_seconds(sample_s / 2));
         struct steps steps = {INT64_MAX, INT64_MIN, MAX(half_ns, t->width_ns / 2)};
         for (size_t i = 0; i < in->n_phases; i++) {
                 const struct phase *p = &in->phases[i];
-                if (!p->open && comes_often(run, p->name, DIFF_PHASE))
+                if (!p->open && is_of_steps(run, of, p->name, DIFF_PHASE))
                         steps_add(&steps, p->begin_ns, p->end_ns);
         }
         for (size_t i = 0; i < in->n_marks; i++) {
@@ -386,7 +391,7 @@ static struct steps find_steps(const struct input *in, const struct traces *t,
                 enum diff_kind kind = m->type == MARK_METRIC ? DIFF_USER : DIFF_PHASE;
                 bool may = m->type == MARK_METRIC ||
                            (m->type == MARK_EVENT && digest_is_step_event(m->name));
-                if (may && comes_often(run, m->name, kind))
+                if (may && is_of_steps(run, of, m->name, kind))
                         steps_add(&steps, m->wall_ns, m->wall_ns);
         }
         return steps;
@@ -501,10 +506,13 @@ int digest_take(const struct run_summary *r, struct diff_run *ret)
         take_gpus(r, ret);
         take_stretches(&r->summary.limits, ret);
         take_series(r, ret);
-        const struct steps steps = find_steps(&r->in, &r->traces, ret);
+        struct step_series of = {0};
+        for (size_t i = 0; i < ret->n_series; i++)
+                of.is[i] = diff_is_steps(ret, &ret->series[i]);
+        const struct steps steps = find_steps(&r->in, &r->traces, ret, &of);
         take_windows(&r->traces, &steps, ret);
         for (size_t i = 0; i < ret->n_series; i++) {
-                if (comes_often(ret, ret->series[i].name, ret->series[i].kind))
+                if (of.is[i])
                         take_step_energy(r, &steps, &ret->series[i]);
         }
         text_clean(ret->command);

@@ -9,5 +9,5 @@ int digest_take(const struct run_summary *r, struct diff_run *ret);
 
 /* Events that come once a step: what lies between two of them is one. */
 bool digest_is_step_event(const char *name);
-/* Numbers of the user's own that are lengths of steps, in seconds. */
-bool digest_is_step_length(const char *name);
+/* Numbers of the user's own that are lengths of steps, and the seconds of their unit. */
+bool digest_is_step_length(const char *name, double *ret_unit_s);

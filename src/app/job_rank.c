@@ -218,12 +218,15 @@ static int add_phases(struct job_rank *r, const struct phase *phases, size_t n, 
 static int add_marks(struct job_rank *r, const struct mark *marks, size_t n, int64_t base_ns)
 {
         const struct mark *before = NULL;
+        double unit_s;
         int code = 0;
         for (size_t i = 0; code == 0 && i < n; i++) {
                 const struct mark *m = &marks[i];
-                if (m->type == MARK_METRIC && digest_is_step_length(m->name) && m->value > 0)
+                if (m->type == MARK_METRIC && m->value > 0 &&
+                    digest_is_step_length(m->name, &unit_s))
                         code = job_add_step(r, m->name,
-                                            seconds_from(base_ns, m->wall_ns) - m->value, m->value);
+                                            seconds_from(base_ns, m->wall_ns) - m->value * unit_s,
+                                            m->value * unit_s);
                 if (m->type != MARK_EVENT || !digest_is_step_event(m->name))
                         continue;
                 if (before && strcmp(before->name, m->name) == 0 && m->wall_ns > before->wall_ns)

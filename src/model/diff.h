@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/phase.h"
+#include "model/speed.h"
 #include "model/stretch.h"
 #include "model/trace.h"
 #include "model/unit.h"
@@ -21,8 +22,8 @@ enum diff_kind { DIFF_PHASE, DIFF_USER };
 struct diff_series {
         char name[PHASE_NAME_MAX];
         enum diff_kind kind;
-        bool steps;    /* lengths of steps, in seconds */
-        double energy; /* joules in the phases of that name; negative when not known */
+        struct speed_name speed; /* what its name says; times of a known unit are in seconds */
+        double energy;           /* joules in the phases of that name; negative when not known */
         size_t n, room;
         double *v;
 };
@@ -99,8 +100,21 @@ enum diff_method {
         DIFF_BY_REPEATS,
         DIFF_BY_STEPS,
         DIFF_BY_WINDOWS,
-        DIFF_BY_PEAK, /* a maximum, which repeats without noise */
+        DIFF_BY_PEAK,       /* a maximum, which repeats without noise */
+        DIFF_BY_ASSUMPTION, /* once a side: what runs usually differ by */
 };
+
+/* What the verdict may come from, best first. */
+enum diff_evidence {
+        DIFF_EVIDENCE_NONE,
+        DIFF_EVIDENCE_STEPS,
+        DIFF_EVIDENCE_NUMBERS, /* the user's own, that mean a time or a rate */
+        DIFF_EVIDENCE_PHASE,   /* one that takes a good part of the run and is no warm-up */
+        DIFF_EVIDENCE_RUN,     /* its length, or that of the work in it */
+};
+
+/* Which way is better. */
+enum diff_better { DIFF_BETTER_UNKNOWN, DIFF_LESS_IS_FASTER, DIFF_MORE_IS_FASTER };
 
 /* How a change is told. */
 enum diff_scale {
@@ -112,10 +126,12 @@ struct diff_row {
         char name[PHASE_NAME_MAX + 32];
         enum unit unit;
         enum diff_scale scale;
-        bool is_time;  /* less is faster */
-        bool is_phase; /* belongs to the table of phases */
+        enum diff_better better;
+        enum diff_evidence evidence; /* NONE: the verdict never comes from it */
+        bool is_phase;               /* belongs to the table of phases */
         struct value base, now;
         bool has_interval;
+        bool is_wide;             /* inconclusive for the width of its interval alone */
         double change, low, high; /* 95 % */
         enum diff_word word;
         enum diff_method method;
@@ -185,6 +201,7 @@ struct diff {
         bool identical;
         char why[DIFF_TEXT_MAX]; /* why there is no verdict; empty otherwise */
         size_t main;             /* the row that the verdict comes from; SIZE_MAX for none */
+        size_t opposed; /* a row that says the opposite, so there is no verdict; SIZE_MAX: none */
         size_t n_rows;
         struct diff_row rows[DIFF_ROWS_MAX];
         size_t n_checks;
@@ -196,8 +213,19 @@ struct diff {
         struct diff_gate gates[DIFF_GATE_COUNT];
 };
 
-/* "faster", "slower", "lower", "higher", "no difference", "inconclusive". */
-const char *diff_word_name(enum diff_word word, bool is_time);
+/* The word of the verdict: "faster", "slower", "no difference", "inconclusive". */
+const char *diff_word_name(enum diff_word word);
+/* The same of a row, with "lower" and "higher" where neither is better. */
+const char *diff_row_word_name(const struct diff_row *row);
+/* A row's word as that of a time: a rate that is higher is a time that is less. */
+enum diff_word diff_row_speed(const struct diff_row *row);
+/* A rate as the time of one: what of its numbers is relative is turned around, and what is not is
+ * divided by. Other rows as they are. */
+struct diff_row diff_row_as_time(const struct diff_row *row);
+/* Whether a row has the unit of a gate: a rate has no seconds. */
+bool diff_gate_fits(const struct diff_gate *gate, const struct diff_row *row);
+/* "steps", "numbers", "phase", "run"; "none". */
+const char *diff_evidence_name(enum diff_evidence evidence);
 /* "repeats", "steps", "windows", …: as JSON has it. */
 const char *diff_method_name(enum diff_method method);
 const char *diff_gate_name(enum diff_gate_of of);

@@ -7,12 +7,16 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 import xml.etree.ElementTree
 
 import pytest
 
 from conftest import ROOT, clean_env
+
+sys.path.insert(0, str(ROOT / "tests" / "bench"))
+import diff_pairs  # noqa: E402  pylint: disable=wrong-import-position
 
 TRUTH = ROOT / "tests" / "truth"
 RUN = TRUTH / "train_block.assay"
@@ -122,6 +126,36 @@ def test_steps_carry_the_verdict(assay, run):
     assert (got["verdict"], status) == ("faster", 0)
     got, status = diff(assay, base, run("again", seconds=0.05, seed=3))
     assert (got["verdict"], status) == ("no difference", 0)
+
+
+@pytest.mark.parametrize("log, waits", [("step_s", True), ("step_s", False), ("step_ms", True), ("it/s", True)])
+@pytest.mark.parametrize("name", diff_pairs.PAIRS)
+def test_a_training_that_logs_each_ten_steps(program, tmp_path, name, log, waits):
+    """Phases that come once and twelve numbers: enough for the right verdict, a gate, and no row that says the opposite."""
+    got, status = diff_pairs.compare(program, tmp_path, name, 1, log, waits)
+    pair = diff_pairs.PAIRS[name]
+    assert (got["verdict"], status) == (pair.verdict, pair.status), got["text"]
+    assert not diff_pairs.contradictions(got) and got["rows"][0]["name"] == got["main"]
+
+
+def test_formats_say_what_a_phase_says(program, assay, tmp_path):
+    """The headline of a phase, with how sure it is, in every format; a gate in seconds has no rate to look at."""
+    rng = random.Random(7)
+    base, new = (diff_pairs.write(program, tmp_path / f"{side}.assay", diff_pairs.Run(rng, diff_pairs.PAIRS[name], None))
+                 for side, name in (("base", "repeat"), ("new", "FP32")))
+    got, status = diff(assay, base, new, "--gate", "time=5%")
+    assert (got["verdict"], got["main"], got["evidence"], got["rows"][0]["method"], status) == ("slower", "train", "phase", "assumption", 1)
+    text = assay("diff", base, new).stdout
+    assert text.startswith("slower: train ") and "  by    train came once a run: runs are taken to differ by 2 %" in text
+    assert assay("diff", base, new, "--format", "markdown").stdout.startswith("### assay diff: slower: train ")
+    assert 'failures="1"' in assay("diff", base, new, "--gate", "time=5%", "--format", "junit").stdout
+    assert "slower: train" in assay("diff", base, new, "--format", "html").stdout
+    base, new = (diff_pairs.write(program, tmp_path / f"{side}-rate.assay", diff_pairs.Run(rng, diff_pairs.PAIRS[name], "it/s"))
+                 for side, name in (("base", "repeat"), ("new", "FP32")))
+    got, status = diff(assay, base, new, "--gate", "time=1s")
+    assert (got["main"], got["gates"][0]["result"], status) == ("it/s", "inconclusive", 3)
+    assert "it/s" in (row := got["rows"][0])["name"] and row["change"] < 0 and row["word"] == "slower"
+    assert "which has no seconds: write the gate in %" in " ".join(assay("diff", base, new, "--gate", "time=1s").stdout.split())
 
 
 @pytest.mark.parametrize("base, new, word, cause", [

@@ -322,8 +322,8 @@ static void traps(void **state UNUSED)
                 if (p->d.word != rows[i].word || p->d.comparable != rows[i].comparable ||
                     diff_status(&p->d) != rows[i].status)
                         fail_msg("%s: %s, comparable %d, status %d: %s", rows[i].why,
-                                 diff_word_name(p->d.word, true), p->d.comparable,
-                                 diff_status(&p->d), p->d.why);
+                                 diff_word_name(p->d.word), p->d.comparable, diff_status(&p->d),
+                                 p->d.why);
                 assert_true(p->d.word != DIFF_INCONCLUSIVE || p->d.why[0]);
                 free_pair(p);
         }
@@ -506,7 +506,7 @@ static void add_score(const struct diff *d, double change, struct score *s)
         s->covered += row->low <= change && change <= row->high;
 }
 
-static void try_pair(struct maker *m, double change, size_t repeats, struct score *s)
+static void try_pair(struct maker *m, double change, size_t repeats, size_t steps, struct score *s)
 {
         struct diff_run *runs = calloc(2 * repeats, sizeof(*runs));
         struct diff *d = calloc(1, sizeof(*d));
@@ -516,7 +516,7 @@ static void try_pair(struct maker *m, double change, size_t repeats, struct scor
                 double mean = 0.1 * (i < repeats ? 1 : 1 + change);
                 init(&runs[i], 60);
                 runs[i].start_ns = (int64_t)i;
-                add_steps(m, &runs[i], "step", 300, mean * (1 + BETWEEN_RUNS * normal(m)), noise);
+                add_steps(m, &runs[i], "step", steps, mean * (1 + BETWEEN_RUNS * normal(m)), noise);
         }
         const struct diff_side a = {repeats, runs}, b = {repeats, runs + repeats};
         diff_compare(&a, &b, 0, NULL, 0, d);
@@ -527,14 +527,20 @@ static void try_pair(struct maker *m, double change, size_t repeats, struct scor
         free(d);
 }
 
-static void judge_scores(const char *of, double change, const struct score *s)
+static void print_score(const char *of, double change, const struct score *s)
 {
         double n = (double)s->n;
-        size_t wrong = s->faster + (change == 0 ? s->slower : 0);
         print_message(
             "# | %s | %3.0f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% | %5.1f %% |\n", of,
             change * 100, 100 * (double)s->slower / n, 100 * (double)s->faster / n,
             100 * (double)s->same / n, 100 * (double)s->open / n, 100 * (double)s->covered / n);
+}
+
+static void judge_scores(const char *of, double change, const struct score *s)
+{
+        double n = (double)s->n;
+        size_t wrong = s->faster + (change == 0 ? s->slower : 0);
+        print_score(of, change, s);
         assert_true((double)wrong <= 0.05 * n);
         assert_true(change < 0.05 || (double)s->slower >= 0.95 * n);
         /* 95 %, less two standard errors of so many tries. */
@@ -554,9 +560,217 @@ static void words_are_right(void **state UNUSED)
                 for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
                         struct score s = {0};
                         for (size_t k = 0; k < pairs; k++)
-                                try_pair(&m, changes[i], repeats, &s);
+                                try_pair(&m, changes[i], repeats, 300, &s);
                         judge_scores(repeats == 1 ? "1" : "3", changes[i], &s);
                 }
+        }
+}
+
+/* Few steps tell less, and nothing false: 6, and 12 as a program logs them that runs 120. */
+static void few_steps(void **state UNUSED)
+{
+        static const size_t steps[] = {6, 12, 19};
+        static const double changes[] = {0, 0.05, 0.3};
+        const char *asked = getenv("ASSAY_DIFF_PAIRS");
+        size_t pairs = asked ? strtoul(asked, NULL, 10) : 50;
+        struct maker m;
+        load(&m);
+        for (size_t k = 0; k < ARRAY_LEN(steps); k++) {
+                for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+                        struct score s = {0};
+                        char of[32];
+                        for (size_t pair = 0; pair < pairs; pair++)
+                                try_pair(&m, changes[i], 1, steps[k], &s);
+                        snprintf(of, sizeof(of), "1, of %zu steps", steps[k]);
+                        print_score(of, changes[i], &s);
+                        size_t wrong = s.faster + (changes[i] == 0 ? s.slower : 0);
+                        assert_true((double)wrong <= 0.05 * (double)s.n);
+                        assert_true((double)s.covered >= 0.9 * (double)s.n);
+                        assert_true(changes[i] < 0.3 || (double)s.slower >= 0.8 * (double)s.n);
+                }
+        }
+}
+
+/* One base and new runs that differ more among themselves than from it: nobody knows. */
+static void noisy_repeats_of_one_side(void **state UNUSED)
+{
+        static const double now[] = {0.095, 0.112, 0.124};
+        struct maker m;
+        load(&m);
+        for (int swap = 0; swap < 2; swap++) {
+                struct diff_run *runs = calloc(4, sizeof(*runs));
+                struct diff *d = calloc(1, sizeof(*d));
+                assert_true(runs && d);
+                for (size_t i = 0; i < 4; i++) {
+                        init(&runs[i], 60);
+                        runs[i].start_ns = (int64_t)i;
+                        add_steps(&m, &runs[i], "step", 300, i == 0 ? 0.1 : now[i - 1],
+                                  &m.noises[2]);
+                }
+                const struct diff_side one = {1, runs}, three = {3, runs + 1};
+                diff_compare(swap ? &three : &one, swap ? &one : &three, 0, NULL, 0, d);
+                assert_int_equal(d->word, DIFF_INCONCLUSIVE);
+                assert_int_equal(diff_status(d), 3);
+                assert_true(d->rows[d->main].low < -0.2 && d->rows[d->main].high > 0.2);
+                for (size_t i = 0; i < 4; i++)
+                        diff_run_finish(&runs[i]);
+                free(runs);
+                free(d);
+        }
+}
+
+/* ---- the evidence of a headline ---- */
+
+/* So many numbers of a name, about so large each, with noise. */
+static void add_numbers(struct maker *m, struct diff_run *run, const char *name,
+                        enum diff_kind kind, size_t n, double mean, double noise)
+{
+        for (size_t i = 0; i < n; i++)
+                assert_true(diff_run_add(run, name, kind, mean * (1 + noise * normal(m))));
+}
+
+struct series_row {
+        const char *name;
+        enum diff_kind kind;
+        size_t n;
+        double base, now, noise;
+};
+
+static void evidence(void **state UNUSED)
+{
+        static const struct {
+                struct series_row series[4];
+                const char *main, *opposed;
+                enum diff_word word;
+                int status; /* with a gate of 5 % */
+                const char *why;
+        } rows[] = {
+            {{{"step_s", DIFF_USER, 12, 0.042, 0.1, 0.01}, {"train", DIFF_PHASE, 1, 20, 47, 0}},
+             "step_s",
+             NULL,
+             DIFF_MORE,
+             1,
+             "means of ten steps each"},
+            {{{"step_s", DIFF_USER, 12, 0.042, 0.0449, 0.01}},
+             "step_s",
+             NULL,
+             DIFF_MORE,
+             1,
+             "slightly, and sure"},
+            {{{"step_s", DIFF_USER, 12, 0.042, 0.042, 0.003}, {"warmup", DIFF_PHASE, 1, 2, 6, 0}},
+             "step_s",
+             NULL,
+             DIFF_SAME,
+             0,
+             "a longer warm-up is no slower step"},
+            {{{"train", DIFF_PHASE, 1, 20, 47, 0}, {"warmup", DIFF_PHASE, 1, 40, 20, 0}},
+             "train",
+             NULL,
+             DIFF_MORE,
+             1,
+             "a phase once a run, and a warm-up"},
+            {{{"train", DIFF_PHASE, 1, 20, 20.6, 0}},
+             "train",
+             NULL,
+             DIFF_INCONCLUSIVE,
+             3,
+             "3 % of one phase is what runs differ by"},
+            {{{"step_s", DIFF_USER, 12, 0.042, 0.042, 0.003}, {"train", DIFF_PHASE, 1, 20, 25, 0}},
+             "train",
+             NULL,
+             DIFF_MORE,
+             1,
+             "the time goes between the steps"},
+            {{{"tokens_per_s", DIFF_USER, 12, 9e4, 7e4, 0.01}},
+             "tokens_per_s",
+             NULL,
+             DIFF_MORE,
+             1,
+             "a lower rate is slower"},
+            {{{"tokens_per_s", DIFF_USER, 12, 7e4, 9e4, 0.01}},
+             "tokens_per_s",
+             NULL,
+             DIFF_LESS,
+             0,
+             "a higher rate is faster"},
+            {{{"throughput", DIFF_USER, 1, 900, 500, 0}},
+             "throughput",
+             NULL,
+             DIFF_MORE,
+             1,
+             "a number at the end of a run"},
+            {{{"step_s", DIFF_USER, 12, 0.042, 0.022, 0.01},
+              {"samples/s", DIFF_USER, 12, 1500, 1300, 0.01}},
+             "step_s",
+             "samples/s",
+             DIFF_INCONCLUSIVE,
+             3,
+             "steps of half the batch, less is done"},
+            {{{"loss", DIFF_USER, 12, 2, 1, 0.01}, {"train", DIFF_PHASE, 1, 20, 30, 0}},
+             "train",
+             NULL,
+             DIFF_MORE,
+             1,
+             "a loss says nothing of speed"},
+            {{{"step_s", DIFF_USER, 12, 0.042, 0.042, 0.003},
+              {"data_time", DIFF_USER, 12, 0.001, 0.002, 0.01}},
+             "step_s",
+             NULL,
+             DIFF_SAME,
+             0,
+             "a part may take longer"},
+            {{{"checkpoint", DIFF_PHASE, 8, 0.5, 0.9, 0.01}, {"train", DIFF_PHASE, 1, 20, 16, 0}},
+             "train",
+             NULL,
+             DIFF_LESS,
+             0,
+             "a part that comes often is no step"},
+            {{{"step", DIFF_PHASE, 6, 2, 2.6, 0.01}}, "step", NULL, DIFF_MORE, 1, "six steps"},
+        };
+        static const struct diff_gate gate = {.of = DIFF_GATE_TIME, .relative = true, .most = 0.05};
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct pair *p = calloc(1, sizeof(*p));
+                assert_non_null(p);
+                init(&p->a, 60);
+                init(&p->b, 60);
+                p->b.start_ns = 1;
+                for (const struct series_row *s = rows[i].series; s->name; s++) {
+                        add_numbers(&m, &p->a, s->name, s->kind, s->n, s->base, s->noise);
+                        add_numbers(&m, &p->b, s->name, s->kind, s->n, s->now, s->noise);
+                }
+                const struct diff_side a = {1, &p->a}, b = {1, &p->b};
+                diff_compare(&a, &b, 0, &gate, 1, &p->d);
+                const char *main = p->d.rows[p->d.main].name;
+                const char *opposed =
+                    p->d.opposed == SIZE_MAX ? NULL : p->d.rows[p->d.opposed].name;
+                bool same = !opposed == !rows[i].opposed &&
+                            (!opposed || strcmp(opposed, rows[i].opposed) == 0);
+                if (strcmp(main, rows[i].main) != 0 || p->d.word != rows[i].word || !same ||
+                    diff_status(&p->d) != rows[i].status)
+                        fail_msg("%s: %s %s, status %d: %s", rows[i].why, main,
+                                 diff_word_name(p->d.word), diff_status(&p->d), p->d.why);
+                free_pair(p);
+        }
+}
+
+/* A number that only grows is a clock. */
+static void clocks(void **state UNUSED)
+{
+        static const struct {
+                double v[6];
+                bool is;
+        } rows[] = {{{1, 2, 3, 4, 5, 6}, true},
+                    {{1, 1.01, 1.02, 1.03, 1.04, 1.05}, false},
+                    {{1, 2, 3, 4, 5, 4}, false},
+                    {{6, 5, 4, 3, 2, 1}, false}};
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct diff_run run = {.n_series = 0};
+                for (size_t k = 0; k < 6; k++)
+                        assert_true(diff_run_add(&run, "time_s", DIFF_USER, rows[i].v[k]));
+                assert_int_equal(diff_is_clock(&run.series[0]), rows[i].is);
+                diff_run_finish(&run);
         }
 }
 
@@ -615,13 +829,23 @@ static void work_is_timed(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(quantiles),      cmocka_unit_test(warm_ups),
-            cmocka_unit_test(errors),         cmocka_unit_test(few_numbers),
-            cmocka_unit_test(traps),          cmocka_unit_test(same_twice),
-            cmocka_unit_test(longer_warm_up), cmocka_unit_test(copies_are_one),
-            cmocka_unit_test(causes),         cmocka_unit_test(same_limiter),
-            cmocka_unit_test(gates),          cmocka_unit_test(words_are_right),
+            cmocka_unit_test(quantiles),
+            cmocka_unit_test(warm_ups),
+            cmocka_unit_test(errors),
+            cmocka_unit_test(few_numbers),
+            cmocka_unit_test(traps),
+            cmocka_unit_test(same_twice),
+            cmocka_unit_test(longer_warm_up),
+            cmocka_unit_test(copies_are_one),
+            cmocka_unit_test(causes),
+            cmocka_unit_test(same_limiter),
+            cmocka_unit_test(gates),
+            cmocka_unit_test(words_are_right),
             cmocka_unit_test(work_is_timed),
+            cmocka_unit_test(few_steps),
+            cmocka_unit_test(noisy_repeats_of_one_side),
+            cmocka_unit_test(evidence),
+            cmocka_unit_test(clocks),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

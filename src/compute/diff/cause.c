@@ -172,23 +172,36 @@ static double times_of(const struct diff_run *run, const char *phase,
         return !steps ? n : t && t->n > 0 ? n / (double)t->n : 0;
 }
 
+/* What each time of the headline is: a step, a phase that comes often; NULL for the run. */
+static const struct diff_series *unit_of(const struct diff_run *run, const struct diff_row *row)
+{
+        enum diff_evidence e = row->evidence;
+        if (e != DIFF_EVIDENCE_STEPS && e != DIFF_EVIDENCE_PHASE)
+                return NULL;
+        const struct diff_series *s = diff_series_find(run, row->name, DIFF_PHASE);
+        return s ? s : diff_series_find(run, row->name, DIFF_USER);
+}
+
 /* The phase that took most of the change; of two that took about the same, the inner one. NULL for
  * none. */
 static const struct diff_row *find_part(const struct diff_side *base, const struct diff_side *now,
                                         const struct diff *d, struct diff_cause *cause)
 {
         const struct diff_row *row = &d->rows[d->main], *best = NULL;
-        const struct diff_series *steps = diff_steps(base, now);
+        const struct diff_series *unit = unit_of(&base->runs[0], row);
         double change = row->now.v - row->base.v, most = 0;
+        if (row->evidence == DIFF_EVIDENCE_NUMBERS)
+                return NULL;
         for (size_t i = 0; i < d->n_rows; i++) {
                 const struct diff_row *r = &d->rows[i];
-                double a = r->base.v * times_of(&base->runs[0], r->name, steps);
-                double b = r->now.v * times_of(&now->runs[0], r->name, steps);
+                double a = r->base.v * times_of(&base->runs[0], r->name, unit);
+                double b = r->now.v * times_of(&now->runs[0], r->name, unit);
                 double part = (b - a) / change;
                 bool inner = best && a < cause->part_base && part > ALIKE * most;
                 bool more = !best || part * ALIKE > most;
-                if (!r->is_phase || !r->is_time || !value_there(r->base) || !value_there(r->now) ||
-                    a > row->base.v * 1.01 || part < EXPLAINS || (!more && !inner))
+                if (!r->is_phase || r->better != DIFF_LESS_IS_FASTER || !value_there(r->base) ||
+                    !value_there(r->now) || a > row->base.v * 1.01 || part < EXPLAINS ||
+                    (!more && !inner))
                         continue;
                 most = part;
                 best = r;
@@ -233,12 +246,16 @@ void diff_explain(const struct diff_side *base, const struct diff_side *now, str
         struct diff_cause *cause = &ret->cause;
         if (ret->main == SIZE_MAX || (ret->word != DIFF_LESS && ret->word != DIFF_MORE))
                 return;
-        const struct diff_row *row = &ret->rows[ret->main];
+        const struct diff_row time = diff_row_as_time(&ret->rows[ret->main]), *row = &time;
         if (explain_startup(base, now, row, cause) || explain_clock(base, now, row, cause) ||
             explain_time(base, now, row, cause))
                 find_part(base, now, ret, cause);
         else
                 explain_phase(base, now, ret);
+        /* Seconds of kernels are of a step or a run; of a rate's things nobody counts them. */
+        if (ret->rows[ret->main].better == DIFF_MORE_IS_FASTER)
+                cause->kernels_base = cause->kernels_now = cause->gaps_base = cause->gaps_now =
+                    value_missing(STATE_NONE);
 }
 
 /* ---- parts ---- */

@@ -32,8 +32,15 @@ static void conclude(struct diff *d)
                          "one run a side tells no noise: give repeats, or mark steps");
                 return;
         }
-        d->word = d->rows[d->main].word;
-        snprintf(d->why, sizeof(d->why), "%s", d->rows[d->main].why);
+        const struct diff_row *row = &d->rows[d->main];
+        if (d->opposed != SIZE_MAX) {
+                const struct diff_row *other = &d->rows[d->opposed];
+                snprintf(d->why, sizeof(d->why), "%.50s says %s, %.50s says %s", row->name,
+                         diff_row_word_name(row), other->name, diff_row_word_name(other));
+                return;
+        }
+        d->word = diff_row_speed(row);
+        snprintf(d->why, sizeof(d->why), "%s", row->why);
 }
 
 /* The same recordings on both sides, in whatever order. */
@@ -69,6 +76,7 @@ static void compare_sides(const struct diff_side *base, const struct diff_side *
         ret->identical = is_identical(base, now);
         diff_check(base, now, allow, ret);
         diff_measure(base, now, ret);
+        diff_choose(ret);
         diff_align(&base->runs[0], &now->runs[0], ret);
         conclude(ret);
         diff_explain(base, now, ret);
@@ -80,7 +88,7 @@ void diff_compare(const struct diff_side *base, const struct diff_side *now, uns
         memset(ret, 0, sizeof(*ret));
         CLEANUP(freep) struct diff_run *a = calloc(base->n, sizeof(*a));
         CLEANUP(freep) struct diff_run *b = calloc(now->n, sizeof(*b));
-        ret->main = SIZE_MAX;
+        ret->main = ret->opposed = SIZE_MAX;
         if (a && b) {
                 const struct diff_side x = once_each(base, a), y = once_each(now, b);
                 compare_sides(&x, &y, allow, ret);
@@ -129,11 +137,13 @@ static size_t row_of(const struct diff *d, enum diff_gate_of of)
 static enum diff_gate_result judge(const struct diff_row *row, const struct diff_gate *gate)
 {
         double unit = gate->relative ? 1 : row->base.v;
-        if (!row->has_interval || (row->word == DIFF_INCONCLUSIVE && row->low == row->high))
+        if (!row->has_interval || (row->word == DIFF_INCONCLUSIVE && row->low == row->high) ||
+            !diff_gate_fits(gate, row))
                 return DIFF_GATE_OPEN;
-        if (row->change * unit > gate->most && row->low > 0)
+        struct diff_row time = diff_row_as_time(row);
+        if (time.change * unit > gate->most && time.low > 0)
                 return DIFF_GATE_BEYOND;
-        return row->high * unit <= gate->most ? DIFF_GATE_WITHIN : DIFF_GATE_OPEN;
+        return time.high * unit <= gate->most ? DIFF_GATE_WITHIN : DIFF_GATE_OPEN;
 }
 
 void diff_judge_gates(struct diff *d)
@@ -149,8 +159,8 @@ void diff_judge_gates(struct diff *d)
                 if (!row->why[0] || row->has_interval)
                         gate->result = judge(row, gate);
                 /* What is not known for another reason than its width stays open. */
-                bool wide = strncmp(row->why, "the noise", 9) == 0;
-                if (row->word == DIFF_INCONCLUSIVE && !wide)
+                bool opposed = gate->of == DIFF_GATE_TIME && d->opposed != SIZE_MAX;
+                if ((row->word == DIFF_INCONCLUSIVE && !row->is_wide) || opposed)
                         gate->result = DIFF_GATE_OPEN;
         }
 }

@@ -18,7 +18,10 @@ static struct diff_series *series_for(struct diff_run *run, const char *name, en
         if (run->n_series == DIFF_SERIES_MAX)
                 return NULL;
         struct diff_series *s = &run->series[run->n_series++];
-        *s = (struct diff_series){.kind = kind, .steps = kind == DIFF_PHASE, .energy = -1};
+        *s = (struct diff_series){.kind = kind,
+                                  .speed = kind == DIFF_PHASE ? speed_of_phase(name)
+                                                              : speed_of_number(name),
+                                  .energy = -1};
         snprintf(s->name, sizeof(s->name), "%s", name);
         return s;
 }
@@ -28,7 +31,7 @@ bool diff_run_add(struct diff_run *run, const char *name, enum diff_kind kind, d
         struct diff_series *s = series_for(run, name, kind);
         if (!s || s->n == SERIES_MAX || !LIST_ROOM(s->v, s->n, s->room))
                 return false;
-        s->v[s->n++] = v;
+        s->v[s->n++] = s->speed.seconds > 0 ? v * s->speed.seconds : v;
         return true;
 }
 
@@ -48,6 +51,55 @@ const struct diff_series *diff_series_find(const struct diff_run *run, const cha
                         return s;
         }
         return NULL;
+}
+
+double diff_series_total(const struct diff_series *s)
+{
+        double sum = 0;
+        for (size_t i = 0; i < s->n; i++)
+                sum += s->v[i];
+        return sum;
+}
+
+const struct diff_series *diff_longest_phase(const struct diff_run *run)
+{
+        const struct diff_series *best = NULL;
+        for (size_t i = 0; i < run->n_series; i++) {
+                const struct diff_series *s = &run->series[i];
+                if (s->kind != DIFF_PHASE || s->speed.speed == SPEED_PREPARATION)
+                        continue;
+                bool is_part = s->speed.speed == SPEED_PART;
+                bool was_part = best && best->speed.speed == SPEED_PART;
+                if (!best || (was_part && !is_part) ||
+                    (was_part == is_part && diff_series_total(s) > diff_series_total(best)))
+                        best = s;
+        }
+        return best;
+}
+
+#define MOST 0.5 /* of the longest phase */
+
+bool diff_is_steps(const struct diff_run *run, const struct diff_series *s)
+{
+        if (s->n < DIFF_STEPS_LEAST || diff_is_clock(s))
+                return false;
+        if (s->speed.speed == SPEED_STEP || s->kind != DIFF_PHASE)
+                return s->speed.speed == SPEED_STEP;
+        double total = diff_series_total(s);
+        const struct diff_series *longest = diff_longest_phase(run);
+        return s->speed.speed != SPEED_PREPARATION && longest &&
+               total >= MOST * diff_series_total(longest) &&
+               total >= DIFF_PHASE_SHARE * run->seconds;
+}
+
+#define CLOCK_GROWS 1.5 /* from its first value to its last, and each time */
+
+bool diff_is_clock(const struct diff_series *s)
+{
+        bool grows = s->kind == DIFF_USER && !s->speed.is_rate && s->n >= STATS_LEAST;
+        for (size_t i = 1; grows && i < s->n; i++)
+                grows = s->v[i] > s->v[i - 1];
+        return grows && s->v[s->n - 1] > CLOCK_GROWS * s->v[0];
 }
 
 double diff_sample_s(const struct diff_run *run)
@@ -75,14 +127,6 @@ bool diff_is_same_run(const struct diff_run *a, const struct diff_run *b)
         return same;
 }
 
-static double total(const struct diff_series *s)
-{
-        double sum = 0;
-        for (size_t i = 0; i < s->n; i++)
-                sum += s->v[i];
-        return sum;
-}
-
 /* A step is over when the slowest rank's is. */
 static void join_series(struct diff_run *run, struct diff_run *rank)
 {
@@ -94,7 +138,7 @@ static void join_series(struct diff_run *run, struct diff_run *rank)
                 if (!s)
                         continue;
                 both = s->n == 0 && s->energy < 0 ? from->energy : both;
-                if (total(from) > total(s) || s->n == 0) {
+                if (diff_series_total(from) > diff_series_total(s) || s->n == 0) {
                         struct diff_series old = *s;
                         *s = *from;
                         *from = old;

@@ -1,6 +1,6 @@
 /* Each figure of the two sides, its change, and how sure that is. */
+#include "compute/diff/measure.h"
 #include "base/attr.h"
-#include "compute/diff/diff.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,21 +9,12 @@
 #define WORK_APART 0.02  /* amounts of GPU work that differ by less are the same */
 #define PARTS_APART 0.05 /* and those of its tensor cores and its memory */
 
-struct measurer {
-        const struct diff_side *base, *now;
-        struct diff *d;
-        bool is_short; /* too short to tell anything alone */
-};
-
 /* A figure as both sides have it. */
 struct figure_of {
         struct estimate base[DIFF_RUNS_MAX], now[DIFF_RUNS_MAX];
         bool has_base, has_now;
         enum diff_method method; /* of a single run's error */
 };
-
-/* Gives a run's estimate; false when it has none. */
-typedef bool take_fn(const struct diff_run *run, const void *arg, struct estimate *ret);
 
 static bool take_side(const struct diff_side *side, take_fn *take, const void *arg,
                       struct estimate *ret)
@@ -56,7 +47,7 @@ static bool to_logs(struct estimate *e, size_t n)
         return true;
 }
 
-static void say(struct diff_row *row, const char *why)
+void measure_say(struct diff_row *row, const char *why)
 {
         row->word = DIFF_INCONCLUSIVE;
         snprintf(row->why, sizeof(row->why), "%s", why);
@@ -89,17 +80,21 @@ static void decide(const struct measurer *m, struct diff_row *row)
                 row->change = row->low = row->high = 0;
                 row->word = DIFF_SAME;
         } else if (!value_there(row->base) || !value_there(row->now)) {
-                say(row, why_missing(m, row));
+                measure_say(row, why_missing(m, row));
         } else if (!row->has_interval) {
-                say(row, "one run a side tells no noise: give repeats, or mark steps");
+                measure_say(row, "one run a side tells no noise: give repeats, or mark steps");
         } else if (m->is_short && row->method != DIFF_BY_REPEATS) {
-                say(row, "the run is too short");
+                measure_say(row, "the run is too short");
         } else if ((row->low > 0 || row->high < 0) && fabs(row->change) >= DIFF_LEAST) {
                 row->word = row->change < 0 ? DIFF_LESS : DIFF_MORE;
         } else if (row->low > -DIFF_MARGIN && row->high < DIFF_MARGIN) {
                 row->word = DIFF_SAME;
         } else {
-                say(row, "the noise is larger than the difference");
+                row->is_wide = true;
+                measure_say(row, row->method == DIFF_BY_ASSUMPTION
+                                     ? "what comes once a run cannot show so little: mark steps, "
+                                       "or give repeats"
+                                     : "the noise is larger than the difference");
         }
 }
 
@@ -138,9 +133,8 @@ static struct diff_row *measure_add_row(const struct measurer *m, const char *na
         return row;
 }
 
-/* NULL when neither side has it. */
-static struct diff_row *measure(const struct measurer *m, const struct diff_row *as, take_fn *take,
-                                const void *arg, enum diff_method method)
+struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as, take_fn *take,
+                             const void *arg, enum diff_method method)
 {
         struct figure_of f = {.method = method};
         f.has_base = take_side(m->base, take, arg, f.base);
@@ -149,7 +143,8 @@ static struct diff_row *measure(const struct measurer *m, const struct diff_row 
             f.has_base || f.has_now ? measure_add_row(m, as->name, as->unit, as->scale) : NULL;
         if (!row)
                 return NULL;
-        row->is_time = as->is_time;
+        row->better = as->better;
+        row->evidence = as->evidence;
         row->is_phase = as->is_phase;
         row->base = mean_value(f.base, m->base->n, f.has_base);
         row->now = mean_value(f.now, m->now->n, f.has_now);
@@ -160,13 +155,13 @@ static struct diff_row *measure(const struct measurer *m, const struct diff_row 
         decide(m, row);
         bool few = method == DIFF_BY_WINDOWS && MIN(row->n_base, row->n_now) < STATS_LEAST;
         if (few && value_there(row->base) && value_there(row->now) && !row->has_interval)
-                say(row, "too few samples");
+                measure_say(row, "too few samples");
         return row;
 }
 
 /* ---- what a run has ---- */
 
-static bool plain(double v, bool there, struct estimate *ret)
+bool measure_plain(double v, bool there, struct estimate *ret)
 {
         *ret = (struct estimate){.mean = v, .se = -1, .df = 1, .n = 1};
         return there;
@@ -181,31 +176,32 @@ static double moment_variance(const struct diff_run *run)
 
 static bool take_seconds(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        bool there = plain(run->seconds, run->has_seconds && run->seconds > 0, ret);
+        bool there = measure_plain(run->seconds, run->has_seconds && run->seconds > 0, ret);
         ret->rounding = run->exact ? 0 : 2 * moment_variance(run);
         return there;
 }
 
 static bool take_startup(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        bool there = plain(run->startup_s, run->gpus > 0, ret);
+        bool there = measure_plain(run->startup_s, run->gpus > 0, ret);
         ret->rounding = moment_variance(run);
         return there;
 }
 
 static bool take_energy(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return plain(run->energy_j.v, value_there(run->energy_j) && run->has_seconds, ret);
+        return measure_plain(run->energy_j.v, value_there(run->energy_j) && run->has_seconds, ret);
 }
 
 static bool take_peak(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return plain(run->peak_memory.v, value_there(run->peak_memory) && run->has_seconds, ret);
+        return measure_plain(run->peak_memory.v, value_there(run->peak_memory) && run->has_seconds,
+                             ret);
 }
 
 static bool take_throttled(const struct diff_run *run, const void *arg UNUSED, struct estimate *ret)
 {
-        return plain(run->throttled.v, value_there(run->throttled), ret);
+        return measure_plain(run->throttled.v, value_there(run->throttled), ret);
 }
 
 static bool take_limiter(const struct diff_run *run, const void *arg, struct estimate *ret)
@@ -215,8 +211,7 @@ static bool take_limiter(const struct diff_run *run, const void *arg, struct est
         return run->n_stretches > 0;
 }
 
-/* in_steps: of those between the first step and the last, where there are such. */
-static struct estimate windows_mean(const struct diff_windows *w, bool in_steps)
+struct estimate measure_windows_mean(const struct diff_windows *w, bool in_steps)
 {
         double v[DIFF_WINDOWS_MAX];
         in_steps &= w->steps_n > 0;
@@ -235,46 +230,8 @@ struct windows_of {
 static bool take_windows(const struct diff_run *run, const void *arg, struct estimate *ret)
 {
         const struct windows_of *of = arg;
-        *ret = windows_mean(&run->windows[of->metric], of->in_steps);
+        *ret = measure_windows_mean(&run->windows[of->metric], of->in_steps);
         return ret->n > 0;
-}
-
-static struct estimate series_mean(const struct diff_series *s)
-{
-        size_t warm = s->steps ? stats_warm_up(s->v, s->n) : 0;
-        return stats_mean(s->v + warm, s->n - warm);
-}
-
-static bool take_series(const struct diff_run *run, const void *arg, struct estimate *ret)
-{
-        const struct diff_series *as = arg, *s = diff_series_find(run, as->name, as->kind);
-        if (s)
-                *ret = series_mean(s);
-        return s && s->n > 0;
-}
-
-static bool take_warm_up(const struct diff_run *run, const void *arg, struct estimate *ret)
-{
-        const struct diff_series *as = arg, *s = diff_series_find(run, as->name, as->kind);
-        double sum = 0;
-        for (size_t i = 0; s && i < stats_warm_up(s->v, s->n); i++)
-                sum += s->v[i];
-        return plain(sum, s != NULL, ret);
-}
-
-/* Energy of a step: as sure as the step's time and the power are together. */
-static bool take_step_energy(const struct diff_run *run, const void *arg, struct estimate *ret)
-{
-        const struct diff_series *as = arg, *s = diff_series_find(run, as->name, as->kind);
-        if (!s || s->n == 0 || s->energy < 0)
-                return false;
-        struct estimate time = series_mean(s),
-                        power = windows_mean(&run->windows[TRACE_POWER], true);
-        *ret = (struct estimate){
-            .mean = s->energy / (double)s->n, .se = -1, .df = MIN(time.df, power.df), .n = s->n};
-        if (time.se >= 0 && power.se >= 0 && time.mean > 0 && power.mean > 0)
-                ret->se = ret->mean * hypot(time.se / time.mean, power.se / power.mean);
-        return true;
 }
 
 /*
@@ -312,76 +269,21 @@ static bool take_work_time(const struct diff_run *run, const void *arg UNUSED, s
 
 /* ---- the rows ---- */
 
-const struct diff_series *diff_steps(const struct diff_side *base, const struct diff_side *now)
-{
-        const struct diff_series *best = NULL;
-        double longest = 0;
-        for (size_t i = 0; i < base->runs[0].n_series; i++) {
-                const struct diff_series *s = &base->runs[0].series[i];
-                bool often = s->steps;
-                double sum = 0;
-                for (size_t k = 0; often && k < base->n + now->n; k++) {
-                        const struct diff_run *run =
-                            k < base->n ? &base->runs[k] : &now->runs[k - base->n];
-                        const struct diff_series *t = diff_series_find(run, s->name, s->kind);
-                        often = t && t->n >= DIFF_STEPS_LEAST;
-                }
-                for (size_t k = 0; k < s->n; k++)
-                        sum += s->v[k];
-                if (often && sum > longest) {
-                        best = s;
-                        longest = sum;
-                }
-        }
-        return best;
-}
-
-static size_t place(const struct measurer *m, const struct diff_row *row)
-{
-        return row ? (size_t)(row - m->d->rows) : SIZE_MAX;
-}
-
-/* Another number of steps is another amount of work. */
-static bool same_steps(const struct measurer *m, const struct diff_series *steps)
-{
-        for (size_t i = 0; steps && i < m->now->n; i++) {
-                const struct diff_series *t =
-                    diff_series_find(&m->now->runs[i], steps->name, steps->kind);
-                if (!t || t->n != steps->n)
-                        return false;
-        }
-        return true;
-}
-
 static void measure_run(struct measurer *m, const struct diff_series *steps)
 {
-        static const struct diff_row run = {.name = "run", .unit = UNIT_SECONDS, .is_time = true},
-                                     startup = {
-                                         .name = "start-up", .unit = UNIT_SECONDS, .is_time = true};
-        struct diff_row *row = measure(m, &run, take_seconds, NULL, DIFF_BY_NOTHING);
+        static const struct diff_row run = {.name = "run",
+                                            .unit = UNIT_SECONDS,
+                                            .better = DIFF_LESS_IS_FASTER},
+                                     startup = {.name = "start-up",
+                                                .unit = UNIT_SECONDS,
+                                                .better = DIFF_LESS_IS_FASTER};
+        struct diff_row *row = measure_row(m, &run, take_seconds, NULL, DIFF_BY_NOTHING);
         bool both = row && value_there(row->base) && value_there(row->now);
-        if (both && !m->d->identical && !same_steps(m, steps))
-                say(row, "the sides have different numbers of steps");
-        bool whole = m->d->identical || m->base->n + m->now->n > 2;
-        if (row && m->d->main == SIZE_MAX && whole)
-                m->d->main = place(m, row);
-        measure(m, &startup, take_startup, NULL, DIFF_BY_NOTHING);
-}
-
-static void measure_steps(struct measurer *m, const struct diff_series *steps)
-{
-        struct diff_row as = {.unit = UNIT_SECONDS, .is_time = true};
-        char name[sizeof(as.name)];
-        snprintf(as.name, sizeof(as.name), "%s", steps->name);
-        m->d->main = place(m, measure(m, &as, take_series, steps, DIFF_BY_STEPS));
-        snprintf(name, sizeof(name), "warm-up of %s", steps->name);
-        memcpy(as.name, name, sizeof(name));
-        struct diff_row *row = measure(m, &as, take_warm_up, steps, DIFF_BY_NOTHING);
-        if (row && row->base.v == 0 && row->now.v == 0)
-                m->d->n_rows--;
-        as = (struct diff_row){.unit = UNIT_JOULES};
-        snprintf(as.name, sizeof(as.name), "energy a %.100s", steps->name);
-        measure(m, &as, take_step_energy, steps, DIFF_BY_STEPS);
+        if (both && !m->d->identical && !measure_same_steps(m, steps))
+                measure_say(row, "the sides have different numbers of steps");
+        if (row && (m->d->identical || m->base->n + m->now->n > 2))
+                row->evidence = DIFF_EVIDENCE_RUN;
+        measure_row(m, &startup, take_startup, NULL, DIFF_BY_NOTHING);
 }
 
 /* Seconds that a part of the GPUs was active in a run, and the same in cycles; 0 when not known. */
@@ -389,7 +291,7 @@ static double work_of(const struct diff_run *run, enum trace_metric part, bool i
 {
         const struct diff_windows *w = &run->windows[part];
         double clock = in_cycles && value_there(run->clock) ? run->clock.v : 1;
-        return windows_mean(w, false).mean * clock * w->span_s * (double)run->gpus;
+        return measure_windows_mean(w, false).mean * clock * w->span_s * (double)run->gpus;
 }
 
 /* Other parts are busy alike where SMs do the same: two programs may keep SMs busy equally long. */
@@ -435,54 +337,36 @@ static bool has_steps(const struct diff_run *run)
 {
         bool has = false;
         for (size_t i = 0; i < run->n_series; i++)
-                has |= run->series[i].steps && run->series[i].n >= DIFF_STEPS_LEAST;
+                has |= diff_is_steps(run, &run->series[i]);
         return has;
 }
 
 static void measure_work_time(struct measurer *m)
 {
-        static const struct diff_row as = {
-            .name = "time after start-up", .unit = UNIT_SECONDS, .is_time = true};
+        static const struct diff_row as = {.name = "time after start-up",
+                                           .unit = UNIT_SECONDS,
+                                           .better = DIFF_LESS_IS_FASTER,
+                                           .evidence = DIFF_EVIDENCE_RUN};
         if (m->base->n + m->now->n > 2)
                 return;
-        struct diff_row *row = measure(m, &as, take_work_time, NULL, DIFF_BY_WINDOWS);
+        struct diff_row *row = measure_row(m, &as, take_work_time, NULL, DIFF_BY_WINDOWS);
         if (!row)
                 return;
         bool both = value_there(row->base) && value_there(row->now);
         if (!m->d->identical && both && !same_work(m) && !same_command(m)) {
                 row->has_interval = false;
                 row->method = DIFF_BY_NOTHING;
-                say(row, "the GPUs did different amounts of work: mark steps, or give repeats");
+                measure_say(row,
+                            "the GPUs did different amounts of work: mark steps, or give repeats");
         }
         if (!m->d->identical && both && has_steps(&m->base->runs[0]) && has_steps(&m->now->runs[0]))
-                say(row, "the sides have steps of different names");
-        m->d->main = place(m, row);
-}
-
-static void measure_phases(struct measurer *m, const struct diff_series *steps)
-{
-        const struct diff_run *runs[] = {&m->base->runs[0], &m->now->runs[0]};
-        for (size_t k = 0; k < 2; k++) {
-                for (size_t i = 0; i < runs[k]->n_series; i++) {
-                        const struct diff_series *s = &runs[k]->series[i];
-                        bool time = s->kind == DIFF_PHASE;
-                        if (s == steps || (k == 1 && diff_series_find(runs[0], s->name, s->kind)) ||
-                            (k == 1 && steps && s->kind == steps->kind &&
-                             strcmp(s->name, steps->name) == 0))
-                                continue;
-                        struct diff_row as = {.unit = time ? UNIT_SECONDS : UNIT_NUMBER,
-                                              .is_time = time,
-                                              .is_phase = true};
-                        snprintf(as.name, sizeof(as.name), "%s", s->name);
-                        measure(m, &as, take_series, s, DIFF_BY_STEPS);
-                }
-        }
+                measure_say(row, "the sides have steps of different names");
 }
 
 static void measure_memory(struct measurer *m)
 {
         static const struct diff_row as = {.name = "peak memory", .unit = UNIT_BYTES};
-        struct diff_row *row = measure(m, &as, take_peak, NULL, DIFF_BY_PEAK);
+        struct diff_row *row = measure_row(m, &as, take_peak, NULL, DIFF_BY_PEAK);
         if (!row || row->method != DIFF_BY_NOTHING || !value_there(row->base) ||
             !value_there(row->now))
                 return;
@@ -504,7 +388,7 @@ static void measure_activity(struct measurer *m, bool in_steps)
                                           info->unit == UNIT_RATIO ? DIFF_ABSOLUTE : DIFF_RELATIVE};
                 snprintf(as.name, sizeof(as.name), "%s", info->name);
                 const struct windows_of of = {shown[i], in_steps};
-                measure(m, &as, take_windows, &of, DIFF_BY_WINDOWS);
+                measure_row(m, &as, take_windows, &of, DIFF_BY_WINDOWS);
         }
 }
 
@@ -521,9 +405,9 @@ static void measure_limiters(struct measurer *m)
                 if (MAX(a, b) < SHARE_SHOWN || untold)
                         continue;
                 snprintf(as.name, sizeof(as.name), "limited by %s", limiter_name(l));
-                measure(m, &as, take_limiter, &l, DIFF_BY_WINDOWS);
+                measure_row(m, &as, take_limiter, &l, DIFF_BY_WINDOWS);
         }
-        measure(m, &throttled, take_throttled, NULL, DIFF_BY_NOTHING);
+        measure_row(m, &throttled, take_throttled, NULL, DIFF_BY_NOTHING);
 }
 
 static bool is_short(const struct diff_side *side)
@@ -534,20 +418,31 @@ static bool is_short(const struct diff_side *side)
         return is;
 }
 
+/* A row that both sides have and the verdict may come from. */
+static bool has_evidence(const struct diff *d)
+{
+        for (size_t i = 0; i < d->n_rows; i++) {
+                const struct diff_row *row = &d->rows[i];
+                if (row->evidence != DIFF_EVIDENCE_NONE && value_there(row->base) &&
+                    value_there(row->now))
+                        return true;
+        }
+        return false;
+}
+
 void diff_measure(const struct diff_side *base, const struct diff_side *now, struct diff *ret)
 {
         static const struct diff_row energy = {.name = "energy", .unit = UNIT_JOULES};
         struct measurer m = {base, now, ret, is_short(base) || is_short(now)};
         const struct diff_series *steps = diff_steps(base, now);
-        ret->main = SIZE_MAX;
         if (steps)
                 measure_steps(&m, steps);
         measure_run(&m, steps);
-        if (ret->main == SIZE_MAX)
-                measure_work_time(&m);
-        measure(&m, &energy, take_energy, NULL, DIFF_BY_NOTHING);
+        measure_row(&m, &energy, take_energy, NULL, DIFF_BY_NOTHING);
         measure_memory(&m);
         measure_activity(&m, steps != NULL);
         measure_limiters(&m);
         measure_phases(&m, steps);
+        if (!has_evidence(ret))
+                measure_work_time(&m);
 }

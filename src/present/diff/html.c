@@ -231,7 +231,7 @@ static void put_span(const struct diff_row *row, double reach, struct strbuf *ou
 
 static void put_table_row(const struct diff_row *row, double reach, struct strbuf *out)
 {
-        const char *word = diff_word_name(row->word, row->is_time);
+        const char *word = diff_row_word_name(row);
         strbuf_puts(out, "<tr><td>");
         quote_markup(out, row->name);
         diff_put_cells(row, "</td><td>", out);
@@ -331,7 +331,7 @@ void diff_html(const struct diff_page *page, struct strbuf *out)
         struct strbuf words = {0};
         size_t from = out->len;
         strbuf_puts(out, head);
-        strbuf_putf(out, "<div class=\"verdict %s\">", diff_word_name(d->word, true));
+        strbuf_putf(out, "<div class=\"verdict %s\">", diff_word_name(d->word));
         diff_put_verdict(page, &words);
         put_item("h1", "", &words, out);
         diff_put_cause(page, &words);

@@ -22,7 +22,7 @@ static void diff_json_put_row(struct jsonw *j, const struct diff_row *r)
         jsonw_value(j, "change", if_known(r->change, both));
         jsonw_value(j, "low", if_known(r->low, r->has_interval));
         jsonw_value(j, "high", if_known(r->high, r->has_interval));
-        jsonw_text_or_null(j, "word", diff_word_name(r->word, r->is_time));
+        jsonw_text_or_null(j, "word", diff_row_word_name(r));
         jsonw_text_or_null(j, "method", diff_method_name(r->method));
         jsonw_count(j, "n_base", r->n_base);
         jsonw_count(j, "n_new", r->n_now);
@@ -152,13 +152,16 @@ void diff_json(const struct diff_page *page, const char *version, struct strbuf 
         jsonw_object(j, NULL);
         jsonw_whole(j, "schema_version", SCHEMA_VERSION);
         jsonw_text_or_null(j, "program_version", version);
-        jsonw_text_or_null(j, "verdict", diff_word_name(d->word, true));
+        jsonw_text_or_null(j, "verdict", diff_word_name(d->word));
         jsonw_bool(j, "comparable", d->comparable);
         jsonw_bool(j, "identical", d->identical);
         jsonw_whole(j, "status", page->status);
         jsonw_text_or_null(j, "why", d->why);
         jsonw_text_or_null(j, "text", strbuf_str(&words));
         jsonw_text_or_null(j, "main", d->main == SIZE_MAX ? "" : d->rows[d->main].name);
+        jsonw_text_or_null(j, "evidence",
+                           d->main == SIZE_MAX ? ""
+                                               : diff_evidence_name(d->rows[d->main].evidence));
         put_cause(j, page);
         put_side(j, "base", page->base);
         put_side(j, "new", page->now);

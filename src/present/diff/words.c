@@ -83,10 +83,10 @@ const char *diff_row_words(const struct diff_row *row)
 {
         bool both = value_there(row->base) && value_there(row->now);
         if (row->word != DIFF_INCONCLUSIVE || row->has_interval || !row->why[0])
-                return diff_word_name(row->word, row->is_time);
+                return diff_row_word_name(row);
         if (both && row->n_base == 1 && row->n_now == 1)
                 return "one run a side";
-        return strlen(row->why) <= WHY_FITS ? row->why : diff_word_name(row->word, row->is_time);
+        return strlen(row->why) <= WHY_FITS ? row->why : diff_row_word_name(row);
 }
 
 static void put_numbers(const struct diff_row *row, struct strbuf *out)
@@ -104,6 +104,19 @@ static void put_numbers(const struct diff_row *row, struct strbuf *out)
         strbuf_puts(out, ")");
 }
 
+/* A step may be faster in a run that is slower: its start-up is another matter, and said. */
+static void put_whole_run(const struct diff *d, struct strbuf *out)
+{
+        for (size_t i = 1; i < d->n_rows; i++) {
+                const struct diff_row *row = &d->rows[i];
+                bool is_run = row->evidence == DIFF_EVIDENCE_RUN && !row->why[0];
+                if (!is_run || row->word == d->word || row->word == DIFF_SAME)
+                        continue;
+                strbuf_putf(out, "; the whole run is %s, ", diff_row_word_name(row));
+                diff_put_change(row, out);
+        }
+}
+
 void diff_put_verdict(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
@@ -111,7 +124,7 @@ void diff_put_verdict(const struct diff_page *page, struct strbuf *out)
                 strbuf_putf(out, "not comparable: %s", d->why);
                 return;
         }
-        strbuf_puts(out, diff_word_name(d->word, true));
+        strbuf_puts(out, diff_word_name(d->word));
         if (d->identical) {
                 strbuf_puts(out, ": both sides are the same recording");
                 return;
@@ -122,6 +135,7 @@ void diff_put_verdict(const struct diff_page *page, struct strbuf *out)
                 strbuf_puts(out, d->word == DIFF_INCONCLUSIVE ? "; " : ": ");
                 put_numbers(&d->rows[d->main], out);
         }
+        put_whole_run(d, out);
 }
 
 #define PATH_COLUMNS 36
@@ -163,15 +177,20 @@ void diff_put_method(const struct diff_page *page, struct strbuf *out)
                             page->now->n);
                 return;
         case DIFF_BY_STEPS:
-                strbuf_putf(
-                    out, "noise from %zu and %zu steps (block bootstrap) and 0.5 %% between runs",
-                    row->n_base, row->n_now);
+                strbuf_putf(out,
+                            "noise from %zu and %zu %s (block bootstrap) and 0.5 %% between runs",
+                            row->n_base, row->n_now,
+                            row->evidence == DIFF_EVIDENCE_STEPS ? "steps" : "numbers");
                 return;
         case DIFF_BY_WINDOWS:
                 strbuf_putf(out,
                             "noise from %zu and %zu windows of SM activity (block bootstrap), "
                             "a sample at the start, and 0.5 %% between runs",
                             row->n_base, row->n_now);
+                return;
+        case DIFF_BY_ASSUMPTION:
+                strbuf_putf(out, "%s came %s a run: runs are taken to differ by 2 %%", row->name,
+                            MAX(row->n_base, row->n_now) > 1 ? "a few times" : "once");
                 return;
         case DIFF_BY_NOTHING:
         case DIFF_BY_IDENTITY:
@@ -184,8 +203,7 @@ void diff_put_method(const struct diff_page *page, struct strbuf *out)
 static void put_instead(const struct diff_page *page, struct value now, struct value base,
                         struct strbuf *out)
 {
-        const char *name = page->d->rows[page->d->main].name;
-        bool step = strcmp(name, "run") != 0 && strcmp(name, "time after start-up") != 0;
+        bool step = page->d->rows[page->d->main].evidence == DIFF_EVIDENCE_STEPS;
         strbuf_putc(out, ' ');
         diff_put_value(UNIT_SECONDS, now, out);
         strbuf_puts(out, step ? " a step instead of " : " instead of ");
@@ -237,8 +255,11 @@ static void put_moved(const struct diff_page *page, const char *what, struct val
                       struct value base, struct strbuf *out)
 {
         const struct diff_cause *c = &page->d->cause;
-        strbuf_putf(out, "%s:", what);
-        put_instead(page, now, base, out);
+        strbuf_puts(out, what);
+        if (value_there(now)) {
+                strbuf_putc(out, ':');
+                put_instead(page, now, base, out);
+        }
         put_engine(c, out);
         if (c->limiter == LIMITER_UNKNOWN)
                 return;
@@ -249,6 +270,7 @@ static void put_moved(const struct diff_page *page, const char *what, struct val
 void diff_put_cause(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff_cause *c = &page->d->cause;
+        bool slower = page->d->word == DIFF_MORE;
         switch (c->kind) {
         case DIFF_CAUSE_NONE:
                 return;
@@ -266,15 +288,11 @@ void diff_put_cause(const struct diff_page *page, struct strbuf *out)
                 put_limiter(page, out);
                 break;
         case DIFF_CAUSE_KERNELS:
-                put_moved(page,
-                          c->kernels_now.v > c->kernels_base.v ? "the kernels take longer"
-                                                               : "the kernels take less time",
+                put_moved(page, slower ? "the kernels take longer" : "the kernels take less time",
                           c->kernels_now, c->kernels_base, out);
                 break;
         case DIFF_CAUSE_GAPS:
-                put_moved(page,
-                          c->gaps_now.v > c->gaps_base.v ? "more time between kernels"
-                                                         : "less time between kernels",
+                put_moved(page, slower ? "more time between kernels" : "less time between kernels",
                           c->gaps_now, c->gaps_base, out);
                 break;
         case DIFF_CAUSE_PHASE:
@@ -336,6 +354,10 @@ void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, s
         const struct diff_row *row = &page->d->rows[gate->row];
         strbuf_putf(out, "; %s ", row->name);
         diff_put_change(row, out);
+        if (!diff_gate_fits(gate, row))
+                strbuf_puts(out, ", which has no seconds: write the gate in %");
+        else if (gate->of == DIFF_GATE_TIME && page->d->opposed != SIZE_MAX)
+                strbuf_putf(out, ", %s", page->d->why);
         if (row->why[0])
                 strbuf_putf(out, ", %s", row->why);
 }
