@@ -21,6 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SEEDS = [HERE / "fuzz" / "corpus" / "session" / "small.assay", HERE / "fuzz" / "corpus" / "session" / "host.assay"]
 TEXTS = sorted(p for folder in ("dcgm", "nvidia-smi", "exposition") for p in (HERE / "fixtures" / folder).rglob("*") if p.is_file() and p.stat().st_size < 60000)
 MEMORY = 2 << 30
+# What may not be in a text: control characters but the line end, those that turn the direction of writing, bytes that are no letters.
+TERMINAL = {chr(c) for c in (*range(10), *range(11, 32), *range(0x7f, 0xa0), *range(0x202a, 0x202f), *range(0x2066, 0x206a), *range(0xdc80, 0xdd00))}
 
 
 class Broken(Exception):
@@ -82,7 +84,10 @@ class Attack:
         words = self.random.choice((["report"], ["report", "--format", "json"], ["report", "--format", "html"], ["plot", "-o", self.folder / "out.svg"],
                                     ["export", "--source"], ["once", "--source"], ["devices", "--source"]))
         self.tried["hostile files"] += 1
-        self.run(*words, path)
+        done = self.run(*words, path)
+        odd = set((done.stdout + done.stderr).decode(errors="surrogateescape")) & TERMINAL
+        if odd:
+            raise Broken(f"{words}: {sorted(odd)} reach the terminal")
         for name in self.folder.glob("hostile*"):
             name.unlink()
 

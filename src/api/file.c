@@ -9,6 +9,7 @@
 #include "app/setup.h"
 #include "app/summarise.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +23,11 @@ static int no_path(struct assay_error *error)
                         "give the name of a session or of another recording");
 }
 
-/* Hands the text over. Its notices are of no use to a program. */
+/* Hands the text over: whatever names are in it, it does nothing to a terminal. Its notices are of
+ * no use to a program. */
 static int give_text(struct strbuf *out, char **ret, struct err *err)
 {
+        text_clean_lines(out, 0);
         char *text = out->failed ? NULL : strdup(strbuf_str(out));
         if (!text)
                 return err_set(err, -ENOMEM, "out of memory");

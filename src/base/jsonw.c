@@ -32,7 +32,7 @@ void json_put_string(struct strbuf *out, const char *s)
                         strbuf_putf(out, "\\%c", (char)c);
                 else if (c == 0)
                         strbuf_puts(out, "\\ufffd");
-                else if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+                else if (!text_is_plain(c) && c < 0x10000)
                         strbuf_putf(out, "\\u%04x", c);
                 else
                         strbuf_put(out, s, len);

@@ -18,8 +18,8 @@ void quote_markup(struct strbuf *out, const char *s)
                         strbuf_puts(out, "&quot;");
                 else if ((unsigned char)*s < ' ' && !strchr("\t\n\r", *s))
                         strbuf_putc(out, ' '); /* XML does not allow it */
-                else if (code == 0)
-                        strbuf_putc(out, '?'); /* not UTF-8 */
+                else if (!text_is_plain(code) && !strchr("\t\n\r", *s))
+                        strbuf_putc(out, '?');
                 else
                         strbuf_put(out, s, len);
         }

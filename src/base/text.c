@@ -28,8 +28,7 @@ size_t text_decode(const char *s, uint32_t *ret)
         return n;
 }
 
-/* Control characters, and those that turn the direction of writing. */
-static bool is_plain(uint32_t code)
+bool text_is_plain(uint32_t code)
 {
         return code >= 0x20 && (code < 0x7f || code > 0x9f) && code != 0xfffe && code != 0xffff &&
                (code < 0x202a || code > 0x202e) && (code < 0x2066 || code > 0x2069);
@@ -52,7 +51,7 @@ void text_clean(char *s)
         for (; *s; s += len) {
                 uint32_t code;
                 len = text_decode(s, &code);
-                if (!is_plain(code)) {
+                if (!text_is_plain(code)) {
                         *to++ = '?';
                         continue;
                 }
@@ -91,7 +90,7 @@ void text_clean_lines(struct strbuf *text, size_t from)
                 }
                 if (text->s[i])
                         len = text_decode(text->s + i, &code);
-                if (is_plain(code)) {
+                if (text_is_plain(code)) {
                         memmove(text->s + to, text->s + i, len);
                         to += len;
                 } else {
@@ -126,10 +125,10 @@ size_t text_put(struct strbuf *out, const char *s, size_t columns)
         for (; *s; s += len) {
                 uint32_t code;
                 len = text_decode(s, &code);
-                size_t more = is_plain(code) ? columns_of(code) : 1;
+                size_t more = text_is_plain(code) ? columns_of(code) : 1;
                 if (used + more > columns)
                         break;
-                if (is_plain(code))
+                if (text_is_plain(code))
                         strbuf_put(out, s, len);
                 else
                         strbuf_putc(out, '?');
@@ -144,7 +143,7 @@ size_t text_columns(const char *s)
         for (; *s; s += len) {
                 uint32_t code;
                 len = text_decode(s, &code);
-                used += is_plain(code) ? columns_of(code) : 1;
+                used += text_is_plain(code) ? columns_of(code) : 1;
         }
         return used;
 }
@@ -160,6 +159,20 @@ static size_t letters_of(const char *s, size_t len)
         for (size_t i = 0; i < len; i++)
                 n += ((unsigned char)s[i] & 0xc0) != 0x80;
         return n;
+}
+
+/* So many bytes of a text: what cannot be shown is '?', a line break in a name too. */
+static void put_word(struct strbuf *out, const char *s, size_t n)
+{
+        size_t len;
+        for (const char *end = s + n; s < end; s += len) {
+                uint32_t code;
+                len = text_decode(s, &code);
+                if (text_is_plain(code))
+                        strbuf_put(out, s, len);
+                else
+                        strbuf_putc(out, '?');
+        }
 }
 
 void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_t columns)
@@ -179,7 +192,7 @@ void text_put_wrapped(struct strbuf *out, const char *text, size_t indent, size_
                         strbuf_putc(out, ' ');
                         column++;
                 }
-                strbuf_put(out, text, word);
+                put_word(out, text, word);
                 column += wide;
                 text += word + strspn(text + word, " ");
         }

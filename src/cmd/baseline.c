@@ -38,7 +38,7 @@ static int list(const char *folder, struct err *err)
         struct strbuf out = {0};
         int code = baseline_list(folder, &out, err);
         if (code == 0)
-                code = strbuf_flush(&out, STDOUT_FILENO);
+                code = print_text(&out);
         strbuf_finish(&out);
         return code == -EPIPE ? 0 : code;
 }

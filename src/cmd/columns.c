@@ -43,7 +43,7 @@ static int columns_run(const struct config *config)
                 write_json(&out);
         for (size_t i = 0; !config_flag(config, OPT_JSON) && (c = column_at(i)); i++)
                 strbuf_putf(&out, "%-24s %-8s %s\n", c->name, set_name(c->set), c->help);
-        strbuf_flush(&out, STDOUT_FILENO);
+        print_text(&out);
         strbuf_finish(&out);
         return EXIT_FINE;
 }

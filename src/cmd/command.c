@@ -108,7 +108,7 @@ const char *out_format(const struct config *config)
         return format;
 }
 
-int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err)
+int write_bytes(const struct config *config, const char *input, struct strbuf *out, struct err *err)
 {
         const char *path = config_text(config, OPT_OUTPUT);
         if (path && strcmp(path, "-") != 0)
@@ -120,6 +120,18 @@ int write_out(const struct config *config, const char *input, struct strbuf *out
         if (r < 0 && r != -EPIPE)
                 return err_set(err, r, "cannot write: %s", strerror(-r));
         return 0;
+}
+
+int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err)
+{
+        text_clean_lines(out, 0);
+        return write_bytes(config, input, out, err);
+}
+
+int print_text(struct strbuf *out)
+{
+        text_clean_lines(out, 0);
+        return strbuf_flush(out, STDOUT_FILENO);
 }
 
 int one_file(const struct config *config, const char *example, struct err *err)

@@ -68,6 +68,14 @@ const char *out_format(const struct config *config);
 /* Checks that, and writes everything to -o FILE, or to the standard output. A reader that has gone
  * is no failure. 0 or a negative code with err. */
 int write_out(const struct config *config, const char *input, struct strbuf *out, struct err *err);
+/* The same for what is no text: a picture. */
+int write_bytes(const struct config *config, const char *input, struct strbuf *out,
+                struct err *err);
+/*
+ * Writes a text to the standard output and clears it. 0 or a negative errno. This and write_out are
+ * the ways by which text leaves: whatever names are in it, it does nothing to a terminal.
+ */
+int print_text(struct strbuf *out);
 
 /* Turns the options into a pipeline's configuration, poll limits and selection included. */
 int prepare_pipeline(const struct config *config, bool margins, struct pipeline_config *ret,

@@ -217,9 +217,7 @@ static int devices_run(const struct config *config)
                         write_json(&d, &out);
                 else
                         write_text(&d, pipeline_is_live(p), &out);
-                if (!config_flag(config, OPT_JSON))
-                        text_clean_lines(&out, 0);
-                strbuf_flush(&out, STDOUT_FILENO);
+                print_text(&out);
                 report_trouble(p);
         }
         pipeline_close(p);

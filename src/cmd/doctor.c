@@ -198,9 +198,7 @@ static int doctor_run(const struct config *config)
                 write_json(&r, &out);
         else
                 write_text(&r, width, &out);
-        if (!config_flag(config, OPT_JSON))
-                text_clean_lines(&out, 0);
-        strbuf_flush(&out, STDOUT_FILENO);
+        print_text(&out);
         strbuf_finish(&out);
         return r.counters || r.kernel ? EXIT_FINE : EXIT_NO_SOURCE;
 }

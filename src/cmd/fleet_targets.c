@@ -52,7 +52,7 @@ static int write_targets(const struct config *config, struct strbuf *out, size_t
 {
         const char *path = config_text(config, OPT_OUTPUT);
         if (!path || strcmp(path, "-") == 0) {
-                int r = strbuf_flush(out, STDOUT_FILENO);
+                int r = print_text(out);
                 return r < 0 && r != -EPIPE ? err_set(err, r, "cannot write: %s", strerror(-r)) : 0;
         }
         int r = output_replace(path, out, err);

@@ -170,7 +170,7 @@ static int help_run(const struct config *config)
                 return no_such_topic(topic);
         else
                 help_write(strcmp(topic, "help") == 0 ? NULL : c, &out);
-        strbuf_flush(&out, STDOUT_FILENO);
+        print_text(&out);
         strbuf_finish(&out);
         return EXIT_FINE;
 }

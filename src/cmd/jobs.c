@@ -150,7 +150,7 @@ static int jobs_run(const struct config *config)
         struct strbuf out = {0};
         int r = list(config, &out, &err);
         if (r == 0)
-                strbuf_flush(&out, STDOUT_FILENO);
+                print_text(&out);
         strbuf_finish(&out);
         return r < 0 ? complain(&err) : EXIT_FINE;
 }

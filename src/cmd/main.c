@@ -169,7 +169,7 @@ static int show_version(struct config *config)
 {
         struct strbuf out = {0};
         version_write(config_is_set(config, OPT_JSON), &out);
-        strbuf_flush(&out, STDOUT_FILENO);
+        print_text(&out);
         strbuf_finish(&out);
         return EXIT_FINE;
 }

@@ -73,7 +73,7 @@ static int metrics_run(const struct config *config)
                 write_json(&out);
         else
                 write_text(&out);
-        strbuf_flush(&out, STDOUT_FILENO);
+        print_text(&out);
         strbuf_finish(&out);
         return EXIT_FINE;
 }

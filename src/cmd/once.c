@@ -279,7 +279,7 @@ static int once_run(const struct config *config)
         if (r == 0 && is_table(config) && config_flag(config, OPT_ASCII))
                 make_ascii(&out);
         if (r == 0) {
-                r = strbuf_flush(&out, STDOUT_FILENO);
+                r = print_text(&out);
                 if (r < 0 && r != -EPIPE)
                         err_set(&err, r, "cannot write: %s", strerror(-r));
                 else

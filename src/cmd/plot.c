@@ -38,7 +38,7 @@ static int plot(const struct config *config, struct err *err)
         progress_end(&progress);
         tell_notices(&notices);
         if (r == 0)
-                r = write_out(config, config->args[1], &out, err);
+                r = write_bytes(config, config->args[1], &out, err);
         strbuf_finish(&out);
         strbuf_finish(&notices);
         return r;

@@ -294,7 +294,7 @@ static int selftest_run(const struct config *config)
                 r = test_gpu(config, p, &cuda, has_blas ? &blas : NULL, row, &out, &err);
         }
         if (r == 0)
-                r = strbuf_flush(&out, STDOUT_FILENO);
+                r = print_text(&out);
         pipeline_close(p);
         strbuf_finish(&out);
         return r < 0 ? complain(&err) : EXIT_FINE;

@@ -2,6 +2,7 @@
 #include "app/input.h"
 #include "app/summarise.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cmd/serve_log.h"
 #include "cmd/serve_setup.h"
 #include "life/stop.h"
@@ -159,6 +160,7 @@ static int write_report(void *arg, const char *path, struct strbuf *out)
         if (done == 0) {
                 hide_command(&r.in.facts, path);
                 done = run_summary_write(&r, "text", out, &err);
+                text_clean_lines(out, 0);
         }
         run_summary_finish(&r);
         return done;

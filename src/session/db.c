@@ -2,6 +2,7 @@
 
 #include "base/beside.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -332,6 +333,13 @@ int db_step(struct statement *q)
         }
         sqlite3_reset(q->h);
         return r == SQLITE_DONE ? 0 : code_of(r);
+}
+
+void db_take_name(sqlite3_stmt *h, int column, char *ret, size_t size)
+{
+        const char *s = (const char *)sqlite3_column_text(h, column);
+        snprintf(ret, size, "%s", s ? s : "");
+        text_clean(ret);
 }
 
 int db_run(struct statement *q)

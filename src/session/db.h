@@ -86,6 +86,8 @@ int db_run(struct statement *q);
 /* 1 with a row, 0 at the end (the statement is then ready for another use), or a negative errno. */
 int db_step(struct statement *q);
 void db_reset(struct statement *q);
+/* A name that is shown, cut to size and fit to be shown: the file may be a stranger's. */
+void db_take_name(sqlite3_stmt *h, int column, char *ret, size_t size);
 
 /* spool is the name of the mark's file, which makes it unique; NULL for none. */
 int db_put_mark(struct db *db, const struct mark *m, const char *spool);

@@ -74,10 +74,9 @@ static int load_gpus(struct session_reader *r, struct host_cursor *c)
         q.r = sqlite3_prepare_v2(r->db.h, "SELECT id, label FROM host_gpu", -1, &q.h, NULL);
         while ((got = db_step(&q)) > 0) {
                 int64_t id = sqlite3_column_int64(q.h, 0);
-                const char *label = (const char *)sqlite3_column_text(q.h, 1);
-                if (id < 0 || id >= HOST_GPUS_MAX || !label)
+                if (id < 0 || id >= HOST_GPUS_MAX || sqlite3_column_type(q.h, 1) == SQLITE_NULL)
                         continue;
-                snprintf(c->gpus[id], sizeof(c->gpus[id]), "%s", label);
+                db_take_name(q.h, 1, c->gpus[id], sizeof(c->gpus[id]));
                 c->n_gpus = MAX(c->n_gpus, (size_t)id + 1);
         }
         sqlite3_finalize(q.h);
@@ -177,12 +176,10 @@ static int take_notes(struct host_cursor *c, int64_t tick)
         while (c->ahead && c->next_at <= tick) {
                 sqlite3_stmt *h = c->notes.h;
                 int64_t level = sqlite3_column_int64(h, 1);
-                const char *name = (const char *)sqlite3_column_text(h, 2);
-                const char *why = (const char *)sqlite3_column_text(h, 3);
                 if (level >= 0 && level < LEVEL_COUNT) {
                         c->levels[level].asked = true;
-                        snprintf(c->levels[level].name, HOST_TEXT_MAX, "%s", name ? name : "");
-                        snprintf(c->levels[level].why, HOST_TEXT_MAX, "%s", why ? why : "");
+                        db_take_name(h, 2, c->levels[level].name, HOST_TEXT_MAX);
+                        db_take_name(h, 3, c->levels[level].why, HOST_TEXT_MAX);
                 }
                 got = next_note(c);
         }

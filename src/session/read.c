@@ -1,6 +1,7 @@
 /* The reading side: a session, also one that still grows or whose recorder died. */
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/text.h"
 #include "session/reader.h"
 
 #include <errno.h>
@@ -92,8 +93,9 @@ static void take_entity(sqlite3_stmt *h, struct entity *e)
         *e = (struct entity){.shown = true};
         int64_t kind = sqlite3_column_int64(h, 1);
         e->kind = kind >= 0 && kind < ENTITY_OTHER ? (enum entity_kind)kind : ENTITY_OTHER;
-        const char *label = (const char *)sqlite3_column_text(h, 2);
-        snprintf(e->label, sizeof(e->label), "%s", label ? label : "?");
+        db_take_name(h, 2, e->label, sizeof(e->label));
+        if (!e->label[0])
+                snprintf(e->label, sizeof(e->label), "?");
         e->index = small(h, 3);
         e->gi = small(h, 4);
         e->ci = small(h, 5);
@@ -226,6 +228,8 @@ const char *session_text(struct session_reader *r, const char *key)
         if (db_step(&q) > 0) {
                 const char *s = (const char *)sqlite3_column_text(q.h, 0);
                 r->fact = s ? strdup(s) : NULL;
+                if (r->fact)
+                        text_clean(r->fact);
                 db_reset(&q);
         }
         return r->fact;

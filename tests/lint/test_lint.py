@@ -207,3 +207,11 @@ def test_the_threat_model_names_tests_that_are_there():
     assert names <= there, names - there
     promises = [line for line in text.partition("how it is tested")[2].splitlines() if line.startswith("| ") and not line.startswith("| promise") and "---" not in line]
     assert all(re.search(r"`(test_|fuzz_|\./dev attack|tests/fuzz)", line.rsplit("|", 2)[1]) for line in promises), promises
+
+
+def test_text_leaves_by_one_way():
+    """What a command prints is cleaned by print_text or write_out; streams clean each cell as it is written."""
+    streams = {"src/cmd/command.c", "src/cmd/export.c", "src/cmd/export_host.c", "src/cmd/export_peer.c", "src/cmd/gendoc.c"}
+    found = {str(p.relative_to(ROOT)) for p in tracked("src/cmd/*.c") if re.search(r"strbuf_flush\(|\bprintf\(|fwrite\(|\bputs\(", p.read_text())}
+    assert found <= streams
+    assert not [str(p) for p in tracked("src/present/*.c") if "text_clean_lines(" in p.read_text()]

@@ -3,7 +3,6 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/quote.h"
-#include "base/text.h"
 #include "present/diff/diff.h"
 
 #include <math.h>
@@ -329,7 +328,6 @@ void diff_html(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
         struct strbuf words = {0};
-        size_t from = out->len;
         strbuf_puts(out, head);
         strbuf_putf(out, "<div class=\"verdict %s\">", diff_word_name(d->word));
         diff_put_verdict(page, &words);
@@ -348,5 +346,4 @@ void diff_html(const struct diff_page *page, struct strbuf *out)
         put_stretches(d, out);
         strbuf_puts(out, "</main></html>\n");
         strbuf_finish(&words);
-        text_clean_lines(out, from);
 }

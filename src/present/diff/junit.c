@@ -1,6 +1,5 @@
 /* JUnit's XML: a gate beyond its limit is a failure, one that is open an error. */
 #include "base/quote.h"
-#include "base/text.h"
 #include "present/diff/diff.h"
 
 static void put_case(const char *name, enum diff_gate_result result, struct strbuf *words,
@@ -30,7 +29,7 @@ void diff_junit(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
         struct strbuf words = {0};
-        size_t n[DIFF_GATE_OPEN + 1] = {0}, from = out->len;
+        size_t n[DIFF_GATE_OPEN + 1] = {0};
         for (size_t i = 0; i < d->n_gates; i++)
                 n[d->gates[i].result]++;
         if (d->n_gates == 0)
@@ -55,5 +54,4 @@ void diff_junit(const struct diff_page *page, struct strbuf *out)
         quote_markup(out, strbuf_str(&words));
         strbuf_puts(out, "</system-out>\n  </testsuite>\n</testsuites>\n");
         strbuf_finish(&words);
-        text_clean_lines(out, from);
 }

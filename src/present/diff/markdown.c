@@ -1,5 +1,4 @@
 /* Markdown as code hosts show it: the verdict first, tables below. */
-#include "base/text.h"
 #include "present/diff/diff.h"
 
 /* A text of somebody else's inside a table's cell. */
@@ -49,7 +48,6 @@ void diff_markdown(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
         struct strbuf line = {0};
-        size_t from = out->len;
         diff_put_verdict(page, &line);
         put_line("### assay diff: ", &line, "\n\n", out);
         diff_put_cause(page, &line);
@@ -73,5 +71,4 @@ void diff_markdown(const struct diff_page *page, struct strbuf *out)
         put_safe(out, page->now->runs[0].name);
         strbuf_putc(out, '\n');
         strbuf_finish(&line);
-        text_clean_lines(out, from);
 }

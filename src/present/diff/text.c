@@ -73,7 +73,6 @@ static void put_line(const char *label, struct strbuf *line, struct strbuf *out)
 {
         strbuf_putc(line, '\0');
         if (line->len > 1 && !line->failed) {
-                text_clean(line->s); /* a name with a line break makes no line of its own */
                 strbuf_puts(out, label);
                 text_put_wrapped(out, line->s, MAX(strlen(label), (size_t)4), COLUMNS);
         }
@@ -153,7 +152,6 @@ void diff_text(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
         struct strbuf line = {0};
-        size_t from = out->len;
         diff_put_verdict(page, &line);
         put_line("", &line, out);
         diff_put_cause(page, &line);
@@ -178,5 +176,4 @@ void diff_text(const struct diff_page *page, struct strbuf *out)
                 put_parts(d, out);
         }
         strbuf_finish(&line);
-        text_clean_lines(out, from);
 }

@@ -1,4 +1,3 @@
-#include "base/text.h"
 #include "base/clock.h"
 #include "base/tablew.h"
 #include "model/unit.h"
@@ -135,7 +134,6 @@ static void put_table(const struct fleet_table *t, const char *rest, struct strb
 void fleet_write_text(const struct fleet_report *r, struct strbuf *out)
 {
         char window[64];
-        size_t from = out->len;
         /* The overview's tables are short, whatever is asked for. */
         const char *rest = strcmp(r->what, "overview") == 0 ? "their own view" : "--limit";
         fleet_format_window(r, window, sizeof(window));
@@ -145,5 +143,4 @@ void fleet_write_text(const struct fleet_report *r, struct strbuf *out)
                 put_table(&r->tables[i], rest, out);
         for (size_t i = 0; i < r->n_notices; i++)
                 strbuf_putf(out, "%s%s\n", i ? "" : "\n", r->notices[i]);
-        text_clean_lines(out, from);
 }

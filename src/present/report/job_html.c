@@ -1,7 +1,6 @@
 /* A job as one page without a script: who holds whom up, a strip a rank, a table. */
 #include "base/attr.h"
 #include "base/quote.h"
-#include "base/text.h"
 #include "present/report/job.h"
 
 #include <math.h>
@@ -118,7 +117,6 @@ static void put_table(const struct job *j, struct strbuf *out)
 void job_html(const struct job *j, struct strbuf *out)
 {
         struct strbuf words = {0};
-        size_t from = out->len;
         strbuf_puts(out, head);
         job_put_title(j, &words);
         put_words(&words, "<h1>", "</h1>", out);
@@ -130,5 +128,4 @@ void job_html(const struct job *j, struct strbuf *out)
         put_words(&words, "<p>", "</p>", out);
         strbuf_puts(out, "</html>\n");
         strbuf_finish(&words);
-        text_clean_lines(out, from);
 }

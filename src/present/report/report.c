@@ -134,7 +134,9 @@ static void put_models(struct strbuf *out, const struct scope *run)
 static void put_head(struct strbuf *out, const struct run_facts *f, const struct summary *s,
                      size_t columns)
 {
-        strbuf_putf(out, "\n%s\n", f->input);
+        strbuf_putc(out, '\n');
+        text_put(out, f->input, SIZE_MAX);
+        strbuf_putc(out, '\n');
         put_command(out, f, columns);
         if (f->host[0])
                 strbuf_putf(out, "  where     %s%s%s\n", f->user, f->user[0] ? " on " : "",
@@ -386,7 +388,6 @@ void report_text(const struct run_facts *facts, const struct summary *s,
                  const struct report_view *view, struct strbuf *out)
 {
         struct report_view v = view ? *view : (struct report_view){0};
-        size_t start = out->len;
         v.columns = v.columns ? MAX(v.columns, (size_t)REPORT_COLUMNS_LEAST) : REPORT_COLUMNS;
         put_findings(out, s, &v);
         put_key_numbers(out, s);
@@ -402,7 +403,6 @@ void report_text(const struct run_facts *facts, const struct summary *s,
                 put_rest(out, s, &v);
         else if (s->ticks > 0)
                 put_more(out, v.columns);
-        text_clean_lines(out, start);
 }
 
 /* The first GPU that was not healthy, and how many more there are. */

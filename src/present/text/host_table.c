@@ -263,7 +263,6 @@ static void write_evidence(const struct host *h, struct strbuf *out)
 
 void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
 {
-        size_t start = out->len;
         if (h->levels[LEVEL_SYSTEM].present) {
                 write_machine(h, out);
                 strbuf_putc(out, '\n');
@@ -275,5 +274,4 @@ void host_table_write(const struct host *h, unsigned width, struct strbuf *out)
                                     h->levels[l].why);
         }
         write_evidence(h, out);
-        text_clean_lines(out, start);
 }

@@ -328,7 +328,6 @@ static void write_nodes(const struct frame *f, const struct table_options *o, st
 
 void table_write(const struct frame *frame, const struct table_options *options, struct strbuf *out)
 {
-        size_t start = out->len;
         write_heading(frame, options, out);
         write_grid(frame, options, out);
         strbuf_putc(out, '\n');
@@ -340,5 +339,4 @@ void table_write(const struct frame *frame, const struct table_options *options,
                 if (frame_label_matches(frame, frame->rows[i].sample.who, options->focus))
                         write_focus(&frame->rows[i], out);
         }
-        text_clean_lines(out, start);
 }
