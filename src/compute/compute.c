@@ -111,7 +111,7 @@ static void derive_rates(struct memory_of *memory, int64_t mono_ns, struct sampl
                 s->m[METRIC_NVLINK_ERROR_RATE] = value_rate(nvlink, memory->nvlink_errors, seconds);
         memory->nvlink_errors = nvlink;
         if (memory->seen && ecc.state == STATE_OK && memory->ecc_dbe.state == STATE_OK)
-                memory->ecc_rose |= ecc.v > memory->ecc_dbe.v;
+                memory->health.ecc_rose |= ecc.v > memory->ecc_dbe.v;
         memory->seen = true;
         memory->mono_ns = mono_ns;
         memory->replay = replay;
@@ -143,7 +143,7 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
         if (value_there(*clock))
                 *clock = effective_clock(*clock, s->m[METRIC_SM_CLOCK], peak_of(memory, s));
         row->verdict = assess(s, whole, &c->options, &s->m[METRIC_REAL_UTIL]);
-        row->health = health_of(s, memory->ecc_rose, &c->options);
+        row->health = health_of(s, &memory->health, &c->options);
         row->clocks = clocks_of(s);
         row->hot = is_hot(row);
         row->late = 0;

@@ -26,13 +26,19 @@ struct compute_options {
 };
 
 /* What has to be remembered of an entity from tick to tick. */
+/* What a GPU's health depends on beside its newest sample. */
+struct health_history {
+        bool ecc_rose;
+        uint32_t grave_xid, program_xid; /* as in struct health */
+};
+
 struct memory_of {
         bool seen;
         int64_t mono_ns;
         struct value replay;
         struct value nvlink_errors;
         struct value ecc_dbe;
-        bool ecc_rose;
+        struct health_history health;
         bool looked_up;
         const struct peak *peak; /* NULL when its model is not known */
         struct limit_window window;
@@ -86,5 +92,6 @@ struct verdict assess(const struct sample *s, const struct sample *whole,
 enum clocks clocks_of(const struct sample *s);
 /* Of a row whose health and clocks are decided. */
 bool is_hot(const struct row *row);
-struct health health_of(const struct sample *s, bool ecc_rose,
+/* Adds to the history what the sample reports. */
+struct health health_of(const struct sample *s, struct health_history *history,
                         const struct compute_options *options);

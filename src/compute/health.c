@@ -2,6 +2,7 @@
 
 #include "base/num.h"
 #include "model/throttle.h"
+#include "model/xid.h"
 
 #include <string.h>
 
@@ -22,19 +23,6 @@ static double model_warning(const struct sample *s)
                         return model_temps[i].warning;
         }
         return DEFAULT_WARNING;
-}
-
-/* Numbers that NVIDIA documents as the hardware's, and as an application's fault. */
-static bool is_xid(double v, bool fatal)
-{
-        static const int hardware[] = {48, 62, 64, 74, 79, 95, 119, 120};
-        static const int application[] = {13, 31, 43};
-        const int *list = fatal ? hardware : application;
-        for (size_t i = 0; i < (fatal ? ARRAY_LEN(hardware) : ARRAY_LEN(application)); i++) {
-                if (v == list[i])
-                        return true;
-        }
-        return false;
 }
 
 static bool is_below(const struct sample *s, enum metric now, enum metric max)
@@ -60,8 +48,8 @@ static double warning_of(const struct sample *s, enum metric metric, bool table_
         return !table_only && value_there(*limit) ? limit->v : model_warning(s);
 }
 
-static bool is_found(const struct health_reason_info *f, const struct sample *s, bool rose,
-                     const struct compute_options *o)
+static bool is_found(const struct health_reason_info *f, const struct sample *s,
+                     const struct health_history *history, const struct compute_options *o)
 {
         double v = s->m[f->metric].v;
         switch (f->test) {
@@ -72,9 +60,9 @@ static bool is_found(const struct health_reason_info *f, const struct sample *s,
         case HEALTH_TEST_BELOW:
                 return v < f->number;
         case HEALTH_TEST_RISES:
-                return rose;
+                return history->ecc_rose;
         case HEALTH_TEST_XID:
-                return is_xid(v, f->number == 1);
+                return (f->number == 1 ? history->grave_xid : history->program_xid) != 0;
         case HEALTH_TEST_LINK:
                 return v >= f->number && is_narrow(s);
         case HEALTH_TEST_WARM:
@@ -102,17 +90,32 @@ static bool link_seen(const struct sample *s)
         return value_there(s->m[METRIC_PCIE_GEN]) || value_there(s->m[METRIC_PCIE_WIDTH]);
 }
 
-struct health health_of(const struct sample *s, bool ecc_rose, const struct compute_options *o)
+/* A source has the newest number only: a harmless one after a grave one does not heal the GPU. */
+static void remember_xid(struct health_history *history, struct value last)
+{
+        uint32_t xid = value_there(last) && last.v > 0 ? (uint32_t)last.v : 0;
+        if (xid_is_grave(xid))
+                history->grave_xid = xid;
+        if (xid_is_program_error(xid))
+                history->program_xid = xid;
+}
+
+struct health health_of(const struct sample *s, struct health_history *history,
+                        const struct compute_options *o)
 {
         const struct health_reason_info *all = health_reason_info(0);
         uint32_t findings = 0;
         bool seen = o->missing_is_zero || link_seen(s);
+        remember_xid(history, s->m[METRIC_XID_LAST]);
         for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++) {
                 const struct health_reason_info *f = &all[i];
                 if (!value_there(s->m[f->metric]) || (o->missing_is_zero && !f->before))
                         continue;
                 seen = true;
-                findings |= is_found(f, s, ecc_rose, o) ? 1u << i : 0;
+                findings |= is_found(f, s, history, o) ? 1u << i : 0;
         }
-        return (struct health){.state = worst(findings, seen), .findings = findings};
+        return (struct health){.state = worst(findings, seen),
+                               .findings = findings,
+                               .grave_xid = history->grave_xid,
+                               .program_xid = history->program_xid};
 }

@@ -110,16 +110,7 @@ static void add_energy(struct integrals *in, struct integrator *it, const struct
 
 static void count_xid(struct integrals *in, uint32_t xid, double n)
 {
-        size_t at = 0;
-        while (at < in->n_xids && in->xids[at].xid != xid)
-                at++;
-        if (at == in->n_xids && at == INTEGRAL_XIDS_MAX) {
-                at--;
-                in->xids[at].xid = 0;
-        } else if (at == in->n_xids) {
-                in->xids[in->n_xids++] = (struct integral_xid){.xid = xid};
-        }
-        in->xids[at].n += n;
+        integral_xids_add(in->xids, &in->n_xids, xid, n);
 }
 
 /* The source tells how many there were and the number of the last one. */

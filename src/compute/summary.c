@@ -20,6 +20,7 @@ struct before {
         int64_t mono_ns;
         double typical_s; /* a tick's length */
         struct value energy, power;
+        double xids;      /* the driver's count of errors */
         double pending_j; /* power × time since the counter last moved */
 };
 
@@ -150,6 +151,8 @@ struct share {
         bool counted; /* the counter will say how much it really was */
         uint64_t throttle;
         bool has_throttle;
+        uint32_t xid; /* the newest, where the driver reported errors since the last tick */
+        double xids;  /* how many; 0 where the source does not count */
 };
 
 /* A source that is out gives its last values again; nobody knows what happens meanwhile. */
@@ -163,6 +166,19 @@ static bool is_observed(const struct frame *f, const struct row *row)
         }
         /* A source that answers without a value is not out. */
         return !old;
+}
+
+/* A source without a count reports its newest number over and over: that is one, seen once. */
+static void share_xids(struct before *b, const struct sample *s, struct share *ret)
+{
+        struct value count = s->m[METRIC_XID_COUNT], last = s->m[METRIC_XID_LAST];
+        if (last.state != STATE_OK || last.v <= 0)
+                return;
+        if (count.state == STATE_OK && count.v <= b->xids)
+                return;
+        ret->xid = (uint32_t)last.v;
+        ret->xids = count.state == STATE_OK ? count.v - b->xids : 0;
+        b->xids = count.state == STATE_OK ? count.v : b->xids;
 }
 
 static struct share share_of(struct before *b, const struct frame *f, const struct row *row)
@@ -185,6 +201,7 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
         b->seen = true;
         b->mono_ns = f->mono_ns;
         b->pending_j += share.counted ? share.work_j : 0;
+        share_xids(b, &row->sample, &share);
         return share;
 }
 
@@ -248,6 +265,8 @@ static void summary_add_row(struct gpu_summary *g, const struct row *row, const 
         g->health_s[row->health.state] += share->seconds;
         add_idleness(g, row->verdict.workload == WORKLOAD_IDLE, share->seconds);
         g->findings |= row->health.findings;
+        if (share->xid)
+                integral_xids_add(g->xids, &g->n_xids, share->xid, share->xids);
         g->has_energy |= share->has_power || value_there(row->sample.m[METRIC_ENERGY]);
         if (share->counted)
                 g->pending_j += share->work_j;

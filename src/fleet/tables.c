@@ -2,8 +2,10 @@
 #include "fleet/collect.h"
 #include "model/limit.h"
 #include "model/verdict.h"
+#include "model/xid.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT FLEET_UNIT_TEXT
@@ -385,9 +387,11 @@ static void trouble_table(struct collect *c, const struct question *q, size_t n)
         }
         for (size_t i = 0; i < xids->n; i++) {
                 char name[32];
-                snprintf(name, sizeof(name), "XID %.16s", answer_label(&xids->series[i], "xid"));
-                struct fleet_cell *row =
-                    trouble_row(t, &xids->series[i], name, "errors that the driver reported");
+                const char *number = answer_label(&xids->series[i], "xid");
+                snprintf(name, sizeof(name), "XID %.16s", number);
+                const struct xid_info *xid = xid_info((uint32_t)atoi(number));
+                struct fleet_cell *row = trouble_row(
+                    t, &xids->series[i], name, xid ? xid->text : "errors that the driver reported");
                 if (row)
                         row[4].v = xids->series[i].v;
         }

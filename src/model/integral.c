@@ -40,3 +40,17 @@ const struct integral_info *integral_info(enum integral integral)
 {
         return &table[integral];
 }
+
+void integral_xids_add(struct integral_xid *list, size_t *n, uint32_t number, double count)
+{
+        size_t at = 0;
+        while (at < *n && list[at].xid != number)
+                at++;
+        if (at == *n && at == INTEGRAL_XIDS_MAX) {
+                at--;
+                list[at].xid = 0;
+        } else if (at == *n) {
+                list[(*n)++] = (struct integral_xid){.xid = number};
+        }
+        list[at].n += count;
+}

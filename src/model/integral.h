@@ -40,6 +40,9 @@ struct integral_xid {
         double n;
 };
 
+/* Adds count errors of a number to a list with room for INTEGRAL_XIDS_MAX. */
+void integral_xids_add(struct integral_xid *list, size_t *n, uint32_t number, double count);
+
 /* Why a GPU that is held computes nothing. */
 enum idle_reason {
 #define IDLE_REASON(id, name, words) IDLE_##id,

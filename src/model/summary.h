@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "model/frame.h"
 #include "model/host.h"
+#include "model/integral.h"
 #include "model/phase.h"
 #include "model/stretch.h"
 
@@ -103,9 +104,11 @@ struct gpu_summary {
         double class_s[WORKLOAD_COUNT];
         enum workload newest; /* the class of the newest tick: all there is where no time passed */
         double health_s[HEALTH_CRIT + 1];
-        uint32_t findings; /* all that were seen */
-        double energy_j;   /* from the counter, else from power × time */
-        double pending_j;  /* power × time that the counter has not confirmed yet */
+        uint32_t findings;                           /* all that were seen */
+        struct integral_xid xids[INTEGRAL_XIDS_MAX]; /* a count of 0 is unknown */
+        size_t n_xids;
+        double energy_j;  /* from the counter, else from power × time */
+        double pending_j; /* power × time that the counter has not confirmed yet */
         bool has_energy;
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;

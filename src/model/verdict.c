@@ -1,5 +1,10 @@
 #include "model/verdict.h"
 
+#include "model/xid.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
 #define AT_LEAST(input, threshold)                                                                 \
         {                                                                                          \
                 CLASS_TEST_AT_LEAST, CLASS_INPUT_##input, threshold                                \
@@ -128,6 +133,10 @@ const char *health_name(enum health_state state)
 void health_join(struct health *slice, const struct health *gpu)
 {
         slice->findings |= gpu->findings;
+        if (gpu->grave_xid)
+                slice->grave_xid = gpu->grave_xid;
+        if (gpu->program_xid)
+                slice->program_xid = gpu->program_xid;
         if (gpu->state > slice->state)
                 slice->state = gpu->state;
 }
@@ -145,6 +154,24 @@ const char *health_reason_name(enum health_reason reason)
 const char *health_reason_text(enum health_reason reason)
 {
         return reasons[reason].text;
+}
+
+uint32_t health_reason_xid(const struct health *h, enum health_reason reason)
+{
+        const struct health_reason_info *info = &reasons[reason];
+        if (info->test != HEALTH_TEST_XID)
+                return 0;
+        return info->number == 1 ? h->grave_xid : h->program_xid;
+}
+
+const char *health_reason_words(const struct health *h, enum health_reason reason, char *ret,
+                                size_t size)
+{
+        const struct xid_info *xid = xid_info(health_reason_xid(h, reason));
+        if (!xid)
+                return health_reason_text(reason);
+        snprintf(ret, size, "XID %" PRIu32 ": %s", xid->number, xid->text);
+        return ret;
 }
 
 enum health_state health_reason_state(enum health_reason reason)

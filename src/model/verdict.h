@@ -135,6 +135,9 @@ struct health_reason_info {
 struct health {
         enum health_state state;
         uint32_t findings; /* one bit an enum health_reason */
+        /* The newest XID after which the GPU needs a reset or a repair, and the newest that a
+         * program caused; 0 for none. */
+        uint32_t grave_xid, program_xid;
 };
 
 /* A slice is no healthier than its GPU: findings of both, the worse state. */
@@ -144,4 +147,11 @@ const char *health_name(enum health_state state);
 const struct health_reason_info *health_reason_info(enum health_reason reason);
 const char *health_reason_name(enum health_reason reason);
 const char *health_reason_text(enum health_reason reason);
+/* The XID behind a reason of this GPU; 0 for none. */
+uint32_t health_reason_xid(const struct health *h, enum health_reason reason);
+/* The reason's text, with the XID where one is the reason: "XID 79: the GPU has fallen off the
+ * bus". Into ret, unless it is the reason's own text. */
+const char *health_reason_words(const struct health *h, enum health_reason reason, char *ret,
+                                size_t size);
+#define HEALTH_WORDS_MAX 128
 enum health_state health_reason_state(enum health_reason reason);

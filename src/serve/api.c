@@ -309,7 +309,9 @@ void api_findings(const struct live_moment *m, struct journal *journal, struct s
                         jsonw_object(&j, NULL);
                         put_name(&j, "gpu", m, g);
                         jsonw_text(&j, "state", health_name(health_reason_state(f)));
-                        jsonw_text(&j, "text", health_reason_text(f));
+                        char words[HEALTH_WORDS_MAX];
+                        jsonw_text(&j, "text",
+                                   health_reason_words(&g->row.health, f, words, sizeof(words)));
                         jsonw_end(&j);
                 }
         }

@@ -100,10 +100,11 @@ static void watch_one(struct journal *j, const struct live_gpu *g, const struct 
         naming_put_entity(naming, &g->who, name, sizeof(name));
         for (enum health_reason f = 0; b && g->up && f < HEALTH_REASON_COUNT; f++) {
                 bool was = b->findings & (1u << f), is = now & (1u << f);
+                char words[HEALTH_WORDS_MAX];
                 if (was != is)
                         journal_add(j, wall_ns, name, "health", "%s: %s",
                                     is ? health_name(health_reason_state(f)) : "over",
-                                    health_reason_text(f));
+                                    health_reason_words(&g->row.health, f, words, sizeof(words)));
         }
         if (b && b->up != g->up)
                 journal_add(j, wall_ns, name, "source", "%s",

@@ -214,4 +214,12 @@ def test_text_leaves_by_one_way():
     streams = {"src/cmd/command.c", "src/cmd/export.c", "src/cmd/export_host.c", "src/cmd/export_peer.c", "src/cmd/gendoc.c"}
     found = {str(p.relative_to(ROOT)) for p in tracked("src/cmd/*.c") if re.search(r"strbuf_flush\(|\bprintf\(|fwrite\(|\bputs\(", p.read_text())}
     assert found <= streams
+
     assert not [str(p) for p in tracked("src/present/*.c") if "text_clean_lines(" in p.read_text()]
+
+
+def test_xids_are_documented():
+    rows = re.findall(r'^XID\((\d+), (\w+), (\w+), "([^"]+)", "([^"]+)"\)', (ROOT / "src/model/xids.def").read_text(), flags=re.M)
+    health = {"GRAVE": "CRIT", "ERROR": "WARN", "NOTE": ""}
+    listed = re.findall(r"^\| (\d+) \| (\w*) \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", (ROOT / "docs/XIDS.md").read_text(), flags=re.M)
+    assert rows and listed == [(n, health[effect], text, remedy) for n, _, effect, text, remedy in rows]

@@ -197,6 +197,23 @@ def test_a_fatal_xid_is_critical(nvml):
     assert got[-1]["xid"] == "79" and got[-1]["health"] == "CRIT"
 
 
+def test_xids_in_a_report(nvml, assay, tmp_path):
+    """Two that come within a tick are two, a harmless one hides no grave one, and a flood is one line."""
+    path = tmp_path / "x.assay"
+    flood = "@0.6 xid = 31\n" * 40
+    done = nvml("run", "--poll", "0.2", "-o", path, "--", "sleep", "4", add="@0.3 xid = 79\n@0.3 xid = 45\n" + flood)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(assay("report", path).stdout.split())
+    assert "XID 79: the GPU has fallen off the bus; cause: the hardware" in text
+    assert "XID 45: the program's work was removed: it was ended, or it failed before; cause: a program" in text
+    assert "XID 31, 40 times: a kernel of the program used an invalid address; cause: a program" in text
+    assert "try: drain the node and reboot it" in text
+    [gpu] = json.loads(assay("report", path, "--format", "json").stdout)["run"]["gpus"]
+    assert [(x["xid"], x["count"]) for x in gpu["xids"]] == [(79, 1), (45, 1), (31, 40)]
+    once = assay("once", path, "--json", "--at", "3").stdout
+    assert "XID 79: the GPU has fallen off the bus" in once and '"CRIT"' in once
+
+
 def test_counters_that_reset_leave_a_hole_and_no_spike(nvml):
     got = rows(nvml("export", "all", "--poll", "0.1", "--count", "15", add="@0.7 gpm_epoch = 1\n"))
     values = [r["sm_active_pct"] for r in got]

@@ -43,9 +43,10 @@ static void each_finding(void **state UNUSED)
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct sample s = {0};
                 s.m[cases[i].metric] = value_ok(cases[i].value);
-                if (health_of(&s, false, &plain).state != cases[i].expected)
-                        fail_msg("%s: %s", cases[i].why,
-                                 health_name(health_of(&s, false, &plain).state));
+                if (health_of(&s, &(struct health_history){0}, &plain).state != cases[i].expected)
+                        fail_msg(
+                            "%s: %s", cases[i].why,
+                            health_name(health_of(&s, &(struct health_history){0}, &plain).state));
         }
 }
 
@@ -54,10 +55,10 @@ static void nothing_known(void **state UNUSED)
         struct sample s = {0};
         struct compute_options zero = plain;
         zero.missing_is_zero = true;
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_UNKNOWN);
-        assert_int_equal(health_of(&s, false, &zero).state, HEALTH_OK);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_UNKNOWN);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &zero).state, HEALTH_OK);
         s.m[METRIC_XID_LAST] = value_ok(79); /* older tools do not look at it */
-        assert_int_equal(health_of(&s, false, &zero).state, HEALTH_OK);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &zero).state, HEALTH_OK);
 }
 
 static void thresholds_by_model(void **state UNUSED)
@@ -75,15 +76,17 @@ static void thresholds_by_model(void **state UNUSED)
                 entity_set_text(&e, ENTITY_TEXT_MODEL, cases[i].model, strlen(cases[i].model));
                 struct sample s = {.who = &e};
                 s.m[METRIC_GPU_TEMP] = value_ok(cases[i].hot);
-                assert_int_equal(health_of(&s, false, &plain).state, HEALTH_HOT);
+                assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state,
+                                 HEALTH_HOT);
                 s.m[METRIC_GPU_TEMP] = value_ok(cases[i].hot - 0.5);
-                assert_int_equal(health_of(&s, false, &plain).state, HEALTH_OK);
+                assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state,
+                                 HEALTH_OK);
         }
         struct sample own = {0};
         own.m[METRIC_GPU_TEMP] = value_ok(88);
         own.m[METRIC_TEMP_MAX_OPERATING] = value_ok(87);
         own.m[METRIC_TEMP_SLOWDOWN] = value_ok(90);
-        assert_int_equal(health_of(&own, false, &plain).state, HEALTH_HOT);
+        assert_int_equal(health_of(&own, &(struct health_history){0}, &plain).state, HEALTH_HOT);
 }
 
 /* The worst of several, whichever is found first. */
@@ -93,9 +96,9 @@ static void the_worst_counts(void **state UNUSED)
         s.m[METRIC_GPU_TEMP] = value_ok(99);
         s.m[METRIC_XID_LAST] = value_ok(79);
         s.m[METRIC_PCIE_REPLAY_RATE] = value_ok(1);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_CRIT);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_CRIT);
         s.m[METRIC_XID_LAST] = value_ok(0);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_WARN);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_WARN);
 }
 
 /* A link that is slow while the GPU idles saves power. */
@@ -110,7 +113,8 @@ static void links_under_load(void **state UNUSED)
                 s.m[METRIC_GPU_UTIL] = value_ok(cases[i].util);
                 s.m[METRIC_PCIE_GEN] = value_ok(cases[i].now);
                 s.m[METRIC_PCIE_GEN_MAX] = value_ok(4);
-                assert_int_equal(health_of(&s, false, &plain).state, cases[i].expected);
+                assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state,
+                                 cases[i].expected);
         }
 }
 
@@ -131,6 +135,46 @@ static void errors_that_rise(void **state UNUSED)
                 assert_int_equal(row.health.state, ticks[i].expected);
         }
         compute_finish(&c);
+}
+
+/* Sources report the newest XID only: one that follows hides neither a grave one nor a program's.
+ */
+static void an_xid_is_remembered(void **state UNUSED)
+{
+        static const struct {
+                double xid;
+                enum health_state expected;
+                const char *words; /* of the worst reason */
+        } ticks[] = {
+            {0, HEALTH_OK, NULL},
+            {45, HEALTH_OK, NULL},
+            {31, HEALTH_WARN, "XID 31: a kernel of the program used an invalid address"},
+            {79, HEALTH_CRIT, "XID 79: the GPU has fallen off the bus"},
+            {45, HEALTH_CRIT, "XID 79: the GPU has fallen off the bus"},
+            {13, HEALTH_CRIT, "XID 79: the GPU has fallen off the bus"},
+            {95, HEALTH_CRIT,
+             "XID 95: an uncorrectable memory error that may affect every program"},
+        };
+        struct health_history history = {0};
+        for (size_t i = 0; i < ARRAY_LEN(ticks); i++) {
+                struct sample s = {0};
+                char words[HEALTH_WORDS_MAX];
+                s.m[METRIC_XID_LAST] = value_ok(ticks[i].xid);
+                struct health h = health_of(&s, &history, &plain);
+                assert_int_equal(h.state, ticks[i].expected);
+                if (!ticks[i].words) {
+                        assert_int_equal(h.findings, 0);
+                        continue;
+                }
+                enum health_reason worst = (enum health_reason)__builtin_ctz(h.findings);
+                assert_string_equal(health_reason_words(&h, worst, words, sizeof(words)),
+                                    ticks[i].words);
+        }
+        struct health both = {.findings = 1u << HEALTH_REASON_XID_APPLICATION, .program_xid = 43};
+        struct health slice = {.grave_xid = 62};
+        health_join(&slice, &both);
+        assert_int_equal(slice.program_xid, 43);
+        assert_int_equal(slice.grave_xid, 62);
 }
 
 /* Memory of which there is none is a mistake of the source, not a ratio. */
@@ -172,9 +216,9 @@ static void memory_has_its_own_limit(void **state UNUSED)
         struct sample s = {0};
         s.m[METRIC_MEM_TEMP] = value_ok(94);
         s.m[METRIC_MEM_TEMP_MAX_OPERATING] = value_ok(95);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_OK);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_OK);
         s.m[METRIC_MEM_TEMP] = value_ok(95);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_HOT);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_HOT);
 }
 
 static void nvlink_errors_rise(void **state UNUSED)
@@ -203,13 +247,14 @@ static void narrow_link(void **state UNUSED)
         s.m[METRIC_PCIE_GEN] = value_ok(1);
         s.m[METRIC_PCIE_GEN_MAX] = value_ok(5);
         s.m[METRIC_GPU_UTIL] = value_ok(0);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_OK); /* saving power */
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state,
+                         HEALTH_OK); /* saving power */
         s.m[METRIC_GPU_UTIL] = value_ok(1);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_WARN);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_WARN);
         s.m[METRIC_PCIE_GEN] = value_ok(5);
         s.m[METRIC_PCIE_WIDTH] = value_ok(8);
         s.m[METRIC_PCIE_WIDTH_MAX] = value_ok(16);
-        assert_int_equal(health_of(&s, false, &plain).state, HEALTH_WARN);
+        assert_int_equal(health_of(&s, &(struct health_history){0}, &plain).state, HEALTH_WARN);
 }
 
 /* Rates and rising counters over ticks, through the whole of compute. */
@@ -252,6 +297,7 @@ int main(void)
             cmocka_unit_test(links_under_load),
             cmocka_unit_test(errors_that_rise),
             cmocka_unit_test(replays_a_second),
+            cmocka_unit_test(an_xid_is_remembered),
             cmocka_unit_test(memory_without_a_total),
             cmocka_unit_test(each_finding),
             cmocka_unit_test(nothing_known),

@@ -234,7 +234,8 @@ static void test_findings(void **state)
         (void)state;
         set(&r, METRIC_GPU_TEMP, 96);
         tick(&r, 0, 0);
-        r.row.health = (struct health){HEALTH_WARN, 1u << HEALTH_REASON_LINK_NARROW};
+        r.row.health =
+            (struct health){.state = HEALTH_WARN, .findings = 1u << HEALTH_REASON_LINK_NARROW};
         tick(&r, 1, 0);
         r.row.health.findings |= 1u << HEALTH_REASON_GPU_HOT;
         tick(&r, 1, 0);

@@ -508,6 +508,35 @@ static void names_agree(void **state UNUSED)
         }
 }
 
+/* Runs are taken one a tick, in order; a flood is one run, and what there is no room for counts. */
+static void xids_in_order(void **state UNUSED)
+{
+        struct nvml_xids x = {0};
+        nvml_xids_take(&x);
+        assert_int_equal(x.count, 0);
+        for (int i = 0; i < 1000; i++)
+                nvml_xids_add(&x, 31);
+        nvml_xids_add(&x, 79);
+        nvml_xids_add(&x, 45);
+        static const struct {
+                uint32_t last, count;
+        } taken[] = {{31, 1000}, {79, 1001}, {45, 1002}, {45, 1002}};
+        for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+                nvml_xids_take(&x);
+                assert_int_equal(x.last, taken[i].last);
+                assert_int_equal(x.count, taken[i].count);
+        }
+        nvml_xids_add(&x, 45); /* after it was taken: a run of its own */
+        nvml_xids_take(&x);
+        assert_int_equal(x.count, 1003);
+        for (uint32_t i = 0; i < 2 * NVML_XID_RUNS; i++)
+                nvml_xids_add(&x, 100 + i);
+        for (uint32_t i = 0; i < 2 * NVML_XID_RUNS; i++)
+                nvml_xids_take(&x);
+        assert_int_equal(x.count, 1003 + 2 * NVML_XID_RUNS);
+        assert_int_equal(x.last, 100 + NVML_XID_RUNS - 1);
+}
+
 static int set_up(void **state UNUSED)
 {
         fake_open(&fake);
@@ -527,6 +556,7 @@ int main(void)
             cmocka_unit_test(every_code_is_a_state),
             cmocka_unit_test(failures_to_start_have_remedies),
             cmocka_unit_test(every_function_is_optional),
+            cmocka_unit_test(xids_in_order),
             cmocka_unit_test(windows),
             cmocka_unit_test(cycles_that_fall),
             cmocka_unit_test(comes_back),

@@ -11,6 +11,7 @@
 #include "model/metric.h"
 #include "model/throttle.h"
 #include "model/verdict.h"
+#include "model/xid.h"
 #include "present/stream/columns.h"
 #include "read/source.h"
 #include "translate/map.h"
@@ -496,9 +497,27 @@ static void sources_and_formats(void **state UNUSED)
                 assert_true(format_at(i)->name[0] && format_at(i)->probe && format_at(i)->round);
 }
 
+static void xids_are_in_order(void **state UNUSED)
+{
+        uint32_t before = 0;
+        for (size_t i = 0; xid_info_at(i); i++) {
+                const struct xid_info *xid = xid_info_at(i);
+                assert_true(xid->number > before);
+                before = xid->number;
+                assert_true(strlen(xid->text) > 10 && strlen(xid->text) + 10 < HEALTH_WORDS_MAX);
+                assert_true(strlen(xid->remedy) > 10);
+                /* What a program causes by itself is no sign of a faulty GPU. */
+                assert_false(xid->fault == XID_FAULT_PROGRAM && xid->effect == XID_EFFECT_GRAVE);
+                assert_ptr_equal(xid_info(xid->number), xid);
+        }
+        assert_null(xid_info(0));
+        assert_null(xid_info(999));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(xids_are_in_order),
             cmocka_unit_test(rules_say_what_they_do),
             cmocka_unit_test(throttle_reasons),
             cmocka_unit_test(metrics),

@@ -1,5 +1,6 @@
 #include "present/stream/json.h"
 #include "base/clock.h"
+#include "model/xid.h"
 #include "present/report/report.h"
 
 #include <math.h>
@@ -46,6 +47,23 @@ static void put_if(struct jsonw *j, const char *name, bool there, double v)
         jsonw_value(j, name, there ? value_ok(v) : value_missing(STATE_NONE));
 }
 
+static void put_xids(struct jsonw *j, const struct gpu_summary *g)
+{
+        jsonw_array(j, "xids");
+        for (size_t i = 0; i < g->n_xids; i++) {
+                const struct xid_info *xid = xid_info(g->xids[i].xid);
+                jsonw_object(j, NULL);
+                jsonw_whole(j, "xid", g->xids[i].xid);
+                jsonw_value(j, "count",
+                            g->xids[i].n > 0 ? value_ok(g->xids[i].n) : value_missing(STATE_NONE));
+                jsonw_text_or_null(j, "text", xid ? xid->text : "");
+                jsonw_text_or_null(j, "cause", xid ? xid_fault_words(xid->fault) : "");
+                jsonw_text_or_null(j, "remedy", xid ? xid->remedy : "");
+                jsonw_end(j);
+        }
+        jsonw_end(j);
+}
+
 static void put_classes(struct jsonw *j, const struct gpu_summary *g)
 {
         jsonw_object(j, "classes_s");
@@ -60,6 +78,7 @@ static void put_classes(struct jsonw *j, const struct gpu_summary *g)
                         jsonw_text(j, NULL, health_reason_text(i));
         }
         jsonw_end(j);
+        put_xids(j, g);
 }
 
 static void put_gpu(struct jsonw *j, const struct gpu_summary *g)

@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "model/xid.h"
 #include "present/format.h"
 #include "present/report/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -182,6 +184,18 @@ bool report_unhealthy(const struct gpu_summary *g, struct strbuf *out)
         return true;
 }
 
+/* What to do about the gravest error that the driver reported; NULL without one. */
+static const char *xid_remedy(const struct gpu_summary *g)
+{
+        const struct xid_info *worst = NULL;
+        for (size_t i = 0; i < g->n_xids; i++) {
+                const struct xid_info *xid = xid_info(g->xids[i].xid);
+                if (xid && (!worst || xid->effect > worst->effect))
+                        worst = xid;
+        }
+        return worst ? worst->remedy : NULL;
+}
+
 const char *report_unhealthy_try(const struct gpu_summary *g)
 {
         static const char *const words[REMEDY_COUNT] = {
@@ -197,7 +211,9 @@ const char *report_unhealthy_try(const struct gpu_summary *g)
         };
         enum health_reason worst =
             (enum health_reason)__builtin_ctz(g->findings | 1U << HEALTH_REASON_GPU_HOT);
-        return words[health_reason_info(worst)->remedy];
+        bool by_xid = health_reason_info(worst)->metric == METRIC_XID_LAST;
+        const char *remedy = by_xid ? xid_remedy(g) : NULL;
+        return remedy ? remedy : words[health_reason_info(worst)->remedy];
 }
 
 static size_t count_unhealthy(const struct scope *run)
@@ -353,6 +369,31 @@ static void put_rest(struct strbuf *out, const struct summary *s, const struct r
         report_level(s, v->columns, out);
 }
 
+static void put_xid(const struct integral_xid *x, struct strbuf *out)
+{
+        const struct xid_info *xid = xid_info(x->xid);
+        if (x->xid == 0)
+                strbuf_puts(out, "XIDs of other numbers");
+        else
+                strbuf_putf(out, "XID %" PRIu32, x->xid);
+        if (x->n > 1)
+                strbuf_putf(out, ", %.0f times", x->n);
+        if (xid)
+                strbuf_putf(out, ": %s; cause: %s", xid->text, xid_fault_words(xid->fault));
+}
+
+static void put_xids(struct strbuf *out, const struct scope *run, const char **title)
+{
+        for (size_t i = 0; i < run->n; i++) {
+                for (size_t k = 0; k < run->gpus[i]->n_xids; k++) {
+                        strbuf_putf(out, "%s  GPU %s: ", *title, run->gpus[i]->who.label);
+                        put_xid(&run->gpus[i]->xids[k], out);
+                        strbuf_putc(out, '\n');
+                        *title = "";
+                }
+        }
+}
+
 static void put_health(struct strbuf *out, const struct scope *run)
 {
         const char *title = "\nhealth\n";
@@ -373,6 +414,7 @@ static void put_health(struct strbuf *out, const struct scope *run)
                 strbuf_putc(out, '\n');
                 title = "";
         }
+        put_xids(out, run, &title);
 }
 
 static void put_more(struct strbuf *out, size_t columns)

@@ -172,8 +172,9 @@ static void put_health(struct jsonw *j, const struct health *h)
         jsonw_text(j, "state", health_name(h->state));
         jsonw_array(j, "findings");
         for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
+                char words[HEALTH_WORDS_MAX];
                 if (h->findings & (1u << f))
-                        jsonw_text(j, NULL, health_reason_text(f));
+                        jsonw_text(j, NULL, health_reason_words(h, f, words, sizeof(words)));
         }
         jsonw_end(j);
         jsonw_end(j);

@@ -175,7 +175,9 @@ void explain_health(const struct row *row, struct strbuf *out)
         for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++) {
                 if (!(row->health.findings & (1u << f)))
                         continue;
-                strbuf_putf(out, "%s%s", gap, health_reason_text(f));
+                char words[HEALTH_WORDS_MAX];
+                strbuf_putf(out, "%s%s", gap,
+                            health_reason_words(&row->health, f, words, sizeof(words)));
                 gap = "; ";
         }
 }

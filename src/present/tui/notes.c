@@ -50,11 +50,11 @@ static void note_health(struct ui *ui, const struct frame *f, const struct row *
         if (now == was || (was == 0 && row->health.state <= HEALTH_OK))
                 return;
         const char *why = "";
-        char label[FRAME_LABEL_MAX];
+        char label[FRAME_LABEL_MAX], words[HEALTH_WORDS_MAX];
         frame_label(f, row->sample.who, label, sizeof(label));
         for (enum health_reason k = 0; k < HEALTH_REASON_COUNT && !*why; k++) {
                 if (row->health.findings & (1u << k))
-                        why = health_reason_text(k);
+                        why = health_reason_words(&row->health, k, words, sizeof(words));
         }
         ui_log(ui, f->wall_ns, widget_health_ink(row->health.state), "GPU %s is %s%s%s%s%s", label,
                health_name(row->health.state), was ? ", was " : "",

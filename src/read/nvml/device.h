@@ -24,11 +24,25 @@ struct nvml_env {
         char root[256]; /* of the file system; "" for the real one */
 };
 
-/* XIDs of a GPU; written by the thread that waits for events. */
+#define NVML_XID_RUNS 32
+
+/*
+ * XIDs of a GPU, from the thread that waits for events to the GPU's own. Equal ones in a row are
+ * one run, so that a flood takes one place and hides no other.
+ */
 struct nvml_xids {
-        _Atomic int state; /* enum state: whether events can be had */
-        _Atomic uint32_t last, count;
+        _Atomic int state;                    /* enum state: whether events can be had */
+        _Atomic uint64_t runs[NVML_XID_RUNS]; /* number << 32 | count; 0 for a free place */
+        _Atomic uint32_t dropped;             /* beyond what there is room for */
+        uint32_t newest;                      /* the event thread's: the run it wrote last */
+        uint32_t oldest;                      /* the GPU's thread's: the run it took last */
+        uint32_t last, count;                 /* likewise: as of that run */
 };
+
+/* One more, by the event thread. */
+void nvml_xids_add(struct nvml_xids *x, uint32_t number);
+/* The oldest run that was not taken yet becomes the last; nothing changes when there is none. */
+void nvml_xids_take(struct nvml_xids *x);
 
 /* A counter that becomes a rate. */
 struct nvml_counter {

@@ -35,14 +35,41 @@ void nvml_events_watch(struct nvml_events *e, nvml_device handle, struct nvml_xi
         e->gpu[i].xids = xids;
 }
 
-static void count(struct nvml_events *e, const struct nvml_event *event)
+static void count_event(struct nvml_events *e, const struct nvml_event *event)
 {
         for (size_t i = 0; i < e->n; i++) {
                 if (e->gpu[i].handle != event->device)
                         continue;
-                atomic_store(&e->gpu[i].xids->last, (uint32_t)event->data);
-                atomic_fetch_add(&e->gpu[i].xids->count, 1);
+                nvml_xids_add(e->gpu[i].xids, (uint32_t)event->data);
         }
+}
+
+void nvml_xids_add(struct nvml_xids *x, uint32_t number)
+{
+        _Atomic uint64_t *place = &x->runs[x->newest % NVML_XID_RUNS];
+        uint64_t run = atomic_load(place);
+        while (run != 0 && run >> 32 == number) {
+                if (atomic_compare_exchange_weak(place, &run, run + 1))
+                        return;
+        }
+        place = &x->runs[(x->newest + 1) % NVML_XID_RUNS];
+        if (atomic_load(place) != 0) {
+                atomic_fetch_add(&x->dropped, 1);
+                return;
+        }
+        atomic_store(place, (uint64_t)number << 32 | 1);
+        x->newest++;
+}
+
+void nvml_xids_take(struct nvml_xids *x)
+{
+        uint64_t run = atomic_exchange(&x->runs[(x->oldest + 1) % NVML_XID_RUNS], 0);
+        x->count += atomic_exchange(&x->dropped, 0);
+        if (run == 0)
+                return;
+        x->oldest++;
+        x->last = (uint32_t)(run >> 32);
+        x->count += (uint32_t)run;
 }
 
 void nvml_events_poll(struct nvml_events *e)
@@ -52,6 +79,6 @@ void nvml_events_poll(struct nvml_events *e)
                 if (NVML_CALL(e->lib, event_wait, e->set, &event, 0) != 0)
                         return;
                 if (event.type == NVML_EVENT_XID)
-                        count(e, &event);
+                        count_event(e, &event);
         }
 }

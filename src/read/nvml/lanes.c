@@ -109,8 +109,9 @@ static void read_events(struct nvml_device *d, size_t i UNUSED)
 {
         struct nvml_row *row = &d->row[0];
         enum state state = d->xids ? (enum state)atomic_load(&d->xids->state) : STATE_UNSUPPORTED;
-        uint32_t count = d->xids ? atomic_load(&d->xids->count) : 0;
-        uint32_t last = d->xids ? atomic_load(&d->xids->last) : 0;
+        if (d->xids)
+                nvml_xids_take(d->xids);
+        uint32_t count = d->xids ? d->xids->count : 0, last = d->xids ? d->xids->last : 0;
         row->value[NVML_FIELD_XID_COUNT] = (struct nvml_value){.v = count, .state = (uint8_t)state};
         if (state == STATE_OK && count == 0)
                 state = STATE_BLANK;
