@@ -1,34 +1,28 @@
 #include "app/targets.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "formats/remote/remote.h"
 #include "formats/targets/targets.h"
+#include "life/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #define TOOL_NS (30 * NS_PER_S)
 #define CHUNK 65536
 
-extern char **environ;
-
 /* --- bytes -------------------------------------------------------------------------------------
  */
 
-/* Reads to the end, bounded in size and time; a time of 0 is no bound. 0 or a negative errno. */
-static int read_all(int fd, int64_t until_ns, struct strbuf *out)
+/* Reads to the end, bounded in size. 0 or a negative errno. */
+static int read_file_text(int fd, struct strbuf *out)
 {
-        for (;;) {
-                struct pollfd p = {.fd = fd, .events = POLLIN};
-                int64_t left = until_ns ? until_ns - clock_mono_ns() : 0;
-                if (until_ns && (left <= 0 || poll(&p, 1, (int)(left / NS_PER_MS) + 1) == 0))
-                        return -ETIMEDOUT;
+        while (out->len <= TARGETS_TEXT_MAX) {
                 if (!strbuf_reserve(out, CHUNK))
                         return -ENOMEM;
                 ssize_t n = read(fd, out->s + out->len, CHUNK);
@@ -37,95 +31,79 @@ static int read_all(int fd, int64_t until_ns, struct strbuf *out)
                 if (n <= 0)
                         return n < 0 ? -errno : 0;
                 out->len += (size_t)n;
-                if (out->len > TARGETS_TEXT_MAX)
-                        return -EFBIG;
         }
+        return -EFBIG;
 }
 
 /* --- programs ----------------------------------------------------------------------------------
  */
 
-static int start_tool(char *const *argv, int *ret_fd, pid_t *ret_pid)
+static int tool_failed(const char *name, int code, struct strbuf *said, const char *hint,
+                       struct err *err)
 {
-        posix_spawn_file_actions_t actions;
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC) < 0)
-                return errno;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        int r = posix_spawnp(ret_pid, argv[0], &actions, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-        close(ends[1]);
-        if (r != 0)
-                close(ends[0]);
-        *ret_fd = ends[0];
-        return r;
+        char why[160];
+        const char *words = strbuf_str(said);
+        snprintf(why, sizeof(why), "%.*s", (int)MIN(strcspn(words, "\r\n"), sizeof(why) - 1),
+                 words);
+        text_clean(why);
+        err_set(err, ERR_NO_SOURCE, "'%s' %s%s%s", name,
+                code == -ETIMEDOUT ? "does not end within 30 s"
+                : code == -EFBIG   ? "writes more than 64 MiB"
+                : code < 0         ? strerror(-code)
+                                   : "failed",
+                why[0] ? ": " : "", why);
+        return err_hint(err, "%s", hint);
 }
 
-/* What a program writes. Its errors go to ours. */
-static int run_tool(char *const *argv, const char *hint, struct strbuf *out, struct err *err)
+/* What a program writes. argv[0] is its name, which is looked up as a shell would. */
+static int run_tool(const char *argv[], const char *hint, struct strbuf *out, struct err *err)
 {
-        int fd = -1, status = 0;
-        pid_t pid = 0;
-        int r = start_tool(argv, &fd, &pid);
-        if (r != 0) {
-                err_set(err, ERR_NO_SOURCE, "cannot run '%s': %s", argv[0], strerror(r));
+        static const struct helper_limits limits = {TOOL_NS, TARGETS_TEXT_MAX, -1};
+        const char *name = argv[0];
+        char program[PATH_MAX];
+        struct helper c = HELPER_NONE;
+        struct strbuf said = {0};
+        bool found = helper_find(name, helper_path(), program, sizeof(program));
+        argv[0] = program;
+        int r = found ? helper_start(&c, argv, &(struct helper_how){0}) : -ENOENT;
+        if (r < 0) {
+                err_set(err, ERR_NO_SOURCE, "cannot run '%s': %s", name, strerror(-r));
                 return err_hint(err, "%s", hint);
         }
-        r = read_all(fd, clock_mono_ns() + TOOL_NS, out);
-        close(fd);
-        if (r < 0)
-                kill(pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-                ;
-        if (r < 0)
-                err_set(err, ERR_NO_SOURCE, "'%s' %s", argv[0],
-                        r == -ETIMEDOUT ? "does not end within 30 s"
-                        : r == -EFBIG   ? "writes more than 64 MiB"
-                                        : strerror(-r));
-        else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-                err_set(err, ERR_NO_SOURCE, "'%s' failed", argv[0]);
-        else
-                return 0;
-        return err_hint(err, "%s", hint);
+        r = helper_collect(&c, &limits, out, &said);
+        int status = r == 0 ? helper_finish(&c) : 0;
+        helper_stop(&c);
+        if (r < 0 || status != 0)
+                r = tool_failed(name, r, &said, hint, err);
+        strbuf_finish(&said);
+        return r;
 }
 
 static int ask_slurm(struct target_list *t, const char *partition, struct err *err)
 {
-        static char tool[] = "sinfo", quiet[] = "-h", nodes[] = "-N", format[] = "-o",
-                    what[] = "%N|%G", p[] = "-p";
-        char *which = strdup(partition);
         bool all = strcmp(partition, "all") == 0;
-        char *const argv[] = {tool, quiet, nodes, format, what, all ? NULL : p, which, NULL};
+        const char *argv[] = {"sinfo",           "-h",      "-N", "-o", "%N|%G",
+                              all ? NULL : "-p", partition, NULL};
         struct strbuf text = {0};
-        int r = which
-                    ? run_tool(argv, "run it where Slurm's commands work, or give a list: --hosts",
-                               &text, err)
-                    : err_set(err, -ENOMEM, "out of memory");
+        int r = run_tool(argv, "run it where Slurm's commands work, or give a list: --hosts", &text,
+                         err);
         if (r == 0)
                 r = targets_parse_sinfo(t, text.s, text.len, err);
-        free(which);
         strbuf_finish(&text);
         return r;
 }
 
 static int ask_kubernetes(struct target_list *t, const char *selector, struct err *err)
 {
-        static char tool[] = "kubectl", get[] = "get", pods[] = "pods", all[] = "--all-namespaces",
-                    l[] = "-l", o[] = "-o", json[] = "json";
-        char *which = strdup(selector);
-        char *const argv[] = {tool, get, pods, all, l, which, o, json, NULL};
+        const char *argv[] = {"kubectl", "get",  "pods", "--all-namespaces", "-l", selector,
+                              "-o",      "json", NULL};
         struct strbuf text = {0};
-        int r =
-            which ? run_tool(argv,
-                             "run it where kubectl works; or let Prometheus find the pods itself: "
-                             "deploy/kubernetes/podmonitor.yaml",
-                             &text, err)
-                  : err_set(err, -ENOMEM, "out of memory");
+        int r = run_tool(argv,
+                         "run it where kubectl works; or let Prometheus find the pods itself: "
+                         "deploy/kubernetes/podmonitor.yaml",
+                         &text, err);
         if (r == 0)
                 r = targets_parse_pods(t, text.s, text.len, err);
-        free(which);
         strbuf_finish(&text);
         return r;
 }
@@ -150,7 +128,7 @@ static int read_hosts(struct target_list *t, const char *hosts, struct err *err)
                 return read_typed(t, hosts, err);
         CLEANUP(closep)
         int fd = input ? dup(STDIN_FILENO) : open(hosts + 1, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        int r = fd < 0 ? -errno : read_all(fd, 0, &text);
+        int r = fd < 0 ? -errno : read_file_text(fd, &text);
         if (r < 0)
                 err_set(err, ERR_NO_SOURCE, "cannot read '%s': %s", hosts + 1, strerror(-r));
         else

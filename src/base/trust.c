@@ -1,13 +1,32 @@
 #include "base/trust.h"
 
+#include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 bool trust_is_set_id(void)
 {
         return getauxval(AT_SECURE) != 0;
+}
+
+int trust_drop_rights(void)
+{
+        uid_t uid = getuid();
+        gid_t gid = getgid();
+        if (!trust_is_set_id())
+                return 0;
+        if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+                return -errno;
+        /* Capabilities of the file go with a change of users only; root keeps its own. */
+        struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+        static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+        if (uid != 0 && syscall(SYS_capset, &head, none) < 0)
+                return -errno;
+        return 0;
 }
 
 const char *trust_env(const char *name)

@@ -5,6 +5,11 @@
 
 /* Whether the kernel gave this program rights that its caller has not: set-id, or capabilities. */
 bool trust_is_set_id(void);
+/*
+ * Gives up rights that the caller has not, of set-id bits and of file capabilities, before anything
+ * is read. 0, or a negative errno: then nothing may be done. Nothing changes for other programs.
+ */
+int trust_drop_rights(void);
 /* getenv, but nothing in such a program. */
 const char *trust_env(const char *name);
 /*

@@ -1,5 +1,6 @@
 /* From a command line to a command. */
 #include "app/input.h"
+#include "base/trust.h"
 #include "cmd/command.h"
 #include "cmd/version.h"
 #include "session/session.h"
@@ -179,6 +180,13 @@ int main(int argc, char **argv)
         struct config config = {0};
         struct err err = {0};
         int status;
+        int dropped = trust_drop_rights();
+        if (dropped < 0) {
+                err_set(&err, dropped, "cannot give up the rights of a set-id program: %s",
+                        strerror(-dropped));
+                err_hint(&err, "assay needs none: remove the bits with chmod ug-s, or setcap -r");
+                return complain(&err);
+        }
         session_own_process();
         int r = config_read_args(&config, argc, argv, takes_command, &err);
         const struct command *c = choose_command(&config);

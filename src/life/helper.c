@@ -1,9 +1,11 @@
 #include "life/helper.h"
 
 #include "base/clock.h"
+#include "base/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,8 @@ extern char **environ;
 
 #define KIND_NS (100 * NS_PER_MS)
 #define KILL_NS (100 * NS_PER_MS)
+#define CHUNK 65536
+#define SYSTEM_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
 #define EXTRA_FOLDER "/usr/bin:/usr/local/bin:/opt/nvidia/dcgm/bin"
 
 static bool can_run(const char *path)
@@ -40,11 +44,16 @@ static bool search(const char *name, const char *folders, char *buf, size_t size
 {
         for (const char *s = folders; s && *s;) {
                 size_t len = strcspn(s, ":");
-                if (len > 0 && join(s, len, name, buf, size) && can_run(buf))
+                if (s[0] == '/' && join(s, len, name, buf, size) && can_run(buf))
                         return true;
                 s += len + (s[len] == ':');
         }
         return false;
+}
+
+const char *helper_path(void)
+{
+        return trust_is_set_id() ? SYSTEM_PATH : getenv("PATH");
 }
 
 bool helper_find(const char *name, const char *path, char *buf, size_t size)
@@ -176,6 +185,48 @@ int helper_start(struct helper *c, const char *const argv[], const struct helper
                 return -ENOMEM;
         int r = start(c, argv, how, env);
         free(env);
+        return r;
+}
+
+/* Bytes beyond most are dropped when they may be, else there are too many. */
+static int take_output(int *fd, size_t most, bool may_drop, struct strbuf *to)
+{
+        if (!strbuf_reserve(to, CHUNK))
+                return -ENOMEM;
+        ssize_t n = read(*fd, to->s + to->len, CHUNK);
+        if (n > 0) {
+                to->len += (size_t)n;
+                if (to->len > most && !may_drop)
+                        return -EFBIG;
+                to->len = MIN(to->len, most);
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+                closep(fd);
+                *fd = -1;
+        }
+        return 0;
+}
+
+int helper_collect(struct helper *c, const struct helper_limits *limits, struct strbuf *out,
+                   struct strbuf *said)
+{
+        int64_t until = clock_mono_ns() + limits->patience_ns;
+        int r = 0;
+        while (r == 0 && (c->out_fd >= 0 || c->err_fd >= 0)) {
+                struct pollfd p[] = {{.fd = c->out_fd, .events = POLLIN},
+                                     {.fd = c->err_fd, .events = POLLIN},
+                                     {.fd = limits->wake, .events = POLLIN}};
+                int64_t left = until - clock_mono_ns();
+                if (left <= 0)
+                        return -ETIMEDOUT;
+                if (poll(p, ARRAY_LEN(p), (int)(left / NS_PER_MS) + 1) < 0 && errno != EINTR)
+                        return -errno;
+                if (p[2].revents)
+                        return -ECANCELED;
+                if (p[0].revents)
+                        r = take_output(&c->out_fd, limits->most, false, out);
+                if (r == 0 && p[1].revents)
+                        r = take_output(&c->err_fd, HELPER_SAID_MAX, true, said);
+        }
         return r;
 }
 

@@ -1,7 +1,7 @@
 /* Another program as a child process, whose output arrives through pipes that never block. */
 #pragma once
 
-#include "base/attr.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,10 +30,14 @@ struct helper_how {
 };
 
 /*
- * Finds the program: name itself when it holds a slash, else on the PATH, else where packages put
- * it. False when there is none that can be run.
+ * Finds the program: name itself when it holds a slash, else in the folders of path, else where
+ * packages put it. Folders that are not named from the root are passed over: what lies in the
+ * current folder is not run. False when there is none that can be run.
  */
 bool helper_find(const char *name, const char *path, char *buf, size_t size);
+/* The caller's PATH; the system's folders where the program has more rights than its caller. May be
+ * NULL. */
+const char *helper_path(void);
 
 /*
  * Starts argv[0] in a process group of its own, with no signal blocked or ignored. The kernel
@@ -41,6 +45,20 @@ bool helper_find(const char *name, const char *path, char *buf, size_t size);
  * that of exec included.
  */
 int helper_start(struct helper *c, const char *const argv[], const struct helper_how *how);
+
+struct helper_limits {
+        int64_t patience_ns; /* until the end of its output */
+        size_t most;         /* bytes of its standard output */
+        int wake;            /* gives up when this can be read; -1 for none */
+};
+#define HELPER_SAID_MAX 65536
+/*
+ * Reads what it writes until it closes both its outputs. Of standard error the first
+ * HELPER_SAID_MAX bytes are kept. 0, -ETIMEDOUT, -EFBIG, -ECANCELED or another negative errno; stop
+ * it afterwards either way.
+ */
+int helper_collect(struct helper *c, const struct helper_limits *limits, struct strbuf *out,
+                   struct strbuf *said);
 
 /* Whether it has ended; fills status then. Does not wait. */
 bool helper_reap(struct helper *c);

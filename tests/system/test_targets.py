@@ -91,8 +91,24 @@ def test_views_take_no_options_of_targets(assay):
 
 
 def test_no_tool(assay, tmp_path):
-    done = assay("fleet", "targets", "--slurm", "all", env={"PATH": str(tmp_path)})
-    assert done.returncode == 3 and "cannot run 'sinfo'" in done.stderr
+    done = assay("fleet", "targets", "--kubernetes", env={"PATH": str(tmp_path)})
+    assert done.returncode == 3 and "cannot run 'kubectl'" in done.stderr
+
+
+def test_a_tool_that_fails_says_why(assay, tmp_path):
+    (tmp_path / "sinfo").write_text("#!/bin/sh\necho 'sinfo: error: \033[2Jno controller' >&2; exit 1\n")
+    (tmp_path / "sinfo").chmod(0o755)
+    done = assay("fleet", "targets", "--slurm", "all", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert done.returncode == 3 and done.stderr.splitlines()[0] == "assay: 'sinfo' failed: sinfo: error: ?[2Jno controller"
+
+
+@pytest.mark.parametrize("flood", ["yes error >&2", "yes 'n1|gpu:8'"])
+def test_a_tool_that_never_ends_is_bounded(assay, tmp_path, flood):
+    """What it says beyond 64 MiB, and for 30 s, is not waited for."""
+    (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{flood} | head -c 80000000\n{'sleep 0' if '>&2' in flood else ''}\n".replace("yes error >&2 | head -c 80000000", "(yes error | head -c 80000000) >&2"))
+    (tmp_path / "sinfo").chmod(0o755)
+    done = assay("fleet", "targets", "--slurm", "all", env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, timeout=60)
+    assert done.returncode != 0 and ("no node with a GPU" in done.stderr if ">&2" in flood else "writes more than 64 MiB" in done.stderr), done.stderr[:400]
 
 
 def test_prometheus_reads_it(assay, tmp_path):

@@ -44,8 +44,9 @@ def test_root_reads_its_own(assay, tmp_path, capture):
     assert done.returncode == 0 and "ignoring" not in done.stderr, done.stderr
 
 
-def test_a_set_id_program_ignores_variables_and_libraries(program, tmp_path):
-    """With the caller's variables it would run the caller's code with its owner's rights."""
+@pytest.fixture
+def set_id(program, tmp_path):
+    """Runs a set-id copy of the program as somebody else, whose folder comes first on the PATH."""
     for parent in [tmp_path, *tmp_path.parents][:-2]:
         if parent.stat().st_uid == 0:
             parent.chmod(parent.stat().st_mode | 0o011)
@@ -53,18 +54,67 @@ def test_a_set_id_program_ignores_variables_and_libraries(program, tmp_path):
     copy = tmp_path / "assay"
     shutil.copy(program, copy)
     copy.chmod(0o4755)
-    marker = tmp_path / "ran"
-    dcgmi = tmp_path / "dcgmi"
-    dcgmi.write_text(f"#!/bin/sh\ntouch {marker}\n")
-    dcgmi.chmod(0o755)
     env = {**clean_env(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"}
 
     def run(*words, **more):
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", copy]
-        return subprocess.run([*user, *words], env={**env, **more}, capture_output=True, timeout=60, check=False)
+        return subprocess.run([*user, *words], env={**env, **more}, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
 
     if run("--version").returncode != 0:
         pytest.skip("set-id programs do not run here")
+    return run
+
+
+@pytest.mark.parametrize("tool, words", [("kubectl", ["--kubernetes"]), ("sinfo", ["--slurm", "all"])])
+def test_a_set_id_program_runs_no_helper_of_its_caller(set_id, tmp_path, tool, words):
+    marker = tmp_path / "ran"
+    (tmp_path / tool).write_text(f"#!/bin/sh\nid -u >{marker}\n")
+    (tmp_path / tool).chmod(0o755)
+    done = set_id("fleet", "targets", *words)
+    assert done.returncode == 3 and not marker.exists(), (done, marker.exists() and marker.read_text())
+
+
+def test_a_set_id_program_reads_nothing_that_its_caller_may_not(set_id, tmp_path, capture):
+    assert set_id("once", "--source", str(capture)).returncode == 0
+    capture.chmod(0o600)
+    done = set_id("once", "--source", str(capture))
+    assert done.returncode != 0 and "permission denied" in done.stderr, done
+    done = set_id("record", "-q", "--duration", "0.2", "-o", str(tmp_path / "x.assay"))
+    assert (tmp_path / "x.assay").stat().st_uid == NOBODY, done
+
+
+def test_capabilities_of_the_file_are_given_up(program, tmp_path, capture):
+    if not shutil.which("setcap"):
+        pytest.skip("no setcap")
+    for parent in [tmp_path, *tmp_path.parents][:-2]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    copy = tmp_path / "assay"
+    shutil.copy(program, copy)
+    if subprocess.run(["setcap", "cap_dac_read_search+ep", copy], capture_output=True, check=False).returncode != 0:
+        pytest.skip("capabilities cannot be set here")
+    capture.chmod(0o600)
+    done = subprocess.run([copy, "once", "--source", capture], user=NOBODY, group=NOBODY, extra_groups=[], env=clean_env(tmp_path), capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode != 0 and "permission denied" in done.stderr, done
+
+
+def test_no_helper_is_taken_from_the_current_folder(program, tmp_path):
+    marker = tmp_path / "ran"
+    (tmp_path / "sinfo").write_text(f"#!/bin/sh\ntouch {marker}\n")
+    (tmp_path / "sinfo").chmod(0o755)
+    for path in (".:/usr/bin", ":/usr/bin", "../" + tmp_path.name):
+        done = subprocess.run([program, "fleet", "targets", "--slurm", "all"], env={**clean_env(tmp_path), "PATH": path}, cwd=tmp_path, capture_output=True, timeout=60,
+                              check=False)
+        assert done.returncode == 3 and not marker.exists(), path
+
+
+def test_a_set_id_program_ignores_variables_and_libraries(set_id, tmp_path):
+    """With the caller's variables it would run the caller's code with its owner's rights."""
+    run, copy = set_id, tmp_path / "assay"
+    marker = tmp_path / "ran"
+    dcgmi = tmp_path / "dcgmi"
+    dcgmi.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    dcgmi.chmod(0o755)
     for more, words in (({}, []), ({"ASSAY_DCGMI": str(dcgmi)}, []), ({}, ["--dcgmi", str(dcgmi)])):
         run("once", "--backend", "dcgm", *words, **more)
         assert not marker.exists(), (more, words)

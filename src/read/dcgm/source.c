@@ -7,7 +7,6 @@
  */
 #include "read/source.h"
 #include "base/clock.h"
-#include "base/trust.h"
 #include "life/helper.h"
 #include "life/thread.h"
 #include "read/dcgm/failure.h"
@@ -439,15 +438,11 @@ static int reach_first_row(struct source *s, struct err *err)
         return MIN(r, 0);
 }
 
-/* Where programs are looked for when the caller's PATH is not to be believed. */
-#define SYSTEM_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
-
 static int find_program(struct source *s, struct err *err)
 {
         char detail[128] = "";
         const char *name = s->config.dcgmi ? s->config.dcgmi : "dcgmi";
-        const char *path = trust_is_set_id() ? SYSTEM_PATH : trust_env("PATH");
-        if (helper_find(name, path, s->program, sizeof(s->program)))
+        if (helper_find(name, helper_path(), s->program, sizeof(s->program)))
                 return 0;
         if (!s->config.dcgmi)
                 return dcgm_failure_tell(DCGM_NOT_INSTALLED, "", s->config.root, err);

@@ -6,7 +6,6 @@
 #include "life/helper.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,37 +71,6 @@ int slurm_read_job(struct slurm_job *job, const char *text, struct err *err)
         return r;
 }
 
-/* Everything that comes from fd until the end, a limit, or too long a time. */
-static bool read_all(struct helper *c, int wake, struct strbuf *out, struct strbuf *said)
-{
-        int64_t until = clock_mono_ns() + ASK_NS;
-        while (c->out_fd >= 0 || c->err_fd >= 0) {
-                struct pollfd p[] = {{.fd = c->out_fd, .events = POLLIN},
-                                     {.fd = c->err_fd, .events = POLLIN},
-                                     {.fd = wake, .events = POLLIN}};
-                int64_t left = until - clock_mono_ns();
-                if (left <= 0 || poll(p, ARRAY_LEN(p), (int)(left / NS_PER_MS) + 1) < 0 ||
-                    p[2].revents)
-                        return false;
-                for (int i = 0; i < 2; i++) {
-                        struct strbuf *to = i ? said : out;
-                        int *fd = i ? &c->err_fd : &c->out_fd;
-                        if (!p[i].revents)
-                                continue;
-                        if (to->len > ANSWER_MAX || !strbuf_reserve(to, 4096))
-                                return false;
-                        ssize_t n = read(*fd, to->s + to->len, 4096);
-                        if (n > 0)
-                                to->len += (size_t)n;
-                        else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-                                closep(fd);
-                                *fd = -1;
-                        }
-                }
-        }
-        return true;
-}
-
 static int tell_failure(const char *id, struct strbuf *said, struct err *err)
 {
         char why[160];
@@ -127,7 +95,7 @@ static int judge(const struct slurm_job *job, const char *id, struct err *err)
         return err_hint(err, "'squeue --me' lists your jobs");
 }
 
-int slurm_ask(struct slurm_job *job, const char *id, const char *path, int wake, struct err *err)
+int slurm_ask(struct slurm_job *job, const char *id, int wake, struct err *err)
 {
         char program[4096], which[64];
         struct helper c = HELPER_NONE;
@@ -136,7 +104,7 @@ int slurm_ask(struct slurm_job *job, const char *id, const char *path, int wake,
                 err_set(err, ERR_USAGE, "--slurm: '%s' is no job id", id);
                 return err_hint(err, "write a number, as 'squeue --me' lists them: 4242 or 4242_7");
         }
-        if (!helper_find("squeue", path, program, sizeof(program))) {
+        if (!helper_find("squeue", helper_path(), program, sizeof(program))) {
                 err_set(err, ERR_NO_SOURCE,
                         "--slurm needs Slurm's commands, and there is no squeue");
                 return err_hint(err,
@@ -150,7 +118,8 @@ int slurm_ask(struct slurm_job *job, const char *id, const char *path, int wake,
                 err_set(err, ERR_NO_SOURCE, "cannot start '%s': %s", program, strerror(-r));
                 return err_hint(err, "name the nodes instead: --hosts node[01-16]");
         }
-        bool answered = read_all(&c, wake, &out, &said);
+        const struct helper_limits limits = {ASK_NS, ANSWER_MAX, wake};
+        bool answered = helper_collect(&c, &limits, &out, &said) == 0;
         int status = answered ? helper_finish(&c) : 1;
         helper_stop(&c);
         if (status != 0 || out.failed)

@@ -7,7 +7,6 @@
 #include "read/nodes/source.h"
 
 #include "base/clock.h"
-#include "base/trust.h"
 #include "life/thread.h"
 #include "read/nodes/gather.h"
 #include "read/nodes/hostlist.h"
@@ -86,7 +85,6 @@ static void name_remote(struct source *s)
 
 static int find_program(struct source *s, struct err *err)
 {
-        const char *path = trust_is_set_id() ? "/usr/bin:/bin" : trust_env("PATH");
         struct node_command words;
         const char *name = "srun", *base;
         if (!s->config.job) {
@@ -101,7 +99,7 @@ static int find_program(struct source *s, struct err *err)
         s->is_srun = s->config.job != NULL;
         name_remote(s);
         s->is_ssh = !s->is_srun && strcmp(base, "ssh") == 0;
-        if (helper_find(name, path, s->program, sizeof(s->program)))
+        if (helper_find(name, helper_path(), s->program, sizeof(s->program)))
                 return 0;
         err_set(err, ERR_NO_SOURCE, "cannot reach other hosts: there is no '%.80s' here", name);
         return err_hint(err, s->is_srun ? "run this where jobs are submitted, or use --hosts"
@@ -160,7 +158,7 @@ static int nodes_open(const struct source_config *config, struct source **ret, s
         int r = s->wake < 0 ? err_set(err, -errno, "cannot wait: %s", strerror(errno))
                             : find_program(s, err);
         if (r == 0 && config->job)
-                r = slurm_ask(&job, config->job, trust_env("PATH"), s->wake, err);
+                r = slurm_ask(&job, config->job, s->wake, err);
         else if (r == 0)
                 r = hostlist_read(&hosts, "--hosts", config->hosts, err);
         if (r == 0)
