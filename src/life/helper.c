@@ -19,8 +19,8 @@ extern char **environ;
 #define KIND_NS (100 * NS_PER_MS)
 #define KILL_NS (100 * NS_PER_MS)
 #define CHUNK 65536
-#define SYSTEM_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
-#define EXTRA_FOLDER "/usr/bin:/usr/local/bin:/opt/nvidia/dcgm/bin"
+#define SYSTEM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+#define EXTRA_FOLDER "/opt/nvidia/dcgm/bin" /* where a package puts what no PATH names */
 
 static bool can_run(const char *path)
 {
@@ -53,7 +53,8 @@ static bool search(const char *name, const char *folders, char *buf, size_t size
 
 const char *helper_path(void)
 {
-        return trust_is_set_id() ? SYSTEM_PATH : getenv("PATH");
+        const char *path = trust_is_set_id() ? NULL : getenv("PATH");
+        return path ? path : SYSTEM_PATH;
 }
 
 bool helper_find(const char *name, const char *path, char *buf, size_t size)

@@ -35,8 +35,8 @@ struct helper_how {
  * current folder is not run. False when there is none that can be run.
  */
 bool helper_find(const char *name, const char *path, char *buf, size_t size);
-/* The caller's PATH; the system's folders where the program has more rights than its caller. May be
- * NULL. */
+/* The caller's PATH; the system's folders where there is none, or where the program has more rights
+ * than its caller. */
 const char *helper_path(void);
 
 /*
