@@ -101,7 +101,7 @@ static int begin(const struct config *config, struct recording *rec, struct err 
         bool nodes = setup_reads_nodes(config);
         if (r == ERR_NO_SOURCE && !config_text(config, OPT_SOURCE) && !nodes) {
                 if (!rec->quiet)
-                        notice("%s: recording without GPUs", err->msg);
+                        recording_say_no_gpu(err);
                 r = 0;
         }
         *err = r < 0 ? *err : (struct err){0};

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -143,6 +144,16 @@ bool recording_is_told(void)
 {
         struct rank_facts rank = rank_facts(get_env);
         return !rank_is_one_of_many(&rank) || rank.rank.v == 0;
+}
+
+#define NO_GPU "no GPU found: "
+
+void recording_say_no_gpu(const struct err *why)
+{
+        struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+        size_t known = strncmp(why->msg, NO_GPU, strlen(NO_GPU)) == 0 ? strlen(NO_GPU) : 0;
+        if (poll(&fd, 1, 0) > 0)
+                notice("no GPU seen (%s); recording the host only", why->msg + known);
 }
 
 bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX])

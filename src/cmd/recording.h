@@ -11,6 +11,9 @@
 int recording_check(const struct config *config, struct err *err);
 /* Whether this is no rank of a job, or its first: the others leave telling to that one. */
 bool recording_is_told(void);
+/* Says that this machine has no GPU to see, why, and what is recorded; nothing where the
+ * standard error takes nothing now. */
+void recording_say_no_gpu(const struct err *why);
 /* The folder that the ranks of this job record into; false when this is no rank of one. */
 bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX]);
 /*

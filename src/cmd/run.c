@@ -19,6 +19,7 @@
 #define BEGIN_PATIENCE_NS NS_PER_S
 /* Longest that the command waits for a disk: then it runs without knowing of its recording. */
 #define DISK_PATIENCE_NS NS_PER_S
+#define NO_DRIVER_PATIENCE_NS (100 * NS_PER_MS)
 
 /*
  * The recording is made and begun by a worker: the command starts and gets its signals while a disk
@@ -32,6 +33,7 @@ struct running {
         bool logged;             /* the log has its first line; once made */
         struct session *session; /* NULL: the command runs unrecorded; once made */
         struct pipeline *pipeline;
+        bool tried_source; /* the pipeline is open, or cannot be */
         struct host_view *host;
         struct manifest_limits limits;
         bool has_target;       /* the host is open, or cannot be; under the lock */
@@ -129,26 +131,30 @@ static void end_log(struct running *r, const struct child *c)
         runlog_append(config_text(r->config, OPT_LOG), &m, NULL);
 }
 
-/* On the sampling thread: the source cannot be opened, or has ended early. */
+/* The source cannot be opened, or has ended early, which the sampling thread notices. A recording
+ * without GPUs may be what is wanted, or a night that is lost: nobody shall learn it afterwards. */
 static void tell_source_end(void *arg, const struct err *source)
 {
         struct running *r = arg;
-        /* A machine without GPUs is nothing to complain about. */
-        if (source->code == 0 ||
-            (source->code == ERR_NO_SOURCE && !config_text(r->config, OPT_SOURCE)))
+        if (source->code == 0)
                 return;
-        notice("%s; recording without GPUs", source->msg);
+        if (source->code != ERR_NO_SOURCE || config_text(r->config, OPT_SOURCE))
+                notice("%s; recording without GPUs", source->msg);
+        else if (!r->quiet)
+                recording_say_no_gpu(source);
 }
 
-/* A source of this machine is opened while its first frames are waited for; a capture at once. */
-static void open_source(struct running *r)
+/* A source of this machine is opened while its first frames are waited for, unless patience_ns
+ * suffices; a capture at once. */
+static void open_source(struct running *r, int64_t patience_ns)
 {
         struct err err = {0};
         char text[SETUP_NOTICE_MAX];
         const struct config *config = r->config;
-        int code =
-            setup_open_soon(config, config_text(config, OPT_SOURCE),
-                            config_number(config, OPT_SPEED), 0, false, &r->pipeline, text, &err);
+        int code = setup_open_soon(config, config_text(config, OPT_SOURCE),
+                                   config_number(config, OPT_SPEED), patience_ns, false,
+                                   &r->pipeline, text, &err);
+        r->tried_source = true;
         if (text[0])
                 notice("%s", text);
         if (code < 0)
@@ -156,6 +162,14 @@ static void open_source(struct running *r)
         else
                 pipeline_want_limits(r->pipeline,
                                      false); /* a session keeps what they follow from */
+}
+
+/* Opening a driver takes its time and belongs beside the command. Where there is none it takes a
+ * moment, and its message comes before whatever the command says. */
+static void look_for_driver(struct running *r)
+{
+        if (access("/dev/nvidiactl", F_OK) < 0 && child_can_start(r->config->rest[0]))
+                open_source(r, NO_DRIVER_PATIENCE_NS);
 }
 
 /* On the host's thread. */
@@ -194,7 +208,8 @@ static void start_engine(struct running *r)
         struct engine *engine = NULL;
         struct err err = {0};
         open_target(r);
-        open_source(r);
+        if (!r->tried_source)
+                open_source(r, 0);
         manifest_describe(r->session, r->config, r->config->rest, r->pipeline);
         struct engine_config rc = {.session = r->session,
                                    .pipeline = r->pipeline,
@@ -219,6 +234,8 @@ static void record(void *arg)
         struct running *r = arg;
         make_session(r->config, r);
         r->logged = start_log(r->config);
+        if (r->session)
+                look_for_driver(r);
         crew_lock(&r->crew);
         bool late = r->started;
         r->made = true;

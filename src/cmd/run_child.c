@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* Signals that are the command's business, and SIGCHLD, which is ours: all but faults of our own,
@@ -78,6 +82,29 @@ static int start_failure(struct child *c, int report)
         if (n > 0)
                 waitpid(c->pid, NULL, 0);
         return why;
+}
+
+static bool is_runnable(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+bool child_can_start(const char *name)
+{
+        char path[PATH_MAX];
+        const char *at = getenv("PATH");
+        if (strchr(name, '/'))
+                return is_runnable(name);
+        while (at) {
+                int len = (int)strcspn(at, ":");
+                snprintf(path, sizeof(path), "%.*s/%s", len > 0 ? len : 1, len > 0 ? at : ".",
+                         name);
+                if (is_runnable(path))
+                        return true;
+                at = at[len] == ':' ? at + len + 1 : NULL;
+        }
+        return false;
 }
 
 int child_start(struct child *c, char *const *argv, struct err *err)

@@ -31,6 +31,9 @@ struct child {
 
 /* First of all: from here on a limit on the size of files is an error of writing and no death. */
 void child_init(struct child *c, bool alone);
+/* Whether a command of that name is likely to start: a file that may be run, in PATH or where the
+ * name says. */
+bool child_can_start(const char *name);
 /*
  * Starts it. Call before any thread is started that takes signals: from here on they come through
  * child_wait.
