@@ -332,14 +332,12 @@ static enum MHD_Result get_events(const struct request *q)
         struct server *s = q->s;
         if (q->head && streams_count(s->streams) < STREAMS_MAX)
                 return send_text(q, MHD_HTTP_OK, "text/event-stream", "");
-        struct MHD_Response *r = q->head ? NULL : streams_add(s->streams, q->connection);
+        struct MHD_Response *r =
+            q->head ? NULL : streams_add(s->streams, q->connection, conns_address(q->conn));
         if (!r)
                 return answer_refuse(q, MHD_HTTP_SERVICE_UNAVAILABLE, "too many live streams\n",
                                      "Retry-After", "5");
-        const union MHD_ConnectionInfo *info =
-            s->mhd.get_connection_info(q->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-        if (info && info->socket_context)
-                conns_make_stream(s->conns, info->socket_context);
+        conns_make_stream(s->conns, q->conn);
         add_safety(s, r);
         s->mhd.add_response_header(r, "Content-Type", "text/event-stream");
         s->mhd.add_response_header(r, "X-Accel-Buffering", "no");
@@ -351,7 +349,7 @@ static enum MHD_Result start_session(const struct request *q, enum role role, co
 {
         char secret[AUTH_SECRET_MAX], cookie[416];
         struct server *s = q->s;
-        if (auth_start_session(s->config.auth, role, clock_mono_ns(), secret) < 0)
+        if (auth_start_session(s->config.auth, role, q->owner, clock_mono_ns(), secret) < 0)
                 return MHD_NO;
         snprintf(cookie, sizeof(cookie), "%s=%s; Path=%s/; Max-Age=%d; HttpOnly; SameSite=Strict%s",
                  s->config.auth->cookie, secret, s->config.settings->prefix, COOKIE_S,

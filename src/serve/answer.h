@@ -1,6 +1,7 @@
 /* A request that was let in, and its answer. Only the HTTP thread is here. */
 #pragma once
 
+#include "serve/checks.h"
 #include "serve/conns.h"
 #include "serve/expose.h"
 #include "serve/libraries.h"
@@ -22,6 +23,7 @@ struct server {
         struct MHD_Daemon *daemon;
         int quiet_fd; /* where a drained server listened; -1 else */
         struct conns *conns;
+        struct checks *checks;
         struct streams *streams;
         struct cached_text cached[CACHED_KINDS];
         struct exposer exposer;
@@ -32,9 +34,14 @@ struct server {
 struct request {
         struct server *s;
         struct MHD_Connection *connection;
+        struct conn *conn;
+        void **context;   /* what the library keeps of it until it is answered */
         const char *path; /* below the prefix */
         bool head;
+        bool checked; /* its password was, and is not right or was not looked at: */
+        enum check_result result;
         struct viewer viewer;
+        uint64_t owner; /* a hash of its address and user */
 };
 
 struct route {

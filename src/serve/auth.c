@@ -15,9 +15,7 @@
 
 #define LINK_NS (600 * NS_PER_S)
 #define SESSION_NS (7 * 86400 * NS_PER_S)
-#define WRONG_WAIT_NS (NS_PER_S / 2)
 #define TOKEN_LEAST 16
-#define CREDENTIAL_MAX 256
 /* Compared with when there is no such user, so that both take equally long. */
 #define NOBODY "$2b$10$abcdefghijklmnopqrstuuO4nLP7Zs0WQqk5bSGJ0q9cQxQy0m5bC"
 
@@ -144,22 +142,21 @@ static struct auth_user *find_user(struct auth *a, const char *name)
         return NULL;
 }
 
-/* bcrypt takes a tenth of a second by design: a right password is checked once. */
-static enum auth_result check_password(struct auth *a, const char *name, const char *password,
-                                       int64_t now_ns)
+const char *auth_hash(const struct auth *a, const char *user)
 {
-        struct auth_user *u = find_user(a, name);
-        if (u && is_known(a, u, password))
-                return AUTH_YES;
-        if (now_ns < a->next_check_ns)
-                return AUTH_LATER;
-        bool right = crypt_matches(password, u ? u->hash : NOBODY) && u;
-        if (!right) {
-                a->next_check_ns = now_ns + WRONG_WAIT_NS;
-                return AUTH_NO;
+        for (size_t i = 0; i < a->n_users; i++) {
+                if (strcmp(a->users[i].name, user) == 0)
+                        return a->users[i].hash;
         }
-        remember(a, u, password);
-        return AUTH_YES;
+        return NOBODY;
+}
+
+bool auth_accept(struct auth *a, const struct auth_claim *claim)
+{
+        struct auth_user *u = find_user(a, claim->user);
+        if (u)
+                remember(a, u, claim->password);
+        return u != NULL;
 }
 
 /* --- sessions and links ---------------------------------------------------------------------- */
@@ -175,17 +172,44 @@ static enum role role_of_session(const struct auth *a, const char *secret, int64
         return role;
 }
 
-int auth_start_session(struct auth *a, enum role role, int64_t now_ns, char ret[AUTH_SECRET_MAX])
+static size_t count_sessions(const struct auth_session *pool, size_t n, uint64_t owner)
 {
-        struct auth_session *s = &a->sessions[0];
-        for (size_t i = 1; i < AUTH_SESSIONS_MAX; i++) {
-                if (a->sessions[i].until_ns < s->until_ns)
-                        s = &a->sessions[i];
+        size_t found = 0;
+        for (size_t i = 0; i < n; i++)
+                found += pool[i].role != ROLE_NONE && pool[i].owner == owner;
+        return found;
+}
+
+/* A free place, or one that is over; else the oldest of whoever has most, first of one's own. */
+static struct auth_session *find_place(struct auth_session *pool, size_t n, uint64_t owner,
+                                       int64_t now_ns)
+{
+        struct auth_session *victim = NULL;
+        size_t most = 0;
+        for (size_t i = 0; i < n; i++) {
+                struct auth_session *s = &pool[i];
+                if (s->role == ROLE_NONE || now_ns >= s->until_ns)
+                        return s;
+                size_t has = 2 * count_sessions(pool, n, s->owner) + (s->owner == owner);
+                if (has > most || (has == most && s->until_ns < victim->until_ns)) {
+                        most = has;
+                        victim = s;
+                }
         }
+        return victim;
+}
+
+int auth_start_session(struct auth *a, enum role role, uint64_t owner, int64_t now_ns,
+                       char ret[AUTH_SECRET_MAX])
+{
+        bool admin = role == ROLE_ADMIN;
+        struct auth_session *s =
+            find_place(a->sessions + (admin ? AUTH_VIEWERS_MAX : 0),
+                       admin ? AUTH_ADMINS_MAX : AUTH_VIEWERS_MAX, owner, now_ns);
         int r = auth_make_secret(ret);
         if (r < 0)
                 return r;
-        *s = (struct auth_session){.role = role, .until_ns = now_ns + SESSION_NS};
+        *s = (struct auth_session){.role = role, .owner = owner, .until_ns = now_ns + SESSION_NS};
         memcpy(s->secret, ret, AUTH_SECRET_MAX);
         return 0;
 }
@@ -213,6 +237,16 @@ static bool same_users(const struct auth *a, const struct auth *b)
         return same;
 }
 
+static void keep_known(struct auth *a, const struct auth *old)
+{
+        memcpy(a->key, old->key, sizeof(a->key));
+        for (size_t i = 0; i < old->n_users; i++) {
+                struct auth_user *u = find_user(a, old->users[i].name);
+                if (u && strcmp(u->hash, old->users[i].hash) == 0)
+                        *u = old->users[i];
+        }
+}
+
 void auth_keep_sessions(struct auth *a, const struct auth *old)
 {
         const bool same[] = {[ROLE_VIEWER] =
@@ -226,14 +260,16 @@ void auth_keep_sessions(struct auth *a, const struct auth *old)
                 memcpy(a->once, old->once, sizeof(a->once));
                 a->once_until_ns = old->once_until_ns;
         }
+        keep_known(a, old);
 }
 
 enum auth_result auth_check(struct auth *a, const char *authorization, const char *cookie,
-                            int64_t now_ns, enum role *ret)
+                            int64_t now_ns, struct auth_claim *ret_claim, enum role *ret)
 {
-        char user[CREDENTIAL_MAX], password[CREDENTIAL_MAX], secret[AUTH_SECRET_MAX];
+        char secret[AUTH_SECRET_MAX];
         const char *bearer = guard_bearer(authorization);
         enum role role = ROLE_NONE;
+        ret_claim->user[0] = '\0';
         if (bearer && a->admin[0] && guard_same(bearer, a->admin))
                 role = ROLE_ADMIN;
         else if (bearer && a->viewer[0] && guard_same(bearer, a->viewer))
@@ -241,10 +277,11 @@ enum auth_result auth_check(struct auth *a, const char *authorization, const cha
         else if (guard_cookie(cookie, a->cookie, secret, sizeof(secret)))
                 role = role_of_session(a, secret, now_ns);
         if (role == ROLE_NONE && a->n_users > 0 &&
-            guard_basic(authorization, user, password, sizeof(user))) {
-                enum auth_result r = check_password(a, user, password, now_ns);
-                if (r != AUTH_YES)
-                        return r;
+            guard_basic(authorization, ret_claim->user, ret_claim->password,
+                        sizeof(ret_claim->user))) {
+                const struct auth_user *u = find_user(a, ret_claim->user);
+                if (!u || !is_known(a, u, ret_claim->password))
+                        return AUTH_CHECK;
                 role = ROLE_VIEWER;
         }
         *ret = role;

@@ -15,7 +15,10 @@ enum role { ROLE_NONE, ROLE_VIEWER, ROLE_ADMIN };
 #define AUTH_USERS_MAX 64
 #define AUTH_USER_MAX 128
 #define AUTH_HASH_MAX 128
-#define AUTH_SESSIONS_MAX 256
+#define AUTH_VIEWERS_MAX 256 /* sessions of a role at a time */
+#define AUTH_ADMINS_MAX 64
+#define AUTH_SESSIONS_MAX (AUTH_VIEWERS_MAX + AUTH_ADMINS_MAX)
+#define AUTH_CREDENTIAL_MAX 256
 #define AUTH_SECRET_MAX 65 /* 256 bits in hexadecimal digits */
 #define AUTH_COOKIE_MAX 32
 
@@ -28,6 +31,7 @@ struct auth_user {
 struct auth_session {
         char secret[AUTH_SECRET_MAX];
         enum role role;
+        uint64_t owner;   /* a hash of whose it is */
         int64_t until_ns; /* monotonic */
 };
 
@@ -35,24 +39,29 @@ struct auth {
         char viewer[AUTH_TOKEN_MAX], admin[AUTH_TOKEN_MAX]; /* "" for none */
         struct auth_user users[AUTH_USERS_MAX];
         size_t n_users;
-        struct auth_session sessions[AUTH_SESSIONS_MAX];
+        struct auth_session sessions[AUTH_SESSIONS_MAX]; /* viewers, then admins */
         char once[AUTH_SECRET_MAX]; /* of the link that is printed; "" when used */
         int64_t once_until_ns;
         /* Browsers do not tell ports apart: through 'ssh -L' several servers are localhost. */
         char cookie[AUTH_COOKIE_MAX];
         uint64_t key[4];
-        int64_t next_check_ns; /* a wrong password makes others wait a moment */
 };
 
 enum auth_result {
         AUTH_YES,
         AUTH_NO,   /* nothing was shown, or nothing that is right */
-        AUTH_LATER /* too many wrong passwords */
+        AUTH_CHECK /* a password that has to be checked, which takes a while */
+};
+
+/* What a user says. */
+struct auth_claim {
+        char user[AUTH_CREDENTIAL_MAX], password[AUTH_CREDENTIAL_MAX];
 };
 
 /* Random keys, and a cookie's name that is this place's own. 0 or a negative errno. */
 int auth_init(struct auth *a, const char *place);
-/* Sessions and the link go on after a reload, but for those whose token or users have changed. */
+/* Sessions and the link go on after a reload, but for those whose token or users have changed; the
+ * passwords of users that have not are still known. */
 void auth_keep_sessions(struct auth *a, const struct auth *old);
 /* The first line of a file that others cannot write. 0, or a negative code with err. */
 int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err);
@@ -60,11 +69,18 @@ int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err)
 int auth_make_secret(char ret[AUTH_SECRET_MAX]);
 /* Whether anything has to be shown. */
 bool auth_is_needed(const struct auth *a);
-/* What the headers (NULL when not sent) are worth. */
+/* What the headers (NULL when not sent) are worth. The claim is what has to be checked with
+ * AUTH_CHECK, and with AUTH_YES the user's name, if one was shown. */
 enum auth_result auth_check(struct auth *a, const char *authorization, const char *cookie,
-                            int64_t now_ns, enum role *ret);
-/* A new session for a browser, the oldest's place when there are too many. */
-int auth_start_session(struct auth *a, enum role role, int64_t now_ns, char ret[AUTH_SECRET_MAX]);
+                            int64_t now_ns, struct auth_claim *ret_claim, enum role *ret);
+/* What a user's password is compared with; that of nobody for a user who does not exist. */
+const char *auth_hash(const struct auth *a, const char *user);
+/* A password that was checked is right: it is known from now on. False for nobody's. */
+bool auth_accept(struct auth *a, const struct auth_claim *claim);
+/* A new session for a browser. When a role has too many, the oldest goes of whoever has most; the
+ * other role's stay. */
+int auth_start_session(struct auth *a, enum role role, uint64_t owner, int64_t now_ns,
+                       char ret[AUTH_SECRET_MAX]);
 /* A one-time link's secret, good for ten minutes. */
 int auth_make_link(struct auth *a, int64_t now_ns);
 /* Whether it is right; it is used up then. */

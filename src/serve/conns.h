@@ -1,8 +1,10 @@
 /*
- * Who is connected, and for how long they may be: a request's headers have five seconds, an answer
- * a minute to be taken, a silent connection two minutes. When there are too many, the one that has
- * waited longest without asking anything makes room. The HTTP thread tells what happens; a thread
- * of ours ends what takes too long, by shutting its socket down.
+ * Who is connected, and who has to go. A request's headers have five seconds, a silent connection
+ * two minutes, and an answer must be read at a kilobyte a second. A part of the places is kept for
+ * those who have shown that they are let in; who has not competes with its like alone: when there
+ * are too many, one of the address that has most of them goes, first one that does not read. The
+ * HTTP thread tells what happens; a thread of ours ends what takes too long, by shutting its socket
+ * down.
  */
 #pragma once
 
@@ -10,14 +12,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#define CONNS_MAX 256      /* beyond these somebody has to go */
-#define CONNS_HARD_MAX 512 /* the library accepts no more */
+#define CONNS_MAX 256         /* beyond these somebody has to go */
+#define CONNS_UNKNOWN_MAX 192 /* of them, who has not shown anything */
+#define CONNS_HARD_MAX 512    /* the library accepts no more */
 
 struct conns;
 struct conn;
 
-int conns_open(struct conns **ret, struct err *err);
+/* Addresses are hashed with the key. */
+int conns_open(uint64_t key, struct conns **ret, struct err *err);
 void conns_close(struct conns *c);
 
 /* A socket was accepted. NULL when memory is short. */
@@ -28,8 +33,14 @@ void conns_end(struct conns *c, struct conn *conn);
 void conns_begin_request(struct conns *c, struct conn *conn);
 /* All its headers came. False when there is no room for it. */
 bool conns_take_request(struct conns *c, struct conn *conn);
+/* It showed a token, a password, a session or a certificate that is right. */
+void conns_know(struct conns *c, struct conn *conn);
+/* Its password is being checked, or no longer: nobody waits for it, and it is not ended. */
+void conns_set_checking(struct conns *c, struct conn *conn, bool checking);
 /* Its answer never ends: a live stream. */
 void conns_make_stream(struct conns *c, struct conn *conn);
 /* Its answer was sent. */
 void conns_end_request(struct conns *c, struct conn *conn);
+/* A hash of its address: of an IPv6 address the first 64 bits, of a unix socket 0. */
+uint64_t conns_address(const struct conn *conn);
 size_t conns_count(struct conns *c);

@@ -1,6 +1,7 @@
 #include "serve/server.h"
 
 #include "base/clock.h"
+#include "base/lookup.h"
 #include "read/host/users.h"
 #include "serve/answer.h"
 
@@ -82,36 +83,94 @@ static enum MHD_Result ask_for_token(const struct request *q)
                                            : "Bearer realm=\"assay\"");
 }
 
-/* 0 when the request may go on; else it was answered, and *ret says how. */
+static struct conn *conn_of(struct server *s, struct MHD_Connection *connection)
+{
+        const union MHD_ConnectionInfo *info =
+            s->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result ask_for_patience(const struct request *q)
+{
+        return answer_refuse(q, MHD_HTTP_TOO_MANY_REQUESTS, "too many passwords to check\n",
+                             "Retry-After", "1");
+}
+
+/* The request sleeps until its password was checked; then it comes again. */
+static enum MHD_Result check_password(struct request *q, const struct auth_claim *claim)
+{
+        struct server *s = q->s;
+        const char *hash = auth_hash(s->config.auth, claim->user);
+        struct check *check =
+            checks_reserve(s->checks, claim, hash, conns_address(q->conn), q->connection);
+        if (!check)
+                return ask_for_patience(q);
+        *q->context = check;
+        conns_set_checking(s->conns, q->conn, true);
+        s->mhd.suspend_connection(q->connection);
+        checks_start(s->checks, check);
+        return MHD_YES;
+}
+
+static void on_checked(void *arg, void *request)
+{
+        struct server *s = arg;
+        s->mhd.resume_connection(request);
+}
+
+/* Takes the result of a password's check. */
+static void take_check(struct request *q, struct check *check)
+{
+        struct auth_claim claim;
+        q->checked = true;
+        q->result = checks_take(q->s->checks, check, &claim);
+        conns_set_checking(q->s->conns, q->conn, false);
+        if (q->result == CHECK_RIGHT)
+                auth_accept(q->s->config.auth, &claim);
+        explicit_bzero(&claim, sizeof(claim));
+}
+
+static void know(struct request *q, const struct auth_claim *claim)
+{
+        q->owner = conns_address(q->conn) ^ hash_stable(claim->user, strlen(claim->user));
+        conns_know(q->s->conns, q->conn);
+}
+
+/* False when it was answered or waits for its password's check; *ret says how. */
 static bool let_in(struct request *q, bool open, enum MHD_Result *ret)
 {
         struct auth *auth = q->s->config.auth;
+        struct auth_claim claim = {.user = ""};
         q->viewer.role = ROLE_VIEWER;
         know_user(q);
-        if (q->s->config.settings->need_client_certificate && !has_certificate(q)) {
-                *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN, "a client certificate is needed\n",
-                                     NULL, NULL);
-                return false;
+        if (q->s->config.settings->need_client_certificate) {
+                if (!has_certificate(q)) {
+                        *ret = answer_refuse(q, MHD_HTTP_FORBIDDEN,
+                                             "a client certificate is needed\n", NULL, NULL);
+                        return false;
+                }
+                know(q, &claim);
         }
         if (!auth_is_needed(auth))
                 return true;
         enum role role;
+        bool needed = !open && !q->s->config.unix_socket;
         switch (auth_check(auth, answer_header(q, "Authorization"), answer_header(q, "Cookie"),
-                           clock_mono_ns(), &role)) {
+                           clock_mono_ns(), &claim, &role)) {
         case AUTH_YES:
                 q->viewer.role = MAX(q->viewer.role, role);
+                know(q, &claim);
                 return true;
         case AUTH_NO:
-                if (open || q->s->config.unix_socket)
-                        return true;
-                *ret = ask_for_token(q);
-                return false;
-        case AUTH_LATER:
-                if (open)
-                        return true;
-                *ret = answer_refuse(q, MHD_HTTP_TOO_MANY_REQUESTS, "wait a moment\n",
-                                     "Retry-After", "1");
-                return false;
+                if (needed)
+                        *ret = ask_for_token(q);
+                return !needed;
+        case AUTH_CHECK:
+                if (needed)
+                        *ret = !q->checked                ? check_password(q, &claim)
+                               : q->result == CHECK_LATER ? ask_for_patience(q)
+                                                          : ask_for_token(q);
+                return !needed;
         }
         return false;
 }
@@ -174,13 +233,6 @@ static bool is_decent(const struct request *q, const char *method, enum MHD_Resu
         return false;
 }
 
-static struct conn *conn_of(struct server *s, struct MHD_Connection *connection)
-{
-        const union MHD_ConnectionInfo *info =
-            s->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-        return info ? info->socket_context : NULL;
-}
-
 /* Their addresses are what a request's context says of it. */
 static char looked_at; /* its headers are decent */
 static char escaped;   /* its path has letters written otherwise, which none of ours needs */
@@ -189,22 +241,29 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **context)
 {
-        struct request q = {
-            .s = arg, .connection = connection, .head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0};
+        struct request q = {.s = arg,
+                            .connection = connection,
+                            .conn = conn_of(arg, connection),
+                            .context = context,
+                            .head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0};
         enum MHD_Result done;
         (void)version;
         (void)upload;
         (void)upload_size;
-        if (*context != &looked_at) {
+        if (!*context || *context == &escaped) {
                 bool odd = *context == &escaped;
                 *context = &looked_at;
-                bool room = conns_take_request(q.s->conns, conn_of(q.s, connection));
+                bool room = conns_take_request(q.s->conns, q.conn);
                 if (!room)
                         return answer_refuse(&q, MHD_HTTP_SERVICE_UNAVAILABLE,
                                              "too many connections\n", "Retry-After", "5");
                 if (!is_decent(&q, method, &done))
                         return done;
                 return odd ? answer_refuse(&q, MHD_HTTP_NOT_FOUND, NOTHING, NULL, NULL) : MHD_YES;
+        }
+        if (*context != &looked_at) {
+                take_check(&q, *context);
+                *context = &looked_at;
         }
         return route(&q, url);
 }
@@ -222,7 +281,10 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
                          enum MHD_RequestTerminationCode why)
 {
         struct server *s = arg;
+        struct auth_claim unused;
         (void)why;
+        if (*context && *context != &looked_at && *context != &escaped)
+                checks_take(s->checks, *context, &unused);
         *context = NULL;
         conns_end_request(s->conns, conn_of(s, connection));
 }
@@ -330,7 +392,9 @@ int server_open(const struct server_config *config, struct server **ret, struct 
         s->quiet_fd = -1;
         int r = mhd_api_load(&s->mhd, err);
         if (r == 0)
-                r = conns_open(&s->conns, err);
+                r = conns_open(config->auth->key[0], &s->conns, err);
+        if (r == 0)
+                r = checks_open(on_checked, s, &s->checks, err);
         if (r == 0) {
                 s->streams = streams_open(&s->mhd, make_event, news_number, s);
                 r = s->streams ? server_start(s, err) : err_set(err, -ENOMEM, "out of memory");
@@ -363,12 +427,14 @@ void server_close(struct server *s)
                 return;
         if (s->streams)
                 streams_stop(s->streams);
+        checks_stop(s->checks);
         if (s->daemon)
                 s->mhd.stop_daemon(s->daemon);
         closep(&s->quiet_fd);
         for (size_t i = 0; i < CACHED_KINDS; i++)
                 answer_drop_cached(s, &s->cached[i]);
         streams_close(s->streams);
+        checks_close(s->checks);
         conns_close(s->conns);
         expose_finish(&s->exposer);
         free(s);

@@ -22,6 +22,8 @@ struct stream {
         size_t at;
         uint64_t last;
         bool suspended;
+        bool ended;       /* makes room for another */
+        uint64_t address; /* of its reader */
 };
 
 struct streams {
@@ -66,14 +68,19 @@ void streams_close(struct streams *s)
 }
 
 /* Called with the lock held. */
+static void wake_stream(struct streams *s, struct stream *t)
+{
+        if (!t->suspended)
+                return;
+        t->suspended = false;
+        s->mhd->resume_connection(t->connection);
+}
+
+/* Called with the lock held. */
 static void wake_all(struct streams *s)
 {
-        for (size_t i = 0; i < s->n; i++) {
-                if (!s->list[i]->suspended)
-                        continue;
-                s->list[i]->suspended = false;
-                s->mhd->resume_connection(s->list[i]->connection);
-        }
+        for (size_t i = 0; i < s->n; i++)
+                wake_stream(s, s->list[i]);
 }
 
 bool streams_wake(struct streams *s)
@@ -132,11 +139,11 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
         if (!t->event) {
                 struct event *e = newest(s);
                 pthread_mutex_lock(&s->lock);
-                bool wait = !s->stop && (!e || e->number == t->last);
+                bool stop = s->stop || t->ended;
+                bool wait = !stop && (!e || e->number == t->last);
                 t->suspended = wait;
                 if (wait)
                         s->mhd->suspend_connection(t->connection);
-                bool stop = s->stop;
                 pthread_mutex_unlock(&s->lock);
                 if (wait)
                         return 0;
@@ -157,28 +164,67 @@ static ssize_t read_stream(void *arg, uint64_t position, char *to, size_t max)
         return (ssize_t)n;
 }
 
+/* Called with the lock held. In order of arrival. */
+static void leave_list(struct streams *s, const struct stream *t)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < s->n; i++) {
+                if (s->list[i] != t)
+                        s->list[kept++] = s->list[i];
+        }
+        s->n = kept;
+}
+
 static void end_stream(void *arg)
 {
         struct stream *t = arg;
         struct streams *s = t->owner;
         pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < s->n; i++) {
-                if (s->list[i] == t)
-                        s->list[i] = s->list[--s->n];
-        }
+        leave_list(s, t);
         pthread_mutex_unlock(&s->lock);
         drop(t->event);
         free(t);
 }
 
-struct MHD_Response *streams_add(struct streams *s, struct MHD_Connection *connection)
+static size_t count_streams(const struct streams *s, uint64_t address)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < s->n; i++)
+                n += s->list[i]->address == address;
+        return n;
+}
+
+/* Called with the lock held. Whether there is room for one more of that address. */
+static bool make_stream_room(struct streams *s, uint64_t address)
+{
+        struct stream *victim = NULL;
+        size_t most = count_streams(s, address) + 1;
+        if (s->n < STREAMS_MAX)
+                return true;
+        for (size_t i = 0; i < s->n; i++) {
+                size_t n = count_streams(s, s->list[i]->address);
+                if (n > most) {
+                        most = n;
+                        victim = s->list[i];
+                }
+        }
+        if (!victim)
+                return false;
+        victim->ended = true;
+        wake_stream(s, victim);
+        leave_list(s, victim);
+        return true;
+}
+
+struct MHD_Response *streams_add(struct streams *s, struct MHD_Connection *connection,
+                                 uint64_t address)
 {
         struct stream *t = calloc(1, sizeof(*t));
         if (!t)
                 return NULL;
-        *t = (struct stream){.owner = s, .connection = connection};
+        *t = (struct stream){.owner = s, .connection = connection, .address = address};
         pthread_mutex_lock(&s->lock);
-        bool room = s->n < STREAMS_MAX && !s->stop;
+        bool room = !s->stop && make_stream_room(s, address);
         if (room)
                 s->list[s->n++] = t;
         pthread_mutex_unlock(&s->lock);

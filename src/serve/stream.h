@@ -20,6 +20,8 @@ void streams_close(struct streams *s);
 bool streams_wake(struct streams *s);
 /* Lets the readers end: before the daemon stops. */
 void streams_stop(struct streams *s);
-/* An answer that never ends; NULL when there are too many. */
-struct MHD_Response *streams_add(struct streams *s, struct MHD_Connection *connection);
+/* An answer that never ends. When there are too many, the oldest of the address that has most of
+ * them ends; NULL when no address has more than this one. */
+struct MHD_Response *streams_add(struct streams *s, struct MHD_Connection *connection,
+                                 uint64_t address);
 size_t streams_count(struct streams *s);

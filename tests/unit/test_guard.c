@@ -164,6 +164,7 @@ static void test_auth(void **state)
 {
         struct auth *a = calloc(1, sizeof(*a));
         char secret[AUTH_SECRET_MAX], cookie[128];
+        struct auth_claim claim;
         enum role role;
         (void)state;
         assert_int_equal(auth_init(a, "here"), 0);
@@ -171,12 +172,14 @@ static void test_auth(void **state)
         snprintf(a->viewer, sizeof(a->viewer), "0123456789abcdef-viewer");
         snprintf(a->admin, sizeof(a->admin), "0123456789abcdef-admin");
         assert_true(auth_is_needed(a));
-        assert_int_equal(auth_check(a, NULL, NULL, 0, &role), AUTH_NO);
-        assert_int_equal(auth_check(a, "Bearer ", NULL, 0, &role), AUTH_NO);
-        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef", NULL, 0, &role), AUTH_NO);
-        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef-viewer", NULL, 0, &role), AUTH_YES);
+        assert_int_equal(auth_check(a, NULL, NULL, 0, &claim, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, "Bearer ", NULL, 0, &claim, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef", NULL, 0, &claim, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef-viewer", NULL, 0, &claim, &role),
+                         AUTH_YES);
         assert_int_equal(role, ROLE_VIEWER);
-        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef-admin", NULL, 0, &role), AUTH_YES);
+        assert_int_equal(auth_check(a, "Bearer 0123456789abcdef-admin", NULL, 0, &claim, &role),
+                         AUTH_YES);
         assert_int_equal(role, ROLE_ADMIN);
         assert_int_equal(auth_make_link(a, 0), 0);
         assert_int_equal(strlen(a->once), 64);
@@ -188,12 +191,12 @@ static void test_auth(void **state)
         auth_make_link(a, 0);
         memcpy(secret, a->once, sizeof(secret));
         assert_false(auth_use_link(a, secret, 601 * NS)); /* too late */
-        assert_int_equal(auth_start_session(a, ROLE_VIEWER, 0, secret), 0);
+        assert_int_equal(auth_start_session(a, ROLE_VIEWER, 7, 0, secret), 0);
         snprintf(cookie, sizeof(cookie), "x=1; %s=%s", a->cookie, secret);
-        assert_int_equal(auth_check(a, NULL, cookie, 1, &role), AUTH_YES);
-        assert_int_equal(auth_check(a, NULL, cookie, 8 * 86400 * NS, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, NULL, cookie, 1, &claim, &role), AUTH_YES);
+        assert_int_equal(auth_check(a, NULL, cookie, 8 * 86400 * NS, &claim, &role), AUTH_NO);
         snprintf(cookie, sizeof(cookie), "%s=", a->cookie);
-        assert_int_equal(auth_check(a, NULL, cookie, 1, &role), AUTH_NO);
+        assert_int_equal(auth_check(a, NULL, cookie, 1, &claim, &role), AUTH_NO);
         free(a);
 }
 
@@ -212,6 +215,7 @@ static void test_sessions_after_a_reload(void **state)
         };
         struct auth *a = calloc(2, sizeof(*a)), *b = a + 1;
         char sees[AUTH_SECRET_MAX], rules[AUTH_SECRET_MAX], cookie[128];
+        struct auth_claim claim;
         enum role role;
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -224,19 +228,86 @@ static void test_sessions_after_a_reload(void **state)
                 snprintf(b->viewer, sizeof(b->viewer), "%s", cases[i].viewer);
                 snprintf(b->admin, sizeof(b->admin), "%s", cases[i].admin);
                 snprintf(b->users[0].name, sizeof(b->users[0].name), "%s", cases[i].user);
-                auth_start_session(a, ROLE_VIEWER, 0, sees);
-                auth_start_session(a, ROLE_ADMIN, 0, rules);
+                auth_start_session(a, ROLE_VIEWER, 7, 0, sees);
+                auth_start_session(a, ROLE_ADMIN, 7, 0, rules);
                 auth_make_link(a, 0);
                 auth_keep_sessions(b, a);
                 snprintf(cookie, sizeof(cookie), "%s=%s", b->cookie, sees);
-                assert_int_equal(auth_check(b, NULL, cookie, 1, &role), cases[i].sees);
+                assert_int_equal(auth_check(b, NULL, cookie, 1, &claim, &role), cases[i].sees);
                 snprintf(cookie, sizeof(cookie), "%s=%s", b->cookie, rules);
-                assert_int_equal(auth_check(b, NULL, cookie, 1, &role), cases[i].rules);
+                assert_int_equal(auth_check(b, NULL, cookie, 1, &claim, &role), cases[i].rules);
                 assert_int_equal(auth_use_link(b, a->once, 1), cases[i].link);
         }
         /* Another server that is localhost to the same browser. */
         assert_int_equal(auth_init(b, "elsewhere"), 0);
         assert_string_not_equal(a->cookie, b->cookie);
+        free(a);
+}
+
+static bool session_lasts(struct auth *a, const char *secret)
+{
+        char cookie[128];
+        struct auth_claim claim;
+        enum role role;
+        snprintf(cookie, sizeof(cookie), "%s=%s", a->cookie, secret);
+        return auth_check(a, NULL, cookie, 1, &claim, &role) == AUTH_YES;
+}
+
+/* Who logs in again and again ends sessions of its own alone. */
+static void test_sessions_of_one_who_has_many(void **state)
+{
+        struct auth *a = calloc(1, sizeof(*a));
+        char first[AUTH_SECRET_MAX], last[AUTH_SECRET_MAX], other[2][AUTH_SECRET_MAX];
+        char admin[AUTH_SECRET_MAX];
+        (void)state;
+        assert_int_equal(auth_init(a, "here"), 0);
+        snprintf(a->viewer, sizeof(a->viewer), "viewer");
+        auth_start_session(a, ROLE_ADMIN, 7, 0, admin);
+        auth_start_session(a, ROLE_VIEWER, 8, 0, other[0]);
+        auth_start_session(a, ROLE_VIEWER, 7, 0, first);
+        for (int i = 0; i < 1000; i++)
+                auth_start_session(a, ROLE_VIEWER, 7, i, last);
+        auth_start_session(a, ROLE_VIEWER, 9, 1000, other[1]);
+        assert_false(session_lasts(a, first));
+        assert_true(session_lasts(a, last));
+        assert_true(session_lasts(a, admin));
+        assert_true(session_lasts(a, other[0]));
+        assert_true(session_lasts(a, other[1]));
+        for (int i = 0; i < 100; i++)
+                auth_start_session(a, ROLE_ADMIN, 10, i, last);
+        assert_true(session_lasts(a, admin));
+        assert_true(session_lasts(a, other[0]));
+        free(a);
+}
+
+/* A right password need not be checked again after a reload, unless it has changed. */
+static void test_known_passwords(void **state)
+{
+        struct auth *a = calloc(2, sizeof(*a)), *b = a + 1;
+        struct auth_claim claim = {.user = "alice", .password = "sesame"};
+        enum role role;
+        const char *header = "Basic YWxpY2U6c2VzYW1l";
+        (void)state;
+        auth_init(a, "here");
+        a->n_users = 1;
+        a->users[0] = (struct auth_user){.name = "alice", .hash = "one"};
+        assert_int_equal(auth_check(a, header, NULL, 0, &claim, &role), AUTH_CHECK);
+        assert_string_equal(claim.password, "sesame");
+        assert_string_equal(auth_hash(a, "alice"), "one");
+        assert_string_not_equal(auth_hash(a, "bob"), "one");
+        assert_true(auth_accept(a, &claim));
+        assert_int_equal(auth_check(a, header, NULL, 0, &claim, &role), AUTH_YES);
+        for (int changed = 0; changed < 2; changed++) {
+                auth_init(b, "here");
+                b->n_users = 1;
+                b->users[0] = (struct auth_user){.name = "alice"};
+                snprintf(b->users[0].hash, AUTH_HASH_MAX, "%s", changed ? "two" : "one");
+                auth_keep_sessions(b, a);
+                assert_int_equal(auth_check(b, header, NULL, 0, &claim, &role),
+                                 changed ? AUTH_CHECK : AUTH_YES);
+        }
+        claim = (struct auth_claim){.user = "bob"};
+        assert_false(auth_accept(a, &claim));
         free(a);
 }
 
@@ -415,6 +486,8 @@ int main(void)
             cmocka_unit_test(test_places),
             cmocka_unit_test(test_auth),
             cmocka_unit_test(test_sessions_after_a_reload),
+            cmocka_unit_test(test_sessions_of_one_who_has_many),
+            cmocka_unit_test(test_known_passwords),
             cmocka_unit_test(test_web_config),
             cmocka_unit_test(test_state),
             cmocka_unit_test(test_past),
