@@ -1,6 +1,8 @@
 """Changes one line of core logic at a time and runs the tests that should notice.
 
-    mutate.py [WORD…]    only changes whose file or tests contain a WORD; all without one
+    mutate.py [WORD…]                        only changes whose file or tests contain a WORD; all without one
+    mutate.py --random N [--seed S] [WORD…]  changes that nobody picked, drawn by hunt.py
+    mutate.py --at FILE:LINE                 every change of one line
 
 changes.txt is the table. The tree is copied into build-mutate/, so the working tree stays as it is. Prints each change as
 noticed or survived; fails when fewer than 95 % were noticed, or when a change does not apply or does not compile.
@@ -96,6 +98,10 @@ def try_change(change):
 
 def main():
     words = sys.argv[1:]
+    if any(w.startswith("--") for w in words):
+        sys.path.insert(0, str(HERE))
+        import hunt
+        return hunt.main(words)
     changes = [c for c in read_changes() if not words or any(w in c.path or w in " ".join(c.tests) for w in words)]
     copy_tree()
     if not (BUILD / "build.ninja").is_file():

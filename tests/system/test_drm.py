@@ -689,6 +689,16 @@ def test_rocm_counts_by_its_nodes(once, tree):
     assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "1,2"})] == ["0", "1"]
 
 
+def test_a_node_that_cannot_be_read_ends_no_list(once, tree):
+    """The GPUs behind it keep their numbers; only a number that is not there is the last."""
+    mi300x_node(tree, 3)
+    for i, pci in enumerate([None, "0000:35:00.0", "0000:15:00.0", "0000:25:00.0"]):
+        tree.compute_node(i if i < 2 else i + 1, pci)
+    (tree.root / "sys/class/kfd/kfd/topology/nodes/2/properties").mkdir(parents=True)  # reading it fails, whoever reads
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "0"})] == ["2"]
+    assert [r["gpu"] for r in once(env={"ROCR_VISIBLE_DEVICES": "1,2"})] == ["0", "1"]
+
+
 @pytest.mark.parametrize("with_nodes", [False, True])
 def test_rocm_counts_partitions(once, tree, with_nodes):
     """Two GPUs in eight parts each are sixteen devices: number 9 is the second part of the second GPU."""

@@ -1,4 +1,6 @@
 """Other hosts as one fleet: a real sshd on loopback, a real Slurm of four nodes, endpoints by the dozen."""
+import asyncio
+import itertools
 import json
 import os
 import pathlib
@@ -439,6 +441,29 @@ def test_many_exporters_stream(assay, exporters, tmp_path):
     assert took < 6 or os.getloadavg()[0] > 2 * os.cpu_count()
     assert {row[2] for row in rows if row[1] == "node03"} <= {"50.00", "60.00", "70.00"}
     assert done.stderr.count("assay: 127.0.0.1:") >= 11
+
+
+@pytest.mark.slow
+def test_an_exporter_that_recovered_is_waited_for_again(assay):
+    """Slow as it is, each tick has what it says in that tick."""
+    answers = itertools.chain([answer("", "503 Busy")], (answer(text("slow", 1, i / 100)) for i in itertools.count(1)))
+
+    def slow(transport):
+        asyncio.get_running_loop().call_later(0.12, transport.write, next(answers))
+
+    e = Endpoints([well("quick", 0), slow])
+    try:
+        done = assay("export", "--format", "jsonl", "--count", "7", "--poll", "1", "--source", e.list)
+        ticks = {}
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            ticks.setdefault(row["tick"], {})[row["identity"]["hostname"]] = row
+        heard = [rows["slow"] for _, rows in sorted(ticks.items()) if "slow" in rows]
+        assert len(heard) >= 5, done.stdout + done.stderr
+        assert [row["age"].get("sm_active", 0) for row in heard] == [0] * len(heard)
+        assert [round(100 * row["metrics"]["sm_active"]) for row in heard] == list(range(1, len(heard) + 1))
+    finally:
+        e.stop()
 
 
 def test_none_of_many(assay, exporters):

@@ -128,6 +128,16 @@ def test_bad_lines_are_counted_and_cost_nothing_else(assay):
     assert "cut off" in done.stderr
 
 
+@pytest.mark.parametrize("bad", [2, 3, 7])
+def test_the_first_bad_line_of_an_exporter_is_named(assay, bad):
+    good_lines = [f'DCGM_FI_DEV_GPU_TEMP{{gpu="{i}",UUID="GPU-{i}"}} {50 + i}' for i in range(6)]
+    scrape = "\n".join([*good_lines[:bad - 1], "{nonsense", *good_lines[bad - 1:], ""])
+    with Exporter(lambda h: send(h, scrape)) as e:
+        done = assay(*FEW, "--count", "1", "--source", e.url())
+    assert [r["gpu_temp_c"] for r in rows(done.stdout)] == [f"{50 + i}.0000" for i in range(6)]
+    assert f"1 line could not be understood, the first at line {bad}" in done.stderr
+
+
 @pytest.mark.parametrize("change", [
     pytest.param(lambda t: t.replace("\n", "\r\n"), id="crlf"),
     pytest.param(lambda t: t.rstrip("\n"), id="no end of line"),

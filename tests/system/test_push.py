@@ -205,6 +205,16 @@ def test_hostile_answers(program, tmp_path):
                 assert server.asked[0][2] == server.asked[1][2], why
 
 
+def test_each_answer_is_told_alone(program, tmp_path):
+    """What one answer said is not said again of the next."""
+    server = Hostile("503 first", "400 second", "204")
+    with Server(program, tmp_path, TOUR, "--speed", "1", *PLAIN, "--state", "none", "--push", server.url) as s:
+        s.wait(lambda: total(s.metrics(), "assay_push_batches_total", result="sent") >= 1)
+        s.wait(lambda: s.text().count("the server answers") >= 2)
+        assert re.findall(r"the server answers (\d+: \w+)", s.text()) == ["503: first", "400: second"]
+    server.shutdown()
+
+
 def test_endless_answer_and_hanging_engine_delay_nobody(program, tmp_path):
     """A status that came is an answer; while an engine hangs, sampling and serving go on."""
     server = Hostile("endless", "endless", "204")

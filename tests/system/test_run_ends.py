@@ -136,6 +136,22 @@ def test_every_signal_ends_what_only_waits_for_a_daemon(start, tmp_path, sig):
         os.kill(daemon, signal.SIGKILL)
 
 
+@pytest.mark.parametrize("sig", [signal.SIGWINCH, signal.SIGURG, signal.SIGCHLD])
+def test_a_signal_that_ends_nothing_does_not_end_the_wait(start, tmp_path, sig):
+    """Such as that of a terminal which changes its size."""
+    p = start("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 </dev/null & echo $!; exit 4", start_new_session=True)
+    daemon = int(p.stdout.readline())
+    try:
+        assert any(b"what it started has not" in line for line in p.stderr)
+        for _ in range(3):
+            p.send_signal(sig)
+            time.sleep(0.1)
+        assert p.poll() is None
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+    assert p.wait(SOON) == 4
+
+
 COUNT = """
 import os, signal, sys, time
 got = []

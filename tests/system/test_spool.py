@@ -90,6 +90,19 @@ def test_recover_takes_them_in_when_asked(assay, session, tmp_path):
     assert done.returncode == 0 and events(session) == ["planted"]
 
 
+@pytest.mark.slow
+def test_recover_takes_in_more_than_a_batch(assay, session, tmp_path):
+    """A recorder takes in 20,000 at a time; one that was killed may leave many more."""
+    n = 20001
+    spool = tmp_path / "run.assay-marks"
+    spool.mkdir(mode=0o700)
+    for i in range(n):
+        (spool / f"{i:016x}-{i:016x}-7-host").write_text(MARK.replace('"mono_ns":5', f'"mono_ns":{i}').replace("planted", f"m{i}"))
+    done = assay("report", "--recover", session, timeout=60)
+    assert done.returncode == 0 and f"{n} marks taken into" in done.stderr
+    assert sorted(int(name[1:]) for name in events(session)) == list(range(n)) and not spool.exists()
+
+
 def test_recover_takes_only_files_of_ours_with_names_of_ours(assay, session, tmp_path):
     spool, other = tmp_path / "run.assay-marks", tmp_path / "other"
     spool.mkdir(mode=0o700)

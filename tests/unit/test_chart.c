@@ -478,6 +478,80 @@ static void two_gpus_are_a_range_or_two_lines(void **state UNUSED)
         }
 }
 
+struct text_box {
+        double from, to;
+        char text[32];
+};
+
+/* Texts of a group of the picture, with the room they take. */
+static size_t read_boxes(const char *svg, const char *group, struct text_box *ret, size_t most)
+{
+        char head[64];
+        size_t n = 0;
+        snprintf(head, sizeof(head), "class=\"%s\"", group);
+        const char *s = strstr(svg, head), *end = s ? strstr(s, "</g>") : NULL;
+        while (s && (s = strstr(s, "<text")) && s < end && n < most) {
+                struct text_box *b = &ret[n++];
+                double x = 0, size = 0;
+                const char *text = strchr(s, '>') + 1;
+                bool is_end = strstr(s, "text-anchor=\"end\"") && strstr(s, "\"end\"") < text;
+                assert_int_equal(
+                    sscanf(s, "<text x=\"%lf\" y=\"%*f\" font-size=\"%lf\"", &x, &size), 2);
+                snprintf(b->text, sizeof(b->text), "%.*s", (int)strcspn(text, "<"), text);
+                double width = label_width(b->text, size);
+                b->from = is_end ? x - width : x;
+                b->to = b->from + width;
+                s = text;
+        }
+        return n;
+}
+
+/* Which names of events there is room for, and that none is upon another. */
+static void names_of_events(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                int seconds[6]; /* of 60 in a picture of 760; -1 ends them */
+                const char *shown;
+        } cases[] = {
+            {"each has room", {5, 20, 40, -1}, "first second third "},
+            {"the second would be upon the first", {5, 6, 40, -1}, "first third "},
+            {"two after each other have none", {5, 6, 7, 30, -1}, "first fourth "},
+            {"at the end the name stands left", {5, 59, -1}, "first second "},
+            {"left of it is another", {57, 59, -1}, "first "},
+            {"two at the end have room", {40, 59, -1}, "first second "},
+            {"outside of the picture", {-5, 30, 200, -1}, "second "},
+        };
+        static const char *const names[] = {"first", "second", "third", "fourth"};
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct scene *s = calloc(1, sizeof(*s));
+                struct plot_event events[4];
+                struct text_box boxes[4];
+                char shown[64] = "";
+                size_t n = 0;
+                assert_non_null(s);
+                scene_init(s, "sm_active", false);
+                for (int k = 0; k < 60; k++)
+                        scene_tick(s, k, 1, 0.5);
+                for (; cases[i].seconds[n] != -1; n++)
+                        events[n] = (struct plot_event){
+                            .wall_ns = (1000 + (int64_t)cases[i].seconds[n]) * NS_PER_S,
+                            .name = names[n]};
+                const struct plot_around around = {
+                    .facts = &s->facts, .events = events, .n_events = n};
+                assert_int_equal(plot_draw(&s->plot, &around, PLOT_SVG, &s->svg, NULL), 0);
+                size_t found = read_boxes(strbuf_str(&s->svg), "events", boxes, 4);
+                for (size_t k = 0; k < found; k++) {
+                        strcat(strcat(shown, boxes[k].text), " ");
+                        assert_true(boxes[k].from >= 0 && boxes[k].to <= 760);
+                        assert_true(k == 0 || boxes[k].from >= boxes[k - 1].to + 3);
+                }
+                if (strcmp(shown, cases[i].shown) != 0)
+                        fail_msg("%s: '%s'", cases[i].why, shown);
+                scene_finish(s);
+        }
+}
+
 static void nothing_to_draw_says_so(void **state UNUSED)
 {
         static const struct {
@@ -600,6 +674,7 @@ int main(void)
             cmocka_unit_test(titles_are_words),
             cmocka_unit_test(a_missing_stretch_is_not_drawn),
             cmocka_unit_test(two_gpus_are_a_range_or_two_lines),
+            cmocka_unit_test(names_of_events),
             cmocka_unit_test(nothing_to_draw_says_so),
             cmocka_unit_test(a_clock_that_jumps_is_survived),
             cmocka_unit_test(numbers_of_the_run),

@@ -208,6 +208,78 @@ static void leaves_a_hung_source(void **state UNUSED)
         poll(NULL, 0, 20);
 }
 
+/* --- a source of several parts --------------------------------------------------------------- */
+
+/* In tick t bit i of t says that part i is stale. */
+#define PARTS 3
+struct parts {
+        int tick;
+        struct schema schema;
+        struct raw values[PARTS];
+        struct reading readings[PARTS];
+        struct batch batches[PARTS];
+};
+
+static int parts_open(const struct source_config *config UNUSED, struct source **ret,
+                      struct err *err UNUSED)
+{
+        struct parts *s = calloc(1, sizeof(*s));
+        s->schema = (struct schema){.dialect = DIALECT_CANON, .revision = 1, .n = 1};
+        strcpy(s->schema.names[0], "power");
+        for (int i = 0; i < PARTS; i++) {
+                s->values[i] = (struct raw){.num = 100 * (i + 1), .state = STATE_OK};
+                s->readings[i] = (struct reading){
+                    .who = {.index = i, .gi = -1, .ci = -1, .flat = -1}, .values = &s->values[i]};
+        }
+        *ret = (struct source *)s;
+        return 0;
+}
+
+static int parts_next(struct source *of, struct batch *ret, struct err *err UNUSED)
+{
+        struct parts *s = (struct parts *)of;
+        if (s->tick == 1 << PARTS)
+                return 0;
+        for (int i = 0; i < PARTS; i++)
+                s->batches[i] = (struct batch){.schema = &s->schema,
+                                               .wall_ns = (s->tick + 1) * NS_PER_S,
+                                               .mono_ns = (s->tick + 1) * NS_PER_S,
+                                               .readings = &s->readings[i],
+                                               .n = 1,
+                                               .stale = s->tick >> i & 1,
+                                               .more = i + 1 < PARTS ? &s->batches[i + 1] : NULL};
+        *ret = s->batches[0];
+        s->tick++;
+        return 1;
+}
+
+static void parts_close(struct source *s)
+{
+        free(s);
+}
+
+/* One part that hangs does not make the others stale: a tick is stale when all of it is. */
+static void stale_when_all_parts_are(void **state UNUSED)
+{
+        static const struct source_ops ops = {
+            .name = "parts", .open = parts_open, .next = parts_next, .close = parts_close};
+        const struct pipeline_config config = {
+            .ops = &ops, .source = {.poll_ns = NS_PER_S, .root = ""}, .selection = {.all = true}};
+        struct pipeline *p;
+        const struct frame *f;
+        struct err err = {0};
+        assert_int_equal(pipeline_open(&config, &p, &err), 0);
+        for (int tick = 0; tick < 1 << PARTS; tick++) {
+                assert_int_equal(pipeline_next(p, &f, &err), 1);
+                assert_int_equal(f->n, PARTS);
+                assert_int_equal(f->stale, tick == (1 << PARTS) - 1);
+                for (int i = 0; i < PARTS; i++)
+                        assert_true(f->rows[i].sample.m[METRIC_POWER].v == 100 * (i + 1));
+        }
+        assert_int_equal(pipeline_next(p, &f, &err), 0);
+        pipeline_close(p);
+}
+
 /* Winding, stepping and closing from all sides: for the thread sanitizer and for valgrind. */
 static void survives_haste(void **state UNUSED)
 {
@@ -243,6 +315,7 @@ int main(void)
             cmocka_unit_test(winds),
             cmocka_unit_test(tells_failure),
             cmocka_unit_test(leaves_a_hung_source),
+            cmocka_unit_test(stale_when_all_parts_are),
             cmocka_unit_test(survives_haste),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,6 +364,44 @@ static void gathers(void **state UNUSED)
         gather_finish(&g);
 }
 
+/* Values that rest are repeated by who is alive: they have an age, and only silence makes them
+ * stale. */
+static void gathers_values_that_rest(void **state UNUSED)
+{
+        static const struct {
+                int64_t measured_s, heard_s, now_s;
+                enum state state;
+                uint32_t age_ms;
+                const char *why;
+        } cases[] = {
+            {10, 10, 10, STATE_OK, 0, "new"},
+            {10, 18, 19, STATE_OK, 9000, "repeated a second ago"},
+            {10, 18, 21, STATE_OK, 11000, "silent for as long as is allowed"},
+            {10, 18, 22, STATE_STALE, 12000, "silent for longer"},
+            {10, 30, 30, STATE_OK, 20000, "heard again, and still the same"},
+        };
+        static struct schema schema = {
+            .dialect = DIALECT_DCGM, .revision = 1, .n = 1, .names = {"A"}};
+        struct raw x = {.num = 1, .state = STATE_OK};
+        struct reading reading = {.values = &x};
+        const struct batch in = {.schema = &schema, .readings = &reading, .n = 1};
+        struct gather g;
+        struct batch out;
+        assert_int_equal(gather_init(&g, DIALECT_DCGM, 1), 0);
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                assert_int_equal(gather_take(&g, 0, &in, cases[i].measured_s * NS_PER_S,
+                                             cases[i].heard_s * NS_PER_S),
+                                 0);
+                assert_int_equal(gather_give(&g, cases[i].now_s * NS_PER_S, 3 * NS_PER_S, &out), 0);
+                const struct raw *cell = &out.readings[0].values[0];
+                if (cell->state != cases[i].state || cell->age_ms != cases[i].age_ms)
+                        fail_msg("%s: state %u, age %u ms", cases[i].why, cell->state,
+                                 cell->age_ms);
+                assert_int_equal(out.stale, cases[i].state == STATE_STALE);
+        }
+        gather_finish(&g);
+}
+
 /* A node whose clock is an hour ahead: its samples are as old as they are. */
 static void clocks(void **state UNUSED)
 {
@@ -409,6 +447,7 @@ int main(void)
             cmocka_unit_test_setup_teardown(streams, start_rows, end_rows),
             cmocka_unit_test_setup_teardown(streams_that_are_none, start_rows, end_rows),
             cmocka_unit_test(gathers),
+            cmocka_unit_test(gathers_values_that_rest),
             cmocka_unit_test_setup_teardown(clocks, start_rows, end_rows),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

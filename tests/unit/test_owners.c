@@ -205,6 +205,14 @@ static void test_slots(void **state)
                 slots_assign(s, list, 1, now += 5 * SECOND);
                 assert_true(list[0].slot >= 1 && list[0].slot <= HOLDING_SLOTS);
         }
+        /* In turn, so that a slot's next owner comes as late as can be. */
+        for (int i = 0; i < 2 * HOLDING_SLOTS; i++) {
+                char job[16];
+                snprintf(job, sizeof(job), "r%d", i);
+                list[0] = slurm_job(job, 7);
+                slots_assign(s, list, 1, now += 5 * SECOND);
+                assert_int_equal(list[0].slot, 1 + i % HOLDING_SLOTS);
+        }
         /* More at a time than slots: the last ones have none. */
         for (int i = 0; i <= HOLDING_SLOTS; i++) {
                 char job[16];

@@ -702,6 +702,60 @@ static void commands_work(void **state UNUSED)
         close_scene(s);
 }
 
+#define MANY 40
+
+/* The pid on the chosen row, and how many rows are chosen. */
+static int chosen_pid(const struct canvas *c, int *ret_rows)
+{
+        int pid = 0;
+        *ret_rows = 0;
+        for (int y = 0; y < c->h; y++) {
+                if (canvas_at(c, 1, y)->bg != INK_SELECT)
+                        continue;
+                ++*ret_rows;
+                for (int x = 0; x < c->w && pid < 1000; x++) {
+                        char letter = canvas_at(c, x, y)->ch[0];
+                        pid = letter >= '0' && letter <= '9' ? 10 * pid + letter - '0' : 0;
+                }
+        }
+        return pid;
+}
+
+/* However far it goes down and up again, the chosen process is on the screen. */
+static void the_cursor_stays_on_the_screen(void **state UNUSED)
+{
+        static struct process many[MANY];
+        struct scene *s = calloc(1, sizeof(*s));
+        struct canvas c = {0};
+        open_fleet(s, 8, no_change);
+        for (int i = 0; i < MANY; i++)
+                many[i] = (struct process){.pid = 5000 + i,
+                                           .ppid = 1,
+                                           .slot = 0,
+                                           .gpu = "0",
+                                           .gpu_memory = value_ok((MANY - i) * 1e9),
+                                           .user = "ann",
+                                           .command = "train"};
+        s->data.processes = &(struct process_list){many, MANY};
+        finish_open(s);
+        s->ui.view = VIEW_JOB;
+        static const int lengths[] = {14, 10, 24};
+        for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+                assert_int_equal(canvas_resize(&c, 100, lengths[k]), 0);
+                for (int step = 0; step < 4 * MANY; step++) {
+                        int rows;
+                        press(s, step < 2 * MANY ? "j" : "k");
+                        ui_draw(&s->ui, &s->data, &c);
+                        int down = MIN(step + 1, MANY - 1), up = MAX(3 * MANY - 2 - step, 0);
+                        assert_int_equal(chosen_pid(&c, &rows),
+                                         5000 + (step < 2 * MANY ? down : up));
+                        assert_int_equal(rows, 1);
+                }
+        }
+        canvas_finish(&c);
+        close_scene(s);
+}
+
 /* A signal needs a yes, and --read-only forbids even the question. */
 static void signals_are_asked_for(void **state UNUSED)
 {
@@ -961,6 +1015,7 @@ int main(void)
             cmocka_unit_test(goldens),
             cmocka_unit_test(survives_any_key),
             cmocka_unit_test(commands_work),
+            cmocka_unit_test(the_cursor_stays_on_the_screen),
             cmocka_unit_test(signals_are_asked_for),
             cmocka_unit_test(health_changes_are_logged),
             cmocka_unit_test(limiters_are_logged_without_flapping),
