@@ -9,10 +9,12 @@
 #include "app/setup.h"
 #include "app/summarise.h"
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,9 +128,10 @@ static int write_file(const char *path, const char *input, struct strbuf *out, s
         int checked = output_check(path, input, false, err);
         if (checked < 0)
                 return checked;
-        snprintf(part, sizeof(part), "%s.%d.part", path, (int)gettid());
-        int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-        int r = fd < 0 ? -errno : strbuf_flush(out, fd);
+        snprintf(part, sizeof(part), "%s.%d-%" PRIx64 ".part", path, (int)gettid(),
+                 (uint64_t)clock_mono_ns());
+        int fd = outfile_open(part, O_WRONLY | O_CREAT | O_EXCL, 0666, "", err);
+        int r = fd < 0 ? fd : strbuf_flush(out, fd);
         if (fd >= 0 && close(fd) < 0 && r == 0)
                 r = -errno;
         if (r == 0 && rename(part, path) < 0)

@@ -1,6 +1,7 @@
 #include "api/hwfiles.h"
 
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "formats/hwmon/write.h"
 #include "life/thread.h"
 
@@ -22,21 +23,22 @@ struct hwfiles {
         struct err err;  /* the first failure; the thread's until it has ended */
 };
 
-static int open_file(struct hwfiles *h, const char *name)
+static int open_file(struct hwfiles *h, const char *name, struct err *err)
 {
         char path[CORE_PATH_MAX + 128];
         snprintf(path, sizeof(path), "%s/%s", h->folder, name);
-        return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+        return outfile_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666, "", err);
 }
 
 static void write_texts(struct hwfiles *h)
 {
         for (size_t i = 0; i < h->texts.n; i++) {
                 struct bundle_file *f = &h->texts.files[i];
+                struct err *first = h->err.code == 0 ? &h->err : NULL;
                 if (h->fds[i] < 0)
-                        h->fds[i] = open_file(h, f->name);
-                int r = h->fds[i] < 0 ? -errno : strbuf_flush(&f->text, h->fds[i]);
-                if (r < 0 && h->err.code == 0)
+                        h->fds[i] = open_file(h, f->name, first);
+                int r = h->fds[i] < 0 ? 0 : strbuf_flush(&f->text, h->fds[i]);
+                if (r < 0 && first)
                         err_set(&h->err, r, "cannot write '%s/%s': %s", h->folder, f->name,
                                 strerror(-r));
                 strbuf_clear(&f->text);

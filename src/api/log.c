@@ -4,6 +4,7 @@
  */
 #include "api/api.h"
 #include "app/setup.h"
+#include "base/outfile.h"
 #include "session/runlog.h"
 #include "session/session.h"
 
@@ -30,10 +31,9 @@ void assay_log_close(assay_log *log)
 /* An entry that cannot be written is told of at once rather than at the first one. */
 static int check_path(const char *path, struct err *err)
 {
-        int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+        int fd = outfile_open(path, O_RDWR | O_APPEND | O_CREAT, 0666, "the log ", err);
         if (fd >= 0)
                 return close(fd), 0;
-        err_set(err, -errno, "cannot write the log '%s': %s", path, strerror(errno));
         return err_hint(err, "give a file in a folder that is yours to write");
 }
 

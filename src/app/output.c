@@ -1,6 +1,7 @@
 #include "app/output.h"
 
 #include "base/beside.h"
+#include "base/outfile.h"
 #include "formats/format.h"
 #include "session/session.h"
 
@@ -125,14 +126,14 @@ static int check_open(int fd, const char *path, const char *input, bool force, s
 static int open_for_writing(const char *path, const char *input, bool force, int *ret,
                             struct err *err)
 {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+        int fd = outfile_open(path, O_RDWR | O_CREAT, 0666, "", err);
         /* A pipe's or a printer's end for writing. */
+        if (fd < 0 && fd != -EPERM)
+                fd = outfile_open(path, O_WRONLY, 0666, "", err);
         if (fd < 0)
-                fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        if (fd < 0) {
-                err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
-                return err_hint(err, "give a name in a folder that is yours to write");
-        }
+                return err->hint[0]
+                           ? fd
+                           : err_hint(err, "give a name in a folder that is yours to write");
         int r = check_open(fd, path, input, force, err);
         if (r == 0 && ftruncate(fd, 0) < 0 && errno != EINVAL)
                 r = err_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));

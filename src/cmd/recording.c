@@ -207,14 +207,15 @@ static void tell_result(const char *path, const struct engine_result *r)
                 notice("the source does not answer, leaving it");
 }
 
-int recording_end(struct session *s, const char *path, const struct engine_result *result,
-                  bool quiet)
+int recording_end(struct session *s, char path[RECORDING_PATH_MAX],
+                  const struct engine_result *result, bool quiet)
 {
         struct err err = {0};
         if (session_left_out(s) && !quiet)
                 notice("the source named more than %d GPUs; later ones are not in '%s'",
                        SESSION_GPUS_MAX, path);
-        bool there = session_is_there(s);
+        char now[RECORDING_PATH_MAX];
+        bool there = session_find_file(s, now, sizeof(now));
         int r = manifest_end(s, result, &err);
         if (!quiet || result->store.code != 0)
                 tell_result(path, result);
@@ -222,6 +223,10 @@ int recording_end(struct session *s, const char *path, const struct engine_resul
                 err_set(&err, -ENOENT, "'%s' was removed while it was recorded: nothing is kept",
                         path);
                 return complain(&err);
+        }
+        if (strcmp(path, now) != 0) {
+                notice("'%s' was moved to '%s' while it was recorded", path, now);
+                memcpy(path, now, sizeof(now));
         }
         if (r < 0 && result->store.code == 0)
                 return complain(&err);

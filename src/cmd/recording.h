@@ -24,6 +24,7 @@ bool recording_folder(const char *path, char folder[RECORDING_PATH_MAX]);
 int recording_create(const struct config *config, int64_t start_ns, bool fall_back,
                      char path[RECORDING_PATH_MAX], struct session **ret, struct err *err);
 
-/* Writes the stop time, closes the session and tells what went wrong. Returns an exit status. */
-int recording_end(struct session *s, const char *path, const struct engine_result *result,
-                  bool quiet);
+/* Writes the stop time, closes the session and tells what went wrong. path becomes its new name
+ * when it was moved meanwhile. Returns an exit status. */
+int recording_end(struct session *s, char path[RECORDING_PATH_MAX],
+                  const struct engine_result *result, bool quiet);

@@ -20,6 +20,7 @@ void session_free(struct session *s)
 {
         db_close(&s->db);
         closep(&s->spool);
+        closep(&s->file);
         frames_free(s);
         host_free(s);
         processes_free(s);
@@ -212,7 +213,7 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
         struct session *s = calloc(1, sizeof(*s));
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
-        s->spool = -1;
+        s->spool = s->file = -1;
         s->start_wall_ns = start_wall_ns;
         s->start_mono_ns = INT64_MIN;
         pthread_mutex_init(&s->writing, NULL);
@@ -223,20 +224,33 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
                 session_free(s);
                 return r;
         }
-        struct stat st;
-        if (stat(s->path, &st) == 0) {
-                s->device = st.st_dev;
-                s->inode = st.st_ino;
-        }
+        s->file = open(s->path, O_PATH | O_CLOEXEC);
         session_set_number(s, "schema_version", SESSION_SCHEMA_VERSION);
         *ret = s;
         return 0;
 }
 
-bool session_is_there(const struct session *s)
+static bool is_same_file(const char *path, const struct stat *st)
+{
+        struct stat there;
+        return stat(path, &there) == 0 && there.st_dev == st->st_dev && there.st_ino == st->st_ino;
+}
+
+bool session_find_file(const struct session *s, char *ret, size_t size)
 {
         struct stat st;
-        return stat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+        char link[64], now[sizeof(s->path)];
+        if (fstat(s->file, &st) < 0 || is_same_file(s->path, &st)) {
+                snprintf(ret, size, "%s", s->path);
+                return true;
+        }
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", s->file);
+        ssize_t n = readlink(link, now, sizeof(now) - 1);
+        if (n < 0)
+                return false;
+        now[n] = '\0';
+        snprintf(ret, size, "%s", now);
+        return is_same_file(now, &st);
 }
 
 const struct err *session_trouble(const struct session *s)

@@ -1,6 +1,7 @@
 #include "session/runlog.h"
 
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -193,11 +194,9 @@ int runlog_append(const char *path, const struct mark *m, struct err *err)
                 err_set(err, ERR_USAGE, "cannot write the log '%s': the name is not UTF-8", path);
                 return err_hint(err, "names and values must be UTF-8");
         }
-        int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-        if (fd < 0) {
-                err_set(err, -errno, "cannot write the log '%s': %s", path, strerror(errno));
+        int fd = outfile_open(path, O_RDWR | O_APPEND | O_CREAT, 0666, "the log ", err);
+        if (fd < 0)
                 return err_hint(err, "give another file with --log FILE");
-        }
         if (is_session(fd)) {
                 close(fd);
                 err_set(err, ERR_USAGE, "'%s' is a session, and no log", path);

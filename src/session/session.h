@@ -40,8 +40,9 @@ struct session;
  */
 int session_create(const char *path, int64_t start_wall_ns, struct session **ret, struct err *err);
 
-/* Whether its file still has its name: somebody may have removed or replaced it. */
-bool session_is_there(const struct session *s);
+/* Where its file is now: under its own name, or another when it was moved meanwhile. False when it
+ * was removed. */
+bool session_find_file(const struct session *s, char *ret, size_t size);
 /*
  * Why the session takes no marks of other processes: the folder for them is not this user's own.
  * NULL when it does. Marks of this process go into the file all the same.

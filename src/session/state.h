@@ -154,8 +154,7 @@ struct session {
         struct host_part host;
         struct process_part processes;
         enum session_commands commands;
-        dev_t device; /* which file it is, whatever its name means by now */
-        ino_t inode;
+        int file; /* which file it is, whatever its name means by now; to look at alone */
         struct session_counts counts;
         struct fact facts[FACTS_MAX];
         size_t n_facts;

@@ -138,3 +138,89 @@ def test_a_log_is_no_session(assay, session):
     done = assay("mark", "event", "x", "--log", session)
     assert done.returncode == 2 and "is a session, and no log" in done.stderr
     assert session.read_bytes() == before
+
+
+NOBODY = 65534
+LEADING = {"a link": lambda at, victim: os.symlink(victim, at), "a hard link": lambda at, victim: os.link(victim, at),
+           "a link to a link": lambda at, victim: (os.symlink(victim, at.with_suffix(".2")), os.lchown(at.with_suffix(".2"), NOBODY, -1), os.symlink(at.with_suffix(".2"), at))}
+
+
+@pytest.fixture
+def victim(tmp_path):
+    path = tmp_path / "victim.html"
+    path.write_text("mine")
+    return path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to act as two users")
+@pytest.mark.parametrize("mode, owner", [(0o1777, 0), (0o777, 0), (0o755, NOBODY), (0o775, 0)], ids=["sticky", "open to all", "another user's", "open to a group"])
+@pytest.mark.parametrize("planted", LEADING)
+def test_what_another_user_planted_is_not_followed(assay, session, tmp_path, victim, mode, owner, planted):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    at = shared / "out.html"
+    LEADING[planted](at, victim)
+    if planted != "a hard link":
+        os.lchown(at, NOBODY, -1)
+    os.chown(shared, owner, -1)
+    shared.chmod(mode)
+    for words in (["report", session, "-o", at], ["report", session, "-o", at, "--force"], ["diff", session, session, "-o", at], ["run", "-o", tmp_path / "r.assay", "--log", at, "true"],
+                  ["mark", "event", "x", "--session", session, "--log", at]):
+        done = assay(*words)
+        assert victim.read_text() == "mine", words
+        assert done.returncode != 0 or words[0] == "run", words
+        assert f"'{at}': it " in done.stderr and ("link that another user made" in done.stderr or "has a second name" in done.stderr), done.stderr
+        for name in tmp_path.glob("r.assay*"):
+            name.unlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to act as two users")
+def test_a_folder_that_another_user_planted_is_not_entered(assay, session, tmp_path, victim):
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o1777)
+    shared.chmod(0o1777)
+    os.symlink(tmp_path, shared / "folder")
+    os.lchown(shared / "folder", NOBODY, -1)
+    done = assay("report", session, "-o", shared / "folder" / victim.name)
+    assert done.returncode == 1 and "it is a link that another user made" in done.stderr and victim.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to act as two users")
+def test_a_file_that_another_user_planted_is_not_filled(assay, session, tmp_path):
+    """Whoever made it could read it, whatever its mode says later."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    at = shared / "out.html"
+    at.write_text("")
+    at.chmod(0o666)
+    os.chown(at, NOBODY, -1)
+    done = assay("report", session, "-o", at)
+    assert done.returncode == 1 and "another user put it there" in done.stderr and at.read_text() == ""
+
+
+def test_links_of_ones_own_are_followed(assay, session, tmp_path, victim):
+    """In one's own folder, through several links and folders, and where anybody may write."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    os.symlink("../victim.html", shared / "a")
+    os.symlink("a", shared / "b")
+    os.symlink(".", tmp_path / "here")
+    for at in (shared / "b", tmp_path / "here" / "here" / "shared" / "a", tmp_path / "here" / ".." / tmp_path.name / "victim.html"):
+        victim.write_text("")
+        done = assay("report", session, "-o", at)
+        assert done.returncode == 0 and "samples" in victim.read_text(), done.stderr
+    os.symlink("loop", tmp_path / "loop")
+    done = assay("report", session, "-o", tmp_path / "loop")
+    assert done.returncode == 1 and "Too many levels" in done.stderr
+    done = assay("report", session, "-o", tmp_path / "none" / "x")
+    assert done.returncode == 1 and "No such file" in done.stderr
+
+
+def test_what_is_no_file_is_written_to(assay, program, session, tmp_path):
+    assert "samples" in assay("report", session, "-o", "/dev/stdout").stdout
+    assert "samples" in assay("report", session, "-o", "/proc/self/fd/1").stdout
+    assert assay("report", session, "-o", "/dev/null").returncode == 0
+    done = subprocess.run(["bash", "-c", f"'{program}' report '{session}' -o >(cat >'{tmp_path}/got'); sleep 0.3"], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0 and "samples" in (tmp_path / "got").read_text(), done.stderr

@@ -77,6 +77,16 @@ def test_a_session_that_was_removed_is_told_and_not_waited_for(start, tmp_path):
     assert b"was removed" in said and b"recorded in" not in said, said
 
 
+@pytest.mark.parametrize("to", ["y.assay", "sub/x.assay"])
+def test_a_session_that_was_moved_is_found(start, tmp_path, to):
+    p = start("sh", "-c", f"sleep 0.3; mkdir sub; mv x.assay {to}", options=("--backend", "nvml"), scenario=RECORDED)
+    _, said = p.communicate(timeout=SOON)
+    place = str(tmp_path / to).encode()
+    assert p.returncode == 0
+    assert b"x.assay' was moved to '" + place + b"' while it was recorded" in said and b"recorded in '" + place in said and b"removed" not in said, said
+    assert sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.assay*")) == [to]
+
+
 @pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"])
 def test_a_driver_that_hangs_at_once_delays_nothing(start, call):
     began = time.monotonic()
