@@ -1,8 +1,12 @@
 #include "base/trust.h"
 
+#include "base/attr.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -44,4 +48,21 @@ const char *trust_why_not(int fd)
         if (st.st_uid != 0)
                 return "it belongs to another user";
         return st.st_mode & 022 ? "others may write it" : NULL;
+}
+
+const char *trust_open_secret(const char *path, int *ret_fd)
+{
+        struct stat st;
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return strerror(errno);
+        if (!S_ISREG(st.st_mode))
+                return "not a regular file";
+        if (st.st_uid != 0 && st.st_uid != geteuid())
+                return "it belongs to another user";
+        if (st.st_mode & (S_IWGRP | S_IWOTH))
+                return "others may write it";
+        *ret_fd = fd;
+        fd = -1;
+        return NULL;
 }

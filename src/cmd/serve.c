@@ -344,33 +344,53 @@ static void tell_pushing(struct serving *s)
         tell_change(s, s->push_refused, refusal, false);
 }
 
+/* What a reload would change to. It never opens a door. */
+static int read_again(const struct serving *s, const struct config *config,
+                      struct serve_setup *fresh, struct strbuf *notices, struct err *err)
+{
+        struct config options = {0};
+        int r = serve_setup_options(config, &options, err);
+        if (r == 0)
+                r = serve_setup_read(&options, fresh, notices, err);
+        config_finish(&options);
+        const char *opened = r == 0 ? serve_setup_opens(&s->setup, fresh) : NULL;
+        return opened ? err_set(err, ERR_USAGE,
+                                "the configuration no longer asks for %s; restart when that is "
+                                "meant",
+                                opened)
+                      : r;
+}
+
+static void restart_server(struct serving *s, struct serve_setup *fresh)
+{
+        struct err err = {0};
+        notify_say("RELOADING=1");
+        server_drain(s->server);
+        stop_server(s);
+        auth_keep_sessions(&fresh->auth, &s->setup.auth);
+        fresh->place = s->setup.place;
+        serve_setup_finish(&s->setup);
+        s->setup = *fresh;
+        if (s->push)
+                push_set_exposition(s->push, &s->setup.settings.exposition);
+        if (start_server(s, &err) < 0)
+                tell_end(s, &err);
+        notify_say("READY=1");
+}
+
 static void reload(struct serving *s, const struct config *config)
 {
         struct err err = {0};
         struct strbuf notices = {0};
-        struct config options = {0};
         struct serve_setup *fresh = calloc(1, sizeof(*fresh));
-        int r = fresh ? serve_setup_options(config, &options, &err) : -ENOMEM;
-        if (r == 0)
-                r = serve_setup_read(&options, fresh, &notices, &err);
-        config_finish(&options);
+        int r = fresh ? read_again(s, config, fresh, &notices, &err)
+                      : err_set(&err, -ENOMEM, "out of memory");
         if (r < 0) {
                 tell(s, LOG_ERROR, "reload", "not reloaded: %s", err.msg);
                 if (fresh)
                         serve_setup_finish(fresh);
         } else {
-                notify_say("RELOADING=1");
-                server_drain(s->server);
-                stop_server(s);
-                auth_keep_sessions(&fresh->auth, &s->setup.auth);
-                fresh->place = s->setup.place;
-                serve_setup_finish(&s->setup);
-                s->setup = *fresh;
-                if (s->push)
-                        push_set_exposition(s->push, &s->setup.settings.exposition);
-                if (start_server(s, &err) < 0)
-                        tell_end(s, &err);
-                notify_say("READY=1");
+                restart_server(s, fresh);
                 tell_lines(s, &notices);
                 if (s->log != LOG_TEXT)
                         tell(s, LOG_INFO, "reload", "the configuration was read again");

@@ -3,6 +3,7 @@
 #include "app/input.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/trust.h"
 #include "serve/webconfig.h"
 
 #include <errno.h>
@@ -77,38 +78,65 @@ void serve_state_dir(const struct config *config, char ret[SERVE_PATH_MAX])
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* The text of a file, terminated. Owned by the caller. */
-static int read_text(const char *path, char **ret, size_t *ret_len, struct err *err)
+static int refuse_file(const char *path, const char *why, const char *hint, struct err *err)
 {
-        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        err_set(err, ERR_USAGE, "cannot read '%s': %s", path, why);
+        return err_hint(err, "%s", hint);
+}
+
+/* The text of an open file, terminated. Owned by the caller. */
+static int read_open(int fd, const char *path, char **ret, size_t *ret_len, struct err *err)
+{
+        const char *hint = "is the name right, and may this user read it?";
         CLEANUP(freep) char *text = malloc(FILE_MAX + 1);
         size_t n = 0;
-        ssize_t got = fd < 0 || !text ? -1 : 1;
+        ssize_t got = text ? 1 : -1;
         while (got > 0 && n < FILE_MAX) {
                 got = read(fd, text + n, FILE_MAX - n);
                 n += got > 0 ? (size_t)got : 0;
         }
-        if (got < 0 || n == FILE_MAX) {
-                err_set(err, ERR_USAGE, "cannot read '%s': %s", path,
-                        got < 0 ? strerror(errno) : "it is too long");
-                return err_hint(err, "is the name right, and may this user read it?");
-        }
+        if (got < 0 || n == FILE_MAX)
+                return refuse_file(path, got < 0 ? strerror(errno) : "it is too long", hint, err);
         text[n] = '\0';
         *ret = TAKE(text);
         *ret_len = n;
         return 0;
 }
 
+/* A file that says what is served: a pipe or a device would keep the start waiting. */
+static int read_text(const char *path, char **ret, size_t *ret_len, struct err *err)
+{
+        const char *hint = "is the name right, and may this user read it?";
+        struct stat st;
+        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return refuse_file(path, strerror(errno), hint, err);
+        return S_ISREG(st.st_mode) ? read_open(fd, path, ret, ret_len, err)
+                                   : refuse_file(path, "not a regular file", hint, err);
+}
+
+/* Certificates and keys say who is let in. */
+static int read_pem(const char *path, char **ret, struct err *err)
+{
+        size_t len;
+        CLEANUP(closep) int fd = -1;
+        const char *why = trust_open_secret(path, &fd);
+        if (why)
+                return refuse_file(
+                    path, why, "it must be a file of yours, or root's, that others cannot write",
+                    err);
+        return read_open(fd, path, ret, &len, err);
+}
+
 static int read_tls(const struct webconfig *w, struct server_settings *s, struct err *err)
 {
-        size_t n;
         int r = 0;
         if (w->cert_file[0])
-                r = read_text(w->cert_file, &s->certificate, &n, err);
+                r = read_pem(w->cert_file, &s->certificate, err);
         if (r == 0 && w->key_file[0])
-                r = read_text(w->key_file, &s->key, &n, err);
+                r = read_pem(w->key_file, &s->key, err);
         if (r == 0 && w->client_ca_file[0])
-                r = read_text(w->client_ca_file, &s->client_ca, &n, err);
+                r = read_pem(w->client_ca_file, &s->client_ca, err);
         s->need_client_certificate = w->need_client_certificate;
         webconfig_tls_words(w, s->tls_words);
         return r;
@@ -319,6 +347,17 @@ int serve_setup_read(const struct config *config, struct serve_setup *s, struct 
         copy_path(config, OPT_KUBELET_SOCKET, s->kubelet);
         s->keep_jobs_ns = (int64_t)config_number(config, OPT_KEEP_JOBS) * 86400 * NS_PER_S;
         return r;
+}
+
+const char *serve_setup_opens(const struct serve_setup *old, const struct serve_setup *fresh)
+{
+        if (auth_is_needed(&old->auth) && !auth_is_needed(&fresh->auth))
+                return "a token or password";
+        if (old->settings.need_client_certificate && !fresh->settings.need_client_certificate)
+                return "client certificates";
+        if (old->settings.certificate && !fresh->settings.certificate)
+                return "TLS";
+        return NULL;
 }
 
 void serve_setup_finish(struct serve_setup *s)

@@ -26,6 +26,11 @@ int serve_setup_options(const struct config *config, struct config *ret, struct 
  */
 int serve_setup_read(const struct config *config, struct serve_setup *ret, struct strbuf *notices,
                      struct err *err);
+/*
+ * What a server with the fresh settings would no longer ask for, in words; NULL when nothing. A
+ * file that is being written, or was emptied, must not open a server that runs.
+ */
+const char *serve_setup_opens(const struct serve_setup *old, const struct serve_setup *fresh);
 void serve_setup_finish(struct serve_setup *s);
 /* Where counters and job records are; "" for nowhere. */
 void serve_state_dir(const struct config *config, char ret[SERVE_PATH_MAX]);

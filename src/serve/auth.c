@@ -2,16 +2,15 @@
 
 #include "base/clock.h"
 #include "base/lookup.h"
+#include "base/trust.h"
 #include "serve/guard.h"
 #include "serve/libraries.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #define LINK_NS (600 * NS_PER_S)
 #define SESSION_NS (7 * 86400 * NS_PER_S)
@@ -49,13 +48,11 @@ static int refuse_token(const char *path, const char *why, struct err *err)
 
 int auth_read_token(const char *path, char ret[AUTH_TOKEN_MAX], struct err *err)
 {
-        struct stat st;
         char text[AUTH_TOKEN_MAX + 1];
-        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return refuse_token(path, strerror(errno), err);
-        if (st.st_mode & (S_IWGRP | S_IWOTH))
-                return refuse_token(path, "others may write it", err);
+        CLEANUP(closep) int fd = -1;
+        const char *why = trust_open_secret(path, &fd);
+        if (why)
+                return refuse_token(path, why, err);
         ssize_t n = read(fd, text, sizeof(text) - 1);
         if (n < 0)
                 return refuse_token(path, strerror(errno), err);

@@ -1,14 +1,13 @@
 #include "serve/webconfig.h"
 
 #include "base/symbol.h"
+#include "base/trust.h"
 #include "serve/libraries.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <yaml.h>
 
 #define FILE_MAX (256 * 1024)
@@ -257,27 +256,22 @@ int webconfig_parse(const char *text, size_t len, const char *dir, struct webcon
         return done;
 }
 
-/* It says who is let in: whoever may write it is in already. */
-static bool others_may_write(int fd)
+static int refuse_file(const char *path, const char *why, struct err *err)
 {
-        struct stat st;
-        return fstat(fd, &st) == 0 && (st.st_mode & (S_IWGRP | S_IWOTH));
+        err_set(err, ERR_USAGE, "cannot read the web configuration '%s': %s", path, why);
+        return err_hint(err, "it must be a file of yours, or root's, that others cannot write");
 }
 
 int webconfig_read(const char *path, struct webconfig *ret, struct err *err)
 {
-        CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+        CLEANUP(closep) int fd = -1;
         CLEANUP(freep) char *text = malloc(FILE_MAX);
-        if (fd >= 0 && others_may_write(fd)) {
-                err_set(err, ERR_USAGE, "web configuration '%s': others may write it", path);
-                return err_hint(err, "'chmod go-w FILE' keeps them out");
-        }
-        ssize_t n = fd >= 0 && text ? read(fd, text, FILE_MAX) : -1;
-        if (n < 0 || n == FILE_MAX) {
-                err_set(err, ERR_USAGE, "cannot read the web configuration '%s': %s", path,
-                        n < 0 ? strerror(errno) : "it is too long");
-                return err_hint(err, "give another with --web-config-file FILE");
-        }
+        const char *why = text ? trust_open_secret(path, &fd) : strerror(ENOMEM);
+        if (why)
+                return refuse_file(path, why, err);
+        ssize_t n = read(fd, text, FILE_MAX);
+        if (n < 0 || n == FILE_MAX)
+                return refuse_file(path, n < 0 ? strerror(errno) : "it is too long", err);
         char dir[WEBCONFIG_PATH_MAX];
         const char *slash = strrchr(path, '/');
         snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");

@@ -238,6 +238,86 @@ def test_token_files(assay, tmp_path):
         assert assay("serve", DATA, "--check-config", "--auth-token-file", tmp_path / "t").returncode == 2, text
 
 
+def spoil(path, how):
+    """A file that somebody else could have made."""
+    text = path.read_bytes()
+    if how == "fifo":
+        path.unlink()
+        os.mkfifo(path)
+    elif how == "owner":
+        os.chown(path, 1234, 1234)
+    elif how == "mode":
+        path.chmod(0o664)
+    elif how == "device":
+        path.unlink()
+        path.symlink_to("/dev/zero")
+    return text
+
+
+NO_SECRETS = {"fifo": "not a regular file", "device": "not a regular file", "owner": "it belongs to another user", "mode": "others may write it"}
+
+
+@pytest.mark.parametrize("how", NO_SECRETS)
+def test_secrets_are_files_of_ones_own(assay, tmp_path, how):
+    """Wherever a secret is read, and what says who is let in; nobody waits for a pipe."""
+    if how == "owner" and os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    for name in ("ca", "server"):
+        make_certificate(tmp_path, name, "ca" if name != "ca" else None)
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "web.yml").write_text("tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n  client_ca_file: ca.pem\n")
+    serve = ("serve", DATA, "--check-config", "--web-config-file", tmp_path / "web.yml")
+    cases = [("token", (*serve, "--auth-token-file", tmp_path / "token"), 2), ("token", (*serve, "--admin-token-file", tmp_path / "token"), 2),
+             ("web.yml", serve, 2), ("server.key", serve, 2), ("server.pem", serve, 2), ("ca.pem", serve, 2),
+             ("token", ("once", "--source", "http://127.0.0.1:1/metrics", "--token-file", tmp_path / "token"), 3),
+             ("token", ("once", "--source", "http://127.0.0.1:1/a,http://127.0.0.1:1/b", "--token-file", tmp_path / "token"), 3),
+             ("token", ("fleet", "users", "--engine", "http://127.0.0.1:1", "--token-file", tmp_path / "token"), 3)]
+    assert assay(*serve).returncode == 0
+    for name, words, status in cases:
+        text = spoil(tmp_path / name, how)
+        begun = time.monotonic()
+        done = assay(*words)
+        assert done.returncode == status and NO_SECRETS[how] in done.stderr, (name, words, done.stderr)
+        assert time.monotonic() - begun < 5
+        (tmp_path / name).unlink()
+        (tmp_path / name).write_bytes(text)
+
+
+def test_a_link_to_a_secret(program, tmp_path):
+    """As Kubernetes and credential managers keep them."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "token").write_text(TOKEN)
+    (tmp_path / "token").symlink_to("data/token")
+    with Server(program, tmp_path, DATA, "--auth-token-file", tmp_path / "token") as s:
+        assert s.ask(headers={"Authorization": f"Bearer {TOKEN}"})[0] == 200
+
+
+def test_a_reload_opens_no_door(program, tmp_path):
+    """A file that is empty for a moment, or for good, leaves the server closed."""
+    crypt = pytest.importorskip("crypt")
+    for name in ("ca", "server"):
+        make_certificate(tmp_path, name, "ca" if name != "ca" else None)
+    tls = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
+    certificates = tls + "  client_ca_file: ca.pem\n  client_auth_type: RequireAndVerifyClientCert\n"
+    users = f"basic_auth_users:\n  alice: {crypt.crypt('sesame', crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n"
+    for before, after, what in [(users, "", "a token or password"), (users, "basic_auth_users:\n", "a token or password"), (tls + users, tls, "a token or password"),
+                                (tls + users, users, "TLS"), (certificates + users, tls + users, "client certificates"), (certificates, "", "client certificates")]:
+        (tmp_path / "web.yml").write_text(before)
+        with Server(program, tmp_path, DATA, "--web-config-file", tmp_path / "web.yml") as s:
+            (tmp_path / "web.yml").write_text(after)
+            s.process.send_signal(signal.SIGHUP)
+            s.wait(lambda: f"not reloaded: the configuration no longer asks for {what}; restart when that is meant" in s.text())
+            if s.scheme == "https":
+                with pytest.raises((OSError, http.client.HTTPException)):
+                    s.ask()
+            else:
+                assert s.ask()[0] == 401
+            (tmp_path / "web.yml").write_text(before + "\n")
+            s.process.send_signal(signal.SIGHUP)
+            time.sleep(0.2)
+            assert s.text().count("not reloaded") == 1
+
+
 def test_a_unix_socket(program, tmp_path):
     path = tmp_path / "s.sock"
     with Server(program, tmp_path, DATA, listen=f"unix:{path}") as s:
