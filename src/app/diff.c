@@ -1,12 +1,12 @@
 #include "app/diff.h"
 
 #include "app/digest.h"
-#include "app/job.h"
 #include "app/setup.h"
 #include "base/duration.h"
 #include "base/num.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "engine/folder.h"
 #include "present/diff/diff.h"
 #include "session/session.h"
 
@@ -141,22 +141,50 @@ static int read_rank(struct run_diff *r, const struct config *config, const char
         return 0;
 }
 
-static int read_run(struct run_diff *r, const struct config *config, const char *path,
+/* The ranks of a job, which are one run. */
+static int read_job(struct run_diff *r, const struct config *config, const struct folder *f,
                     struct traces *curves, struct diff_run *run, struct err *err)
 {
-        struct job_files files;
-        int code = job_files_list(path, &files);
+        int code = 0;
+        for (size_t i = 0; code == 0 && i < f->n; i++)
+                code = read_rank(r, config, f->paths[i], curves, run, i == 0, err);
+        return code;
+}
+
+/* A place for one more run; the curves are the first one's. NULL when there are too many. */
+static struct diff_run *next_run(struct diff_side *side, struct err *err)
+{
+        if (side->n < DIFF_RUNS_MAX)
+                return &side->runs[side->n++];
+        err_set(err, ERR_USAGE, "a side has 1 to %d runs", DIFF_RUNS_MAX);
+        err_hint(err, "write for example: assay diff base.assay new.assay");
+        return NULL;
+}
+
+/* A file, a job, or a folder of repeats. */
+static int read_path(struct run_diff *r, const struct config *config, struct diff_side *side,
+                     const char *path, struct traces *curves, struct err *err)
+{
+        struct folder f;
+        int code = folder_read(path, &f);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        if (files.n == 0) {
-                job_files_finish(&files);
-                return read_file(r, config, path, curves, run, err);
+        size_t n = f.kind == FOLDER_RUNS ? f.n : 1;
+        for (size_t i = 0; code == 0 && i < n; i++) {
+                struct traces *to = side->n == 0 ? curves : NULL;
+                struct diff_run *run = next_run(side, err);
+                if (!run)
+                        code = ERR_USAGE;
+                else if (f.kind == FOLDER_JOB)
+                        code = read_job(r, config, &f, to, run, err);
+                else
+                        code = read_file(r, config, f.n > 0 ? f.paths[i] : path, to, run, err);
+                if (code == 0 && f.kind == FOLDER_JOB) {
+                        snprintf(run->name, sizeof(run->name), "%s", path);
+                        text_clean(run->name);
+                }
         }
-        for (size_t i = 0; code == 0 && i < files.n; i++)
-                code = read_rank(r, config, files.paths[i], curves, run, i == 0, err);
-        job_files_finish(&files);
-        snprintf(run->name, sizeof(run->name), "%s", path);
-        text_clean(run->name);
+        folder_finish(&f);
         return code;
 }
 
@@ -164,19 +192,16 @@ int run_diff_read(struct run_diff *r, const struct config *config, bool is_new,
                   const char *const *paths, size_t n, struct err *err)
 {
         struct diff_side *side = is_new ? &r->now : &r->base;
-        if (n == 0 || n > DIFF_RUNS_MAX) {
+        if (n == 0) {
                 err_set(err, ERR_USAGE, "a side has 1 to %d runs", DIFF_RUNS_MAX);
                 return err_hint(err, "write for example: assay diff base.assay new.assay");
         }
-        side->runs = calloc(n, sizeof(*side->runs));
+        side->runs = calloc(DIFF_RUNS_MAX, sizeof(*side->runs));
         if (!side->runs)
                 return err_set(err, -ENOMEM, "out of memory");
         int code = 0;
-        for (size_t i = 0; code == 0 && i < n; i++) {
-                code = read_run(r, config, paths[i], i == 0 ? &r->traces[is_new] : NULL,
-                                &side->runs[i], err);
-                side->n = i + 1;
-        }
+        for (size_t i = 0; code == 0 && i < n; i++)
+                code = read_path(r, config, side, paths[i], &r->traces[is_new], err);
         return code;
 }
 

@@ -13,6 +13,7 @@
 
 #define WIDTH_LEAST 300
 #define SIZE_MOST 8000
+#define NAMES_MAX 4 /* runs that a title names */
 
 struct plotting {
         struct input in;
@@ -293,9 +294,9 @@ static int drawing_draw(const struct config *config, struct plotting *w, enum pl
         return plot_draw(&w->plot, &around, format, out, err);
 }
 
-int draw_file(const struct config *config, const char *path, enum plot_format format,
-              const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
-              struct err *err)
+static int draw_one(const struct config *config, const char *path, enum plot_format format,
+                    const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
+                    struct err *err)
 {
         struct plotting *w = calloc(1, sizeof(*w));
         if (!w)
@@ -362,10 +363,13 @@ int draw_files(const struct config *config, const char *const *paths, size_t n,
         int r = plot && facts ? 0 : err_set(err, -ENOMEM, "out of memory");
         for (size_t i = 0; r == 0 && i < n; i++) {
                 r = add_run(config, paths[i], plot, watch, notices, err);
-                strbuf_putf(&title, "%s%s", i ? " and " : "", name_of(paths[i]));
+                if (n <= NAMES_MAX)
+                        strbuf_putf(&title, "%s%s", i ? " and " : "", name_of(paths[i]));
         }
         if (r == 0) {
                 facts_init(facts, paths[0]);
+                if (n > NAMES_MAX)
+                        strbuf_putf(&title, "%zu runs", n);
                 if (!plot->options.title)
                         plot->options.title = strbuf_str(&title);
                 const struct plot_around around = {.facts = facts};
@@ -377,5 +381,25 @@ int draw_files(const struct config *config, const char *const *paths, size_t n,
         strbuf_finish(&title);
         free(facts);
         free(plot);
+        return r;
+}
+
+int draw_file(const struct config *config, const char *path, enum plot_format format,
+              const struct draw_watch *watch, struct strbuf *out, struct strbuf *notices,
+              struct err *err)
+{
+        struct folder f;
+        int r = folder_read(path, &f);
+        if (r < 0)
+                return err_set(err, r, "out of memory");
+        if (f.notices.len > 0)
+                strbuf_put(notices, f.notices.s, f.notices.len);
+        if (f.kind == FOLDER_RUNS && f.n > 1)
+                r = draw_files(config, (const char *const *)f.paths, f.n, format, watch, out,
+                               notices, err);
+        else
+                r = draw_one(config, f.n == 1 ? f.paths[0] : path, format, watch, out, notices,
+                             err);
+        folder_finish(&f);
         return r;
 }

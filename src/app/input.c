@@ -1,7 +1,7 @@
 #include "app/input.h"
 
 #include "base/clock.h"
-#include "engine/job_files.h"
+#include "engine/folder.h"
 #include "read/prometheus/address.h"
 #include "session/runlog.h"
 
@@ -93,7 +93,7 @@ static int open_log(struct input *in, struct err *err)
 }
 
 /* The GPUs of all ranks, the marks of the first. */
-static int open_job(struct input *in, const struct job_files *files, struct err *err)
+static int open_job(struct input *in, const struct folder *files, struct err *err)
 {
         struct session_reader *first = NULL;
         int r = session_open(files->paths[0], &first, err);
@@ -105,13 +105,15 @@ static int open_job(struct input *in, const struct job_files *files, struct err 
 
 static int open_folder(struct input *in, struct err *err)
 {
-        struct job_files files;
-        if (job_files_list(in->path, &files) < 0)
+        struct folder files;
+        if (folder_read(in->path, &files) < 0)
                 return err_set(err, -ENOMEM, "out of memory");
-        int code = files.n > 0 ? open_job(in, &files, err) : 0;
-        bool job = files.n > 0;
-        job_files_finish(&files);
-        if (job)
+        bool sessions = files.n > 0;
+        int code = folder_check_related(&files, in->path, err);
+        if (code == 0 && sessions)
+                code = open_job(in, &files, err);
+        folder_finish(&files);
+        if (sessions)
                 return code;
         if (hwmon_is_one(in->path, in->gpus, sizeof(in->gpus))) {
                 in->lenient = true;

@@ -4,7 +4,9 @@
 #include "app/setup.h"
 #include "base/clock.h"
 #include "life/thread.h"
+#include "present/document/document.h"
 #include "present/report/job.h"
+#include "present/report/runs.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +23,7 @@ struct crowd {
         pthread_mutex_t lock;
         struct job_reading *r;
         const struct config *config;
-        const char *const *paths;
-        size_t n, next;
+        size_t next;
         int64_t base_ns; /* times of steps are relative to this */
         struct err err;  /* of the first file that could not be read */
         size_t failed;
@@ -52,28 +53,36 @@ static void on_host(void *arg, const struct host *h)
 static bool take_next(struct crowd *c, size_t *ret)
 {
         pthread_mutex_lock(&c->lock);
-        bool more = c->code == 0 && c->next < c->n;
+        bool more = c->code == 0 && c->next < c->r->folder.n;
         if (more)
                 *ret = c->next++;
         pthread_mutex_unlock(&c->lock);
         return more;
 }
 
-static void job_keep(struct crowd *c, struct reader *me, struct run_summary *s, const char *path,
-                     int code, const struct err *err)
+static int add_recording(struct crowd *c, struct reader *me, const struct run_summary *s, size_t at)
+{
+        const struct folder *f = &c->r->folder;
+        if (f->kind == FOLDER_RUNS)
+                return job_row_add(&c->r->runs, s, &me->fold, f->group[at], f->is_job[at]);
+        if (c->base_ns == 0)
+                c->base_ns = s->summary.first_ns;
+        return job_rank_add(&c->r->job, s, &me->fold, c->base_ns);
+}
+
+static void job_keep(struct crowd *c, struct reader *me, struct run_summary *s, size_t at, int code,
+                     const struct err *err)
 {
         struct strbuf *notices = &c->r->notices;
         pthread_mutex_lock(&c->lock);
-        if (code == 0 && c->base_ns == 0)
-                c->base_ns = s->summary.first_ns;
         if (code == 0)
-                code = job_rank_add(&c->r->job, s, &me->fold, c->base_ns);
+                code = add_recording(c, me, s, at);
         else if (c->failed++ == 0)
                 c->err = *err;
         if (code == -ENOMEM)
                 c->code = code;
         else if (code < 0)
-                strbuf_putf(notices, "'%s': %s, skipping\n", path, err->msg);
+                strbuf_putf(notices, "'%s': %s, skipping\n", c->r->folder.paths[at], err->msg);
         pthread_mutex_unlock(&c->lock);
 }
 
@@ -91,9 +100,9 @@ static void *read_files(void *arg)
                         s->on_frame = on_frame;
                         s->on_host = on_host;
                         s->watch = me;
-                        code = run_summary_read(s, c->config, c->paths[i], "text", &err);
+                        code = run_summary_read(s, c->config, c->r->folder.paths[i], "text", &err);
                 }
-                job_keep(c, me, s, c->paths[i], code, &err);
+                job_keep(c, me, s, i, code, &err);
                 if (s)
                         run_summary_finish(s);
                 free(s);
@@ -106,7 +115,7 @@ static void read_all(struct crowd *c)
         pthread_t threads[READERS_MAX];
         struct reader *readers = calloc(READERS_MAX, sizeof(*readers));
         long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-        size_t wanted = MIN((size_t)MAX(cpus, 1), MIN(c->n, (size_t)READERS_MAX)), n = 0;
+        size_t wanted = MIN((size_t)MAX(cpus, 1), MIN(c->r->folder.n, (size_t)READERS_MAX)), n = 0;
         if (!readers) {
                 c->code = -ENOMEM;
                 return;
@@ -119,62 +128,6 @@ static void read_all(struct crowd *c)
         while (n > 0)
                 pthread_join(threads[--n], NULL);
         free(readers);
-}
-
-/* ---- files that are in the folder and no rank of the job ---- */
-
-static bool same_value(struct value a, struct value b)
-{
-        return value_there(a) == value_there(b) && (!value_there(a) || a.v == b.v);
-}
-
-/* A copy or a link: the same rank of the same recording. */
-static bool is_copy(const struct job_rank *a, const struct job_rank *b)
-{
-        return value_there(a->rank) && same_value(a->rank, b->rank) && a->start_ns == b->start_ns &&
-               strcmp(a->node, b->node) == 0 && strcmp(a->gpu, b->gpu) == 0 &&
-               strcmp(a->file, b->file) > 0;
-}
-
-/* The launcher's job that more than half of the sessions are ranks of; NULL for none. */
-static const char *usual_job(const struct job *j)
-{
-        for (size_t i = 0; i < j->n; i++) {
-                size_t same = 0;
-                for (size_t k = 0; k < j->n; k++)
-                        same += value_there(j->ranks[k].rank) &&
-                                strcmp(j->ranks[k].job, j->ranks[i].job) == 0;
-                if (value_there(j->ranks[i].rank) && 2 * same > j->n)
-                        return j->ranks[i].job;
-        }
-        return NULL;
-}
-
-static const char *why_not(const struct job *j, size_t rank, const char *job)
-{
-        const struct job_rank *r = &j->ranks[rank];
-        if (job && (!value_there(r->rank) || strcmp(r->job, job) != 0))
-                return "it is no rank of this job";
-        for (size_t i = 0; i < j->n; i++) {
-                if (is_copy(r, &j->ranks[i]))
-                        return "a copy of another";
-        }
-        return NULL;
-}
-
-static void leave_strangers(struct job *j, struct strbuf *notices)
-{
-        char job[JOB_TEXT_MAX];
-        const char *usual = usual_job(j);
-        snprintf(job, sizeof(job), "%s", usual ? usual : "");
-        for (size_t i = j->n; i-- > 0;) {
-                const char *why = why_not(j, i, usual ? job : NULL);
-                if (!why)
-                        continue;
-                strbuf_putf(notices, "'%s': %s, skipping\n", j->ranks[i].file, why);
-                job_rank_finish(&j->ranks[i]);
-                memmove(&j->ranks[i], &j->ranks[i + 1], (--j->n - i) * sizeof(*j->ranks));
-        }
 }
 
 /* Two that have the same GPU of the same node. */
@@ -215,22 +168,24 @@ static void find_span(struct job *j, int64_t base_ns)
         }
 }
 
-int job_read(struct job_reading *r, const struct config *config, const char *const *paths, size_t n,
-             struct err *err)
+int job_read(struct job_reading *r, const struct config *config, struct err *err)
 {
-        struct crowd c = {.r = r, .config = config, .paths = paths, .n = n};
-        if (n > JOB_RANKS_MAX)
+        struct crowd c = {.r = r, .config = config};
+        if (r->folder.n > JOB_RANKS_MAX)
                 return err_set(err, ERR_USAGE, "more than %d files", JOB_RANKS_MAX);
+        if (r->folder.notices.len > 0)
+                strbuf_put(&r->notices, r->folder.notices.s, r->folder.notices.len);
         pthread_mutex_init(&c.lock, NULL);
         read_all(&c);
         pthread_mutex_destroy(&c.lock);
-        if (c.code == 0 && r->job.n == 0) {
+        if (c.code == 0 && r->job.n + r->runs.n == 0) {
                 if (err)
                         *err = c.err;
                 return c.err.code ? c.err.code : err_set(err, ERR_DATA, "no session to read");
         }
-        if (c.code == 0) {
-                leave_strangers(&r->job, &r->notices);
+        if (c.code == 0 && r->folder.kind == FOLDER_RUNS) {
+                run_list_join(&r->runs);
+        } else if (c.code == 0) {
                 find_span(&r->job, c.base_ns);
                 find_shared(&r->job);
                 c.code = job_judge(&r->job);
@@ -240,22 +195,33 @@ int job_read(struct job_reading *r, const struct config *config, const char *con
 
 bool job_finding(const struct config *config, const char *path, struct strbuf *out)
 {
-        struct job_files files;
         struct job_reading r = {0};
-        bool told = job_files_list(path, &files) == 0 && files.n > 0 &&
-                    job_read(&r, config, (const char *const *)files.paths, files.n, NULL) == 0;
-        if (told && r.job.n_stragglers > 0)
+        bool found = folder_read(path, &r.folder) == 0 && r.folder.kind == FOLDER_JOB &&
+                     job_read(&r, config, NULL) == 0;
+        if (found && r.job.n_stragglers > 0)
                 job_put_straggler(&r.job, &r.job.stragglers[0], out);
-        else if (told)
+        else if (found)
                 job_put_nobody(&r.job, out);
-        job_files_finish(&files);
         job_reading_finish(&r);
-        return told;
+        return found;
+}
+
+static int write_runs(const struct job_reading *r, const char *format, struct strbuf *out,
+                      struct err *err)
+{
+        const struct doc_view view = {.columns = r->columns};
+        struct document d = {0};
+        runs_document(&r->runs, r->name, program_version, r->sort, &d);
+        int code = document_write(&d, format, &view, out, err);
+        document_finish(&d);
+        return code;
 }
 
 int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err)
 {
         const struct job_view view = {.columns = r->columns, .all = r->all};
+        if (r->folder.kind == FOLDER_RUNS)
+                return write_runs(r, format, out, err);
         if (strcmp(format, "text") == 0) {
                 job_text(&r->job, &view, out);
         } else if (strcmp(format, "json") == 0) {
@@ -269,8 +235,29 @@ int job_write(const struct job_reading *r, const char *format, struct strbuf *ou
         return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
+int job_list_folder(const struct config *config, const char *path, const char *format,
+                    size_t columns, struct strbuf *out, struct strbuf *notices, struct err *err)
+{
+        struct job_reading r = {.name = path, .columns = columns};
+        int code = folder_read(path, &r.folder);
+        if (code < 0)
+                err_set(err, code, "out of memory");
+        else if (r.folder.kind != FOLDER_RUNS || r.folder.n < 2)
+                code = 1;
+        else
+                code = job_read(&r, config, err);
+        if (r.notices.len > 0)
+                strbuf_put(notices, r.notices.s, r.notices.len);
+        if (code == 0)
+                code = job_write(&r, format, out, err);
+        job_reading_finish(&r);
+        return code;
+}
+
 void job_reading_finish(struct job_reading *r)
 {
+        folder_finish(&r->folder);
         job_finish(&r->job);
+        free(r->runs.rows);
         strbuf_finish(&r->notices);
 }

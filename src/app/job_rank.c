@@ -4,6 +4,7 @@
 #include "app/digest.h"
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/lookup.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct choice {
         size_t n;
         size_t gpus[JOB_FOLD_GPUS];
         bool split; /* each is a rank of its own */
+        bool any;   /* none is known to be the run's: the first stands for all */
 };
 
 static void choose_own(const struct job_fold *fold, struct choice *ret)
@@ -49,8 +51,9 @@ static void choose_worked(const struct job_fold *fold, const struct scope *run, 
                 if (g && g->worked)
                         ret->gpus[ret->n++] = i;
         }
-        for (size_t i = 0; ret->n == 0 && i < MIN(fold->n, (size_t)1); i++)
-                ret->gpus[ret->n++] = i;
+        ret->any = ret->n == 0;
+        if (ret->any && fold->n > 0)
+                ret->gpus[ret->n++] = 0;
 }
 
 /* Whether each GPU has a process of its own. */
@@ -274,6 +277,69 @@ static int add_steps(const struct run_summary *s, struct job_rank *r, int64_t ba
 {
         int code = add_phases(r, s->in.phases, s->in.n_phases, base_ns);
         return code < 0 ? code : add_marks(r, s->in.marks, s->in.n_marks, base_ns);
+}
+
+/* ---- a recording as a row of a list ---- */
+
+static void take_use(const struct run_summary *s, const char *label, struct run_row *row)
+{
+        const struct stretch_list *l = &s->summary.limits;
+        const struct gpu_summary *g = summary_of(&s->summary.scopes[0], label);
+        if (!g)
+                return;
+        const char *uuid = g->who.text[ENTITY_TEXT_UUID];
+        char name[ENTITY_TEXT_MAX + sizeof(row->node)];
+        snprintf(name, sizeof(name), "%s/%s", row->node, label);
+        if (row->n_gpus < RUN_GPUS_MAX)
+                row->gpus[row->n_gpus] =
+                    hash_stable(uuid[0] ? uuid : name, strlen(uuid[0] ? uuid : name));
+        row->n_gpus++;
+        row->gpu_s += g->seconds;
+        row->idle_s += g->class_s[WORKLOAD_IDLE];
+        row->energy_j += g->has_energy ? g->energy_j : 0;
+        row->energies += g->has_energy;
+        for (size_t at = 0; at < l->n_gpus; at++) {
+                for (size_t i = 0; strcmp(l->gpus[at].label, label) == 0 && i < l->n; i++) {
+                        const struct stretch *t = &l->list[i];
+                        if (gpu_set_has(&t->gpus, at))
+                                row->limiter_s[t->limit.limiter] += t->end_s - t->begin_s;
+                }
+        }
+}
+
+/* All that were recorded, where none of them did anything: somebody asked for them. */
+static void take_all_gpus(const struct run_summary *s, struct run_row *row)
+{
+        const struct scope *run = &s->summary.scopes[0];
+        for (size_t i = 0; i < run->n; i++)
+                take_use(s, run->gpus[i]->who.label, row);
+}
+
+int job_row_add(struct run_list *l, const struct run_summary *s, const struct job_fold *fold,
+                size_t group, bool is_job)
+{
+        struct job_rank r = {0};
+        struct choice c;
+        if (!LIST_ROOM(l->rows, l->n, l->room))
+                return -ENOMEM;
+        struct run_row *row = &l->rows[l->n++];
+        *row = (struct run_row){.group = group, .is_job = is_job, .n_files = 1};
+        take_facts(s, &r);
+        snprintf(row->file, sizeof(row->file), "%s", r.file);
+        snprintf(row->node, sizeof(row->node), "%s", r.node);
+        snprintf(row->job, sizeof(row->job), "%s", r.job);
+        snprintf(row->command, sizeof(row->command), "%s", r.command);
+        row->start_ns = r.start_ns;
+        row->end_ns = r.stop_ns ? r.stop_ns : s->summary.last_ns;
+        row->seconds = r.seconds;
+        row->exit_status = r.exit_status;
+        row->exit_signal = r.exit_signal;
+        choose(s, fold, &c);
+        if (c.any)
+                take_all_gpus(s, row);
+        for (size_t i = 0; !c.any && i < c.n; i++)
+                take_use(s, fold->gpus[c.gpus[i]].label, row);
+        return 0;
 }
 
 /* ---- all ranks of a session ---- */

@@ -3,6 +3,7 @@
 #include "app/input.h"
 #include "base/clock.h"
 #include "base/trust.h"
+#include "engine/folder.h"
 #include "engine/job_source.h"
 #include "engine/session_source.h"
 #include "formats/hwmon/hwmon.h"
@@ -41,7 +42,7 @@ static const struct source_ops *reader_of(const char *location)
                 return source_find("prometheus");
         if (session_is_one(location) || notebook_is_one(location))
                 return &source_session;
-        return job_source_is_one(location) ? &source_job : source_find("replay");
+        return folder_is_one(location) ? &source_job : source_find("replay");
 }
 
 bool setup_reads_nodes(const struct config *config)

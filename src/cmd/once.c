@@ -1,4 +1,6 @@
 /* assay once: one frame, as a table, CSV or JSON. */
+#include "app/input.h"
+#include "app/job.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -261,6 +263,34 @@ static void make_ascii(struct strbuf *text)
         *text = plain;
 }
 
+/* A folder of runs that have no moment in common is listed. 1: it is none. */
+static int write_runs(const struct config *config, struct strbuf *out, struct err *err)
+{
+        const char *source = config_text(config, OPT_SOURCE);
+        const char *format = is_json(config) ? "json" : is_csv(config) ? "csv" : "text";
+        struct strbuf notices = {0};
+        if (!source || setup_reads_nodes(config) || !input_is_recording(source))
+                return 1;
+        int r = job_list_folder(config, source, format, table_width(config), out, &notices, err);
+        tell_notices(&notices);
+        strbuf_finish(&notices);
+        return r;
+}
+
+/* The GPUs, the host, or both. */
+static int write_moment(const struct config *config, struct host_view **view, struct pipeline **p,
+                        struct strbuf *out, struct err *err)
+{
+        int r = 0;
+        if (!shows_host(config))
+                r = refuse_host_options(config, "add --host, or leave it out", err);
+        else
+                r = open_host(config, view, err);
+        if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST))
+                r = 0; /* GPUs are shown where the host cannot be read */
+        return r == 0 ? write_all(config, *view, p, out, err) : r;
+}
+
 static int once_run(const struct config *config)
 {
         struct err err = {0};
@@ -268,14 +298,10 @@ static int once_run(const struct config *config)
         struct pipeline *p = NULL;
         struct strbuf out = {0};
         int r = check_format(config, &err);
-        if (r == 0 && !shows_host(config))
-                r = refuse_host_options(config, "add --host, or leave it out", &err);
-        else if (r == 0)
-                r = open_host(config, &view, &err);
-        if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST))
-                r = 0; /* GPUs are shown where the host cannot be read */
         if (r == 0)
-                r = write_all(config, view, &p, &out, &err);
+                r = write_runs(config, &out, &err);
+        if (r > 0)
+                r = write_moment(config, &view, &p, &out, &err);
         if (r == 0 && is_table(config) && config_flag(config, OPT_ASCII))
                 make_ascii(&out);
         if (r == 0) {

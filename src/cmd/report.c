@@ -46,12 +46,22 @@ static int refuse_for_format(const struct config *config, struct err *err)
                              "leave it out: the summary has fields of its own", err);
 }
 
-/* What is told of ranks together. */
-static int refuse_for_job(const struct config *config, struct err *err)
+static int refuse_for_several(const struct config *config, bool listed, struct err *err)
 {
-        static const enum option list[] = {OPT_EACH, OPT_RECOVER};
-        return config_refuse(config, list, ARRAY_LEN(list), "is for one recording",
-                             "leave it out, or give one file", err);
+        static const enum option one[] = {OPT_EACH, OPT_RECOVER}, list[] = {OPT_SORT};
+        int r = config_refuse(config, one, ARRAY_LEN(one), "is for one recording",
+                              "leave it out, or give one file", err);
+        if (r == 0 && !listed)
+                r = config_refuse(config, list, ARRAY_LEN(list), "is for a list of runs",
+                                  "leave it out: the ranks of a job are in order", err);
+        return r;
+}
+
+static int refuse_for_one(const struct config *config, struct err *err)
+{
+        static const enum option list[] = {OPT_SORT};
+        return config_refuse(config, list, ARRAY_LEN(list), "is for a list of runs",
+                             "leave it out, or give a folder", err);
 }
 
 static int report(const struct config *config, struct run_summary *r, struct err *err)
@@ -75,62 +85,50 @@ static int report(const struct config *config, struct run_summary *r, struct err
         return code;
 }
 
-/* The ranks of a job: all files that are named, or those of a folder. */
-static int report_job(const struct config *config, const char *const *paths, size_t n,
-                      struct err *err)
+/* What stands in a folder, or all files that are named: a job, or a list of runs. */
+static int report_several(const struct config *config, struct job_reading *r, struct err *err)
 {
         const char *format = out_format(config);
         struct progress progress = {0};
         struct strbuf out = {0};
-        struct job_reading r = {.columns = terminal_columns(),
-                                .all = config_flag(config, OPT_ALL),
-                                .on_tick = progress_tick,
-                                .arg = &progress};
-        int code = job_read(&r, config, paths, n, err);
+        r->columns = terminal_columns();
+        r->all = config_flag(config, OPT_ALL);
+        r->sort = config_text(config, OPT_SORT);
+        r->on_tick = progress_tick;
+        r->arg = &progress;
+        int code = check_out(config, r->folder.paths[0], err);
+        if (code == 0)
+                code = refuse_for_several(config, r->folder.kind == FOLDER_RUNS, err);
+        if (code == 0)
+                code = job_read(r, config, err);
         progress_end(&progress);
-        tell_notices(&r.notices);
+        tell_notices(&r->notices);
         if (code == 0)
-                code = job_write(&r, format, &out, err);
+                code = job_write(r, format, &out, err);
         if (code == 0)
-                code = write_out(config, paths[0], &out, err);
+                code = write_out(config, r->folder.paths[0], &out, err);
         strbuf_finish(&out);
-        job_reading_finish(&r);
         return code;
 }
 
-static int report_folder(const struct config *config, const struct job_files *files,
-                         struct err *err)
-{
-        if (files->again > 0)
-                notice("%zu older recordings of ranks that were started again are left out",
-                       files->again);
-        if (files->foreign > 0)
-                notice("%zu recordings of other users are left out", files->foreign);
-        return report_job(config, (const char *const *)files->paths, files->n, err);
-}
-
-/* Whether it was a job's: then code tells how that went. */
+/* Whether there were several: then code tells how that went. */
 static bool report_as_job(const struct config *config, int *code, struct err *err)
 {
-        struct job_files files = {0};
-        if (config->n_args > 2) {
-                *code = check_out(config, config->args[1], err);
-                if (*code == 0)
-                        *code = refuse_for_job(config, err);
-                if (*code == 0)
-                        *code = report_job(config, (const char *const *)config->args + 1,
-                                           config->n_args - 1, err);
-                return true;
-        }
-        if (config->n_args < 2 || job_files_list(config->args[1], &files) < 0 || files.n == 0)
+        struct job_reading r = {0};
+        const char *const *paths = (const char *const *)config->args + 1;
+        bool files = config->n_args > 2;
+        if (config->n_args < 2)
                 return false;
-        *code = check_out(config, files.paths[0], err);
-        if (*code == 0)
-                *code = refuse_for_job(config, err);
-        if (*code == 0)
-                *code = report_folder(config, &files, err);
-        job_files_finish(&files);
-        return true;
+        int got = files ? folder_of_files(paths, config->n_args - 1, &r.folder)
+                        : folder_read(paths[0], &r.folder);
+        bool several = got < 0 || r.folder.kind != FOLDER_NONE;
+        r.name = files ? NULL : paths[0];
+        if (got < 0)
+                *code = err_set(err, got, "out of memory");
+        else if (several)
+                *code = report_several(config, &r, err);
+        job_reading_finish(&r);
+        return several;
 }
 
 static int report_run(const struct config *config)
@@ -146,6 +144,8 @@ static int report_run(const struct config *config)
                 return complain(&err);
         }
         code = one_file(config, "assay report run.assay", &err);
+        if (code == 0)
+                code = refuse_for_one(config, &err);
         if (code == 0)
                 code = check_out(config, config->args[1], &err);
         if (code == 0 && config_flag(config, OPT_RECOVER))
@@ -164,6 +164,6 @@ const struct command command_report = {
     .words = WORDS_OWN,
     .examples = {{"assay report run.assay", "findings and tables as text"},
                  {"assay report run.assay --format html -o run.html", "as a web page"},
-                 {"assay report assay-4711.0", "a folder of ranks: one job"}},
+                 {"assay report runs/", "a job, or a list of runs"}},
     .run = report_run,
 };

@@ -7,7 +7,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/list.h"
-#include "engine/job_files.h"
+#include "engine/folder.h"
 #include "engine/session_source.h"
 #include "life/pace.h"
 #include "session/session.h"
@@ -31,7 +31,7 @@ struct place {
 };
 
 struct source {
-        struct job_files files;
+        struct folder files;
         struct place *places; /* by number */
         size_t n_places;
         struct part *parts;
@@ -51,16 +51,8 @@ static void job_source_close(struct source *s)
         free(s->parts);
         free(s->readings);
         free(s->places);
-        job_files_finish(&s->files);
+        folder_finish(&s->files);
         free(s);
-}
-
-bool job_source_is_one(const char *path)
-{
-        struct job_files files;
-        bool any = job_files_list(path, &files) == 0 && files.n > 0;
-        job_files_finish(&files);
-        return any;
 }
 
 /* Where it ran, and how often it was sampled. */
@@ -83,10 +75,12 @@ static int job_source_open(const struct source_config *config, struct source **r
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
         pace_init(&s->pace, config->speed);
-        int r = job_files_list(config->location, &s->files);
+        int r = folder_read(config->location, &s->files);
         s->parts = calloc(s->files.n + 1, sizeof(*s->parts));
         if (r < 0 || !s->parts)
                 r = err_set(err, -ENOMEM, "out of memory");
+        else
+                r = folder_check_related(&s->files, config->location, err);
         for (size_t i = 0; r == 0 && i < s->files.n; i++) {
                 struct source_config one = {.location = s->files.paths[i]};
                 struct part *p = &s->parts[i];

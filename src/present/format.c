@@ -143,6 +143,18 @@ const char *format_energy(char buf[FORMAT_MAX], double joules)
         return buf;
 }
 
+const char *format_length(char *buf, size_t size, double s)
+{
+        long seconds = lround(s), minutes = lround(s / 60);
+        if (s < 99.95)
+                snprintf(buf, size, "%.1f s", s);
+        else if (seconds < 5400)
+                snprintf(buf, size, "%ld min %ld s", seconds / 60, seconds % 60);
+        else
+                snprintf(buf, size, "%ld h %ld min", minutes / 60, minutes % 60);
+        return buf;
+}
+
 bool format_is_date(int64_t wall_ns)
 {
         return wall_ns >= 365 * 86400 * NS_PER_S;

@@ -33,6 +33,8 @@ static inline void format_short(char *buf, size_t size, enum unit unit, struct v
 const char *format_share(char buf[FORMAT_MAX], double ratio);
 /* "0.00963 kWh", "2.18 kWh", "1234 kWh". Returns buf. */
 const char *format_energy(char buf[FORMAT_MAX], double joules);
+/* How long something took: "16.1 s", "12 min 3 s", "5 h 40 min". Returns buf. */
+const char *format_length(char *buf, size_t size, double seconds);
 /* Whether times of a recording are dates: those of a capture without times count from 0. */
 bool format_is_date(int64_t wall_ns);
 /* "2026-11-17 03:42:28 UTC". */

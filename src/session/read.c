@@ -320,6 +320,11 @@ size_t session_entities(const struct session_reader *r)
         return r->n;
 }
 
+const struct entity *session_entity(const struct session_reader *r, size_t at)
+{
+        return &r->entities[at];
+}
+
 /* ---- ticks ---- */
 
 /* A value that is no metric: what was concluded from them. */

@@ -123,6 +123,8 @@ int64_t session_start_ns(const struct session_reader *r);
 int64_t session_last_ns(struct session_reader *r);
 void session_counts(struct session_reader *r, struct session_counts *ret);
 size_t session_entities(const struct session_reader *r);
+/* One of them, in order of label; valid while the reader is open. */
+const struct entity *session_entity(const struct session_reader *r, size_t at);
 
 /* The next tick: 1 (valid until the next call), 0 at the end, or a negative code. */
 int session_next(struct session_reader *r, const struct frame **ret, struct err *err);

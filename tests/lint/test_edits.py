@@ -30,6 +30,7 @@ def choices(option):
 ENDS_IN_A_SYMBOL = [
     ("cmd/commands.def", "COMMAND", "command_{}", r"^cmd/(?!serve_without)", 1, "a command: its file and the row"),
     ("formats/formats.def", "FORMAT", "format_{}", r"^formats/\w+/", 1, "a foreign format: its file and the row"),
+    ("present/document/writers.def", "WRITER", "doc_writer_{}", r"^present/document/", 1, "a document writer: its file and the row"),
     ("present/tui/views.def", "VIEW", "view_{}", r"^present/tui/view_", 1, "a dashboard tab: its file and the row"),
 ]
 
@@ -308,7 +309,7 @@ COUNTED = {
     "a foreign format": (2, test_one_file_and_one_row), "an option": (1, test_an_option_is_a_row),
     "a dashboard tab": (3, test_a_tab_is_a_file_and_two_rows), "a key": (2, test_a_colour_is_a_row_and_a_key_what_it_does),
     "a colour": (1, test_a_colour_is_a_row_and_a_key_what_it_does), "a check of the doctor": (2, test_a_check_of_the_doctor_is_a_row_and_a_function),
-    "a command": (2, test_one_file_and_one_row),
+    "a document writer": (2, test_one_file_and_one_row), "a command": (2, test_one_file_and_one_row),
 }
 
 

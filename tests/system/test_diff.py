@@ -401,11 +401,14 @@ def test_killed_recorder(program, assay, tmp_path):
 
 
 def test_ranks(assay, run, tmp_path):
-    """A folder of sessions is one run; one rank less is another."""
+    """A folder of ranks is one run; one rank less is another."""
     for side, ranks in (("base", 3), ("new", 3), ("less", 2)):
         (tmp_path / side).mkdir()
         for i in range(ranks):
-            shutil.copy(run(f"r{i}", seconds=0.05, seed=i + 7 * len(side)), tmp_path / side / f"rank{i}.assay")
+            path = run(f"r{i}", seconds=0.05, seed=i + 7 * len(side))
+            with sqlite3.connect(path) as db:
+                db.executemany("insert or replace into manifest values(?, ?)", [("rank", i), ("world_size", 3), ("job_id", "7")])
+            shutil.copy(path, tmp_path / side / f"rank{i}.assay")
     got, status = diff(assay, tmp_path / "base", tmp_path / "new")
     assert (got["verdict"], status, got["base"][0]["gpus"]) == ("no difference", 0, 3)
     got, status = diff(assay, tmp_path / "base", tmp_path / "less")

@@ -81,6 +81,9 @@ def place(program, tmp_path_factory):
     shutil.copy(ROOT / "docs/example/tour.assay", folder / "run.assay")
     shutil.copy(FIXTURES / "dcgm/dmon-basic-2gpu-c3.txt", folder / "dmon.txt")
     shutil.copy(FIXTURES / "tour/h200-tour.dmon.txt", folder / "tour.txt")
+    (folder / "runs").mkdir()
+    for name in ("gemm_bf16", "checkpoints"):
+        shutil.copy(ROOT / f"tests/truth/{name}.assay", folder / "runs")
     (folder / "state").mkdir(mode=0o700)
     db = sqlite3.connect(folder / "state/jobs.db")
     db.executescript(f"create table record({COLUMNS})")
@@ -150,7 +153,7 @@ USED = {
                "missing": ("zero", "export all mu.txt"), "crlf": ("", None), "peer": ("", None)}),
     "devices": ("devices", {**SOURCES, "gpus": ("99", "devices --source dmon.txt"), "poll": ("0.0001", None), "json": ("", "devices --source dmon.txt")}),
     "report": ("report run.assay", {"output": ("x.txt", None), "format": ("json", None), "phase": ("0", None), "all": ("", None), "each": ("", None), "flops": ("bf16", None),
-               "force": ("", "report run.assay -o other.assay"), "recover": ("", None), "level": ("user", "report run.assay --all"), "gpus": ("99", None), "poll": ("2", "report dmon.txt"),
+               "force": ("", "report run.assay -o other.assay"), "recover": ("", None), "sort": ("limiter", "report runs --format csv"), "level": ("user", "report run.assay --all"), "gpus": ("99", None), "poll": ("2", "report dmon.txt"),
                "weights": ("hpc", None), "tag-cpu": ("0", "report run.assay --format json"), "tag-memory": ("0", "report run.assay --format json"), "tag-gpu": ("0", "report run.assay --format json"),
                "tag-gpu-memory": ("0", "report run.assay --format json"), "missing": ("zero", "report mu.txt --format json")}),
     "diff": ("diff run.assay run.assay", {"output": ("x.txt", None), "format": ("json", None), "base": ("run.assay", None), "new": ("tour.txt", None), "baseline": ("main", "diff tour.txt --baselines base"),

@@ -166,7 +166,7 @@ def test_what_is_no_rank_is_left_out(program, weave, tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     done = report(program, tmp_path, "--format", "json")
     assert [r["label"] for r in json.loads(done.stdout)["ranks"]] == ["0", "1"]
-    assert "1 older recordings" in done.stderr
+    assert "1 older recording of ranks that were started again, skipping" in done.stderr
     assert "broken.assay" in done.stderr and "skipping" in done.stderr
 
 
@@ -195,7 +195,7 @@ def test_files_of_other_users_are_left_out(program, weave, tmp_path):
     os.chown(tmp_path / "rank-0002.assay", 12345, 12345)
     done = report(program, tmp_path, "--format", "json")
     assert len(json.loads(done.stdout)["ranks"]) == 2
-    assert "1 recordings of other users are left out" in done.stderr
+    assert "1 recording of other users, skipping" in done.stderr
 
 
 def test_a_launcher_inside_one_session(program, weave, tmp_path):

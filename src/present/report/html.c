@@ -2,6 +2,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/quote.h"
+#include "present/document/page.h"
 #include "present/format.h"
 #include "present/report/page.h"
 #include "present/report/parts.h"
@@ -19,18 +20,6 @@ static const struct {
 };
 
 /* ---- tables ---- */
-
-static void open_table(struct strbuf *out, const char *label)
-{
-        strbuf_putf(out,
-                    "<div class=scroll role=region tabindex=0 aria-label=\"%s\"><table><thead><tr>",
-                    label);
-}
-
-static void close_table(struct strbuf *out)
-{
-        strbuf_puts(out, "</tbody></table></div>\n");
-}
 
 static void put_titles(struct strbuf *out)
 {
@@ -78,7 +67,7 @@ static void put_gpu_table(struct strbuf *out, const struct summary *s)
 {
         const struct scope *run = &s->scopes[0];
         strbuf_puts(out, "<h2>GPUs, means of the run</h2>\n");
-        open_table(out, "GPUs");
+        page_open_table(out, "GPUs");
         strbuf_puts(out, "<th scope=col>GPU<th scope=col class=text>model");
         put_titles(out);
         for (size_t i = 0; i < run->n; i++) {
@@ -88,7 +77,7 @@ static void put_gpu_table(struct strbuf *out, const struct summary *s)
                 quote_markup(out, run->gpus[i]->who.text[ENTITY_TEXT_MODEL]);
                 put_gpu_cells(out, s, run, run->gpus[i]);
         }
-        close_table(out);
+        page_close_table(out);
 }
 
 static void put_phase_name(struct strbuf *out, const struct scope *scope)
@@ -130,18 +119,18 @@ static void put_phase_table(struct strbuf *out, const struct summary *s)
         if (s->n < 2)
                 return;
         strbuf_puts(out, "<h2>Phases</h2>\n");
-        open_table(out, "Phases");
+        page_open_table(out, "Phases");
         strbuf_puts(out,
                     "<th scope=col>phase<th scope=col>times<th scope=col>time<th scope=col>GPU");
         put_titles(out);
         for (size_t i = 1; i < s->n; i++)
                 put_phase_rows(out, s, &s->scopes[i], s->scopes[0].n > REPORT_GPUS_EACH);
-        close_table(out);
+        page_close_table(out);
 }
 
 static void put_level_table(struct strbuf *out, const struct summary *s)
 {
-        open_table(out, "Host");
+        page_open_table(out, "Host");
         strbuf_puts(out, "<th scope=col>phase");
         for (size_t i = 0; i < REPORT_LEVEL_COLUMNS; i++)
                 strbuf_putf(out, "<th scope=col>%s", report_level_columns[i]);
@@ -159,7 +148,7 @@ static void put_level_table(struct strbuf *out, const struct summary *s)
                 }
                 strbuf_puts(out, "</tr>\n");
         }
-        close_table(out);
+        page_close_table(out);
 }
 
 static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t)
@@ -184,7 +173,7 @@ static void put_events(struct strbuf *out, const struct traces *t, const struct 
         if (v->n_events == 0)
                 return;
         strbuf_puts(out, "<h2>Events</h2>\n");
-        open_table(out, "Events");
+        page_open_table(out, "Events");
         strbuf_puts(out, "<th scope=col>at<th scope=col class=text>event<th scope=col "
                          "class=text>data</tr></thead><tbody>\n");
         for (size_t i = 0; i < MIN(v->n_events, (size_t)EVENTS_MAX); i++) {
@@ -197,7 +186,7 @@ static void put_events(struct strbuf *out, const struct traces *t, const struct 
                 quote_markup(out, strbuf_str(&data));
                 strbuf_puts(out, "</tr>\n");
         }
-        close_table(out);
+        page_close_table(out);
         if (v->n_events > EVENTS_MAX)
                 strbuf_putf(out, "<p class=note>%zu more events are in the text below.</p>\n",
                             v->n_events - EVENTS_MAX);
@@ -315,23 +304,6 @@ static void put_charts(struct strbuf *out, const struct summary *s, const struct
         strbuf_finish(&charts);
 }
 
-static void put_head(struct strbuf *out, const char *title)
-{
-        strbuf_puts(out,
-                    "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
-                    "content=\"width=device-width,initial-scale=1\">\n");
-        strbuf_putf(
-            out,
-            "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
-            "script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'\">\n<title>",
-            report_page_script_hash, report_page_style_hash);
-        quote_markup(out, title);
-        strbuf_putf(out, "</title>\n<style>%s</style></head>\n<body><main>\n<h1>",
-                    report_page_style);
-        quote_markup(out, title);
-        strbuf_puts(out, "</h1>\n");
-}
-
 static void put_text(struct strbuf *out, const struct run_facts *facts, const struct summary *s,
                      const struct report_view *v)
 {
@@ -351,7 +323,7 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
                  const struct report_view *view, struct strbuf *out)
 {
         struct report_view v = view ? *view : (struct report_view){0};
-        put_head(out, facts->command[0] ? facts->command : facts->input);
+        page_begin(out, facts->command[0] ? facts->command : facts->input, report_page_script_hash);
         put_facts(out, facts, s);
         put_findings(out, s);
         put_keys(out, s);
@@ -365,5 +337,6 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         strbuf_puts(out, "</main><div id=tip></div><svg id=svg width=0 height=0 "
                          "aria-hidden=true></svg>\n<script type=application/json id=data>");
         report_page_data(s, t, &v, out);
-        strbuf_putf(out, "</script>\n<script>%s</script></body></html>\n", report_page_script);
+        strbuf_puts(out, "</script>\n");
+        page_end(out, report_page_script);
 }

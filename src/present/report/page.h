@@ -1,11 +1,10 @@
-/* The parts of the report's page that are the same for all runs; compiled in from page.css and
- * page.js, with the hashes that allow them to run. Only for the files of this folder. */
+/* The parts of the report's page that are the same for all runs; compiled in from page.js, with
+ * the hash that allows it to run. Only for the files of this folder. */
 #pragma once
 
 #include "base/strbuf.h"
 #include "present/report/report.h"
 
-extern const char report_page_style[], report_page_style_hash[];
 extern const char report_page_script[], report_page_script_hash[];
 
 /* What the script draws, as JSON that may stand inside a script element. */

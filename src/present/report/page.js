@@ -1,5 +1,5 @@
 "use strict";
-/* Charts, strips and sorting of a report. The numbers are in #data; names go into the page as text only. */
+/* Charts and strips of a report. The numbers are in #data; names go into the page as text only. */
 (() => {
   const D = JSON.parse(document.getElementById("data").textContent);
   /* SVG elements are cloned from this one, so that the page names no address at all. */
@@ -326,28 +326,4 @@
   let wide = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; drawAll(); } });
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
-
-  /* ---- tables ---- */
-
-  for (const table of document.querySelectorAll("table")) {
-    const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
-    heads.forEach((th, column) => {
-      const b = document.createElement("button");
-      b.type = "button";
-      b.textContent = th.textContent;
-      th.replaceChildren(b);
-      b.addEventListener("click", () => {
-        const down = th.getAttribute("aria-sort") === "descending" ? 1 : -1;
-        const key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent;
-        heads.forEach((other) => other.removeAttribute("aria-sort"));
-        th.setAttribute("aria-sort", down < 0 ? "descending" : "ascending");
-        const rows = [...body.rows].sort((a, z) => {
-          const p = key(a), q = key(z), m = p === "" || p === "--", n = q === "" || q === "--";
-          if (m || n) return m - n; /* missing is last, whatever the direction */
-          return down * (isNaN(p) || isNaN(q) ? p.localeCompare(q, "en", { numeric: true }) : p - q);
-        });
-        body.append(...rows);
-      });
-    });
-  }
 })();

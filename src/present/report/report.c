@@ -15,13 +15,8 @@
 
 void report_put_seconds(struct strbuf *out, double s)
 {
-        long seconds = lround(s), minutes = lround(s / 60);
-        if (s < 99.95)
-                strbuf_putf(out, "%.1f s", s);
-        else if (seconds < 5400)
-                strbuf_putf(out, "%ld min %ld s", seconds / 60, seconds % 60);
-        else
-                strbuf_putf(out, "%ld h %ld min", minutes / 60, minutes % 60);
+        char text[FORMAT_MAX];
+        strbuf_puts(out, format_length(text, sizeof(text), s));
 }
 
 static void put_ticks(struct strbuf *out, const struct run_facts *f, const struct summary *s)

@@ -1,6 +1,7 @@
 /*
- * Makes a C file of the report page's style and script: embed STYLE SCRIPT > report_page.c. With
- * the SHA-256 of each (FIPS 180-4) in base64, which the page's Content-Security-Policy names.
+ * Makes a C file of what pages have inside: embed HEADER NAME=FILE… > page.c. Each file becomes
+ * NAME[], and NAME_hash[] its SHA-256 (FIPS 180-4) in base64, which the page's
+ * Content-Security-Policy names.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -120,10 +121,15 @@ static void put_file(const char *file, const char *name)
 
 int main(int argc, char **argv)
 {
-        if (argc != 3)
+        if (argc < 3)
                 return 2;
-        puts("#include \"present/report/page.h\"\n");
-        put_file(argv[1], "report_page_style");
-        put_file(argv[2], "report_page_script");
+        printf("#include \"%s\"\n\n", argv[1]);
+        for (int i = 2; i < argc; i++) {
+                char *file = strchr(argv[i], '=');
+                if (!file)
+                        return 2;
+                *file++ = '\0';
+                put_file(file, argv[i]);
+        }
         return 0;
 }
