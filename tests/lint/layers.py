@@ -15,7 +15,7 @@ ROOMS = {
     "microhttpd.h": r"serve/", "nghttp2/nghttp2.h": r"serve/kubelet\.c", "zlib.h": r"serve/libraries\.c", "yaml.h": r"serve/webconfig\.c", "crypt.h": r"serve/libraries\.c",
 }
 # The C library, POSIX and Linux.
-SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dirent|dlfcn|endian|errno|fcntl|float|fnmatch|getopt|"
+SYSTEM = re.compile(r"(linux/\w+|sys/\w+|netinet/\w+|arpa/inet|assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|float|fnmatch|getopt|"
                     r"glob|gnu/libc-version|grp|inttypes|libgen|limits|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|"
                     r"signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|termios|"
                     r"threads|time|unistd|wchar|wctype)\.h")

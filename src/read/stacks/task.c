@@ -1,0 +1,170 @@
+#include "read/stacks/task.h"
+
+#include "base/attr.h"
+#include "read/host/files.h"
+#include "read/host/procfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define PATH_MAX_BYTES 48
+#define RECORD_MAX 1024
+#define STATUS_MAX 4096
+
+/* Numbers of calls that one kind of machine alone has. */
+#ifdef __aarch64__
+#define SYS_open (-1)
+#define SYS_stat (-1)
+#define SYS_unlink (-1)
+#define SYS_rename (-1)
+#define SYS_mkdir (-1)
+#define SYS_vfork (-1)
+#define SYS_poll (-1)
+#define SYS_select (-1)
+#define SYS_epoll_wait (-1)
+#define SYS_pause (-1)
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+static const struct {
+        const char *name;
+        int number;
+        bool may_block;
+} calls[] = {
+#define CALL(name, may_block) {#name, SYS_##name, may_block},
+#include "read/stacks/calls.def"
+#undef CALL
+};
+
+static ssize_t read_task_file(int folder, int32_t tid, const char *name, char *buf, size_t size)
+{
+        char path[PATH_MAX_BYTES];
+        snprintf(path, sizeof(path), "task/%d/%s", tid, name);
+        CLEANUP(closep) int fd = files_open(folder, path);
+        return fd < 0 ? fd : files_reread_record(fd, buf, size);
+}
+
+bool task_parse_call(const char *buf, size_t n, bool *ret_runs, int64_t *ret_call)
+{
+        static const char runs[] = "running";
+        char number[24], *end;
+        if (n >= strlen(runs) && memcmp(buf, runs, strlen(runs)) == 0) {
+                *ret_runs = true;
+                *ret_call = -1;
+                return true;
+        }
+        const char *blank = memchr(buf, ' ', n);
+        size_t len = blank ? (size_t)(blank - buf) : 0;
+        if (len == 0 || len >= sizeof(number))
+                return false;
+        memcpy(number, buf, len);
+        number[len] = '\0';
+        int64_t v = strtoll(number, &end, 10);
+        if (*end || v < -1)
+                return false;
+        *ret_runs = false;
+        *ret_call = v;
+        return true;
+}
+
+/* From the letter of /proc/PID/task/TID/stat. False when the thread has gone. */
+static bool read_state(int folder, int32_t tid, enum stack_state *ret)
+{
+        char buf[RECORD_MAX];
+        struct proc_stat stat;
+        ssize_t n = read_task_file(folder, tid, "stat", buf, sizeof(buf));
+        if (n < 0 || procfs_stat(buf, (size_t)n, &stat) < 0 || strchr("ZX", stat.state))
+                return false;
+        *ret = stat.state == 'R'   ? STACK_RUNNING
+               : stat.state == 'D' ? STACK_BLOCKED
+                                   : STACK_WAITING;
+        return true;
+}
+
+static uint32_t read_channel(int folder, int32_t tid, struct stack_table *table)
+{
+        char buf[128];
+        ssize_t n = read_task_file(folder, tid, "wchan", buf, sizeof(buf));
+        /* "0" where the kernel does not say. */
+        return n <= 0 || buf[0] == '0' ? STACK_TEXT_NONE : stack_intern_text(table, buf, (size_t)n);
+}
+
+/* By its number; whether it may be in a sleep that no signal ends. */
+static bool name_call(int64_t call, struct stack_table *table, uint32_t *ret)
+{
+        char number[32];
+        for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+                if (calls[i].number == call) {
+                        *ret = stack_intern_text(table, calls[i].name, strlen(calls[i].name));
+                        return calls[i].may_block;
+                }
+        }
+        snprintf(number, sizeof(number), "system call %lld", (long long)call);
+        *ret = stack_intern_text(table, number, strlen(number));
+        return true;
+}
+
+bool task_read_wait(int folder, int32_t tid, struct stack_table *table, struct task_wait *ret)
+{
+        char buf[RECORD_MAX];
+        struct task_wait w = {.state = STACK_WAITING};
+        bool runs, ask_state = true;
+        int64_t call = -1;
+        ssize_t n = read_task_file(folder, tid, "syscall", buf, sizeof(buf));
+        if (n > 0 && task_parse_call(buf, (size_t)n, &runs, &call)) {
+                if (runs) {
+                        *ret = (struct task_wait){.state = STACK_RUNNING};
+                        return true;
+                }
+                /* Outside a call it waits for a page, or was stopped. */
+                ask_state = call < 0 || name_call(call, table, &w.call);
+        }
+        if (ask_state && !read_state(folder, tid, &w.state))
+                return false;
+        if (w.state == STACK_BLOCKED || (w.state == STACK_WAITING && w.call == STACK_TEXT_NONE))
+                w.channel = read_channel(folder, tid, table);
+        if (w.state == STACK_RUNNING)
+                w.call = STACK_TEXT_NONE;
+        *ret = w;
+        return true;
+}
+
+uint32_t task_read_name(int folder, int32_t tid, struct stack_table *table)
+{
+        char buf[TASK_NAME_MAX];
+        ssize_t n = read_task_file(folder, tid, "comm", buf, sizeof(buf));
+        while (n > 0 && buf[n - 1] == '\n')
+                n--;
+        return n > 0 ? stack_intern_text(table, buf, (size_t)n) : STACK_TEXT_NONE;
+}
+
+int32_t task_parse_inner(const char *buf, size_t n)
+{
+        const char *line = memmem(buf, n, "\nNSpid:", 7), *end = buf + n;
+        int64_t last = 0, v;
+        if (!line)
+                return 0;
+        for (const char *s = line + 7; s < end && *s != '\n';) {
+                for (v = 0; s < end && *s >= '0' && *s <= '9' && v <= INT32_MAX; s++)
+                        last = v = v * 10 + (*s - '0');
+                for (; s < end && *s != '\n' && (*s < '0' || *s > '9'); s++)
+                        ;
+                if (v > INT32_MAX)
+                        return 0;
+        }
+        return (int32_t)last;
+}
+
+int32_t task_read_inner(int folder, int32_t tid)
+{
+        char buf[STATUS_MAX];
+        ssize_t n = read_task_file(folder, tid, "status", buf, sizeof(buf));
+        return n > 0 ? task_parse_inner(buf, (size_t)n) : 0;
+}
