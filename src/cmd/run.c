@@ -29,6 +29,9 @@ struct running {
         struct crew crew; /* the worker that begins the recording */
         const struct config *config;
         bool made;               /* the worker is through with the disk; under the lock */
+        bool exported;           /* the environment is as the command has it; under the lock */
+        bool looked;             /* whether there is a driver is known; under the lock */
+        bool can_start;          /* the command, as far as its file shows */
         bool started;            /* the command; under the lock */
         bool logged;             /* the log has its first line; once made */
         struct session *session; /* NULL: the command runs unrecorded; once made */
@@ -168,7 +171,7 @@ static void open_source(struct running *r, int64_t patience_ns)
  * moment, and its message comes before whatever the command says. */
 static void look_for_driver(struct running *r)
 {
-        if (access("/dev/nvidiactl", F_OK) < 0 && child_can_start(r->config->rest[0]))
+        if (access("/dev/nvidiactl", F_OK) < 0 && r->can_start)
                 open_source(r, NO_DRIVER_PATIENCE_NS);
 }
 
@@ -234,11 +237,18 @@ static void record(void *arg)
         struct running *r = arg;
         make_session(r->config, r);
         r->logged = start_log(r->config);
-        if (r->session)
-                look_for_driver(r);
         crew_lock(&r->crew);
         bool late = r->started;
         r->made = true;
+        crew_tell(&r->crew);
+        /* Opening a driver reads the environment, which is complete only then. */
+        while (!r->exported && !r->crew.stop)
+                crew_wait(&r->crew, INT64_MAX);
+        crew_unlock(&r->crew);
+        if (r->session && !late)
+                look_for_driver(r);
+        crew_lock(&r->crew);
+        r->looked = true;
         crew_tell(&r->crew);
         while (!r->started && !r->crew.stop)
                 crew_wait(&r->crew, INT64_MAX);
@@ -258,7 +268,7 @@ static void make_files(struct running *r)
         int64_t until = clock_mono_ns() + DISK_PATIENCE_NS;
         if (crew_start(&r->crew, record, r) < 0) {
                 notice("no thread can be started; running without a recording");
-                r->made = true; /* nothing */
+                r->made = r->looked = true; /* nothing */
                 return;
         }
         crew_lock(&r->crew);
@@ -446,12 +456,26 @@ static int run_without_stack(const struct config *config)
         return say_not_started(code, &err);
 }
 
+/* Bounded: a driver that is there is opened beside the command. */
+static void wait_for_look(struct running *r)
+{
+        int64_t until = clock_mono_ns() + NO_DRIVER_PATIENCE_NS;
+        crew_lock(&r->crew);
+        r->exported = true;
+        crew_tell(&r->crew);
+        while (r->made && !r->looked && crew_wait(&r->crew, until))
+                ;
+        crew_unlock(&r->crew);
+}
+
 static int run_command(const struct config *config, struct running *r)
 {
         struct err err = {0};
         child_init(&r->child, false);
+        r->can_start = child_can_start(config->rest[0]);
         make_files(r);
         export_files(r);
+        wait_for_look(r);
         r->started_ns = clock_mono_ns();
         int code = child_start(&r->child, config->rest, &err);
         if (code < 0)
