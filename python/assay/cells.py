@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Se
 
 from .errors import E_USAGE, AssayError
 from .session import Cell, Column, Level, Recording
-from .show import advice_of, finding_of, table
+from .show import findings_of, table
 
 HISTORY = ("cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
            "wallclock_end_time")
@@ -66,12 +66,8 @@ class Report(NamedTuple):
     cells: List[Cell]
     tags: List[str]
     figures: List[Figure]
-    finding: str
-    advice: str = ""
-
-    def _told(self) -> List[str]:
-        """The finding, and what to try."""
-        return [line for line in (self.finding, self.advice and f"try: {self.advice}") if line]
+    findings: List[str]
+    signature: bool = False  # whether the tags are shown, as older monitors do
 
     def _head(self) -> str:
         seconds = sum(c.duration for c in self.cells)
@@ -83,21 +79,23 @@ class Report(NamedTuple):
 
     def __str__(self) -> str:
         lines = ["-" * 40, "assay Performance Report", "-" * 40, self._head(), "-" * 40]
-        if self.tags:
-            lines += ["Signature(s):", " | ".join(self.tags), "-" * 40]
+        if self.signature:
+            lines += ["Signature(s):", " | ".join(self.tags), "-" * 40] if self.tags else []
+        else:
+            lines += [*self.findings, "-" * 40]
         lines += [f"{'Metric':<25} {'AVG':<8} {'MIN':<8} {'MAX':<8} {'TOTAL':<8}".rstrip(), "-" * 65]
         lines += ["{:<25} {:<8} {:<8} {:<8} {:<8}".format(*f.texts()).rstrip() for f in self.figures]
-        return "\n".join(lines + self._told())
+        return "\n".join(lines + (self.findings if self.signature else []))
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        tags = "".join(f' <span style="border:1px solid;border-radius:4px;padding:0 .4em">{html.escape(t)}</span>'
+        tags = "" if not self.signature else "".join(f' <span style="border:1px solid;border-radius:4px;padding:0 .4em">{html.escape(t)}</span>'
                        for t in self.tags)
         rows = [f.texts() for f in self.figures]
-        return (f"<b>assay</b> {html.escape(self._head())}{tags}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}"
-                + "<br>".join(f"<i>{html.escape(line)}</i>" for line in self._told()))
+        found = "".join(f"<br>{html.escape(line)}" for line in self.findings)
+        return f"<b>assay</b> {html.escape(self._head())}{tags}{found}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}"
 
 
 def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int]) -> List[Figure]:
@@ -135,13 +133,13 @@ def _times(recording: Recording, level: Level, cells: Sequence[Cell]) -> Set[flo
     return found
 
 
-def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[List[str], str, str]:
-    """The tags of the cells, strongest first, the finding in words, and what to try."""
+def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[List[str], List[str]]:
+    """The tags of the cells, strongest first, and the findings in words, with what to try."""
     phase = phase_range(recording, cells)
     if phase is None:
-        return [], "", ""
+        return [], []
     told = recording._told(level, phase)
-    return [t["tag"].upper() for t in told["run"]["tags"]], finding_of(told), advice_of(told)
+    return [t["tag"].upper() for t in told["run"]["tags"]], findings_of(told, recording.num_gpus)
 
 
 def newest_measured(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Cell]:
@@ -159,5 +157,5 @@ def report(recording: Recording, cells: Sequence[Cell], level: Level) -> Optiona
     rows = [i for i, t in enumerate(columns.get("time", [])) if t in inside]
     if not rows:
         return None
-    tags, finding, advice = _judge(recording, level, cells)
-    return Report(level, list(cells), tags, _figures(recording, level, columns, rows), finding, advice)
+    tags, found = _judge(recording, level, cells)
+    return Report(level, list(cells), tags, _figures(recording, level, columns, rows), found)

@@ -49,14 +49,14 @@ Notebooks that say %perfmonitor_start, %cell_history, %export_session and the li
 
 # Spellings that notebooks have used before, and what they are here.
 OLDER = {
-    "perfmonitor_fast_setup": "auto on",
+    "perfmonitor_fast_setup": "auto on --signature",
     "perfmonitor_help": "help",
     "perfmonitor_resources": "resources",
     "perfmonitor_start": "start",
     "perfmonitor_stop": "stop",
-    "perfmonitor_perfreport": "report",
+    "perfmonitor_perfreport": "report --signature",
     "perfmonitor_plot": "plot",
-    "perfmonitor_enable_perfreports": "auto on",
+    "perfmonitor_enable_perfreports": "auto on --signature",
     "perfmonitor_disable_perfreports": "auto off",
     "perfmonitor_export_perfdata": "perfdata",
     "perfmonitor_export_cell_history": "history",
@@ -107,6 +107,11 @@ def _add_text(p: Arguments) -> None:
     p.add_argument("--text", action="store_true")
 
 
+def _add_signature(p: Arguments) -> None:
+    """The tags of older monitors, under their spellings."""
+    p.add_argument("--signature", action="store_true", help=argparse.SUPPRESS)
+
+
 def _add_file(p: Arguments) -> None:
     p.add_argument("path", nargs="?")
     p.add_argument("--file")
@@ -155,9 +160,9 @@ class AssayMagics(Magics):
             _complain(error)
             return
         if made and self.book.auto:
-            self._show(made, self.book.auto["text"])
+            self._show(made._replace(signature=self.book.auto["signature"]), self.book.auto["text"])
 
-    def _show(self, made: _cells.Report, text: bool) -> None:
+    def _show(self, made: Any, text: bool) -> None:
         if text or not self._in_kernel():
             print(made)
         else:
@@ -214,8 +219,8 @@ class AssayMagics(Magics):
         parser.add_argument("interval", nargs="?", type=float, default=1.0)
         parser.add_argument("--levels")
         args = parser.parse_args(_words(line))
-        if self._measuring():
-            print("assay: measuring already")
+        if self.book.monitor is not None and self.book.monitor.running:
+            print(f"assay: measuring already, every {self.book.monitor.interval:g} s; %assay stop ends that")
             return
         self._end_live()
         self.book.start(args.interval, levels=args.levels)
@@ -237,8 +242,9 @@ class AssayMagics(Magics):
         print(f"assay: stopped after {counts.taken} samples, {counts.missed} missed")
 
     def _report(self, line: str) -> None:
-        args = _parser("%assay report", _add_cell, _add_level, _add_text).parse_args(_words(line))
-        self._show(self.book.report(args.cell, args.level), args.text)
+        args = _parser("%assay report", _add_cell, _add_level, _add_text, _add_signature).parse_args(_words(line))
+        made = self.book.report(args.cell, args.level)
+        self._show(made._replace(signature=args.signature) if isinstance(made, _cells.Report) else made, args.text)
 
     def _plot(self, line: str) -> None:
         args = _parser("%assay plot", _add_cell, _add_plot).parse_args(_words(line))
@@ -287,7 +293,7 @@ class AssayMagics(Magics):
             print(f"{index!s:>5}  {began:<8} {seconds:>8}  {source}")
 
     def _auto(self, line: str) -> None:
-        parser = _parser("%assay auto", _add_level, _add_text)
+        parser = _parser("%assay auto", _add_level, _add_text, _add_signature)
         parser.add_argument("state", nargs="?", choices=("on", "off"), default="on")
         parser.add_argument("--interval", type=float, default=1.0)
         args = parser.parse_args(_words(line))
@@ -298,7 +304,7 @@ class AssayMagics(Magics):
         if not self._measuring():
             self._end_live()
             self.book.start(args.interval)
-        self.book.auto = {"level": args.level, "text": args.text}
+        self.book.auto = {"level": args.level, "text": args.text, "signature": args.signature}
         print(f"assay: a report after each cell, level {args.level}")
 
     def _resources(self, _line: str = "") -> None:
@@ -363,7 +369,8 @@ class AssayMagics(Magics):
             raise AssayError(E_USAGE, "which session?", "write %assay import FILE")
         self._end_live()
         session = self.book.attach(path)
-        print(f"assay: looking at {session.path}, {len(session.cells())} cells")
+        cells = len(session.cells()) if session._has_cells() else 0
+        print(f"assay: looking at {session.path}, " + (f"{cells} cells" if cells else "a run without cells"))
 
     def _load_data(self, line: str, name: str = "loaded_perfdata_df") -> None:
         args = _parser("%assay load-data", _add_file).parse_args(_words(line))

@@ -9,15 +9,18 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import cells as _cells
 from . import script as _script
+from . import show
 from .errors import E_STOPPED, E_USAGE, AssayError
 from .monitor import Monitor
 from .runlog import RunLog
-from .session import Cell, Level, PathLike, Recording, Session, Target, open_session
+from .session import Cell, Level, PathLike, Recording, Session, Target, frame_of, open_session
 
+# What a session can be written as, by the ending of the name.
+SESSIONS = (".assay", ".csv", ".jsonl", ".txt", ".zip")
 # A mark in a session holds 32 KiB; longer cells are cut there, not in the history.
 SOURCE_MAX = 24000
 
@@ -175,10 +178,12 @@ class Notebook:
     def _busy(self) -> List[Cell]:
         return [c for c in self.cells() if not only_magics(c.source)]
 
-    def report(self, where: Optional[str] = None, level: Level = "process") -> _cells.Report:
+    def report(self, where: Optional[str] = None, level: Level = "process") -> "Union[_cells.Report, show.Report]":
         """What the cells of a range used; without one, of the last cell that did something and was long enough to be
-        measured."""
+        measured. The report of the run, where a recording was imported that has no cells."""
         measured = self._measured()
+        if not where and isinstance(measured, Session) and not measured._has_cells():
+            return measured.report(level=level)
         chosen = self._chosen(where)
         made = _cells.report(measured, chosen, level)
         if not made and not where:
@@ -226,7 +231,11 @@ class Notebook:
     def export_session(self, path: Optional[str] = None) -> Path:
         """Writes the session: .zip or a folder as notebook monitors do, .assay and others by their name."""
         name = path or time.strftime("assay-session-%Y%m%d-%H%M%S.zip")
-        to: Optional[Target] = None if os.path.splitext(name)[1] in (".zip", ".assay", ".csv", ".jsonl") else "notebook"
+        ending = _ending(name)
+        if ending and ending not in SESSIONS:
+            raise AssayError(E_USAGE, f"a session cannot be written as '{ending}'",
+                             f"end the name in {', '.join(SESSIONS[:-1])} or {SESSIONS[-1]}; without an ending it is a folder")
+        to: Optional[Target] = None if ending else "notebook"
         return self._measured().export(name, to=to)
 
     # Cells as a program.
@@ -258,6 +267,12 @@ def _only_script(source: str) -> bool:
     return bool(re.match(r"\s*%(start_write_script|end_write_script|assay\s+script)\b", source))
 
 
+def _ending(name: str) -> str:
+    """The ending that says what to write; empty for a folder, and for what is no word: run-1.5."""
+    ending = os.path.splitext(name)[1].lower()
+    return ending if ending[1:2].isalpha() else ""
+
+
 def _name(cells: Sequence[Cell]) -> str:
     return f"cell {cells[0].index}" if len(cells) == 1 else f"cells {cells[0].index} to {cells[-1].index}"
 
@@ -282,13 +297,28 @@ def _plain(value: Any) -> Any:
 
 
 def write_columns(path: str, columns: Mapping[str, Sequence[Any]]) -> Path:
-    """Columns as CSV, or as a JSON list of objects; what is missing is empty or null."""
+    """Columns as CSV, as a JSON list of objects, or as Parquet; what is missing is empty or null."""
+    ending = _ending(path)
+    if ending not in ("", ".csv", ".txt", ".json", ".parquet"):
+        raise AssayError(E_USAGE, f"a table cannot be written as '{ending}'", "end the name in .csv, .json or .parquet")
+    if ending == ".parquet":
+        _write_parquet(path, columns)
+        return Path(path)
     rows = [[_plain(v) for v in row] for row in zip(*columns.values())]
     with open(path, "w", newline="", encoding="utf-8") as file:
-        if path.endswith(".json"):
+        if ending == ".json":
             json.dump([dict(zip(columns, row)) for row in rows], file, indent=1)
         else:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(columns)
             writer.writerows(["" if v is None else v for v in row] for row in rows)
     return Path(path)
+
+
+def _write_parquet(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Through pandas, which needs pyarrow or fastparquet for it."""
+    try:
+        frame_of(columns).to_parquet(path)
+    except ImportError:
+        raise AssayError(E_USAGE, f"cannot write '{path}': Parquet needs pyarrow or fastparquet",
+                         "install one of them, or end the name in .csv or .json") from None

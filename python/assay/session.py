@@ -196,6 +196,10 @@ class Recording:
         cells = [row for row in rows if "raw_cell" in row["data"]] or rows
         return [_cell(i, row) for i, row in enumerate(cells)]
 
+    def _has_cells(self) -> bool:
+        """Whether there are cells of a notebook."""
+        return any("raw_cell" in row["data"] for row in self.phases())
+
     def findings(self, *, phase: Optional[str] = None, gpus: Texts = None, flops: Optional[str] = None, **options: Any) -> Findings:
         """What limited the GPUs, what matters most first: a list of Finding with text, advice and the numbers behind it.
 

@@ -104,6 +104,19 @@ def advice_of(told: Mapping[str, Any]) -> str:
     return str(_first(told).get("try") or "")
 
 
+def findings_of(told: Mapping[str, Any], gpus: int) -> List[str]:
+    """All findings in words, numbered where there are several, each with what to try; what there is to say without one."""
+    if not gpus:
+        return ["No GPU was seen: these are the host's figures"]
+    found = list(told.get("findings") or [])
+    lines = []
+    for i, finding in enumerate(found, 1):
+        lines.append(f"{i} " * (len(found) > 1) + str(finding.get("text") or ""))
+        if finding.get("try"):
+            lines.append("  " * (len(found) > 1) + f"try: {finding['try']}")
+    return lines or ["No problems found"]
+
+
 def recording(name: str, known: Mapping[str, Any], told: Mapping[str, Any]) -> str:
     """A run: who, how long, the finding, the GPUs."""
     lines = [html.escape(finding_of(told))] if finding_of(told) else []

@@ -83,7 +83,7 @@ def test_columns_in_files(tmp_path):
 
 def test_report_texts():
     figure = cells.Figure("Memory (GB)", 1.234, 1, 2, 15.4)
-    report = cells.Report("process", TEN[2:4], ["CPU-BOUND", "A<B"], [figure], "the finding")
+    report = cells.Report("process", TEN[2:4], ["CPU-BOUND", "A<B"], [figure], ["the finding"], signature=True)
     lines = str(report).splitlines()
     assert lines[:4] == ["-" * 40, "assay Performance Report", "-" * 40, "Duration: 1.00s (2 cells: 2 to 3), level process"]
     assert "CPU-BOUND | A<B" in lines
@@ -91,4 +91,5 @@ def test_report_texts():
     assert "Memory (GB)               1.23     1.00     2.00     15.40" in lines
     assert lines[-1] == "the finding"
     html = report._repr_html_()
+    assert str(report._replace(signature=False)).splitlines()[5] == "the finding"
     assert "A&lt;B" in html and "<td style=\"text-align:left\">15.40</td>" in html

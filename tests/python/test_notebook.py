@@ -1,5 +1,6 @@
 """The notebook commands in a real Jupyter kernel, and what they leave in the cells."""
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import assay
+from assay.show import findings_of
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -87,11 +89,11 @@ def figures(text):
 
 
 def test_report(book):
-    """The layout that notebooks have: duration and number of cells, tags, AVG MIN MAX TOTAL."""
+    """The layout that notebooks have: duration and number of cells, the findings, AVG MIN MAX TOTAL."""
     text = book.text(4)
     lines = text.splitlines()
     assert re.fullmatch(r"Duration: 1\.\d\ds \(1 cell: 3\), level process", lines[3]), text
-    assert lines[5] == "Signature(s):" and lines[6] in ("NORMAL", "CPU-BOUND"), text
+    assert lines[5] == "No GPU was seen: these are the host's figures" and "Signature" not in text, text
     assert "Metric                    AVG      MIN      MAX      TOTAL" in lines
     found = figures(text)
     cpu = next(v for k, v in found.items() if k.startswith("CPU Util"))
@@ -326,6 +328,45 @@ def test_in_a_terminal(shell, capsys):
     assert "(1 cell: 2)" in told.out and not told.err, "the last cell that was measured"
     shell.run_cell("%assay report --cell -2")
     assert "there is no sample of cell 9" in capsys.readouterr().err
+
+
+def test_a_run_is_imported_and_measuring_goes_on(shell, capsys, tmp_path):
+    """A session of `assay run` has no cells: its report is the run's. Files say what they are, or are not written."""
+    session = Path(assay.__file__).parents[2] / "tests" / "truth" / "resnet.assay"
+    shell.run_cell("%assay start 0.1")
+    shell.run_cell(f"%assay import {session}")
+    assert "a run without cells" in capsys.readouterr().out
+    shell.run_cell("%assay report")
+    told = capsys.readouterr()
+    assert told.out.strip() == assay.open_session(session).report().strip() and not told.err
+    for line, says in (("%assay export out.parquet", "a session cannot be written as '.parquet'"), ("%assay export out.xlsx", "'.xlsx'"),
+                       ("%assay data out.feather", "a table cannot be written as '.feather'"), ("%assay history out.parquet", "Parquet needs pyarrow or fastparquet")):
+        if "history" in line and importlib.util.find_spec("pyarrow"):
+            continue
+        shell.run_cell(line)
+        assert says in capsys.readouterr().err and not list(tmp_path.glob("out*"))
+    shell.run_cell("%assay export run-1.5")
+    assert Path("run-1.5").is_dir() and not capsys.readouterr().err
+    shell.run_cell("%assay start 0.2")
+    assert "measuring every 0.2 s" in capsys.readouterr().out
+    shell.run_cell("%assay start 0.5")
+    assert "measuring already, every 0.2 s; %assay stop ends that" in capsys.readouterr().out
+    shell.run_cell(WORK.format(0.6))
+    shell.run_cell("%assay report")
+    assert "No GPU was seen" in (told := capsys.readouterr().out) and "Signature" not in told
+    shell.run_cell("%perfmonitor_perfreport")
+    assert "Signature(s):" in capsys.readouterr().out
+
+
+def test_findings_of_cells():
+    """All of them, numbered, with what to try."""
+    path = Path(assay.__file__).parents[2] / "tests" / "truth" / "train_pipeline.assay"
+    session = assay.open_session(path if path.exists() else sorted(path.parent.glob("*.assay"))[0])
+    told = json.loads(session.report("json"))
+    lines = findings_of(told, 1)
+    texts = [f["text"] for f in told["findings"]]
+    assert texts and [line for line in lines if "try: " not in line] == ([f"{i} {t}" for i, t in enumerate(texts, 1)] if len(texts) > 1 else texts)
+    assert findings_of({"findings": []}, 1) == ["No problems found"]
 
 
 def test_cells_inside_cells(shell, capsys):
