@@ -24,6 +24,7 @@ void session_free(struct session *s)
         frames_free(s);
         host_free(s);
         processes_free(s);
+        stacks_free(s);
         facts_free(s);
         block_queue_free(&s->full);
         for (size_t i = 0; i < ARRAY_LEN(s->now); i++) {

@@ -22,6 +22,12 @@ enum db_statement {
         DB_PUT_LEVEL,
         DB_PUT_PROCESS,
         DB_PUT_PROCESS_SAMPLE,
+        DB_PUT_STACK_TEXT,
+        DB_PUT_STACK_FRAME,
+        DB_PUT_STACK_NODE,
+        DB_PUT_STACK_PROCESS,
+        DB_PUT_STACK_THREAD,
+        DB_PUT_STACK_WINDOW,
         DB_GET_FACT,
         DB_GET_BLOCK,
         DB_GET_TICKS,
@@ -29,6 +35,7 @@ enum db_statement {
         DB_GET_HOST_BLOCK,
         DB_GET_LEVELS,
         DB_GET_PROCESSES,
+        DB_GET_STACK_WINDOWS,
         DB_STATEMENTS
 };
 

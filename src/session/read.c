@@ -57,6 +57,7 @@ void session_reader_close(struct session_reader *r)
         free(r->present);
         host_cursor_close(r->host);
         process_cursor_close(r->processes);
+        stack_cursor_close(r->stacks);
         free(r);
 }
 

@@ -50,6 +50,7 @@ struct session_reader {
 
         struct host_cursor *host; /* NULL before the first host is asked for */
         struct process_cursor *processes;
+        struct stack_cursor *stacks; /* NULL before stacks are asked for, and without any */
 };
 
 /* Whether the file has such a table: older ones do not have them all. */
@@ -77,3 +78,4 @@ int process_cursor_fill(struct session_reader *r, int64_t tick, struct frame *f)
  * growing. NULL is fine. */
 void process_cursor_rest(struct process_cursor *c);
 void process_cursor_close(struct process_cursor *c);
+void stack_cursor_close(struct stack_cursor *c);

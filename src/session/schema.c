@@ -4,6 +4,7 @@
 #include "session/host_series.h"
 #include "session/series.h"
 #include "session/session.h"
+#include "session/state.h"
 
 #include <stdio.h>
 
@@ -50,6 +51,21 @@ static const char host_tables[] =
     "CREATE TABLE process_sample(tick INTEGER, process INTEGER, gone INTEGER, gpu_memory INTEGER,"
     " gpu_util INTEGER, gpu_band INTEGER, gpu_encoder INTEGER, gpu_decoder INTEGER, cpu INTEGER,"
     " memory INTEGER, PRIMARY KEY(tick, process)) WITHOUT ROWID;";
+
+/* A row of stack_window: how long each thread was seen in each stack, STACK_ROW_BYTES each. */
+static const char stack_tables[] =
+    "CREATE TABLE stack_text(id INTEGER PRIMARY KEY, text TEXT);"
+    "CREATE TABLE stack_frame(id INTEGER PRIMARY KEY, file INTEGER, function INTEGER,"
+    " first_line INTEGER, line INTEGER, whose INTEGER);"
+    /* own, inner: the frames that people act on, and that it is in. */
+    "CREATE TABLE stack_node(id INTEGER PRIMARY KEY, parent INTEGER, frame INTEGER, own INTEGER,"
+    " inner INTEGER);"
+    "CREATE TABLE stack_process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER,"
+    " start_ticks INTEGER, runtime TEXT, access TEXT, why TEXT, command TEXT, samples INTEGER,"
+    " torn INTEGER);"
+    "CREATE TABLE stack_thread(id INTEGER PRIMARY KEY, pid INTEGER, start_ticks INTEGER,"
+    " tid INTEGER, name INTEGER, main INTEGER);"
+    "CREATE TABLE stack_window(id INTEGER PRIMARY KEY, data BLOB);";
 
 static const char views[] =
     "CREATE VIEW ticks AS SELECT t.id AS tick, (m.value + t.wall * 1000) / 1e9 AS time,"
@@ -132,6 +148,58 @@ static void put_byte(struct strbuf *out, unsigned k)
 {
         strbuf_putf(out, "(instr(a.bytes,substr(b.data,(t.id&%d)*b.width+%u,1))-1)",
                     BLOCK_TICKS - 1, k);
+}
+
+/* The big-endian number of some bytes of a packed row. */
+static void put_packed_field(struct strbuf *out, const char *name, int from, int bytes)
+{
+        const char *gap = "";
+        for (int i = 0; i < bytes; i++) {
+                strbuf_putf(out, "%s(instr(a.bytes,substr(w.data,e.k*%d+%d,1))-1)*%d", gap,
+                            STACK_ROW_BYTES, from + i + 1, 1 << 8 * (bytes - 1 - i));
+                gap = "+";
+        }
+        strbuf_putf(out, " AS %s", name);
+}
+
+/* One row a second, thread and stack; and the frames of a stack, its innermost first. */
+static void put_stack_views(struct strbuf *out)
+{
+        strbuf_putf(out,
+                    "CREATE VIEW stack_cell AS WITH RECURSIVE e(id, k, n) AS (SELECT id, 0,"
+                    " length(data) / %d FROM stack_window WHERE length(data) >= %d UNION ALL"
+                    " SELECT id, k + 1, n FROM e WHERE k + 1 < n) SELECT e.id AS elapsed,",
+                    STACK_ROW_BYTES, STACK_ROW_BYTES);
+        put_packed_field(out, "thread,", 0, 2);
+        put_packed_field(out, "stack,", 2, 3);
+        put_packed_field(out, "call,", 5, 2);
+        put_packed_field(out, "flags,", 7, 1);
+        put_packed_field(out, "looks,", 8, 1);
+        put_packed_field(out, "ms", 9, 2);
+        strbuf_puts(
+            out, " FROM e JOIN stack_window w ON w.id = e.id JOIN alphabet a;"
+                 "CREATE VIEW stacks AS SELECT c.elapsed, c.ms / 1e3 AS seconds, c.looks, t.pid,"
+                 " t.tid, n.text AS thread, t.main, CASE c.flags & 3 WHEN 1 THEN 'running'"
+                 " WHEN 2 THEN 'waiting' WHEN 3 THEN 'blocked' END AS state,"
+                 " c.flags >> 2 & 1 AS gil, nullif(l.text, '') AS call, o.text AS file, f.line,"
+                 " g.text AS function, p.text AS in_file, i.line AS in_line,"
+                 " q.text AS in_function, c.stack FROM stack_cell c"
+                 " JOIN stack_thread t ON t.id = c.thread"
+                 " LEFT JOIN stack_text n ON n.id = t.name LEFT JOIN stack_text l ON l.id = c.call"
+                 " LEFT JOIN stack_node s ON s.id = c.stack AND c.stack > 0"
+                 " LEFT JOIN stack_frame f ON f.id = s.own AND s.own > 0"
+                 " LEFT JOIN stack_text o ON o.id = f.file LEFT JOIN stack_text g ON g.id ="
+                 " f.function LEFT JOIN stack_frame i ON i.id = s.inner AND s.inner > 0"
+                 " LEFT JOIN stack_text p ON p.id = i.file"
+                 " LEFT JOIN stack_text q ON q.id = i.function;"
+                 "CREATE VIEW stack_frames AS WITH RECURSIVE up(stack, node, depth) AS (SELECT id,"
+                 " id, 0 FROM stack_node UNION ALL SELECT up.stack, s.parent, up.depth + 1 FROM up"
+                 " JOIN stack_node s ON s.id = up.node WHERE s.parent > 0 AND s.parent < s.id)"
+                 " SELECT up.stack, up.depth, o.text AS file, f.line, g.text AS function,"
+                 " CASE f.whose WHEN 0 THEN 'user' WHEN 1 THEN 'library' ELSE 'interpreter' END AS"
+                 " whose FROM up JOIN stack_node s ON s.id = up.node"
+                 " JOIN stack_frame f ON f.id = s.frame JOIN stack_text o ON o.id = f.file"
+                 " JOIN stack_text g ON g.id = f.function;");
 }
 
 /* The view that undoes block_encode: one row a tick, entity (or item) and series. */
@@ -295,6 +363,7 @@ void session_schema(struct strbuf *out)
                     SESSION_APPLICATION_ID, SESSION_SCHEMA_VERSION);
         strbuf_puts(out, tables);
         strbuf_puts(out, host_tables);
+        strbuf_puts(out, stack_tables);
         put_cells(out, "", "entity");
         put_cells(out, "host_", "item");
         strbuf_puts(out, views);
@@ -303,6 +372,7 @@ void session_schema(struct strbuf *out)
         put_wide(out);
         put_host_wide(out);
         put_evidence(out);
+        put_stack_views(out);
         put_series(out);
         put_host_series(out);
         put_words(out);

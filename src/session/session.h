@@ -7,10 +7,12 @@
 #include "base/err.h"
 #include "model/frame.h"
 #include "model/host.h"
+#include "model/stack_log.h"
 #include "session/mark.h"
 
-/* 1: 0.1.0. 2: what the host does for each GPU; of processes, children and frameworks. */
-#define SESSION_SCHEMA_VERSION 2
+/* 1: 0.1.0. 2: what the host does for each GPU; of processes, children and frameworks. 3: stacks.
+ */
+#define SESSION_SCHEMA_VERSION 3
 
 /* How many ticks were asked for, and what became of them. */
 struct session_counts {
@@ -76,6 +78,14 @@ int session_add(struct session *s, const struct frame *frame, struct err *err);
  * may come from another thread than frames do. What is kept: docs/SESSION.md.
  */
 int session_add_host(struct session *s, const struct host *host, struct err *err);
+/*
+ * The same for stacks of threads. The table is the same at every call and outlives the session;
+ * what the samples name in it is written with them. Nothing is kept with COMMANDS_NONE.
+ */
+void session_add_stacks(struct session *s, const struct stack_table *table,
+                        const struct stack_sample *samples, size_t n);
+/* A process whose stacks are read, or why they are not; again when that changes. */
+void session_add_stack_process(struct session *s, const struct stack_process *process);
 /* The same for a mark made in this process. */
 int session_mark(struct session *s, const struct mark *m, struct err *err);
 
@@ -135,6 +145,22 @@ int session_next(struct session_reader *r, const struct frame **ret, struct err 
  * n_gpus and their order are the same at every tick.
  */
 int session_next_host(struct session_reader *r, const struct host **ret, struct err *err);
+
+/*
+ * The stacks of the session, all of their frames: NULL in sessions without. The table, threads and
+ * processes belong to the reader and stay until it is closed. 0 or a negative code.
+ */
+struct session_stacks {
+        const struct stack_table *table;
+        const struct stack_thread *threads;
+        size_t n_threads;
+        const struct stack_process *processes;
+        size_t n_processes;
+};
+int session_stacks(struct session_reader *r, const struct session_stacks **ret, struct err *err);
+/* The next second of them, with a cursor of its own, once session_stacks gave some: 1 (valid until
+ * the next call), 0 at the end, or a negative code. */
+int session_next_stacks(struct session_reader *r, struct stack_window *ret, struct err *err);
 
 /* The levels that were there at some time: bits. */
 unsigned session_levels(struct session_reader *r);

@@ -10,6 +10,8 @@
 #include "session/series.h"
 #include "session/session.h"
 
+#include "base/strbuf.h"
+
 #include <pthread.h>
 
 /* What is kept of an entity while its block is open. */
@@ -125,6 +127,49 @@ struct process_part {
         size_t n_samples, cap_samples, sampled;
 };
 
+/* A thread whose stacks are kept; its place is its id. */
+struct stack_track {
+        int32_t pid, tid;
+        uint64_t start_ticks; /* of the process */
+        uint32_t name;
+        bool is_main;
+};
+
+struct stack_process_track {
+        struct stack_process who;
+        bool written, writing;
+};
+
+/* How long a thread was seen in a stack during a window; a window's rows stand together. */
+struct stack_row {
+        int64_t window;
+        uint32_t thread, stack, call, looks;
+        uint8_t flags; /* enum stack_state; 4: it holds the GIL */
+        int64_t ns;
+};
+
+#define STACK_THREADS_MAX 65535 /* two bytes of a packed row */
+#define STACK_ROWS_MAX 65536    /* that wait for a commit */
+#define STACK_ROW_BYTES 11      /* thread 2, stack 3, call 2, flags 1, looks 1, milliseconds 2 */
+
+/* Ids below a bound are known here; below the bound that is written, to the file. */
+struct stack_part {
+        const struct stack_table *table; /* NULL before the first sample */
+        struct stack_track *threads;
+        size_t n_threads, cap_threads;
+        struct stack_process_track *processes;
+        size_t n_processes, cap_processes;
+        struct stack_row *rows;
+        size_t n_rows, cap_rows;
+        uint32_t texts, frames, nodes;
+        uint32_t texts_staged, frames_staged, nodes_staged; /* by the commit under way */
+        size_t threads_staged, rows_staged;
+        uint32_t texts_written, frames_written, nodes_written;
+        size_t threads_written;
+        uint64_t dropped; /* samples that memory did not allow to keep */
+        struct strbuf bytes;
+};
+
 struct fact {
         char key[64];
         double number;
@@ -153,6 +198,7 @@ struct session {
         bool left_out; /* there were more than TRACKS_MAX */
         struct host_part host;
         struct process_part processes;
+        struct stack_part stacks;
         enum session_commands commands;
         int file; /* which file it is, whatever its name means by now; to look at alone */
         struct session_counts counts;
@@ -213,6 +259,11 @@ struct value process_figure(const struct process *p, size_t i);
 void process_set_figure(struct process *p, size_t i, struct value v);
 struct series_scale process_figure_scale(size_t i);
 extern const char *const process_figure_names[PROCESS_FIGURES];
+
+int stacks_write(struct session *s);
+void stacks_note_written(struct session *s);
+void stacks_forget_written(struct session *s);
+void stacks_free(struct session *s);
 
 int facts_write(struct session *s);
 void facts_forget_written(struct session *s);

@@ -78,6 +78,8 @@ static int write_locked(struct session *s, struct reach *ret)
                 r = host_write_notes(s);
         if (r == 0)
                 r = processes_write(s);
+        if (r == 0)
+                r = stacks_write(s);
         reach.first = s->full.first;
         for (const struct coded_block *b = reach.first; b; b = b->next)
                 reach.n++;
@@ -108,6 +110,7 @@ static void note_written(struct session *s, struct reach reach)
         block_note_written(&s->now[1], &s->host.open);
         host_note_written(s);
         processes_note_written(s);
+        stacks_note_written(s);
         pthread_mutex_unlock(&s->lock);
 }
 
@@ -118,6 +121,7 @@ static void note_failed(struct session *s)
         frames_forget_written(s);
         host_forget_written(s);
         processes_forget_written(s);
+        stacks_forget_written(s);
         facts_forget_written(s);
         pthread_mutex_unlock(&s->lock);
 }

@@ -9,6 +9,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static void walk_stacks(struct session_reader *r)
+{
+        const struct session_stacks *all;
+        struct stack_window w;
+        struct err err;
+        session_stacks(r, &all, &err);
+        for (int i = 0; i < 500 && session_next_stacks(r, &w, &err) > 0; i++) {
+                for (size_t k = 0; k < w.n; k++) {
+                        const struct stack_count *c = &w.counts[k];
+                        if (c->thread >= all->n_threads ||
+                            all->threads[c->thread].process >= all->n_processes)
+                                abort();
+                        stack_find_place(all->table, c->stack);
+                        stack_text(all->table, c->call);
+                }
+        }
+}
+
 static void walk(struct session_reader *r)
 {
         const struct frame *f;
@@ -27,6 +45,7 @@ static void walk(struct session_reader *r)
                 if (h->n_gpus > HOST_GPUS_MAX || h->n_cores > HOST_CORES_MAX)
                         abort();
         }
+        walk_stacks(r);
         session_levels(r);
         if (session_marks(r, &marks, &n, &err) == 0)
                 phases_from_marks(marks, n, INT64_MAX, &phases, &n_phases);

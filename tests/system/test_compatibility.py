@@ -12,9 +12,10 @@ from conftest import FIXTURES, ROOT
 
 # Each file was written by the version that first had its schema. Never remove one.
 OLD = {"schema1.assay": 1, "schema1-marks.assay": 1}
+READ = {**OLD, "schema2.assay": 2}
 
 
-@pytest.mark.parametrize("name, schema", OLD.items())
+@pytest.mark.parametrize("name, schema", READ.items())
 def test_old_sessions_are_read(assay, tmp_path, name, schema):
     path = tmp_path / name
     shutil.copy(FIXTURES / "session" / name, path)

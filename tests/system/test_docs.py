@@ -133,12 +133,16 @@ def recording(program, request, tmp_path_factory):
     return place, json.loads(report.stdout)
 
 
+def printed(place, number, replaced=("", "")):
+    queries = re.findall(r"^sqlite3 run\.assay (?:'[^']*'|\"[^\"]*\")$", (ROOT / "docs/SESSION.md").read_text(), re.M)
+    assert len(queries) == 6
+    done = subprocess.run(queries[number].replace(*replaced), shell=True, cwd=place, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 def asked(place, number, replaced=("", "")):
     """The rows of that query of SESSION.md, as a shell runs it."""
-    queries = re.findall(r"^sqlite3 run\.assay (?:'[^']*'|\"[^\"]*\")$", (ROOT / "docs/SESSION.md").read_text(), re.M)
-    assert len(queries) == 4
-    done = subprocess.run(queries[number].replace(*replaced), shell=True, cwd=place, capture_output=True, text=True, check=True)
-    rows = [line.split("|") for line in done.stdout.splitlines()]
+    rows = [line.split("|") for line in printed(place, number, replaced)]
     return {row[0]: [float(x) if x else None for x in row[1:]] for row in rows}
 
 
@@ -163,3 +167,9 @@ def test_sql_of_levels_in_phases_is_the_report(recording):
     place, report = recording
     means = {p["name"]: [p["level"]["cpu"]["mean"]] for p in report["phases"]}
     assert asked(place, 3) == {name: pytest.approx(mean, rel=1e-9) for name, mean in means.items()}
+
+
+def test_sql_of_stacks(tmp_path):
+    shutil.copy(ROOT / "tests/fuzz/corpus/session/stacks.assay", tmp_path / "run.assay")
+    assert printed(tmp_path, 4) == ["10|/home/u/data.py|212|collate|2.0", "10|/home/u/train.py|88|main|1.0"]
+    assert printed(tmp_path, 5) == ["/home/u/data.py|212|2.0", "/home/u/train.py|88|1.0"]

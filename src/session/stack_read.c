@@ -1,0 +1,293 @@
+/*
+ * The stacks of a session, read into a table of their own: ids of the file become ids of the table.
+ * The file may be a stranger's: every id is checked, and what makes no sense is passed over.
+ */
+#include "base/clock.h"
+#include "base/list.h"
+#include "session/reader.h"
+#include "session/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define WINDOW_ROWS_MAX 65536 /* no second has more threads and stacks than that */
+
+/* What an id of the file is here; ids beyond n are unknown. */
+struct id_map {
+        uint32_t *to;
+        size_t n;
+};
+
+struct stack_cursor {
+        struct stack_table *table;
+        struct session_stacks all;
+        struct id_map texts, frames, nodes;
+        struct stack_thread *threads;
+        struct stack_process *processes;
+        struct stack_count *counts; /* of the window that was given last */
+        size_t cap;
+        struct statement windows;
+        bool reading;
+};
+
+void stack_cursor_close(struct stack_cursor *c)
+{
+        if (!c)
+                return;
+        stack_table_close(c->table);
+        free(c->texts.to);
+        free(c->frames.to);
+        free(c->nodes.to);
+        free(c->threads);
+        free(c->processes);
+        free(c->counts);
+        free(c);
+}
+
+static uint32_t map_find(const struct id_map *m, int64_t id)
+{
+        return id >= 0 && (size_t)id < m->n ? m->to[id] : 0;
+}
+
+/* One more than the largest id of a table, at most most; 0 for an empty one. */
+static size_t count_ids(struct session_reader *r, const char *sql, size_t most)
+{
+        struct statement q = {.db = &r->db};
+        q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
+        bool some = db_step(&q) > 0 && sqlite3_column_type(q.h, 0) == SQLITE_INTEGER;
+        int64_t last = some ? sqlite3_column_int64(q.h, 0) : -1;
+        sqlite3_finalize(q.h);
+        return last < 0 ? 0 : MIN((size_t)last + 1, most);
+}
+
+static int map_open(struct session_reader *r, struct id_map *m, const char *sql, size_t most)
+{
+        m->n = count_ids(r, sql, most);
+        m->to = calloc(m->n + 1, sizeof(*m->to));
+        return m->to ? 0 : -ENOMEM;
+}
+
+/* Runs a question and gives each of its rows to take; rows come in the order of their ids. */
+static int each_row(struct session_reader *r, const char *sql,
+                    void (*take)(struct stack_cursor *c, sqlite3_stmt *h), struct stack_cursor *c)
+{
+        struct statement q = {.db = &r->db};
+        int got;
+        q.r = sqlite3_prepare_v2(r->db.h, sql, -1, &q.h, NULL);
+        while ((got = db_step(&q)) > 0)
+                take(c, q.h);
+        sqlite3_finalize(q.h);
+        return got;
+}
+
+static uint32_t bounded_number(sqlite3_stmt *h, int column)
+{
+        int64_t v = sqlite3_column_int64(h, column);
+        return v >= 0 && v <= INT32_MAX ? (uint32_t)v : 0;
+}
+
+static void take_text(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        int64_t id = sqlite3_column_int64(h, 0);
+        const char *s = (const char *)sqlite3_column_text(h, 1);
+        if (s && id > 0 && (size_t)id < c->texts.n)
+                c->texts.to[id] =
+                    stack_intern_text(c->table, s, (size_t)sqlite3_column_bytes(h, 1));
+}
+
+static void take_frame(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        int64_t id = sqlite3_column_int64(h, 0);
+        if (id <= 0 || (size_t)id >= c->frames.n)
+                return;
+        struct stack_frame f = {.file = map_find(&c->texts, sqlite3_column_int64(h, 1)),
+                                .function = map_find(&c->texts, sqlite3_column_int64(h, 2)),
+                                .first_line = bounded_number(h, 3),
+                                .line = bounded_number(h, 4),
+                                .whose = MIN(bounded_number(h, 5), STACK_INTERPRETER)};
+        c->frames.to[id] = stack_intern_frame(c->table, &f);
+}
+
+/* A caller has a smaller id, so that stacks end. */
+static void take_node(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        int64_t id = sqlite3_column_int64(h, 0), parent = sqlite3_column_int64(h, 1);
+        uint32_t frame = map_find(&c->frames, sqlite3_column_int64(h, 2));
+        if (id <= 0 || (size_t)id >= c->nodes.n || parent >= id || frame == STACK_FRAME_NONE)
+                return;
+        c->nodes.to[id] = stack_intern_call(c->table, map_find(&c->nodes, parent), frame);
+}
+
+static enum stack_access access_find(const char *name)
+{
+        for (enum stack_access i = 0; name && i < STACK_ACCESS_COUNT; i++) {
+                if (strcmp(stack_access_name(i), name) == 0)
+                        return i;
+        }
+        return STACK_PENDING;
+}
+
+static void take_process(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        if (c->all.n_processes == STACK_PROCESSES_MAX)
+                return;
+        struct stack_process *p = &c->processes[c->all.n_processes++];
+        *p = (struct stack_process){.pid = (int32_t)bounded_number(h, 0),
+                                    .ppid = (int32_t)bounded_number(h, 1),
+                                    .start_ticks = (uint64_t)sqlite3_column_int64(h, 2),
+                                    .samples = (uint64_t)MAX(sqlite3_column_int64(h, 7), 0),
+                                    .torn = (uint64_t)MAX(sqlite3_column_int64(h, 8), 0)};
+        db_take_name(h, 3, p->runtime, sizeof(p->runtime));
+        p->access = access_find((const char *)sqlite3_column_text(h, 4));
+        db_take_name(h, 5, p->why, sizeof(p->why));
+        db_take_name(h, 6, p->command, sizeof(p->command));
+}
+
+static uint32_t process_of(const struct stack_cursor *c, int64_t pid, uint64_t start_ticks)
+{
+        for (size_t i = 0; i < c->all.n_processes; i++) {
+                if (c->processes[i].pid == pid && c->processes[i].start_ticks == start_ticks)
+                        return (uint32_t)i;
+        }
+        return UINT32_MAX;
+}
+
+/* A thread whose process is not described gets one that has its pid alone. */
+static void take_thread(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        int64_t id = sqlite3_column_int64(h, 0);
+        int32_t pid = (int32_t)bounded_number(h, 1);
+        uint64_t start = (uint64_t)sqlite3_column_int64(h, 2);
+        if (id < 0 || (size_t)id >= c->all.n_threads)
+                return;
+        uint32_t process = process_of(c, pid, start);
+        if (process == UINT32_MAX && c->all.n_processes < STACK_PROCESSES_MAX) {
+                process = (uint32_t)c->all.n_processes++;
+                c->processes[process] = (struct stack_process){.pid = pid, .start_ticks = start};
+        }
+        if (process == UINT32_MAX)
+                return;
+        c->threads[id] =
+            (struct stack_thread){.process = process,
+                                  .tid = (int32_t)bounded_number(h, 3),
+                                  .name = map_find(&c->texts, sqlite3_column_int64(h, 4)),
+                                  .is_main = sqlite3_column_int64(h, 5) != 0};
+}
+
+static int read_interned(struct session_reader *r, struct stack_cursor *c)
+{
+        static const struct {
+                const char *sql;
+                void (*take)(struct stack_cursor *c, sqlite3_stmt *h);
+        } parts[] = {
+            {"SELECT id, text FROM stack_text ORDER BY id", take_text},
+            {"SELECT id, file, function, first_line, line, whose FROM stack_frame ORDER BY id",
+             take_frame},
+            {"SELECT id, parent, frame FROM stack_node ORDER BY id", take_node},
+            {"SELECT pid, ppid, start_ticks, runtime, access, why, command, samples, torn FROM"
+             " stack_process ORDER BY id",
+             take_process},
+            {"SELECT id, pid, start_ticks, tid, name, main FROM stack_thread ORDER BY id",
+             take_thread},
+        };
+        int got = 0;
+        for (size_t i = 0; got == 0 && i < ARRAY_LEN(parts); i++)
+                got = each_row(r, parts[i].sql, parts[i].take, c);
+        return got;
+}
+
+static int open_maps(struct session_reader *r, struct stack_cursor *c)
+{
+        int code = stack_table_open(&c->table);
+        if (code == 0)
+                code = map_open(r, &c->texts, "SELECT max(id) FROM stack_text", STACK_TEXTS_MAX);
+        if (code == 0)
+                code = map_open(r, &c->frames, "SELECT max(id) FROM stack_frame", STACK_FRAMES_MAX);
+        if (code == 0)
+                code = map_open(r, &c->nodes, "SELECT max(id) FROM stack_node", STACK_NODES_MAX);
+        if (code < 0)
+                return code;
+        c->all.n_threads = count_ids(r, "SELECT max(id) FROM stack_thread", STACK_THREADS_MAX);
+        c->threads = calloc(c->all.n_threads + 1, sizeof(*c->threads));
+        c->processes = calloc(STACK_PROCESSES_MAX, sizeof(*c->processes));
+        return c->threads && c->processes ? 0 : -ENOMEM;
+}
+
+int session_stacks(struct session_reader *r, const struct session_stacks **ret, struct err *err)
+{
+        *ret = NULL;
+        if (!r->stacks) {
+                if (!session_has_table(r, "stack_window"))
+                        return 0;
+                struct stack_cursor *c = r->stacks = calloc(1, sizeof(*c));
+                int code = c ? open_maps(r, c) : -ENOMEM;
+                if (code == 0)
+                        code = read_interned(r, c);
+                if (code < 0) {
+                        stack_cursor_close(c);
+                        r->stacks = NULL;
+                        return db_error(&r->db, code, err);
+                }
+                c->all.table = c->table;
+                c->all.threads = c->threads;
+                c->all.processes = c->processes;
+        }
+        if (r->stacks->all.n_threads > 0 || r->stacks->all.n_processes > 0)
+                *ret = &r->stacks->all;
+        return 0;
+}
+
+static uint32_t get_be(const unsigned char *s, int bytes)
+{
+        uint32_t v = 0;
+        for (int i = 0; i < bytes; i++)
+                v = v << 8 | s[i];
+        return v;
+}
+
+/* Rows of threads that are not in the file are passed over. */
+static size_t unpack_window(struct stack_cursor *c, const unsigned char *s, size_t n)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++, s += STACK_ROW_BYTES) {
+                struct stack_count row = {.thread = get_be(s, 2),
+                                          .stack = map_find(&c->nodes, get_be(s + 2, 3)),
+                                          .call = map_find(&c->texts, get_be(s + 5, 2)),
+                                          .state = s[7] & 3,
+                                          .holds_gil = s[7] & 4,
+                                          .looks = s[8],
+                                          .seconds = get_be(s + 9, 2) / 1e3};
+                if (row.thread < c->all.n_threads &&
+                    c->threads[row.thread].process < c->all.n_processes)
+                        c->counts[kept++] = row;
+        }
+        return kept;
+}
+
+int session_next_stacks(struct session_reader *r, struct stack_window *ret, struct err *err)
+{
+        struct stack_cursor *c = r->stacks;
+        if (!c)
+                return 0;
+        if (!c->reading)
+                c->windows = db_prepare(&r->db, DB_GET_STACK_WINDOWS,
+                                        "SELECT id, data FROM stack_window ORDER BY id");
+        c->reading = true;
+        int got = db_step(&c->windows);
+        if (got <= 0) {
+                c->reading = false;
+                return got < 0 ? db_error(&r->db, got, err) : 0;
+        }
+        int64_t second = sqlite3_column_int64(c->windows.h, 0);
+        const unsigned char *s = sqlite3_column_blob(c->windows.h, 1);
+        size_t n = s ? (size_t)sqlite3_column_bytes(c->windows.h, 1) / STACK_ROW_BYTES : 0;
+        n = MIN(n, WINDOW_ROWS_MAX);
+        if (n > c->cap && !list_resize(&c->counts, n, sizeof(*c->counts)))
+                return err_set(err, -ENOMEM, "out of memory");
+        c->cap = MAX(c->cap, n);
+        second = MIN(MAX(second, 0), CLOCK_FILE_MAX_NS / STACK_WINDOW_NS);
+        *ret = (struct stack_window){.mono_ns = r->start_mono_ns + second * STACK_WINDOW_NS,
+                                     .n = unpack_window(c, s, n),
+                                     .counts = c->counts};
+        return 1;
+}
