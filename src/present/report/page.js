@@ -46,7 +46,7 @@
 
   const setView = (from, to) => {
     const least = Math.max(D.step * 8, D.seconds / 4000), span = Math.min(Math.max(to - from, least), D.seconds);
-    from = Math.min(Math.max(from, 0), D.seconds - span);
+    from = Math.min(Math.max((from + to - span) / 2, 0), D.seconds - span);
     view = [from, from + span];
     drawAll();
   };
@@ -233,8 +233,9 @@
     values(t) {
       const unit = this.c.unit ? ` ${this.c.unit}` : "", out = [];
       const said = (k) => {
-        const low = k.min && this.at(k.min, t), high = k.max && this.at(k.max, t);
-        return `${number(this.at(k.mean, t))}${unit}${k.min && low !== null && high - low > this.c.top / 200 ? `  (${number(low)} to ${number(high)})` : ""}`;
+        const mean = this.at(k.mean, t), low = k.min && this.at(k.min, t), high = k.max && this.at(k.max, t);
+        if (mean === null) return "--";
+        return `${number(mean)}${unit}${k.min && low !== null && high - low > this.c.top / 200 ? `  (${number(low)} to ${number(high)})` : ""}`;
       };
       if (this.all && this.curves.length > 1) {
         out.push(`mean  ${said(this.all)}`);
