@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 
 DRIVER = shutil.which("chromedriver")
@@ -47,8 +48,11 @@ class Browser:
     def call(self, method, path, body=None):
         request = urllib.request.Request(self.base + path, method=method, data=None if body is None else json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)["value"]
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as e:
+            raise AssertionError(f"{path}: {json.load(e)['value']['message'][:500]}") from e
 
     def open(self, url):
         self.call("POST", "/url", {"url": url})

@@ -18,7 +18,7 @@ from conftest import ROOT
 pytestmark = pytest.mark.skipif(not DRIVER or not shutil.which("chromium"), reason="no chromium")
 
 PAGE = ROOT / "src" / "present" / "page"
-REPORT = (ROOT / "src" / "present" / "report" / "page.js").read_text()
+REPORT = "\n".join((ROOT / "src" / "present" / name).read_text() for name in ("report/page.js", "document/sort.js"))
 
 
 @pytest.fixture(scope="module")
