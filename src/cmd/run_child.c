@@ -1,6 +1,7 @@
 #include "cmd/run_child.h"
 
 #include "base/clock.h"
+#include "life/fault.h"
 #include "life/thread.h"
 
 #include <errno.h>
@@ -34,6 +35,8 @@ void child_init(struct child *c, bool alone)
 {
         const struct sigaction usual = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
         *c = (struct child){.alone = alone};
+        if (!alone)
+                fault_park_threads();
         sigaction(SIGCHLD, &usual, &c->old_chld);
         sigaction(SIGXFSZ, &ignored, &c->old_xfsz);
         getrlimit(RLIMIT_NOFILE, &c->old_files);
@@ -276,6 +279,7 @@ bool child_limit_end(const struct child *c)
                 return false;
         }
         pthread_detach(thread);
+        fault_park_all();
         return true;
 }
 

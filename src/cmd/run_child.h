@@ -29,7 +29,8 @@ struct child {
         void (*on_left)(const struct child *c); /* descendants outlive the command; may be NULL */
 };
 
-/* First of all: from here on a limit on the size of files is an error of writing and no death. */
+/* First of all: from here on a limit on the size of files is an error of writing and no death, and
+ * a thread that crashes in a driver takes neither the command nor its status along. */
 void child_init(struct child *c, bool alone);
 /* Whether a command of that name is likely to start: a file that may be run, in PATH or where the
  * name says. */

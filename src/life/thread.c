@@ -1,5 +1,7 @@
 #include "life/thread.h"
 
+#include "base/attr.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <time.h>
@@ -7,8 +9,11 @@
 
 int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret)
 {
+        static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
         sigset_t all, old;
         sigfillset(&all);
+        for (size_t i = 0; i < ARRAY_LEN(own); i++)
+                sigdelset(&all, own[i]);
         pthread_sigmask(SIG_SETMASK, &all, &old);
         int r = pthread_create(ret, NULL, run, arg);
         pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 /*
- * Starts a thread that takes no signal: those are for the thread that ends the program in order,
- * whenever it starts. 0 or a negative errno.
+ * Starts a thread that takes no signal but those of its own faults: others are for the thread that
+ * ends the program in order, whenever it starts. 0 or a negative errno.
  */
 int life_start_thread(void *(*run)(void *arg), void *arg, pthread_t *ret);
 

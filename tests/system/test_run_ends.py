@@ -90,14 +90,44 @@ def test_a_session_that_was_moved_is_found(start, tmp_path, to):
 @pytest.mark.parametrize("call", ["nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"])
 def test_a_driver_that_hangs_at_once_delays_nothing(start, call):
     began = time.monotonic()
-    p = start("sh", "-c", "exit 6", options=("--backend", "nvml"), scenario=f"{RECORDED}\n{call} = hang\n")
+    p = start("sh", "-c", "exit 6", options=("--backend", "nvml"), scenario=f"{call} = hang\n{RECORDED}")
     p.communicate(timeout=SOON)
     assert p.returncode == 6 and time.monotonic() - began < SOON
 
 
+@pytest.mark.skipif(bool(os.environ.get("SANITIZED")), reason="a sanitizer has a handler of its own")
+@pytest.mark.parametrize("line, said", [
+    ("nvmlInit_v2 = crash segv", b"crashed in 'libnvidia-ml-fake.so' (signal 11)"),
+    ("nvmlInit_v2 = crash abort", b"crashed in 'a library' (signal 6)"),
+    ("nvmlInit_v2 = crash exit", b"this program was to end, says 'a library'"),
+    ("nvmlDeviceGetCount_v2 = crash segv", b"(signal 11)"),
+    ("@0.3 * = crash segv", b"(signal 11)"),
+], ids=["init crashes", "init aborts", "init exits", "count crashes", "a call crashes later"])
+@pytest.mark.parametrize("end, status", [("exit 4", 4), ("kill -9 $$", -signal.SIGKILL)])
+@pytest.mark.parametrize("seconds", [0, 0.8])
+def test_a_driver_that_crashes_takes_neither_the_command_nor_its_status(start, assay, tmp_path, line, said, end, status, seconds):
+    p = start("sh", "-c", f"sleep {seconds}; echo done; {end}", options=("--backend", "nvml", "--interval", "0.1"), scenario=f"{line}\n{RECORDED}")
+    out, words = p.communicate(timeout=SOON)
+    assert (p.returncode, out) == (status, b"done\n"), words
+    assert words.count(said) == 1 or (seconds == 0 and "@" in line), words
+    assert b"recorded in" in words, words
+    told = json.loads(assay("report", "--format", "json", tmp_path / "x.assay").stdout)
+    assert told["exit_status"] == (status if status > 0 else None)
+    assert not list(tmp_path.glob("x.assay-*"))
+
+
+@pytest.mark.skipif(bool(os.environ.get("SANITIZED")), reason="a sanitizer has a handler of its own")
+def test_a_signal_that_somebody_sends_is_no_crash(start):
+    p = start("sleep", "3", options=("--backend", "nvml"), scenario=RECORDED)
+    time.sleep(0.5)
+    p.send_signal(signal.SIGABRT)
+    _, words = p.communicate(timeout=SOON)
+    assert p.returncode == -signal.SIGABRT and b"crashed" not in words, words
+
+
 def test_signals_reach_the_command_while_the_driver_hangs(start):
     script = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: exit(9)); print('ready', flush=True); time.sleep(60)"
-    p = start(sys.executable, "-c", script, options=("--backend", "nvml"), scenario=f"{RECORDED}\nnvmlInit_v2 = hang\n")
+    p = start(sys.executable, "-c", script, options=("--backend", "nvml"), scenario=f"nvmlInit_v2 = hang\n{RECORDED}")
     assert p.stdout.readline() == b"ready\n"
     p.send_signal(signal.SIGUSR1)
     assert p.wait(SOON) == 9

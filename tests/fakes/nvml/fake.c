@@ -8,7 +8,9 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -149,6 +151,12 @@ static const struct answer *ask(const struct node *node, const char *name, int *
              hang = true) /* the scenario may be gone before the call is */
                 wait_ms(1000);
         wait_ms(a->delay_ms);
+        if (a->crash == 's')
+                *(volatile int *)(uintptr_t)a->rc = 0; /* which is 0 */
+        if (a->crash == 'a')
+                abort();
+        if (a->crash == 'e')
+                exit(3);
         return a;
 }
 

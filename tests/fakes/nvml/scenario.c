@@ -99,6 +99,8 @@ static void read_value(struct scenario *s, struct answer *a, char *value)
         }
         a->hang = strcmp(value, "hang") == 0;
         a->none = strcmp(value, "-") == 0;
+        if (strncmp(value, "crash ", 6) == 0)
+                a->crash = value[6];
         char *end;
         a->rc = (int)strtol(value, &end, 10);
         while (*end == ' ')

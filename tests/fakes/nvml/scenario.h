@@ -13,6 +13,7 @@ struct answer {
         char *name;          /* "nvmlDeviceGetClockInfo/1", "gpm/2", "*" */
         double from_s;
         int rc;
+        char crash; /* 's' by SIGSEGV, 'a' by abort(), 'e' by exit(); 0 when the call returns */
         bool hang, none; /* none: as if the line before had not been */
         double delay_ms;
         char *text; /* what follows the code */
