@@ -208,7 +208,7 @@ def test_killing_the_recorder_leaves_the_command_alone(program, tmp_path):
         p.kill()
         p.wait()
     wait_until(lambda: out.exists() and out.read_text() == "done\n")  # its input has ended with `with`
-    assert facts(tmp_path / "x.assay")["schema_version"] == 2
+    assert facts(tmp_path / "x.assay")["schema_version"] == 3
 
 
 def test_the_terminal_is_the_commands(program, tmp_path):
