@@ -272,6 +272,17 @@ static void show(struct live *l, int unkept)
         l->fresh = true;
 }
 
+/* What is new cannot be kept and what is kept cannot be taken back: counters stand still. */
+static void hold_counters(struct live *l)
+{
+        struct live_gpu *gpus = l->slots[BACK].gpus;
+        for (size_t i = 0; i < l->slots[BACK].moment.n; i++) {
+                char key[STATE_KEY_MAX];
+                live_key(&gpus[i].who, key);
+                state_find_kept(l->state, key, i, &gpus[i].in);
+        }
+}
+
 /* The state file first: what was shown once must not be forgotten by a crash. */
 static void publish(struct live *l)
 {
@@ -280,15 +291,20 @@ static void publish(struct live *l)
         l->asked = false;
         l->published_ns = clock_mono_ns();
         bool filled = fill_slot(l, &l->slots[BACK], l->published_ns);
-        bool news = l->published != l->frames;
+        bool news = l->published != l->frames || l->held_more;
+        l->held_more = false;
         l->published = l->frames;
         for (size_t i = 0; l->state && i < l->n; i++)
                 state_put(l->state, i, l->meters[i].key, &l->meters[i].gpu.in);
         size_t n = l->n;
         int unkept = l->status.unkept;
         pthread_mutex_unlock(&l->lock);
-        if (l->state && news)
-                unkept = state_write(l->state, n) ? 0 : MAX(errno, 1);
+        if (l->state && news) {
+                l->kept = state_write(l->state, n);
+                unkept = l->kept == STATE_KEPT ? 0 : MAX(errno, 1);
+        }
+        if (filled && l->kept == STATE_HELD)
+                hold_counters(l);
         pthread_mutex_lock(&l->lock);
         if (filled)
                 show(l, unkept);

@@ -72,6 +72,7 @@ void live_add_holding(struct live *l, const struct owner *o, const struct holdin
         if (o->slot < 1 || o->slot > HOLDING_SLOTS)
                 return;
         pthread_mutex_lock(&l->lock);
+        l->held_more = true;
         for (size_t i = 0; i < l->n; i++) {
                 struct meter *m = &l->meters[i];
                 if (o->index != m->gpu.who.index || o->gi != m->gpu.who.gi || m->gpu.who.ci >= 0)

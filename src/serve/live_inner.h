@@ -42,6 +42,7 @@ struct live {
         pthread_cond_t done; /* for who waits for the publisher */
         bool stop, released;
         struct state_file *state; /* the publisher's; NULL for none */
+        enum state_result kept;   /* the publisher's: how its last write ended */
 
         /* Under the lock. */
         struct meter *meters;
@@ -58,6 +59,7 @@ struct live {
         struct live_status status;
         int64_t framed_ns; /* monotonic: when the newest frame came */
         uint64_t frames, published, booked;
+        bool held_more;       /* owners' counters have grown since a moment was made */
         bool asked;           /* somebody wants a moment, or it is time for one */
         bool stuck;           /* the publisher has not come back from a disk */
         bool watched;         /* streams are open */

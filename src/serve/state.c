@@ -1,5 +1,6 @@
 #include "serve/state.h"
 
+#include "base/clock.h"
 #include "base/lookup.h"
 #include "base/trust.h"
 #include "serve/counters.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define STATE_BYTES_MAX (8 * 1024 * 1024)
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -31,8 +33,10 @@ struct state_file {
         struct kept *old; /* what an earlier program kept */
         size_t n_old;
         struct kept *now;
-        size_t n_now, max;
+        struct kept *kept; /* and what was written last */
+        size_t n_now, n_kept, max;
         struct strbuf text;
+        int64_t believed_ns; /* since the machine's start: until then the newest half is believed */
         bool failing;
 };
 
@@ -85,41 +89,75 @@ static void read_boot_id(char ret[BOOT_MAX])
         closep(&fd);
 }
 
+static int64_t boot_ns(void)
+{
+        struct timespec ts;
+        clock_gettime(CLOCK_BOOTTIME, &ts);
+        return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
 struct half {
         uint64_t number;
+        int64_t written_ns, wall_ns; /* 0: by a version that did not say */
+        bool clean, same_boot;
         char *body; /* inside text */
         size_t len;
         char *text; /* owned */
 };
 
-/* "assay-counters 1 NUMBER LENGTH CHECKSUM BOOT CLEAN\n", then the text. */
+/* "assay-counters 2 NUMBER LENGTH CHECKSUM BOOT CLEAN WRITTEN WALL\n", then the text; version 1
+ * has no times. */
+static bool parse_header(struct half *h, size_t n, const char *boot)
+{
+        unsigned version;
+        uint64_t sum;
+        char written[BOOT_MAX];
+        int clean, used = 0;
+        if (sscanf(h->text, "assay-counters %u %" SCNu64 " %zu %" SCNx64 " %39s %d%n", &version,
+                   &h->number, &h->len, &sum, written, &clean, &used) < 6)
+                return false;
+        if (version == 2) {
+                int more = 0;
+                if (sscanf(h->text + used, " %" SCNd64 " %" SCNd64 "%n", &h->written_ns,
+                           &h->wall_ns, &more) < 2)
+                        return false;
+                used += more;
+        }
+        if (h->text[used++] != '\n' || (size_t)used > n || h->len > n - (size_t)used)
+                return false;
+        h->body = h->text + used;
+        h->clean = clean != 0;
+        h->same_boot = strcmp(written, boot) == 0;
+        return hash_stable(h->body, h->len) == sum;
+}
+
 static bool read_half(int fd, const char *boot, struct half *ret)
 {
         struct stat st;
-        uint64_t number, sum;
-        size_t len;
-        char written[BOOT_MAX];
-        int clean, used = 0;
         if (fstat(fd, &st) < 0 || st.st_size <= 0)
                 return false;
         /* What another program left behind ours is not read. */
         size_t size = MIN((size_t)st.st_size, (size_t)STATE_BYTES_MAX);
-        char *text = malloc(size + 1);
-        ssize_t n = text ? pread(fd, text, size, 0) : -1;
-        if (n < 0) {
-                free(text);
+        struct half h = {.text = malloc(size + 1)};
+        ssize_t n = h.text ? pread(fd, h.text, size, 0) : -1;
+        if (n >= 0)
+                h.text[n] = '\0';
+        if (n < 0 || !parse_header(&h, (size_t)n, boot)) {
+                free(h.text);
                 return false;
         }
-        text[n] = '\0';
-        if (sscanf(text, "assay-counters 1 %" SCNu64 " %zu %" SCNx64 " %39s %d\n%n", &number, &len,
-                   &sum, written, &clean, &used) < 5 ||
-            used == 0 || len > (size_t)(n - used) || hash_stable(text + used, len) != sum ||
-            (!clean && strcmp(written, boot) != 0)) {
-                free(text);
-                return false;
-        }
-        *ret = (struct half){number, text + used, len, text};
+        *ret = h;
         return true;
+}
+
+/* For how long it may still be believed; 0 when others may have been told more than it says. */
+static int64_t time_left(const struct half *h)
+{
+        int64_t lease = h->clean ? STATE_CLEAN_NS : STATE_LEASE_NS;
+        int64_t age = h->same_boot ? boot_ns() - h->written_ns : clock_wall_ns() - h->wall_ns;
+        if (h->written_ns <= 0 || (!h->same_boot && !h->clean) || age < 0)
+                return 0;
+        return MAX(lease - age, INT64_C(0));
 }
 
 static int keep_half(struct state_file *f, const struct half *h)
@@ -138,7 +176,8 @@ static int keep_half(struct state_file *f, const struct half *h)
         return 0;
 }
 
-/* The whole half with the greater number. */
+/* The whole half with the greater number, if it is current; never the one before it, of which
+ * others were told the successor. */
 static void load(struct state_file *f)
 {
         struct half best = {0};
@@ -153,8 +192,10 @@ static void load(struct state_file *f)
                         free(h.text);
                 }
         }
-        if (best.text)
+        int64_t left = best.text ? time_left(&best) : 0;
+        if (left > 0)
                 keep_half(f, &best);
+        f->believed_ns = boot_ns() + left;
         f->number = best.number;
         free(best.text);
 }
@@ -199,26 +240,6 @@ static int open_files(struct state_file *f, const char *dir, struct err *err)
         return 0;
 }
 
-int state_open(const char *dir, size_t gpus_max, struct state_file **ret, struct err *err)
-{
-        struct state_file *f = calloc(1, sizeof(*f));
-        if (!f)
-                return err_set(err, -ENOMEM, "out of memory");
-        f->lock = f->fd[0] = f->fd[1] = -1;
-        f->max = gpus_max;
-        f->now = calloc(gpus_max, sizeof(*f->now));
-        read_boot_id(f->boot);
-        int r = f->now ? open_files(f, dir, err) : err_set(err, -ENOMEM, "out of memory");
-        if (r < 0) {
-                f->failing = true;
-                state_close(f);
-                return r;
-        }
-        load(f);
-        *ret = f;
-        return 0;
-}
-
 bool state_find(const struct state_file *f, const char *key, struct integrals *ret)
 {
         for (size_t i = 0; i < f->n_old; i++) {
@@ -228,6 +249,19 @@ bool state_find(const struct state_file *f, const char *key, struct integrals *r
                 }
         }
         return false;
+}
+
+bool state_find_kept(const struct state_file *f, const char *key, size_t hint,
+                     struct integrals *ret)
+{
+        for (size_t i = 0; i < f->n_kept; i++) {
+                const struct kept *k = &f->kept[(hint + i) % f->n_kept];
+                if (strcmp(k->key, key) == 0) {
+                        *ret = k->in;
+                        return true;
+                }
+        }
+        return state_find(f, key, ret);
 }
 
 void state_put(struct state_file *f, size_t at, const char *key, const struct integrals *in)
@@ -260,17 +294,19 @@ static void make_body(struct state_file *f)
 }
 
 /* The header is as long as it is: the text begins right after it. */
-static bool write_half(struct state_file *f, bool clean)
+static bool write_half(struct state_file *f, uint64_t number, bool clean, int64_t now)
 {
         char header[HEADER_MAX];
         size_t len = f->text.len - HEADER_MAX;
-        int fd = f->fd[f->number % HALVES];
+        int fd = f->fd[number % HALVES];
+        errno = ENOMEM;
         if (f->text.failed || len > STATE_BYTES_MAX - HEADER_MAX)
                 return false;
         int n =
-            snprintf(header, sizeof(header), "assay-counters 1 %" PRIu64 " %zu %" PRIx64 " %s %d\n",
-                     f->number, len, hash_stable(f->text.s + HEADER_MAX, len),
-                     f->boot[0] ? f->boot : "-", clean);
+            snprintf(header, sizeof(header),
+                     "assay-counters 2 %" PRIu64 " %zu %" PRIx64 " %s %d %" PRId64 " %" PRId64 "\n",
+                     number, len, hash_stable(f->text.s + HEADER_MAX, len),
+                     f->boot[0] ? f->boot : "-", clean, now, clock_wall_ns());
         char *from = f->text.s + HEADER_MAX - n;
         memcpy(from, header, (size_t)n);
         errno = ENOSPC; /* of a write that is short */
@@ -278,32 +314,83 @@ static bool write_half(struct state_file *f, bool clean)
         return wrote == (ssize_t)((size_t)n + len);
 }
 
-static bool write_next(struct state_file *f, bool clean)
+/* Whether a later program will find nothing to believe. The newest goes last: alone, the one before
+ * it would be believed. */
+static bool drop_halves(struct state_file *f)
 {
-        f->number++;
-        bool done = write_half(f, clean);
-        int code = errno;
-        for (size_t i = 0; i < HALVES && !done; i++) {
-                int r = ftruncate(f->fd[i], 0);
-                (void)r; /* nothing more can be done */
+        bool dropped = true;
+        for (size_t i = 0; i < HALVES && dropped; i++) {
+                int fd = f->fd[(f->number + 1 + i) % HALVES];
+                dropped = ftruncate(fd, 0) == 0 || pwrite(fd, "-", 1, 0) == 1;
         }
-        errno = code;
-        f->failing = !done;
-        return done;
+        return dropped;
 }
 
-bool state_write(struct state_file *f, size_t n)
+/* A half that could not be written is written again: the other is the last that is whole. */
+static enum state_result write_next(struct state_file *f, bool clean)
+{
+        int64_t now = boot_ns();
+        f->failing = !write_half(f, f->number + 1, clean, now);
+        if (!f->failing) {
+                f->number++;
+                f->believed_ns = now + (clean ? STATE_CLEAN_NS : STATE_LEASE_NS);
+                return STATE_KEPT;
+        }
+        int code = errno;
+        if (now < f->believed_ns && drop_halves(f))
+                f->believed_ns = 0;
+        errno = code;
+        return now < f->believed_ns ? STATE_HELD : STATE_DROPPED;
+}
+
+static void keep_written(struct state_file *f)
+{
+        struct kept *written = f->now;
+        f->now = f->kept;
+        f->kept = written;
+        f->n_kept = f->n_now;
+}
+
+enum state_result state_write(struct state_file *f, size_t n)
 {
         f->n_now = MIN(n, f->max);
         make_body(f);
-        return write_next(f, false);
+        enum state_result result = write_next(f, false);
+        if (result == STATE_KEPT)
+                keep_written(f);
+        return result;
+}
+
+int state_open(const char *dir, size_t gpus_max, struct state_file **ret, struct err *err)
+{
+        struct state_file *f = calloc(1, sizeof(*f));
+        if (!f)
+                return err_set(err, -ENOMEM, "out of memory");
+        f->lock = f->fd[0] = f->fd[1] = -1;
+        f->max = gpus_max;
+        f->now = calloc(gpus_max, sizeof(*f->now));
+        f->kept = calloc(gpus_max, sizeof(*f->kept));
+        read_boot_id(f->boot);
+        int r =
+            f->now && f->kept ? open_files(f, dir, err) : err_set(err, -ENOMEM, "out of memory");
+        if (r < 0) {
+                f->failing = true;
+                state_close(f);
+                return r;
+        }
+        load(f);
+        /* What was kept is this program's from now on, and no longer of a clean end. */
+        if (f->n_old > 0)
+                state_write(f, 0);
+        *ret = f;
+        return 0;
 }
 
 void state_close(struct state_file *f)
 {
         if (!f)
                 return;
-        if (!f->failing && f->text.len >= HEADER_MAX && write_next(f, true))
+        if (!f->failing && f->text.len >= HEADER_MAX && write_next(f, true) == STATE_KEPT)
                 fsync(f->fd[f->number % HALVES]);
         closep(&f->fd[0]);
         closep(&f->fd[1]);
@@ -311,5 +398,6 @@ void state_close(struct state_file *f)
         strbuf_finish(&f->text);
         free(f->old);
         free(f->now);
+        free(f->kept);
         free(f);
 }

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import FIXTURES
+from conftest import FIXTURES, tried
 from serving import Server, samples, total
 
 PARTS = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests"
@@ -68,6 +68,48 @@ def test_a_disk_that_fills(program, tmp_path):
     with Server(program, tmp_path, "--backend", "nvml", "--state", state, env=two_gpus(tmp_path)) as s:
         s.ready()
         assert observed(s) >= told or created(s) > began
+
+
+def kept_or_new(program, folder, faults):
+    """What was told of a server whose state folder fails, which is killed then, and what the next one tells: (told, created) of both."""
+    om = {"Accept": "application/openmetrics-text;version=1.0.0"}
+    told = (0.0, 0.0)
+
+    def ask(s):
+        found = samples(s.ask(headers=om)[2])
+        return (total_of(found, "assay_gpu_observed_seconds_total", 'gpu="0"'), total_of(found, "assay_gpu_observed_seconds_created", 'gpu="0"'))
+
+    with Server(program, folder, "--backend", "nvml", "--state", folder / "state", env=two_gpus(folder, **faults)) as s:
+        s.ready()
+        end = time.monotonic() + 2.5
+        while time.monotonic() < end:
+            now = ask(s)
+            assert now >= told or now == (0.0, 0.0), "it goes back while it runs"
+            told = max(told, now)
+            time.sleep(0.05)
+        s.stop(9)
+    with Server(program, folder, "--backend", "nvml", "--state", folder / "state", env=two_gpus(folder)) as s:
+        s.ready()
+        s.wait(lambda: ask(s)[0] > 0)
+        return told, ask(s)
+
+
+def total_of(found, family, label):
+    return sum(v for k, v in found.items() if k.startswith(family) and label in k)
+
+
+@pytest.mark.parametrize("code,more", [("30", {"FAIL_TRUNCATE": "1"}), ("5", {"FAIL_TRUNCATE": "1"}), ("28", {}), ("28", {"FAIL_TRUNCATE": "1"}),
+                                       ("28", {"FAIL_SHORT": "1", "FAIL_TRUNCATE": "1"})],
+                         ids=["read-only", "io-error", "full", "full-and-stuck", "short"])
+@pytest.mark.parametrize("write", [1, 4, 7, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long),
+                                   *(pytest.param(n, marks=pytest.mark.long) for n in range(8, 40, 3))])
+def test_counters_never_go_back(program, tmp_path, code, more, write):
+    """Whichever write fails, and whatever else does: after kill -9 a counter goes on from what was told, or begins with a later created time."""
+    for again in range(2):  # the second one finds what the first left
+        told, after = kept_or_new(program, tmp_path, {"LD_PRELOAD": str(PARTS / "libfail.so"), "FAIL_WRITE": str(write), "FAIL_ERRNO": code, "FAIL_EVERY": "1", **more})
+        assert after[1] > told[1] or after[0] >= told[0], (again, told, after)
+    tried("kills", 2)
+    tried("faults", 2)
 
 
 def test_a_storm_of_readers(program, tmp_path):

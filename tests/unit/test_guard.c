@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -388,7 +389,7 @@ static void test_state(void **state)
         in.limiter_s[5] = 4;
         state_put(f, 0, "a", &in);
         state_put(f, 1, "b]=[x", &in);
-        assert_true(state_write(f, 2));
+        assert_int_equal(state_write(f, 2), STATE_KEPT);
         /* Two programs do not share a folder. */
         struct state_file *second = NULL;
         struct err err = {0};
@@ -402,7 +403,7 @@ static void test_state(void **state)
         /* What is not put again is kept. */
         in.v[INTEGRAL_ENERGY] = 9;
         state_put(f, 0, "b]=[x", &in);
-        assert_true(state_write(f, 1));
+        assert_int_equal(state_write(f, 1), STATE_KEPT);
         f = reopen(f);
         assert_true(state_find(f, "a", &back) && back.v[INTEGRAL_ENERGY] == 0.1 + 0.2);
         assert_true(state_find(f, "b]=[x", &back) && back.v[INTEGRAL_ENERGY] == 9);
@@ -422,6 +423,77 @@ static void test_state(void **state)
         snprintf(path, sizeof(path), "%s/lock", folder);
         unlink(path);
         rmdir(folder);
+}
+
+/* Changes the last three numbers of a half's first line: whether it was a clean end, and when. */
+static void rewrite_header(const char *path, int clean, long long written)
+{
+        char text[65536];
+        FILE *file = fopen(path, "r");
+        size_t n = fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+        text[n] = '\0';
+        char *body = strchr(text, '\n') + 1;
+        size_t body_len = n - (size_t)(body - text);
+        body[-1] = '\0';
+        for (int i = 0; i < 3; i++)
+                *strrchr(text, ' ') = '\0';
+        file = fopen(path, "w");
+        fprintf(file, "%s %d %lld 1\n", text, clean, written);
+        fwrite(body, 1, body_len, file);
+        fclose(file);
+}
+
+static long long boot_clock(void)
+{
+        struct timespec ts;
+        clock_gettime(CLOCK_BOOTTIME, &ts);
+        return ts.tv_sec * NS + ts.tv_nsec;
+}
+
+/* What an older half says is believed only while nobody can have been told more. */
+static void test_state_that_is_old(void **state)
+{
+        static const struct {
+                int clean;
+                long long age_s;
+                bool believed;
+                const char *why;
+        } cases[] = {
+            {0, 1, true, "a crash just now"},
+            {0, 100, true, "within the lease"},
+            {0, 130, false, "the program may have gone on without writing"},
+            {0, -5, false, "of a time to come"},
+            {1, 3000, true, "a clean end"},
+            {1, 4000, false, "one that is long ago"},
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                struct integrals in = {.created_ns = 77, .there = 1u << INTEGRAL_ENERGY}, back;
+                char path[160], other[160];
+                snprintf(folder, sizeof(folder), "/tmp/assay-state-XXXXXX");
+                assert_non_null(mkdtemp(folder));
+                struct state_file *f = reopen(NULL);
+                for (int n = 0; n < 2; n++) {
+                        in.v[INTEGRAL_ENERGY] = 10 + n;
+                        state_put(f, 0, "a", &in);
+                        assert_int_equal(state_write(f, 1), STATE_KEPT);
+                }
+                state_close(f); /* three halves: the last is in counters.1 */
+                snprintf(path, sizeof(path), "%s/counters.1", folder);
+                snprintf(other, sizeof(other), "%s/counters.0", folder);
+                rewrite_header(path, cases[i].clean, boot_clock() - cases[i].age_s * NS);
+                f = reopen(NULL);
+                if (state_find(f, "a", &back) != cases[i].believed)
+                        fail_msg("%s", cases[i].why);
+                /* Once taken over it is no clean end any more, whatever the other half says. */
+                state_close(f);
+                unlink(path);
+                unlink(other);
+                snprintf(path, sizeof(path), "%s/lock", folder);
+                unlink(path);
+                rmdir(folder);
+        }
 }
 
 /* --- history -------------------------------------------------------------------------------------
@@ -490,6 +562,7 @@ int main(void)
             cmocka_unit_test(test_known_passwords),
             cmocka_unit_test(test_web_config),
             cmocka_unit_test(test_state),
+            cmocka_unit_test(test_state_that_is_old),
             cmocka_unit_test(test_past),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 /*
  * Faults on order: preloaded, it makes the FAIL_ALLOC-th allocation of a program fail, or the
  * FAIL_WRITE-th write of its files with the error FAIL_ERRNO. FAIL_EVERY makes all from there on
- * fail. With FAIL_HANG a write does not fail, and never ends. Names of users and groups are looked
- * up unharmed: glibc's name service crashes by itself where its own memory runs out.
+ * fail, and with FAIL_TRUNCATE files cannot be cut off either. With FAIL_SHORT half of what a write
+ * is given is written. With FAIL_HANG a write does not fail, and never ends. Names of users and
+ * groups are looked up unharmed: glibc's name service crashes by itself where its own memory runs
+ * out.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,11 +27,13 @@ void *realloc(void *p, size_t size);
 ssize_t write(int fd, const void *s, size_t n);
 ssize_t pwrite(int fd, const void *s, size_t n, off_t at);
 ssize_t pwrite64(int fd, const void *s, size_t n, off_t at);
+int ftruncate(int fd, off_t size);
+int ftruncate64(int fd, off_t size);
 int fsync(int fd);
 int fdatasync(int fd);
 
 static long alloc_at, write_at, code = ENOSPC;
-static bool every, hang;
+static bool every, hang, halves, whole;
 static atomic_long allocs, writes;
 static _Thread_local bool in_names;
 
@@ -39,6 +43,8 @@ __attribute__((constructor)) static void begin(void)
         const char *no = getenv("FAIL_ERRNO");
         every = getenv("FAIL_EVERY") != NULL;
         hang = getenv("FAIL_HANG") != NULL;
+        halves = getenv("FAIL_SHORT") != NULL;
+        whole = getenv("FAIL_TRUNCATE") != NULL;
         write_at = put ? atol(put) : 0;
         code = no ? atol(no) : ENOSPC;
         atomic_store(&allocs, 0);
@@ -61,11 +67,11 @@ static bool fail_alloc(void)
         return true;
 }
 
-/* Only what is written to a disk fails: no pipe, terminal or event. */
+/* Only what is written to a disk fails: no pipe, terminal or event, and no message. */
 static bool fail_write(int fd)
 {
         struct stat st;
-        if (write_at == 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        if (write_at == 0 || fd == STDERR_FILENO || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
             !is_due(write_at, &writes))
                 return false;
         while (hang)
@@ -96,7 +102,24 @@ ssize_t write(int fd, const void *s, size_t n)
 
 ssize_t pwrite(int fd, const void *s, size_t n, off_t at)
 {
-        return fail_write(fd) ? -1 : syscall(SYS_pwrite64, fd, s, n, at);
+        bool fails = fail_write(fd);
+        if (fails && halves && n > 1)
+                return syscall(SYS_pwrite64, fd, s, n / 2, at);
+        return fails ? -1 : syscall(SYS_pwrite64, fd, s, n, at);
+}
+
+int ftruncate(int fd, off_t size)
+{
+        if (whole && write_at > 0 && atomic_load(&writes) >= write_at) {
+                errno = (int)code;
+                return -1;
+        }
+        return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int ftruncate64(int fd, off_t size)
+{
+        return ftruncate(fd, size);
 }
 
 ssize_t pwrite64(int fd, const void *s, size_t n, off_t at)
