@@ -130,47 +130,9 @@ static void read_all(struct crowd *c)
         free(readers);
 }
 
-/* Two that have the same GPU of the same node. */
-static void find_shared(struct job *j)
-{
-        for (size_t i = 0; i < j->n; i++) {
-                for (size_t k = 0; k < i && j->ranks[i].gpu[0]; k++) {
-                        if (strcmp(j->ranks[i].gpu, j->ranks[k].gpu) == 0 &&
-                            strcmp(j->ranks[i].node, j->ranks[k].node) == 0)
-                                j->ranks[i].shared = j->ranks[k].shared = true;
-                }
-        }
-}
-
-static int64_t end_of(const struct job_rank *r)
-{
-        int64_t end = r->stop_ns;
-        if (r->track.n > 0)
-                end = MAX(end, r->track.start_ns + (int64_t)r->track.n * r->track.width_ns);
-        return MAX(end, r->start_ns);
-}
-
-/* The job begins with its first session; steps are told since then. */
-static void find_span(struct job *j, int64_t base_ns)
-{
-        for (size_t i = 0; i < j->n; i++) {
-                const struct job_rank *r = &j->ranks[i];
-                j->start_ns = i == 0 ? r->start_ns : MIN(j->start_ns, r->start_ns);
-                j->end_ns = i == 0 ? end_of(r) : MAX(j->end_ns, end_of(r));
-        }
-        double move = clock_to_seconds(base_ns - j->start_ns);
-        for (size_t i = 0; i < j->n; i++) {
-                for (size_t k = 0; k < j->ranks[i].n_series; k++) {
-                        struct job_series *s = &j->ranks[i].series[k];
-                        for (size_t b = 0; b < s->n; b++)
-                                s->begin_s[b] += move;
-                }
-        }
-}
-
 int job_read(struct job_reading *r, const struct config *config, struct err *err)
 {
-        struct crowd c = {.r = r, .config = config};
+        struct crowd c = {.r = r, .config = config, .base_ns = r->folder.start_ns};
         if (r->folder.n > JOB_RANKS_MAX)
                 return err_set(err, ERR_USAGE, "more than %d files", JOB_RANKS_MAX);
         if (r->folder.notices.len > 0)
@@ -186,9 +148,9 @@ int job_read(struct job_reading *r, const struct config *config, struct err *err
         if (c.code == 0 && r->folder.kind == FOLDER_RUNS) {
                 run_list_join(&r->runs);
         } else if (c.code == 0) {
-                find_span(&r->job, c.base_ns);
-                find_shared(&r->job);
-                c.code = job_judge(&r->job);
+                c.code = job_settle(&r->job, c.base_ns);
+                if (c.code == 0)
+                        c.code = job_judge(&r->job);
         }
         return c.code < 0 ? err_set(err, c.code, "out of memory") : 0;
 }
@@ -206,33 +168,18 @@ bool job_finding(const struct config *config, const char *path, struct strbuf *o
         return found;
 }
 
-static int write_runs(const struct job_reading *r, const char *format, struct strbuf *out,
-                      struct err *err)
+int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err)
 {
+        const struct doc_writer *writer = doc_writer_find(format);
         const struct doc_view view = {.columns = r->columns};
         struct document d = {0};
-        runs_document(&r->runs, r->name, program_version, r->sort, &d);
+        if (r->folder.kind == FOLDER_RUNS)
+                runs_document(&r->runs, r->name, program_version, r->sort, &d);
+        else
+                job_document(&r->job, program_version, r->all || (writer && writer->complete), &d);
         int code = document_write(&d, format, &view, out, err);
         document_finish(&d);
         return code;
-}
-
-int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err)
-{
-        const struct job_view view = {.columns = r->columns, .all = r->all};
-        if (r->folder.kind == FOLDER_RUNS)
-                return write_runs(r, format, out, err);
-        if (strcmp(format, "text") == 0) {
-                job_text(&r->job, &view, out);
-        } else if (strcmp(format, "json") == 0) {
-                job_json(&r->job, program_version, out);
-        } else if (strcmp(format, "html") == 0) {
-                job_html(&r->job, out);
-        } else {
-                err_set(err, ERR_USAGE, "the report of a job cannot be written as %s", format);
-                return err_hint(err, "choose text, json or html");
-        }
-        return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 int job_list_folder(const struct config *config, const char *path, const char *format,

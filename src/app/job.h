@@ -28,7 +28,7 @@ struct job_reading {
  * cannot be read is told in the notices; an error when nothing can. Finish it either way.
  */
 int job_read(struct job_reading *r, const struct config *config, struct err *err);
-/* In any format that documents have; a job's as text, json or html. */
+/* In any format that documents have. */
 int job_write(const struct job_reading *r, const char *format, struct strbuf *out, struct err *err);
 /*
  * The list of a folder's runs, read and written. 0 when it was; 1 when the folder is none of runs,

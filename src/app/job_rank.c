@@ -142,6 +142,7 @@ static void take_gpu(const struct run_summary *s, struct job_rank *r)
         const struct gpu_summary *g = summary_of(&s->summary.scopes[0], r->gpu);
         if (!g)
                 return;
+        snprintf(r->uuid, sizeof(r->uuid), "%s", g->who.text[ENTITY_TEXT_UUID]);
         r->energy_j = g->has_energy ? value_ok(g->energy_j) : value_missing(STATE_NONE);
         r->peak_memory = spread_max(&g->m[METRIC_FB_USED]);
 }

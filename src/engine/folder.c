@@ -163,6 +163,8 @@ static void decide(struct folder *f, const struct run_identity *runs, size_t *gr
                         leave_out(f, i, "a copy of another");
                 else if (f->kind == FOLDER_JOB && runs[i].readable && group[i] != job)
                         leave_out(f, i, "it is no rank of this job");
+                else if (runs[i].readable && (f->start_ns == 0 || runs[i].start_ns < f->start_ns))
+                        f->start_ns = runs[i].start_ns;
         }
         close_gaps(f, runs, group, place);
 }

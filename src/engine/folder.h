@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum folder_kind {
         FOLDER_NONE, /* no sessions: a file, another tool's folder, or an empty one */
@@ -16,9 +17,10 @@ enum folder_kind {
 struct folder {
         enum folder_kind kind;
         size_t n;
-        char **paths;  /* owned; without copies, and of a job without what is not part of it */
-        size_t *group; /* by path: the place of the first of its job, or its own; owned */
-        bool *is_job;  /* by path: whether its group is a job; owned */
+        char **paths;     /* owned; without copies, and of a job without what is not part of it */
+        size_t *group;    /* by path: the place of the first of its job, or its own; owned */
+        bool *is_job;     /* by path: whether its group is a job; owned */
+        int64_t start_ns; /* when the first began; 0 when that is unknown */
         struct strbuf notices; /* what was left out, and why: a line each */
 };
 

@@ -88,6 +88,20 @@ void doc_cell_text(struct doc_cell *c, const char *text)
                 text_clean(c->text);
 }
 
+void doc_cell_item(struct doc_cell *c, const char *text)
+{
+        size_t len = c->text ? strlen(c->text) : 0, more = strlen(text);
+        char *grown = realloc(c->text, len + more + 2);
+        if (!grown)
+                return;
+        memcpy(grown + len, text, more + 1);
+        text_clean(grown + len);
+        more = strlen(grown + len);
+        grown[len + more] = ITEM_END;
+        grown[len + more + 1] = '\0';
+        c->text = grown;
+}
+
 bool doc_cell_next(const struct doc_cell *c, size_t *at, char *buf, size_t size)
 {
         const char *s = c->text ? c->text + *at : "";

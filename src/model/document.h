@@ -14,6 +14,7 @@
 enum doc_kind {
         DOC_TEXT,      /* words, or somebody else's name */
         DOC_LIST,      /* several texts, see doc_cell_item */
+        DOC_NUMBERS,   /* several whole numbers, likewise */
         DOC_NUMBER,    /* in the column's unit */
         DOC_COUNT,     /* of things */
         DOC_RATIO,     /* people read percent */
@@ -30,6 +31,7 @@ enum doc_kind {
 #define DOC_PROGRAMS 2u /* JSON and CSV only */
 #define DOC_PEOPLE 4u   /* not in JSON and CSV */
 #define DOC_OPTIONAL 8u /* JSON: no member where it is missing, instead of null */
+#define DOC_SCREEN 16u  /* in text only: how to go on */
 
 struct doc_column {
         const char *key;   /* in JSON and CSV, with the unit in its name */
@@ -96,6 +98,8 @@ const struct doc_part *document_main(const struct document *d);
 struct doc_cell *doc_add_row(struct document *d, struct doc_part *part);
 /* Copies a text of somebody else's, cleaned; an empty one is none. */
 void doc_cell_text(struct doc_cell *c, const char *text);
+/* Adds a text to a list. */
+void doc_cell_item(struct doc_cell *c, const char *text);
 /* The next item of a list, which is copied into buf; *at starts at 0. False at the end. */
 bool doc_cell_next(const struct doc_cell *c, size_t *at, char *buf, size_t size);
 /* The row's cell in a column; its number is missing when there is none. */

@@ -29,16 +29,6 @@ const char *cause_try(enum straggler_cause cause)
         return causes[cause].advice;
 }
 
-const char *job_figure_name(enum job_figure figure)
-{
-        static const char *const names[] = {
-#define JOB_FIGURE(id, name, unit, help) name,
-            JOB_FIGURES(JOB_FIGURE)
-#undef JOB_FIGURE
-        };
-        return names[figure];
-}
-
 void job_rank_finish(struct job_rank *r)
 {
         for (size_t i = 0; i < JOB_FIGURE_COUNT; i++)

@@ -20,6 +20,7 @@
 #define JOB_BITS_MAX 16 /* reasons of throttling */
 #define JOB_CPU_POINTS 256
 #define JOB_GROWTH_MAX 48
+#define JOB_NAMES_MAX 16 /* of nodes, where several machines have one */
 
 /* JOB_FIGURE(id, name, unit, help): what is kept of a rank over time. */
 #define JOB_FIGURES(JOB_FIGURE)                                                                    \
@@ -121,6 +122,9 @@ struct job_rank {
         char label[32];            /* "3", "node02:1" */
         int64_t start_ns, stop_ns; /* of the session; stop 0: it was cut off */
         bool shared;               /* its GPU is another rank's too */
+        char uuid[80];             /* of its GPU; may be empty */
+        size_t machine;            /* of those that its node's name means; usually 0 */
+        double clock_s;            /* its node's clock is ahead by so much, and was moved */
         struct value seconds, exit_status, exit_signal, energy_j, peak_memory;
         struct value own_cpu; /* cores busy in the rank's own processes */
         struct job_gpu use;
@@ -187,6 +191,12 @@ struct job {
         char step[PHASE_NAME_MAX]; /* the steps that were compared; empty for none */
         double step_s;
         size_t n_steps;
+        size_t n_shared_names; /* of nodes: each is the name of several machines */
+        char shared_name[64];  /* one of them */
+        size_t n_twice;        /* ranks that several files are */
+        double twice;          /* one of them */
+        size_t n_apart;        /* nodes whose clocks were hours off */
+        double apart_s;        /* at most by so much */
         size_t n_stragglers;
         struct straggler stragglers[STRAGGLERS_MAX];
         size_t n_joined;
@@ -199,7 +209,6 @@ const char *cause_name(enum straggler_cause cause);
 const char *cause_words(enum straggler_cause cause);
 /* What to do. */
 const char *cause_try(enum straggler_cause cause);
-const char *job_figure_name(enum job_figure figure);
 /* The mean of a figure between two moments of the wall clock; NAN when there is none. */
 double job_mean(const struct job_rank *r, enum job_figure figure, int64_t from_ns, int64_t to_ns);
 /* Cores busy in its own processes between two moments; NAN when that is not known. */

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import sqlite3
 import stat
 import subprocess
@@ -128,7 +129,7 @@ def test_a_folder_is_a_job(program, weave, tmp_path):
     assert found["missing"] == [4] and found["world_size"] == 5 and len(found["ranks"]) == 4
     assert len(found["findings"]) <= 4
     page = report(program, tmp_path, "--format", "html").stdout
-    assert page.count("<svg") == 4 and "<script" not in page
+    assert page.count("<svg") == 4 and "http" not in page.split("</style>")[1]
     # Several files are the same job; two of them alone are compared as well.
     files = sorted(tmp_path.glob("*.assay"))
     assert json.loads(report(program, *files, "--format", "json").stdout)["stragglers"] == found["stragglers"]
@@ -295,3 +296,70 @@ def test_layouts(program, weave, tmp_path, kind, chosen):
     common.write_job(job, weave, tmp_path)
     said = common.accused(program, tmp_path)
     assert common.right(job, said), (job["what"], said)
+
+
+# ---- what is odd about nodes and ranks is said once, with a count ----
+
+def change_gpu(path, uuid):
+    with sqlite3.connect(path) as db:
+        db.execute("update entity set uuid = ?", (uuid,))
+
+
+def notes(program, folder):
+    return json.loads(report(program, folder, "--format", "json").stdout)["notes"]
+
+
+def test_two_machines_of_one_name(program, weave, tmp_path):
+    """GPU 0 of one vm is not GPU 0 of the other: two nodes, and no GPU that two ranks share."""
+    job = small_job(4, slow=2)
+    for rank in job["ranks"]:
+        rank.lines = ["text host vm" if line.startswith("text host") else line for line in rank.lines]
+    common.write_job(job, weave, tmp_path)
+    for i in range(4):
+        change_gpu(tmp_path / f"rank-{i:04d}.assay", f"GPU-{i}")
+    found = json.loads(report(program, tmp_path, "--format", "json").stdout)
+    assert [(r["label"], r["node"], r["gpu"]) for r in found["ranks"]] == [("0", "vm#1", "0"), ("1", "vm#1", "1"), ("2", "vm#2", "0"), ("3", "vm#2", "1")]
+    assert found["notes"] == ["1 node name is that of several machines, by the GPUs' UUIDs: 'vm'; they are numbered here"]
+    text = report(program, tmp_path).stdout
+    assert text.startswith("job 77.0: 4 ranks on 2 nodes") and text.count("of several machines") == 1
+    assert [s["rank"] for s in found["stragglers"]] == ["2"]
+
+
+def test_the_same_rank_twice(program, weave, tmp_path):
+    """At one time, so it is no second start: somebody gave two ranks one number."""
+    common.write_job(small_job(4), weave, tmp_path)
+    common.change_fact(tmp_path / "rank-0002.assay", rank=1)
+    common.change_fact(tmp_path / "rank-0003.assay", rank=0)
+    assert notes(program, tmp_path) == ["2 ranks are recorded more than once: 0 and others; they are named by node and GPU here"]
+    found = json.loads(report(program, tmp_path, "--format", "json").stdout)
+    assert [r["label"] for r in found["ranks"]] == ["n0:0", "n1:1", "n0:1", "n1:0"] and found["missing"] == [2, 3]
+
+
+@pytest.mark.parametrize("hours", [3, -5])
+def test_clocks_that_are_hours_apart(program, weave, tmp_path, hours):
+    """One node's clock is wrong: nobody began hours late, and who is slow is found all the same."""
+    job = small_job(6, slow=2)
+    for rank in job["ranks"][4:]:
+        start = next(i for i, line in enumerate(rank.lines) if line.startswith("start "))
+        rank.lines[start] = f"start {int(rank.lines[start].split()[1]) + hours * 3600 * 10**9}"
+    common.write_job(job, weave, tmp_path)
+    found = json.loads(report(program, tmp_path, "--format", "json").stdout)
+    assert [(s["rank"], s["cause"]) for s in found["stragglers"]] == [("2", "clock")]
+    assert found["notes"] == [f"the clock of 1 node is off by up to {abs(hours)} h 0 min: their times are moved so that all nodes begin together"]
+    assert [round(r["clock_offset"]) for r in found["ranks"]] == [0] * 4 + [hours * 3600] * 2 and found["seconds"] < 60
+    assert "taken as they are" not in report(program, tmp_path).stdout
+
+
+def test_nothing_odd_has_no_notes(program, weave, tmp_path):
+    common.write_job(small_job(4), weave, tmp_path)
+    assert "notes" not in json.loads(report(program, tmp_path, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "html"])
+def test_a_job_in_every_format(program, weave, tmp_path, form):
+    common.write_job(small_job(4, slow=2), weave, tmp_path)
+    text = report(program, tmp_path, "--format", form).stdout
+    rows = {"csv": r"^\d,\d,", "markdown": r"^\| \d \| n\d", "html": r'<tr><td class="text words(?: loud)?">\d'}[form]
+    rows = re.findall(rows, text, re.M)
+    assert len(rows) == 4 and ("sort" in text) == (form == "html")
+    assert form == "csv" or "holds the others up by 0.15 s a step" in text.replace("\\", "")

@@ -102,7 +102,7 @@ def test_the_same_in_every_format(run, unrelated):
     marked = [line for line in run("report", unrelated, "--format", "markdown").stdout.splitlines() if line.startswith("|")]
     assert len(marked) == 2 + len(found) and all(r["limiter"].replace("_", "\\_") in line for r, line in zip(found, marked[2:]))
     page = run("report", unrelated, "--format", "html").stdout
-    assert re.findall(r"<td data-v=([\d.e-]+)>[\d.]+ s<", page) == [f"{r['seconds']:.6g}" for r in found]
+    assert re.findall(r'<td class="number" data-v=([\d.e-]+)>[\d.]+ s<', page) == [f"{r['seconds']:.6g}" for r in found]
     assert "script-src 'sha256-" in page and "http" not in page.split("</style>")[1]
     refused = run("report", unrelated, "--format", "resource-summary", code=2).stderr
     assert "a list of runs cannot be written as resource-summary" in refused and "choose text, json, csv, markdown or html" in refused

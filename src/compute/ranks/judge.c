@@ -10,17 +10,6 @@
 
 #define BUSIER 0.05 /* of the time: it had kernels running, the other not */
 
-static int compare_ranks(const void *a, const void *b)
-{
-        const struct job_rank *x = a, *y = b;
-        double p = value_or(x->rank, INFINITY);
-        double q = value_or(y->rank, INFINITY);
-        if (p != q)
-                return p < q ? -1 : 1;
-        int by_node = strverscmp(x->node, y->node);
-        return by_node ? by_node : strverscmp(x->gpu, y->gpu);
-}
-
 /* ---- one row a rank: who differs in what ---- */
 
 static void values_of(const struct job *j, enum job_figure figure, double *ret)
@@ -275,8 +264,7 @@ int job_judge(struct job *j)
         struct step_view steps = {.ranks = calloc(j->n + 1, sizeof(struct step_late))};
         if (!steps.ranks)
                 return -ENOMEM;
-        if (j->n > 1)
-                qsort(j->ranks, j->n, sizeof(*j->ranks), compare_ranks);
+        job_sort(j);
         find_missing(j);
         name_ranks(j);
         int r = job_steps(j, &steps);

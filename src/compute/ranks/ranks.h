@@ -27,6 +27,14 @@ int job_take_track(const struct stretches *s, const char *label, struct job_rank
 /* Adds a step; two become one when there are too many. seconds may be 0. 0 or -ENOMEM. */
 int job_add_step(struct job_rank *r, const char *name, double begin_s, double seconds);
 
+/* By rank, then node and GPU. */
+void job_sort(struct job *j);
+/*
+ * Before the ranks are compared: two machines of one name get names of their own, a node whose
+ * clock is hours off is moved to the others, and what is odd is counted. Times of steps are since
+ * base_ns; then since the job's start. 0 or -ENOMEM.
+ */
+int job_settle(struct job *j, int64_t base_ns);
 /* Sorts the ranks, aligns their clocks, compares them and names those that hold the others up;
  * joins their findings. 0 or -ENOMEM. */
 int job_judge(struct job *j);

@@ -3,15 +3,26 @@
 #include "base/csvw.h"
 #include "present/document/document.h"
 
+#include <stdio.h>
+
 static bool csv_has_column(const struct doc_column *c)
 {
         return !(c->flags & DOC_PEOPLE) && c->kind != DOC_CURVE;
 }
 
+/* Members of an object have its name before them: "means_engine". */
+static void csv_put_title(struct csvw *w, const struct doc_column *c)
+{
+        char name[DOC_CELL_MAX];
+        snprintf(name, sizeof(name), "%s%s%s", c->group ? c->group : "", c->group ? "_" : "",
+                 c->key);
+        csvw_text(w, name);
+}
+
 static void csv_put_cell(struct csvw *w, const struct doc_column *c, const struct doc_cell *cell)
 {
         char buf[DOC_CELL_MAX];
-        if (c->kind == DOC_LIST)
+        if (c->kind == DOC_LIST || c->kind == DOC_NUMBERS)
                 csvw_name(w, doc_format_cell(c, cell, buf));
         else if (c->kind == DOC_TEXT)
                 csvw_name(w, cell->text ? cell->text : "");
@@ -26,7 +37,7 @@ static void doc_csv(const struct document *d, const struct doc_view *view UNUSED
         struct csvw w = {.out = out};
         for (size_t i = 0; p && i < p->n_columns; i++) {
                 if (csv_has_column(&p->columns[i]))
-                        csvw_text(&w, p->columns[i].key);
+                        csv_put_title(&w, &p->columns[i]);
         }
         if (p)
                 csvw_end(&w);

@@ -66,6 +66,7 @@ static void format_cell_number(const struct doc_column *column, struct value v,
         switch (column->kind) {
         case DOC_TEXT:
         case DOC_LIST:
+        case DOC_NUMBERS:
         case DOC_CURVE:
                 break;
         case DOC_NUMBER:
@@ -108,7 +109,7 @@ const char *doc_format_cell(const struct doc_column *column, const struct doc_ce
                             char buf[DOC_CELL_MAX])
 {
         snprintf(buf, DOC_CELL_MAX, "--");
-        if (column->kind == DOC_LIST)
+        if (column->kind == DOC_LIST || column->kind == DOC_NUMBERS)
                 format_list(cell, buf);
         else if (cell->text)
                 snprintf(buf, DOC_CELL_MAX, "%s", cell->text);
@@ -129,8 +130,8 @@ const char *doc_unit_after(const struct doc_column *column)
 
 bool doc_is_words(const struct doc_column *column)
 {
-        return column->kind == DOC_TEXT || column->kind == DOC_LIST || column->kind == DOC_CURVE ||
-               column->kind == DOC_TIME;
+        return column->kind == DOC_TEXT || column->kind == DOC_LIST ||
+               column->kind == DOC_NUMBERS || column->kind == DOC_CURVE || column->kind == DOC_TIME;
 }
 
 const struct doc_cell *doc_cell_of(const struct doc_part *part, size_t row, const char *key)
@@ -143,7 +144,8 @@ const struct doc_cell *doc_cell_of(const struct doc_part *part, size_t row, cons
 
 bool doc_shows_part(const struct doc_part *part)
 {
-        return part->n_rows > 0 && part->style != DOC_FACTS && !(part->flags & DOC_PROGRAMS);
+        return part->n_rows > 0 && part->style != DOC_FACTS &&
+               !(part->flags & (DOC_PROGRAMS | DOC_SCREEN));
 }
 
 bool doc_shows(const struct doc_part *part, size_t column)

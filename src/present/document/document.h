@@ -36,6 +36,6 @@ const char *doc_unit_after(const struct doc_column *column);
 bool doc_is_words(const struct doc_column *column);
 /* The cell of a row under a key; one that is missing when there is no such column. */
 const struct doc_cell *doc_cell_of(const struct doc_part *part, size_t row, const char *key);
-/* Whether people see a part, or one of its columns. */
+/* Whether people see a part, on whatever they read, or one of its columns. */
 bool doc_shows_part(const struct doc_part *part);
 bool doc_shows(const struct doc_part *part, size_t column);

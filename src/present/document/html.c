@@ -44,13 +44,13 @@ static void page_put_cell(const struct doc_column *c, const struct doc_cell *cel
                 return;
         }
         const char *text = doc_format_cell(c, cell, buf);
-        const char *class = cell->loud ? doc_is_words(c) ? " class=\"text loud\"" : " class=loud"
-                            : doc_is_words(c) ? " class=text"
-                                              : "";
+        const char *class = c->kind == DOC_TIME ? "text"
+                            : doc_is_words(c)   ? "text words"
+                                                : "number";
+        strbuf_putf(out, "<td class=\"%s%s\"", class, cell->loud ? " loud" : "");
         if (value_there(cell->v))
-                strbuf_putf(out, "<td%s data-v=%.6g>", class, cell->v.v);
-        else
-                strbuf_putf(out, "<td%s>", class);
+                strbuf_putf(out, " data-v=%.6g", cell->v.v);
+        strbuf_putc(out, '>');
         quote_markup(out, text);
 }
 

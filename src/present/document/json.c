@@ -4,6 +4,7 @@
 #include "base/jsonw.h"
 #include "present/document/document.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void json_put_list(struct jsonw *j, const struct doc_column *c, const struct doc_cell *cell)
@@ -12,14 +13,15 @@ static void json_put_list(struct jsonw *j, const struct doc_column *c, const str
         size_t at = 0;
         jsonw_array(j, c->key);
         while (doc_cell_next(cell, &at, item, sizeof(item)))
-                jsonw_text(j, NULL, item);
+                c->kind == DOC_NUMBERS ? jsonw_number(j, NULL, strtod(item, NULL))
+                                       : jsonw_text(j, NULL, item);
         jsonw_end(j);
 }
 
 static void json_put_cell(struct jsonw *j, const struct doc_column *c, const struct doc_cell *cell)
 {
         bool is_set = c->kind == DOC_TEXT ? cell->text != NULL : value_there(cell->v);
-        if (c->kind == DOC_LIST)
+        if (c->kind == DOC_LIST || c->kind == DOC_NUMBERS)
                 json_put_list(j, c, cell);
         else if (!is_set && c->flags & DOC_OPTIONAL)
                 return;
@@ -85,7 +87,7 @@ static void json_put_notes(struct jsonw *j, const struct doc_part *p)
 
 static void json_put_part(struct jsonw *j, const struct doc_part *p)
 {
-        if (p->flags & DOC_PEOPLE)
+        if (p->flags & (DOC_PEOPLE | DOC_SCREEN))
                 return;
         switch (p->style) {
         case DOC_ROWS:

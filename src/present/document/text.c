@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define COLUMNS_MAX 48
+#define COLUMNS_MAX 64
 #define CARD_NAME 26
 #define WORDS_LEAST 8 /* columns that a text keeps where a screen is narrow */
 #define CURVE_LEAST 12
@@ -174,7 +174,7 @@ static void text_put_notes(const struct doc_part *p, size_t columns, struct strb
 
 static void text_put_part(const struct doc_part *p, size_t columns, struct strbuf *out)
 {
-        if (!doc_shows_part(p))
+        if (!doc_shows_part(p) && !(p->flags & DOC_SCREEN))
                 return;
         strbuf_putc(out, '\n');
         if (p->title[0])

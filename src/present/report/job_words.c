@@ -270,7 +270,7 @@ void job_put_clocks(const struct job *j, struct strbuf *out)
         if (j->align == JOB_BY_MARKS) {
                 strbuf_puts(out, "clocks of the nodes are aligned by marks, moved by at most ");
                 put_time(out, j->moved_s);
-        } else {
+        } else if (j->n_apart == 0) {
                 strbuf_puts(out, "clocks of the nodes are taken as they are (wall clock)");
         }
 }
@@ -286,65 +286,34 @@ void job_put_missing(const struct job *j, struct strbuf *out)
                 strbuf_puts(out, ", …");
 }
 
-/* ---- cells ---- */
-
-static void mark_cell(char buf[JOB_CELL_MAX], const char *number, bool there, enum job_outlier o)
+void job_put_shared_names(const struct job *j, struct strbuf *out)
 {
-        static const char *const marks[] = {"", "<", ">"};
-        snprintf(buf, JOB_CELL_MAX, "%s%s", there ? number : "--", there ? marks[o] : "");
+        if (j->n_shared_names == 0)
+                return;
+        strbuf_putf(out,
+                    "%zu node name%s of several machines, by the GPUs' UUIDs: '%s'%s; they "
+                    "are numbered here",
+                    j->n_shared_names, j->n_shared_names == 1 ? " is that" : "s are those",
+                    j->shared_name, j->n_shared_names == 1 ? "" : " and others");
 }
 
-static void cell(char buf[JOB_CELL_MAX], enum unit unit, struct value v, enum job_outlier o)
+void job_put_twice(const struct job *j, struct strbuf *out)
 {
-        char number[FORMAT_MAX];
-        format_short(number, sizeof(number), unit, v);
-        mark_cell(buf, number, value_there(v), o);
+        if (j->n_twice == 0)
+                return;
+        strbuf_putf(out,
+                    "%zu rank%s recorded more than once: %.0f%s; they are named by node and "
+                    "GPU here",
+                    j->n_twice, j->n_twice == 1 ? " is" : "s are", j->twice,
+                    j->n_twice == 1 ? "" : " and others");
 }
 
-/* Cores, or milliseconds. */
-static void plain_cell(char buf[JOB_CELL_MAX], const char *format, double v, bool there,
-                       enum job_outlier o)
+void job_put_apart(const struct job *j, struct strbuf *out)
 {
-        char number[FORMAT_MAX];
-        snprintf(number, sizeof(number), format, v);
-        mark_cell(buf, number, there, o);
-}
-
-static void put_ended(const struct job_rank *r, char buf[JOB_CELL_MAX])
-{
-        if (value_there(r->exit_signal) && r->exit_signal.v > 0)
-                snprintf(buf, JOB_CELL_MAX, "sig %.0f", r->exit_signal.v);
-        else if (value_there(r->exit_status))
-                snprintf(buf, JOB_CELL_MAX, "%.0f", r->exit_status.v);
-        else
-                snprintf(buf, JOB_CELL_MAX, "%s", r->stop_ns ? "" : "cut off");
-}
-
-void job_cells(const struct job_rank *r, char cells[JOB_COLUMN_COUNT][JOB_CELL_MAX])
-{
-        const struct job_gpu *g = &r->use;
-        struct value clock =
-            g->clocks > 0 ? value_ok(g->clock / g->clocks) : value_missing(STATE_NONE);
-        struct value cpu = value_there(r->own_cpu) ? r->own_cpu : r->mean[JOB_CPU];
-        snprintf(cells[JOB_COLUMN_RANK], JOB_CELL_MAX, "%s", r->label);
-        snprintf(cells[JOB_COLUMN_NODE], JOB_CELL_MAX, "%.39s", r->node[0] ? r->node : "--");
-        snprintf(cells[JOB_COLUMN_GPU], JOB_CELL_MAX, "%s", r->gpu[0] ? r->gpu : "--");
-        cell(cells[JOB_COLUMN_BUSY], UNIT_RATIO, r->mean[JOB_ENGINE], r->outlier[JOB_ENGINE]);
-        cell(cells[JOB_COLUMN_SM], UNIT_RATIO, r->mean[JOB_SM], r->outlier[JOB_SM]);
-        cell(cells[JOB_COLUMN_POWER], UNIT_WATTS, r->mean[JOB_POWER], r->outlier[JOB_POWER]);
-        cell(cells[JOB_COLUMN_CLOCK], UNIT_HERTZ, clock, r->outlier[JOB_CLOCK]);
-        plain_cell(cells[JOB_COLUMN_CPU], "%.1f", cpu.v, value_there(cpu), r->outlier[JOB_CPU]);
-        plain_cell(cells[JOB_COLUMN_LATE], "%+.0f ms", r->late_s.v * 1000, value_there(r->late_s),
-                   JOB_USUAL);
-        put_ended(r, cells[JOB_COLUMN_ENDED]);
-}
-
-const char *job_column_title(enum job_column c)
-{
-        static const char *const titles[] = {
-#define JOB_COLUMN(id, title, width) title,
-            JOB_COLUMNS(JOB_COLUMN)
-#undef JOB_COLUMN
-        };
-        return titles[c];
+        if (j->n_apart == 0)
+                return;
+        strbuf_putf(out, "the clock%s of %zu node%s %s off by up to ", j->n_apart == 1 ? "" : "s",
+                    j->n_apart, j->n_apart == 1 ? "" : "s", j->n_apart == 1 ? "is" : "are");
+        put_time(out, j->apart_s);
+        strbuf_puts(out, ": their times are moved so that all nodes begin together");
 }

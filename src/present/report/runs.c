@@ -125,11 +125,11 @@ static void add_notes(const struct run_list *l, struct document *d)
         for (size_t i = 0; i < l->n; i++)
                 jobs += l->rows[i].is_job;
         document_note(d, DOC_PEOPLE, "wasted: nothing ran on the GPU");
-        document_note(d, DOC_PEOPLE,
+        document_note(d, DOC_SCREEN,
                       jobs > 0
                           ? "more: assay report FILE tells of one run; of all recordings of a "
                             "job, who holds the others up"
-                          : "more: assay report FILE tells of one run; --sort orders the list");
+                          : "more: assay report FILE is about one run; --sort orders the list");
 }
 
 void runs_document(const struct run_list *l, const char *folder, const char *version,
