@@ -79,6 +79,8 @@ class Finding(_Fields):
     gpus: Tuple[str, ...]
     seconds: float
     gpu_seconds: float
+    run_s: float
+    run_at_best_s: float
     gain: Optional[float]
     text: str
     advice: str

@@ -10,8 +10,6 @@ static const double full_share[CEILING_COUNT] = {
     [CEILING_FP16] = 0.95,   [CEILING_INT] = 0.95,  [CEILING_DRAM] = 0.92,
 };
 
-/* Of a time that the GPU's own work limits, better kernels seldom win more. */
-#define DEVICE_STAKE (1.0 / 3)
 #define START_SHARE 0.8  /* of the run: it is nearly all start-up */
 #define SMALL_STAKE 0.02 /* GPUs that nobody uses are told last */
 
@@ -107,14 +105,20 @@ static void add_stretch(struct stretch_list *list, size_t at)
         f->won_s += gpu_s * (1 - used_share(&s->limit));
 }
 
-static double stake(const struct limit_finding *f)
+#define WIN_LEAST 0.1 /* of the run, as the GPUs of a finding have it */
+
+/*
+ * What wins most comes first. What wins little comes after all that, by the time it takes:
+ * a run that fills the tensor cores is limited by these and not by the few seconds in which it
+ * waits.
+ */
+static double stake(const struct stretch_list *list, const struct limit_finding *f)
 {
+        double won = list->seconds - stretch_list_at_best(list, f);
         if (f->limiter == LIMITER_IDLE)
                 return SMALL_STAKE * f->gpu_s;
-        /* What is not known may be either: the time without kernels, or the kernels. */
-        if (f->limiter == LIMITER_UNKNOWN || limiter_side(f->limiter) == LIMITER_SIDE_DEVICE)
-                return MAX(f->won_s, DEVICE_STAKE * f->gpu_s);
-        return f->won_s;
+        return won >= WIN_LEAST * list->seconds ? list->seconds * STRETCH_GPUS_MAX + f->won_s
+                                                : f->gpu_s;
 }
 
 static bool is_startup(const struct limit_finding *f)
@@ -169,7 +173,7 @@ void findings_rank(struct stretch_list *list)
         for (size_t i = 1; i < list->n_findings; i++) {
                 struct limit_finding f = list->findings[i];
                 size_t at = i;
-                for (; at > 0 && stake(&list->findings[at - 1]) < stake(&f); at--)
+                for (; at > 0 && stake(list, &list->findings[at - 1]) < stake(list, &f); at--)
                         list->findings[at] = list->findings[at - 1];
                 list->findings[at] = f;
         }

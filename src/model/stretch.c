@@ -52,3 +52,10 @@ size_t gpu_set_count(const struct gpu_set *s)
                 n += (size_t)__builtin_popcountll(s->bits[i]);
         return n;
 }
+
+double stretch_list_at_best(const struct stretch_list *list, const struct limit_finding *f)
+{
+        size_t gpus = gpu_set_count(&f->gpus);
+        double won = gpus > 0 ? f->won_s / (double)gpus : 0;
+        return won < list->seconds ? list->seconds - won : 0;
+}

@@ -66,6 +66,9 @@ struct stretch_list {
 };
 
 void stretch_list_finish(struct stretch_list *list);
+/* How long the run would take at best without what a finding is about, as its GPUs have it on
+ * average: seconds. */
+double stretch_list_at_best(const struct stretch_list *list, const struct limit_finding *f);
 
 bool gpu_set_has(const struct gpu_set *s, size_t gpu);
 void gpu_set_add(struct gpu_set *s, size_t gpu);

@@ -133,13 +133,29 @@ const char *format_share(char buf[FORMAT_MAX], double ratio)
         return buf;
 }
 
+#define JOULES_PER_WH 3600.0
+#define KILOJOULES_MAX 100e3 /* beyond, people think in watt-hours */
+
+/* Three digits; more where there are more before the point. */
+static void put_three(char buf[FORMAT_MAX], double v, const char *unit)
+{
+        int decimals = fabs(v) >= 99.95 ? 0 : fabs(v) >= 9.995 ? 1 : 2;
+        snprintf(buf, FORMAT_MAX, "%.*f %s", decimals, v, unit);
+}
+
 const char *format_energy(char buf[FORMAT_MAX], double joules)
 {
-        double v = joules / JOULES_PER_KWH;
-        if (fabs(v) >= 99.95)
-                snprintf(buf, FORMAT_MAX, "%.0f kWh", v);
+        double size = fabs(joules);
+        if (size == 0)
+                snprintf(buf, FORMAT_MAX, "0 J");
+        else if (size < 999.5)
+                put_three(buf, joules, "J");
+        else if (size < KILOJOULES_MAX)
+                put_three(buf, joules / 1e3, "kJ");
+        else if (size < JOULES_PER_KWH)
+                put_three(buf, joules / JOULES_PER_WH, "Wh");
         else
-                snprintf(buf, FORMAT_MAX, v != 0 && fabs(v) < 1e-4 ? "%.6f kWh" : "%.3g kWh", v);
+                put_three(buf, joules / JOULES_PER_KWH, "kWh");
         return buf;
 }
 

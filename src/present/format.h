@@ -31,7 +31,7 @@ static inline void format_short(char *buf, size_t size, enum unit unit, struct v
 
 /* "16 %": a share in a sentence. Returns buf. */
 const char *format_share(char buf[FORMAT_MAX], double ratio);
-/* "0.00963 kWh", "2.18 kWh", "1234 kWh". Returns buf. */
+/* "505 J", "34.7 kJ", "61.2 Wh", "2.18 kWh", "1234 kWh". Returns buf. */
 const char *format_energy(char buf[FORMAT_MAX], double joules);
 /* How long something took: "16.1 s", "12 min 3 s", "5 h 40 min". Returns buf. */
 const char *format_length(char *buf, size_t size, double seconds);

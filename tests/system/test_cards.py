@@ -51,7 +51,7 @@ CARD = """slurm 4711  (record 7)
   GPU utilization  95.0 %
   power throttled  10.0 %
   heat throttled   5.0 %
-  energy           1 kWh
+  energy           1.00 kWh
   peak memory      5.0 GiB
 
 Time by class

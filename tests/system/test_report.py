@@ -128,7 +128,7 @@ def test_the_first_screen(assay, marked):
     text = assay("report", marked).stdout
     heads = [text.index(words) for words in ("findings\n  1 GPU 0", "key numbers\n", "\nphases ", "\n  command " if "  command " in text else "\n  when ")]
     assert heads == sorted(heads)
-    for words in ("Real Utilization ", "GPU busy ", "SM active ", "kWh", "memory 26.9 GiB of 140 GiB", "CPU --", "--all"):
+    for words in ("Real Utilization ", "GPU busy ", "SM active ", "36.6 kJ", "memory 26.9 GiB of 140 GiB", "CPU --", "--all"):
         assert words in text
     for words in ("p95", "stretches ", "time in"):
         assert words not in text
@@ -187,7 +187,7 @@ def test_phases_of_one_name_are_one_row(assay, tmp_path):
 
 def test_text_names_what_matters(assay, marked):
     text = assay("report", marked, "--all").stdout
-    for words in ("findings\n  1 GPU 0", "    try: ", "stretches ", "compute.tensor, power", "energy    36646 J", "26.9 GiB at most, of 140 GiB",
+    for words in ("findings\n  1 GPU 0", "    try: ", "stretches ", "compute.tensor, power", "energy    36.6 kJ", "26.9 GiB at most, of 140 GiB",
                   "time in", "p95"):
         assert words in text
     assert "gpu-allocated-but-not-used" not in text, "tags are for programs"

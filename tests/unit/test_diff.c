@@ -755,6 +755,33 @@ static void evidence(void **state UNUSED)
         }
 }
 
+/* Runs that take longer to begin have the same steps: the headline is about those. */
+static void longer_start_up(void **state UNUSED)
+{
+        struct maker m;
+        load(&m);
+        struct diff_run *runs = calloc(6, sizeof(*runs));
+        struct diff *d = calloc(1, sizeof(*d));
+        assert_true(runs && d);
+        for (size_t i = 0; i < 6; i++) {
+                init(&runs[i], (i < 3 ? 60 : 70) + 0.1 * (double)i);
+                runs[i].start_ns = (int64_t)i;
+                add_steps(&m, &runs[i], "step", 300, 0.1, &m.noises[2]);
+        }
+        const struct diff_side a = {3, runs}, b = {3, runs + 3};
+        diff_compare(&a, &b, 0, NULL, 0, d);
+        assert_int_equal(d->word, DIFF_SAME);
+        assert_string_equal(d->rows[d->main].name, "step");
+        size_t slower = 0;
+        for (size_t i = 0; i < d->n_rows; i++)
+                slower += strcmp(d->rows[i].name, "run") == 0 && d->rows[i].word == DIFF_MORE;
+        assert_int_equal(slower, 1);
+        for (size_t i = 0; i < 6; i++)
+                diff_run_finish(&runs[i]);
+        free(runs);
+        free(d);
+}
+
 /* A number that only grows is a clock. */
 static void clocks(void **state UNUSED)
 {
@@ -846,6 +873,7 @@ int main(void)
             cmocka_unit_test(noisy_repeats_of_one_side),
             cmocka_unit_test(evidence),
             cmocka_unit_test(clocks),
+            cmocka_unit_test(longer_start_up),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,8 +60,10 @@ static void energy(void **state UNUSED)
         static const struct {
                 double joules;
                 const char *text;
-        } rows[] = {{34681, "0.00963 kWh"}, {0, "0 kWh"},       {30, "0.000008 kWh"},
-                    {7.85e6, "2.18 kWh"},   {3.6e8, "100 kWh"}, {4.4424e9, "1234 kWh"}};
+        } rows[] = {{0, "0 J"},           {0.05, "0.05 J"},    {505, "505 J"},
+                    {999.7, "1.00 kJ"},   {1818, "1.82 kJ"},   {34681, "34.7 kJ"},
+                    {99960, "100 kJ"},    {100000, "27.8 Wh"}, {7.92e5, "220 Wh"},
+                    {7.85e6, "2.18 kWh"}, {3.6e8, "100 kWh"},  {4.4424e9, "1234 kWh"}};
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 char text[FORMAT_MAX];
                 assert_string_equal(format_energy(text, rows[i].joules), rows[i].text);

@@ -442,8 +442,8 @@ static struct stretch stretch_of(enum limiter limiter, double begin, double end,
         return t;
 }
 
-/* What could be won most comes first; the GPU's own work counts a third of its time at least, what
- * nobody uses or knows hardly. */
+/* What would shorten the run most comes first. What would shorten it by less than a tenth follows
+ * by the time it takes; what nobody uses is last. */
 static void ranks(void **state UNUSED)
 {
         static const struct {
@@ -460,12 +460,17 @@ static void ranks(void **state UNUSED)
              .5, 1, LIMITER_HOST_INPUT},
             {"unused for long", LIMITER_HOST_INPUT, LIMITER_IDLE, 10, 100, .5, 0,
              LIMITER_HOST_INPUT},
+            {"a tenth of the run", LIMITER_HOST_INPUT, LIMITER_COMPUTE_TENSOR, 12, 46, .5, 1,
+             LIMITER_HOST_INPUT},
+            {"less than a tenth", LIMITER_HOST_INPUT, LIMITER_COMPUTE_TENSOR, 11, 47, .5, 1,
+             LIMITER_COMPUTE_TENSOR},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct stretch two[] = {stretch_of(cases[i].a, 0, cases[i].a_s, cases[i].a_engine),
                                         stretch_of(cases[i].b, cases[i].a_s,
                                                    cases[i].a_s + cases[i].b_s, cases[i].b_engine)};
-                struct stretch_list list = {.n = 2, .list = two, .n_gpus = 1};
+                struct stretch_list list = {
+                    .n = 2, .list = two, .n_gpus = 1, .seconds = two[1].end_s};
                 findings_rank(&list);
                 assert_int_equal(list.n_findings, 2);
                 if (list.findings[0].limiter != cases[i].first)
@@ -499,7 +504,7 @@ static void findings_add_up(void **state UNUSED)
         struct stretch three[] = {stretch_of(LIMITER_HOST_INPUT, 0, 10, .25),
                                   stretch_of(LIMITER_COMPUTE_TENSOR, 10, 11, 1),
                                   stretch_of(LIMITER_HOST_INPUT, 11, 31, .25)};
-        struct stretch_list list = {.n = 3, .list = three, .n_gpus = 1};
+        struct stretch_list list = {.n = 3, .list = three, .n_gpus = 1, .seconds = 31};
         findings_rank(&list);
         const struct limit_finding *f = &list.findings[0];
         assert_int_equal(f->limiter, LIMITER_HOST_INPUT);
@@ -508,6 +513,14 @@ static void findings_add_up(void **state UNUSED)
         assert_float_equal(f->seconds, 30, 1e-9);
         assert_float_equal(f->won_s, 22.5, 1e-6);
         assert_float_equal(f->gain, 4, 1e-6);
+        assert_float_equal(stretch_list_at_best(&list, f), 8.5, 1e-6);
+        /* Twice the GPU-seconds on two GPUs shorten the run by as much as on one. */
+        for (size_t i = 0; i < 3; i++)
+                gpu_set_add(&three[i].gpus, 1);
+        list.n_gpus = 2;
+        findings_rank(&list);
+        assert_float_equal(list.findings[0].won_s, 45, 1e-6);
+        assert_float_equal(stretch_list_at_best(&list, &list.findings[0]), 8.5, 1e-6);
 }
 
 int main(void)

@@ -105,8 +105,7 @@ static void put_energy(struct strbuf *out, const struct gpu_summary *g)
 {
         char energy[FORMAT_MAX];
         if (g->has_energy)
-                strbuf_putf(out, "  energy    %.0f J (%s)\n", g->energy_j,
-                            format_energy(energy, g->energy_j));
+                strbuf_putf(out, "  energy    %s\n", format_energy(energy, g->energy_j));
         if (g->m[METRIC_FB_USED].n > 0) {
                 char peak[FORMAT_MAX], all[FORMAT_MAX];
                 format_with_unit(peak, sizeof(peak), UNIT_BYTES, spread_max(&g->m[METRIC_FB_USED]));

@@ -231,6 +231,24 @@ const char *job_joined_try(const struct job *j, const struct job_joined *f)
         return limiter_try(f->finding.limiter, &f->finding.why, FRAMEWORK_NONE);
 }
 
+/* What the job's length would be without it, where all ranks have it; otherwise their time. */
+static void put_job_at_best(const struct job *j, const struct job_joined *f, struct strbuf *out)
+{
+        double length_s = clock_to_seconds(j->end_ns - j->start_ns);
+        double won_s = f->n > 0 ? f->finding.won_s / (double)f->n : 0;
+        if (!(won_s > 0) || won_s > length_s)
+                return;
+        strbuf_puts(out, f->n == j->n ? "; this job: "
+                         : f->n == 1  ? "; this rank: "
+                                      : "; these ranks: ");
+        report_put_seconds(out, length_s);
+        strbuf_puts(out, " → about ");
+        report_put_seconds(out, length_s - won_s);
+        strbuf_puts(out, " at best");
+        if (f->finding.before_work)
+                strbuf_puts(out, ", once for each start");
+}
+
 void job_put_joined(const struct job *j, const struct job_joined *f, struct strbuf *out)
 {
         const struct job_finding *d = &f->finding;
@@ -250,8 +268,7 @@ void job_put_joined(const struct job *j, const struct job_joined *f, struct strb
         if (d->held_by != HELD_BY_NOTHING)
                 strbuf_putf(out, ", clocks held by %s", held_by_words(d->held_by));
         strbuf_putf(out, ", for %s of their time", format_share(share, d->share));
-        if (d->won_s > 0)
-                strbuf_putf(out, "; at most %.0f GPU-seconds to win", d->won_s);
+        put_job_at_best(j, f, out);
         if (f->n > 1)
                 strbuf_putf(out, "; most on rank %s", j->ranks[f->first].label);
         enum waiting w = waiting(j, f);

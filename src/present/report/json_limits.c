@@ -65,6 +65,8 @@ static void put_finding(struct jsonw *j, const struct stretch_list *list, size_t
         put_gpus(j, list, &s->gpus);
         put_thousandth(j, "seconds", f->seconds);
         put_thousandth(j, "gpu_seconds", f->won_s);
+        put_thousandth(j, "run_s", list->seconds);
+        put_thousandth(j, "run_at_best_s", stretch_list_at_best(list, f));
         if (f->gain > 0)
                 put_thousandth(j, "gain", f->gain);
         else
