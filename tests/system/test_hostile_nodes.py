@@ -139,3 +139,41 @@ def test_gpus_that_come_and_go_are_counted(assay, tmp_path):
     assert "limiters are known for the first 1024 GPUs only, not for 976 more" in text
     page = assay("report", tmp_path / "new.csv", "--format", "html").stdout
     assert "1844674407370955" not in text + page
+
+
+@pytest.mark.parametrize("kind", ["says", "flood"])
+def test_one_that_writes_without_end_costs_little(among, tmp_path, kind):
+    """Its standard error and its samples have a budget: no core is lost to it, and no row of the other."""
+    line, env = among(f"fair,{kind}", "export", "--format", "jsonl", "--poll", "0.2")
+    with open(tmp_path / "out", "wb") as stdout:
+        p = subprocess.Popen(line, env=env, stdout=stdout, stderr=subprocess.DEVNULL)
+    try:
+        rows = {}
+        end = time.monotonic() + 20
+        while rows.get("fair", 0) < 3:
+            assert time.monotonic() < end
+            rows = count_rows(tmp_path / "out")
+        used, before, begun = cpu_seconds(p.pid), rows, time.monotonic()
+        time.sleep(5)
+        passed, rows = time.monotonic() - begun, count_rows(tmp_path / "out")
+        assert cpu_seconds(p.pid) - used < 0.25 * passed
+        assert abs((rows["fair"] - before["fair"]) - (rows[kind] - before[kind])) <= 2
+        assert rows["fair"] - before["fair"] >= 0.8 * passed
+    finally:
+        p.send_signal(signal.SIGINT)
+        p.wait(20)
+
+
+def count_rows(path):
+    found = {}
+    for line in path.read_text().splitlines():
+        if line.startswith("{") and line.endswith("}"):
+            name = json.loads(line)["identity"]["hostname"]
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -13,6 +13,12 @@
 #define END_STEP_NS (250 * NS_PER_MS)
 /* Times that nodes tell are within CLOCK_FILE_MAX_NS: sums with an offset stay in range. */
 #define OFFSET_MAX_NS (CLOCK_FILE_MAX_NS / 2)
+/* Of its standard error so much at a time; who fills that is not listened to for a while. */
+#define SAID_AT_ONCE 16384
+#define SAID_PAUSE_NS (200 * NS_PER_MS)
+#define SAID_LAST 5 /* times at the end: more than a pipe holds */
+/* It writes a sample an interval: who writes so many is read again in the next one. */
+#define SAMPLES_MOST 8
 #define ASK_FIRST_NS (500 * NS_PER_MS) /* until the clock is known well */
 #define ASK_LATER_NS (5 * NS_PER_S)
 
@@ -55,6 +61,8 @@ void link_start(struct link *l, const struct node_command *command, bool is_srun
         l->begun_ns = l->heard_ns = now_ns;
         l->answers = 0;
         l->waits = l->sampled = false;
+        l->mute_ns = l->samples_ns = 0;
+        l->samples = 0;
         l->stage = LINK_LOGIN;
         /* Until it answers, why it does not is worth more than that it is tried. */
         if (l->failures == 0)
@@ -80,24 +88,51 @@ int link_read(struct link *l)
         return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-void link_read_said(struct link *l)
+/* The end of what is said is what explains an end. */
+static void keep_said(struct link *l, const char *s, size_t n)
 {
-        char buf[512];
-        ssize_t n;
-        while (l->helper.err_fd >= 0 && (n = read(l->helper.err_fd, buf, sizeof(buf))) != 0) {
-                if (n < 0)
-                        return;
-                size_t len = (size_t)n, room = sizeof(l->said) - 1;
-                size_t drop = l->said_len + len > room ? l->said_len + len - room : 0;
-                drop = MIN(drop, l->said_len);
-                memmove(l->said, l->said + drop, l->said_len - drop);
-                l->said_len -= drop;
-                memcpy(l->said + l->said_len, buf, len);
-                l->said_len += len;
-                l->said[l->said_len] = '\0';
+        const size_t most = sizeof(l->said) - 1;
+        size_t skip = n > most ? n - most : 0;
+        s += skip;
+        n -= skip;
+        size_t drop = l->said_len + n > most ? l->said_len + n - most : 0;
+        memmove(l->said, l->said + drop, l->said_len - drop);
+        l->said_len -= drop;
+        memcpy(l->said + l->said_len, s, n);
+        l->said_len += n;
+        l->said[l->said_len] = '\0';
+}
+
+void link_read_said(struct link *l, int64_t now_ns)
+{
+        char buf[SAID_AT_ONCE];
+        if (l->helper.err_fd < 0)
+                return;
+        ssize_t n = read(l->helper.err_fd, buf, sizeof(buf));
+        if (n < 0)
+                return;
+        if (n == 0) {
+                closep(&l->helper.err_fd);
+                l->helper.err_fd = -1;
+                return;
         }
-        closep(&l->helper.err_fd);
-        l->helper.err_fd = -1;
+        keep_said(l, buf, (size_t)n);
+        if ((size_t)n == sizeof(buf))
+                l->mute_ns = now_ns + SAID_PAUSE_NS;
+}
+
+bool link_reads(struct link *l, int64_t now_ns, int64_t interval_ns)
+{
+        if (now_ns - l->samples_ns >= interval_ns) {
+                l->samples_ns = now_ns;
+                l->samples = 0;
+        }
+        return (l->stage == LINK_LOGIN || l->stage == LINK_STREAM) && l->samples < SAMPLES_MOST;
+}
+
+bool link_listens(const struct link *l, int64_t now_ns)
+{
+        return (l->stage == LINK_LOGIN || l->stage == LINK_STREAM) && now_ns >= l->mute_ns;
 }
 
 /* --- its clock ----------------------------------------------------------------------------- */
@@ -177,6 +212,7 @@ enum stream_event link_event(struct link *l, struct batcher *b, int64_t now_ns, 
         else if (e == STREAM_SAMPLE) {
                 node->tried = l->sampled = true;
                 l->failures = 0;
+                l->samples++;
         }
         return e;
 }
@@ -247,7 +283,8 @@ static void conclude(struct link *l, int64_t now_ns, struct node *node)
 {
         bool foreign = l->stream.greeted && l->stream.hello.protocol != NODE_PROTOCOL;
         int64_t delay_s = l->failures < 5 ? 1LL << l->failures : RETRY_MAX_S;
-        link_read_said(l);
+        for (int i = 0; i < SAID_LAST; i++)
+                link_read_said(l, now_ns);
         if (foreign) {
                 node->state = NODE_FOREIGN;
         } else if (l->why[0]) {

@@ -27,12 +27,14 @@ struct link {
         struct stream stream;
         char said[LINK_SAID_MAX]; /* the end of its standard error */
         size_t said_len;
-        int64_t begun_ns, heard_ns; /* when it was started; when the last line of ours came */
-        int64_t retry_ns;           /* of LINK_WAITING */
-        int64_t ending_ns;          /* since when LINK_ENDING */
-        char why[NODE_WORDS_MAX];   /* our reason to end it; empty: its own */
-        unsigned failures;          /* in a row */
-        bool sampled;               /* values came in this attempt */
+        int64_t begun_ns, heard_ns;  /* when it was started; when the last line of ours came */
+        int64_t retry_ns;            /* of LINK_WAITING */
+        int64_t ending_ns;           /* since when LINK_ENDING */
+        char why[NODE_WORDS_MAX];    /* our reason to end it; empty: its own */
+        unsigned failures;           /* in a row */
+        bool sampled;                /* values came in this attempt */
+        unsigned samples;            /* since samples_ns */
+        int64_t samples_ns, mute_ns; /* until mute_ns its standard error is not read */
 
         /* Its clock: the answers to the last questions, and the best of them. */
         struct link_ask {
@@ -53,8 +55,11 @@ void link_start(struct link *l, const struct node_command *command, bool is_srun
 /* Reads what there is. 1, 0 when nothing more comes, -1 when it is too much for a stream of ours.
  */
 int link_read(struct link *l);
-/* Notes what its standard error says. */
-void link_read_said(struct link *l);
+/* Notes what its standard error says, a bounded part of it. */
+void link_read_said(struct link *l, int64_t now_ns);
+/* Whether its output, and its standard error, are to be read now: who writes too much waits. */
+bool link_reads(struct link *l, int64_t now_ns, int64_t interval_ns);
+bool link_listens(const struct link *l, int64_t now_ns);
 /* The next event of the bytes that were read. */
 enum stream_event link_event(struct link *l, struct batcher *b, int64_t now_ns, struct node *node);
 /* Asks for its time when that is due. */

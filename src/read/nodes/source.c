@@ -332,12 +332,12 @@ static int wait_for_nodes(struct source *s, int64_t now)
         struct timespec ts = {left / NS_PER_S, left % NS_PER_S};
         s->fds[0] = (struct pollfd){.fd = s->wake, .events = POLLIN};
         for (size_t i = 0; i < s->n; i++) {
-                const struct link *l = &s->links[i];
-                bool reads = l->stage == LINK_LOGIN || l->stage == LINK_STREAM;
+                struct link *l = &s->links[i];
+                bool reads = link_reads(l, now, MAX(s->config.poll_ns, (int64_t)LOOK_NS));
                 s->fds[1 + 2 * i] =
                     (struct pollfd){.fd = reads ? l->helper.out_fd : -1, .events = POLLIN};
-                s->fds[2 + 2 * i] =
-                    (struct pollfd){.fd = reads ? l->helper.err_fd : -1, .events = POLLIN};
+                s->fds[2 + 2 * i] = (struct pollfd){
+                    .fd = link_listens(l, now) ? l->helper.err_fd : -1, .events = POLLIN};
         }
         if (ppoll(s->fds, 1 + 2 * s->n, &ts, NULL) <= 0)
                 return 1;
@@ -345,7 +345,7 @@ static int wait_for_nodes(struct source *s, int64_t now)
                 return 0;
         for (size_t i = 0; i < s->n; i++) {
                 if (s->fds[2 + 2 * i].revents)
-                        link_read_said(&s->links[i]);
+                        link_read_said(&s->links[i], now);
                 if (s->fds[1 + 2 * i].revents && read_link(s, i) < 0)
                         return -ENOMEM;
         }
