@@ -144,25 +144,43 @@ static void set_rank(struct session *s)
                 session_set_text(s, "job_id", r.job);
 }
 
-void manifest_describe(struct session *s, const struct config *config, char *const *argv,
-                       const struct pipeline *p)
+/* Who runs here, and where. */
+static void set_run(struct session *s, char *const *argv, bool name_only)
 {
-        char cwd[4096], text[4096];
+        char text[4096];
         struct passwd user, *found = NULL;
         getpwuid_r(getuid(), &user, text, sizeof(text), &found);
-        session_set_text(s, "program_version", program_version);
         session_set_text(s, "user", found ? found->pw_name : "");
         session_set_number(s, "uid", (double)getuid());
+        set_command(s, argv, name_only);
+        set_machine(s);
+        set_environment(s);
+        set_rank(s);
+}
+
+/* What is played ran elsewhere, and nothing of this machine is true of it. */
+static void set_recorded(struct session *s, struct pipeline *p)
+{
+        const char *host = pipeline_recorded_host(p);
+        if (host[0])
+                session_set_text(s, "host", host);
+}
+
+void manifest_describe(struct session *s, const struct config *config, char *const *argv,
+                       struct pipeline *p)
+{
+        char cwd[4096];
+        session_set_text(s, "program_version", program_version);
         session_set_number(s, "recorder_pid", (double)getpid());
         session_set_time(s, "start_mono_ns", clock_mono_ns());
         if (getcwd(cwd, sizeof(cwd)))
                 session_set_text(s, "cwd", cwd);
         bool all = config_flag(config, OPT_ALL_COMMANDS), none = config_flag(config, OPT_REDACT);
         session_keep_commands(s, none ? COMMANDS_NONE : all ? COMMANDS_ALL : COMMANDS_OWN);
-        set_command(s, argv, none);
-        set_machine(s);
-        set_environment(s);
-        set_rank(s);
+        if (p && pipeline_is_capture(p))
+                set_recorded(s, p);
+        else
+                set_run(s, argv, none);
         session_set_text(s, "backend", p ? pipeline_source_name(p) : "none");
         session_set_number(
             s, "interval_s",

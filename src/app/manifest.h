@@ -6,7 +6,7 @@
 
 /* Who, where, on what machine, with which options. argv may be NULL. */
 void manifest_describe(struct session *s, const struct config *config, char *const *argv,
-                       const struct pipeline *p);
+                       struct pipeline *p);
 
 /* --interval, --poll or a second, for recordings without a source that has its own. */
 int64_t manifest_interval_ns(const struct config *config);

@@ -243,8 +243,9 @@ static int write_all(const struct config *config, struct host_view *view, struct
         }
         if (r > 0 && frame)
                 r = write_frame(config, *p, frame, out, err);
-        if (r == 0 && host)
-                write_host(config, host, frame == NULL, out);
+        const struct host *shown = host ? host : view || !frame ? NULL : pipeline_host(*p);
+        if (r == 0 && shown)
+                write_host(config, shown, frame == NULL, out);
         return r;
 }
 

@@ -159,6 +159,7 @@ static void free_engine(struct crew *crew)
         host_beat_close(e->host);
         host_play_close(e->play);
         free(e->newest);
+        free(e->recorded);
         node_notes_finish(&e->nodes);
         shown_finish(&e->shown);
         history_close(e->history);

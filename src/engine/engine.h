@@ -37,7 +37,8 @@ struct engine_config {
         bool keep;      /* engine_take is used */
 
         /* The host: a view that is open, the caller's, which must outlive the engine; or what the
-         * engine opens, of which texts are copied. Neither: as a session that is played has it. */
+         * engine opens, of which texts are copied. Neither: as the recording that is played has it,
+         * which goes to the session and to on_host too. */
         struct host_view *host;
         const struct host_config *host_source;
         int64_t host_interval_ns; /* 0: the interval, but not oftener than ENGINE_HOST_MIN_NS */
@@ -46,7 +47,7 @@ struct engine_config {
         struct session *session; /* NULL: nothing is recorded */
 
         /* Each may be NULL. on_frame and on_source_end are called on the GPUs' thread, on_host on
-         * the host's. */
+         * the host's; that of a recording on the GPUs' thread, before the frame that it is of. */
         void (*on_frame)(void *arg, const struct frame *frame);
         void (*on_host)(void *arg, const struct host *host);
         /* The pipeline has ended; code 0 when nothing failed. */

@@ -41,6 +41,8 @@ struct engine {
         int64_t last_ns; /* when the last tick came */
         bool provenance_kept;
         struct node_notes nodes;
+        struct host *recorded; /* the host of a recording as it was told last; NULL for none */
+        int64_t recorded_ns;   /* when that was recorded */
         int64_t first_wall_ns, last_wall_ns;
         int64_t anchor_wall_ns, anchor_mono_ns;
 };

@@ -37,10 +37,6 @@ struct host_play *host_play_open(const char *path)
         return h;
 }
 
-/* Samples are some seconds apart at most; older ones are of a host that nobody recorded any more.
- */
-#define KNOWN_NS (15 * NS_PER_S)
-
 const struct host *host_play_at(struct host_play *h, int64_t wall_ns)
 {
         if (wall_ns < h->at_ns && !rewind_to_start(h))
@@ -51,9 +47,7 @@ const struct host *host_play_at(struct host_play *h, int64_t wall_ns)
                 if (session_next_host(h->reader, &h->next, NULL) <= 0)
                         h->next = NULL;
         }
-        if (h->at_ns == INT64_MIN || wall_ns - h->at_ns > KNOWN_NS)
-                return NULL;
-        return &h->now;
+        return h->at_ns != INT64_MIN && host_is_of(&h->now, wall_ns) ? &h->now : NULL;
 }
 
 void host_play_close(struct host_play *h)

@@ -338,12 +338,27 @@ static int add_parts(struct pipeline *p, const struct batch *batch)
         return r < 0 ? r : compute_groups(p, batch->mono_ns);
 }
 
+const struct host *pipeline_host(struct pipeline *p)
+{
+        return p->ops->host ? p->ops->host(p->source) : NULL;
+}
+
+static void take_recorded_host(struct pipeline *p)
+{
+        const struct host *host = pipeline_host(p);
+        if (host)
+                host_seen_take(&p->compute.host, host, &p->frame.processes);
+        else
+                p->compute.host.n = 0;
+}
+
 /* A recording brings its host along; that of this machine comes from another thread. */
 static void take_host(struct pipeline *p)
 {
-        const struct host *recorded = p->ops->host ? p->ops->host(p->source) : NULL;
-        if (recorded)
-                host_seen_take(&p->compute.host, recorded, &p->frame.processes);
+        if (p->config.ops->finite) {
+                take_recorded_host(p);
+                return;
+        }
         pthread_mutex_lock(&p->lock);
         if (p->news)
                 p->compute.host = p->seen;

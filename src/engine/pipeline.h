@@ -42,6 +42,9 @@ bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size);
 bool pipeline_is_live(const struct pipeline *p);
 /* Whether it is a capture, whose times are of another day. */
 bool pipeline_is_capture(const struct pipeline *p);
+/* The host at the last frame as a recording has it, valid until the next one. NULL where it has
+ * nothing of it, and always of a live source. */
+const struct host *pipeline_host(struct pipeline *p);
 /* The name of the host that a recording was made on, "" when it does not say; valid until the next
  * frame. */
 const char *pipeline_recorded_host(struct pipeline *p);
@@ -49,7 +52,8 @@ const char *pipeline_recorded_host(struct pipeline *p);
 int64_t pipeline_interval_ns(const struct pipeline *p);
 /* "replay", "nvml", …: the source's name. */
 const char *pipeline_source_name(const struct pipeline *p);
-/* What the host does for the GPUs, for the limiter of the next frames; safe from another thread. */
+/* What this machine's host does for the GPUs, for the limiter of the next frames; a recording,
+ * which is of another day, ignores it. Safe from another thread. */
 void pipeline_see_host(struct pipeline *p, const struct host *host);
 /* Decides the limiters of the newest frame once more, with a host that was seen since. */
 void pipeline_judge(struct pipeline *p);

@@ -189,6 +189,31 @@ static bool is_beyond(const struct engine *e, const struct frame *f)
                f->wall_ns - e->first_wall_ns > e->config.duration_ns;
 }
 
+/* The host as a recording has it, once a sample. Times are moved as those of the frames are. */
+static int tell_recorded_host(struct engine *e, const struct frame *frame, struct err *err)
+{
+        const struct host *h = e->host ? NULL : pipeline_host(e->pipeline);
+        struct err store = {0};
+        if (!h || h->wall_ns == e->recorded_ns)
+                return 0;
+        if (!e->recorded)
+                e->recorded = malloc(sizeof(*e->recorded));
+        if (!e->recorded)
+                return err_set(err, -ENOMEM, "out of memory");
+        *e->recorded = *h;
+        e->recorded_ns = h->wall_ns;
+        if (e->config.restamp) {
+                int64_t age_ns = frame->wall_ns - h->wall_ns;
+                e->recorded->wall_ns = clock_wall_ns() - age_ns;
+                e->recorded->mono_ns = clock_mono_ns() - age_ns;
+        }
+        if (e->config.session && session_add_host(e->config.session, e->recorded, &store) < 0)
+                engine_note_store(e, &store);
+        if (e->config.on_host)
+                e->config.on_host(e->config.arg, e->recorded);
+        return 0;
+}
+
 static int watch(struct engine *e, struct err *err)
 {
         const struct frame *frame;
@@ -201,7 +226,9 @@ static int watch(struct engine *e, struct err *err)
         bool show = !e->pause || e->steps > 0 || e->status.ticks == 0;
         e->steps = 0;
         crew_unlock(&e->crew);
-        r = engine_take_in(e, frame, err);
+        r = tell_recorded_host(e, frame, err);
+        if (r == 0)
+                r = engine_take_in(e, frame, err);
         if (r == 0 && show)
                 r = engine_publish(e, frame, err);
         return r < 0 ? r : 1;

@@ -156,7 +156,7 @@ static const struct host *session_source_host(struct source *s)
                 s->knows_host = true;
                 next_host(s);
         }
-        return s->knows_host ? s->host : NULL;
+        return s->knows_host && host_is_of(s->host, s->now->wall_ns) ? s->host : NULL;
 }
 
 static const char *session_source_provenance(const struct source *s)

@@ -121,6 +121,14 @@ size_t host_find_gpu(const struct host *h, const char *label)
         return at < HOST_GPUS_MAX ? at : find_label(h, label, strcspn(label, "/"));
 }
 
+/* As long as a host's reader may take for a machine that is short of everything. */
+#define HOST_KNOWN_NS (15 * INT64_C(1000000000))
+
+bool host_is_of(const struct host *h, int64_t wall_ns)
+{
+        return wall_ns - h->wall_ns <= HOST_KNOWN_NS;
+}
+
 struct value host_cpu_busy(const struct host *h)
 {
         static const enum system_figure busy[] = {SYSTEM_USER, SYSTEM_NICE, SYSTEM_KERNEL,

@@ -129,6 +129,9 @@ struct host {
         struct host_process busiest[HOST_BUSIEST_MAX]; /* most CPU time first, then memory */
 };
 
+/* Whether it is the host of a moment: samples are some seconds apart at most, and an older one is
+ * of a host that nobody watched any more. */
+bool host_is_of(const struct host *h, int64_t wall_ns);
 /* Rows of host.def, by their scope; METRIC_SCOPE_LEVEL and those after it. Those of a scope follow
  * each other. */
 size_t host_rows(enum metric_scope scope);

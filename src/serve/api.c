@@ -31,10 +31,11 @@ static void put_integrals(struct jsonw *j, const struct integrals *in)
 }
 
 /* Why the GPU is what it is, in the words of the table. */
-static void put_why(struct jsonw *j, const struct row *row)
+static void put_why(struct jsonw *j, const struct row *row, bool up)
 {
         struct strbuf why = {0};
-        explain_verdict(row, &why);
+        if (up)
+                explain_verdict(row, &why);
         jsonw_text(j, "why", strbuf_str(&why));
         strbuf_clear(&why);
         explain_health(row, &why);
@@ -61,7 +62,7 @@ static void put_gpu(struct jsonw *j, const struct live_moment *m, const struct l
         put_name(j, "name", m, g);
         jsonw_bool(j, "up", g->up);
         put_integrals(j, &g->in);
-        put_why(j, &g->row);
+        put_why(j, &g->row, g->up);
         jsonw_end(j);
 }
 
@@ -95,6 +96,7 @@ static void put_status(struct jsonw *j, const struct live_status *s)
         jsonw_text(j, "source", s->source);
         jsonw_bool(j, "up", s->up);
         jsonw_bool(j, "capture", s->capture);
+        jsonw_bool(j, "ended", s->ended);
         jsonw_count(j, "on_time", s->on_time);
         jsonw_count(j, "late", s->late);
         jsonw_count(j, "missed", s->missed);

@@ -251,11 +251,15 @@ static void add_holding(struct keeper *k, const struct owner *o, struct stay *s,
 {
         struct integrals more;
         integrals_since(&h->last, &g->in, &more);
-        struct holding part = {.held_s = clock_to_seconds(now - h->looked_ns),
+        /* A stay in a recording lasts as long as it did then, however fast it is played. */
+        bool recorded = k->books.recorded;
+        struct holding part = {.held_s = recorded ? more.v[INTEGRAL_SEEN]
+                                                  : clock_to_seconds(now - h->looked_ns),
                                .observed_s = more.v[INTEGRAL_OBSERVED],
                                .real_s = more.v[INTEGRAL_REAL]};
         s->record.wasted_s += idle_window_add(&h->window, now / NS_PER_S, more.v[INTEGRAL_SEEN],
                                               more.idle_s, part.wasted_s);
+        s->record.gpu_s += recorded ? part.held_s : 0;
         live_add_holding(k->config.live, o, &part);
         h->looked_ns = now;
 }
@@ -300,11 +304,12 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
                 s->gpus[i].now = false;
         }
         if (s->seen_ns == now) {
-                s->record.gpu_s += (double)held * clock_to_seconds(now - s->counted_ns);
+                if (!k->books.recorded)
+                        s->record.gpu_s += (double)held * clock_to_seconds(now - s->counted_ns);
                 set_end(s, clock_wall_ns(), now);
                 s->counted_ns = now;
         }
-        if (now - s->seen_ns > GONE_AFTER_NS)
+        if (now - s->seen_ns > GONE_AFTER_NS || k->books.ended)
                 end_stay(k, s, now);
         else if (now - s->written_ns > WRITE_EVERY_NS)
                 write_stay(k, s, now);
@@ -317,7 +322,8 @@ static void keep_books(struct keeper *k)
         /* Folders and kubelets have news of their own. */
         if (news || k->books.n > 0) {
                 journal_watch(k->config.journal, &k->books, clock_wall_ns());
-                k->n_found = owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
+                k->n_found =
+                    k->books.ended ? 0 : owners_find(k->owners, &k->books, k->found, OWNERS_MAX);
                 size_t told = slots_assign(k->slots, k->found, k->n_found, now);
                 live_set_owners(k->config.live, k->found, k->n_found, told);
                 for (size_t i = 0; i < k->n_found; i++)

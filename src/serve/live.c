@@ -182,6 +182,26 @@ static void drop_old(struct row *row, int64_t patience_ns)
         }
 }
 
+/* What does not answer has no values of now. What is wrong with it stays: that is why. */
+static void drop_all(struct row *row)
+{
+        for (size_t i = 0; i < METRIC_COUNT; i++) {
+                if (value_there(row->sample.m[i]))
+                        row->sample.m[i] = value_missing(STATE_BLANK);
+        }
+        row->verdict = (struct verdict){.workload = WORKLOAD_UNKNOWN};
+        row->limit = (struct limit){.limiter = LIMITER_UNKNOWN};
+        row->hot = false;
+        row->late = 0;
+}
+
+/* Whether what came at a time is still true. A recording is not in time: as long as it is played.
+ */
+static bool is_current(const struct live *l, int64_t mono_ns, int64_t now)
+{
+        return l->status.capture ? !l->status.ended : now - mono_ns <= live_patience_ns(l);
+}
+
 /* Called with the lock held. */
 size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
 {
@@ -193,10 +213,11 @@ size_t live_copy_gpus(struct live *l, struct live_gpu *to, int64_t now)
                 to[n] = m->gpu;
                 to[n].row.sample.who = &to[n].who;
                 to[n].in_frame = m->seen_ns == l->framed_ns;
-                to[n].up = l->status.capture
-                               ? m->fresh_ns > 0
-                               : m->fresh_ns > 0 && now - m->fresh_ns <= live_patience_ns(l);
-                drop_old(&to[n].row, live_patience_ns(l));
+                to[n].up = m->fresh_ns > 0 && is_current(l, m->fresh_ns, now);
+                if (to[n].up)
+                        drop_old(&to[n].row, live_patience_ns(l));
+                else
+                        drop_all(&to[n].row);
                 n++;
         }
         return n;
@@ -226,7 +247,7 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
         snprintf(s->provenance, sizeof(s->provenance), "%s", l->provenance);
         m->n = live_copy_gpus(l, s->gpus, now);
         live_name_gpus(s->gpus, m->n, &m->naming);
-        m->n_owners = l->n_owners;
+        m->n_owners = l->status.ended ? 0 : l->n_owners;
         m->n_told = l->n_told;
         if (l->n_told > 0)
                 memcpy(s->owners, l->owners, l->n_told * sizeof(*s->owners));
@@ -234,12 +255,11 @@ static bool fill_slot(struct live *l, struct slot *s, int64_t now)
                 memcpy(s->processes, l->processes, l->n_processes * sizeof(*s->processes));
         m->processes.n = l->n_processes;
         m->frame.knows_processes = l->knows_processes;
-        if (l->has_host)
+        bool has_host = l->has_host && !l->status.ended && host_is_of(l->host, l->frame.wall_ns);
+        if (has_host)
                 *s->host = *l->host;
-        m->host = l->has_host ? s->host : NULL;
-        l->status.up = l->status.capture
-                           ? l->framed_ns > 0
-                           : l->framed_ns > 0 && now - l->framed_ns <= live_patience_ns(l);
+        m->host = has_host ? s->host : NULL;
+        l->status.up = l->framed_ns > 0 && is_current(l, l->framed_ns, now);
         m->status = l->status;
         return true;
 }
@@ -254,6 +274,8 @@ static void ask_engine(struct live *l)
         engine_status(l->engine, &s);
         engine_counts(l->engine, &c);
         pthread_mutex_lock(&l->lock);
+        l->status.ended = s.state == ENGINE_ENDED && s.duration_ns > 0;
+        l->stands = s.state == ENGINE_ENDED && !l->status.ended;
         l->status.err = s.state == ENGINE_FAILED ? s.err : (struct err){0};
         l->status.late = c.late;
         l->status.missed = c.missed;
@@ -394,15 +416,15 @@ static bool make_hosts(struct live *l)
 
 static int start_engine(struct live *l, struct err *err)
 {
-        const struct engine_config ec = {.source = &l->config.source,
-                                         .insists = true,
-                                         .interval_ns = l->config.interval_ns,
-                                         .host_source = &l->config.host,
-                                         .host_interval_ns =
-                                             MAX(l->config.interval_ns, HOST_EVERY_NS),
-                                         .on_frame = on_frame,
-                                         .on_host = on_host,
-                                         .arg = l};
+        const struct engine_config ec = {
+            .source = &l->config.source,
+            .insists = true,
+            .interval_ns = l->config.interval_ns,
+            .host_source = l->config.source.ops->local ? &l->config.host : NULL,
+            .host_interval_ns = MAX(l->config.interval_ns, HOST_EVERY_NS),
+            .on_frame = on_frame,
+            .on_host = on_host,
+            .arg = l};
         l->status.capture = l->config.source.ops->finite;
         snprintf(l->status.source, sizeof(l->status.source), "%s", l->config.source.ops->name);
         return engine_start(&ec, &l->engine, err);

@@ -38,8 +38,9 @@ struct live_gpu {
 
 struct live_status {
         char source[64];
-        bool up; /* a frame came in the last three intervals */
+        bool up; /* a frame came in the last three intervals, or a recording is being played */
         bool capture;
+        bool ended;     /* the recording is at its end */
         struct err err; /* why there is no source; code 0 when there is one */
         uint64_t on_time, late, missed;
         int unkept; /* errno: the counters cannot be written; 0 when they can */
@@ -98,8 +99,9 @@ struct live_books {
         struct process *processes;
         size_t n_processes, process_cap;
         bool knows_processes;
-        bool
-            here; /* pids and jobs are this machine's: not those of a capture or another exporter */
+        bool here; /* pids and jobs are this machine's, not a recording's or another exporter's */
+        bool recorded; /* time is that of the frames */
+        bool ended;    /* and there will be no more of them */
 };
 /* Waits up to a time for news; false when nothing is new. */
 bool live_read_books(struct live *l, struct live_books *books, int64_t wait_ns);

@@ -14,6 +14,8 @@ bool live_read_books(struct live *l, struct live_books *b, int64_t wait_ns)
                pthread_cond_timedwait(&l->news, &l->lock, &ts) == 0)
                 ;
         l->books_wait = false;
+        b->recorded = l->status.capture && !l->stands;
+        b->ended = l->status.ended;
         bool news = l->booked != l->frames &&
                     live_grow((void **)&b->gpus, &b->cap, l->n, sizeof(*b->gpus)) &&
                     live_grow((void **)&b->processes, &b->process_cap, l->n_processes,

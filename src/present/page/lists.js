@@ -90,10 +90,15 @@ function paintHost(canvas) {
   spark(canvas, values, Number(canvas.dataset.top) || Math.max(1, ...values.filter(there)), 1e9);
 }
 
+function noHost() {
+  const s = app.now ? app.now.status : {};
+  return s.ended ? "The recording has ended." : s.capture ? "The recording has nothing of its host at this time." : "The host is not read.";
+}
+
 function viewHost(root) {
   const draw = () => {
-    const host = app.now && app.now.host, level = host && (host.levels || [])[0];
-    if (!level) return renew(root, h("h2", {}, "Host"), h("p", {}, "The host is not read."));
+    const host = app.now && app.now.host, level = machineOf(host);
+    if (!level) return renew(root, h("h2", {}, "Host"), h("p", {}, noHost()));
     const f = level.figures, s = (host.system && host.system.figures) || {}, cores = (host.system && host.system.cores) || [];
     const tiles = [hostTile("CPU", percent(f.cpu_share), `${number(f.cpu, 1, "")} of ${f.cpus} CPUs busy`, "cpu", 1), hostTile("Memory", percent(f.memory_share), `${scaled(f.memory, "B", 1024)} of ${scaled(f.memory_limit, "B", 1024)}`, "memory", 1),
       hostTile("Read from storage", scaled(f.io_read, "B/s"), "", "read"), hostTile("Written to storage", scaled(f.io_write, "B/s"), "", "write"),

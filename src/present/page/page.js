@@ -167,7 +167,8 @@ function take(now) {
   if (passed > 0 && passed < 600) app.interval = app.interval ? 0.8 * app.interval + 0.2 * passed : passed;
   app.now = now;
   const s = now.status;
-  if (!s.up) state(s.error ? s.error : "no source delivers", true);
+  if (s.ended) state("the recording has ended", false, timeOfDay(now.time));
+  else if (!s.up) state(s.error ? s.error : "no source delivers", true);
   else state([hostName(), now.gpus.length ? now.gpus[0].source : s.source].filter((t) => t).join(", ") + (s.capture ? " (a recording)" : ""), false, timeOfDay(now.time));
   nameTab();
   for (const gpu of now.gpus) append(gpu, now.time);
@@ -222,9 +223,12 @@ function lengthen(past, by, limiter) {
   }
 }
 
+/* The level of the whole machine; a recording may have only others. */
+const machineOf = (host) => host && host.levels && (host.levels.find((l) => l.level === "system") || host.levels[0]);
+
 /* Some minutes of the machine's own figures: the server keeps those of GPUs alone. */
 function keepHost(now) {
-  const f = now.host && now.host.system && now.host.system.figures, l = now.host && now.host.levels && now.host.levels[0];
+  const f = now.host && now.host.system && now.host.system.figures, l = machineOf(now.host);
   if (!f || !l) return;
   app.hosts.push({ time: now.time, cpu: l.figures.cpu_share, memory: l.figures.memory_share, read: l.figures.io_read, write: l.figures.io_write, rx: f.net_rx, tx: f.net_tx });
   if (app.hosts.length > 1200) app.hosts.splice(0, app.hosts.length - 1200);

@@ -58,7 +58,7 @@ const bytes = (v) => scaled(v, "B", 1024);
 const usedOf = (m) => ofTotal(m.fb_used, m.fb_total, bytes);
 
 function summary(gpus) {
-  const whole = gpus.filter((g) => !there(g.gi)), reals = gpus.map(realOf).filter(there), bad = gpus.filter((g) => !g.up || !["OK", "unknown"].includes(g.health.state));
+  const whole = gpus.filter((g) => !there(g.gi)), reals = gpus.map(realOf).filter(there), bad = gpus.filter((g) => (!g.up && !app.now.status.ended) || !["OK", "unknown"].includes(g.health.state));
   const idle = gpus.filter(isHeldIdle), limit = sum(whole, (g) => g.metrics.power_limit), total = sum(gpus, (g) => g.metrics.fb_total);
   return h("div", { class: "tiles" },
     tile("GPUs at work", `${gpus.filter(works).length} of ${gpus.length}`, `${gpus.filter((g) => g.up && g.verdict.class === "idle").length} idle`),
@@ -75,11 +75,17 @@ function holderText(gpu) {
   return owners.length ? owners.join(", ") : !gpu.up ? "" : there(gpu.metrics.processes) ? "not in use" : "its holder is not known";
 }
 
+/* A GPU without values of now: its driver or its exporter is silent, or the recording has ended. */
+function healthPill(gpu) {
+  const ended = app.now.status.ended;
+  return h("span", { class: `pill ${gpu.up ? gpu.health.state : ended ? "unknown" : "CRIT"}` }, gpu.up ? gpu.health.state : ended ? "recording ended" : "does not answer");
+}
+
 function gpuCard(gpu) {
   const m = gpu.metrics, real = realOf(gpu), text = limitText(gpu), model = gpu.identity.model || "", holder = holderText(gpu);
   return h("a", { class: `card gpu${gpu.up ? "" : " down"}`, href: `#gpu/${encodeURIComponent(gpu.name)}`, "data-gpu": gpu.name },
     h("div", { class: "row" }, h("strong", { class: "line", title: gpu.identity.hostname || null }, `GPU ${gpu.name}`), h("span", { class: "soft small grow line", title: model }, model),
-      h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
+      healthPill(gpu)),
     h("div", { class: "row" }, h("span", { class: "big", title: "Real Utilization" }, percent(real)), h("span", { class: "class" }, gpu.up ? gpu.verdict.class : "")),
     h("div", { class: `limit side-${sideOf(gpu.up ? gpu.limiter : null)}` }, text || "\u00a0"),
     meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
@@ -226,7 +232,7 @@ function describeGpu(gpu) {
   const m = gpu.metrics, text = limitText(gpu), why = gpu.why.startsWith(gpu.verdict.class) ? gpu.why.slice(gpu.verdict.class.length + 1) : gpu.why;
   const facts = [["Memory", usedOf(m)], ["Power", ofTotal(m.power, m.power_limit, (v) => number(v, 0, "W"))],
     ["Temperature", number(m.gpu_temp, 0, "°C")], ["SM clock", scaled(m.sm_clock, "Hz")], ["Node", gpu.identity.hostname], ["UUID", gpu.identity.uuid], ["PCI", gpu.identity.pci], ["Driver", gpu.identity.driver]];
-  return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.name} `, h("span", { class: "soft" }, gpu.identity.model || "")), h("span", { class: `pill ${gpu.up ? gpu.health.state : "CRIT"}` }, gpu.up ? gpu.health.state : "does not answer")),
+  return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.name} `, h("span", { class: "soft" }, gpu.identity.model || "")), healthPill(gpu)),
     h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
       h("div", { class: "grow" }, gpu.up ? h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)) : h("p", {}, "It has no values now; the charts have those of before."),
         text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text), heldBy(gpu) ? `; clocks are held down by ${heldBy(gpu)}` : "") : null,

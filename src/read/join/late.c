@@ -192,6 +192,18 @@ static size_t late_processes(struct source *s, struct process *ret, size_t max)
                                                : PROCESSES_UNKNOWN;
 }
 
+static const struct host *late_host(struct source *s)
+{
+        struct source *inner = inner_of(s);
+        return inner && s->late.ops->host ? s->late.ops->host(inner) : NULL;
+}
+
+static const char *late_recorded_host(struct source *s)
+{
+        struct source *inner = inner_of(s);
+        return inner && s->late.ops->recorded_host ? s->late.ops->recorded_host(inner) : "";
+}
+
 static size_t late_nodes(const struct source *s, const struct node **ret)
 {
         const struct source *inner = inner_of(s);
@@ -216,6 +228,8 @@ const struct source_ops source_late = {
     .provenance = late_provenance,
     .trouble = late_trouble,
     .processes = late_processes,
+    .host = late_host,
+    .recorded_host = late_recorded_host,
     .nodes = late_nodes,
     .interrupt = late_interrupt,
     .close = late_close,
