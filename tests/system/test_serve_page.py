@@ -76,7 +76,7 @@ def test_every_view(live, browser):
     browser.run("app.charts[0].chart.canvas.dispatchEvent(new KeyboardEvent('keydown', {key: '0'})); return 1")
     assert browser.run("return app.zoom === null")
     assert until(browser, "return app.history['0 3600'] && app.history['0 3600'].limiters.length") > 0
-    for key, word in (("2", "job 4711"), ("3", "Memory"), ("4", "Log"), ("5", "one.assay"), ("1", "GPU 0")):
+    for key, word in (("2", "job 4711"), ("3", "nothing of its host"), ("4", "Log"), ("5", "one.assay"), ("1", "GPU 0")):
         browser.run(f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}', bubbles: true}})); return 1")
         until(browser, f"return document.getElementById('main').innerText.includes('{word}')")
     # the record of the job, from its list
