@@ -3,6 +3,7 @@
 #include "app/job_rank.h"
 #include "app/setup.h"
 #include "base/clock.h"
+#include "base/tally.h"
 #include "life/thread.h"
 #include "present/document/document.h"
 #include "present/report/job.h"
@@ -27,6 +28,7 @@ struct crowd {
         int64_t base_ns; /* times of steps are relative to this */
         struct err err;  /* of the first file that could not be read */
         size_t failed;
+        struct tally skipped;
         int code; /* out of memory: all stop */
 };
 
@@ -70,10 +72,17 @@ static int add_recording(struct crowd *c, struct reader *me, const struct run_su
         return job_rank_add(&c->r->job, s, &me->fold, c->base_ns);
 }
 
+/* Why a file cannot be read, without its name, which is said once for all of a reason. */
+static const char *why_not(const struct err *err, const char *path)
+{
+        const char *named = strstr(err->msg, path);
+        size_t len = strlen(path);
+        return named && strncmp(named + len, "': ", 3) == 0 ? named + len + 3 : err->msg;
+}
+
 static void job_keep(struct crowd *c, struct reader *me, struct run_summary *s, size_t at, int code,
                      const struct err *err)
 {
-        struct strbuf *notices = &c->r->notices;
         pthread_mutex_lock(&c->lock);
         if (code == 0)
                 code = add_recording(c, me, s, at);
@@ -82,7 +91,8 @@ static void job_keep(struct crowd *c, struct reader *me, struct run_summary *s, 
         if (code == -ENOMEM)
                 c->code = code;
         else if (code < 0)
-                strbuf_putf(notices, "'%s': %s, skipping\n", c->r->folder.paths[at], err->msg);
+                tally_add(&c->skipped, c->r->folder.paths[at],
+                          why_not(err, c->r->folder.paths[at]));
         pthread_mutex_unlock(&c->lock);
 }
 
@@ -140,6 +150,7 @@ int job_read(struct job_reading *r, const struct config *config, struct err *err
         pthread_mutex_init(&c.lock, NULL);
         read_all(&c);
         pthread_mutex_destroy(&c.lock);
+        tally_write(&c.skipped, &r->notices);
         if (c.code == 0 && r->job.n + r->runs.n == 0) {
                 if (err)
                         *err = c.err;

@@ -3,6 +3,7 @@
 #include "base/attr.h"
 #include "base/clock.h"
 #include "base/lookup.h"
+#include "base/tally.h"
 #include "compute/ranks/group.h"
 #include "formats/hwmon/hwmon.h"
 #include "formats/notebook/notebook.h"
@@ -46,14 +47,46 @@ static long try_of(const char *name, long *ret_rank)
                 0;
 }
 
-static bool is_recorded_again(struct dirent **names, int n, int at)
+/* How often a rank was recorded, for all that have such names. */
+struct tries {
+        struct rank_try {
+                long rank, try;
+        } * list;
+        size_t n;
+};
+
+static int compare_tries(const void *a, const void *b)
 {
-        long rank, other, try = try_of(names[at]->d_name, &rank);
-        for (int i = 0; try > 0 && i < n; i++) {
-                if (try_of(names[i]->d_name, &other) > try && other == rank)
-                        return true;
+        const struct rank_try *x = a, *y = b;
+        if (x->rank != y->rank)
+                return (x->rank > y->rank) - (x->rank < y->rank);
+        return (x->try > y->try) - (x->try < y->try);
+}
+
+/* Sorted: the last of a rank is the newest. -ENOMEM leaves none, and all are taken. */
+static int tries_list(struct dirent **names, int n, struct tries *ret)
+{
+        *ret = (struct tries){.list = calloc((size_t)n + 1, sizeof(*ret->list))};
+        for (int i = 0; ret->list && i < n; i++) {
+                long rank, try = try_of(names[i]->d_name, &rank);
+                if (try > 0)
+                        ret->list[ret->n++] = (struct rank_try){rank, try};
         }
-        return false;
+        if (ret->n > 1)
+                qsort(ret->list, ret->n, sizeof(*ret->list), compare_tries);
+        return ret->list ? 0 : -ENOMEM;
+}
+
+static bool is_recorded_again(const struct tries *t, const char *name)
+{
+        struct rank_try key;
+        key.try = try_of(name, &key.rank);
+        if (key.try == 0)
+                return false;
+        const struct rank_try *at = bsearch(&key, t->list, t->n, sizeof(*t->list), compare_tries);
+        while (at && at + 1 < t->list + t->n && at[1].rank == key.rank && at[1].try == key.try)
+                at++;
+        return at && at + 1 < t->list + t->n && at[1].rank == key.rank;
 }
 
 /* In a folder that all may write to, others could add ranks to the job. */
@@ -114,9 +147,9 @@ static int identify(const char *path, struct run_identity *ret)
 
 /* ---- what they are together ---- */
 
-static void leave_out(struct folder *f, size_t at, const char *why)
+static void leave_out(struct folder *f, size_t at, struct tally *left_out, const char *why)
 {
-        strbuf_putf(&f->notices, "'%s': %s, skipping\n", f->paths[at], why);
+        tally_add(left_out, f->paths[at], why);
         free(f->paths[at]);
         f->paths[at] = NULL;
 }
@@ -157,15 +190,17 @@ static void decide(struct folder *f, const struct run_identity *runs, size_t *gr
 {
         runs_group(runs, f->n, group);
         size_t job = find_main_job(runs, f->n, group);
+        struct tally left_out = {0};
         f->kind = job < f->n ? FOLDER_JOB : FOLDER_RUNS;
         for (size_t i = 0; i < f->n; i++) {
                 if (group[i] == GROUP_COPY)
-                        leave_out(f, i, "a copy of another");
+                        leave_out(f, i, &left_out, "a copy of another");
                 else if (f->kind == FOLDER_JOB && runs[i].readable && group[i] != job)
-                        leave_out(f, i, "it is no rank of this job");
+                        leave_out(f, i, &left_out, "it is no rank of this job");
                 else if (runs[i].readable && (f->start_ns == 0 || runs[i].start_ns < f->start_ns))
                         f->start_ns = runs[i].start_ns;
         }
+        tally_write(&left_out, &f->notices);
         close_gaps(f, runs, group, place);
 }
 
@@ -223,13 +258,15 @@ static int scan_add(struct folder *f, struct scan *s, const char *name)
 
 static int scan_all(struct folder *f, struct scan *s)
 {
-        int r = 0;
+        struct tries tries;
+        int r = tries_list(s->names, s->n, &tries);
         for (int i = 0; r == 0 && i < s->n; i++) {
-                if (is_recorded_again(s->names, s->n, i))
+                if (is_recorded_again(&tries, s->names[i]->d_name))
                         s->again++;
                 else
                         r = scan_add(f, s, s->names[i]->d_name);
         }
+        free(tries.list);
         if (s->again > 0)
                 strbuf_putf(&f->notices,
                             "%zu older recording%s of ranks that were started again, skipping\n",

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -244,6 +245,29 @@ def test_what_cannot_be_read_is_skipped(run, unrelated):
     assert len(json.loads(done.stdout)["runs"]) == 3
     for name, why in (("empty", ""), ("text", ""), ("cut", ""), ("gemm_bf16", "a copy of another")):
         assert re.search(rf"{name}\.assay': .*{why}.*, skipping", done.stderr), (name, done.stderr)
+
+
+def test_many_that_are_left_out_are_counted(run, unrelated):
+    """A few names and a count a reason, not a line a file."""
+    copy, text = (TRUTH / "gemm_bf16.assay").read_bytes(), "no session at all, and long enough to be looked at" * 20
+    for i in range(200):
+        (unrelated / f"copy-{i}.assay").write_bytes(copy)
+        (unrelated / f"text-{i}.assay").write_text(text)
+    lines = run("report", unrelated).stderr.splitlines()
+    assert len(lines) == 8, lines
+    assert sum("a copy of another" in line for line in lines) == 4 and any(re.fullmatch(r"assay: 19[67] more: a copy of another, skipping", line) for line in lines), lines
+    assert sum("unknown format" in line for line in lines) == 4 and any(line.startswith("assay: 197 more: unknown format") for line in lines), lines
+
+
+def test_tries_of_ranks_are_found_in_no_time(run, tmp_path):
+    """20,000 names that may be tries of one rank; each with each would take a minute."""
+    folder = tmp_path / "many"
+    folder.mkdir(mode=0o700)
+    for i in range(1, 20001):
+        (folder / f"rank-0-{i}.assay").touch()
+    began = time.monotonic()
+    done = run("report", folder, code=3)
+    assert time.monotonic() - began < 5 and "19999 older recordings of ranks that were started again" in done.stderr, done.stderr
 
 
 def test_names_of_others_do_nothing_to_a_terminal(run, unrelated):
