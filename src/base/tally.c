@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 /* The row of a reason, made if need be; NULL when there are too many. */
-static struct tally_row *row_of(struct tally *t, const char *why)
+static struct tally_row *find_or_make_row(struct tally *t, const char *why)
 {
         char cut[TALLY_WHY_MAX];
         snprintf(cut, sizeof(cut), "%s", why);
@@ -20,7 +20,7 @@ static struct tally_row *row_of(struct tally *t, const char *why)
 
 void tally_add(struct tally *t, const char *name, const char *why)
 {
-        struct tally_row *row = row_of(t, why);
+        struct tally_row *row = find_or_make_row(t, why);
         if (!row) {
                 t->others++;
                 return;
