@@ -75,18 +75,6 @@ static int engine_of(const struct config *config, struct fleet_config *ret, stru
                              "config file");
 }
 
-static void write_report(const struct config *config, const struct fleet_report *r,
-                         struct strbuf *out)
-{
-        const char *format = config_text(config, OPT_FORMAT);
-        if (strcmp(format, "json") == 0)
-                fleet_write_json(r, out);
-        else if (strcmp(format, "csv") == 0)
-                fleet_write_csv(r, out);
-        else
-                fleet_write_text(r, out);
-}
-
 static int ask_once(const struct config *config, const struct fleet_config *fc,
                     const struct fleet_asked *asked, enum fleet_view view, struct strbuf *out,
                     struct err *err)
@@ -99,8 +87,9 @@ static int ask_once(const struct config *config, const struct fleet_config *fc,
         r = asks_for_job(config) ? fleet_collect_job(f, config->args[2], asked, &report, err)
                                  : fleet_collect(f, view, asked, &report, err);
         if (r > 0) {
-                write_report(config, &report, out);
+                int code = fleet_write(&report, out_format(config), 0, out, err);
                 fleet_report_finish(&report);
+                r = code < 0 ? code : r;
         }
         fleet_close(f);
         return r;

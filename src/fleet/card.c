@@ -8,36 +8,36 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT FLEET_UNIT_TEXT
-#define TIME FLEET_UNIT_SECONDS
-#define RATIO FLEET_UNIT_RATIO
 #define CARD_NODES_MAX 8192
 /* A selection of nodes is in a question ten times, and VictoriaMetrics takes 16 KiB of one. */
 #define PART_BYTES 1000
 
-static const struct fleet_column card_columns[] = {
-    {"job", "job", TEXT, 0, false},
-    {"kind", "kind", TEXT, 0, false},
-    {"owner", "owner", TEXT, 0, false},
-    {"account", "account", TEXT, 0, false},
-    {"partition", "partition", TEXT, 0, false},
-    {"gpus", "GPUs", FLEET_UNIT_COUNT, 0, false},
-    {"nodes", "nodes", FLEET_UNIT_COUNT, 0, false},
-    {"begin", "first seen", FLEET_UNIT_TIME, 0, false},
-    {"end", "last seen", FLEET_UNIT_TIME, 0, false},
-    {"held_seconds", "held", TIME, 0, false},
-    {"observed", "of that observed", RATIO, 0, false},
-    {"real_util", "Real Utilization", RATIO, 0, false},
-    {"wasted_seconds", "wasted", TIME, 0, false},
-    {"wasted", "of what was held", RATIO, 0, false},
-    {"energy_j", "energy", FLEET_UNIT_JOULES, 0, false},
+static const struct doc_column card_columns[] = {
+    COLUMN("job", "job", TEXT, 0, 0),
+    COLUMN("kind", "kind", TEXT, 0, 0),
+    COLUMN("owner", "owner", TEXT, 0, 0),
+    COLUMN("account", "account", TEXT, 0, 0),
+    COLUMN("partition", "partition", TEXT, 0, 0),
+    COLUMN("gpus", "GPUs", COUNT, 0, 0),
+    COLUMN("nodes", "nodes", COUNT, 0, 0),
+    COLUMN("begin", "first seen", TIME, 0, 0),
+    COLUMN("end", "last seen", TIME, 0, 0),
+    COLUMN("held_seconds", "held", GPU_HOURS, 0, 0),
+    COLUMN("observed", "of that observed", RATIO, 0, 0),
+    COLUMN("real_util", "Real Utilization", RATIO, 0, 0),
+    COLUMN("wasted_seconds", "wasted", GPU_HOURS, 0, 0),
+    COLUMN("wasted", "of what was held", RATIO, 0, 0),
+    COLUMN("energy_j", "energy", ENERGY, 0, 0),
 };
 
-static const struct fleet_column gpu_columns[] = {
-    {"node", "NODE", TEXT, 22, false},          {"gpu", "GPU", TEXT, 5, false},
-    {"held_seconds", "HELD h", TIME, 9, false}, {"observed", "SEEN %", RATIO, 6, false},
-    {"real_util", "REAL %", RATIO, 6, false},   {"wasted_seconds", "WASTED h", TIME, 9, false},
-    {"reason", "MOSTLY", TEXT, 12, false},
+static const struct doc_column gpu_columns[] = {
+    COLUMN("node", "NODE", TEXT, 22, 0),
+    COLUMN("gpu", "GPU", TEXT, 5, 0),
+    COLUMN("held_seconds", "HELD h", GPU_HOURS, 9, 0),
+    COLUMN("observed", "SEEN %", RATIO, 6, 0),
+    COLUMN("real_util", "REAL %", RATIO, 6, 0),
+    COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
+    COLUMN("reason", "MOSTLY", TEXT, 12, 0),
 };
 
 struct card {
@@ -164,7 +164,7 @@ static void find_places(struct card *k)
         sums_add(&k->nodes, &k->stays.answer, SUM_BY_NODE, SUM_FIELD(held));
         sums_add(&k->gpus, &k->stays.answer, SUM_BY_UUID, SUM_FIELD(held));
         if (k->nodes.n > CARD_NODES_MAX)
-                fleet_report_notice(k->c.report, "of %zu nodes the first %d are shown", k->nodes.n,
+                fleet_report_notice(k->c.report, FLEET_NODES_CUT, (double)k->nodes.n,
                                     CARD_NODES_MAX);
 }
 
@@ -208,38 +208,37 @@ static void make_gpu_key(const struct answer_series *s, char *ret, size_t size)
 
 static void gpus_table(struct card *k, const struct fleet_sums *gpus)
 {
-        struct fleet_table *t =
-            fleet_report_table(k->c.report, "gpus", "By GPU", gpu_columns, ARRAY_LEN(gpu_columns));
+        struct doc_part *t = document_add(&k->c.report->tables, DOC_ROWS, "gpus", "By GPU",
+                                          gpu_columns, ARRAY_LEN(gpu_columns));
         for (size_t i = 0; t && i < gpus->n; i++) {
                 const struct fleet_sum *s = &gpus->list[i];
                 char gpu[64];
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&k->c.report->tables, t);
                 if (!row)
                         return;
                 make_gpu_key(&s->labels, gpu, sizeof(gpu));
-                fleet_cell_text(&row[0], answer_label(&s->labels, "instance"));
-                fleet_cell_text(&row[1], gpu);
+                doc_cell_text(&row[0], answer_label(&s->labels, "instance"));
+                doc_cell_text(&row[1], gpu);
                 row[2].v = s->held;
                 row[3].v = ratio_of(s->observed, s->held);
                 row[4].v = ratio_of(s->real, s->observed);
                 row[5].v = sum_wasted_value(s);
-                fleet_cell_text(&row[6], sum_reason(s));
+                doc_cell_text(&row[6], sum_reason(s));
         }
         if (t)
-                fleet_table_sort(t, 5, k->c.asked->rows);
+                doc_sort(t, 5, k->c.asked->rows);
 }
 
 static void card_table(struct card *k, const struct fleet_sums *gpus, struct value energy)
 {
         const struct answer_series *who = &k->stays.answer.series[0];
-        struct fleet_table *t =
-            fleet_report_table(k->c.report, "job", "Job", card_columns, ARRAY_LEN(card_columns));
-        struct fleet_cell *row = t ? fleet_table_row(t) : NULL;
+        struct doc_part *t = document_add(&k->c.report->tables, DOC_CARD, "job", "Job",
+                                          card_columns, ARRAY_LEN(card_columns));
+        struct doc_cell *row = t ? doc_add_row(&k->c.report->tables, t) : NULL;
         struct fleet_sum all = {0};
         char job[512];
         if (!row)
                 return;
-        t->card = true;
         for (size_t i = 0; i < gpus->n; i++) {
                 value_add(&all.held, gpus->list[i].held);
                 value_add(&all.observed, gpus->list[i].observed);
@@ -248,11 +247,11 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
                         all.wasted[r] += gpus->list[i].wasted[r];
         }
         job_name_of(who, job, sizeof(job));
-        fleet_cell_text(&row[0], job);
-        fleet_cell_text(&row[1], answer_label(who, "kind"));
-        fleet_cell_text(&row[2], owner_name_of(who));
-        fleet_cell_text(&row[3], answer_label(who, "account"));
-        fleet_cell_text(&row[4], answer_label(who, "partition"));
+        doc_cell_text(&row[0], job);
+        doc_cell_text(&row[1], answer_label(who, "kind"));
+        doc_cell_text(&row[2], owner_name_of(who));
+        doc_cell_text(&row[3], answer_label(who, "account"));
+        doc_cell_text(&row[4], answer_label(who, "partition"));
         row[5].v = value_ok((double)k->gpus.n);
         row[6].v = value_ok((double)k->nodes.n);
         row[7].v = k->begin;

@@ -45,10 +45,7 @@ int collect_prepare(struct collect *c, struct err *err)
                 double have = q.answer.series[0].v.v;
                 c->terms.recorded = have >= RECORDED_SHARE * want;
                 if (c->terms.recorded && have < want - 1)
-                        fleet_report_notice(c->report,
-                                            "the recording rules ran %.0f of %.0f times: what "
-                                            "was missed counts as not observed",
-                                            have, want);
+                        fleet_report_notice(c->report, FLEET_RULES_MISSED, have, want);
         }
         c->report->recorded = c->terms.recorded;
         question_finish(&q, 1);
@@ -174,10 +171,7 @@ static int explain_nothing(struct collect *c, struct err *err)
         int r = question_ask(c->fleet, &terms, c->at_s, &q, 1, err);
         if (r > 0 && q.answer.n > 0 && value_there(q.answer.series[0].v)) {
                 double age = (double)c->at_s - q.answer.series[0].v.v;
-                fleet_report_notice(c->report,
-                                    "no GPU reported in this window; the newest sample "
-                                    "is %.1f h old",
-                                    age / 3600);
+                fleet_report_notice(c->report, FLEET_NO_NEWS, age, 0);
         } else if (r > 0) {
                 err_set(err, ERR_NO_SOURCE, "'%s' has no series of 'assay serve' in this window",
                         c->report->engine);
@@ -199,11 +193,7 @@ static void explain_slow(struct collect *c, const struct question *q, size_t n)
         if (!would_help || c->terms.recorded || c->report->took_ns < SLOW_NS ||
             c->terms.window_s < 2 * RULE_STEP_S)
                 return;
-        fleet_report_notice(c->report,
-                            "this took %.0f s, for the raw counters were asked: with the recording "
-                            "rules (deploy/prometheus/rules; vmalert runs them beside "
-                            "VictoriaMetrics) it is quick",
-                            clock_to_seconds(c->report->took_ns));
+        fleet_report_notice(c->report, FLEET_SLOW, clock_to_seconds(c->report->took_ns), 0);
 }
 
 static bool is_empty(const struct question *q, size_t n)
@@ -237,8 +227,7 @@ static int ask_first_minutes(struct collect *c, struct question *q, size_t n, st
         c->report->from_ns = (at_s - FIRST_WINDOW_S) * NS_PER_S;
         c->report->to_ns = at_s * NS_PER_S;
         c->report->recorded = false;
-        fleet_report_notice(c->report, "the engine has nothing of the time before: these are the "
-                                       "first minutes");
+        fleet_report_notice(c->report, FLEET_FIRST_MINUTES, 0, 0);
         return r;
 }
 
@@ -265,7 +254,7 @@ int fleet_collect(struct fleet *f, enum fleet_view view, const struct fleet_aske
                 collect_tables(&c, view, q, n);
         for (size_t i = 0; r > 0 && i < n; i++) {
                 if (q[i].answer.warning)
-                        fleet_report_notice(&report, "the engine warns: %s", q[i].answer.warning);
+                        fleet_report_warning(&report, q[i].answer.warning);
         }
         report.took_ns = clock_mono_ns() - begun;
         if (r > 0)

@@ -4,6 +4,12 @@
 #include "fleet/question.h"
 #include "fleet/rows.h"
 
+/* A column of a table; kind without its DOC_. */
+#define COLUMN(key, title, kind, width, flags)                                                     \
+        {                                                                                          \
+                key, title, DOC_##kind, width, flags, 0, NULL                                      \
+        }
+
 struct collect {
         struct fleet *fleet;
         const struct fleet_asked *asked;

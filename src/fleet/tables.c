@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT FLEET_UNIT_TEXT
-#define COUNT FLEET_UNIT_COUNT
-#define TIME FLEET_UNIT_SECONDS
-#define RATIO FLEET_UNIT_RATIO
-
 #define OVERVIEW_USERS 10
 #define OVERVIEW_LIMITERS 6
 /* A share of time that was not seen which is worth a word. */
@@ -32,16 +27,16 @@ static const struct answer *answer_to(const struct question *q, size_t n, enum q
 /* --- by owner ----------------------------------------------------------------------------------
  */
 
-static const struct fleet_column owner_columns[] = {
-    {"owner", "OWNER", TEXT, 18, false},
-    {"kind", "KIND", TEXT, 10, true},
-    {"account", "ACCOUNT", TEXT, 12, true},
-    {"held_seconds", "HELD h", TIME, 9, false},
-    {"observed", "SEEN %", RATIO, 6, false},
-    {"real_util", "REAL %", RATIO, 6, false},
-    {"wasted_seconds", "WASTED h", TIME, 9, false},
-    {"wasted", "% HELD", RATIO, 6, false},
-    {"reason", "MOSTLY", TEXT, 12, false},
+static const struct doc_column owner_columns[] = {
+    COLUMN("owner", "OWNER", TEXT, 18, 0),
+    COLUMN("kind", "KIND", TEXT, 10, DOC_MINOR),
+    COLUMN("account", "ACCOUNT", TEXT, 12, DOC_MINOR),
+    COLUMN("held_seconds", "HELD h", GPU_HOURS, 9, 0),
+    COLUMN("observed", "SEEN %", RATIO, 6, 0),
+    COLUMN("real_util", "REAL %", RATIO, 6, 0),
+    COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
+    COLUMN("wasted", "% HELD", RATIO, 6, 0),
+    COLUMN("reason", "MOSTLY", TEXT, 12, 0),
 };
 enum {
         OWNER_NAME,
@@ -63,78 +58,82 @@ static void gather_owners(struct fleet_sums *s, const struct question *q, size_t
         sums_add_wasted(s, answer_to(q, n, QUERY_USER_WASTED), SUM_BY_OWNER);
 }
 
-static void put_use(struct fleet_cell *row, const struct fleet_sum *s)
+static void put_use(struct doc_cell *row, const struct fleet_sum *s)
 {
         row[OWNER_HELD].v = s->held;
         row[OWNER_SEEN].v = ratio_of(s->observed, s->held);
         row[OWNER_REAL].v = ratio_of(s->real, s->observed);
         row[OWNER_WASTED].v = sum_wasted_value(s);
         row[OWNER_SHARE].v = ratio_of(sum_wasted_value(s), s->held);
-        fleet_cell_text(&row[OWNER_REASON], sum_reason(s));
+        doc_cell_text(&row[OWNER_REASON], sum_reason(s));
 }
 
 static void owners_table(struct collect *c, const struct fleet_sums *s, size_t rows)
 {
-        struct fleet_table *t = fleet_report_table(c->report, "owners", "By owner", owner_columns,
-                                                   ARRAY_LEN(owner_columns));
+        struct doc_part *t = document_add(&c->report->tables, DOC_ROWS, "owners", "By owner",
+                                          owner_columns, ARRAY_LEN(owner_columns));
         for (size_t i = 0; t && i < s->n; i++) {
                 const struct answer_series *who = &s->list[i].labels;
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[OWNER_NAME], owner_name_of(who));
-                fleet_cell_text(&row[OWNER_KIND], answer_label(who, "kind"));
-                fleet_cell_text(&row[OWNER_ACCOUNT], answer_label(who, "account"));
+                doc_cell_text(&row[OWNER_NAME], owner_name_of(who));
+                doc_cell_text(&row[OWNER_KIND], answer_label(who, "kind"));
+                doc_cell_text(&row[OWNER_ACCOUNT], answer_label(who, "account"));
                 put_use(row, &s->list[i]);
         }
         if (t)
-                fleet_table_sort(t, OWNER_WASTED, rows);
+                doc_sort(t, OWNER_WASTED, rows);
 }
 
 /* --- by job --------------------------------------------------------------------------------------
  */
 
-static const struct fleet_column job_columns[] = {
-    {"job", "JOB", TEXT, 18, false},
-    {"owner", "OWNER", TEXT, 12, false},
-    {"account", "ACCOUNT", TEXT, 12, true},
-    {"held_seconds", "HELD h", TIME, 9, false},
-    {"observed", "SEEN %", RATIO, 6, false},
-    {"real_util", "REAL %", RATIO, 6, false},
-    {"wasted_seconds", "WASTED h", TIME, 9, false},
-    {"wasted", "% HELD", RATIO, 6, true},
-    {"reason", "MOSTLY", TEXT, 12, false},
+static const struct doc_column job_columns[] = {
+    COLUMN("job", "JOB", TEXT, 18, 0),
+    COLUMN("owner", "OWNER", TEXT, 12, 0),
+    COLUMN("account", "ACCOUNT", TEXT, 12, DOC_MINOR),
+    COLUMN("held_seconds", "HELD h", GPU_HOURS, 9, 0),
+    COLUMN("observed", "SEEN %", RATIO, 6, 0),
+    COLUMN("real_util", "REAL %", RATIO, 6, 0),
+    COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
+    COLUMN("wasted", "% HELD", RATIO, 6, DOC_MINOR),
+    COLUMN("reason", "MOSTLY", TEXT, 12, 0),
 };
 
 void collect_jobs_table(struct collect *c, const struct fleet_sums *jobs)
 {
-        struct fleet_table *t =
-            fleet_report_table(c->report, "jobs", "By job", job_columns, ARRAY_LEN(job_columns));
+        struct doc_part *t = document_add(&c->report->tables, DOC_ROWS, "jobs", "By job",
+                                          job_columns, ARRAY_LEN(job_columns));
         for (size_t i = 0; t && i < jobs->n; i++) {
                 char job[512];
                 const struct answer_series *who = &jobs->list[i].labels;
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
                 job_name_of(who, job, sizeof(job));
-                fleet_cell_text(&row[0], job);
-                fleet_cell_text(&row[1], owner_name_of(who));
-                fleet_cell_text(&row[2], answer_label(who, "account"));
+                doc_cell_text(&row[0], job);
+                doc_cell_text(&row[1], owner_name_of(who));
+                doc_cell_text(&row[2], answer_label(who, "account"));
                 put_use(row, &jobs->list[i]);
         }
         if (t)
-                fleet_table_sort(t, OWNER_WASTED, c->asked->rows);
+                doc_sort(t, OWNER_WASTED, c->asked->rows);
 }
 
 /* --- by node -------------------------------------------------------------------------------------
  */
 
-static const struct fleet_column node_columns[] = {
-    {"node", "NODE", TEXT, 22, false},          {"gpus", "GPUS", COUNT, 5, false},
-    {"answering", "UP", COUNT, 5, false},       {"held_now", "HELD NOW", COUNT, 8, false},
-    {"observed", "SEEN %", RATIO, 6, false},    {"real_util", "REAL %", RATIO, 6, false},
-    {"held_seconds", "HELD h", TIME, 9, false}, {"wasted_seconds", "WASTED h", TIME, 9, false},
-    {"reason", "MOSTLY", TEXT, 12, false},
+static const struct doc_column node_columns[] = {
+    COLUMN("node", "NODE", TEXT, 22, 0),
+    COLUMN("gpus", "GPUS", COUNT, 5, 0),
+    COLUMN("answering", "UP", COUNT, 5, 0),
+    COLUMN("held_now", "HELD NOW", COUNT, 8, 0),
+    COLUMN("observed", "SEEN %", RATIO, 6, 0),
+    COLUMN("real_util", "REAL %", RATIO, 6, 0),
+    COLUMN("held_seconds", "HELD h", GPU_HOURS, 9, 0),
+    COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
+    COLUMN("reason", "MOSTLY", TEXT, 12, 0),
 };
 
 /* Of each node; or of the whole fleet, in a sum without a name. */
@@ -180,14 +179,14 @@ static struct value all_of(const struct fleet_sum *s)
 
 static void nodes_table(struct collect *c, const struct fleet_sums *s)
 {
-        struct fleet_table *t = fleet_report_table(c->report, "nodes", "By node", node_columns,
-                                                   ARRAY_LEN(node_columns));
+        struct doc_part *t = document_add(&c->report->tables, DOC_ROWS, "nodes", "By node",
+                                          node_columns, ARRAY_LEN(node_columns));
         for (size_t i = 0; t && i < s->n; i++) {
                 const struct fleet_sum *n = &s->list[i];
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[0], n->key);
+                doc_cell_text(&row[0], n->key);
                 row[1].v = all_of(n);
                 row[2].v = value_there(n->gpus) ? n->up : value_ok(0);
                 row[3].v = value_there(n->owned) ? n->owned : value_ok(0);
@@ -195,26 +194,27 @@ static void nodes_table(struct collect *c, const struct fleet_sums *s)
                 row[5].v = ratio_of(n->real, n->observed);
                 row[6].v = n->held;
                 row[7].v = sum_wasted_value(n);
-                fleet_cell_text(&row[8], sum_reason(n));
+                doc_cell_text(&row[8], sum_reason(n));
         }
         if (t)
-                fleet_table_sort(t, 7, c->asked->rows);
+                doc_sort(t, 7, c->asked->rows);
 }
 
 /* --- wasted
  * ---------------------------------------------------------------------------------------- */
 
-static const struct fleet_column reason_columns[] = {
-    {"reason", "REASON", TEXT, 12, false},
-    {"wasted_seconds", "WASTED h", TIME, 10, false},
-    {"share", "SHARE %", RATIO, 7, false},
-    {"meaning", "", TEXT, 80, false},
+static const struct doc_column reason_columns[] = {
+    COLUMN("reason", "REASON", TEXT, 12, 0),
+    COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 10, 0),
+    COLUMN("share", "SHARE %", RATIO, 7, 0),
+    COLUMN("meaning", "", TEXT, 80, 0),
 };
 
 void collect_reasons_table(struct collect *c, const struct fleet_sums *sums)
 {
-        struct fleet_table *t = fleet_report_table(c->report, "reasons", "Wasted, by reason",
-                                                   reason_columns, ARRAY_LEN(reason_columns));
+        struct doc_part *t =
+            document_add(&c->report->tables, DOC_ROWS, "reasons", "Wasted, by reason",
+                         reason_columns, ARRAY_LEN(reason_columns));
         double all[IDLE_REASON_COUNT] = {0}, total = 0;
         for (size_t i = 0; i < sums->n; i++) {
                 for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
@@ -222,44 +222,45 @@ void collect_reasons_table(struct collect *c, const struct fleet_sums *sums)
                 total += sum_wasted(&sums->list[i]);
         }
         for (enum idle_reason k = 0; t && k < IDLE_REASON_COUNT; k++) {
-                struct fleet_cell *row = all[k] > 0 ? fleet_table_row(t) : NULL;
+                struct doc_cell *row = all[k] > 0 ? doc_add_row(&c->report->tables, t) : NULL;
                 if (!row)
                         continue;
-                fleet_cell_text(&row[0], idle_reason_name(k));
+                doc_cell_text(&row[0], idle_reason_name(k));
                 row[1].v = value_ok(all[k]);
                 row[2].v = ratio_of(value_ok(all[k]), value_ok(total));
-                fleet_cell_text(&row[3], idle_reason_words(k));
+                doc_cell_text(&row[3], idle_reason_words(k));
         }
         if (t)
-                fleet_table_sort(t, 1, IDLE_REASON_COUNT);
+                doc_sort(t, 1, IDLE_REASON_COUNT);
 }
 
-static const struct fleet_column waste_columns[] = {
-    {"owner", "OWNER", TEXT, 16, false},
-    {"account", "ACCOUNT", TEXT, 10, true},
-    {"wasted_seconds", "WASTED h", TIME, 9, false},
-    {"no_process_seconds", "NO PROC", TIME, 8, false},
-    {"memory_held_seconds", "MEM HELD", TIME, 8, false},
-    {"starved_seconds", "STARVED", TIME, 8, false},
-    {"waiting_seconds", "WAITING", TIME, 8, false},
-    {"starting_seconds", "STARTING", TIME, 8, false},
-    {"unknown_seconds", "UNKNOWN", TIME, 8, false},
-    {"unobserved_seconds", "UNSEEN h", TIME, 9, false},
+static const struct doc_column waste_columns[] = {
+    COLUMN("owner", "OWNER", TEXT, 16, 0),
+    COLUMN("account", "ACCOUNT", TEXT, 10, DOC_MINOR),
+    COLUMN("wasted_seconds", "WASTED h", GPU_HOURS, 9, 0),
+    COLUMN("no_process_seconds", "NO PROC", GPU_HOURS, 8, 0),
+    COLUMN("memory_held_seconds", "MEM HELD", GPU_HOURS, 8, 0),
+    COLUMN("starved_seconds", "STARVED", GPU_HOURS, 8, 0),
+    COLUMN("waiting_seconds", "WAITING", GPU_HOURS, 8, 0),
+    COLUMN("starting_seconds", "STARTING", GPU_HOURS, 8, 0),
+    COLUMN("unknown_seconds", "UNKNOWN", GPU_HOURS, 8, 0),
+    COLUMN("unobserved_seconds", "UNSEEN h", GPU_HOURS, 9, 0),
 };
 
 static void waste_table(struct collect *c, const struct fleet_sums *s)
 {
         static const enum idle_reason order[] = {IDLE_NO_PROCESS, IDLE_MEMORY_HELD, IDLE_STARVED,
                                                  IDLE_WAITING,    IDLE_STARTING,    IDLE_UNKNOWN};
-        struct fleet_table *t = fleet_report_table(c->report, "owners", "Wasted, by owner",
-                                                   waste_columns, ARRAY_LEN(waste_columns));
+        struct doc_part *t =
+            document_add(&c->report->tables, DOC_ROWS, "owners", "Wasted, by owner", waste_columns,
+                         ARRAY_LEN(waste_columns));
         for (size_t i = 0; t && i < s->n; i++) {
                 const struct fleet_sum *sum = &s->list[i];
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[0], owner_name_of(&sum->labels));
-                fleet_cell_text(&row[1], answer_label(&sum->labels, "account"));
+                doc_cell_text(&row[0], owner_name_of(&sum->labels));
+                doc_cell_text(&row[1], answer_label(&sum->labels, "account"));
                 row[2].v = sum_wasted_value(sum);
                 for (size_t k = 0; k < ARRAY_LEN(order); k++)
                         row[3 + k].v = value_ok(sum->wasted[order[k]]);
@@ -267,74 +268,72 @@ static void waste_table(struct collect *c, const struct fleet_sums *s)
                         row[9].v = value_ok(MAX(sum->held.v - (value_or(sum->observed, 0)), 0.0));
         }
         if (t)
-                fleet_table_sort(t, 2, c->asked->rows);
+                doc_sort(t, 2, c->asked->rows);
 }
 
 /* --- limiters, health
  * ---------------------------------------------------------------------------------- */
 
-static const struct fleet_column limiter_columns[] = {
-    {"limiter", "LIMITER", TEXT, 16, false},
-    {"seconds", "GPU h", TIME, 10, false},
-    {"share", "SHARE %", RATIO, 7, false},
-    {"meaning", "", TEXT, 80, false},
+static const struct doc_column limiter_columns[] = {
+    COLUMN("limiter", "LIMITER", TEXT, 16, 0),
+    COLUMN("seconds", "GPU h", GPU_HOURS, 10, 0),
+    COLUMN("share", "SHARE %", RATIO, 7, 0),
+    COLUMN("meaning", "", TEXT, 80, 0),
 };
 
 void collect_limiters_table(struct collect *c, const struct fleet_sums *s, size_t rows)
 {
-        struct fleet_table *t = fleet_report_table(c->report, "limiters", "What limits the GPUs",
-                                                   limiter_columns, ARRAY_LEN(limiter_columns));
+        struct doc_part *t =
+            document_add(&c->report->tables, DOC_ROWS, "limiters", "What limits the GPUs",
+                         limiter_columns, ARRAY_LEN(limiter_columns));
         struct value total = value_missing(STATE_NONE);
         for (size_t i = 0; i < s->n; i++)
                 value_add(&total, s->list[i].held);
         for (size_t i = 0; t && i < s->n; i++) {
                 const struct fleet_sum *sum = &s->list[i];
                 enum limiter limiter = limiter_find(sum->key);
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[0], sum->key);
+                doc_cell_text(&row[0], sum->key);
                 row[1].v = sum->held;
                 row[2].v = ratio_of(sum->held, total);
-                fleet_cell_text(&row[3], limiter < LIMITER_COUNT ? limiter_words(limiter) : "");
+                doc_cell_text(&row[3], limiter < LIMITER_COUNT ? limiter_words(limiter) : "");
         }
         if (t)
-                fleet_table_sort(t, 1, rows);
+                doc_sort(t, 1, rows);
 }
 
-static const struct fleet_column health_columns[] = {
-    {"health", "HEALTH", TEXT, 12, false},
-    {"seconds", "GPU h", TIME, 10, false},
-    {"share", "SHARE %", RATIO, 7, false},
+static const struct doc_column health_columns[] = {
+    COLUMN("health", "HEALTH", TEXT, 12, 0),
+    COLUMN("seconds", "GPU h", GPU_HOURS, 10, 0),
+    COLUMN("share", "SHARE %", RATIO, 7, 0),
 };
 
 static void health_table(struct collect *c, const struct answer *a)
 {
-        struct fleet_table *t = fleet_report_table(c->report, "health", "Health", health_columns,
-                                                   ARRAY_LEN(health_columns));
+        struct doc_part *t = document_add(&c->report->tables, DOC_ROWS, "health", "Health",
+                                          health_columns, ARRAY_LEN(health_columns));
         struct value total = value_missing(STATE_NONE);
         for (size_t i = 0; i < a->n; i++)
                 value_add(&total, a->series[i].v);
         for (size_t i = 0; t && i < a->n; i++) {
-                struct fleet_cell *row = fleet_table_row(t);
+                struct doc_cell *row = doc_add_row(&c->report->tables, t);
                 if (!row)
                         return;
-                fleet_cell_text(&row[0], answer_label(&a->series[i], "health"));
+                doc_cell_text(&row[0], answer_label(&a->series[i], "health"));
                 row[1].v = a->series[i].v;
                 row[2].v = ratio_of(a->series[i].v, total);
         }
         if (t)
-                fleet_table_sort(t, 1, 16);
+                doc_sort(t, 1, 16);
 }
 
-static const struct fleet_column trouble_columns[] = {
-    {"node", "NODE", TEXT, 22, false},
-    {"gpu", "GPU", TEXT, 5, false},
-    {"finding", "FINDING", TEXT, 18, false},
-    {"seconds", "FOR h", TIME, 8, false},
-    {"count", "TIMES", COUNT, 6, false},
-    {"meaning", "", TEXT, 56, false},
-    {"uuid", "", TEXT, 40, true},
+static const struct doc_column trouble_columns[] = {
+    COLUMN("node", "NODE", TEXT, 22, 0),       COLUMN("gpu", "GPU", TEXT, 5, 0),
+    COLUMN("finding", "FINDING", TEXT, 18, 0), COLUMN("seconds", "FOR h", GPU_HOURS, 8, 0),
+    COLUMN("count", "TIMES", COUNT, 6, 0),     COLUMN("meaning", "", TEXT, 56, 0),
+    COLUMN("uuid", "", TEXT, 40, DOC_MINOR),
 };
 
 static const char *finding_words(const char *name)
@@ -346,20 +345,21 @@ static const char *finding_words(const char *name)
         return "";
 }
 
-static struct fleet_cell *trouble_row(struct fleet_table *t, const struct answer_series *s,
-                                      const char *finding, const char *words)
+static struct doc_cell *trouble_row(struct collect *c, struct doc_part *t,
+                                    const struct answer_series *s, const char *finding,
+                                    const char *words)
 {
         char gpu[64];
-        struct fleet_cell *row = fleet_table_row(t);
+        struct doc_cell *row = doc_add_row(&c->report->tables, t);
         if (!row)
                 return NULL;
         const char *gi = answer_label(s, "gi");
         snprintf(gpu, sizeof(gpu), "%s%s%s", answer_label(s, "gpu"), gi[0] ? "/" : "", gi);
-        fleet_cell_text(&row[0], answer_label(s, "instance"));
-        fleet_cell_text(&row[1], gpu);
-        fleet_cell_text(&row[2], finding);
-        fleet_cell_text(&row[5], words);
-        fleet_cell_text(&row[6], answer_label(s, "uuid"));
+        doc_cell_text(&row[0], answer_label(s, "instance"));
+        doc_cell_text(&row[1], gpu);
+        doc_cell_text(&row[2], finding);
+        doc_cell_text(&row[5], words);
+        doc_cell_text(&row[6], answer_label(s, "uuid"));
         return row;
 }
 
@@ -369,19 +369,20 @@ static void trouble_table(struct collect *c, const struct question *q, size_t n)
                             *gone = answer_to(q, n, QUERY_GONE),
                             *found = answer_to(q, n, QUERY_FINDINGS),
                             *xids = answer_to(q, n, QUERY_XIDS);
-        struct fleet_table *t = fleet_report_table(c->report, "findings", "GPUs with findings",
-                                                   trouble_columns, ARRAY_LEN(trouble_columns));
+        struct doc_part *t =
+            document_add(&c->report->tables, DOC_ROWS, "findings", "GPUs with findings",
+                         trouble_columns, ARRAY_LEN(trouble_columns));
         if (!t)
                 return;
         for (size_t i = 0; i < down->n; i++)
-                trouble_row(t, &down->series[i], "down", "the GPU does not answer now");
+                trouble_row(c, t, &down->series[i], "down", "the GPU does not answer now");
         for (size_t i = 0; i < gone->n; i++)
-                trouble_row(t, &gone->series[i], "gone",
+                trouble_row(c, t, &gone->series[i], "gone",
                             "the node tells of it no more: lost, or taken out");
         for (size_t i = 0; i < found->n; i++) {
                 const char *name = answer_label(&found->series[i], "finding");
-                struct fleet_cell *row =
-                    trouble_row(t, &found->series[i], name, finding_words(name));
+                struct doc_cell *row =
+                    trouble_row(c, t, &found->series[i], name, finding_words(name));
                 if (row)
                         row[3].v = found->series[i].v;
         }
@@ -390,51 +391,54 @@ static void trouble_table(struct collect *c, const struct question *q, size_t n)
                 const char *number = answer_label(&xids->series[i], "xid");
                 snprintf(name, sizeof(name), "XID %.16s", number);
                 const struct xid_info *xid = xid_info((uint32_t)atoi(number));
-                struct fleet_cell *row = trouble_row(
-                    t, &xids->series[i], name, xid ? xid->text : "errors that the driver reported");
+                struct doc_cell *row =
+                    trouble_row(c, t, &xids->series[i], name,
+                                xid ? xid->text : "errors that the driver reported");
                 if (row)
                         row[4].v = xids->series[i].v;
         }
 }
 
-static const struct fleet_column silent_columns[] = {
-    {"node", "NODE", TEXT, 22, false},
-    {"gpus", "GPUS", COUNT, 5, false},
+static const struct doc_column silent_columns[] = {
+    COLUMN("node", "NODE", TEXT, 22, 0),
+    COLUMN("gpus", "GPUS", COUNT, 5, 0),
 };
 
 static void silent_table(struct collect *c, const struct fleet_sums *s)
 {
-        struct fleet_table *t = fleet_report_table(c->report, "silent", "Nodes without news",
-                                                   silent_columns, ARRAY_LEN(silent_columns));
+        struct doc_part *t =
+            document_add(&c->report->tables, DOC_ROWS, "silent", "Nodes without news",
+                         silent_columns, ARRAY_LEN(silent_columns));
         for (size_t i = 0; t && i < s->n; i++) {
-                struct fleet_cell *row = value_there(s->list[i].gpus) ? NULL : fleet_table_row(t);
+                struct doc_cell *row =
+                    value_there(s->list[i].gpus) ? NULL : doc_add_row(&c->report->tables, t);
                 if (!row)
                         continue;
-                fleet_cell_text(&row[0], s->list[i].key);
+                doc_cell_text(&row[0], s->list[i].key);
                 row[1].v = s->list[i].known;
         }
         if (t)
-                fleet_table_sort(t, 1, c->asked->rows);
-        if (t && t->n_rows == 0 && t > c->report->tables && t[-1].n_rows == 0)
-                fleet_report_notice(c->report, "no problems found");
+                doc_sort(t, 1, c->asked->rows);
+        if (t && t->n_rows == 0 && t > c->report->tables.parts && t[-1].n_rows == 0)
+                fleet_report_notice(c->report, FLEET_NO_PROBLEMS, 0, 0);
 }
 
 /* --- the fleet in one row
  * -------------------------------------------------------------------------------- */
 
-static const struct fleet_column summary_columns[] = {
-    {"gpus", "GPUs", COUNT, 0, false},
-    {"nodes", "nodes", COUNT, 0, false},
-    {"answering", "GPUs that answer", COUNT, 0, false},
-    {"held_now", "GPUs held now", COUNT, 0, false},
-    {"window_seconds", "capacity of the window", TIME, 0, false},
-    {"observed", "of the capacity observed", RATIO, 0, false},
-    {"held_seconds", "held", TIME, 0, false},
-    {"held", "of the capacity held", RATIO, 0, false},
-    {"real_util", "Real Utilization", RATIO, 0, false},
-    {"wasted_seconds", "wasted", TIME, 0, false},
-    {"wasted", "of what was held wasted", RATIO, 0, false},
-    {"unattributed_seconds", "held by owners not known", TIME, 0, false},
+static const struct doc_column summary_columns[] = {
+    COLUMN("gpus", "GPUs", COUNT, 0, 0),
+    COLUMN("nodes", "nodes", COUNT, 0, 0),
+    COLUMN("answering", "GPUs that answer", COUNT, 0, 0),
+    COLUMN("held_now", "GPUs held now", COUNT, 0, 0),
+    COLUMN("window_seconds", "capacity of the window", GPU_HOURS, 0, 0),
+    COLUMN("observed", "of the capacity observed", RATIO, 0, 0),
+    COLUMN("held_seconds", "held", GPU_HOURS, 0, 0),
+    COLUMN("held", "of the capacity held", RATIO, 0, 0),
+    COLUMN("real_util", "Real Utilization", RATIO, 0, 0),
+    COLUMN("wasted_seconds", "wasted", GPU_HOURS, 0, 0),
+    COLUMN("wasted", "of what was held wasted", RATIO, 0, 0),
+    COLUMN("unattributed_seconds", "held by owners not known", GPU_HOURS, 0, 0),
 };
 
 static struct fleet_sum total_of(const struct fleet_sums *s)
@@ -470,30 +474,23 @@ static void tell_coverage(struct collect *c, const struct fleet_sum *all)
 {
         struct value seen = ratio_of(all->observed, time_of(c, all->known));
         if (value_there(seen) && seen.v < 1 - UNSEEN_SHARE)
-                fleet_report_notice(c->report,
-                                    "%.1f %% of the GPU time in the window was not observed: it "
-                                    "counts as neither used nor wasted",
-                                    (1 - seen.v) * 100);
+                fleet_report_notice(c->report, FLEET_UNSEEN, 1 - seen.v, 0);
         if (!value_there(all->gpus))
-                fleet_report_notice(c->report, "no GPU reports at the window's end: what is shown "
-                                               "is old");
+                fleet_report_notice(c->report, FLEET_ALL_OLD, 0, 0);
         else if (value_there(all->up) && all_of(all).v > all->up.v)
-                fleet_report_notice(c->report,
-                                    "%.0f of %.0f GPUs or slices of the window do not answer now: "
-                                    "'assay fleet health' tells which are missed",
-                                    all_of(all).v - all->up.v, all_of(all).v);
+                fleet_report_notice(c->report, FLEET_SILENT, all_of(all).v - all->up.v,
+                                    all_of(all).v);
 }
 
 static void summary_table(struct collect *c, const struct fleet_sums *nodes,
                           const struct fleet_sums *owners, const struct answer *n_nodes)
 {
         struct fleet_sum all = total_of(nodes);
-        struct fleet_table *t = fleet_report_table(c->report, "fleet", "Fleet", summary_columns,
-                                                   ARRAY_LEN(summary_columns));
-        struct fleet_cell *row = t ? fleet_table_row(t) : NULL;
+        struct doc_part *t = document_add(&c->report->tables, DOC_CARD, "fleet", "Fleet",
+                                          summary_columns, ARRAY_LEN(summary_columns));
+        struct doc_cell *row = t ? doc_add_row(&c->report->tables, t) : NULL;
         if (!row)
                 return;
-        t->card = true;
         row[0].v = all_of(&all);
         row[1].v = n_nodes->n > 0 ? n_nodes->series[0].v : value_missing(STATE_NONE);
         row[2].v = all.up;

@@ -33,12 +33,13 @@ static void show_view(enum fleet_view view, const char *text, size_t size)
         for (size_t i = 0; i < n; i++)
                 answer_parse(text, size, "engine", &q[i].answer, &err);
         collect_tables(&c, view, q, n);
-        fleet_write_text(&report, &out);
-        check_text(&out);
-        strbuf_clear(&out);
-        fleet_write_json(&report, &out);
-        check_text(&out);
-        fleet_write_csv(&report, &out);
+        static const char *const formats[] = {"text", "json", "csv", "markdown", "html"};
+        for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+                if (fleet_write(&report, formats[i], 0, &out, NULL) < 0)
+                        abort();
+                check_text(&out);
+                strbuf_clear(&out);
+        }
         strbuf_finish(&out);
         question_finish(q, n);
         fleet_report_finish(&report);

@@ -194,11 +194,11 @@ static void test_answers(void **state)
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-static const struct fleet_column columns[] = {
-    {"owner", "OWNER", FLEET_UNIT_TEXT, 8, false},
-    {"kind", "KIND", FLEET_UNIT_TEXT, 30, true},
-    {"held_seconds", "HELD h", FLEET_UNIT_SECONDS, 8, false},
-    {"wasted", "% HELD", FLEET_UNIT_RATIO, 6, false},
+static const struct doc_column columns[] = {
+    {.key = "owner", .title = "OWNER", .width = 8},
+    {.key = "kind", .title = "KIND", .width = 30, .flags = DOC_MINOR},
+    {.key = "held_seconds", .title = "HELD h", .kind = DOC_GPU_HOURS, .width = 8},
+    {.key = "wasted", .title = "% HELD", .kind = DOC_RATIO, .width = 6},
 };
 
 static void make_report(struct fleet_report *r)
@@ -210,18 +210,18 @@ static void make_report(struct fleet_report *r)
         *r = (struct fleet_report){.what = "users", .to_ns = 1794830400LL * NS_PER_S};
         r->from_ns = r->to_ns - 24 * 3600 * NS_PER_S;
         snprintf(r->engine, sizeof(r->engine), "http://prom:9090");
-        struct fleet_table *t =
-            fleet_report_table(r, "owners", "By owner", columns, ARRAY_LEN(columns));
+        struct doc_part *t =
+            document_add(&r->tables, DOC_ROWS, "owners", "By owner", columns, ARRAY_LEN(columns));
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-                struct fleet_cell *row = fleet_table_row(t);
-                fleet_cell_text(&row[0], rows[i].owner);
+                struct doc_cell *row = doc_add_row(&r->tables, t);
+                doc_cell_text(&row[0], rows[i].owner);
                 if (rows[i].held >= 0)
                         row[2].v = value_ok(rows[i].held);
                 if (rows[i].wasted >= 0)
                         row[3].v = value_ok(rows[i].wasted);
         }
-        fleet_table_sort(t, 3, 2);
-        fleet_report_notice(r, "%s", "5 % was not observed");
+        doc_sort(t, 3, 2);
+        fleet_report_notice(r, FLEET_UNSEEN, 0.05, 0);
 }
 
 static void test_writers(void **state)
@@ -230,8 +230,8 @@ static void test_writers(void **state)
         struct strbuf text = {0}, json = {0}, csv = {0};
         (void)state;
         make_report(&r);
-        assert_int_equal(r.tables[0].left_out, 1);
-        fleet_write_text(&r, &text);
+        assert_int_equal(r.tables.parts[0].left_out, 1);
+        assert_int_equal(fleet_write(&r, "text", 0, &text, NULL), 0);
         assert_string_equal(strbuf_str(&text),
                             "users: 24 h to 2026-11-16 12:00, from http://prom:9090\n"
                             "\n"
@@ -241,16 +241,18 @@ static void test_writers(void **state)
                             "=cmd     --                                   --   25.0\n"
                             "… and 1 more; --limit shows them\n"
                             "\n"
-                            "5 % was not observed\n");
-        fleet_write_json(&r, &json);
+                            "5.0 % of the GPU time in the window was not observed: it counts as "
+                            "neither used nor wasted\n");
+        assert_int_equal(fleet_write(&r, "json", 0, &json, NULL), 0);
         assert_string_equal(
             strbuf_str(&json),
             "{\"schema\":1,\"view\":\"users\",\"engine\":\"http://prom:9090\",\"from\":1794744000,"
-            "\"to\":1794830400,\"recorded\":false,\"notices\":[\"5 % was not observed\"],\n"
+            "\"to\":1794830400,\"recorded\":false,\"notices\":[\"5.0 % of the GPU time in the "
+            "window was not observed: it counts as neither used nor wasted\"],\n"
             "\"owners\":[\n"
             "{\"owner\":\"bob\",\"kind\":null,\"held_seconds\":7200,\"wasted\":0.5},\n"
             "{\"owner\":\"=cmd\",\"kind\":null,\"held_seconds\":null,\"wasted\":0.25}]}\n");
-        fleet_write_csv(&r, &csv);
+        assert_int_equal(fleet_write(&r, "csv", 0, &csv, NULL), 0);
         assert_string_equal(strbuf_str(&csv), "owner,kind,held_seconds,wasted\nbob,,7200,0.5\n"
                                               "'=cmd,,,0.25\n");
         strbuf_finish(&text);

@@ -82,7 +82,9 @@ static void text_lay_out(const struct doc_part *p, int columns, struct layout *r
 static void text_put_curve(const struct doc_cell *cell, int width, struct strbuf *out)
 {
         static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-        for (size_t i = 0; i < (size_t)width; i++) {
+        if (cell->n == 0)
+                strbuf_fill(out, ' ', (size_t)width);
+        for (size_t i = 0; cell->n > 0 && i < (size_t)width; i++) {
                 size_t from = i * cell->n / (size_t)width, to = (i + 1) * cell->n / (size_t)width;
                 double sum = 0, n = 0;
                 for (size_t k = from; k < MAX(to, from + 1) && k < cell->n; k++) {

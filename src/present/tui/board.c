@@ -1,6 +1,7 @@
 #include "present/tui/board.h"
 
 #include "base/clock.h"
+#include "present/document/document.h"
 #include "present/fleet/fleet.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
@@ -121,9 +122,9 @@ static void draw_head(const struct board *b, const struct board_data *d, struct 
         canvas_right(c, x + 1, 0, MAX(c->w - x - 2, 0), (struct style){.fg = ink}, words);
 }
 
-static uint8_t cell_ink(const struct fleet_column *col, const struct fleet_cell *cell)
+static uint8_t cell_ink(const struct doc_column *col, const struct doc_cell *cell)
 {
-        if (col->unit == FLEET_UNIT_TEXT)
+        if (col->kind == DOC_TEXT)
                 return INK_TEXT;
         if (!value_there(cell->v))
                 return INK_FAINT;
@@ -151,7 +152,7 @@ static int next_line(struct scroll *s)
 }
 
 /* Whether all of a table but its last text fits with two blanks between columns. */
-static bool fits(const struct fleet_table *t, int w)
+static bool fits(const struct doc_part *t, int w)
 {
         int all = 0;
         for (size_t i = 0; i < t->n_columns; i++)
@@ -159,22 +160,22 @@ static bool fits(const struct fleet_table *t, int w)
         return all <= w;
 }
 
-static void draw_cells(struct scroll *s, const struct fleet_table *t, size_t row, bool head)
+static void draw_cells(struct scroll *s, const struct doc_part *t, size_t row, bool head)
 {
-        char buf[FLEET_CELL_MAX];
+        char buf[DOC_CELL_MAX];
         int y = next_line(s), x = s->a.x;
         bool wide = fits(t, s->a.w);
         for (size_t i = 0; y >= 0 && i < t->n_columns; i++) {
-                const struct fleet_column *col = &t->columns[i];
-                if (col->minor && !wide)
+                const struct doc_column *col = &t->columns[i];
+                if (col->flags & DOC_MINOR && !wide)
                         continue;
-                const struct fleet_cell *cell = fleet_table_at(t, row, i);
-                const char *text = head ? col->title : fleet_format_cell(col, cell, buf);
+                const struct doc_cell *cell = doc_at(t, row, i);
+                const char *text = head ? col->title : doc_format_cell(col, cell, buf);
                 int room = MIN(col->width, s->a.x + s->a.w - x);
                 struct style style = {head ? INK_DIM : cell_ink(col, cell), INK_NONE, 0};
-                if (room < (col->unit == FLEET_UNIT_TEXT ? 1 : col->width))
+                if (room < (col->kind == DOC_TEXT ? 1 : col->width))
                         return;
-                if (col->unit == FLEET_UNIT_TEXT)
+                if (col->kind == DOC_TEXT)
                         canvas_text(s->c, x, y, room, style, text);
                 else
                         canvas_right(s->c, x, y, room, style, text);
@@ -183,22 +184,22 @@ static void draw_cells(struct scroll *s, const struct fleet_table *t, size_t row
 }
 
 /* A card as cells beside one another, as many as fit. */
-static void draw_card(struct scroll *s, const struct fleet_table *t)
+static void draw_card(struct scroll *s, const struct doc_part *t)
 {
-        char buf[FLEET_CELL_MAX];
+        char buf[DOC_CELL_MAX];
         int w = 36, columns = MAX(s->a.w / w, 1), y = -1;
         for (size_t i = 0; i < t->n_columns; i++) {
-                const struct fleet_column *col = &t->columns[i];
-                const struct fleet_cell *cell = fleet_table_at(t, 0, i);
+                const struct doc_column *col = &t->columns[i];
+                const struct doc_cell *cell = doc_at(t, 0, i);
                 int at = (int)i % columns;
                 if (at == 0)
                         y = next_line(s);
                 if (y < 0)
                         continue;
-                fleet_format_cell(col, cell, buf);
-                const char *unit = col->unit == FLEET_UNIT_SECONDS ? " h"
-                                   : col->unit == FLEET_UNIT_RATIO ? " %"
-                                                                   : "";
+                doc_format_cell(col, cell, buf);
+                const char *unit = col->kind == DOC_GPU_HOURS ? " h"
+                                   : col->kind == DOC_RATIO   ? " %"
+                                                              : "";
                 size_t n = strlen(buf);
                 snprintf(buf + n, sizeof(buf) - n, "%s", value_there(cell->v) ? unit : "");
                 int x = s->a.x + at * w;
@@ -208,7 +209,7 @@ static void draw_card(struct scroll *s, const struct fleet_table *t)
         }
 }
 
-static void draw_table(struct scroll *s, const struct fleet_table *t)
+static void draw_table(struct scroll *s, const struct doc_part *t)
 {
         if (t->n_rows == 0)
                 return;
@@ -216,7 +217,7 @@ static void draw_table(struct scroll *s, const struct fleet_table *t)
         if (y >= 0)
                 canvas_text(s->c, s->a.x, y, s->a.w, (struct style){INK_TITLE, 0, ATTR_BOLD},
                             t->title);
-        if (t->card) {
+        if (t->style == DOC_CARD) {
                 draw_card(s, t);
         } else {
                 draw_cells(s, t, 0, true);
@@ -235,6 +236,7 @@ static void draw_report(struct board *b, const struct board_data *d, struct canv
 {
         const struct fleet_report *r = d->report;
         char window[64];
+        struct strbuf words = {0};
         struct scroll s = {c, {a.x + 1, a.y, a.w - 2, a.h}, 0, b->top};
         fleet_format_window(r, window, sizeof(window));
         int y = next_line(&s);
@@ -243,13 +245,16 @@ static void draw_report(struct board *b, const struct board_data *d, struct canv
                              window, r->engine, r->recorded ? " (recording rules)" : "");
         for (size_t i = 0; i < r->n_notices; i++) {
                 y = next_line(&s);
+                strbuf_clear(&words);
+                fleet_put_notice(&r->notices[i], &words);
                 if (y >= 0)
                         canvas_text(c, s.a.x, y, s.a.w, (struct style){.fg = INK_WARN},
-                                    r->notices[i]);
+                                    strbuf_str(&words));
         }
+        strbuf_finish(&words);
         next_line(&s);
-        for (size_t i = 0; i < r->n_tables; i++)
-                draw_table(&s, &r->tables[i]);
+        for (size_t i = 0; i < r->tables.n; i++)
+                draw_table(&s, &r->tables.parts[i]);
         /* The end stays in sight. */
         size_t most = s.y > (size_t)a.h ? s.y - (size_t)a.h : 0;
         b->top = MIN(b->top, most);
