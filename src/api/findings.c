@@ -104,7 +104,7 @@ int assay_findings_get(const assay_findings *f, size_t at, struct assay_finding 
             .phase = or_null(f->list.list[from->stretch].phase),
             .gpus = f->gpus[from->stretch],
             .text = f->texts[at],
-            .advice = report_finding_try(from),
+            .advice = report_finding_try(&f->list, from),
             .stretch = from->stretch,
             .stretches = from->n,
             .seconds = from->seconds,

@@ -17,6 +17,7 @@
 #include "version.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -318,6 +319,22 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
                 return err_hint(err, "'ps -e' lists those that are there");
         }
         *ret = hc;
+        return 0;
+}
+
+#define STACKS_HZ_MAX 200
+
+int setup_stacks(const struct config *config, double *ret_hz, struct err *err)
+{
+        const char *text = config_text(config, OPT_STACKS);
+        char *end = NULL;
+        double hz = strcmp(text, "off") == 0 ? 0 : strtod(text, &end);
+        if (end && (end == text || *end != '\0' || !(hz >= 0.1 && hz <= STACKS_HZ_MAX))) {
+                err_set(err, ERR_USAGE, "--stacks: '%s' is not a rate from 0.1 to %d a second",
+                        text, STACKS_HZ_MAX);
+                return err_hint(err, "20 is the default; 'off' samples none");
+        }
+        *ret_hz = hz;
         return 0;
 }
 

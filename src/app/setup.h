@@ -41,6 +41,8 @@ int setup_open_soon(const struct config *config, const char *location, double sp
                     char notice[SETUP_NOTICE_MAX], struct err *err);
 /* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
 int setup_host(const struct config *config, struct host_config *ret, struct err *err);
+/* How often a second stacks are looked at; 0 for never. 0 or a negative code with err. */
+int setup_stacks(const struct config *config, double *ret_hz, struct err *err);
 /* Time between ticks of the host alone: interval, else poll, else a second. */
 int setup_interval(const struct config *config, int64_t *ret, struct err *err);
 /* Whether r says that there is no GPU source where none was asked for: then the host does alone. */

@@ -13,6 +13,7 @@ void run_summary_finish(struct run_summary *r)
         summary_finish(&r->summary);
         traces_finish(&r->traces);
         stretches_finish(&r->stretches);
+        where_finish(&r->where);
         strbuf_finish(&r->notices);
         free(r->events);
         declared_finish(&r->declared);
@@ -71,6 +72,8 @@ static int summarise_add(struct run_summary *r, const struct frame *f, struct er
         if (code < 0)
                 return code;
         code = summary_add(&r->summary, f);
+        if (code == 0 && r->stacks)
+                code = where_see_processes(&r->where, &f->processes);
         if (code == 0 && summary_holds(&r->summary))
                 code = stretches_add(&r->stretches, f);
         if (code == 0 && r->curves && summary_holds(&r->summary))
@@ -206,6 +209,24 @@ static int take_events(struct run_summary *r, struct err *err)
         return 0;
 }
 
+/* The lines in which the time of each stretch went, of a session that has stacks. */
+static int find_lines(struct run_summary *r, struct err *err)
+{
+        struct stretch_list *list = &r->summary.limits;
+        struct stack_window window;
+        int code = 0, got = 1;
+        while (code == 0 && (got = session_next_stacks(r->in.session, &window, err)) > 0) {
+                tick(r);
+                double begin_s = clock_to_seconds(window.mono_ns - r->stretches.first_ns);
+                code = where_add(&r->where, list, r->stacks, begin_s, &window);
+        }
+        if (got < 0)
+                return got;
+        if (code == 0)
+                code = where_conclude(&r->where, r->stacks, list);
+        return code < 0 ? err_set(err, code, "out of memory") : 0;
+}
+
 static int summarise(const struct config *config, const char *format, struct run_summary *r,
                      struct err *err)
 {
@@ -224,6 +245,8 @@ static int summarise(const struct config *config, const char *format, struct run
                 return err_set(err, code, "out of memory");
         declared_use(&r->declared, &r->stretches, &r->summary);
         code = begin_hosts(config, r, err);
+        if (code == 0 && r->in.session)
+                code = session_stacks(r->in.session, &r->stacks, err);
         if (code < 0)
                 return code;
         if (r->in.session && (r->as_recorded || setup_as_recorded(config)))
@@ -252,7 +275,9 @@ static int summarise(const struct config *config, const char *format, struct run
         if (code < 0)
                 return code;
         code = stretches_cut(&r->stretches, r->in.phases, r->in.n_phases, &r->summary.limits);
-        return code < 0 ? err_set(err, code, "out of memory") : 0;
+        if (code < 0)
+                return err_set(err, code, "out of memory");
+        return r->stacks ? find_lines(r, err) : 0;
 }
 
 int run_summary_take(struct run_summary *r, const struct config *config, const char *format,

@@ -72,7 +72,9 @@ static int record(const struct config *config, struct recording *rec, struct err
             .duration_ns = clock_from_seconds(config_number(config, OPT_DURATION))};
         if (p)
                 pipeline_want_limits(p, false); /* a session keeps what they follow from */
-        int code = engine_start(&rc, &r, err);
+        int code = setup_stacks(config, &rc.stacks_hz, err);
+        if (code == 0)
+                code = engine_start(&rc, &r, err);
         if (code < 0)
                 return code;
         wait_for_end(r, rec->signals);

@@ -224,6 +224,7 @@ static void start_engine(struct running *r)
                                    .on_host = note_host,
                                    .on_source_end = tell_source_end,
                                    .arg = r};
+        setup_stacks(r->config, &rc.stacks_hz, &err);
         if (engine_start(&rc, &engine, &err) < 0)
                 notice("%s; running without a recording", err.msg);
         crew_lock(&r->crew);
@@ -387,9 +388,12 @@ static int check_options(const struct config *config, struct err *err)
         struct host_config host;
         struct pipeline_config gpus;
         char notice[SETUP_NOTICE_MAX];
+        double hz;
         int r = recording_check(config, err);
         if (r == 0)
                 r = setup_host(config, &host, err);
+        if (r == 0)
+                r = setup_stacks(config, &hz, err);
         if (r == 0)
                 r = setup_pipeline(config, config_text(config, OPT_SOURCE), false, 1, &gpus, notice,
                                    err);

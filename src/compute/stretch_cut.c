@@ -367,6 +367,8 @@ int stretches_cut(const struct stretches *s, const struct phase *phases, size_t 
         for (size_t i = 0; i < s->n && r == 0; i++) {
                 naming_put(&s->naming, identity_of_track(s->tracks, i), gpus[i].label,
                            sizeof(gpus[i].label));
+                snprintf(gpus[i].source_label, sizeof(gpus[i].source_label), "%s",
+                         s->tracks[i].label);
                 gpus[i].clock_max = s->tracks[i].clock_max;
                 gpus[i].power_limit = s->tracks[i].power_limit;
                 r = cut_track(s, i, c, phases, n_phases, ret);

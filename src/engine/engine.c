@@ -114,6 +114,7 @@ static int start_host(struct engine *e, struct err *err)
         struct host_beat_config hc = {
             .view = c->host,
             .session = c->session,
+            .stacks_hz = c->stacks_hz,
             .keep = c->keep,
             .interval_ns =
                 c->host_interval_ns ? c->host_interval_ns : MAX(c->interval_ns, ENGINE_HOST_MIN_NS),

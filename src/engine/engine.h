@@ -45,6 +45,7 @@ struct engine_config {
         bool ends_with_target;    /* the engine ends when the host's target process has */
 
         struct session *session; /* NULL: nothing is recorded */
+        double stacks_hz;        /* with a session: looks a second at stacks; 0 for none */
 
         /* Each may be NULL. on_frame and on_source_end are called on the GPUs' thread, on_host on
          * the host's; that of a recording on the GPUs' thread, before the frame that it is of. */

@@ -55,6 +55,11 @@ unsigned host_view_levels_of(const struct host_view *v, int32_t pid)
         return host_levels_of(v->reader, pid);
 }
 
+size_t host_view_servers(const struct host_view *v, struct host_server *list, size_t max)
+{
+        return host_servers(v->reader, list, max);
+}
+
 static size_t find_gpu(const struct gpu_use *u, int32_t index)
 {
         size_t i = 0;

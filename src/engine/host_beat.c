@@ -1,6 +1,7 @@
 #include "engine/host_beat.h"
 
 #include "base/clock.h"
+#include "engine/stack_beat.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,7 @@ struct host_beat {
         struct gpu_use use; /* the worker's copy of seen */
         int64_t last_ns;    /* when the host was read last */
         struct host_beat_result result;
+        struct stack_beat *stacks; /* NULL when none are sampled */
 
         /* Under the lock. */
         struct gpu_use seen;
@@ -27,6 +29,7 @@ struct host_beat {
 static void free_beat(struct crew *crew)
 {
         struct host_beat *h = (struct host_beat *)crew;
+        stack_beat_close(h->stacks);
         if (h->own_view)
                 host_view_close(h->config.view);
         for (size_t i = 0; i < ARRAY_LEN(h->texts); i++)
@@ -90,6 +93,8 @@ static bool tick(struct host_beat *h)
         host->late = h->result.beat.late;
         host->missed = h->result.beat.missed;
         tell(h, host);
+        if (h->stacks)
+                stack_beat_tick(h->stacks, h->config.view);
         if (!is_over(h, host))
                 return true;
         if (h->config.on_over)
@@ -114,6 +119,9 @@ static void keep_beat(void *arg)
         struct host_beat *h = arg;
         struct crew *user = h->config.user;
         bool more = true;
+        /* Without stacks all else is recorded as before. */
+        if (h->config.session && h->config.stacks_hz > 0)
+                stack_beat_open(h->config.stacks_hz, h->config.session, &h->stacks, NULL);
         beat_start(&h->result.beat, clock_mono_ns(), h->config.interval_ns);
         do {
                 more = tick(h);

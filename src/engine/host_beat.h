@@ -15,6 +15,7 @@ struct host_beat_config {
         struct host_view *view;
         struct host_config host;
         struct session *session; /* NULL: ticks are only told */
+        double stacks_hz;        /* looks a second at stacks, for the session; 0 for none */
         int64_t interval_ns;
         bool keep;             /* host_beat_take is used */
         bool ends_with_target; /* on_over is called when the target and all it started have ended */

@@ -27,8 +27,17 @@ struct stack_count {
         double seconds;
 };
 
+/* What the windows' ids mean. */
+struct stack_log {
+        const struct stack_table *table;
+        const struct stack_thread *threads;
+        size_t n_threads;
+        const struct stack_process *processes;
+        size_t n_processes;
+};
+
 struct stack_window {
-        int64_t mono_ns; /* its beginning, on the recorder's monotonic clock */
+        int64_t mono_ns; /* its beginning, on the clock of the session's frames */
         size_t n;
         const struct stack_count *counts;
 };

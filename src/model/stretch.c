@@ -8,7 +8,13 @@ void stretch_list_finish(struct stretch_list *list)
 {
         free(list->list);
         free(list->gpus);
+        free(list->wheres);
         *list = (struct stretch_list){0};
+}
+
+const struct where *stretch_list_where(const struct stretch_list *list, size_t where)
+{
+        return where > 0 && where <= list->n_wheres ? &list->wheres[where - 1] : NULL;
 }
 
 bool gpu_set_has(const struct gpu_set *s, size_t gpu)

@@ -4,9 +4,11 @@
  */
 #pragma once
 
+#include "model/entity.h"
 #include "model/flops.h"
 #include "model/limit.h"
 #include "model/phase.h"
+#include "model/where.h"
 
 #define STRETCH_GPUS_MAX 1024
 #define STRETCH_LABEL_MAX 32
@@ -24,6 +26,7 @@ struct stretch {
         struct flops_told flops;    /* a GPU, of the type that was declared for its time */
         bool before_work;           /* it ends before the first sustained work */
         char phase[PHASE_NAME_MAX]; /* the innermost phase around it; empty for none */
+        size_t where;               /* of the list's wheres, from 1; 0 for unknown */
 };
 
 /* One thing worth telling: a limiter, over all the stretches that have it. */
@@ -42,14 +45,16 @@ struct limit_finding {
         double won_s;        /* GPU-seconds that could be won at most */
         double gain;         /* the GPU would do so many times as much; 0 when there is no bound */
         enum framework framework;
+        size_t where; /* of the list's wheres, from 1; 0 for unknown */
 };
 
 #define FINDINGS_MAX 32
 
 struct stretch_gpu {
         char label[STRETCH_LABEL_MAX];
-        double clock_max;   /* Hz; 0 when not known */
-        double power_limit; /* W; 0 when not known */
+        char source_label[ENTITY_LABEL_MAX]; /* as processes name it */
+        double clock_max;                    /* Hz; 0 when not known */
+        double power_limit;                  /* W; 0 when not known */
 };
 
 /* The arrays are its own: see stretch_list_finish. */
@@ -63,12 +68,16 @@ struct stretch_list {
         enum framework framework; /* NONE when not known */
         size_t n_findings;
         struct limit_finding findings[FINDINGS_MAX]; /* what matters most first */
+        size_t n_wheres;
+        struct where *wheres; /* lines of stretches and findings */
 };
 
 void stretch_list_finish(struct stretch_list *list);
 /* How long the run would take at best without what a finding is about, as its GPUs have it on
  * average: seconds. */
 double stretch_list_at_best(const struct stretch_list *list, const struct limit_finding *f);
+/* The lines of a stretch or a finding; NULL when they are unknown. */
+const struct where *stretch_list_where(const struct stretch_list *list, size_t where);
 
 bool gpu_set_has(const struct gpu_set *s, size_t gpu);
 void gpu_set_add(struct gpu_set *s, size_t gpu);

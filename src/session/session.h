@@ -84,6 +84,8 @@ int session_add_host(struct session *s, const struct host *host, struct err *err
  */
 void session_add_stacks(struct session *s, const struct stack_table *table,
                         const struct stack_sample *samples, size_t n);
+/* No more samples come, and the table is not used after this. After the last commit. */
+void session_end_stacks(struct session *s);
 /* A process whose stacks are read, or why they are not; again when that changes. */
 void session_add_stack_process(struct session *s, const struct stack_process *process);
 /* The same for a mark made in this process. */
@@ -150,14 +152,7 @@ int session_next_host(struct session_reader *r, const struct host **ret, struct 
  * The stacks of the session, all of their frames: NULL in sessions without. The table, threads and
  * processes belong to the reader and stay until it is closed. 0 or a negative code.
  */
-struct session_stacks {
-        const struct stack_table *table;
-        const struct stack_thread *threads;
-        size_t n_threads;
-        const struct stack_process *processes;
-        size_t n_processes;
-};
-int session_stacks(struct session_reader *r, const struct session_stacks **ret, struct err *err);
+int session_stacks(struct session_reader *r, const struct stack_log **ret, struct err *err);
 /* The next second of them, with a cursor of its own, once session_stacks gave some: 1 (valid until
  * the next call), 0 at the end, or a negative code. */
 int session_next_stacks(struct session_reader *r, struct stack_window *ret, struct err *err);

@@ -20,7 +20,7 @@ struct id_map {
 
 struct stack_cursor {
         struct stack_table *table;
-        struct session_stacks all;
+        struct stack_log all;
         struct id_map texts, frames, nodes;
         struct stack_thread *threads;
         struct stack_process *processes;
@@ -213,7 +213,7 @@ static int open_maps(struct session_reader *r, struct stack_cursor *c)
         return c->threads && c->processes ? 0 : -ENOMEM;
 }
 
-int session_stacks(struct session_reader *r, const struct session_stacks **ret, struct err *err)
+int session_stacks(struct session_reader *r, const struct stack_log **ret, struct err *err)
 {
         *ret = NULL;
         if (!r->stacks) {
@@ -286,8 +286,9 @@ int session_next_stacks(struct session_reader *r, struct stack_window *ret, stru
                 return err_set(err, -ENOMEM, "out of memory");
         c->cap = MAX(c->cap, n);
         second = MIN(MAX(second, 0), CLOCK_FILE_MAX_NS / STACK_WINDOW_NS);
-        *ret = (struct stack_window){.mono_ns = r->start_mono_ns + second * STACK_WINDOW_NS,
-                                     .n = unpack_window(c, s, n),
-                                     .counts = c->counts};
+        *ret =
+            (struct stack_window){.mono_ns = clock_bounded(r->start_ns + second * STACK_WINDOW_NS),
+                                  .n = unpack_window(c, s, n),
+                                  .counts = c->counts};
         return 1;
 }

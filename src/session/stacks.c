@@ -107,6 +107,17 @@ void session_add_stacks(struct session *s, const struct stack_table *table,
         pthread_mutex_unlock(&s->lock);
 }
 
+void session_end_stacks(struct session *s)
+{
+        struct stack_part *p = &s->stacks;
+        pthread_mutex_lock(&s->writing);
+        pthread_mutex_lock(&s->lock);
+        p->table = NULL;
+        p->n_rows = 0;
+        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->writing);
+}
+
 void session_add_stack_process(struct session *s, const struct stack_process *process)
 {
         struct stack_part *p = &s->stacks;

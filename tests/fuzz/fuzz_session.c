@@ -11,7 +11,7 @@
 
 static void walk_stacks(struct session_reader *r)
 {
-        const struct session_stacks *all;
+        const struct stack_log *all;
         struct stack_window w;
         struct err err;
         session_stacks(r, &all, &err);

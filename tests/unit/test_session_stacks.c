@@ -83,7 +83,7 @@ static void add_at(struct session *s, double elapsed, uint32_t stack, int tid)
 static double seconds_in(const char *file, int tid, const char *function, size_t *ret_windows)
 {
         struct session_reader *r = NULL;
-        const struct session_stacks *all = NULL;
+        const struct stack_log *all = NULL;
         struct stack_window w;
         struct err err = {0};
         double seconds = 0;
@@ -185,7 +185,7 @@ static void nothing_when_redacted(void **state UNUSED)
         assert_int_equal(one_number("SELECT count(*) FROM stack_process"), 0);
         assert_int_equal(one_number("SELECT count(*) FROM stack_window"), 0);
         struct session_reader *r = NULL;
-        const struct session_stacks *all;
+        const struct stack_log *all;
         assert_int_equal(session_open(path, &r, &err), 0);
         assert_int_equal(session_stacks(r, &all, &err), 0);
         assert_null(all);
@@ -218,7 +218,7 @@ static void ids_are_checked(void **state UNUSED)
                 assert_int_equal(sqlite3_exec(db, harms[i], NULL, NULL, NULL), SQLITE_OK);
                 sqlite3_close(db);
                 struct session_reader *r = NULL;
-                const struct session_stacks *all = NULL;
+                const struct stack_log *all = NULL;
                 struct stack_window w;
                 assert_int_equal(session_open(path, &r, &err), 0);
                 session_stacks(r, &all, &err);

@@ -5,6 +5,7 @@
 #include "present/report/parts.h"
 #include "present/report/report.h"
 #include "present/text/explain.h"
+#include "present/text/where.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -303,7 +304,13 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
         put_gain(out, list, f);
 }
 
-const char *report_finding_try(const struct limit_finding *f)
+/* A line in code that many programs spend their time in has advice of its own. */
+const char *report_finding_try(const struct stretch_list *list, const struct limit_finding *f)
 {
+        const char *advice = limiter_side(f->limiter) == LIMITER_SIDE_HOST
+                                 ? where_advice(stretch_list_where(list, f->where))
+                                 : NULL;
+        if (advice)
+                return advice;
         return limiter_try(f->limiter, &f->why, f->framework);
 }

@@ -6,6 +6,7 @@
 #include "present/format.h"
 #include "present/report/page.h"
 #include "present/report/parts.h"
+#include "present/text/where.h"
 
 #include <stdio.h>
 
@@ -213,6 +214,19 @@ static void put_unhealthy(struct strbuf *out, const struct scope *run)
         strbuf_finish(&text);
 }
 
+static void put_where(struct strbuf *out, const struct stretch_list *list,
+                      const struct limit_finding *f)
+{
+        struct strbuf text = {0};
+        where_put(&text, stretch_list_where(list, f->where));
+        if (text.len > 0) {
+                strbuf_puts(out, "<p><b>Where:</b> ");
+                quote_markup(out, strbuf_str(&text));
+                strbuf_puts(out, "</p>");
+        }
+        strbuf_finish(&text);
+}
+
 static void put_findings(struct strbuf *out, const struct summary *s)
 {
         struct strbuf text = {0};
@@ -227,8 +241,9 @@ static void put_findings(struct strbuf *out, const struct summary *s)
                         report_finding_or_level(s, &text);
                 quote_markup(out, strbuf_str(&text));
                 if (n > 0) {
+                        put_where(out, &s->limits, &s->limits.findings[i]);
                         strbuf_puts(out, "<p><b>Try:</b> ");
-                        quote_markup(out, report_finding_try(&s->limits.findings[i]));
+                        quote_markup(out, report_finding_try(&s->limits, &s->limits.findings[i]));
                         strbuf_puts(out, "</p>");
                 }
                 strbuf_puts(out, "</li>\n");

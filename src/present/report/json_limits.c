@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "present/report/report.h"
 #include "present/stream/json.h"
+#include "present/text/where.h"
 
 #include <math.h>
 
@@ -17,6 +18,49 @@ static void put_gpus(struct jsonw *j, const struct stretch_list *list, const str
         for (size_t i = 0; i < list->n_gpus; i++) {
                 if (gpu_set_has(gpus, i))
                         jsonw_text(j, NULL, list->gpus[i].label);
+        }
+        jsonw_end(j);
+}
+
+static void put_code_line(struct jsonw *j, const char *name, const struct code_line *line)
+{
+        struct strbuf text = {0};
+        if (!line->file[0]) {
+                jsonw_null(j, name);
+                return;
+        }
+        where_put_line(&text, line);
+        jsonw_object(j, name);
+        jsonw_text(j, "file", line->file);
+        jsonw_count(j, "line", line->line);
+        jsonw_text(j, "function", line->function);
+        jsonw_text(j, "whose", stack_whose_name((enum stack_whose)line->whose));
+        jsonw_text(j, "text", strbuf_str(&text));
+        jsonw_end(j);
+        strbuf_finish(&text);
+}
+
+static void put_where(struct jsonw *j, const struct where *where)
+{
+        jsonw_array(j, "where");
+        for (size_t i = 0; where && i < where->n; i++) {
+                const struct where_part *part = &where->parts[i];
+                jsonw_object(j, NULL);
+                jsonw_text(j, "what", part->rule->name);
+                jsonw_text(j, "words", part->rule->words);
+                put_thousandth(j, "seconds", part->seconds);
+                jsonw_count(j, "looks", part->looks);
+                jsonw_array(j, "places");
+                for (size_t k = 0; k < part->n; k++) {
+                        jsonw_object(j, NULL);
+                        put_thousandth(j, "share", part->places[k].share);
+                        jsonw_count(j, "looks", part->places[k].looks);
+                        put_code_line(j, "own", &part->places[k].own);
+                        put_code_line(j, "inner", &part->places[k].inner);
+                        jsonw_end(j);
+                }
+                jsonw_end(j);
+                jsonw_end(j);
         }
         jsonw_end(j);
 }
@@ -46,6 +90,7 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t
                    limiter_rule((enum limiter)(unknown ? s->limit.undecided : s->limit.limiter)));
         jsonw_ceiling_names(j, "missing", s->limit.missing);
         jsonw_ceilings(j, "evidence", &s->limit.ceilings);
+        put_where(j, stretch_list_where(list, s->where));
         jsonw_end(j);
 }
 
@@ -72,7 +117,8 @@ static void put_finding(struct jsonw *j, const struct stretch_list *list, size_t
         else
                 jsonw_null(j, "gain");
         jsonw_text(j, "text", strbuf_str(&text));
-        jsonw_text(j, "try", report_finding_try(f));
+        put_where(j, stretch_list_where(list, f->where));
+        jsonw_text(j, "try", report_finding_try(list, f));
         jsonw_end(j);
         strbuf_finish(&text);
 }

@@ -5,6 +5,7 @@
 #include "model/xid.h"
 #include "present/format.h"
 #include "present/report/parts.h"
+#include "present/text/where.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -236,6 +237,18 @@ static void put_unhealthy(struct strbuf *out, const struct scope *run, size_t n,
         strbuf_finish(&text);
 }
 
+static void put_where(struct strbuf *out, const struct stretch_list *list,
+                      const struct limit_finding *f, size_t columns)
+{
+        struct strbuf text = {0};
+        where_put(&text, stretch_list_where(list, f->where));
+        if (text.len > 0) {
+                strbuf_puts(out, "    where: ");
+                text_put_wrapped(out, strbuf_str(&text), 11, columns);
+        }
+        strbuf_finish(&text);
+}
+
 static void put_findings(struct strbuf *out, const struct summary *s, const struct report_view *v)
 {
         struct strbuf text = {0};
@@ -248,8 +261,9 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
                 report_finding(&s->limits, f, &text);
                 strbuf_putf(out, "  %zu ", i + 1);
                 text_put_wrapped(out, strbuf_str(&text), i < 9 ? 4 : 5, v->columns);
+                put_where(out, &s->limits, f, v->columns);
                 strbuf_puts(out, "    try: ");
-                text_put_wrapped(out, report_finding_try(f), 9, v->columns);
+                text_put_wrapped(out, report_finding_try(&s->limits, f), 9, v->columns);
         }
         if (n == 0) {
                 report_finding_or_level(s, &text);
@@ -469,8 +483,12 @@ static bool host_matters(const struct summary *s)
 void report_short(const struct summary *s, struct strbuf *out)
 {
         if (s->limits.n_findings > 0) {
-                report_finding(&s->limits, &s->limits.findings[0], out);
-                strbuf_putf(out, "\ntry: %s\n", report_finding_try(&s->limits.findings[0]));
+                const struct limit_finding *f = &s->limits.findings[0];
+                report_finding(&s->limits, f, out);
+                const struct where *where = stretch_list_where(&s->limits, f->where);
+                strbuf_puts(out, where ? "\nwhere: " : "");
+                where_put(out, where);
+                strbuf_putf(out, "\ntry: %s\n", report_finding_try(&s->limits, f));
         }
         size_t start = out->len;
         put_first_unhealthy(out, &s->scopes[0]);

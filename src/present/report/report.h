@@ -64,7 +64,7 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
 /* Members "findings" and "stretches" of the report, each with a comma before it. */
 void report_json_limits(const struct stretch_list *list, struct jsonw *j);
 /* One sentence that a person can act on. */
-const char *report_finding_try(const struct limit_finding *f);
+const char *report_finding_try(const struct stretch_list *list, const struct limit_finding *f);
 /* "0", "0-3", "0, 2". */
 void report_stretch_gpus(const struct stretch_list *list, const struct gpu_set *gpus,
                          struct strbuf *out);

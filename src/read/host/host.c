@@ -307,6 +307,11 @@ void host_hold(struct host_reader *h, size_t n_gpus, bool known, const struct ho
         evidence_hold(h->evidence, h->scanner, n_gpus, known, list, n);
 }
 
+size_t host_servers(const struct host_reader *h, struct host_server *list, size_t max)
+{
+        return scanner_servers(h->scanner, list, max);
+}
+
 unsigned host_levels_of(const struct host_reader *h, int32_t pid)
 {
         const struct scan_process *p = scanner_find(h->scanner, pid);

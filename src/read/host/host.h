@@ -33,5 +33,7 @@ int host_read(struct host_reader *h, struct host *ret, struct err *err);
  */
 void host_hold(struct host_reader *h, size_t n_gpus, bool known, const struct host_holder *list,
                size_t n);
+/* Those of the last tick; how many. Processes that /proc does not show are left out. */
+size_t host_servers(const struct host_reader *h, struct host_server *list, size_t max);
 /* Which levels a process belongs to, as of the last tick: bits, 0 when it is not known. */
 unsigned host_levels_of(const struct host_reader *h, int32_t pid);

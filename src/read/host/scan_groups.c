@@ -116,6 +116,17 @@ static uint64_t serves(struct scanner *s, const struct scan_process *p)
         return p->holds & GPUS ? 0 : (found & ~p->holds) | (beside ? s->fed : 0);
 }
 
+size_t scanner_servers(const struct scanner *s, struct host_server *list, size_t max)
+{
+        size_t n = 0;
+        SCAN_EACH(s, p)
+        {
+                if (n < max && scan_alive(s, p) && !p->denied && (p->holds | p->serves))
+                        list[n++] = (struct host_server){.pid = p->pid, .holds = p->holds != 0};
+        }
+        return n;
+}
+
 void groups_decide(struct scanner *s)
 {
         if (s->n_holders == 0 && s->held == 0 && s->config.target.pid == 0)

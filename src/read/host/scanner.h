@@ -116,6 +116,13 @@ struct scan_sum {
         int64_t pss_oldest_ns;
 };
 
+/* A process that holds a GPU, or serves one that does; the watched command's main process counts as
+ * one that holds. */
+struct host_server {
+        int32_t pid;
+        bool holds;
+};
+
 struct scanner;
 
 /* 0, or a negative code with err: ERR_USAGE when the target does not exist. */
@@ -134,6 +141,8 @@ const struct scan_sum *scanner_sum(const struct scanner *s, enum level level);
 void scanner_set_holders(struct scanner *s, const struct scan_holder *holders, size_t n);
 /* A GPU's, or SCAN_COMMAND's. */
 const struct scan_group *scanner_group(const struct scanner *s, size_t group);
+/* Who holds or serves a GPU or the watched command, as of the last tick; how many. */
+size_t scanner_servers(const struct scanner *s, struct host_server *list, size_t max);
 /* Processes that /proc listed at the last tick. */
 uint64_t scanner_listed(const struct scanner *s);
 uint64_t scanner_clock_ticks(const struct scanner *s);

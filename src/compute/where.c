@@ -1,0 +1,404 @@
+#include "compute/where.h"
+
+#include "base/attr.h"
+#include "base/list.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 64 /* of a tree of processes */
+
+/* ---- who is who ---- */
+
+static struct where_role *find_role(struct where_finder *w, int32_t pid)
+{
+        for (size_t i = 0; i < w->n_roles; i++) {
+                if (w->roles[i].pid == pid)
+                        return &w->roles[i];
+        }
+        return NULL;
+}
+
+int where_see_processes(struct where_finder *w, const struct process_list *list)
+{
+        for (size_t i = 0; i < list->n; i++) {
+                const struct process *p = &list->list[i];
+                struct where_role *role = find_role(w, p->pid);
+                if (!role && w->n_roles == STACK_PROCESSES_MAX)
+                        continue;
+                if (!role && !LIST_ROOM(w->roles, w->n_roles, w->cap_roles))
+                        return -ENOMEM;
+                if (!role) {
+                        role = &w->roles[w->n_roles++];
+                        *role = (struct where_role){.pid = p->pid, .ppid = p->ppid};
+                }
+                role->holds |= !p->child;
+                snprintf(role->gpu, sizeof(role->gpu), "%s", p->gpu);
+        }
+        return 0;
+}
+
+static const struct stack_process *find_process(const struct stack_log *log, int32_t pid)
+{
+        for (size_t i = 0; i < log->n_processes; i++) {
+                if (log->processes[i].pid == pid)
+                        return &log->processes[i];
+        }
+        return NULL;
+}
+
+/* The nearest ancestor that holds a GPU, or the process itself; NULL for none. */
+static const struct where_role *holder_of(struct where_finder *w, const struct stack_log *log,
+                                          const struct stack_process *p)
+{
+        for (int depth = 0; p && depth < DEPTH_MAX; depth++) {
+                const struct where_role *role = find_role(w, p->pid);
+                if (role && role->holds)
+                        return role;
+                p = p->ppid > 0 && p->ppid != p->pid ? find_process(log, p->ppid) : NULL;
+        }
+        return NULL;
+}
+
+/*
+ * A run in which nobody held a GPU is its main processes': those whose parent was not looked at.
+ * What a process that is known to serve a GPU is, its role says; of others their ancestors decide.
+ */
+static enum where_who who_of(struct where_finder *w, const struct stack_log *log,
+                             const struct stack_process *p, const struct where_role **ret_holder)
+{
+        const struct where_role *own = find_role(w, p->pid);
+        *ret_holder = own;
+        if (own)
+                return own->holds ? WHERE_HOLDERS : WHERE_WORKERS;
+        *ret_holder = holder_of(w, log, p);
+        if (*ret_holder)
+                return WHERE_WORKERS;
+        bool nobody = true;
+        for (size_t i = 0; i < w->n_roles; i++)
+                nobody = nobody && !w->roles[i].holds;
+        if (!nobody)
+                return WHERE_ALL;
+        return find_process(log, p->ppid) ? WHERE_WORKERS : WHERE_HOLDERS;
+}
+
+/* ---- what counts ---- */
+
+static bool is_one_of(const char *call, const char *const *list, size_t n)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(call, list[i]) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_on_files(const struct stack_count *c, const char *call)
+{
+        static const char *const calls[] = {
+            "read",  "pread64",    "readv",      "preadv",    "preadv2",         "write",
+            "fsync", "pwrite64",   "writev",     "pwritev",   "pwritev2",        "fdatasync",
+            "sync",  "sendfile",   "openat",     "open",      "copy_file_range", "msync",
+            "statx", "getdents64", "newfstatat", "fallocate", "io_getevents",    "syncfs"};
+        return c->state == STACK_BLOCKED || is_one_of(call, calls, ARRAY_LEN(calls));
+}
+
+static bool is_on_network(const char *call)
+{
+        static const char *const calls[] = {"recvfrom", "recvmsg",  "recvmmsg",   "sendto",
+                                            "sendmsg",  "sendmmsg", "connect",    "accept",
+                                            "accept4",  "poll",     "ppoll",      "epoll_wait",
+                                            "select",   "pselect6", "epoll_pwait"};
+        return is_one_of(call, calls, ARRAY_LEN(calls));
+}
+
+static bool counts_as(enum where_doing doing, const struct stack_log *log,
+                      const struct stack_count *c)
+{
+        const char *call = stack_text(log->table, c->call);
+        switch (doing) {
+        case WHERE_ACTIVE:
+                return c->state == STACK_RUNNING || c->holds_gil;
+        case WHERE_MAIN:
+                return log->threads[c->thread].is_main;
+        case WHERE_FILES:
+                return is_on_files(c, call);
+        case WHERE_NETWORK:
+                return is_on_network(call);
+        case WHERE_DOING_COUNT:
+                break;
+        }
+        return false;
+}
+
+/* ---- adding ---- */
+
+static uint32_t hash_of(const struct where_entry *e)
+{
+        uint32_t key[5] = {e->stretch, e->own, e->inner, e->who, e->doing};
+        return hash_text((const char *)key, sizeof(key));
+}
+
+static bool has_same_key(const struct where_entry *a, const struct where_entry *b)
+{
+        return a->stretch == b->stretch && a->own == b->own && a->inner == b->inner &&
+               a->who == b->who && a->doing == b->doing;
+}
+
+static int add_entry(struct where_finder *w, const struct where_entry *e)
+{
+        uint32_t hash = hash_of(e), at;
+        size_t step = 0;
+        while ((at = lookup_next(&w->by_key, hash, &step)) != LOOKUP_END) {
+                if (!has_same_key(&w->entries[at], e))
+                        continue;
+                w->entries[at].looks += e->looks;
+                w->entries[at].seconds += e->seconds;
+                return 0;
+        }
+        if (w->n_entries == WHERE_ENTRIES_MAX)
+                return 0;
+        if (!LIST_ROOM(w->entries, w->n_entries, w->cap_entries) ||
+            !lookup_put(&w->by_key, hash, (uint32_t)w->n_entries))
+                return -ENOMEM;
+        w->entries[w->n_entries++] = *e;
+        return 0;
+}
+
+/* Both the samples that a rule asks for and those that stand in for them, once each. */
+static int add_for_rule(struct where_finder *w, const struct where_rule *rule,
+                        const struct stack_log *log, const struct stack_count *c,
+                        struct where_entry *e)
+{
+        int r = 0;
+        e->who = (uint8_t)rule->who;
+        for (int i = 0; r == 0 && i < (rule->doing != rule->otherwise ? 2 : 1); i++) {
+                e->doing = (uint8_t)(i == 0 ? rule->doing : rule->otherwise);
+                if (counts_as((enum where_doing)e->doing, log, c))
+                        r = add_entry(w, e);
+        }
+        return r;
+}
+
+static bool serves_stretch(const struct stretch_list *list, const struct stretch *s,
+                           const struct where_role *holder)
+{
+        for (size_t i = 0; holder && i < list->n_gpus; i++) {
+                if (strcmp(list->gpus[i].source_label, holder->gpu) == 0)
+                        return gpu_set_has(&s->gpus, i);
+        }
+        return true; /* whose it is nobody knows: everybody's */
+}
+
+static int add_count(struct where_finder *w, const struct stretch_list *list, size_t stretch,
+                     const struct stack_log *log, const struct stack_count *c)
+{
+        const struct stretch *s = &list->list[stretch];
+        const struct stack_process *p = &log->processes[log->threads[c->thread].process];
+        const struct where_rule *rules[WHERE_PARTS_MAX];
+        size_t n = where_rules((enum limiter)s->limit.limiter, rules);
+        const struct where_role *holder;
+        enum where_who who = who_of(w, log, p, &holder);
+        struct stack_place place = stack_find_place(log->table, c->stack);
+        struct where_entry e = {.stretch = (uint32_t)stretch,
+                                .own = stack_node(log->table, place.own)->frame,
+                                .inner = stack_node(log->table, place.inner)->frame,
+                                .looks = c->looks,
+                                .seconds = c->seconds};
+        if (!serves_stretch(list, s, holder))
+                return 0;
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                if (rules[i]->who == who || rules[i]->who == WHERE_ALL)
+                        r = add_for_rule(w, rules[i], log, c, &e);
+        }
+        return r;
+}
+
+int where_add(struct where_finder *w, const struct stretch_list *list, const struct stack_log *log,
+              double begin_s, const struct stack_window *window)
+{
+        double middle = begin_s + (double)STACK_WINDOW_NS / 2e9;
+        int r = 0;
+        for (size_t i = 0; i < list->n; i++) {
+                if (middle < list->list[i].begin_s || middle >= list->list[i].end_s)
+                        continue;
+                for (size_t k = 0; r == 0 && k < window->n; k++)
+                        r = add_count(w, list, i, log, &window->counts[k]);
+        }
+        return r;
+}
+
+/* ---- concluding ---- */
+
+/* The time of one line, in all that it is in. */
+struct line_sum {
+        uint32_t own, inner; /* inner: the one with most of the time */
+        uint32_t looks;
+        double seconds, inner_s;
+};
+
+struct tally {
+        struct line_sum *lines;
+        size_t n, cap;
+        double seconds;
+        uint64_t looks;
+};
+
+static int add_line(struct tally *t, const struct where_entry *e)
+{
+        size_t i = 0;
+        while (i < t->n && t->lines[i].own != e->own)
+                i++;
+        if (i == t->n && !LIST_ROOM(t->lines, t->n, t->cap))
+                return -ENOMEM;
+        if (i == t->n)
+                t->lines[t->n++] = (struct line_sum){.own = e->own};
+        struct line_sum *l = &t->lines[i];
+        l->looks += e->looks;
+        l->seconds += e->seconds;
+        if (e->seconds > l->inner_s) {
+                l->inner = e->inner;
+                l->inner_s = e->seconds;
+        }
+        t->seconds += e->seconds;
+        t->looks += e->looks;
+        return 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+        const struct line_sum *x = a, *y = b;
+        if (x->seconds != y->seconds)
+                return x->seconds < y->seconds ? 1 : -1;
+        return (x->own > y->own) - (x->own < y->own);
+}
+
+/* A long path is known by its end. */
+static void fill_code_line(const struct stack_log *log, uint32_t frame, struct code_line *ret)
+{
+        const struct stack_frame *f = stack_frame(log->table, frame);
+        const char *file = stack_text(log->table, f->file);
+        size_t n = strlen(file);
+        *ret = (struct code_line){.line = f->line, .whose = f->whose};
+        if (frame == STACK_FRAME_NONE)
+                return;
+        snprintf(ret->file, sizeof(ret->file), "%s",
+                 n < sizeof(ret->file) ? file : file + n - sizeof(ret->file) + 1);
+        snprintf(ret->function, sizeof(ret->function), "%s", stack_text(log->table, f->function));
+}
+
+static void put_places(const struct stack_log *log, const struct tally *t, struct where_part *ret)
+{
+        for (size_t i = 0; i < t->n && ret->n < WHERE_PLACES_MAX; i++) {
+                const struct line_sum *l = &t->lines[i];
+                double share = t->seconds > 0 ? l->seconds / t->seconds : 0;
+                if (l->own == STACK_FRAME_NONE || l->looks < WHERE_LEAST_OF_PLACE ||
+                    share < WHERE_LEAST_SHARE)
+                        continue;
+                struct where_place *p = &ret->places[ret->n++];
+                *p = (struct where_place){
+                    .share = MIN(share, 1), .seconds = l->seconds, .looks = l->looks};
+                fill_code_line(log, l->own, &p->own);
+                fill_code_line(log, l->inner, &p->inner);
+        }
+}
+
+/* Whether a stretch is one of those that a finding or a stretch of its own is about. */
+typedef bool belongs_f(const struct stretch_list *list, const void *what, size_t stretch);
+
+static bool is_stretch(const struct stretch_list *list UNUSED, const void *what, size_t stretch)
+{
+        return *(const size_t *)what == stretch;
+}
+
+static bool is_of_finding(const struct stretch_list *list, const void *what, size_t stretch)
+{
+        const struct limit_finding *f = what;
+        const struct stretch *s = &list->list[stretch];
+        return f->limiter == (enum limiter)s->limit.limiter &&
+               f->held_by == (enum held_by)s->limit.held_by && f->before_work == s->before_work;
+}
+
+static int take_tally(const struct where_finder *w, const struct stretch_list *list,
+                      belongs_f *belongs, const void *what, const struct where_rule *rule,
+                      enum where_doing doing, struct tally *t)
+{
+        int r = 0;
+        t->n = 0;
+        t->seconds = 0;
+        t->looks = 0;
+        for (size_t i = 0; r == 0 && i < w->n_entries; i++) {
+                const struct where_entry *e = &w->entries[i];
+                if (e->who == rule->who && e->doing == doing && belongs(list, what, e->stretch))
+                        r = add_line(t, e);
+        }
+        if (t->n > 0)
+                qsort(t->lines, t->n, sizeof(*t->lines), compare_lines);
+        return r;
+}
+
+static int find_where(const struct where_finder *w, const struct stack_log *log,
+                      const struct stretch_list *list, belongs_f *belongs, const void *what,
+                      enum limiter limiter, struct where *ret)
+{
+        const struct where_rule *rules[WHERE_PARTS_MAX];
+        size_t n = where_rules(limiter, rules);
+        struct tally t = {0};
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                r = take_tally(w, list, belongs, what, rules[i], rules[i]->doing, &t);
+                if (r == 0 && t.looks < WHERE_LEAST_LOOKS)
+                        r = take_tally(w, list, belongs, what, rules[i], rules[i]->otherwise, &t);
+                if (r < 0 || t.looks < WHERE_LEAST_LOOKS)
+                        continue;
+                struct where_part part = {.rule = rules[i], .seconds = t.seconds, .looks = t.looks};
+                put_places(log, &t, &part);
+                if (part.n > 0)
+                        ret->parts[ret->n++] = part;
+        }
+        free(t.lines);
+        return r;
+}
+
+/* Place 0 of the list is where nothing is known. */
+static int keep_where(struct stretch_list *list, const struct where *found, size_t *ret)
+{
+        if (found->n == 0)
+                return 0;
+        if (!list_resize(&list->wheres, list->n_wheres + 1, sizeof(*list->wheres)))
+                return -ENOMEM;
+        list->wheres[list->n_wheres++] = *found;
+        *ret = list->n_wheres;
+        return 0;
+}
+
+int where_conclude(struct where_finder *w, const struct stack_log *log, struct stretch_list *list)
+{
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < list->n; i++) {
+                struct where found = {0};
+                struct stretch *s = &list->list[i];
+                r = find_where(w, log, list, is_stretch, &i, (enum limiter)s->limit.limiter,
+                               &found);
+                if (r == 0)
+                        r = keep_where(list, &found, &s->where);
+        }
+        for (size_t i = 0; r == 0 && i < list->n_findings; i++) {
+                struct where found = {0};
+                struct limit_finding *f = &list->findings[i];
+                r = find_where(w, log, list, is_of_finding, f, f->limiter, &found);
+                if (r == 0)
+                        r = keep_where(list, &found, &f->where);
+        }
+        return r;
+}
+
+void where_finish(struct where_finder *w)
+{
+        free(w->roles);
+        free(w->entries);
+        lookup_finish(&w->by_key);
+        *w = (struct where_finder){0};
+}

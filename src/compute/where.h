@@ -1,0 +1,49 @@
+/*
+ * Joins the stacks of a run with what limited it: for each stretch and each finding the lines in
+ * which the threads that count for its limiter spent that time. Samples are added window by window,
+ * in bounded memory; a place with too few samples is left out.
+ */
+#pragma once
+
+#include "base/lookup.h"
+#include "model/process.h"
+#include "model/stretch.h"
+#include "model/where.h"
+
+#define WHERE_LEAST_LOOKS 20    /* of a part: fewer say nothing about shares */
+#define WHERE_LEAST_OF_PLACE 5  /* samples */
+#define WHERE_LEAST_SHARE 0.05  /* of a place */
+#define WHERE_ENTRIES_MAX 65536 /* different lines of all stretches together */
+
+/* What a process is to the GPUs. */
+struct where_role {
+        int32_t pid, ppid;
+        bool holds;
+        char gpu[ENTITY_LABEL_MAX];
+};
+
+/* Time of threads in one line, and in the innermost line below it. */
+struct where_entry {
+        uint32_t stretch, own, inner; /* own, inner: frames */
+        uint8_t who, doing;
+        uint32_t looks;
+        double seconds;
+};
+
+/* All zeros to begin with. */
+struct where_finder {
+        struct where_role *roles;
+        size_t n_roles, cap_roles;
+        struct where_entry *entries;
+        size_t n_entries, cap_entries;
+        struct lookup by_key;
+};
+
+/* Who held or served a GPU at some time; of each frame. 0 or -ENOMEM. */
+int where_see_processes(struct where_finder *w, const struct process_list *list);
+/* Adds a window, of which begin_s is the time since the first tick. 0 or -ENOMEM. */
+int where_add(struct where_finder *w, const struct stretch_list *list, const struct stack_log *log,
+              double begin_s, const struct stack_window *window);
+/* Gives stretches and findings what was found. 0 or -ENOMEM. */
+int where_conclude(struct where_finder *w, const struct stack_log *log, struct stretch_list *list);
+void where_finish(struct where_finder *w);

@@ -1,0 +1,70 @@
+/*
+ * Where in the program the time of a limiter goes: lines, with their share of exactly that time.
+ * Which processes and threads count depends on the limiter; where.def says so.
+ */
+#pragma once
+
+#include "model/limit.h"
+#include "model/stack_log.h"
+
+#define WHERE_PLACES_MAX 3
+#define WHERE_PARTS_MAX 2
+#define WHERE_FILE_MAX 256
+#define WHERE_FUNCTION_MAX 128
+
+/* Whose threads count. */
+enum where_who {
+        WHERE_HOLDERS, /* of the processes that hold the GPU */
+        WHERE_WORKERS, /* of those that work for a holder and hold no GPU */
+        WHERE_ALL,     /* of both */
+        WHERE_WHO_COUNT
+};
+
+/* Which of their samples count. */
+enum where_doing {
+        WHERE_ACTIVE,  /* threads that run, or hold the interpreter's lock */
+        WHERE_MAIN,    /* main threads, whatever they do */
+        WHERE_FILES,   /* threads in a system call on files, or blocked in the kernel */
+        WHERE_NETWORK, /* threads in a system call on the network */
+        WHERE_DOING_COUNT
+};
+
+struct where_rule {
+        enum limiter limiter;
+        enum where_who who;
+        enum where_doing doing, otherwise; /* otherwise: where the first gives too few samples */
+        const char *name;                  /* for programs */
+        const char *words;                 /* "of its CPU time in": between a share and a line */
+};
+
+struct code_line {
+        char file[WHERE_FILE_MAX]; /* as the program names it; a long one loses its beginning */
+        char function[WHERE_FUNCTION_MAX];
+        uint32_t line;
+        uint32_t whose; /* enum stack_whose */
+};
+
+struct where_place {
+        struct code_line own;   /* the innermost line of the user's own code */
+        struct code_line inner; /* the line it is in; empty file when that is the same */
+        double share;           /* of the part's time */
+        double seconds;         /* of threads */
+        uint64_t looks;         /* samples it rests on */
+};
+
+struct where_part {
+        const struct where_rule *rule;
+        size_t n;
+        struct where_place places[WHERE_PLACES_MAX]; /* the largest share first */
+        double seconds;
+        uint64_t looks;
+        size_t processes; /* how many they were */
+};
+
+struct where {
+        size_t n;
+        struct where_part parts[WHERE_PARTS_MAX];
+};
+
+/* The rules of a limiter, at most WHERE_PARTS_MAX; how many. */
+size_t where_rules(enum limiter limiter, const struct where_rule **ret);

@@ -1,0 +1,184 @@
+"""Where the time goes: a program whose lines are known, a GPU that waits for it, and the lines in the report."""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import FIXTURES
+
+LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
+IDLE = (FIXTURES / "nvml" / "h200-idle.scn").read_text()
+HELD = """
+nvmlDeviceGetComputeRunningProcesses_v3 = 0 {pid}:1073741824
+nvmlDeviceGetMemoryInfo_v2 = 0 150754820096 644939776 149036399616 1073741824
+nvmlDeviceGetUtilizationRates = 0 3 1
+gpm/1 = 0 3
+gpm/2 = 0 3
+"""
+
+CODE = """
+import json, sys, time
+TEXT = [json.dumps({"a": list(range(60)), "b": "x" * 90})] * 40
+
+def parse(texts):
+    return [json.loads(t) for t in texts]  # LINE parse
+
+def squares(n):
+    return sum([i * i for i in range(n)])  # LINE squares
+
+def burn(seconds, work):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        work()
+
+def main():
+    sys.stdin.readline()
+    end = time.time() + float(sys.argv[1])
+    while time.time() < end:
+        burn(0.12, lambda: parse(TEXT))
+        burn(0.04, lambda: squares(400))
+
+main()
+"""
+
+WAITS = """
+import sys, threading, time
+lock = threading.Lock()
+
+def hold():
+    with lock:
+        time.sleep(float(sys.argv[1]) + 1)
+
+def main():
+    sys.stdin.readline()
+    threading.Thread(target=hold, daemon=True).start()
+    time.sleep(0.2)
+    lock.acquire(timeout=float(sys.argv[1]))  # LINE lock
+
+main()
+"""
+
+WORKERS = """
+import multiprocessing, queue, sys, time
+def work(n, q):
+    while True:
+        s = 0
+        for i in range(30000):
+            s += i * i  # LINE work
+        q.put(s)
+
+def main():
+    sys.stdin.readline()
+    q = multiprocessing.Queue(2)
+    workers = [multiprocessing.Process(target=work, args=(i, q), daemon=True) for i in range(2)]
+    for w in workers:
+        w.start()
+    end = time.time() + float(sys.argv[1])
+    while time.time() < end:
+        q.get()  # LINE get
+        time.sleep(0.05)  # LINE sleep
+    for w in workers:
+        w.kill()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def line_of(code, name):
+    return next(i for i, line in enumerate(code.splitlines(), 1) if f"# LINE {name}" in line)
+
+
+def wait_for(path):
+    """Until the recorder reads the host."""
+    for _ in range(600):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+                if db.execute("select 1 from evidence where cpu_main is not null limit 1").fetchall():
+                    return
+        except sqlite3.OperationalError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("nothing is recorded")
+
+
+@pytest.fixture
+def recorded(program, tmp_path):
+    """Records a program that holds a GPU, which has next to nothing to do."""
+
+    def run(code, *more, seconds=6):
+        path, scenario, script = tmp_path / "run.assay", tmp_path / "scenario", tmp_path / "train.py"
+        script.write_text(code)
+        env = {**os.environ, "FAKE_NVML": str(scenario), "ASSAY_NVML_LIB": str(LIBRARY)}
+        with subprocess.Popen([sys.executable, script, str(seconds)], stdin=subprocess.PIPE, text=True) as child:
+            scenario.write_text(IDLE + HELD.format(pid=child.pid))
+            recorder = subprocess.Popen([program, "record", "-q", "--poll", "0.1", *more, "-o", path], env=env)
+            try:
+                wait_for(path)
+                child.stdin.write("go\n")
+                child.stdin.close()
+                assert child.wait(60) == 0
+            finally:
+                recorder.terminate()
+                recorder.wait(20)
+                child.kill()
+        return path, script
+
+    return run
+
+
+def parts_of(report):
+    """The parts of the first finding. A machine that is busy with other things may give the program too little CPU time for the
+    limiter that is meant: then its main thread is what counts."""
+    finding = report["findings"][0]
+    return finding, {part["what"]: part for part in finding["where"]}
+
+
+def test_the_line_of_a_busy_thread(assay, recorded):
+    path, script = recorded(CODE)
+    report = json.loads(assay("report", path, "--format", "json").stdout)
+    finding, parts = parts_of(report)
+    place = (parts.get("code") or parts["waiting"])["places"][0]
+    assert (place["own"]["file"], place["own"]["line"]) == (str(script), line_of(CODE, "parse"))
+    assert place["inner"]["file"].endswith(("json/decoder.py", "json/__init__.py"))
+    assert 0.45 < place["share"] < 0.95  # three quarters of its CPU time
+    assert "parse it once" in finding["try"]
+    text = " ".join(assay("report", path).stdout.split())
+    assert f"train.py:{line_of(CODE, 'parse')} parse" in text and "where:" in text
+    assert f"train.py:{line_of(CODE, 'parse')} parse" in assay("report", path, "--format", "html").stdout
+
+
+def test_the_line_a_thread_waits_in(assay, recorded):
+    path, _ = recorded(WAITS)
+    finding, parts = parts_of(json.loads(assay("report", path, "--format", "json").stdout))
+    place = parts["waiting"]["places"][0]
+    assert finding["limiter"] in ("host.waiting", "idle.allocated")
+    assert place["own"]["line"] == line_of(WAITS, "lock") and place["share"] > 0.8
+
+
+def test_the_lines_of_workers_and_of_who_waits_for_them(assay, recorded):
+    path, _ = recorded(WORKERS)
+    _, parts = parts_of(json.loads(assay("report", path, "--format", "json").stdout))
+    if "workers" in parts:
+        place = parts["workers"]["places"][0]["own"]
+        assert abs(place["line"] - line_of(WORKERS, "work")) <= 1 and place["function"] == "work"
+    main = (parts.get("main") or parts["waiting"])["places"][0]["own"]
+    assert main["line"] in (line_of(WORKERS, "get"), line_of(WORKERS, "sleep"))
+
+
+def test_no_lines_when_they_are_not_wanted(assay, recorded):
+    path, _ = recorded(CODE, "--stacks", "off", seconds=3)
+    report = json.loads(assay("report", path, "--format", "json").stdout)
+    assert all(finding["where"] == [] for finding in report["findings"])
+    assert "where:" not in assay("report", path).stdout
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", "1e9", "20x", "nan", ""])
+def test_rates_that_make_no_sense(assay, tmp_path, value):
+    done = assay("run", "--stacks", value, "-o", tmp_path / "x.assay", "--", "true")
+    assert done.returncode == 125 and "--stacks" in done.stderr

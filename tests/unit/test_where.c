@@ -1,0 +1,231 @@
+/* Whose lines answer for a limiter, and which are too few to be told. */
+#include "test.h"
+
+#include "base/attr.h"
+#include "compute/where.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TRAINER = 10, WORKER = 20, LAUNCHER = 5 };
+
+/* A run of ten seconds with one stretch on one GPU: a trainer that holds it, and a worker. */
+struct rig {
+        struct stack_table *table;
+        struct stack_process processes[3];
+        struct stack_thread threads[3];
+        struct stack_log log;
+        struct stretch stretch;
+        struct stretch_gpu gpu;
+        struct stretch_list list;
+        struct where_finder finder;
+        uint32_t main_line, work_line, json_line;
+};
+
+static uint32_t call_line(struct rig *r, uint32_t parent, const char *file, const char *function,
+                          uint32_t line, enum stack_whose whose)
+{
+        struct stack_frame f = {.file = stack_intern_text(r->table, file, strlen(file)),
+                                .function = stack_intern_text(r->table, function, strlen(function)),
+                                .line = line,
+                                .whose = whose};
+        return stack_intern_call(r->table, parent, stack_intern_frame(r->table, &f));
+}
+
+static void begin(struct rig *r, enum limiter limiter)
+{
+        *r = (struct rig){0};
+        assert_int_equal(stack_table_open(&r->table), 0);
+        r->processes[0] = (struct stack_process){.pid = TRAINER, .ppid = LAUNCHER};
+        r->processes[1] = (struct stack_process){.pid = WORKER, .ppid = TRAINER};
+        r->processes[2] = (struct stack_process){.pid = LAUNCHER};
+        for (uint32_t i = 0; i < 3; i++)
+                r->threads[i] = (struct stack_thread){.process = i, .is_main = true};
+        r->log = (struct stack_log){r->table, r->threads, 3, r->processes, 3};
+        r->main_line = call_line(r, STACK_EMPTY, "/home/u/train.py", "main", 88, STACK_USER);
+        r->work_line = call_line(r, STACK_EMPTY, "/home/u/data.py", "collate", 212, STACK_USER);
+        r->json_line = call_line(r, r->work_line, "/usr/lib/python3.11/json/decoder.py",
+                                 "raw_decode", 353, STACK_INTERPRETER);
+        r->stretch = (struct stretch){.begin_s = 0, .end_s = 10, .limit = {.limiter = limiter}};
+        gpu_set_add(&r->stretch.gpus, 0);
+        snprintf(r->gpu.source_label, sizeof(r->gpu.source_label), "0");
+        r->list = (struct stretch_list){
+            .seconds = 10, .n = 1, .list = &r->stretch, .n_gpus = 1, .gpus = &r->gpu};
+        r->list.n_findings = 1;
+        r->list.findings[0] = (struct limit_finding){.limiter = limiter, .n = 1};
+        struct process held = {.pid = TRAINER, .ppid = LAUNCHER};
+        snprintf(held.gpu, sizeof(held.gpu), "0");
+        assert_int_equal(
+            where_see_processes(&r->finder, &(struct process_list){.list = &held, .n = 1}), 0);
+}
+
+static void end(struct rig *r)
+{
+        where_finish(&r->finder);
+        free(r->list.wheres);
+        stack_table_close(r->table);
+}
+
+static void add(struct rig *r, int second, uint32_t thread, uint32_t stack, enum stack_state state,
+                uint32_t looks)
+{
+        struct stack_count c = {.thread = thread,
+                                .stack = stack,
+                                .looks = looks,
+                                .state = (uint8_t)state,
+                                .seconds = looks * 0.05};
+        struct stack_window w = {.n = 1, .counts = &c};
+        assert_int_equal(where_add(&r->finder, &r->list, &r->log, second, &w), 0);
+}
+
+static const struct where *conclude(struct rig *r)
+{
+        assert_int_equal(where_conclude(&r->finder, &r->log, &r->list), 0);
+        /* A finding of one stretch says what the stretch says. */
+        const struct where *stretch = stretch_list_where(&r->list, r->stretch.where);
+        const struct where *finding = stretch_list_where(&r->list, r->list.findings[0].where);
+        assert_int_equal(stretch != NULL, finding != NULL);
+        return finding;
+}
+
+/* The trainer's own code is not asked about its workers, nor the launcher about anything. */
+static void code_is_the_holders(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_CODE);
+        add(&r, 1, 0, r.json_line, STACK_RUNNING, 30);
+        add(&r, 2, 0, r.main_line, STACK_RUNNING, 10);
+        add(&r, 2, 0, r.main_line, STACK_WAITING, 100); /* it rests: no CPU time */
+        add(&r, 3, 1, r.work_line, STACK_RUNNING, 500);
+        add(&r, 3, 2, r.work_line, STACK_RUNNING, 500);
+        add(&r, 12, 0, r.main_line, STACK_RUNNING, 500); /* after the stretch */
+        const struct where *w = conclude(&r);
+        assert_non_null(w);
+        assert_int_equal(w->n, 1);
+        assert_string_equal(w->parts[0].rule->name, "code");
+        assert_int_equal(w->parts[0].looks, 40);
+        assert_float_equal(w->parts[0].seconds, 2.0, 1e-9);
+        assert_int_equal(w->parts[0].n, 2);
+        const struct where_place *p = w->parts[0].places;
+        assert_float_equal(p[0].share, 0.75, 1e-9);
+        assert_string_equal(p[0].own.file, "/home/u/data.py");
+        assert_int_equal(p[0].own.line, 212);
+        assert_string_equal(p[0].own.function, "collate");
+        assert_int_equal(p[0].inner.line, 353);
+        assert_float_equal(p[1].share, 0.25, 1e-9);
+        assert_string_equal(p[1].inner.file, "");
+        end(&r);
+}
+
+static void input_is_the_workers_and_who_waits(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_INPUT);
+        add(&r, 1, 1, r.work_line, STACK_RUNNING, 60);
+        add(&r, 1, 1, r.json_line, STACK_RUNNING, 20);
+        add(&r, 1, 0, r.main_line, STACK_WAITING, 40);
+        const struct where *w = conclude(&r);
+        assert_non_null(w);
+        assert_int_equal(w->n, 2);
+        assert_string_equal(w->parts[0].rule->name, "workers");
+        /* One line, whatever it is in: the most frequent is shown. */
+        assert_int_equal(w->parts[0].n, 1);
+        assert_float_equal(w->parts[0].places[0].share, 1, 1e-9);
+        assert_int_equal(w->parts[0].places[0].looks, 80);
+        assert_string_equal(w->parts[0].places[0].inner.file, "");
+        assert_string_equal(w->parts[1].rule->name, "main");
+        assert_int_equal(w->parts[1].places[0].own.line, 88);
+        end(&r);
+}
+
+static void too_few_samples_say_nothing(void **state UNUSED)
+{
+        static const struct {
+                const char *reason;
+                uint32_t main, work;
+                size_t places;
+        } cases[] = {
+            {"nineteen samples", 19, 0, 0},        {"twenty are enough", 20, 0, 1},
+            {"four of a place are not", 30, 4, 1}, {"five are", 30, 5, 2},
+            {"below a twentieth", 200, 10, 1},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct rig r;
+                begin(&r, LIMITER_LAUNCH);
+                add(&r, 1, 0, r.main_line, STACK_RUNNING, cases[i].main);
+                if (cases[i].work)
+                        add(&r, 1, 0, r.work_line, STACK_RUNNING, cases[i].work);
+                const struct where *w = conclude(&r);
+                size_t n = w ? w->parts[0].n : 0;
+                if (n != cases[i].places)
+                        fail_msg("%s: %zu places", cases[i].reason, n);
+                end(&r);
+        }
+}
+
+/* Where nobody is seen in a call on files, the threads that run stand in. */
+static void storage_is_calls_on_files(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_STORAGE);
+        struct stack_count c = {.thread = 1,
+                                .stack = r.work_line,
+                                .call = stack_intern_text(r.table, "read", 4),
+                                .looks = 25,
+                                .state = STACK_WAITING,
+                                .seconds = 1};
+        struct stack_window w = {.n = 1, .counts = &c};
+        assert_int_equal(where_add(&r.finder, &r.list, &r.log, 1, &w), 0);
+        add(&r, 2, 0, r.main_line, STACK_RUNNING, 300);
+        const struct where *found = conclude(&r);
+        assert_non_null(found);
+        assert_int_equal(found->parts[0].looks, 25);
+        assert_int_equal(found->parts[0].places[0].own.line, 212);
+        end(&r);
+        begin(&r, LIMITER_HOST_STORAGE);
+        add(&r, 2, 0, r.main_line, STACK_RUNNING, 300);
+        found = conclude(&r);
+        assert_non_null(found);
+        assert_int_equal(found->parts[0].places[0].own.line, 88);
+        end(&r);
+}
+
+/* Of another GPU's process nothing is said here. */
+static void another_gpu(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_CODE);
+        struct stretch_gpu gpus[2] = {r.gpu, r.gpu};
+        snprintf(gpus[1].source_label, sizeof(gpus[1].source_label), "1");
+        r.list.gpus = gpus;
+        r.list.n_gpus = 2;
+        r.stretch.gpus = (struct gpu_set){0};
+        gpu_set_add(&r.stretch.gpus, 1);
+        add(&r, 1, 0, r.main_line, STACK_RUNNING, 100);
+        assert_null(conclude(&r));
+        end(&r);
+}
+
+/* Rules name each limiter at most twice, and none for what is unknown or idle. */
+static void rules_of_limiters(void **state UNUSED)
+{
+        const struct where_rule *rules[WHERE_PARTS_MAX];
+        assert_int_equal(where_rules(LIMITER_UNKNOWN, rules), 0);
+        assert_int_equal(where_rules(LIMITER_IDLE, rules), 0);
+        for (enum limiter i = LIMITER_IDLE_ALLOCATED; i < LIMITER_COUNT; i++)
+                assert_true(where_rules(i, rules) >= 1);
+        assert_int_equal(where_rules(LIMITER_HOST_INPUT, rules), 2);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(code_is_the_holders),
+            cmocka_unit_test(input_is_the_workers_and_who_waits),
+            cmocka_unit_test(too_few_samples_say_nothing),
+            cmocka_unit_test(storage_is_calls_on_files),
+            cmocka_unit_test(another_gpu),
+            cmocka_unit_test(rules_of_limiters),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
