@@ -120,7 +120,7 @@ class Stretches(_Rows):
 
     def __repr__(self) -> str:
         return "\n".join(f"{s.begin_s:8.1f} to {s.end_s:8.1f} s  GPU {', '.join(s.gpus)}  {s.limiter}"
-                         + (f", held by {s.held_by}" if s.held_by else "") for s in self) or "no stretches"
+                         + (f", clocks held by {s.held_by}" if s.held_by else "") for s in self) or "no stretches"
 
     def _repr_html_(self) -> str:
         rows = [(f"{s.begin_s:.1f}", f"{s.end_s:.1f}", ", ".join(s.gpus), s.phase or "", s.limiter, s.held_by or "",

@@ -331,7 +331,7 @@ static void health_table(struct collect *c, const struct answer *a)
 
 static const struct doc_column trouble_columns[] = {
     COLUMN("node", "NODE", TEXT, 22, 0),       COLUMN("gpu", "GPU", TEXT, 5, 0),
-    COLUMN("finding", "FINDING", TEXT, 18, 0), COLUMN("seconds", "FOR h", GPU_HOURS, 8, 0),
+    COLUMN("finding", "PROBLEM", TEXT, 18, 0), COLUMN("seconds", "FOR h", GPU_HOURS, 8, 0),
     COLUMN("count", "TIMES", COUNT, 6, 0),     COLUMN("meaning", "", TEXT, 56, 0),
     COLUMN("uuid", "", TEXT, 40, DOC_MINOR),
 };
@@ -370,7 +370,7 @@ static void trouble_table(struct collect *c, const struct question *q, size_t n)
                             *found = answer_to(q, n, QUERY_FINDINGS),
                             *xids = answer_to(q, n, QUERY_XIDS);
         struct doc_part *t =
-            document_add(&c->report->tables, DOC_ROWS, "findings", "GPUs with findings",
+            document_add(&c->report->tables, DOC_ROWS, "findings", "GPUs with problems",
                          trouble_columns, ARRAY_LEN(trouble_columns));
         if (!t)
                 return;

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define AT_LEAST(input, threshold)                                                                 \
         {                                                                                          \
@@ -30,7 +31,7 @@
                 CLASS_TEST_NEVER, CLASS_INPUT_COUNT, 0                                             \
         }
 static const struct class_condition conditions[WORKLOAD_COUNT][CLASS_CONDITIONS_MAX] = {
-#define CLASS(id, status, bottleneck, words, ...) {__VA_ARGS__},
+#define CLASS(id, status, brief, bottleneck, words, ...) {__VA_ARGS__},
 #include "model/classes.def"
 #undef CLASS
 };
@@ -51,10 +52,11 @@ static const struct class_condition io_signs[] = {
 #undef NEVER
 
 static const struct {
-        const char *status, *rule;
+        const char *status, *brief, *rule;
         enum bottleneck bottleneck;
 } workloads[WORKLOAD_COUNT] = {
-#define CLASS(id, status, bottleneck, words, ...) {status, words, BOTTLENECK_##bottleneck},
+#define CLASS(id, status, brief, bottleneck, words, ...)                                           \
+        {status, brief, words, BOTTLENECK_##bottleneck},
 #include "model/classes.def"
 #undef CLASS
 };
@@ -82,6 +84,14 @@ static const struct health_reason_info reasons[HEALTH_REASON_COUNT] = {
 const char *workload_status(enum workload workload)
 {
         return workloads[workload].status;
+}
+
+const char *workload_words(enum workload workload, size_t columns)
+{
+        const char *brief = workloads[workload].brief;
+        if (strlen(workloads[workload].status) <= columns)
+                return workloads[workload].status;
+        return strlen(brief) <= columns ? brief : "";
 }
 
 enum bottleneck workload_bottleneck(enum workload workload)

@@ -22,6 +22,10 @@ enum bottleneck {
 };
 
 const char *workload_status(enum workload workload);
+/* The status where there is room for it, else its brief form ("tensor+", "I/O"), else "". Half a
+ * word helps nobody. */
+#define CLASS_BRIEF_W 8
+const char *workload_words(enum workload workload, size_t columns);
 enum bottleneck workload_bottleneck(enum workload workload);
 const char *bottleneck_name(enum bottleneck bottleneck);
 /* The rule in words, as the documents state it: "tensor >= 50 and sm >= 60". */

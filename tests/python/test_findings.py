@@ -46,7 +46,7 @@ def test_flops_of_a_declared_type(session):
 def test_how_they_look(session):
     findings = session.findings()
     assert repr(findings).startswith("1 GPU 0 limited by the tensor cores") and "<li>" in findings._repr_html_()
-    assert "<table>" in findings.stretches._repr_html_() and "compute.tensor, held by power" in repr(findings.stretches)
+    assert "<table>" in findings.stretches._repr_html_() and "compute.tensor, clocks held by power" in repr(findings.stretches)
     assert findings[0].advice in session._repr_html_().replace("&#x27;", "'")
     assert repr(assay.Findings()) == assay.Findings()._repr_html_() == "no findings" and repr(assay.Stretches()) == "no stretches"
 

@@ -200,7 +200,7 @@ def test_words_about_gpus(page):
 def test_the_view_of_all_gpus(page):
     tiles = page.run("return [...document.querySelectorAll('.tile')].map((t) => [...t.children].map((c) => c.textContent))")
     assert tiles == [["GPUs at work", "1 of 4", "1 idle"], ["Real Utilization", "32 %", "mean of 2 of 4"], ["Power", "846 W", "of 1.4 kW"], ["Memory", "61 GiB", "of 280 GiB"],
-                     ["Held and idle", "1", "GPU 1"], ["Findings", "2", "GPU 2, 3"]]
+                     ["Held and idle", "1", "GPU 1"], ["Problems", "2", "GPU 2, 3"]]
     cards = page.run("return [...document.querySelectorAll('a[data-gpu]')].map((c) => [...c.querySelectorAll('strong, .pill, .big, .class, .limit, .meter, .facts span, .WARN')].map((e) => e.textContent.replaceAll('\\u00a0', '_')))")
     assert cards[0] == ["GPU 0", "OK", "62 %", "tensor-heavy compute", "limited by the tensor cores", "SM81 %", "tensor61 %", "DRAM36 %", "util99 %", "60 GiB of 140 GiB", "691 W of 700", "61 °C",
                         "clocks held by the power limit"]
@@ -542,7 +542,7 @@ def point(page, chart, x, y=60, what="move", shift="false"):
     ("sm", 862, 60, "80.0 s  08:54:40 UTC  a phase with a long name\nGPU 0  25.0 %\nGPU 1  25.0 %"),
     ("io", 62, 60, "0.0 s  08:53:20 UTC  warm up\nread  1.00 GB/s\nwrite  2.00 GB/s"),
     ("strips", 172, 30, "11.0 s  08:53:31 UTC  warm up\nGPU 0\nclass  compute\nlimiter  host.input"),
-    ("strips", 562, 30, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 0\nclass  idle\nlimiter  compute.tensor, held by power"),
+    ("strips", 562, 30, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 0\nclass  idle\nlimiter  compute.tensor, clocks held by power"),
     ("strips", 562, 46, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 1\nclass  --\nlimiter  --"),
     ("strips", 62, 4, "0.0 s  08:53:20 UTC  warm up\nGPU 0\nclass  compute\nlimiter  host.input"),
     ("strips", 172, 70, "11.0 s  08:53:31 UTC  warm up\nGPU 1\nclass  compute\nlimiter  host.input"),

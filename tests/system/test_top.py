@@ -208,7 +208,7 @@ def test_views_by_key_and_command(terminal):
     t = terminal()
     t.start()
     for key, text in [("2", "clock "), ("3", "values at"), ("4", "names no processes"),
-                      ("5", "nothing about the host"), ("d", "findings now"), ("?", "keys")]:
+                      ("5", "nothing about the host"), ("d", "problems now"), ("?", "keys")]:
         t.keys(key)
         t.wait(text)
     t.keys("Escape", "1")

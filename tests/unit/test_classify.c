@@ -296,9 +296,26 @@ static void margins_are_true(void **state UNUSED)
         }
 }
 
+/* Narrow columns have a short word for each class, of its own, and never half of one. */
+static void words_that_fit(void **state UNUSED)
+{
+        for (enum workload w = 0; w < WORKLOAD_COUNT; w++) {
+                const char *brief = workload_words(w, CLASS_BRIEF_W);
+                assert_true(brief[0] && strlen(brief) <= CLASS_BRIEF_W);
+                assert_string_equal(workload_words(w, 64), workload_status(w));
+                assert_string_equal(workload_words(w, 2), "");
+                for (enum workload k = 0; k < w; k++)
+                        assert_string_not_equal(brief, workload_words(k, CLASS_BRIEF_W));
+        }
+        assert_string_equal(workload_words(WORKLOAD_TENSOR_HEAVY, 19), "tensor+");
+        assert_string_equal(workload_words(WORKLOAD_TENSOR_HEAVY, 20), "tensor-heavy compute");
+        assert_string_equal(workload_words(WORKLOAD_TENSOR_HEAVY, 6), "");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(words_that_fit),
             cmocka_unit_test(every_rule),
             cmocka_unit_test(the_score_is_a_percentage),
             cmocka_unit_test(one_direction),

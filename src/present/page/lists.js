@@ -67,7 +67,7 @@ function viewJob(root, id) {
     const c = j.counters, throttled = Object.entries(c).filter(([k, v]) => k.startsWith("throttle_") && v > 0);
     const facts = [["GPUs", j.gpus], ["Begin", clock(j.start)], ["End", j.final ? clock(j.end) : "goes on"], ["GPU-hours", (j.gpu_seconds / 3600).toFixed(2)], ["Observed", percent(j.coverage)],
       ["SM", percent(j.sm_active)], ["Peak memory", scaled(j.peak_memory, "B", 1024)], ["Energy", scaled(c.energy, "J")], ["Account", j.account], ["Partition", j.partition],
-      ["Throttled", throttled.map(([k, v]) => `${k.slice(9).replace(/_/g, " ")} ${duration(v)}`).join(", ")], ["Findings", (j.findings || []).join(", ")]];
+      ["Throttled", throttled.map(([k, v]) => `${k.slice(9).replace(/_/g, " ")} ${duration(v)}`).join(", ")], ["Problems", (j.findings || []).join(", ")]];
     fill(root, h("p", { class: "crumb" }, h("a", { href: "#jobs" }, "Jobs"), ` / ${ownerName(j)}`),
       h("div", { class: "card" }, h("h2", {}, ownerName(j)), h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(j.real_util)), h("div", { class: "soft small" }, "Real Utilization")),
         h("div", {}, h("div", { class: `huge ${j.wasted_seconds > 0 ? "WARN" : ""}` }, `${(j.wasted_seconds / 3600).toFixed(2)} h`), h("div", { class: "soft small" }, "GPU time wasted: held and idle"))),
@@ -125,7 +125,7 @@ function viewFindings(root) {
   const gpuLink = (label) => (label ? h("a", { href: `#gpu/${encodeURIComponent(label)}` }, label) : "");
   const show = async () => {
     const got = await load("api/v1/findings");
-    renew(root, h("h2", {}, "Findings"), got.now.length ? got.now.map((f) => h("div", { class: `card finding ${f.state}` }, h("span", { class: `pill ${f.state}` }, f.state), h("strong", {}, "GPU ", gpuLink(f.gpu)), h("span", {}, f.text))) :
+    renew(root, h("h2", {}, "Problems"), got.now.length ? got.now.map((f) => h("div", { class: `card finding ${f.state}` }, h("span", { class: `pill ${f.state}` }, f.state), h("strong", {}, "GPU ", gpuLink(f.gpu)), h("span", {}, f.text))) :
       h("p", { class: "OK" }, "No problems found."),
     h("h3", {}, "Log"), got.log.length ? table("Log", ["time", "GPU", "kind", "~what"], got.log.map((e) => [clock(e.time), gpuLink(e.gpu), e.kind, e.text])) : h("p", { class: "soft" }, "Nothing happened yet."));
   };

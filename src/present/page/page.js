@@ -1,7 +1,7 @@
 "use strict";
 /* The page of `assay serve`. Text from outside is only ever put into text nodes. Paths are relative, so that it works behind a prefix. */
 const SPAN = 3600;
-const VIEWS = [["fleet", "GPUs"], ["jobs", "Jobs"], ["host", "Host"], ["findings", "Findings"], ["recordings", "Recordings"]];
+const VIEWS = [["fleet", "GPUs"], ["jobs", "Jobs"], ["host", "Host"], ["findings", "Problems"], ["recordings", "Recordings"]];
 const app = { now: null, at: 0, source: null, retry: 1000, span: SPAN, zoom: null, history: {}, charts: [], stop: null, sparks: {}, hosts: [] };
 
 /* --- making elements ------------------------------------------------------------------------- */

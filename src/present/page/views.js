@@ -66,7 +66,7 @@ function summary(gpus) {
     tile("Power", scaled(sum(whole, (g) => g.metrics.power), "W"), there(limit) ? `of ${scaled(limit, "W")}` : ""),
     tile("Memory", scaled(sum(gpus, (g) => g.metrics.fb_used), "B", 1024), there(total) ? `of ${scaled(total, "B", 1024)}` : ""),
     tile("Held and idle", String(idle.length), idle.length ? nameSome(idle) : "none", "#jobs", idle.length ? "WARN" : ""),
-    tile("Findings", String(bad.length), bad.length ? nameSome(bad) : "no problems", "#findings", bad.length ? "WARN" : "OK"));
+    tile("Problems", String(bad.length), bad.length ? nameSome(bad) : "none", "#findings", bad.length ? "WARN" : "OK"));
 }
 
 /* Nobody, where processes are known; else nobody knows. */

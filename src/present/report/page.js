@@ -274,7 +274,7 @@
       const b = this.box.getBoundingClientRect(), y = (e.clientY - b.top) / b.height * this.height;
       const i = Math.min(Math.max(Math.floor((y - TOP) / (2 * this.row + 3)), 0), D.gpus.length - 1), g = D.gpus[i];
       const k = g.classes.find((c) => c[0] <= t && t < c[1]), s = D.stretches.find((c) => c[0] <= t && t < c[1] && c[2].includes(i));
-      return [`${g.name}`, `class  ${k ? D.classes[k[2]] : "--"}`, `limiter  ${s ? s[3] + (s[4] ? `, held by ${s[4]}` : "") : "--"}`];
+      return [`${g.name}`, `class  ${k ? D.classes[k[2]] : "--"}`, `limiter  ${s ? s[3] + (s[4] ? `, clocks held by ${s[4]}` : "") : "--"}`];
     }
   }
 

@@ -84,6 +84,12 @@ const char *explain_class(const struct row *row)
         return asleep ? "asleep" : workload_status(row->verdict.workload);
 }
 
+const char *explain_class_brief(const struct row *row, size_t columns)
+{
+        bool asleep = row->verdict.inputs & METRIC_BIT(ASLEEP);
+        return asleep ? "asleep" : workload_words(row->verdict.workload, columns);
+}
+
 void explain_verdict(const struct row *row, struct strbuf *out)
 {
         const struct verdict *v = &row->verdict;
@@ -148,7 +154,7 @@ void explain_limit(const struct row *row, struct strbuf *out)
         }
         strbuf_putf(out, "limited by %s", limiter_words((enum limiter)l->limiter));
         if (l->held_by != HELD_BY_NOTHING)
-                strbuf_putf(out, ", held by %s", held_by_words((enum held_by)l->held_by));
+                strbuf_putf(out, ", clocks held by %s", held_by_words((enum held_by)l->held_by));
         put_ceilings(l, out);
 }
 

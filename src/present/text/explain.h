@@ -8,9 +8,11 @@
 void explain_verdict(const struct row *row, struct strbuf *out);
 /* The class in one or two words; "asleep" for a GPU that the kernel has suspended. */
 const char *explain_class(const struct row *row);
+/* The same in so many columns: its brief form where the words do not fit; "" where neither does. */
+const char *explain_class_brief(const struct row *row, size_t columns);
 /* "WARN: PCIe packets are being sent again (2.00 /s)"; nothing when OK. No newline. */
 /* A ceiling with its unit: "93 %", "58.4 GB/s", "1.0". */
 void explain_ceiling(enum ceiling at, double v, struct strbuf *out);
-/* "limited by the tensor cores, held by the power limit: engine 99 %, …". */
+/* "limited by the tensor cores, clocks held by the power limit: engine 99 %, …". */
 void explain_limit(const struct row *row, struct strbuf *out);
 void explain_health(const struct row *row, struct strbuf *out);

@@ -308,7 +308,7 @@ static void fill_strip(const struct chart *k, const struct strip *strip, const s
 static void draw_run(struct canvas *c, const struct strip *strip, uint8_t value, int x, int y,
                      int w)
 {
-        const char *words = strip->words(value);
+        const char *words = strip->words(value, w - 1);
         struct style style = {.fg = strip->ink(value)};
         if (!words)
                 return;

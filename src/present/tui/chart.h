@@ -46,7 +46,7 @@ void chart_draw(struct canvas *c, const struct chart *chart, const struct trends
 struct strip {
         uint32_t slot;
         uint8_t (*value)(const struct said *s);
-        const char *(*words)(uint8_t value);
+        const char *(*words)(uint8_t value, int columns); /* that fit; NULL: draw nothing */
         uint8_t (*ink)(uint8_t value);
 };
 void chart_strip(struct canvas *c, const struct chart *chart, const struct strip *strip, int y,

@@ -234,6 +234,13 @@ static void draw_title(const struct ui_data *d, struct canvas *c, struct area a,
                 snprintf(name, sizeof(name), "%s%s %s ", mark, entity_noun(e), label);
         /* Who it is comes before what it looks like. */
         class_w -= MIN(MAX(text_width(name) - name_w, 0), class_w);
+        if (text_width(right) > class_w && !row_is_stale(row)) {
+                const char *brief = explain_class_brief(row, (size_t)MAX(class_w - 2, 0));
+                right[0] = '\0';
+                if (brief[0])
+                        snprintf(right, sizeof(right), " %s ", brief);
+                class_w = text_width(right);
+        }
         int n = canvas_text(c, a.x + 1, a.y, right_x - class_w - a.x - 1,
                             (struct style){INK_TITLE, 0, ATTR_BOLD}, name);
         const char *host = e->text[ENTITY_TEXT_HOST];

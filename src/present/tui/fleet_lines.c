@@ -50,7 +50,7 @@ static void draw_class(const struct line_context *l)
 {
         enum workload w = l->row->verdict.workload;
         canvas_text(l->c, l->x, l->y, l->w, (struct style){.fg = widget_class_ink(w)},
-                    workload_status(w));
+                    workload_words(w, (size_t)l->w));
 }
 
 static void draw_health(const struct line_context *l)
@@ -133,7 +133,7 @@ static const struct line_column table[] = {
     {"Real", 5, 0, false, METRIC_REAL_UTIL, INK_TITLE, NULL, FLEET_SORT_REAL},
     {"", 8, 3, true, 0, 0, draw_bar, 0},
     {"Limited by", LIMITER_BRIEF_W, 0, true, 0, 0, draw_limiter, 0},
-    {"Held", 5, 1, true, 0, 0, draw_held, 0},
+    {"Clock", 5, 1, true, 0, 0, draw_held, 0},
     {"Class", 20, 4, true, 0, 0, draw_class, 0},
     {"SM", 4, 0, false, METRIC_SM_ACTIVE, INK_COMPUTE, NULL, 0},
     {"PCIe rx/tx", 11, 6, false, 0, 0, draw_pcie, 0},

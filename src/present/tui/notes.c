@@ -83,7 +83,7 @@ static bool note_limiter(struct ui *ui, const struct frame *f, const struct row 
         else
                 ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly),
                        "GPU %s: limited by %s%s%s (%s)", label, limiter_words(r->mostly),
-                       *held ? ", held by " : "", held, workload_status(r->looks));
+                       *held ? ", clocks held by " : "", held, workload_status(r->looks));
         return true;
 }
 

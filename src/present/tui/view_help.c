@@ -12,7 +12,7 @@ static const char *const words[] = {
     "Mouse: click a tab, a GPU (again: focus), a process, the plot (cursor) or the timeline",
     "(go there). The wheel scrolls; in the plot it zooms. Shift selects text as usual.",
     "Real: Real Utilization weighs SM, tensor, DRAM and engine activity: what the chip does.",
-    "limited by: what would have to change to go faster (docs/LIMITS.md); Held: what holds clocks.",
+    "limited by: what would have to change to go faster (docs/LIMITS.md); Clock: what holds it.",
     "util: what nvidia-smi shows: a kernel or a copy ran, however small. SM: SMs with work.",
     "NVML: a process's utilization as the driver tells it. PCIe, NVLink: bytes a second, in/out.",
     "-- is missing, dimmed is old. Memory and bytes: k M G are powers of 1024.",

@@ -93,7 +93,7 @@ static void draw_notes(struct ui *ui, struct canvas *c, struct area a)
 
 static void log_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        draw_rule(c, a, a.y, "findings now");
+        draw_rule(c, a, a.y, "problems now");
         int parts = d->checks ? 3 : 2;
         int used = 1 + draw_findings(ui, d, c, (struct area){a.x, a.y + 1, a.w, (a.h - 2) / parts});
         used++;

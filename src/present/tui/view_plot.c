@@ -139,7 +139,7 @@ static uint8_t said_class(const struct said *s)
         return s->workload;
 }
 
-static const char *limiter_text(uint8_t v)
+static const char *limiter_text(uint8_t v, int columns UNUSED)
 {
         return limiter_brief((enum limiter)v);
 }
@@ -149,9 +149,9 @@ static uint8_t limiter_color(uint8_t v)
         return words_limiter_ink((enum limiter)v);
 }
 
-static const char *class_text(uint8_t v)
+static const char *class_text(uint8_t v, int columns)
 {
-        return workload_status((enum workload)v);
+        return workload_words((enum workload)v, (size_t)MAX(columns, 0));
 }
 
 static uint8_t class_color(uint8_t v)

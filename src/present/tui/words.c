@@ -29,13 +29,13 @@ void words_limit(char *buf, size_t size, const struct row *row, int w)
                 snprintf(buf, size, "%s", present);
         else
                 snprintf(buf, size, "limited by %s%s%s", limiter_words(limiter),
-                         *held ? ", held by " : "", held);
+                         *held ? ", clocks held by " : "", held);
         /* Shorter in two steps. */
         static const char *const leads[] = {"limited by", "by"};
         const char *short_held = held_by_name((enum held_by)row->limit.held_by);
         for (size_t i = 0; i < ARRAY_LEN(leads) && text_width(buf) > w && !present[0]; i++)
                 snprintf(buf, size, "%s %s%s%s", leads[i], limiter_brief(limiter),
-                         short_held ? ", held by " : "", short_held ? short_held : "");
+                         short_held ? ", clocks held by " : "", short_held ? short_held : "");
 }
 
 const char *words_hold(const struct row *row)

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #define WORDS_MAX 96
-/* "limited by the tensor cores, held by the power limit", shorter where w columns are too few for
- * that; of an idle GPU what it is. */
+/* "limited by the tensor cores, clocks held by the power limit", shorter where w columns are too
+ * few for that; of an idle GPU what it is. */
 void words_limit(char *buf, size_t size, const struct row *row, int w);
 /* The ink of a limiter: by what has to move. */
 uint8_t words_limiter_ink(enum limiter limiter);
