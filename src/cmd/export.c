@@ -20,6 +20,7 @@ struct exporter {
         struct strbuf out;
         uint64_t ticks_left; /* 0 for no limit */
         struct node_teller teller;
+        bool cut_off; /* it was said that GPUs are left out */
 };
 
 static void on_stop(void *arg)
@@ -89,6 +90,16 @@ static int write_frame(struct exporter *e, const struct frame *frame)
         return strbuf_flush(&e->out, STDOUT_FILENO);
 }
 
+/* At once: an export may never end, and some GPUs would be missing without a word. */
+static void say_cut_off(struct exporter *e, const struct pipeline *p)
+{
+        char words[SETUP_NOTICE_MAX];
+        if (e->cut_off || !pipeline_is_cut_off(p, words, sizeof(words)))
+                return;
+        notice("%s", words);
+        e->cut_off = true;
+}
+
 /* 0 at the end, -EPIPE when the reader went away, or another negative code with err. */
 static int stream(const struct config *config, struct exporter *e, struct pipeline *p,
                   struct err *err)
@@ -99,6 +110,7 @@ static int stream(const struct config *config, struct exporter *e, struct pipeli
                 csv_write_header(&e->csv, &e->out);
         while (r > 0) {
                 tell_nodes(&e->teller, frame);
+                say_cut_off(e, p);
                 r = write_frame(e, frame);
                 if (r < 0)
                         return err_set(err, r, "cannot write: %s", strerror(-r));
@@ -128,7 +140,7 @@ static int export_gpus(const struct config *config, struct err *err)
                 int flushed = r == -EPIPE ? 0 : strbuf_flush(&e.out, STDOUT_FILENO);
                 if (r == 0 && flushed < 0)
                         r = err_set(err, flushed, "cannot write: %s", strerror(-flushed));
-                if (r != -EPIPE)
+                if (r != -EPIPE && !e.cut_off)
                         report_trouble(p);
         }
         life_unwatch(watch);

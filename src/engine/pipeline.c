@@ -417,19 +417,27 @@ int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err)
         return 1;
 }
 
+bool pipeline_is_cut_off(const struct pipeline *p, char *buf, size_t size)
+{
+        if (atomic_load(&p->left_out))
+                snprintf(buf, size, "the source named more than %d GPUs; later ones are left out",
+                         REGISTRY_MAX);
+        else if (atomic_load(&p->greedy))
+                snprintf(buf, size,
+                         "one of the nodes named more than %d GPUs; its later ones are left out",
+                         NAMED_BY_ONE_MAX);
+        else
+                return false;
+        return true;
+}
+
 void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret)
 {
         *ret = (struct source_trouble){0};
         if (p->ops->trouble)
                 p->ops->trouble(p->source, ret);
-        if (atomic_load(&p->left_out) && !ret->notice[0])
-                snprintf(ret->notice, sizeof(ret->notice),
-                         "the source named more than %d GPUs; later ones are left out",
-                         REGISTRY_MAX);
-        if (atomic_load(&p->greedy) && !ret->notice[0])
-                snprintf(ret->notice, sizeof(ret->notice),
-                         "one of the nodes named more than %d GPUs; its later ones are left out",
-                         NAMED_BY_ONE_MAX);
+        if (!ret->notice[0])
+                pipeline_is_cut_off(p, ret->notice, sizeof(ret->notice));
 }
 
 bool pipeline_unmatched(const struct pipeline *p, char *buf, size_t size)

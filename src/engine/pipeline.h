@@ -34,6 +34,8 @@ void pipeline_close(struct pipeline *p);
  */
 int pipeline_next(struct pipeline *p, const struct frame **ret, struct err *err);
 
+/* Whether GPUs are left out because the source names ever new ones; then the words for it. */
+bool pipeline_is_cut_off(const struct pipeline *p, char *buf, size_t size);
 /* What could not be read so far. */
 void pipeline_trouble(const struct pipeline *p, struct source_trouble *ret);
 /* A GPU the user named that has not shown up; false when all have. */

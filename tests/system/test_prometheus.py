@@ -6,6 +6,7 @@ import http.server
 import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -234,6 +235,28 @@ def test_asks_an_exporter(assay):
     assert done.returncode == 0 and done.stderr == ""
     assert f"prometheus http://localhost:{e.port}" in json.dumps(frame)
     assert abs(frame["time"] - time.time()) < 60 if "time" in frame else True
+
+
+def test_gpus_that_change_with_every_scrape_are_capped_and_said(program, tmp_path):
+    """While it runs: an export may never end. Rows and memory stop growing, and whoever was there first stays."""
+    scrapes = []
+
+    def change(handler):
+        scrapes.append(1)
+        new = "".join(f'DCGM_FI_DEV_GPU_UTIL{{gpu="{i}",UUID="GPU-{len(scrapes)}-{i}"}} 50\n' for i in range(1, 9000))
+        send(handler, 'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-first"} 50\n' + new)
+
+    with Exporter(change) as e, open(tmp_path / "out", "wb") as out, subprocess.Popen(
+            [program, "export", "gpu_id,uuid", "--source", e.url(), "--interval", "1", "--count", "6"], stdout=out, stderr=subprocess.PIPE) as p:
+        said, running = p.stderr.readline(), p.poll() is None
+        assert said == b"assay: the source named more than 16384 GPUs; later ones are left out\n" and running
+        memory = [int(pathlib.Path(f"/proc/{p.pid}/statm").read_text().split()[1])]
+        time.sleep(2)
+        memory.append(int(pathlib.Path(f"/proc/{p.pid}/statm").read_text().split()[1]))
+        rest = p.stderr.read()
+        assert p.wait() == 0 and rest == b"" and memory[1] < memory[0] * 1.3, (rest, memory)
+    listed = [line.split(",")[1] for line in (tmp_path / "out").read_text().splitlines()[1:]]
+    assert len(set(listed)) == 16384 and listed.count("GPU-first") == 6
 
 
 def test_no_proxy_for_this_machine(assay):
