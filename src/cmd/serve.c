@@ -36,6 +36,7 @@ struct serving {
         bool push_kept;             /* what waits to be pushed is on disk */
         char told[512];             /* the source's trouble that was told last */
         int unkept;                 /* the counters' */
+        bool left_out;              /* that GPUs are was told */
         char push_told[PUSH_TEXT_MAX], push_refused[PUSH_TEXT_MAX]; /* the same of pushing */
 };
 
@@ -311,6 +312,10 @@ static int tell_trouble(struct serving *s, struct err *err)
         if (input_is_recording(config_text(&s->options, OPT_SOURCE)) && status.err.code < 0)
                 return *err = status.err, err->code;
         tell_unkept(s, status.unkept);
+        if (status.left_out > 0 && !s->left_out)
+                tell(s, LOG_WARN, "source", "more than %d GPUs: %zu are left out", LIVE_GPUS_MAX,
+                     status.left_out);
+        s->left_out |= status.left_out > 0;
         const char *msg = status.err.code ? status.err.msg : "";
         if (strcmp(msg, s->told) == 0)
                 return 0;

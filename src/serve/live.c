@@ -82,8 +82,10 @@ static void live_add_row(struct live *l, const struct frame *f, size_t at, int64
 {
         const struct row *row = &f->rows[at];
         struct meter *m = meter_for(l, row->sample.who, at);
-        if (!m)
+        if (!m) {
+                l->status.left_out++;
                 return;
+        }
         if (l->config.past && !f->stale)
                 past_add(l->config.past, m->key, row, f->mono_ns);
         integrals_add(&m->gpu.in, &m->it, f, row, m->owned);
@@ -123,6 +125,7 @@ static void on_frame(void *arg, const struct frame *f)
         struct live *l = arg;
         int64_t now = clock_mono_ns();
         pthread_mutex_lock(&l->lock);
+        l->status.left_out = 0;
         for (size_t i = 0; i < f->n; i++)
                 live_add_row(l, f, i, now);
         l->frame = *f;

@@ -13,7 +13,7 @@
 #include "serve/past.h"
 #include "serve/state.h"
 
-#define LIVE_GPUS_MAX 1024
+#define LIVE_GPUS_MAX 4096
 
 struct live_config {
         struct pipeline_config source; /* opened again when it fails */
@@ -43,6 +43,7 @@ struct live_status {
         bool ended;     /* the recording is at its end */
         struct err err; /* why there is no source; code 0 when there is one */
         uint64_t on_time, late, missed;
+        size_t left_out; /* GPUs of the newest frame beyond LIVE_GPUS_MAX */
         int unkept; /* errno: the counters cannot be written; 0 when they can */
 };
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define STATE_BYTES_MAX (8 * 1024 * 1024)
+#define STATE_BYTES_MAX (32 * 1024 * 1024)
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define BOOT_MAX 40
 #define HALVES 2
@@ -272,10 +272,11 @@ void state_put(struct state_file *f, size_t at, const char *key, const struct in
         f->now[at].in = *in;
 }
 
-static bool is_put(const struct state_file *f, const char *key)
+/* GPUs mostly come in the order they came in before: the hint is its place then. */
+static bool is_put(const struct state_file *f, const char *key, size_t hint)
 {
         for (size_t i = 0; i < f->n_now; i++) {
-                if (strcmp(f->now[i].key, key) == 0)
+                if (strcmp(f->now[(hint + i) % f->n_now].key, key) == 0)
                         return true;
         }
         return false;
@@ -288,7 +289,7 @@ static void make_body(struct state_file *f)
         for (size_t i = 0; i < f->n_now; i++)
                 put_gpu(&f->text, &f->now[i]);
         for (size_t i = 0; i < f->n_old && f->n_now + i < f->max; i++) {
-                if (!is_put(f, f->old[i].key))
+                if (!is_put(f, f->old[i].key, i))
                         put_gpu(&f->text, &f->old[i]);
         }
 }

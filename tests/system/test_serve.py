@@ -490,3 +490,30 @@ def test_twelve_hours_do_not_grow(serve, tmp_path):
     after = size()
     # The minutes of the day come in page by page: 1440 cells of 14 bytes, for 8 GPUs and 7 metrics, are 1.1 MB.
     assert after[0] < before[0] + 2500 and after[1] <= before[1] + 2, (before, after)
+
+
+def test_four_thousand_gpus(program, tmp_path, assay):
+    """Of 512 nodes: all are served, recorded and played; those beyond are told of, once."""
+
+    def write(n):
+        lines = []
+        for name in ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_PROF_SM_ACTIVE"):
+            lines += [f'{name}{{gpu="{i % 8}",UUID="GPU-{i:08x}",modelName="NVIDIA H100 80GB HBM3",Hostname="node{i // 8:04d}"}} {i % 2 if "PROF" in name else 40}' for i in range(n)]
+        (tmp_path / "big.prom").write_text("\n".join(lines) + "\n")
+        return tmp_path / "big.prom"
+
+    with Server(program, tmp_path, write(4096)) as s:
+        s.ready()
+        begun = time.monotonic()
+        text = s.metrics()
+        assert len(re.findall(r"^assay_gpu_up\{", text, re.M)) == 4096 and time.monotonic() - begun < 3
+        assert len(s.json("/api/v1/now")["gpus"]) == 4096 and "left out" not in s.text()
+    with Server(program, tmp_path, write(4100)) as s:
+        s.ready()
+        s.wait(lambda: "more than 4096 GPUs: 4 are left out" in s.text())
+        time.sleep(2.5)
+        assert s.text().count("left out") == 1
+    recorded = tmp_path / "big.assay"
+    assert assay("record", "-q", "--source", write(4096), "-o", recorded, "--duration", "1").returncode == 0
+    assert len(json.loads(assay("once", "--source", recorded, "--json").stdout)["gpus"]) == 4096
+    assert "4096 GPUs" in assay("report", recorded).stdout
