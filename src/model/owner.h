@@ -11,6 +11,7 @@ enum owner_kind { OWNER_PROCESS, OWNER_SLURM, OWNER_KUBERNETES, OWNER_KIND_COUNT
 #define OWNER_NAME_MAX 64 /* users, jobs, accounts, partitions, namespaces, containers */
 #define OWNER_POD_MAX 256 /* as long as Kubernetes lets a pod's name be */
 #define OWNERS_MAX 512    /* pairs of an owner and a GPU that are kept at a time */
+#define OWNERS_GPU_MAX 64 /* of one GPU or slice, so that none takes the places of others */
 
 /* OWNER_TEXT(id, name, size): labels of assay_gpu_owner_info, in their order. */
 #define OWNER_TEXTS(OWNER_TEXT)                                                                    \

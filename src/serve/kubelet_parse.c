@@ -89,6 +89,16 @@ static bool is_gpu(const char *resource)
                strstr(resource, "intel.com/");
 }
 
+/* One device that is shared without end ("GPU-…::7") takes no place of others. */
+static bool has_room(const struct reader *r, const char *device)
+{
+        size_t same = 0, len = strcspn(device, ":");
+        for (size_t i = 0; i < r->n; i++)
+                same += strncmp(r->ret[i].device, device, len) == 0 &&
+                        strcspn(r->ret[i].device, ":") == len;
+        return r->n < r->max && same < OWNERS_GPU_MAX;
+}
+
 /* ContainerDevices: 1 resource_name, 2 device_ids. The name may come after the ids. */
 static void read_devices(struct reader *r, struct wire w)
 {
@@ -100,11 +110,15 @@ static void read_devices(struct reader *r, struct wire w)
                         copy_text(value, resource, sizeof(resource));
         }
         while (is_gpu(resource) && next_field(r, &w, &field, &value)) {
-                if (field != 2 || r->n == r->max)
+                char device[OWNER_ID_MAX];
+                if (field != 2)
+                        continue;
+                copy_text(value, device, sizeof(device));
+                if (!has_room(r, device))
                         continue;
                 struct allocation *a = &r->ret[r->n++];
                 a->who = r->who;
-                copy_text(value, a->device, sizeof(a->device));
+                memcpy(a->device, device, sizeof(device));
         }
 }
 

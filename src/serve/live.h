@@ -44,7 +44,7 @@ struct live_status {
         struct err err; /* why there is no source; code 0 when there is one */
         uint64_t on_time, late, missed;
         size_t left_out; /* GPUs of the newest frame beyond LIVE_GPUS_MAX */
-        int unkept; /* errno: the counters cannot be written; 0 when they can */
+        int unkept;      /* errno: the counters cannot be written; 0 when they can */
 };
 
 /* A moment. Pointers are valid until the next live_take by the same reader. */

@@ -317,13 +317,16 @@ static struct owner *owners_add(struct list *l, const struct live_books *b,
                                 const struct live_gpu *g, const struct owner *who)
 {
         const char *uuid = uuid_of(b, g);
+        size_t n = 0;
         for (size_t i = 0; i < l->n; i++) {
                 struct owner *o = &l->owners[i];
-                if (o->index == g->who.index && o->gi == g->who.gi && strcmp(o->uuid, uuid) == 0 &&
-                    owner_same(o, who))
+                if (o->index != g->who.index || o->gi != g->who.gi || strcmp(o->uuid, uuid) != 0)
+                        continue;
+                if (owner_same(o, who))
                         return o;
+                n++;
         }
-        if (l->n == l->max)
+        if (l->n == l->max || n == OWNERS_GPU_MAX)
                 return NULL;
         struct owner *o = &l->owners[l->n++];
         *o = *who;

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
@@ -201,6 +202,39 @@ def test_hostile_names_do_nothing(program, tmp_path, browser):
             assert browser.run("return document.querySelectorAll('#main img, #main script').length") == 0
         browser.open(f"http://127.0.0.1:{s.port}/")
         until(browser, "return document.body.innerText.includes('<img src=x')")
+
+
+def test_hostile_names_in_every_view(program, tmp_path, browser):
+    """Of GPUs, pods, jobs, nodes and recordings: they are text wherever they stand, and nothing that they say is run, loaded or followed."""
+    evil = "<img src=x onerror=document.title='owned'>\u202e\"'`${1}</script><script>document.title='owned'</script><a href=javascript:document.title='owned'>"
+    text = evil.replace("\\", "").replace('"', '\\"')
+    uuids = [f"GPU-{i}{text}" for i in range(2)]
+    (tmp_path / "evil.prom").write_text("".join(
+        f'{name}{{gpu="{i}",UUID="{uuid}",modelName="{text}",Hostname="{text}",hpc_job="{text}",pod="{text}",namespace="{text}",container="{text}"}} {value}\n'
+        for name, value in (("DCGM_FI_DEV_GPU_TEMP", 99), ("DCGM_FI_DEV_POWER_USAGE", 50), ("DCGM_FI_DEV_XID_ERRORS", 79)) for i, uuid in enumerate(uuids)))
+    (tmp_path / "sessions").mkdir()
+    subprocess.run([program, "record", "-q", "--source", str(tmp_path / "evil.prom"), "-o", str(tmp_path / "sessions" / "a.assay"), "--duration", "1"], check=True,
+                   env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]}, timeout=60)
+    (tmp_path / "sessions" / "a.assay").rename(tmp_path / "sessions" / (evil.replace("/", "_")[:200] + ".assay"))
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map" / "0").write_text(evil + "\n")
+    with Server(program, tmp_path, tmp_path / "evil.prom", "--state", tmp_path / "state", "--sessions", tmp_path / "sessions", "--hpc-job-mapping-dir", tmp_path / "map") as s:
+        s.ready()
+        s.wait(lambda: s.json("/api/v1/jobs")["jobs"])
+        for view in ("fleet", "gpu/0", "gpu/1", "jobs", "job/1", "job/2", "host", "findings", "recordings", "gpu/" + evil, "job/" + evil, evil):
+            browser.open(f"http://127.0.0.1:{s.port}/#{urllib.parse.quote(view, safe='/')}")
+            until(browser, "return app.now !== null && document.getElementById('main').children.length > 0")
+            time.sleep(0.4)
+            if view == "recordings":
+                until(browser, "const b = document.querySelector('[aria-label^=\"Report of\"]'); if (b) b.click(); return !!b")
+                until(browser, "return document.querySelector('pre').textContent.includes('key numbers')")
+            for element in browser.run("return [...document.querySelectorAll('#main [title], #main button, #main select')].length") and range(3) or ():
+                browser.run(f"document.querySelectorAll('#main button')[{element}]?.click(); return 1")
+            assert browser.run("return document.title").endswith("assay"), view
+            assert browser.run("return document.querySelectorAll('#main img, #main script, #main iframe, #main object').length") == 0, view
+            assert browser.run("return [...document.querySelectorAll('a')].filter((a) => a.protocol === 'javascript:').length") == 0, view
+        assert all(u.startswith((f"http://127.0.0.1:{s.port}/", "data:", "chrome")) for u in browser.requests())
+        assert not [c for c in browser.complaints() if "Uncaught" in c or "Content Security Policy" in c]
 
 
 def test_a_token_is_asked_for(program, tmp_path, browser):
