@@ -173,3 +173,17 @@ def test_sql_of_stacks(tmp_path):
     shutil.copy(ROOT / "tests/fuzz/corpus/session/stacks.assay", tmp_path / "run.assay")
     assert printed(tmp_path, 4) == ["10|/home/u/data.py|212|collate|2.0", "10|/home/u/train.py|88|main|1.0"]
     assert printed(tmp_path, 5) == ["/home/u/data.py|212|2.0", "/home/u/train.py|88|1.0"]
+
+
+def test_the_readme_begins_with_how_to_get_run_and_test_it(tmp_path):
+    """Within ten lines; the line that unpacks the source works on what git makes of the tree."""
+    first = (ROOT / "README.md").read_text().splitlines()[:10]
+    commands = [line.split("#")[0].strip() for line in first if line.startswith(("tar ", "./dev "))]
+    assert [c for c in commands if c.startswith("./dev")] == ["./dev run", "./dev test"]
+    unpack = next(c for c in commands if c.startswith("tar "))
+    name = re.search(r"cd (\S+)", unpack)[1]
+    if not (ROOT / ".git").exists():
+        pytest.skip("no repository")
+    subprocess.run(["git", "archive", f"--prefix={name}/", "-o", tmp_path / f"{name}.tar.gz", "HEAD"], cwd=ROOT, check=True)
+    done = subprocess.run(f"{unpack} && ./dev help", shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "./dev test" in done.stdout, done
