@@ -239,6 +239,10 @@ ASSAY_API size_t assay_findings_stretches(const assay_findings *findings);
 /* 0, or ASSAY_E_USAGE when there is none of that number. */
 ASSAY_API int assay_findings_stretch(const assay_findings *findings, size_t at,
                                      struct assay_stretch *ret);
+/* What a stretch's limiter, and a finding, rest on: "counters" or "driver"; NULL when there is no
+ * such one. */
+ASSAY_API const char *assay_findings_basis(const assay_findings *findings, size_t at);
+ASSAY_API const char *assay_findings_stretch_basis(const assay_findings *findings, size_t at);
 /* A mean of exactly its own time: "engine", "sm", "tensor", "dram", "cpu_main", … (docs/JSON.md).
  */
 ASSAY_API struct assay_value assay_findings_evidence(const assay_findings *findings, size_t stretch,
@@ -289,6 +293,9 @@ struct assay_limit {
 };
 /* 0, or ASSAY_E_USAGE when there is no such GPU. */
 ASSAY_API int assay_frame_limit(const assay_frame *frame, size_t gpu, struct assay_limit *ret);
+/* What that limiter rests on: "counters", or "driver" where no profiling counters are read, and it
+ * is likely. NULL when there is no such GPU. */
+ASSAY_API const char *assay_frame_limit_basis(const assay_frame *frame, size_t gpu);
 
 /* What a GPU computes now. Types: fp8, fp16, bf16, tf32, fp64-tensor, fp32, fp64. 1; 0 when
  * the rate is not known; or ASSAY_E_USAGE. */

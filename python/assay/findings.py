@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     import pandas
 
 
+# What only a verdict without profiling counters has.
+_LIKELY = ("candidates", "power_at_rest", "sure")
+
+
 class _Fields:
     """Fields by attribute and, as in the JSON, by name: f.text, f["text"]."""
 
     def to_dict(self) -> Dict[str, Any]:
         """The members of the JSON, with plain lists and dicts."""
         return {("try" if name == "advice" else name): _plain(getattr(self, name))
-                for name in (f.name for f in dataclasses.fields(self))}
+                for name in (f.name for f in dataclasses.fields(self)) if name not in _LIKELY or getattr(self, name) is not None}
 
     def __getitem__(self, name: str) -> Any:
         return self.to_dict()[name]
@@ -61,6 +65,11 @@ class Stretch(_Fields):
     rule: str
     missing: Tuple[str, ...]
     evidence: Dict[str, Optional[float]]
+    where: Optional[Any] = None
+    basis: str = "counters"
+    candidates: Optional[Tuple[str, ...]] = None
+    power_at_rest: Optional[Dict[str, Any]] = None
+    sure: Optional[str] = None
 
     @property
     def seconds(self) -> float:
@@ -84,6 +93,11 @@ class Finding(_Fields):
     gain: Optional[float]
     text: str
     advice: str
+    where: Optional[Any] = None
+    basis: str = "counters"
+    candidates: Optional[Tuple[str, ...]] = None
+    power_at_rest: Optional[Dict[str, Any]] = None
+    sure: Optional[str] = None
 
     def __str__(self) -> str:
         return f"{self.text}\ntry: {self.advice}"
@@ -144,15 +158,22 @@ class Findings(_Rows):
         return "<ol>" + "".join(f"<li>{f._repr_html_()}</li>" for f in self) + "</ol>"
 
 
+def _named(told: Mapping[str, Any], of: Any) -> Dict[str, Any]:
+    named = {f.name: told.get(f.name) if f.name in _LIKELY else told["try" if f.name == "advice" else f.name] for f in dataclasses.fields(of)}
+    if named["candidates"] is not None:
+        named["candidates"] = tuple(named["candidates"])
+    return named
+
+
 def _stretch(told: Mapping[str, Any]) -> Stretch:
     flops = told["flops"]
-    named = {f.name: told[f.name] for f in dataclasses.fields(Stretch)}
+    named = _named(told, Stretch)
     named.update(gpus=tuple(told["gpus"]), missing=tuple(told["missing"]), flops=Flops(**flops) if flops else None)
     return Stretch(**named)
 
 
 def _finding(told: Mapping[str, Any]) -> Finding:
-    named = {f.name: told["try" if f.name == "advice" else f.name] for f in dataclasses.fields(Finding)}
+    named = _named(told, Finding)
     named.update(gpus=tuple(told["gpus"]))
     return Finding(**named)
 

@@ -119,6 +119,16 @@ size_t assay_findings_stretches(const assay_findings *f)
         return f ? f->list.n : 0;
 }
 
+const char *assay_findings_basis(const assay_findings *f, size_t at)
+{
+        return f && at < f->list.n_findings ? basis_name(f->list.findings[at].basis) : NULL;
+}
+
+const char *assay_findings_stretch_basis(const assay_findings *f, size_t at)
+{
+        return f && at < f->list.n ? basis_name((enum basis)f->list.list[at].limit.basis) : NULL;
+}
+
 int assay_findings_stretch(const assay_findings *f, size_t at, struct assay_stretch *ret)
 {
         if (!f || !ret || at >= f->list.n)
@@ -133,7 +143,8 @@ int assay_findings_stretch(const assay_findings *f, size_t at, struct assay_stre
             .held_by = held_by_name((enum held_by)from->limit.held_by),
             .phase = or_null(from->phase),
             .rule =
-                limiter_rule((enum limiter)(unknown ? from->limit.undecided : from->limit.limiter)),
+                limiter_rule((enum limiter)(unknown ? from->limit.undecided : from->limit.limiter),
+                             (enum basis)from->limit.basis),
             .duty = api_value(ceiling_value(&from->limit.ceilings, CEILING_ENGINE)),
             .uneven = from->uneven,
             .before_work = from->before_work,

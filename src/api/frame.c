@@ -124,11 +124,17 @@ int assay_frame_limit(const assay_frame *f, size_t gpu, struct assay_limit *ret)
         *ret = (struct assay_limit){
             .limiter = limiter_name((enum limiter)l->limiter),
             .held_by = held_by_name((enum held_by)l->held_by),
-            .rule = limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)),
+            .rule = limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter),
+                                 (enum basis)l->basis),
             .text = w[gpu].limit,
             .advice = limiter_try((enum limiter)l->limiter, &l->ceilings, FRAMEWORK_NONE),
         };
         return 0;
+}
+
+const char *assay_frame_limit_basis(const assay_frame *f, size_t gpu)
+{
+        return f && gpu < f->n ? basis_name((enum basis)f->rows[gpu].limit.basis) : NULL;
 }
 
 int assay_frame_flops(const assay_frame *f, size_t gpu, const char *type, struct assay_flops *ret)

@@ -63,11 +63,17 @@ void ceilings_take(const struct sample *s, const struct peak *peak, struct ceili
                 enum ceiling to;
                 enum metric from;
         } same[] = {
-            {CEILING_SM, METRIC_SM_ACTIVE},         {CEILING_OCCUPANCY, METRIC_SM_OCCUPANCY},
-            {CEILING_TENSOR, METRIC_TENSOR_ACTIVE}, {CEILING_FP64, METRIC_FP64_ACTIVE},
-            {CEILING_FP32, METRIC_FP32_ACTIVE},     {CEILING_FP16, METRIC_FP16_ACTIVE},
-            {CEILING_INT, METRIC_INT_ACTIVE},       {CEILING_DRAM, METRIC_DRAM_ACTIVE},
-            {CEILING_MEMORY, METRIC_FB_USED},       {CEILING_HOLDERS, METRIC_PROCESSES},
+            {CEILING_SM, METRIC_SM_ACTIVE},
+            {CEILING_OCCUPANCY, METRIC_SM_OCCUPANCY},
+            {CEILING_TENSOR, METRIC_TENSOR_ACTIVE},
+            {CEILING_FP64, METRIC_FP64_ACTIVE},
+            {CEILING_FP32, METRIC_FP32_ACTIVE},
+            {CEILING_FP16, METRIC_FP16_ACTIVE},
+            {CEILING_INT, METRIC_INT_ACTIVE},
+            {CEILING_DRAM, METRIC_DRAM_ACTIVE},
+            {CEILING_MEMORY, METRIC_FB_USED},
+            {CEILING_HOLDERS, METRIC_PROCESSES},
+            {CEILING_CONTROLLER, METRIC_MEM_COPY_UTIL},
         };
         struct value gr = s->m[METRIC_GR_ACTIVE];
         *ret = (struct ceilings){0};

@@ -240,9 +240,14 @@ void compute_limits(struct compute *c, struct frame *f)
                 const struct host_evidence *host = evidence_of(&c->host, row->sample.who->label);
                 ceilings_add_host(host, &now);
                 m->window.framework = host ? evidence_framework(host) : FRAMEWORK_NONE;
-                bool elsewhere = used && !m->window.use.touched;
-                row->limit = limit_window_add(&m->window, &now, f->mono_ns, elsewhere, f->n > 1,
-                                              c->options.margins);
+                const struct limit_around around = {
+                    .elsewhere = used && !m->window.use.touched,
+                    .peers = f->n > 1,
+                    .margins = c->options.margins,
+                    .model = peak,
+                    .power_limit = value_or(row->sample.m[METRIC_POWER_LIMIT], 0),
+                };
+                row->limit = limit_window_add(&m->window, &now, f->mono_ns, &around);
                 used |= m->window.use.touched;
         }
         compare_live(c, f);

@@ -58,6 +58,26 @@ static double used_share(const struct limit *l)
         return busy_share(c, (enum ceiling)fills) * (pipe ? clock_share(l) : 1);
 }
 
+/* Whether it is known how full that is which would be full. */
+static bool is_bounded(const struct limit *l)
+{
+        unsigned fills = limiter_info((enum limiter)l->limiter)->fills;
+        if (fills == FILLS_BUSIEST)
+                return l->ceilings.there & CEILINGS_PROFILING;
+        return fills >= CEILING_COUNT || l->ceilings.there & 1u << fills;
+}
+
+#define UNBOUNDED_STAKE (1.0 / 3) /* of a time that kernels fill, nobody knows how well */
+
+/* Where it is not, kernels that do not fill the GPU leave the time without any, others a third. */
+static double won_share(const struct limit *l)
+{
+        if (l->basis == BASIS_COUNTERS || is_bounded(l))
+                return 1 - used_share(l);
+        bool device = limiter_side((enum limiter)l->limiter) == LIMITER_SIDE_DEVICE;
+        return device ? UNBOUNDED_STAKE : 1 - share_of(&l->ceilings, CEILING_ENGINE);
+}
+
 /* Below this share a factor says nothing but "much". */
 #define SHARE_LEAST 0.01
 
@@ -77,7 +97,7 @@ static void add_stretch(struct stretch_list *list, size_t at)
         for (size_t i = 0; i < list->n_findings && !f; i++) {
                 struct limit_finding *have = &list->findings[i];
                 if (have->limiter == s->limit.limiter && have->held_by == s->limit.held_by &&
-                    have->before_work == s->before_work)
+                    have->basis == s->limit.basis && have->before_work == s->before_work)
                         f = have;
         }
         if (!f && list->n_findings == FINDINGS_MAX)
@@ -86,6 +106,7 @@ static void add_stretch(struct stretch_list *list, size_t at)
                 f = &list->findings[list->n_findings++];
                 *f = (struct limit_finding){.limiter = (enum limiter)s->limit.limiter,
                                             .held_by = (enum held_by)s->limit.held_by,
+                                            .basis = (enum basis)s->limit.basis,
                                             .before_work = s->before_work,
                                             .framework = list->framework,
                                             .stretch = at,
@@ -102,7 +123,8 @@ static void add_stretch(struct stretch_list *list, size_t at)
         f->until_s = MAX(f->until_s, s->end_s);
         add_why(f, &s->limit.ceilings, gpu_s);
         f->gpu_s += gpu_s;
-        f->won_s += gpu_s * (1 - used_share(&s->limit));
+        f->won_s += gpu_s * won_share(&s->limit);
+        f->unbounded = f->unbounded || (f->basis == BASIS_DRIVER && !is_bounded(&s->limit));
 }
 
 #define WIN_LEAST 0.1 /* of the run, as the GPUs of a finding have it */
@@ -168,7 +190,7 @@ void findings_rank(struct stretch_list *list)
         for (size_t i = 0; i < list->n_findings; i++) {
                 struct limit_finding *f = &list->findings[i];
                 double used = f->gpu_s > 0 ? 1 - f->won_s / f->gpu_s : 1;
-                f->gain = used > SHARE_LEAST ? 1 / used : 0;
+                f->gain = used > SHARE_LEAST && !f->unbounded ? 1 / used : 0;
         }
         for (size_t i = 1; i < list->n_findings; i++) {
                 struct limit_finding f = list->findings[i];

@@ -151,6 +151,10 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
         in->health_s[row->health.state] += seconds;
         if (row->limit.limiter < LIMITER_COUNT)
                 in->limiter_s[row->limit.limiter] += seconds;
+        bool known = row->limit.limiter != LIMITER_UNKNOWN,
+             driver = row->limit.basis == BASIS_DRIVER;
+        add(in, INTEGRAL_BASIS_COUNTERS, known && !driver ? seconds : 0);
+        add(in, INTEGRAL_BASIS_DRIVER, known && driver ? seconds : 0);
         for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++)
                 in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
         if (row->verdict.workload == WORKLOAD_IDLE)

@@ -7,6 +7,8 @@
 #include <math.h>
 
 #define ACTIVE 0.001 /* of the time or of the link: an idle GPU shows a tenth of it */
+/* The driver's utilization comes in percents, of up to a second: one may be a single burst. */
+#define ACTIVE_DRIVER 0.015
 
 bool ceilings_active(const struct ceilings *c)
 {
@@ -14,7 +16,8 @@ bool ceilings_active(const struct ceilings *c)
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
                 link = MAX(link, c->there & (1u << i) ? (double)c->v[i] : 0);
         struct value engine = ceiling_value(c, CEILING_ENGINE);
-        return (value_there(engine) && engine.v >= ACTIVE) || link >= ACTIVE;
+        double least = c->there & CEILINGS_PROFILING ? ACTIVE : ACTIVE_DRIVER;
+        return (value_there(engine) && engine.v >= least) || link >= ACTIVE;
 }
 
 static bool holds(const struct ceilings *c)
@@ -61,8 +64,16 @@ static void smooth(struct limit_window *w, const struct ceilings *now, double se
         w->square += part * (engine * engine - w->square);
 }
 
+#define COUNTED_NS (10 * NS_PER_S) /* counters that are away for longer are not read any more */
+
+/* Whether profiling counters are read, also where this tick has none. */
+static bool has_counters(const struct limit_window *w)
+{
+        return w->counted && w->now_ns - w->counted_ns < COUNTED_NS;
+}
+
 struct limit limit_window_add(struct limit_window *w, const struct ceilings *now, int64_t now_ns,
-                              bool elsewhere, bool peers, bool margins)
+                              const struct limit_around *around)
 {
         bool first = !w->seen;
         double passed = first ? 0 : clock_to_seconds(now_ns - w->now_ns);
@@ -72,6 +83,11 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
                                            .quiet_ns = now_ns,
                                            .framework = w->framework};
         w->now_ns = now_ns;
+        floor_learn(&w->floor, now, passed);
+        if (now->there & CEILINGS_PROFILING) {
+                w->counted = true;
+                w->counted_ns = now_ns;
+        }
         smooth(w, now, passed);
         first_use_add(&w->use, now, now_ns);
         if (ceilings_active(now))
@@ -81,13 +97,15 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
         const struct situation s = {
             .touched = w->use.touched,
             .worked = w->use.worked_ns != INT64_MAX,
-            .elsewhere = elsewhere,
-            .peers = peers,
+            .elsewhere = around->elsewhere,
+            .peers = around->peers,
             .quiet_s = clock_to_seconds(now_ns - w->quiet_ns),
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .framework = w->framework,
+            .basis = has_counters(w) ? BASIS_COUNTERS : BASIS_DRIVER,
+            .floor = floor_known(&w->floor, around->model, around->power_limit),
         };
-        struct limit l = limiter_decide(&w->mean, &s, margins);
+        struct limit l = limiter_decide(&w->mean, &s, around->margins);
         /* A clock that still rises or falls is not locked. */
         float drift = now->v[CEILING_CLOCK] - w->mean.v[CEILING_CLOCK];
         if (l.held_by == HELD_BY_LOCKED && (drift > CLOCK_STEADY || drift < -CLOCK_STEADY))

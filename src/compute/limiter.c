@@ -4,25 +4,11 @@
  * so that work in bursts is judged by what the GPU does when it is busy, and the host by what it
  * does in the gaps.
  */
+#include "compute/ceilings.h"
+#include "compute/limiter_driver.h"
 #include "compute/limiter_rules.h"
 
-#include "compute/ceilings.h"
-
 #include <math.h>
-
-struct view {
-        const struct ceilings *all;      /* means over all the time */
-        const struct ceilings *gaps;     /* of the host, while no kernel ran; NULL: as all */
-        struct range busy_pipe;          /* the highest pipe, of the engine's time */
-        struct range busy_dram, busy_sm; /* of the engine's time */
-        struct range pcie;               /* the busier direction */
-        struct range link;               /* the busiest direction of the busiest link */
-        struct range idle_link;          /* the same, of the time without kernels */
-        struct range both_ways;          /* PCIe in and out added up, likewise */
-        bool mixed;                      /* ticks are longer than bursts: gaps are not seen apart */
-        uint32_t there;
-        const struct situation *s;
-};
 
 static struct range point(double v)
 {
@@ -43,9 +29,9 @@ static struct range range_of(const struct ceilings *c, enum ceiling at)
         return (struct range){0, most_of[at]};
 }
 
-static struct range now(const struct view *v, enum ceiling at)
+struct range view_now(const struct view *v, enum ceiling at)
 {
-        return range_of(v->all, at);
+        return v->driver && at == CEILING_ENGINE ? v->engine : range_of(v->all, at);
 }
 
 /* Of the host, while no kernel ran, as far as ticks show it. */
@@ -57,14 +43,15 @@ static struct range seen_gap(const struct view *v, enum ceiling at)
 /* The time that a thread which waits for kernels is busy: JAX rests, others spin. */
 static double spinning(const struct view *v)
 {
-        return v->s->framework == FRAMEWORK_JAX ? 0 : now(v, CEILING_ENGINE).hi;
+        return v->s->framework == FRAMEWORK_JAX ? 0 : view_now(v, CEILING_ENGINE).hi;
 }
 
 /* The same; where ticks are longer than bursts, what is left beside waiting for kernels. */
 static struct range gap(const struct view *v, enum ceiling at)
 {
         struct range r = seen_gap(v, at);
-        double rest = 1 - now(v, CEILING_ENGINE).hi, most = at == CEILING_CPU_MAIN ? INFINITY : 1;
+        double rest = 1 - view_now(v, CEILING_ENGINE).hi,
+               most = at == CEILING_CPU_MAIN ? INFINITY : 1;
         if (!v->mixed || (at != CEILING_CPU_MAIN && at != CEILING_CPU_THREAD))
                 return r;
         return (struct range){MIN(MAX(r.lo - spinning(v), 0) / rest, most),
@@ -82,7 +69,7 @@ static double divide(double a, double b, double otherwise)
 }
 
 /* a of b, both of one time. */
-static struct range relative(struct range a, struct range b)
+struct range range_divide(struct range a, struct range b)
 {
         return (struct range){divide(a.lo, b.hi, 0), divide(a.hi, b.lo, a.hi > 0)};
 }
@@ -92,8 +79,8 @@ static struct range pcie_share(const struct view *v)
 {
         if (v->there & (CEILING_BIT(PCIE_IN) | CEILING_BIT(PCIE_OUT)) ||
             !(v->there & CEILING_BIT(PCIE_RATE)))
-                return higher(now(v, CEILING_PCIE_IN), now(v, CEILING_PCIE_OUT));
-        double rate = now(v, CEILING_PCIE_RATE).lo;
+                return higher(view_now(v, CEILING_PCIE_IN), view_now(v, CEILING_PCIE_OUT));
+        double rate = view_now(v, CEILING_PCIE_RATE).lo;
         return (struct range){MIN(rate / PCIE_FASTEST, 1), MIN(rate / PCIE_SLOWEST, 1)};
 }
 
@@ -113,7 +100,7 @@ static struct range link_of(const struct view *v)
         static const enum ceiling nvlink[] = {CEILING_NVLINK_IN, CEILING_NVLINK_OUT};
         for (size_t i = 0; i < ARRAY_LEN(nvlink); i++) {
                 if (v->there & (1u << nvlink[i]))
-                        r = higher(r, now(v, nvlink[i]));
+                        r = higher(r, view_now(v, nvlink[i]));
         }
         return r;
 }
@@ -122,29 +109,24 @@ static struct range link_of(const struct view *v)
 static struct range pipe_of(const struct view *v)
 {
         static const enum ceiling seldom[] = {CEILING_FP64, CEILING_FP16, CEILING_INT};
-        struct range r = higher(now(v, CEILING_TENSOR), now(v, CEILING_FP32));
+        struct range r = higher(view_now(v, CEILING_TENSOR), view_now(v, CEILING_FP32));
         for (size_t i = 0; i < ARRAY_LEN(seldom); i++) {
                 if (v->there & (1u << seldom[i]))
-                        r = higher(r, now(v, seldom[i]));
+                        r = higher(r, view_now(v, seldom[i]));
         }
         return r;
 }
 
 static struct range both_ways_of(const struct view *v)
 {
-        struct range in = now(v, CEILING_PCIE_IN), out = now(v, CEILING_PCIE_OUT);
+        struct range in = view_now(v, CEILING_PCIE_IN), out = view_now(v, CEILING_PCIE_OUT);
         bool known = v->there & CEILING_BIT(PCIE_IN) && v->there & CEILING_BIT(PCIE_OUT);
         return known ? (struct range){in.lo + out.lo, in.hi + out.hi} : point(0);
 }
 
-static bool has(const struct view *v, enum ceiling at)
-{
-        return v->there & (1u << at);
-}
-
 static double holders(const struct view *v)
 {
-        double n = has(v, CEILING_HOLDERS) ? now(v, CEILING_HOLDERS).lo : 1;
+        double n = view_has(v, CEILING_HOLDERS) ? view_now(v, CEILING_HOLDERS).lo : 1;
         return MAX(n, 1);
 }
 
@@ -153,26 +135,29 @@ static void make_view(const struct ceilings *c, const struct situation *s, struc
         ret->all = c;
         ret->gaps = s->gaps;
         ret->there = c->there;
+        ret->driver = false;
         ret->s = s;
-        struct range engine = now(ret, CEILING_ENGINE);
+        struct range engine = view_now(ret, CEILING_ENGINE);
         struct range rest = {1 - engine.hi, 1 - engine.lo};
-        ret->busy_pipe = relative(pipe_of(ret), engine);
-        ret->busy_dram = relative(now(ret, CEILING_DRAM), engine);
-        ret->busy_sm = relative(now(ret, CEILING_SM), engine);
+        ret->busy_pipe = range_divide(pipe_of(ret), engine);
+        ret->busy_dram = range_divide(view_now(ret, CEILING_DRAM), engine);
+        ret->busy_sm = range_divide(view_now(ret, CEILING_SM), engine);
         ret->pcie = pcie_of(ret);
         ret->link = link_of(ret);
-        ret->idle_link = relative(ret->link, rest);
-        ret->both_ways = relative(both_ways_of(ret), rest);
+        ret->idle_link = range_divide(ret->link, rest);
+        ret->both_ways = range_divide(both_ways_of(ret), rest);
         ret->mixed = s->uneven < LIMIT_UNEVEN && engine.hi < LIMIT_ENGINE_FULL &&
                      holders(ret) <= 1 &&
                      (s->framework == FRAMEWORK_TORCH || s->framework == FRAMEWORK_JAX);
+        if (s->basis == BASIS_DRIVER)
+                view_add_driver(ret);
 }
 
 /* ---- what rules are made of ---- */
 
 static enum truth engine_from(const struct view *v, double threshold)
 {
-        return at_least(now(v, CEILING_ENGINE), threshold);
+        return at_least(view_now(v, CEILING_ENGINE), threshold);
 }
 
 static enum truth host_limits(const struct view *v)
@@ -182,7 +167,8 @@ static enum truth host_limits(const struct view *v)
 
 static enum truth nothing_runs(const struct view *v)
 {
-        return both(below(now(v, CEILING_ENGINE), LIMIT_ENGINE_NONE), below(v->link, LIMIT_COPIES));
+        double none = v->driver ? LIMIT_ENGINE_NONE_DRIVER : LIMIT_ENGINE_NONE;
+        return both(below(view_now(v, CEILING_ENGINE), none), below(v->link, LIMIT_COPIES));
 }
 
 typedef struct range look_f(const struct view *v, enum ceiling at); /* now or gap */
@@ -192,7 +178,7 @@ typedef struct range look_f(const struct view *v, enum ceiling at); /* now or ga
 static struct range thread_of(const struct view *v, look_f *of)
 {
         struct range main = of(v, CEILING_CPU_MAIN), thread = of(v, CEILING_CPU_THREAD);
-        if (has(v, CEILING_CPU_THREAD))
+        if (view_has(v, CEILING_CPU_THREAD))
                 return (struct range){MIN(thread.lo, main.hi), MIN(thread.hi, main.hi)};
         return (struct range){MIN(main.lo / holders(v), 1), MIN(main.hi / holders(v), 1)};
 }
@@ -200,14 +186,14 @@ static struct range thread_of(const struct view *v, look_f *of)
 /* Whether bytes go to or from storage; where nobody tells, they may. */
 static bool storage_moves(const struct view *v)
 {
-        return !has(v, CEILING_STORAGE) || gap(v, CEILING_STORAGE).lo >= LIMIT_STORAGE_ANY;
+        return !view_has(v, CEILING_STORAGE) || gap(v, CEILING_STORAGE).lo >= LIMIT_STORAGE_ANY;
 }
 
 /* Threads of a process that wait in the kernel, and not for storage, beside one that works: calls
  * of the driver. */
 static double in_driver(const struct view *v, look_f *of)
 {
-        bool known = has(v, CEILING_IO_WAIT) && !storage_moves(v);
+        bool known = view_has(v, CEILING_IO_WAIT) && !storage_moves(v);
         double n = holders(v), works = of(v, CEILING_CPU_MAIN).lo / n;
         return known && works >= LIMIT_SOME ? of(v, CEILING_IO_WAIT).lo / n : 0;
 }
@@ -221,6 +207,16 @@ static enum truth core_busy(const struct view *v, look_f *of)
                       at_least((struct range){main.lo / n, main.hi / n}, least));
 }
 
+enum truth view_core_busy(const struct view *v)
+{
+        return core_busy(v, view_now);
+}
+
+enum truth view_core_busy_in_gaps(const struct view *v)
+{
+        return core_busy(v, gap);
+}
+
 static double cores(const struct view *v)
 {
         double main = gap(v, CEILING_CPU_MAIN).lo, children = gap(v, CEILING_CPU_CHILDREN).lo;
@@ -232,7 +228,7 @@ static enum truth children_load(const struct view *v)
 {
         struct range main = gap(v, CEILING_CPU_MAIN), children = gap(v, CEILING_CPU_CHILDREN);
         enum truth more = children.lo >= main.hi  ? YES
-                          : children.hi < main.lo ? not_so(core_busy(v, gap))
+                          : children.hi < main.lo ? not_so(view_core_busy_in_gaps(v))
                                                   : MAYBE;
         return both(at_least(children, LIMIT_CHILDREN), more);
 }
@@ -240,7 +236,7 @@ static enum truth children_load(const struct view *v)
 /* One thread that never rests is code of the program (a compiler, a callback); several load. */
 static bool one_thread(const struct view *v, double busy)
 {
-        double thread = has(v, CEILING_CPU_THREAD) ? seen_gap(v, CEILING_CPU_THREAD).lo : 0;
+        double thread = view_has(v, CEILING_CPU_THREAD) ? seen_gap(v, CEILING_CPU_THREAD).lo : 0;
         return thread >= LIMIT_LAUNCHING && busy < thread + LIMIT_SOME;
 }
 
@@ -252,11 +248,12 @@ static bool one_thread(const struct view *v, double busy)
  */
 static enum truth threads_load(const struct view *v)
 {
-        double n = holders(v), rest = 1 - now(v, CEILING_ENGINE).hi;
-        if (!has(v, CEILING_CPU_FIRST) || !has(v, CEILING_CPU_MAIN) || v->s->quiet_s > LIMIT_IDLE_S)
+        double n = holders(v), rest = 1 - view_now(v, CEILING_ENGINE).hi;
+        if (!view_has(v, CEILING_CPU_FIRST) || !view_has(v, CEILING_CPU_MAIN) ||
+            v->s->quiet_s > LIMIT_IDLE_S)
                 return NO;
         double still = seen_gap(v, CEILING_CPU_FIRST).lo / n;
-        double first = now(v, CEILING_CPU_FIRST).lo / n;
+        double first = view_now(v, CEILING_CPU_FIRST).lo / n;
         double others = seen_gap(v, CEILING_CPU_MAIN).lo / n - still;
         if (one_thread(v, others))
                 return NO;
@@ -277,42 +274,42 @@ static enum truth is_storing(const struct view *v)
 {
         struct range wait = gap(v, CEILING_IO_WAIT), bytes = gap(v, CEILING_STORAGE);
         double busy = cores(v);
-        bool one = has(v, CEILING_IO_WAIT) != has(v, CEILING_STORAGE);
+        bool one = view_has(v, CEILING_IO_WAIT) != view_has(v, CEILING_STORAGE);
         enum truth waits =
             storage_moves(v) ? at_least(wait, MAX(LIMIT_IO_WAIT, LIMIT_SOME * busy)) : NO;
         enum truth moves = at_least(bytes, MAX(LIMIT_STORAGE, LIMIT_STORAGE_CORE * busy));
         if (one)
-                return has(v, CEILING_IO_WAIT) ? waits : moves;
+                return view_has(v, CEILING_IO_WAIT) ? waits : moves;
         return either(waits, moves);
 }
 
 /* To move bytes costs CPU time, too; who does more with them keeps more cores busy. */
-static enum truth is_networking(const struct view *v)
+enum truth view_network_moves(const struct view *v)
 {
-        if (!has(v, CEILING_NETWORK))
+        if (!view_has(v, CEILING_NETWORK))
                 return NO;
         struct range bytes = gap(v, CEILING_NETWORK);
         enum truth only =
-            has(v, CEILING_CPU_MAIN) ? at_least(bytes, LIMIT_NETWORK_CORE * cores(v)) : MAYBE;
+            view_has(v, CEILING_CPU_MAIN) ? at_least(bytes, LIMIT_NETWORK_CORE * cores(v)) : MAYBE;
         return both(at_least(bytes, LIMIT_NETWORK), only);
 }
 
 static enum truth is_held(const struct view *v)
 {
-        enum truth memory = at_least(now(v, CEILING_MEMORY), LIMIT_HELD_BYTES);
-        if (!has(v, CEILING_HOLDERS))
+        enum truth memory = at_least(view_now(v, CEILING_MEMORY), LIMIT_HELD_BYTES);
+        if (!view_has(v, CEILING_HOLDERS))
                 return memory;
-        enum truth process = at_least(now(v, CEILING_HOLDERS), 0.5);
+        enum truth process = at_least(view_now(v, CEILING_HOLDERS), 0.5);
         /* Some memory without a process is the driver's; much is of a process that is not seen. */
-        if (process == NO && !has(v, CEILING_CPU_MAIN))
-                memory = at_least(now(v, CEILING_MEMORY), 10 * LIMIT_HELD_BYTES);
-        return has(v, CEILING_MEMORY) ? either(memory, process) : process;
+        if (process == NO && !view_has(v, CEILING_CPU_MAIN))
+                memory = at_least(view_now(v, CEILING_MEMORY), 10 * LIMIT_HELD_BYTES);
+        return view_has(v, CEILING_MEMORY) ? either(memory, process) : process;
 }
 
 /* A program is watched, whether or not it holds the GPU. */
 static enum truth program(const struct view *v)
 {
-        return has(v, CEILING_CPU_MAIN) ? YES : NO;
+        return view_has(v, CEILING_CPU_MAIN) ? YES : NO;
 }
 
 /* ---- the rules ---- */
@@ -322,12 +319,15 @@ static enum truth is_starting(const struct view *v)
         const struct situation *s = v->s;
         enum truth fresh = s->touched || s->elsewhere ? NO : nothing_runs(v);
         /* Before work begins, a host that is busy prepares it. */
-        enum truth prepares = s->before
-                                  ? either(core_busy(v, gap), either(is_loading(v), is_storing(v)))
-                                  : children_load(v);
+        enum truth prepares =
+            s->before ? either(view_core_busy_in_gaps(v), either(is_loading(v), is_storing(v)))
+                      : children_load(v);
         enum truth idles =
-            both(below(now(v, CEILING_ENGINE), LIMIT_SOME), below(v->link, LIMIT_COPIES));
-        return both(program(v), either(fresh, s->worked ? NO : both(idles, prepares)));
+            both(below(view_now(v, CEILING_ENGINE), LIMIT_SOME), below(v->link, LIMIT_COPIES));
+        /* Work of a millisecond now and then does not show in the driver's utilization. */
+        enum truth unseen = v->driver && s->touched && !s->before ? MAYBE : YES;
+        enum truth begins = s->worked ? NO : both(both(idles, prepares), unseen);
+        return both(program(v), either(fresh, begins));
 }
 
 static enum truth is_copying(const struct view *v)
@@ -350,21 +350,21 @@ static enum truth is_copying(const struct view *v)
 
 /* Something else than launches is known to fill the gaps between kernels: copies, storage, or CPU
  * work on more cores than launching needs. */
-static bool gaps_filled(const struct view *v)
+bool view_gaps_filled(const struct view *v)
 {
         return v->idle_link.lo >= LIMIT_FILLED || is_storing(v) == YES ||
-               now(v, CEILING_CPU_MAIN).lo / holders(v) >= LIMIT_MANY;
+               view_now(v, CEILING_CPU_MAIN).lo / holders(v) >= LIMIT_MANY;
 }
 
 static enum truth is_launching(const struct view *v)
 {
-        struct range thread = thread_of(v, now);
+        struct range thread = thread_of(v, view_now);
         /* Small kernels at an even pace come from a thread that launches them, seen or not. */
         bool even = v->s->uneven < LIMIT_UNEVEN;
-        enum truth busy = has(v, CEILING_CPU_MAIN) || !even ? core_busy(v, now) : YES;
+        enum truth busy = view_has(v, CEILING_CPU_MAIN) || !even ? view_core_busy(v) : YES;
         enum truth small = both(below(v->busy_sm, LIMIT_SM_FULL), busy);
         enum truth steady = even ? engine_from(v, LIMIT_SOME) : NO;
-        if (gaps_filled(v))
+        if (view_gaps_filled(v))
                 return NO;
         return both(engine_from(v, LIMIT_ENGINE_LOW),
                     either(small, both(steady, at_least(thread, LIMIT_LAUNCHING))));
@@ -372,22 +372,23 @@ static enum truth is_launching(const struct view *v)
 
 static enum truth is_collective(const struct view *v)
 {
-        struct range nvlink = higher(now(v, CEILING_NVLINK_IN), now(v, CEILING_NVLINK_OUT));
-        enum truth talks = has(v, CEILING_NVLINK_IN) && has(v, CEILING_NVLINK_OUT)
+        struct range nvlink =
+            higher(view_now(v, CEILING_NVLINK_IN), view_now(v, CEILING_NVLINK_OUT));
+        enum truth talks = view_has(v, CEILING_NVLINK_IN) && view_has(v, CEILING_NVLINK_OUT)
                                ? both(at_least(nvlink, LIMIT_NOTHING / 2),
                                       both(below(v->busy_pipe, 2 * LIMIT_NOTHING),
                                            below(v->busy_dram, LIMIT_SOME)))
                                : NO;
-        enum truth spins =
-            both(both(below(v->busy_pipe, LIMIT_NOTHING), below(v->busy_dram, LIMIT_NOTHING)),
-                 both(at_least(v->busy_sm, LIMIT_SM_FULL), below(now(v, CEILING_POWER), 0.45)));
+        enum truth spins = both(
+            both(below(v->busy_pipe, LIMIT_NOTHING), below(v->busy_dram, LIMIT_NOTHING)),
+            both(at_least(v->busy_sm, LIMIT_SM_FULL), below(view_now(v, CEILING_POWER), 0.45)));
         return v->s->peers ? either(talks, spins) : NO;
 }
 
 static enum truth highest(const struct view *v, enum ceiling pipe)
 {
-        struct range own = relative(now(v, pipe), now(v, CEILING_ENGINE));
-        if (!has(v, pipe))
+        struct range own = range_divide(view_now(v, pipe), view_now(v, CEILING_ENGINE));
+        if (!view_has(v, pipe))
                 return pipe == CEILING_TENSOR || pipe == CEILING_FP32 ? at_least(own, LIMIT_NEAR)
                                                                       : NO;
         return own.lo >= v->busy_pipe.lo ? at_least(own, LIMIT_NEAR) : NO;
@@ -465,12 +466,12 @@ static enum truth is_held_unused(const struct view *v)
 
 static enum truth is_copying_slowly(const struct view *v)
 {
-        return both(at_least(v->link, LIMIT_COPIES), core_busy(v, gap));
+        return both(at_least(v->link, LIMIT_COPIES), view_core_busy_in_gaps(v));
 }
 
 static enum truth keeps_core_busy(const struct view *v)
 {
-        return core_busy(v, gap);
+        return view_core_busy_in_gaps(v);
 }
 
 /* The last rule of its stage: what no other one explains. */
@@ -484,6 +485,11 @@ static enum truth never_holds(const struct view *v UNUSED)
         return NO;
 }
 
+static enum truth is_networking(const struct view *v)
+{
+        return view_network_moves(v);
+}
+
 /* ---- the cascade ---- */
 
 /* Whether it is time for the rules of a stage. */
@@ -494,17 +500,22 @@ static enum truth stage_holds(enum limiter_stage stage, const struct view *v)
                 return YES;
         case LIMITER_STAGE_HOST:
                 /* Memory that is held and not used is seen on the GPU alone. */
-                return !has(v, CEILING_CPU_MAIN) && is_held_unused(v) == YES ? NO : host_limits(v);
+                return !view_has(v, CEILING_CPU_MAIN) && is_held_unused(v) == YES ? NO
+                                                                                  : host_limits(v);
         case LIMITER_STAGE_GPU:
                 return engine_from(v, LIMIT_ENGINE_FULL);
         }
         return NO;
 }
 
-typedef enum truth rule_f(const struct view *v);
-
 static rule_f *const rules[LIMITER_COUNT] = {
 #define LIMITER(id, name, group, stage, holds, ...) [LIMITER_##id] = holds,
+#include "model/limiters.def"
+};
+
+/* Those that differ without profiling counters. */
+static rule_f *const likely_rules[LIMITER_COUNT] = {
+#define WITHOUT_COUNTERS(id, holds, ...) [LIMITER_##id] = holds,
 #include "model/limiters.def"
 };
 
@@ -513,16 +524,25 @@ static const enum limiter order[] = {
 #include "model/limiters.def"
 };
 
-static enum limiter first_rule(const struct view *v, enum truth *ret_truth)
+static enum truth rule_holds(enum limiter rule, const struct view *v)
 {
+        bool own = v->driver && likely_rules[rule];
+        return own ? likely_rules[rule](v) : rules[rule](v);
+}
+
+/* The first after skip that holds or cannot be decided; skip is LIMITER_COUNT for none. */
+static enum limiter first_rule(const struct view *v, enum limiter skip, enum truth *ret_truth)
+{
+        bool on = skip == LIMITER_COUNT;
         enum truth stages[LIMITER_STAGE_GPU + 1];
         for (enum limiter_stage s = LIMITER_STAGE_ANY; s <= LIMITER_STAGE_GPU; s++)
                 stages[s] = stage_holds(s, v);
         for (size_t i = 0; i < ARRAY_LEN(order); i++) {
                 enum truth stage = stages[limiter_info(order[i])->stage];
-                *ret_truth = stage == NO ? NO : both(stage, rules[order[i]](v));
+                *ret_truth = !on || stage == NO ? NO : both(stage, rule_holds(order[i], v));
                 if (*ret_truth != NO)
                         return order[i];
+                on = on || order[i] == skip;
         }
         *ret_truth = MAYBE;
         return LIMITER_HOST_STARTING;
@@ -533,5 +553,15 @@ enum limiter limiter_rule_for(const struct ceilings *c, const struct situation *
 {
         struct view v;
         make_view(c, s, &v);
-        return first_rule(&v, ret_truth);
+        return first_rule(&v, LIMITER_COUNT, ret_truth);
+}
+
+enum limiter limiter_rule_after(const struct ceilings *c, const struct situation *s,
+                                enum limiter rule)
+{
+        struct view v;
+        enum truth truth;
+        make_view(c, s, &v);
+        enum limiter next = first_rule(&v, rule, &truth);
+        return next == order[0] ? LIMITER_UNKNOWN : next; /* that one comes after none */
 }

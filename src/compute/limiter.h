@@ -1,19 +1,20 @@
 /* Which limiter holds: rules on ceilings over about a second or over a stretch. Pure, no I/O. */
 #pragma once
 
-#include "compute/ceilings.h"
+#include "compute/power_floor.h"
 
 /* The thresholds of all rules. Ratios of the engine's time where it says "of the engine". */
-#define LIMIT_ENGINE_NONE 0.005 /* engine: as good as nothing ran */
-#define LIMIT_ENGINE_LOW 0.05   /* engine: below it, launches are not what is waited for */
-#define LIMIT_ENGINE_FULL 0.8   /* engine: from it, the GPU's own work is the limit */
-#define LIMIT_NEAR 0.6          /* pipe, device memory, link: near full */
-#define LIMIT_NEAR_HELD 0.7     /* device memory, while the SMs' clock is held down */
-#define LIMIT_SOME 0.25         /* pipe, device memory, link: in use */
-#define LIMIT_NOTHING 0.05      /* pipe, device memory: not in use */
-#define LIMIT_SM_FULL 0.7       /* SMs of the engine: kernels fill the GPU */
-#define LIMIT_BOTH_WAYS 0.75    /* link, in and out added up: twice what pageable copies reach */
-#define LIMIT_COPIES 0.02       /* link: copies are what happens */
+#define LIMIT_ENGINE_NONE 0.005        /* engine: as good as nothing ran */
+#define LIMIT_ENGINE_NONE_DRIVER 0.015 /* the same by the driver, which tells in percents */
+#define LIMIT_ENGINE_LOW 0.05          /* engine: below it, launches are not what is waited for */
+#define LIMIT_ENGINE_FULL 0.8          /* engine: from it, the GPU's own work is the limit */
+#define LIMIT_NEAR 0.6                 /* pipe, device memory, link: near full */
+#define LIMIT_NEAR_HELD 0.7            /* device memory, while the SMs' clock is held down */
+#define LIMIT_SOME 0.25                /* pipe, device memory, link: in use */
+#define LIMIT_NOTHING 0.05             /* pipe, device memory: not in use */
+#define LIMIT_SM_FULL 0.7              /* SMs of the engine: kernels fill the GPU */
+#define LIMIT_BOTH_WAYS 0.75 /* link, in and out added up: twice what pageable copies reach */
+#define LIMIT_COPIES 0.02    /* link: copies are what happens */
 #define LIMIT_FILLED 0.05   /* link, of the time without kernels: half what pageable copies reach */
 #define LIMIT_MANY 3        /* cores: more than a thread that launches and its helpers */
 #define LIMIT_CORE 0.6      /* cores: a thread that hardly rests */
@@ -42,6 +43,8 @@ struct situation {
         double quiet_s; /* for so long nothing has run */
         double uneven;  /* standard deviation of the engine over ticks */
         enum framework framework;
+        enum basis basis;
+        struct power_floor floor; /* without counters: all zeros where nothing is known */
         /* Means of the host while no kernel ran; NULL where that is not known apart. */
         const struct ceilings *gaps;
 };
@@ -75,8 +78,19 @@ struct limit_window {
         int64_t now_ns, quiet_ns;
         struct first_use use;
         enum framework framework; /* of the program, kept by who adds */
+        int64_t counted_ns;       /* when profiling counters were there last */
+        bool counted;             /* they ever were */
+        struct floor_learner floor;
 };
 
-/* Adds a tick and decides. elsewhere and peers as in the situation. */
+/* What is known of a GPU beside its ticks. */
+struct limit_around {
+        bool elsewhere, peers;    /* as in the situation */
+        bool margins;             /* as for limiter_decide */
+        const struct peak *model; /* NULL when it is not known */
+        double power_limit;       /* W; 0 when it is not known */
+};
+
+/* Adds a tick and decides. */
 struct limit limit_window_add(struct limit_window *w, const struct ceilings *now, int64_t now_ns,
-                              bool elsewhere, bool peers, bool margins);
+                              const struct limit_around *around);

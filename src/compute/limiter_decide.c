@@ -56,14 +56,21 @@ static void find_margin(const struct ceilings *c, const struct situation *s, str
 
 struct limit limiter_decide(const struct ceilings *c, const struct situation *s, bool margins)
 {
-        struct limit l = {.ceilings = *c};
+        struct limit l = {.ceilings = *c, .basis = (uint8_t)s->basis};
         enum truth truth;
         enum limiter rule = limiter_rule_for(c, s, &truth);
-        l.inputs = limiter_info(rule)->inputs & c->there;
+        uint32_t needs = limiter_sight(rule, BASIS_COUNTERS)->inputs;
+        if (s->basis == BASIS_COUNTERS)
+                l.ceilings.there &= ~CEILING_BIT(CONTROLLER);
+        else
+                l.floor = s->floor;
+        l.inputs = limiter_sight(rule, s->basis)->inputs & l.ceilings.there;
         if (truth != YES) {
                 l.limiter = l.other = LIMITER_UNKNOWN;
                 l.undecided = (uint8_t)rule;
-                l.missing = limiter_info(rule)->inputs & ~c->there & ~SELDOM;
+                l.missing = needs & ~c->there & ~SELDOM;
+                if (s->basis == BASIS_DRIVER)
+                        l.or_else = (uint8_t)limiter_rule_after(c, s, rule);
                 return l;
         }
         l.limiter = l.other = (uint8_t)rule;

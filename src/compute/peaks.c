@@ -8,7 +8,7 @@
 /* The model's text is literal: it holds no formula. */
 static const struct peak peaks[] = {
 #define PEAK(name, n, boost_mhz, tensor_mhz, fp8, fp16, int8, tf32, fp64_tensor, fp32, fp64, mem,  \
-             link, gen, sheet)                                                                     \
+             link, gen, sheet, least_w, most_w)                                                    \
         {.model = (name),                                                                          \
          .sms = (n),                                                                               \
          .boost = (boost_mhz)*1e6,                                                                 \
@@ -24,7 +24,9 @@ static const struct peak peaks[] = {
          .memory = (mem)*1e9,                                                                      \
          .nvlink = (link)*1e9,                                                                     \
          .pcie_gen = (gen),                                                                        \
-         .sheet_tensor = (sheet)*1e12},
+         .sheet_tensor = (sheet)*1e12,                                                             \
+         .rest_lo = (least_w),                                                                     \
+         .rest_hi = (most_w)},
 #include "compute/peaks.def"
 #undef PEAK
 };

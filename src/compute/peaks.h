@@ -15,6 +15,7 @@ struct peak {
         double memory, nvlink;         /* bytes a second; NVLink in one direction */
         double pcie_gen;               /* of 16 lanes */
         double sheet_tensor;           /* FLOP/s */
+        double rest_lo, rest_hi;       /* W at full clocks while nothing runs; 0 when not known */
 };
 
 /* The row of a GPU by the driver's name for it; NULL when it is not known. */

@@ -152,6 +152,16 @@ static bool recurs(const struct stretch_track *t, size_t from, size_t to)
         return active >= CUT_QUIET * seconds;
 }
 
+/* Whether any profiling counter was read in that time. */
+static bool has_counters(const struct sums *s)
+{
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (CEILINGS_PROFILING & 1u << i && s->weight[i] > 0)
+                        return true;
+        }
+        return false;
+}
+
 static void judge(const struct stretches *s, size_t track, const struct program_times *programs,
                   size_t from, size_t to, struct sums *ret_sums, struct stretch *ret)
 {
@@ -177,6 +187,8 @@ static void judge(const struct stretches *s, size_t track, const struct program_
             .quiet_s = recurs(t, from, to) ? 0 : (double)(to - from) * width,
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .framework = s->framework,
+            .basis = has_counters(ret_sums) ? BASIS_COUNTERS : BASIS_DRIVER,
+            .floor = floor_known(&t->floor, t->peak, t->power_limit),
             .gaps = &gaps,
         };
         double end = clock_to_seconds(s->last_ns - s->first_ns);

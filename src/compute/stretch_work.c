@@ -39,11 +39,19 @@ bool works_between(const struct stretch_track *t, size_t from, size_t to)
         return false;
 }
 
-/* The most that was done in a second and a half that end with a bucket from first to last. */
+/* The time in which work shows what it can do. The driver's utilization may show what ran in one
+ * moment for a whole second. */
+static size_t some_time(const struct stretches *s, const struct stretch_track *t)
+{
+        double seconds = t->counted ? CUT_SHORTEST_S : 2 * CUT_SHORTEST_S;
+        return MAX((size_t)(seconds / clock_to_seconds(s->width_ns)), (size_t)1);
+}
+
+/* The most that was done in some time that ends with a bucket from first to last. */
 static double fastest(const struct stretches *s, const struct stretch_track *t, size_t least,
                       size_t first, size_t last)
 {
-        size_t some = MAX((size_t)(CUT_SHORTEST_S / clock_to_seconds(s->width_ns)), (size_t)1);
+        size_t some = some_time(s, t);
         double most = 0;
         for (size_t i = first; i <= last; i++)
                 most = MAX(most, work_between(t, i > least + some ? i - some : least, i));
@@ -62,6 +70,13 @@ static size_t work_begins(const struct stretches *s, const struct stretch_track 
         size_t first = p->touched < p->to ? p->touched : p->from;
         double all = work_between(t, p->from, p->to), seen = 0;
         double most = fastest(s, t, p->from, p->from + 1, end);
+        if (!t->counted) {
+                /* The driver's utilization shows what frees memory at a program's end, too. */
+                size_t some = some_time(s, t) / 2;
+                end = end > some ? end - some : 0;
+                if (most < LIMIT_ENGINE_LOW * CUT_SHORTEST_S)
+                        return ret;
+        }
         for (size_t i = p->from + 1; i < end; i++) {
                 seen += work_in(&t->buckets[i - 1]);
                 double before = seen / (double)(i > first ? i - first : 1);

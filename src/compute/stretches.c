@@ -184,6 +184,8 @@ static void stretches_add_row(struct stretches *s, struct stretch_track *t, cons
         double passed = passed_since(t, f->mono_ns);
         int64_t middle = f->mono_ns - clock_from_seconds(passed / 2);
         first_use_add(&t->use, &now, middle);
+        floor_learn(&t->floor, &now, passed);
+        t->counted = t->counted || (now.there & CEILINGS_PROFILING);
         if (passed <= 0)
                 return;
         size_t at = reach(s, middle);

@@ -7,6 +7,7 @@
 
 #include "compute/limiter.h"
 #include "compute/peaks.h"
+#include "compute/power_floor.h"
 #include "model/frame.h"
 #include "model/stretch.h"
 
@@ -41,6 +42,8 @@ struct stretch_track {
         double typical_s; /* a tick's length */
         double clock_max, power_limit;
         struct first_use use;
+        struct floor_learner floor;
+        bool counted; /* profiling counters were read */
         struct host_evidence evidence;
         bool has_evidence;
         struct stretch_bucket *buckets; /* n_buckets of stretches */

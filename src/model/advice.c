@@ -42,6 +42,11 @@ static bool reads_and_writes(const struct ceilings *c)
         return has(c, CEILING_WRITTEN) && value_of(c, CEILING_STORAGE) >= LIMIT_TELL_BYTES;
 }
 
+static bool has_no_counters(const struct ceilings *c)
+{
+        return !(c->there & CEILINGS_PROFILING);
+}
+
 static bool uses_all_cpus(const struct ceilings *c)
 {
         return value_of(c, CEILING_CPU) >= CPUS_ALL;

@@ -8,27 +8,37 @@ static const struct ceiling_info ceilings[CEILING_COUNT] = {
 #undef CEILING
 };
 
-#define REASONS(...)                                                                               \
-        {                                                                                          \
-                __VA_ARGS__                                                                        \
-        }
+static const struct limiter_info limiters[LIMITER_COUNT] = {
 #define LIMITER(id, name, group, stage, holds, fills, inputs, reasons, brief, words, present,      \
                 past, rule, general, torch, jax)                                                   \
         {name,                                                                                     \
          LIMITER_GROUP_##group,                                                                    \
          LIMITER_STAGE_##stage,                                                                    \
          fills,                                                                                    \
-         inputs,                                                                                   \
-         reasons,                                                                                  \
          brief,                                                                                    \
-         words,                                                                                    \
          present,                                                                                  \
          past,                                                                                     \
-         rule,                                                                                     \
          general,                                                                                  \
          torch,                                                                                    \
          jax},
-static const struct limiter_info limiters[LIMITER_COUNT] = {
+#include "model/limiters.def"
+};
+
+#define REASONS(...)                                                                               \
+        {                                                                                          \
+                __VA_ARGS__                                                                        \
+        }
+static const struct limiter_sight counted[LIMITER_COUNT] = {
+#define LIMITER(id, name, group, stage, holds, fills, inputs, reasons, brief, words, present,      \
+                past, rule, general, torch, jax)                                                   \
+        {inputs, reasons, words, rule},
+#include "model/limiters.def"
+};
+
+/* No words: as with counters. */
+static const struct limiter_sight likely[LIMITER_COUNT] = {
+#define WITHOUT_COUNTERS(id, holds, inputs, reasons, words, rule)                                  \
+        [LIMITER_##id] = {inputs, reasons, words, rule},
 #include "model/limiters.def"
 };
 #undef REASONS
@@ -70,7 +80,7 @@ const char *limiter_name(enum limiter limiter)
 
 const char *limiter_words(enum limiter limiter)
 {
-        return limiters[limiter].words;
+        return counted[limiter].words;
 }
 
 const char *limiter_brief(enum limiter limiter)
@@ -106,9 +116,43 @@ enum limiter limiter_find(const char *name)
         return l;
 }
 
-const char *limiter_rule(enum limiter limiter)
+const struct limiter_sight *limiter_sight(enum limiter limiter, enum basis basis)
 {
-        return limiters[limiter].rule;
+        bool own = basis == BASIS_DRIVER && likely[limiter].words;
+        return own ? &likely[limiter] : &counted[limiter];
+}
+
+const char *limiter_rule(enum limiter limiter, enum basis basis)
+{
+        return limiter_sight(limiter, basis)->rule;
+}
+
+const char *limiter_lead(enum basis basis)
+{
+        return basis == BASIS_DRIVER ? "likely limited by" : "limited by";
+}
+
+const char *basis_name(enum basis basis)
+{
+        return basis == BASIS_DRIVER ? "driver" : "counters";
+}
+
+const char *floor_from_name(enum floor_from from)
+{
+        static const char *const names[] = {
+            [FLOOR_UNKNOWN] = "unknown", [FLOOR_MODEL] = "model", [FLOOR_IDLE] = "idle",
+            [FLOOR_KEPT] = "kept",       [FLOOR_RUN] = "run",
+        };
+        return names[from];
+}
+
+const char *basis_sure(enum basis basis)
+{
+        return basis == BASIS_DRIVER
+                   ? "likely: decided without profiling counters, from utilization, the memory "
+                     "controller, power and clocks; 'assay doctor' says which counters would make "
+                     "it sure, and who can allow them"
+                   : "";
 }
 
 const char *held_by_name(enum held_by held)

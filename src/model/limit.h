@@ -16,7 +16,10 @@ enum ceiling {
         CEILING_COUNT
 };
 
-enum ceiling_kind { CEILING_DEVICE, CEILING_HELD, CEILING_HOST };
+enum ceiling_kind { CEILING_DEVICE, CEILING_HELD, CEILING_HOST, CEILING_DRIVER };
+
+/* What a verdict rests on: profiling counters, or what the driver gives without them. */
+enum basis { BASIS_COUNTERS, BASIS_DRIVER };
 
 struct ceiling_info {
         const char *name;
@@ -41,6 +44,12 @@ struct ceilings {
         (CEILING_BIT(TENSOR) | CEILING_BIT(FP64) | CEILING_BIT(FP32) | CEILING_BIT(FP16) |         \
          CEILING_BIT(INT))
 #define CEILINGS_DEVICE (CEILING_BIT(ENGINE) | CEILING_BIT(SM) | CEILING_BIT(DRAM) | CEILINGS_PIPES)
+/* Any of these is a profiling counter. */
+#define CEILINGS_PROFILING                                                                         \
+        (CEILING_BIT(SM) | CEILING_BIT(OCCUPANCY) | CEILING_BIT(DRAM) | CEILINGS_PIPES)
+/* What the driver gives of a GPU's work without them. */
+#define CEILINGS_DRIVER                                                                            \
+        (CEILING_BIT(ENGINE) | CEILING_BIT(CONTROLLER) | CEILING_BIT(POWER) | CEILING_BIT(CLOCK))
 #define CEILINGS_CPU                                                                               \
         (CEILING_BIT(CPU_MAIN) | CEILING_BIT(CPU_THREAD) | CEILING_BIT(CPU_FIRST) |                \
          CEILING_BIT(CPU_CHILDREN))
@@ -80,15 +89,20 @@ enum limiter_fills {
 
 #define LIMITER_REASONS_MAX 4
 
+/* What differs with and without profiling counters. */
+struct limiter_sight {
+        uint32_t inputs; /* a bit an enum ceiling */
+        enum ceiling reasons[LIMITER_REASONS_MAX];
+        const char *words, *rule;
+};
+
 /* A row of limiters.def, which explains the columns. */
 struct limiter_info {
         const char *name;
         enum limiter_group group;
         enum limiter_stage stage;
-        uint8_t fills;   /* enum ceiling or enum limiter_fills */
-        uint32_t inputs; /* a bit an enum ceiling */
-        enum ceiling reasons[LIMITER_REASONS_MAX];
-        const char *brief, *words, *present, *past, *rule, *general, *torch, *jax;
+        uint8_t fills; /* enum ceiling or enum limiter_fills */
+        const char *brief, *present, *past, *general, *torch, *jax;
 };
 
 /* What holds the clocks down; the second word on limiters of the device. */
@@ -100,19 +114,33 @@ enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED }
 #define LIMIT_TURNS 0.75     /* cores: the busiest thread of a process whose threads take turns */
 #define LIMIT_TURNS_MORE 0.1 /* cores: what all of them have beyond it */
 
+/* Where the power that a GPU draws at rest is known from. */
+enum floor_from { FLOOR_UNKNOWN, FLOOR_MODEL, FLOOR_IDLE, FLOOR_KEPT, FLOOR_RUN };
+
+/* Power at full clocks while nothing runs, as shares of the limit: an interval. */
+struct power_floor {
+        float lo, hi;
+        uint8_t from; /* enum floor_from */
+};
+
 /* The limiter of one entity over about a second, with the reasons. */
 struct limit {
         uint8_t limiter;   /* enum limiter */
         uint8_t held_by;   /* enum held_by */
+        uint8_t basis;     /* enum basis */
         uint8_t undecided; /* when unknown: the first limiter whose rule cannot be decided */
+        uint8_t or_else;   /* when unknown without counters: what it is if not that; else unknown */
         uint8_t other;     /* the limiter that is nearest; the limiter itself when none is */
         uint8_t at;        /* enum ceiling that would have to move for it */
         float change;      /* by so much */
         uint32_t inputs;   /* ceilings that the rule looked at and that are there */
         uint32_t missing;  /* ceilings that it needed and that are not */
+        struct power_floor floor; /* that a verdict without counters rests on */
         struct ceilings ceilings;
 };
 
+/* "run", "kept", "idle", "model", "unknown". */
+const char *floor_from_name(enum floor_from from);
 const struct ceiling_info *ceiling_info(enum ceiling ceiling);
 /* A ceiling as a value: missing when it is not there. */
 static inline struct value ceiling_value(const struct ceilings *c, enum ceiling at)
@@ -136,10 +164,19 @@ const char *limiter_brief(enum limiter limiter);
 #define LIMITER_BRIEF_W 14
 enum limiter_side limiter_side(enum limiter limiter);
 enum limiter_group limiter_group(enum limiter limiter);
-/* The rule in words, as docs/LIMITS.md states it. */
-const char *limiter_rule(enum limiter limiter);
 /* LIMITER_COUNT when there is no such limiter. */
 enum limiter limiter_find(const char *name);
+/* What a rule looks at, the numbers a finding shows, and the words: without profiling counters
+ * less can be told apart. */
+const struct limiter_sight *limiter_sight(enum limiter limiter, enum basis basis);
+/* The rule in words, as docs/LIMITS.md states it. */
+const char *limiter_rule(enum limiter limiter, enum basis basis);
+/* "limited by", "likely limited by". */
+const char *limiter_lead(enum basis basis);
+/* "counters", "driver". */
+const char *basis_name(enum basis basis);
+/* What would make a likely limiter sure; "" on counters. */
+const char *basis_sure(enum basis basis);
 /* What to try, by the evidence (its means over the time in question) and in the framework's words
  * where there are any. */
 const char *limiter_try(enum limiter limiter, const struct ceilings *evidence,

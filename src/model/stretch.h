@@ -33,11 +33,13 @@ struct stretch {
 struct limit_finding {
         enum limiter limiter;
         enum held_by held_by;
+        enum basis basis;
         size_t stretch;      /* the longest of its stretches */
         size_t n;            /* of stretches */
         struct ceilings why; /* means over all of them */
         struct gpu_set gpus; /* of all of them */
         bool before_work;    /* part of the start-up */
+        bool unbounded;      /* nobody knows how full that is which limits it */
         bool phases_differ;  /* its stretches lie in several phases */
         double seconds;      /* in which any of them was; at most the run's */
         double until_s;      /* the end of the last */

@@ -40,7 +40,12 @@ static void put_why(struct jsonw *j, const struct row *row, bool up)
         strbuf_clear(&why);
         explain_health(row, &why);
         jsonw_text(j, "health_text", strbuf_str(&why));
-        jsonw_text(j, "limiter_text", limiter_words(row->limit.limiter));
+        enum basis basis = (enum basis)row->limit.basis;
+        strbuf_clear(&why);
+        if (!explain_candidates(&row->limit, &why))
+                strbuf_puts(&why, limiter_sight(row->limit.limiter, basis)->words);
+        jsonw_text(j, "limiter_lead", limiter_lead(basis));
+        jsonw_text(j, "limiter_text", strbuf_str(&why));
         jsonw_text(j, "advice",
                    limiter_try(row->limit.limiter, &row->limit.ceilings, FRAMEWORK_NONE));
         strbuf_finish(&why);

@@ -181,7 +181,7 @@ LIMITER = """LIMITER(ADDED, "device.added", KERNEL, GPU, is_added, CEILING_OCCUP
 """
 LIMITER_RULE = """static enum truth is_added(const struct view *v)
 {
-        return has(v, CEILING_OCCUPANCY) ? below(now(v, CEILING_OCCUPANCY), 0.01) : NO;
+        return view_has(v, CEILING_OCCUPANCY) ? below(view_now(v, CEILING_OCCUPANCY), 0.01) : NO;
 }
 
 """
@@ -204,7 +204,7 @@ int main(void)
         return 0;
 }
 """
-LIMITER_PARTS = ["compute/limiter.c", "compute/limiter_decide.c", "compute/findings.c", "model/limit.c", "model/advice.c", "model/stretch.c"]
+LIMITER_PARTS = ["compute/limiter.c", "compute/limiter_driver.c", "compute/limiter_decide.c", "compute/findings.c", "model/limit.c", "model/advice.c", "model/stretch.c"]
 
 
 @pytest.mark.parametrize("row, turn, says, why", [

@@ -2,6 +2,9 @@
 
 half: every second tick is lost; 5hz, 1hz: sampled less often, with means over the longer window. A session with longer ticks stays as it is.
 noise: each value up to 2 % more or less. no-host: nothing of the host; no-pipes: no counters of pipes; no-gpm: none of profiling at all.
+no-gpm+pcie: the same with the bytes over PCIe, of one tick a second, as the driver gives them without profiling.
+other-card: that, of a card that is not the one it was recorded on: it draws 5 to 45 % of the limit at rest and 60 to 105 % at most, its memory controller's
+share is 0.75 to 1.3 of the one that was seen, its utilization is renewed once a second, and every other one has its clocks locked. The seed draws the card.
 head, tail: the first or the last three seconds are cut off, of a run below twelve seconds a quarter.
 """
 import random
@@ -14,11 +17,11 @@ PIPES = {"tensor_active", "fp64_active", "fp32_active", "fp16_active", "int_acti
          "tensor_dfma_active"}
 PROFILING = PIPES | {"gr_active", "sm_active", "sm_occupancy", "dram_active", "pcie_rx", "pcie_tx", "nvlink_rx", "nvlink_tx", "nvlink_total"}
 LOOKED_AT = PROFILING | {"gpu_util", "processes", "fb_used", "fb_total", "pcie_gen", "pcie_gen_max", "pcie_width", "pcie_width_max", "power", "power_limit",
-                         "sm_clock", "sm_clock_max", "throttle_reasons", "workload", "rule", "health", "findings", "lost"}
+                         "sm_clock", "sm_clock_max", "throttle_reasons", "mem_copy_util", "enc_util", "dec_util", "workload", "rule", "health", "findings", "lost"}
 MEANS = {"ratio", "B/s", "1/s", "number"}  # of the host also cores, which are numbers
 EXACT = {"pcie_gen", "pcie_gen_max", "pcie_width", "pcie_width_max", "holders", "holders_hidden", "children", "framework", "processes", "cpus"}
 NOISE = 0.02
-HOWS = ("half", "5hz", "1hz", "noise", "no-host", "no-pipes", "no-gpm", "head", "tail")
+HOWS = ("half", "5hz", "1hz", "noise", "no-host", "no-pipes", "no-gpm", "no-gpm+pcie", "other-card", "head", "tail")
 
 
 def unpack(width, base, state, data):
@@ -66,9 +69,16 @@ class Table:
                 values += part + ["0"] * (TICKS - len(part))
             yield item, series, values[:len(self.rows)]
 
-    def rewrite(self, groups, change):
-        """Makes a tick of each group of old ones, and of their values what change says of (name, unit, values)."""
-        columns = [(i, s, [change(*self.series[s], v[a:b]) for a, b in groups]) for i, s, v in self.columns()]
+    def rewrite(self, groups, change, before=None):
+        """Makes a tick of each group of old ones, and of their values what change says of (name, unit, values). before changes whole columns first."""
+        read = list(self.columns())
+        if before:
+            names = {}
+            for item, series, values in read:
+                names.setdefault(item, {})[self.series[series][0]] = values
+            seconds = [(row[1] - self.rows[0][1]) / 1e6 for row in self.rows]
+            read = [(i, s, before(self.series[s][0], v, names[i], seconds)) for i, s, v in read]
+        columns = [(i, s, [change(*self.series[s], v[a:b]) for a, b in groups]) for i, s, v in read]
         new = [(n, *self.rows[b - 1][1:3], self.window(a, b), self.rows[b - 1][4]) for n, (a, b) in enumerate(groups)]
         self.db.execute(f"delete from {self.ticks}")
         self.db.execute(f"delete from {self.blocks}")
@@ -98,9 +108,56 @@ def groups_of(how, table):
     return [(a, a + 1) for a in range(n) if keep(seconds[a])]
 
 
+class Card:
+    """What another card would show, changed in place: columns by name, lists of stored values with texts for what is missing."""
+    REST, TOP = 0.178, 1.0  # of the limit, on the card that was recorded
+
+    def __init__(self, seed):
+        chance = random.Random(f"card {seed}")
+        self.rest, self.top = chance.uniform(0.05, 0.45), chance.uniform(0.6, 1.05)
+        self.traffic = chance.uniform(0.75, 1.3)
+        self.locked = chance.uniform(0.6, 0.95) if chance.random() < 0.5 else None
+
+    def power(self, watts, limit):
+        share = (watts / limit - self.REST) / (self.TOP - self.REST)
+        return max(round((self.rest + share * (self.top - self.rest)) * limit), 1)
+
+    def change(self, name, values, by_name, seconds):
+        known = [not isinstance(v, str) for v in values]
+        if name == "power":
+            limits = [v for v in by_name["power_limit"] if not isinstance(v, str)]
+            return [self.power(v, limits[0]) if ok and limits else v for v, ok in zip(values, known)]
+        if name == "mem_copy_util":
+            return [min(round(v * self.traffic / 100) * 100, 10000) if ok else v for v, ok in zip(values, known)]
+        if name == "gpu_util":
+            return percent(once_a_second(values, seconds))
+        if name == "sm_clock" and self.locked:
+            tops = [v for v in by_name["sm_clock_max"] if not isinstance(v, str)]
+            return [min(v, round(self.locked * tops[0])) if ok and tops else v for v, ok in zip(values, known)]
+        if name == "throttle_reasons" and self.locked:
+            return [0 if ok else v for v, ok in zip(values, known)]
+        return values
+
+
+def once_a_second(values, seconds):
+    """Each second shows the mean of the one before."""
+    out, shown, second, passed = [], values[0], 0, []
+    for v, s in zip(values, seconds):
+        if int(s) != second:
+            shown, second, passed = mean(passed) if passed else shown, int(s), []
+        passed.append(v)
+        out.append(shown)
+    return out
+
+
+def percent(values):
+    return [v if isinstance(v, str) else round(v / 100) * 100 for v in values]
+
+
 def changer(how, seed):
     chance = random.Random(seed)
-    gone = {"no-pipes": PIPES, "no-gpm": PROFILING}.get(how, set())
+    gone = {"no-pipes": PIPES, "no-gpm": PROFILING, "no-gpm+pcie": PROFILING - {"pcie_rx", "pcie_tx"},
+            "other-card": PROFILING - {"pcie_rx", "pcie_tx"}, "other-card-blind": PROFILING}.get(how, set())
 
     def change(name, unit, values):
         if name in gone:
@@ -125,7 +182,14 @@ def perturb(how, source, out, seed=1):
     gpu = Table(db, "tick", "block", "entity", "series")
     host = Table(db, "host_tick", "host_block", "item", "host_series")
     move(db, "process_sample", gpu, groups_of(how, gpu))
-    gpu.rewrite(groups_of(how, gpu), changer(how, seed))
+    before = None
+    if how == "no-gpm+pcie":
+        before = lambda name, values, _, seconds: once_a_second(values, seconds) if name in ("pcie_rx", "pcie_tx") else values  # noqa: E731
+    elif how.startswith("other-card"):
+        card = Card(seed)
+        before = lambda name, values, names, seconds: (once_a_second(values, seconds) if name in ("pcie_rx", "pcie_tx")  # noqa: E731
+                                                       else card.change(name, values, names, seconds))
+    gpu.rewrite(groups_of(how, gpu), changer(how, seed), before)
     if how == "no-host":
         for table in ("host_tick", "host_block", "host_gpu", "level_note", "process", "process_sample"):
             db.execute(f"delete from {table}")

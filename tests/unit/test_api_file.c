@@ -80,6 +80,30 @@ static void read_while_it_grows(assay_monitor *m)
         assert_int_equal(assay_monitor_running(m), 1);
 }
 
+/* What a finding rests on: a session with profiling counters, a log of nvidia-smi without. */
+static void bases(void **state UNUSED)
+{
+        static const struct {
+                const char *file, *basis;
+        } cases[] = {{"", "counters"}, {"/../tests/fixtures/nvidia-smi/smi-dmon-mu.txt", "driver"}};
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                char path[4096];
+                struct assay_error e = {0};
+                assay_findings *f = NULL;
+                const char *tour = getenv("TOUR");
+                int n = (int)(strrchr(tour, '/') - tour);
+                snprintf(path, sizeof(path), "%.*s%s", n, tour, cases[i].file);
+                if (!cases[i].file[0])
+                        snprintf(path, sizeof(path), "%s", tour);
+                assert_int_equal(assay_file_findings(path, NULL, &f, &e), 0);
+                assert_string_equal(assay_findings_basis(f, 0), cases[i].basis);
+                assert_string_equal(assay_findings_stretch_basis(f, 0), cases[i].basis);
+                assert_null(assay_findings_basis(f, 1000));
+                assert_null(assay_findings_stretch_basis(f, 1000));
+                assay_findings_free(f);
+        }
+}
+
 static void record(void **state UNUSED)
 {
         assay_options *o = assay_options_new();
@@ -409,13 +433,10 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(record),
-            cmocka_unit_test(nobody_takes_the_locks),
-            cmocka_unit_test(tables),
-            cmocka_unit_test(tables_that_are_not_there),
-            cmocka_unit_test(reports),
-            cmocka_unit_test(findings),
-            cmocka_unit_test(plots_and_conversions),
+            cmocka_unit_test(record),   cmocka_unit_test(nobody_takes_the_locks),
+            cmocka_unit_test(tables),   cmocka_unit_test(tables_that_are_not_there),
+            cmocka_unit_test(reports),  cmocka_unit_test(bases),
+            cmocka_unit_test(findings), cmocka_unit_test(plots_and_conversions),
         };
         return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -562,6 +562,8 @@ static void findings_of_memory(void **state UNUSED)
         assert_int_equal(assay_frame_limit(f, 0, &limit), 0);
         assert_true(limit.limiter[0] && limit.rule[0] && limit.text[0] && limit.advice[0]);
         assert_int_equal(assay_frame_limit(f, 9, &limit), ASSAY_E_USAGE);
+        assert_string_equal(assay_frame_limit_basis(f, 0), "counters");
+        assert_null(assay_frame_limit_basis(f, 9));
         assert_int_equal(assay_frame_flops(f, 0, "bf16", &flops), 1);
         assert_true(flops.lo <= flops.hi && strcmp(flops.type, "bf16") == 0);
         assert_int_equal(assay_frame_flops(f, 0, "bf17", &flops), ASSAY_E_USAGE);

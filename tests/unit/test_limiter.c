@@ -310,7 +310,8 @@ static void clocks_that_move(void **state UNUSED)
                 for (int i = 0; i < 8; i++) {
                         struct ceilings c = ceilings_given(&rows[1]);
                         ceiling_set(&c, CEILING_CLOCK, rising ? 0.3 + 0.04 * i : 0.6);
-                        l = limit_window_add(&w, &c, (int64_t)i * 100000000, false, false, false);
+                        l = limit_window_add(&w, &c, (int64_t)i * 100000000,
+                                             &(struct limit_around){0});
                 }
                 assert_int_equal(l.held_by, rising ? HELD_BY_NOTHING : HELD_BY_LOCKED);
         }
@@ -323,8 +324,8 @@ static void limits_follow_within_a_second(void **state UNUSED)
         struct limit l = {0};
         struct ceilings before = ceilings_given(&rows[0]), after = ceilings_given(&rows[3]);
         for (int i = 0; i < 60; i++)
-                l = limit_window_add(&w, i < 40 ? &before : &after, (int64_t)i * 100000000, false,
-                                     false, false);
+                l = limit_window_add(&w, i < 40 ? &before : &after, (int64_t)i * 100000000,
+                                     &(struct limit_around){0});
         assert_int_equal(l.limiter, LIMITER_MEMORY_BANDWIDTH);
 }
 
@@ -337,6 +338,137 @@ static void margins(void **state UNUSED)
         assert_int_not_equal(l.other, l.limiter);
         ceiling_set(&c, (enum ceiling)l.at, (double)(c.v[l.at] + l.change));
         assert_int_equal(limiter_decide(&c, &s, false).limiter, l.other);
+}
+
+/* Without profiling counters: what the driver gives of a GPU whose power at rest is 16 to 18 %. */
+static void by_the_driver(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter, or_else; /* or_else: of an unknown one */
+                double engine, controller, power, clock, held_power, pcie, cpu, first;
+        } cases[] = {
+            {"memory as good as full", LIMITER_MEMORY_BANDWIDTH, 0, .99, .98, .9, 1, 0, 0, 1, 1},
+            {"the same of a card that shows less", LIMITER_MEMORY_BANDWIDTH, 0, .99, .72, .9, 1, 0,
+             0, 1, 1},
+            {"held a little by the power limit", LIMITER_MEMORY_BANDWIDTH, 0, .99, .99, .95, .9, 1,
+             0, 1, 1},
+            {"held much: traffic may follow the SMs' clock", LIMITER_MEMORY_ACCESS, 0, .97, .8, .95,
+             .77, 1, 0, 1, 1},
+            {"held, with half of the traffic: either", LIMITER_UNKNOWN, LIMITER_KERNEL, .99, .55,
+             .9, .9, 1, 0, 1, 1},
+            {"a random gather", LIMITER_MEMORY_ACCESS, 0, .98, .55, .7, 1, 0, 0, 1, 1},
+            {"matrix products at the power limit", LIMITER_COMPUTE_TENSOR, 0, .99, .24, .95, .75, 1,
+             0, 1, 1},
+            {"the same with locked clocks: nobody knows which unit", LIMITER_KERNEL, 0, .99, .24,
+             .8, .75, 0, 0, 1, 1},
+            {"arithmetic at full clock", LIMITER_KERNEL, 0, .99, .06, .6, 1, 0, 0, 1, 1},
+            {"the same where nobody sees copies", LIMITER_UNKNOWN, LIMITER_KERNEL, .99, .06, .35, 1,
+             0, N, 1, 1},
+            {"a kernel of one thread", LIMITER_PARALLELISM, 0, 1, 0, .177, 1, 0, 0, 1, 1},
+            {"traffic without power or copies", LIMITER_UNKNOWN, LIMITER_UNKNOWN, 1, .11, .2, 1, 0,
+             0, .6, .6},
+            {"copies at the link's speed", LIMITER_COPY_LINK, 0, .97, .02, .19, 1, 0, .9, 1, 1},
+            {"copies beside kernels", LIMITER_COPY_LINK, 0, .99, .13, .6, 1, 0, .9, 1, 1},
+            {"copies that nobody sees", LIMITER_COPY_LINK, 0, .97, .03, .19, 1, 0, N, 1, 1},
+            {"copies of pageable memory", LIMITER_COPY_HOST, 0, .16, 0, .18, 1, 0, .12, 1, 1},
+            {"many small kernels", LIMITER_LAUNCH, 0, .14, 0, .18, 1, 0, 0, 1, 1},
+            {"large kernels in bursts", LIMITER_HOST_CODE, 0, .4, .15, .5, 1, 0, 0, .95, .95},
+            {"nothing runs, a thread works", LIMITER_HOST_CODE, 0, .005, 0, .175, 1, 0, 0, 1, 1},
+            {"nothing runs, the host rests", LIMITER_HOST_WAITING, 0, .005, 0, .175, 1, 0, 0, .05,
+             .05},
+            {"utilization that power contradicts", LIMITER_UNKNOWN, LIMITER_HOST_WAITING, 0, .02,
+             .6, 1, 0, 0, 1, 1},
+            {"nothing but utilization", LIMITER_UNKNOWN, LIMITER_MEMORY_BANDWIDTH, .99, N, N, N, N,
+             N, N, N},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct ceilings c = {0};
+                const struct situation s = {.touched = true,
+                                            .worked = true,
+                                            .basis = BASIS_DRIVER,
+                                            .floor = {.16F, .18F, FLOOR_RUN}};
+                const struct {
+                        enum ceiling at;
+                        double v;
+                } given[] = {{CEILING_ENGINE, cases[i].engine},
+                             {CEILING_CONTROLLER, cases[i].engine * cases[i].controller},
+                             {CEILING_POWER, cases[i].power},
+                             {CEILING_CLOCK, cases[i].clock},
+                             {CEILING_HELD_POWER, cases[i].held_power},
+                             {CEILING_PCIE_IN, cases[i].pcie},
+                             {CEILING_PCIE_OUT, cases[i].pcie >= 0 ? 0.01 : N},
+                             {CEILING_CPU_CHILDREN, cases[i].cpu >= 0 ? 0 : N},
+                             {CEILING_HOLDERS, 1},
+                             {CEILING_IO_WAIT, cases[i].cpu >= 0 ? 0 : N},
+                             {CEILING_STORAGE, cases[i].cpu >= 0 ? 0 : N},
+                             {CEILING_CPU_MAIN, cases[i].cpu},
+                             {CEILING_CPU_THREAD, cases[i].first},
+                             {CEILING_CPU_FIRST, cases[i].first}};
+                for (size_t k = 0; k < ARRAY_LEN(given); k++) {
+                        if (given[k].v >= 0)
+                                ceiling_set(&c, given[k].at, given[k].v);
+                }
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != cases[i].limiter || l.or_else != cases[i].or_else ||
+                    l.basis != BASIS_DRIVER)
+                        fail_msg("%s: %s, or %s", cases[i].why,
+                                 limiter_name((enum limiter)l.limiter),
+                                 limiter_name((enum limiter)l.or_else));
+        }
+}
+
+/* The power at rest: of time in which nothing ran, the power was settled and the clock the highest.
+ */
+static void power_at_rest(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum floor_from from;
+                double rest; /* in the middle of what is known */
+                struct {
+                        int ticks;
+                        double engine, clock, power, to;
+                } parts[4];
+        } cases[] = {
+            {"idle at full clock", FLOOR_RUN, .18, {{20, 0, 1, .18, .18}}},
+            {"idle at low clocks only",
+             FLOOR_IDLE,
+             .176,
+             {{20, 0, .2, .11, .11}, {5, 1, 1, .6, .6}}},
+            {"it falls for a while", FLOOR_RUN, .18, {{10, 0, 1, .3, .19}, {15, 0, 1, .18, .18}}},
+            {"work that utilization shows late",
+             FLOOR_UNKNOWN,
+             .245,
+             {{6, 0, 1, .6, .6}, {20, 1, 1, .6, .6}}},
+            {"a higher clock is the one that counts",
+             FLOOR_RUN,
+             .18,
+             {{20, 0, .5, .12, .12}, {20, 0, 1, .18, .18}}},
+            {"never idle", FLOOR_UNKNOWN, .245, {{30, .9, 1, .5, .5}}},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct floor_learner l = {0};
+                for (size_t p = 0; p < ARRAY_LEN(cases[i].parts); p++) {
+                        for (int t = 0; t < cases[i].parts[p].ticks; t++) {
+                                struct ceilings c = {0};
+                                double share = (double)t / cases[i].parts[p].ticks;
+                                ceiling_set(&c, CEILING_ENGINE, cases[i].parts[p].engine);
+                                ceiling_set(&c, CEILING_CLOCK, cases[i].parts[p].clock);
+                                ceiling_set(
+                                    &c, CEILING_POWER,
+                                    cases[i].parts[p].power +
+                                        share * (cases[i].parts[p].to - cases[i].parts[p].power));
+                                floor_learn(&l, &c, 0.1);
+                        }
+                }
+                struct power_floor f = floor_known(&l, NULL, 700);
+                double middle = (double)(f.lo + f.hi) / 2;
+                if (f.from != cases[i].from || middle < cases[i].rest - .005 ||
+                    middle > cases[i].rest + .005)
+                        fail_msg("%s: %.3f, %s", cases[i].why, middle,
+                                 floor_from_name((enum floor_from)f.from));
+        }
 }
 
 /* Advice follows the evidence: what it says, and what it must not say. */
@@ -396,7 +528,8 @@ static void tables(void **state UNUSED)
 {
         const struct ceilings none = {0};
         for (enum limiter i = 0; i < LIMITER_COUNT; i++) {
-                assert_true(limiter_words(i)[0] && limiter_rule(i) && limiter_rule(i)[0]);
+                assert_true(limiter_words(i)[0] && limiter_rule(i, BASIS_COUNTERS)[0] &&
+                            limiter_rule(i, BASIS_DRIVER)[0]);
                 assert_true(limiter_try(i, &none, FRAMEWORK_TORCH)[0] &&
                             limiter_try(i, &none, FRAMEWORK_NONE)[0]);
                 assert_int_equal(limiter_find(limiter_name(i)), i);
@@ -622,6 +755,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(rules),
             cmocka_unit_test(margins),
+            cmocka_unit_test(by_the_driver),
+            cmocka_unit_test(power_at_rest),
             cmocka_unit_test(advice_follows_the_evidence),
             cmocka_unit_test(tables),
             cmocka_unit_test(data_sheets),

@@ -342,6 +342,12 @@ static bool is_limiter(const char *word)
         return limiter_find(word) != LIMITER_COUNT;
 }
 
+static bool is_basis(const char *word)
+{
+        return strcmp(word, basis_name(BASIS_COUNTERS)) == 0 ||
+               strcmp(word, basis_name(BASIS_DRIVER)) == 0;
+}
+
 static bool is_held_by(const char *word)
 {
         for (enum held_by h = HELD_BY_POWER; h <= HELD_BY_LOCKED; h++) {
@@ -403,6 +409,8 @@ static const struct promise {
     {"const char *health_why; ", is_example, 1},
     {"struct assay_limit {\n        const char *limiter; ", is_limiter, 3},
     {"*held_by;       /* \"", is_held_by, 3},
+    {"What that limiter rests on: ", is_basis, 2},
+    {"What a stretch's limiter, and a finding, rest on: ", is_basis, 2},
     {"/* \"1234 (python)\"", is_example, 4},
     {"Entries go to a file of JSON lines", is_example, 1},
     {"Columns of a recorded run.", is_asked, 10},

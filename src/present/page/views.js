@@ -26,9 +26,9 @@ const heldBy = (gpu) => (gpu.up && gpu.held_by ? HELD[gpu.held_by] || gpu.held_b
 /* "limited by …" in words; "nothing: …" stands for itself. */
 function limitText(gpu) {
   if (!gpu.up || !gpu.limiter) return null;
-  if (gpu.limiter === "unknown") return "what limits it is not known";
   const text = gpu.limiter_text || gpu.limiter;
-  return text.startsWith("nothing: ") ? text.slice(9) : `limited by ${text}`;
+  if (gpu.limiter === "unknown") return text.startsWith("unknown") ? "what limits it is not known" : `limiter unknown: ${text}`;
+  return text.startsWith("nothing: ") ? text.slice(9) : `${gpu.limiter_lead || "limited by"} ${text}`;
 }
 
 function bar(share, label, kind) {

@@ -55,6 +55,8 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
             [CEILING_PCIE_OUT] = "out %s",
             [CEILING_PCIE_RATE] = "PCIe %s",
             [CEILING_NVLINK_IN] = "NVLink in %s of the links",
+            [CEILING_CLOCK] = "clock %s of its maximum",
+            [CEILING_CONTROLLER] = "memory controller %s",
             [CEILING_POWER] = "power %s of the limit",
             [CEILING_MEMORY] = "%s of device memory in use",
             [CEILING_CPU_MAIN] = "%s cores busy in the program",
@@ -109,7 +111,7 @@ static enum ceiling reason_of(const struct limit_finding *f, enum ceiling at)
 
 static const char *put_reasons(struct strbuf *out, const struct limit_finding *f)
 {
-        const enum ceiling *r = limiter_info(f->limiter)->reasons;
+        const enum ceiling *r = limiter_sight(f->limiter, f->basis)->reasons;
         bool turns = f->limiter == LIMITER_LAUNCH && take_turns(&f->why);
         const char *gap = "";
         for (size_t i = 0; i < LIMITER_REASONS_MAX && (i == 0 || r[i] != CEILING_ENGINE); i++) {
@@ -212,10 +214,18 @@ static void put_what(struct strbuf *out, const struct stretch_list *list,
         strbuf_puts(out, several ? "GPUs " : "GPU ");
         report_stretch_gpus(list, &f->gpus, out);
         const char *past = limiter_info(f->limiter)->past;
-        strbuf_puts(out, past[0] ? ": " : " limited by ");
-        put_filled(out, past[0] ? past : limiter_words(f->limiter), several ? "them" : "it");
+        strbuf_puts(out, past[0] ? ": " : " ");
+        if (!past[0])
+                strbuf_putf(out, "%s ", limiter_lead(f->basis));
+        put_filled(out, past[0] ? past : limiter_sight(f->limiter, f->basis)->words,
+                   several ? "them" : "it");
+        if (f->limiter == LIMITER_UNKNOWN && s->limit.or_else != LIMITER_UNKNOWN) {
+                strbuf_puts(out, ", ");
+                explain_candidates(&s->limit, out);
+                strbuf_putc(out, ',');
+        }
         put_held(out, list, f);
-        strbuf_puts(out, ", for ");
+        strbuf_puts(out, f->limiter == LIMITER_UNKNOWN && s->limit.or_else ? " for " : ", for ");
         report_put_seconds(out, f->seconds);
         strbuf_putf(out, " (%s of the run", format_share(text, share));
         if (f->n > 1)
@@ -269,7 +279,7 @@ static void put_gain(struct strbuf *out, const struct stretch_list *list,
                      const struct limit_finding *f)
 {
         bool device = limiter_side(f->limiter) == LIMITER_SIDE_DEVICE;
-        if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE)
+        if (f->limiter == LIMITER_UNKNOWN || f->limiter == LIMITER_IDLE || (f->unbounded && device))
                 return;
         if (f->gain == 0 || !device) {
                 put_run_at_best(out, list, f, "; ");
@@ -293,7 +303,7 @@ void report_finding(const struct stretch_list *list, const struct limit_finding 
         strbuf_puts(out, ": ");
         const struct stretch *s = &list->list[f->stretch];
         const char *gap = put_reasons(out, f);
-        if (f->limiter == LIMITER_UNKNOWN)
+        if (f->limiter == LIMITER_UNKNOWN && s->limit.or_else == LIMITER_UNKNOWN)
                 put_missing(out, s->limit.missing, gap);
         if (s->flops.type) {
                 char rate[2 * FORMAT_MAX];

@@ -87,7 +87,9 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t
         jsonw_bool(j, "before_work", s->before_work);
         jsonw_flops(j, &s->flops);
         jsonw_text(j, "rule",
-                   limiter_rule((enum limiter)(unknown ? s->limit.undecided : s->limit.limiter)));
+                   limiter_rule((enum limiter)(unknown ? s->limit.undecided : s->limit.limiter),
+                                (enum basis)s->limit.basis));
+        jsonw_basis(j, &s->limit);
         jsonw_ceiling_names(j, "missing", s->limit.missing);
         jsonw_ceilings(j, "evidence", &s->limit.ceilings);
         put_where(j, stretch_list_where(list, s->where));
@@ -104,6 +106,7 @@ static void put_finding(struct jsonw *j, const struct stretch_list *list, size_t
         jsonw_object(j, NULL);
         jsonw_text(j, "limiter", limiter_name(f->limiter));
         jsonw_text_or_null(j, "held_by", held_by_name(f->held_by));
+        jsonw_basis(j, &s->limit);
         jsonw_count(j, "stretch", f->stretch);
         jsonw_count(j, "stretches", f->n);
         jsonw_text_or_null(j, "phase", s->phase);

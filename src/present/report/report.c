@@ -249,6 +249,19 @@ static void put_where(struct strbuf *out, const struct stretch_list *list,
         strbuf_finish(&text);
 }
 
+/* What the word "likely" rests on. */
+static void put_basis(struct strbuf *out, const struct summary *s, size_t n, size_t columns)
+{
+        for (size_t i = 0; i < n; i++) {
+                const char *sure = basis_sure(s->limits.findings[i].basis);
+                if (!sure[0])
+                        continue;
+                strbuf_puts(out, "  ");
+                text_put_wrapped(out, sure, 2, columns);
+                return;
+        }
+}
+
 static void put_findings(struct strbuf *out, const struct summary *s, const struct report_view *v)
 {
         struct strbuf text = {0};
@@ -265,6 +278,7 @@ static void put_findings(struct strbuf *out, const struct summary *s, const stru
                 strbuf_puts(out, "    try: ");
                 text_put_wrapped(out, report_finding_try(&s->limits, f), 9, v->columns);
         }
+        put_basis(out, s, n, v->columns);
         if (n == 0) {
                 report_finding_or_level(s, &text);
                 strbuf_puts(out, "  ");

@@ -174,6 +174,9 @@ void column_write(const struct column *column, const struct frame *frame, const 
                 else
                         csvw_begin(c);
                 return;
+        case COLUMN_BASIS:
+                csvw_text(c, basis_name((enum basis)row->limit.basis));
+                return;
         case COLUMN_CEILING:
                 if (row->limit.ceilings.there & (1u << column->what))
                         csvw_fixed(c, (double)row->limit.ceilings.v[column->what],

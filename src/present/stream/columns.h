@@ -16,6 +16,7 @@ enum column_kind {
         COLUMN_PROVENANCE,
         COLUMN_LIMITER,
         COLUMN_HELD_BY,
+        COLUMN_BASIS,
         COLUMN_CEILING, /* an enum ceiling, as it is */
         COLUMN_TEXT,
         COLUMN_PERCENT, /* a ratio × 100 */

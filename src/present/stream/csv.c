@@ -9,7 +9,8 @@ bool csv_wants_limits(const struct csv *csv)
 {
         for (size_t i = 0; i < csv->n; i++) {
                 enum column_kind kind = csv->columns[i]->kind;
-                if (kind == COLUMN_LIMITER || kind == COLUMN_HELD_BY || kind == COLUMN_CEILING)
+                if (kind == COLUMN_LIMITER || kind == COLUMN_HELD_BY || kind == COLUMN_BASIS ||
+                    kind == COLUMN_CEILING)
                         return true;
         }
         return false;

@@ -110,12 +110,34 @@ void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c)
 {
         jsonw_object(j, name);
         for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                if (c->there & (1u << i))
+                bool there = c->there & (1u << i);
+                if (!there && ceiling_info(i)->kind == CEILING_DRIVER)
+                        continue;
+                if (there)
                         jsonw_short(j, ceiling_info(i)->name, (double)c->v[i], 6);
                 else
                         jsonw_null(j, ceiling_info(i)->name);
         }
         jsonw_end(j);
+}
+
+void jsonw_basis(struct jsonw *j, const struct limit *l)
+{
+        jsonw_text(j, "basis", basis_name((enum basis)l->basis));
+        if (l->basis == BASIS_COUNTERS)
+                return;
+        jsonw_array(j, "candidates");
+        if (l->limiter == LIMITER_UNKNOWN && l->or_else != LIMITER_UNKNOWN) {
+                jsonw_text(j, NULL, limiter_name((enum limiter)l->undecided));
+                jsonw_text(j, NULL, limiter_name((enum limiter)l->or_else));
+        }
+        jsonw_end(j);
+        jsonw_object(j, "power_at_rest");
+        jsonw_short(j, "lo", (double)l->floor.lo, 4);
+        jsonw_short(j, "hi", (double)l->floor.hi, 4);
+        jsonw_text(j, "from", floor_from_name((enum floor_from)l->floor.from));
+        jsonw_end(j);
+        jsonw_text(j, "sure", basis_sure((enum basis)l->basis));
 }
 
 void jsonw_flops(struct jsonw *j, const struct flops_told *f)
@@ -150,7 +172,10 @@ static void put_limit(struct jsonw *j, const struct limit *l)
         jsonw_text(j, "limiter", limiter_name((enum limiter)l->limiter));
         jsonw_text_or_null(j, "held_by", held_by_name((enum held_by)l->held_by));
         jsonw_object(j, "limit");
-        jsonw_text(j, "rule", limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter)));
+        jsonw_basis(j, l);
+        jsonw_text(j, "rule",
+                   limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter),
+                                (enum basis)l->basis));
         jsonw_ceiling_names(j, "evidence", l->inputs);
         jsonw_ceiling_names(j, "missing", l->missing);
         if (l->other != l->limiter) {

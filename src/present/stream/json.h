@@ -18,6 +18,8 @@ void jsonw_values(struct jsonw *j, const char *name, const struct value *v, size
 /* Who an entity is: members of an object. */
 void jsonw_identity(struct jsonw *j, const struct entity *e);
 /* Every ceiling by its name: a number or null. */
+/* What a limiter rests on; without counters also the candidates of an unknown one and more. */
+void jsonw_basis(struct jsonw *j, const struct limit *l);
 void jsonw_ceilings(struct jsonw *j, const char *name, const struct ceilings *c);
 /* The names of a set, in an array. */
 void jsonw_ceiling_names(struct jsonw *j, const char *name, uint32_t set);

@@ -138,12 +138,25 @@ static void put_ceilings(const struct limit *l, struct strbuf *out)
         }
 }
 
+bool explain_candidates(const struct limit *l, struct strbuf *out)
+{
+        if (l->limiter != LIMITER_UNKNOWN || l->or_else == LIMITER_UNKNOWN)
+                return false;
+        strbuf_putf(out, "%s, or %s; profiling counters would tell",
+                    limiter_sight((enum limiter)l->undecided, (enum basis)l->basis)->words,
+                    limiter_sight((enum limiter)l->or_else, (enum basis)l->basis)->words);
+        return true;
+}
+
 void explain_limit(const struct row *row, struct strbuf *out)
 {
         const struct limit *l = &row->limit;
         const char *gap = " ";
         if (l->limiter == LIMITER_UNKNOWN) {
-                strbuf_puts(out, "limiter unknown: missing");
+                strbuf_puts(out, "limiter unknown: ");
+                if (explain_candidates(l, out))
+                        return;
+                strbuf_puts(out, "missing");
                 for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
                         if (!(l->missing & (1u << i)))
                                 continue;
@@ -152,7 +165,8 @@ void explain_limit(const struct row *row, struct strbuf *out)
                 }
                 return;
         }
-        strbuf_putf(out, "limited by %s", limiter_words((enum limiter)l->limiter));
+        strbuf_putf(out, "%s %s", limiter_lead((enum basis)l->basis),
+                    limiter_sight((enum limiter)l->limiter, (enum basis)l->basis)->words);
         if (l->held_by != HELD_BY_NOTHING)
                 strbuf_putf(out, ", clocks held by %s", held_by_words((enum held_by)l->held_by));
         put_ceilings(l, out);

@@ -13,6 +13,9 @@ const char *explain_class_brief(const struct row *row, size_t columns);
 /* "WARN: PCIe packets are being sent again (2.00 /s)"; nothing when OK. No newline. */
 /* A ceiling with its unit: "93 %", "58.4 GB/s", "1.0". */
 void explain_ceiling(enum ceiling at, double v, struct strbuf *out);
+/* "copies over the link, or the kernels; …": what an unknown limiter without counters may be. False
+ * where there is nothing to say. */
+bool explain_candidates(const struct limit *l, struct strbuf *out);
 /* "limited by the tensor cores, clocks held by the power limit: engine 99 %, …". */
 void explain_limit(const struct row *row, struct strbuf *out);
 void explain_health(const struct row *row, struct strbuf *out);

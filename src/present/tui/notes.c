@@ -81,8 +81,9 @@ static bool note_limiter(struct ui *ui, const struct frame *f, const struct row 
         if (idle)
                 ui_log(ui, f->wall_ns, INK_DIM, "GPU %s: %s", label, limiter_brief(r->mostly));
         else
-                ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly),
-                       "GPU %s: limited by %s%s%s (%s)", label, limiter_words(r->mostly),
+                ui_log(ui, f->wall_ns, words_limiter_ink(r->mostly), "GPU %s: %s %s%s%s (%s)",
+                       label, limiter_lead((enum basis)row->limit.basis),
+                       limiter_sight(r->mostly, (enum basis)row->limit.basis)->words,
                        *held ? ", clocks held by " : "", held, workload_status(r->looks));
         return true;
 }

@@ -265,7 +265,8 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         used += draw_sentence(c, a, "limit", loud, strbuf_str(&ui->text));
         if (limiter == LIMITER_UNKNOWN)
                 return used;
-        used += draw_sentence(c, below(a, used), "rule", dim, limiter_rule(limiter));
+        used += draw_sentence(c, below(a, used), "rule", dim,
+                              limiter_rule(limiter, (enum basis)row->limit.basis));
         return used +
                draw_sentence(c, below(a, used), "try", (struct style){.fg = INK_TEXT},
                              limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));

@@ -24,14 +24,17 @@ void words_limit(char *buf, size_t size, const struct row *row, int w)
 {
         enum limiter limiter = (enum limiter)row->limit.limiter;
         const char *held = held_by_words((enum held_by)row->limit.held_by);
+        enum basis basis = (enum basis)row->limit.basis;
         const char *present = limiter_info(limiter)->present;
         if (present[0])
                 snprintf(buf, size, "%s", present);
         else
-                snprintf(buf, size, "limited by %s%s%s", limiter_words(limiter),
-                         *held ? ", clocks held by " : "", held);
+                snprintf(buf, size, "%s %s%s%s", limiter_lead(basis),
+                         limiter_sight(limiter, basis)->words, *held ? ", clocks held by " : "",
+                         held);
         /* Shorter in two steps. */
-        static const char *const leads[] = {"limited by", "by"};
+        const char *const leads[] = {limiter_lead(basis),
+                                     basis == BASIS_DRIVER ? "likely by" : "by"};
         const char *short_held = held_by_name((enum held_by)row->limit.held_by);
         for (size_t i = 0; i < ARRAY_LEN(leads) && text_width(buf) > w && !present[0]; i++)
                 snprintf(buf, size, "%s %s%s%s", leads[i], limiter_brief(limiter),

@@ -1,0 +1,104 @@
+#include "compute/power_floor.h"
+
+#include "base/attr.h"
+#include "compute/limiter.h"
+#include "compute/peaks.h"
+
+#define PART_S 0.5       /* power that stays the same for so long has settled */
+#define TINY_S 1e-9      /* a part that has begun, with nothing in it */
+#define SAME_POWER 0.97F /* drivers average over up to a second: until then it falls */
+#define SAME_CLOCK 0.97F
+#define ERROR 0.03F /* of the power: what rests is not always as warm */
+/* Of the power at rest at low clocks, that at full clocks: 1.6 times on an H200. */
+#define LOW_TO_FULL 2.2F
+#define MODEL_LOW 0.4 /* of what a model draws at rest: one that draws less is another */
+/* Of the limit, of cards that nothing is known of. */
+#define ANY_LEAST 0.04F
+#define ANY_MOST 0.45F
+
+static bool near(float a, float b, float share)
+{
+        return a >= b * share && b >= a * share;
+}
+
+static bool rests(const struct ceilings *c)
+{
+        return c->there & CEILING_BIT(ENGINE) && !ceilings_active(c);
+}
+
+static void keep_least(float *least, double v)
+{
+        if (*least == 0 || (float)v < *least)
+                *least = (float)v;
+}
+
+static void keep_part(struct floor_learner *l)
+{
+        bool full = l->ended_clock >= SAME_CLOCK * l->clock;
+        keep_least(full ? &l->at_rest : &l->low, (double)l->ended);
+        l->ended = 0;
+}
+
+/* Utilization lags behind: what seems to rest may work already. A part counts when rest goes on. */
+static void end_part(struct floor_learner *l, float clock)
+{
+        if (l->ended > 0)
+                keep_part(l);
+        l->ended = (float)(l->sum / (l->seconds - TINY_S));
+        l->ended_clock = clock;
+        l->since_s = l->sum = 0;
+        l->seconds = TINY_S;
+}
+
+/* What was at rest at the highest clock so far, was not when a higher one is seen. */
+static void see_clock(struct floor_learner *l, float clock)
+{
+        if (clock * SAME_CLOCK > l->clock && l->at_rest > 0) {
+                keep_least(&l->low, (double)l->at_rest);
+                l->at_rest = 0;
+        }
+        l->clock = MAX(l->clock, clock);
+}
+
+void floor_learn(struct floor_learner *l, const struct ceilings *c, double seconds)
+{
+        bool has_clock = c->there & CEILING_BIT(CLOCK);
+        float clock = has_clock ? c->v[CEILING_CLOCK] : 1, power = c->v[CEILING_POWER];
+        if (!(c->there & CEILING_BIT(POWER)) || power <= 0)
+                return;
+        keep_least(&l->least, (double)power);
+        see_clock(l, clock);
+        l->since_s += seconds;
+        if (!rests(c))
+                l->ended = 0;
+        else if (l->ended > 0 && l->since_s >= PART_S)
+                keep_part(l);
+        bool same = l->seconds > 0 && near(clock, l->part_clock, SAME_CLOCK) &&
+                    near(power, l->part_power, SAME_POWER);
+        if (!rests(c) || !same) {
+                l->sum = 0;
+                l->seconds = rests(c) ? TINY_S : 0;
+                l->part_clock = clock;
+                l->part_power = power;
+                return;
+        }
+        l->sum += (double)power * seconds;
+        l->seconds += seconds;
+        if (l->seconds >= PART_S)
+                end_part(l, clock);
+}
+
+struct power_floor floor_known(const struct floor_learner *l, const struct peak *model,
+                               double limit_w)
+{
+        if (l->at_rest > 0)
+                return (struct power_floor){l->at_rest * (1 - ERROR), l->at_rest * (1 + ERROR),
+                                            FLOOR_RUN};
+        if (l->low > 0)
+                return (struct power_floor){l->low, l->low * LOW_TO_FULL, FLOOR_IDLE};
+        double lo = model && limit_w > 0 ? model->rest_lo / limit_w : 0;
+        if (lo > 0 && (double)l->least >= MODEL_LOW * lo)
+                return (struct power_floor){(float)lo, (float)(model->rest_hi / limit_w),
+                                            FLOOR_MODEL};
+        return (struct power_floor){ANY_LEAST, ANY_MOST, FLOOR_UNKNOWN};
+}
