@@ -2,6 +2,7 @@
  *
  * The linker sends each name of WRAPPED in meson.build here (--wrap). Most wrappers only ask for
  * the first version of the same function; what has none goes to the kernel. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,6 +44,7 @@ OLD(FIRST, void *, dlopen, (const char *file, int mode), (file, mode))
 OLD(FIRST, void *, dlsym, (void *library, const char *name), (library, name))
 OLD(FIRST, int, dlclose, (void *library), (library))
 OLD(FIRST, char *, dlerror, (void), ())
+OLD(FIRST, int, dladdr, (const void *address, Dl_info *info), (address, info))
 OLD(FIRST, int, pthread_create,
     (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
     (thread, attr, run, arg))

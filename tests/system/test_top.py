@@ -38,7 +38,7 @@ class Terminal:
                  "TSAN_OPTIONS": "atexit_sleep_ms=0", "LSAN_OPTIONS": os.environ["LSAN_OPTIONS"]}
         clean.update(env or {})
         self.env = clean
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-c", str(folder), "-x", str(width), "-y", str(height),
                   "env", "-i", *[f"{k}={v}" for k, v in clean.items()],
                   "TERM=tmux-256color" if "TERM" not in (env or {}) else f"TERM={env['TERM']}",
                   "/bin/bash", "--norc", "--noprofile", "-i")

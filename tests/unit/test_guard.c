@@ -425,8 +425,23 @@ static void test_state(void **state)
         rmdir(folder);
 }
 
-/* Changes the last three numbers of a half's first line: whether it was a clean end, and when. */
-static void rewrite_header(const char *path, int clean, long long written)
+static long long clock_at(clockid_t clock)
+{
+        struct timespec ts;
+        clock_gettime(clock, &ts);
+        return ts.tv_sec * NS + ts.tv_nsec;
+}
+
+struct ending {
+        bool clean;
+        long long age_s;
+        bool rebooted, believed;
+        const char *why;
+};
+
+/* Changes the last four words of a half's first line: the boot, whether it was a clean end, and
+ * when. What is of another boot has only the wall clock to tell its age. */
+static void rewrite_header(const char *path, const struct ending *e)
 {
         char text[65536];
         FILE *file = fopen(path, "r");
@@ -438,34 +453,31 @@ static void rewrite_header(const char *path, int clean, long long written)
         body[-1] = '\0';
         for (int i = 0; i < 3; i++)
                 *strrchr(text, ' ') = '\0';
+        if (e->rebooted)
+                strcpy(strrchr(text, ' '), " another");
+        long long age = e->age_s * NS;
         file = fopen(path, "w");
-        fprintf(file, "%s %d %lld 1\n", text, clean, written);
+        fprintf(file, "%s %d %lld %lld\n", text, e->clean,
+                e->rebooted ? 1 : clock_at(CLOCK_BOOTTIME) - age,
+                e->rebooted ? clock_at(CLOCK_REALTIME) - age : 1);
         fwrite(body, 1, body_len, file);
         fclose(file);
-}
-
-static long long boot_clock(void)
-{
-        struct timespec ts;
-        clock_gettime(CLOCK_BOOTTIME, &ts);
-        return ts.tv_sec * NS + ts.tv_nsec;
 }
 
 /* What an older half says is believed only while nobody can have been told more. */
 static void test_state_that_is_old(void **state)
 {
-        static const struct {
-                int clean;
-                long long age_s;
-                bool believed;
-                const char *why;
-        } cases[] = {
-            {0, 1, true, "a crash just now"},
-            {0, 100, true, "within the lease"},
-            {0, 130, false, "the program may have gone on without writing"},
-            {0, -5, false, "of a time to come"},
-            {1, 3000, true, "a clean end"},
-            {1, 4000, false, "one that is long ago"},
+        /* A machine may have been up for a minute only, so what is older is of another boot. */
+        static const struct ending cases[] = {
+            {false, 1, false, true, "a crash just now"},
+            {false, 60, false, true, "within the lease"},
+            {false, 130, false, false, "the program may have gone on without writing"},
+            {false, -5, false, false, "of a time to come"},
+            {false, 1, true, false, "a crash before a reboot"},
+            {true, 60, false, true, "a clean end"},
+            {true, 3000, true, true, "a clean end before a reboot"},
+            {true, 4000, true, false, "one that is long ago"},
+            {true, -5, true, false, "a wall clock that went back"},
         };
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -482,7 +494,7 @@ static void test_state_that_is_old(void **state)
                 state_close(f); /* three halves: the last is in counters.1 */
                 snprintf(path, sizeof(path), "%s/counters.1", folder);
                 snprintf(other, sizeof(other), "%s/counters.0", folder);
-                rewrite_header(path, cases[i].clean, boot_clock() - cases[i].age_s * NS);
+                rewrite_header(path, &cases[i]);
                 f = reopen(NULL);
                 if (state_find(f, "a", &back) != cases[i].believed)
                         fail_msg("%s", cases[i].why);

@@ -27,7 +27,7 @@ const heldBy = (gpu) => (gpu.up && gpu.held_by ? HELD[gpu.held_by] || gpu.held_b
 function limitText(gpu) {
   if (!gpu.up || !gpu.limiter) return null;
   const text = gpu.limiter_text || gpu.limiter;
-  if (gpu.limiter === "unknown") return text.startsWith("unknown") ? "what limits it is not known" : `limiter unknown: ${text}`;
+  if (gpu.limiter === "unknown") return text.startsWith("unknown") ? "limiter unknown" : `limiter unknown: ${text}`;
   return text.startsWith("nothing: ") ? text.slice(9) : `${gpu.limiter_lead || "limited by"} ${text}`;
 }
 
