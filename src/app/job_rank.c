@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/lookup.h"
 #include "base/text.h"
+#include "compute/stretches.h"
 
 #include <errno.h>
 #include <math.h>
@@ -282,7 +283,8 @@ static int add_steps(const struct run_summary *s, struct job_rank *r, int64_t ba
 
 /* ---- a recording as a row of a list ---- */
 
-static void take_use(const struct run_summary *s, const char *label, struct run_row *row)
+static void take_use(const struct run_summary *s, const char *label, struct run_row *row,
+                     struct gpu_set *gpus)
 {
         const struct stretch_list *l = &s->summary.limits;
         const struct gpu_summary *g = summary_of(&s->summary.scopes[0], label);
@@ -300,7 +302,10 @@ static void take_use(const struct run_summary *s, const char *label, struct run_
         row->energy_j += g->has_energy ? g->energy_j : 0;
         row->energies += g->has_energy;
         for (size_t at = 0; at < l->n_gpus; at++) {
-                for (size_t i = 0; strcmp(l->gpus[at].label, label) == 0 && i < l->n; i++) {
+                bool is_it = strcmp(l->gpus[at].label, label) == 0;
+                if (is_it)
+                        gpu_set_add(gpus, at);
+                for (size_t i = 0; is_it && i < l->n; i++) {
                         const struct stretch *t = &l->list[i];
                         if (gpu_set_has(&t->gpus, at))
                                 row->limiter_s[t->limit.limiter] += t->end_s - t->begin_s;
@@ -309,17 +314,29 @@ static void take_use(const struct run_summary *s, const char *label, struct run_
 }
 
 /* All that were recorded, where none of them did anything: somebody asked for them. */
-static void take_all_gpus(const struct run_summary *s, struct run_row *row)
+static void take_all_gpus(const struct run_summary *s, struct run_row *row, struct gpu_set *gpus)
 {
         const struct scope *run = &s->summary.scopes[0];
         for (size_t i = 0; i < run->n; i++)
-                take_use(s, run->gpus[i]->who.label, row);
+                take_use(s, run->gpus[i]->who.label, row, gpus);
+}
+
+/* What the findings of the row's GPUs begin with. */
+static void take_limiter(const struct run_summary *s, const struct gpu_set *gpus,
+                         struct run_row *row)
+{
+        const struct stretch_list *l = &s->summary.limits;
+        struct limited limited;
+        findings_limit(l, NULL, gpus, l->seconds, &limited);
+        if (limited.is_known)
+                row->first_s[limited.limiter] += row->gpu_s;
 }
 
 int job_row_add(struct run_list *l, const struct run_summary *s, const struct job_fold *fold,
                 size_t group, bool is_job)
 {
         struct job_rank r = {0};
+        struct gpu_set gpus = {0};
         struct choice c;
         if (!LIST_ROOM(l->rows, l->n, l->room))
                 return -ENOMEM;
@@ -337,9 +354,10 @@ int job_row_add(struct run_list *l, const struct run_summary *s, const struct jo
         row->exit_signal = r.exit_signal;
         choose(s, fold, &c);
         if (c.any)
-                take_all_gpus(s, row);
+                take_all_gpus(s, row, &gpus);
         for (size_t i = 0; !c.any && i < c.n; i++)
-                take_use(s, fold->gpus[c.gpus[i]].label, row);
+                take_use(s, fold->gpus[c.gpus[i]].label, row, &gpus);
+        take_limiter(s, &gpus, row);
         return 0;
 }
 

@@ -277,6 +277,7 @@ static int summarise(const struct config *config, const char *format, struct run
         code = stretches_cut(&r->stretches, r->in.phases, r->in.n_phases, &r->summary.limits);
         if (code < 0)
                 return err_set(err, code, "out of memory");
+        summary_limit(&r->summary);
         return r->stacks ? find_lines(r, err) : 0;
 }
 

@@ -89,11 +89,12 @@ static void add_why(struct limit_finding *f, const struct ceilings *c, double gp
                 f->why.v[i] += (c->v[i] - f->why.v[i]) * (float)(gpu_s / (f->gpu_s + gpu_s));
 }
 
-static void add_stretch(struct stretch_list *list, size_t at)
+/* Adds what a stretch tells of some of its GPUs. */
+static void add_stretch(struct stretch_list *list, size_t at, const struct gpu_set *gpus)
 {
         const struct stretch *s = &list->list[at];
         struct limit_finding *f = NULL;
-        double seconds = s->end_s - s->begin_s, gpu_s = seconds * stretch_gpus(s);
+        double seconds = s->end_s - s->begin_s, gpu_s = seconds * (double)gpu_set_count(gpus);
         for (size_t i = 0; i < list->n_findings && !f; i++) {
                 struct limit_finding *have = &list->findings[i];
                 if (have->limiter == s->limit.limiter && have->held_by == s->limit.held_by &&
@@ -117,7 +118,7 @@ static void add_stretch(struct stretch_list *list, size_t at)
         if (seconds > longest->end_s - longest->begin_s)
                 f->stretch = at;
         f->n++;
-        gpu_set_join(&f->gpus, &s->gpus);
+        gpu_set_join(&f->gpus, gpus);
         /* They come by their beginning; those of several GPUs overlap. */
         f->seconds += MAX(s->end_s - MAX(s->begin_s, f->until_s), 0);
         f->until_s = MAX(f->until_s, s->end_s);
@@ -182,11 +183,8 @@ static void put_startup_behind(struct stretch_list *list)
         }
 }
 
-void findings_rank(struct stretch_list *list)
+static void put_in_order(struct stretch_list *list)
 {
-        list->n_findings = 0;
-        for (size_t i = 0; i < list->n; i++)
-                add_stretch(list, i);
         for (size_t i = 0; i < list->n_findings; i++) {
                 struct limit_finding *f = &list->findings[i];
                 double used = f->gpu_s > 0 ? 1 - f->won_s / f->gpu_s : 1;
@@ -201,4 +199,41 @@ void findings_rank(struct stretch_list *list)
         }
         if (list->n_findings > 0)
                 put_startup_behind(list);
+}
+
+void findings_rank(struct stretch_list *list)
+{
+        list->n_findings = 0;
+        for (size_t i = 0; i < list->n; i++)
+                add_stretch(list, i, &list->list[i].gpus);
+        put_in_order(list);
+}
+
+void findings_limit(const struct stretch_list *list, const char *phase, const struct gpu_set *gpus,
+                    double seconds, struct limited *ret)
+{
+        /* The stretches are borrowed; the findings are those of the part alone. */
+        struct stretch_list part = {
+            .seconds = seconds, .n = list->n, .list = list->list, .framework = list->framework};
+        struct limited l = {0};
+        double all = 0, same = 0;
+        for (size_t i = 0; i < list->n; i++) {
+                struct gpu_set of = list->list[i].gpus;
+                if (phase && strcmp(phase, list->list[i].phase) != 0)
+                        continue;
+                gpu_set_intersect(&of, gpus);
+                if (gpu_set_first(&of) < STRETCH_GPUS_MAX)
+                        add_stretch(&part, i, &of);
+        }
+        put_in_order(&part);
+        if (part.n_findings > 0)
+                l = (struct limited){.is_known = true,
+                                     .limiter = part.findings[0].limiter,
+                                     .held_by = part.findings[0].held_by};
+        for (size_t i = 0; i < part.n_findings; i++) {
+                all += part.findings[i].gpu_s;
+                same += part.findings[i].limiter == l.limiter ? part.findings[i].gpu_s : 0;
+        }
+        l.share = all > 0 ? same / all : 0;
+        *ret = l;
 }

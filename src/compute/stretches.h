@@ -84,3 +84,10 @@ void stretches_finish(struct stretches *s);
 
 /* Fills the findings of a list whose stretches are judged. */
 void findings_rank(struct stretch_list *list);
+/*
+ * What limited some GPUs, in a phase or, with NULL, in the run, that lasted so long: the limiter of
+ * the finding that would come first if there were nothing else. So a row of a table says what the
+ * findings of the same time say.
+ */
+void findings_limit(const struct stretch_list *list, const char *phase, const struct gpu_set *gpus,
+                    double seconds, struct limited *ret);

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/num.h"
 #include "compute/peaks.h"
+#include "compute/stretches.h"
 #include "model/throttle.h"
 
 #include <errno.h>
@@ -445,5 +446,37 @@ void summary_name_gpus(struct summary *s, struct naming *ret)
                         struct entity *e = &s->scopes[k].gpus[i]->who;
                         naming_put_entity(ret, e, e->label, sizeof(e->label));
                 }
+        }
+}
+
+/* The place of a GPU among those of the stretches, mostly the one where it is here, too. */
+static size_t place_in_stretches(const struct stretch_list *list, const char *label, size_t guess)
+{
+        if (guess < list->n_gpus && strcmp(list->gpus[guess].label, label) == 0)
+                return guess;
+        size_t at = 0;
+        while (at < list->n_gpus && strcmp(list->gpus[at].label, label) != 0)
+                at++;
+        return at;
+}
+
+void summary_limit(struct summary *s)
+{
+        for (size_t k = 0; k < s->n; k++) {
+                struct scope *scope = &s->scopes[k];
+                const char *phase = k > 0 ? scope->name : NULL;
+                double seconds = k > 0 ? scope->seconds : s->limits.seconds;
+                struct gpu_set all = {0};
+                for (size_t i = 0; i < scope->n; i++) {
+                        struct gpu_summary *g = scope->gpus[i];
+                        size_t at = place_in_stretches(&s->limits, g->who.label, i);
+                        struct gpu_set one = {0};
+                        if (at == s->limits.n_gpus)
+                                continue;
+                        gpu_set_add(&one, at);
+                        gpu_set_join(&all, &one);
+                        findings_limit(&s->limits, phase, &one, seconds, &g->limited);
+                }
+                findings_limit(&s->limits, phase, &all, seconds, &scope->limited);
         }
 }

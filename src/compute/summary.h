@@ -28,6 +28,8 @@ void level_summary_add(struct level_summary *l, const struct host *host, enum le
 
 /* Gives each GPU the name that distinguishes it from the others of the run, after the last frame;
  * ret is for what else is told of them. */
+/* Says of each GPU and phase what limited it, once the run is cut into stretches. */
+void summary_limit(struct summary *s);
 void summary_name_gpus(struct summary *s, struct naming *ret);
 /* Takes the lengths of phases anew, when ends were not known at the start. */
 void summary_time_phases(struct summary *s);

@@ -129,6 +129,8 @@ struct diff_row {
         enum diff_better better;
         enum diff_evidence evidence; /* NONE: the verdict never comes from it */
         bool is_phase;               /* belongs to the table of phases */
+        bool is_limiter;             /* the share of the time that a limiter had: */
+        enum limiter limiter;
         struct value base, now;
         bool has_interval;
         bool is_wide;             /* inconclusive for the width of its interval alone */

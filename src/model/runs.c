@@ -50,8 +50,10 @@ static void join_row(struct run_row *to, const struct run_row *from)
         to->idle_s += share * from->idle_s;
         to->energy_j += share * from->energy_j;
         to->energies += from->energies;
-        for (enum limiter l = 0; l < LIMITER_COUNT; l++)
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 to->limiter_s[l] += share * from->limiter_s[l];
+                to->first_s[l] += share * from->first_s[l];
+        }
         if (strcmp(to->node, from->node) != 0)
                 to->node[0] = '\0';
         if (!has_failed(to) && has_failed(from)) {
@@ -88,10 +90,10 @@ enum limiter run_row_limiter(const struct run_row *r, double *ret_share)
         double sum = 0;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 sum += r->limiter_s[l];
-                if (r->limiter_s[l] > 0 &&
-                    (best == LIMITER_COUNT || r->limiter_s[l] > r->limiter_s[best]))
+                if (r->first_s[l] > 0 &&
+                    (best == LIMITER_COUNT || r->first_s[l] > r->first_s[best]))
                         best = l;
         }
-        *ret_share = best < LIMITER_COUNT ? r->limiter_s[best] / sum : 0;
+        *ret_share = sum > 0 && best < LIMITER_COUNT ? r->limiter_s[best] / sum : 0;
         return best;
 }

@@ -17,7 +17,9 @@ struct run_row {
         uint64_t gpus[RUN_GPUS_MAX]; /* a hash of what names each of the first for good */
         double gpu_s, idle_s;        /* GPU-seconds that were recorded; those of class idle */
         double energy_j, energies;   /* sum over the GPUs that have one, and how many these are */
-        double limiter_s[LIMITER_COUNT];
+        double limiter_s[LIMITER_COUNT]; /* GPU-seconds */
+        double
+            first_s[LIMITER_COUNT]; /* GPU-seconds of the recordings whose findings begin with it */
         struct value exit_status, exit_signal; /* of a job the first that failed */
 };
 
@@ -28,5 +30,6 @@ struct run_list {
 
 /* Makes one row of all recordings of a group; rows are in order of their files then. */
 void run_list_join(struct run_list *l);
-/* What limited it longest, and the share of the time; LIMITER_COUNT where nothing is known. */
+/* What its findings begin with, of a job those of most of its GPU-time, and the share of the time
+ * that it limited; LIMITER_COUNT where nothing is known. */
 enum limiter run_row_limiter(const struct run_row *r, double *ret_share);

@@ -33,6 +33,12 @@ void gpu_set_join(struct gpu_set *to, const struct gpu_set *from)
                 to->bits[i] |= from->bits[i];
 }
 
+void gpu_set_intersect(struct gpu_set *to, const struct gpu_set *other)
+{
+        for (size_t i = 0; i < WORDS; i++)
+                to->bits[i] &= other->bits[i];
+}
+
 bool gpu_set_meets(const struct gpu_set *a, const struct gpu_set *b)
 {
         for (size_t i = 0; i < WORDS; i++) {

@@ -52,6 +52,14 @@ struct limit_finding {
 
 #define FINDINGS_MAX 32
 
+/* What limited some GPUs for some time, in one word: what their findings would begin with. */
+struct limited {
+        bool is_known;
+        enum limiter limiter;
+        enum held_by held_by; /* what held the clocks meanwhile */
+        double share;         /* of their time; whatever held the clocks */
+};
+
 struct stretch_gpu {
         char label[STRETCH_LABEL_MAX];
         char source_label[ENTITY_LABEL_MAX]; /* as processes name it */
@@ -84,6 +92,8 @@ const struct where *stretch_list_where(const struct stretch_list *list, size_t w
 bool gpu_set_has(const struct gpu_set *s, size_t gpu);
 void gpu_set_add(struct gpu_set *s, size_t gpu);
 void gpu_set_join(struct gpu_set *to, const struct gpu_set *from);
+/* Leaves those that are also in the other. */
+void gpu_set_intersect(struct gpu_set *to, const struct gpu_set *other);
 bool gpu_set_meets(const struct gpu_set *a, const struct gpu_set *b);
 /* The least of them; STRETCH_GPUS_MAX of none. */
 size_t gpu_set_first(const struct gpu_set *s);

@@ -113,7 +113,8 @@ struct gpu_summary {
         double throttle_s, throttle_power_s, throttle_heat_s;
         bool has_throttle;
         struct pipe_work pipes[FLOPS_PIPE_COUNT];
-        struct flops_told flops;      /* of the type that was declared for the scope */
+        struct flops_told flops; /* of the type that was declared for the scope */
+        struct limited limited;
         bool worked;                  /* it was not idle all the time */
         double lead_s, tail_s;        /* idle before its first work, and since its last */
         double idle_allocated_s;      /* class idle, and memory in use */
@@ -155,6 +156,7 @@ struct scope {
         struct gpu_summary **gpus;    /* in order of appearance */
         struct gpu_summary **by_slot; /* the same; NULL for those that did not appear */
         size_t n_slots;
+        struct limited limited; /* all its GPUs together */
         struct level_summary level;
         struct tag_score tags[TAG_COUNT];
         size_t n_tags;

@@ -448,7 +448,7 @@ def test_page_has_round_axes_and_stretches(assay):
     page = assay("diff", TRUTH / "train_block.assay", TRUTH / "ckpt_train.assay", "--format", "html").stdout
     assert re.findall(r'y="164" text-anchor="\w+">([^<]+)<', page)[:8] == [f"{4 * i} s" for i in range(8)]
     assert ">800.0 W<" in page and ">16.00 GiB<" in page
-    assert "<td>limited by host.storage</td><td>--</td><td>3.250 s</td>" in page
+    assert "<td>limited by storage</td><td>--</td><td>3.250 s</td>" in page
 
 
 def test_junit_without_gates(assay, run):

@@ -187,7 +187,7 @@ def test_phases_of_one_name_are_one_row(assay, tmp_path):
 
 def test_text_names_what_matters(assay, marked):
     text = assay("report", marked, "--all").stdout
-    for words in ("findings\n  1 GPU 0", "    try: ", "stretches ", "compute.tensor, power", "energy    36.6 kJ", "26.9 GiB at most, of 140 GiB",
+    for words in ("findings\n  1 GPU 0", "    try: ", "stretches ", "tensor cores, power", "energy    36.6 kJ", "26.9 GiB at most, of 140 GiB",
                   "time in", "p95"):
         assert words in text
     assert "gpu-allocated-but-not-used" not in text, "tags are for programs"

@@ -107,7 +107,7 @@ def test_names_in_report_and_plot(assay, tmp_path, eight):
     assay("plot", run, "-o", tmp_path / "run.svg", "--metrics", "sm_active", "--per-gpu")
     picture = (tmp_path / "run.svg").read_text()
     for name in NAMES:
-        assert re.search(rf"^GPU {name} NVIDIA", text, re.M) and re.search(rf"^ .* {name} .* compute.tensor$", text, re.M), text
+        assert re.search(rf"^GPU {name} NVIDIA", text, re.M) and re.search(rf"^ .* {name} .* tensor cores$", text, re.M), text
         assert name in page and name in picture
     report = json.loads(assay("report", run, "--format", "json").stdout)
     assert report["findings"][0]["gpus"] == [g["gpu"] for g in report["run"]["gpus"]] == NAMES

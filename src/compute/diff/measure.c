@@ -399,7 +399,8 @@ static void measure_limiters(struct measurer *m)
         static const struct diff_row throttled = {
             .name = "clocks held down", .unit = UNIT_RATIO, .scale = DIFF_ABSOLUTE};
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
-                struct diff_row as = {.unit = UNIT_RATIO, .scale = DIFF_ABSOLUTE};
+                struct diff_row as = {
+                    .unit = UNIT_RATIO, .scale = DIFF_ABSOLUTE, .is_limiter = true, .limiter = l};
                 double a = m->base->runs[0].limiter[l].mean, b = m->now->runs[0].limiter[l].mean;
                 bool untold = l == LIMITER_UNKNOWN && MIN(a, b) > 1 - SHARE_SHOWN;
                 if (MAX(a, b) < SHARE_SHOWN || untold)

@@ -48,6 +48,8 @@ const char *diff_row_words(const struct diff_row *row);
 void diff_put_check(const struct diff_check *check, struct strbuf *out);
 /* "time at most +5 %: within". */
 void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, struct strbuf *out);
-/* "start-up", "limited by the tensor cores". */
+/* "step", "limited by tensor cores". */
+void diff_put_row_name(const struct diff_row *row, struct strbuf *out);
+/* "start-up, limited by CPU code", "limited by tensor cores". */
 void diff_put_part(const struct diff_part *part, struct strbuf *out);
 const char *diff_gate_word(enum diff_gate_result result);

@@ -231,8 +231,11 @@ static void put_span(const struct diff_row *row, double reach, struct strbuf *ou
 static void put_table_row(const struct diff_row *row, double reach, struct strbuf *out)
 {
         const char *word = diff_row_word_name(row);
+        struct strbuf name = {0};
         strbuf_puts(out, "<tr><td>");
-        quote_markup(out, row->name);
+        diff_put_row_name(row, &name);
+        quote_markup(out, strbuf_str(&name));
+        strbuf_finish(&name);
         diff_put_cells(row, "</td><td>", out);
         strbuf_putf(out, "</td><td class=\"%s\">", word);
         put_span(row, reach, out);

@@ -26,6 +26,7 @@ static void put_line(const char *before, struct strbuf *line, const char *after,
 
 static void put_rows(const struct diff *d, bool phases, struct strbuf *out)
 {
+        struct strbuf name = {0};
         bool begun = false;
         for (size_t i = 0; i < d->n_rows; i++) {
                 const struct diff_row *row = &d->rows[i];
@@ -38,10 +39,13 @@ static void put_rows(const struct diff *d, bool phases, struct strbuf *out)
                                     phases ? "phase, each time" : "figure");
                 begun = true;
                 strbuf_puts(out, "| ");
-                put_safe(out, row->name);
+                diff_put_row_name(row, &name);
+                put_safe(out, strbuf_str(&name));
+                strbuf_clear(&name);
                 diff_put_cells(row, " | ", out);
                 strbuf_putf(out, " | %s |\n", diff_row_words(row));
         }
+        strbuf_finish(&name);
 }
 
 void diff_markdown(const struct diff_page *page, struct strbuf *out)

@@ -15,7 +15,6 @@
 #define ROWS_SHOWN 22
 #define CHECKS_SHOWN 10
 #define PARTS_SHOWN 8
-#define LIMITED "limited by "
 
 /* Cells stand apart also where one is too wide. */
 static void put_cell(struct strbuf *out, struct strbuf *cell, int columns)
@@ -86,14 +85,14 @@ static void put_rows(const struct diff *d, bool phases, size_t most, struct strb
         bool limiters = false;
         for (size_t i = 0; i < d->n_rows; i++) {
                 const struct diff_row *row = &d->rows[i];
-                bool limiter = !phases && strncmp(row->name, LIMITED, strlen(LIMITED)) == 0;
+                bool limiter = row->is_limiter;
                 if (row->is_phase != phases)
                         continue;
                 if (limiter && !limiters && shown < most)
                         strbuf_puts(out, "  limited by, of the time\n");
                 limiters |= limiter;
                 snprintf(name, sizeof(name), limiter ? "    %s" : "  %s",
-                         row->name + (limiter ? strlen(LIMITED) : 0));
+                         limiter ? limiter_brief(row->limiter) : row->name);
                 if (shown < most)
                         diff_text_put_row(row, name, out);
                 else

@@ -362,9 +362,17 @@ void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, s
                 strbuf_putf(out, ", %s", row->why);
 }
 
+void diff_put_row_name(const struct diff_row *row, struct strbuf *out)
+{
+        if (row->is_limiter)
+                strbuf_putf(out, "limited by %s", limiter_brief(row->limiter));
+        else
+                strbuf_puts(out, row->name);
+}
+
 void diff_put_part(const struct diff_part *part, struct strbuf *out)
 {
         if (part->before_work)
                 strbuf_puts(out, "start-up, ");
-        strbuf_putf(out, "limited by %s", limiter_name(part->limiter));
+        strbuf_putf(out, "limited by %s", limiter_brief(part->limiter));
 }

@@ -32,7 +32,7 @@ void report_stretches(const struct summary *s, const struct report_view *v, stru
                 strbuf_clear(&gpus);
                 report_stretch_gpus(&s->limits, &t->gpus, &gpus);
                 snprintf(limiter, sizeof(limiter), "%s%s%s",
-                         limiter_name((enum limiter)t->limit.limiter), held ? ", " : "",
+                         limiter_brief((enum limiter)t->limit.limiter), held ? ", " : "",
                          held ? held : "");
                 tablew_cellf(&table, "  %6.1f - %6.1f s", t->begin_s, t->end_s);
                 tablew_cell(&table, strbuf_str(&gpus));

@@ -46,22 +46,20 @@ static void put_seconds_cell(struct strbuf *out, double seconds)
         strbuf_putf(out, "<td data-v=%.6g>%.1f s", seconds, seconds);
 }
 
-static void put_limiter_cell(struct strbuf *out, const struct summary *s, const struct scope *scope,
-                             const char *gpu)
+static void put_limiter_cell(struct strbuf *out, const struct limited *l)
 {
         strbuf_puts(out, "<td class=text>");
-        report_put_limiter(out, s, scope, gpu, true);
+        report_put_limiter(out, l, true);
         strbuf_puts(out, "</tr>\n");
 }
 
-static void put_gpu_cells(struct strbuf *out, const struct summary *s, const struct scope *scope,
-                          const struct gpu_summary *g)
+static void put_gpu_cells(struct strbuf *out, const struct gpu_summary *g)
 {
         for (size_t c = 0; c < ARRAY_LEN(columns); c++)
                 put_cell(out, columns[c].metric, spread_mean(&g->m[columns[c].metric]));
         put_cell(out, METRIC_ENERGY,
                  g->has_energy ? value_ok(g->energy_j) : value_missing(STATE_NONE));
-        put_limiter_cell(out, s, scope, g->who.label);
+        put_limiter_cell(out, &g->limited);
 }
 
 static void put_gpu_table(struct strbuf *out, const struct summary *s)
@@ -76,7 +74,7 @@ static void put_gpu_table(struct strbuf *out, const struct summary *s)
                 quote_markup(out, run->gpus[i]->who.label);
                 strbuf_puts(out, "<td class=text>");
                 quote_markup(out, run->gpus[i]->who.text[ENTITY_TEXT_MODEL]);
-                put_gpu_cells(out, s, run, run->gpus[i]);
+                put_gpu_cells(out, run->gpus[i]);
         }
         page_close_table(out);
 }
@@ -90,8 +88,7 @@ static void put_phase_name(struct strbuf *out, const struct scope *scope)
 }
 
 /* Of many GPUs the means; each GPU and phase would be more rows than anybody reads. */
-static void put_phase_rows(struct strbuf *out, const struct summary *s, const struct scope *scope,
-                           bool many)
+static void put_phase_rows(struct strbuf *out, const struct scope *scope, bool many)
 {
         double joules = 0;
         bool any = false;
@@ -103,7 +100,7 @@ static void put_phase_rows(struct strbuf *out, const struct summary *s, const st
                 put_phase_name(out, scope);
                 strbuf_puts(out, "<td>");
                 quote_markup(out, scope->gpus[k]->who.label);
-                put_gpu_cells(out, s, scope, scope->gpus[k]);
+                put_gpu_cells(out, scope->gpus[k]);
         }
         if (!many)
                 return;
@@ -112,7 +109,7 @@ static void put_phase_rows(struct strbuf *out, const struct summary *s, const st
         for (size_t c = 0; c < ARRAY_LEN(columns); c++)
                 put_cell(out, columns[c].metric, report_mean(scope, columns[c].metric));
         put_cell(out, METRIC_ENERGY, any ? value_ok(joules) : value_missing(STATE_NONE));
-        put_limiter_cell(out, s, scope, NULL);
+        put_limiter_cell(out, &scope->limited);
 }
 
 static void put_phase_table(struct strbuf *out, const struct summary *s)
@@ -125,7 +122,7 @@ static void put_phase_table(struct strbuf *out, const struct summary *s)
                     "<th scope=col>phase<th scope=col>times<th scope=col>time<th scope=col>GPU");
         put_titles(out);
         for (size_t i = 1; i < s->n; i++)
-                put_phase_rows(out, s, &s->scopes[i], s->scopes[0].n > REPORT_GPUS_EACH);
+                put_phase_rows(out, &s->scopes[i], s->scopes[0].n > REPORT_GPUS_EACH);
         page_close_table(out);
 }
 

@@ -14,15 +14,8 @@ struct value report_mean(const struct scope *scope, enum metric metric);
 /* A run of more GPUs than this is told as a spread with its outliers. */
 #define REPORT_GPUS_EACH 8
 
-/*
- * The limiter that a GPU, or with NULL all of them, had for the longest time of a scope, and what
- * held the clocks down for most of that; LIMITER_COUNT when none is known.
- */
-enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu,
-                            enum held_by *ret_held);
-/* The same as text: "compute.tensor, power", "--". */
-void report_put_limiter(struct strbuf *out, const struct summary *s, const struct scope *scope,
-                        const char *gpu, bool with_held);
+/* "tensor cores, power", "--". */
+void report_put_limiter(struct strbuf *out, const struct limited *l, bool with_held);
 
 /* One row a GPU and phase; of many GPUs a spread and the outliers. */
 void report_rows(const struct summary *s, const struct report_view *v, struct strbuf *out);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LIMITER_COLUMNS 17 /* "memory.bandwidth" and a blank */
+#define LIMITER_COLUMNS 15 /* "input pipeline" and a blank */
 #define HELD_COLUMNS 7     /* ", power"; left out where names would be cut for it */
 #define NAME_GOOD 20u
 #define NAME_LEAST 12
@@ -38,52 +38,11 @@ struct layout {
 
 /* ---- what limited it ---- */
 
-static int place_of(const struct stretch_list *list, const char *gpu)
+void report_put_limiter(struct strbuf *out, const struct limited *l, bool with_held)
 {
-        for (size_t i = 0; i < list->n_gpus; i++) {
-                if (strcmp(list->gpus[i].label, gpu) == 0)
-                        return (int)i;
-        }
-        return -1;
-}
-
-enum limiter report_limiter(const struct summary *s, const struct scope *scope, const char *gpu,
-                            enum held_by *ret_held)
-{
-        const struct stretch_list *list = &s->limits;
-        double seconds[LIMITER_COUNT] = {0}, held[LIMITER_COUNT][HELD_BY_LOCKED + 1] = {0};
-        enum limiter best = LIMITER_COUNT;
-        int at = gpu ? place_of(list, gpu) : -1;
-        if (gpu && at < 0)
-                return LIMITER_COUNT;
-        for (size_t i = 0; i < list->n; i++) {
-                const struct stretch *t = &list->list[i];
-                if (gpu && !gpu_set_has(&t->gpus, (size_t)at))
-                        continue;
-                if (scope->name[0] && strcmp(scope->name, t->phase) != 0)
-                        continue;
-                double took = (t->end_s - t->begin_s) * (gpu ? 1 : stretch_gpus(t));
-                seconds[t->limit.limiter] += took;
-                held[t->limit.limiter][t->limit.held_by] += took;
-        }
-        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
-                if (seconds[l] > 0 && (best == LIMITER_COUNT || seconds[l] > seconds[best]))
-                        best = l;
-        }
-        *ret_held = HELD_BY_NOTHING;
-        for (enum held_by h = HELD_BY_POWER; best < LIMITER_COUNT && h <= HELD_BY_LOCKED; h++)
-                *ret_held = held[best][h] > seconds[best] / 2 ? h : *ret_held;
-        return best;
-}
-
-void report_put_limiter(struct strbuf *out, const struct summary *s, const struct scope *scope,
-                        const char *gpu, bool with_held)
-{
-        enum held_by held = HELD_BY_NOTHING;
-        enum limiter limiter = report_limiter(s, scope, gpu, &held);
-        const char *by = with_held ? held_by_name(held) : NULL;
-        strbuf_putf(out, "%s%s%s", limiter < LIMITER_COUNT ? limiter_name(limiter) : "--",
-                    by ? ", " : "", by ? by : "");
+        const char *by = with_held ? held_by_name(l->held_by) : NULL;
+        strbuf_putf(out, "%s%s%s", l->is_known ? limiter_brief(l->limiter) : "--", by ? ", " : "",
+                    by ? by : "");
 }
 
 static bool any_held(const struct stretch_list *list)
@@ -104,13 +63,12 @@ static void put_number(struct strbuf *out, size_t k, struct value v)
         tablew_put(out, number, means[k].columns);
 }
 
-static void put_limiter(struct strbuf *out, const struct layout *l, const struct summary *s,
-                        const struct scope *scope, const char *gpu)
+static void put_limiter(struct strbuf *out, const struct layout *l, const struct limited *limited)
 {
         if (!l->limiters)
                 return;
         strbuf_puts(out, "  ");
-        report_put_limiter(out, s, scope, gpu, l->held);
+        report_put_limiter(out, limited, l->held);
 }
 
 /* "GPU-CI 10" is longer than a number. */
@@ -170,8 +128,7 @@ static void put_name(struct strbuf *out, const struct layout *l, const struct sc
         strbuf_putf(out, " %8.1f", scope->seconds);
 }
 
-static void put_gpu_cells(struct strbuf *out, const struct layout *l, const struct summary *s,
-                          const struct scope *scope, const struct gpu_summary *g)
+static void put_gpu_cells(struct strbuf *out, const struct layout *l, const struct gpu_summary *g)
 {
         tablew_put(out, g->who.label, l->label + 1);
         for (size_t k = 0; k < ARRAY_LEN(means); k++) {
@@ -182,19 +139,18 @@ static void put_gpu_cells(struct strbuf *out, const struct layout *l, const stru
                 strbuf_putf(out, " %8.0f", g->energy_j);
         else if (l->wide)
                 strbuf_putf(out, " %8s", "--");
-        put_limiter(out, l, s, scope, g->who.label);
+        put_limiter(out, l, &g->limited);
         strbuf_putc(out, '\n');
 }
 
-static void put_scope(struct strbuf *out, const struct layout *l, const struct summary *s,
-                      const struct scope *scope)
+static void put_scope(struct strbuf *out, const struct layout *l, const struct scope *scope)
 {
         for (size_t i = 0; i < scope->n; i++) {
                 if (i == 0)
                         put_name(out, l, scope);
                 else
                         strbuf_fill(out, ' ', l->name + 11);
-                put_gpu_cells(out, l, s, scope, scope->gpus[i]);
+                put_gpu_cells(out, l, scope->gpus[i]);
         }
         if (scope->n > 0)
                 return;
@@ -232,8 +188,8 @@ static size_t sort_means(const struct scope *scope, enum metric metric, struct m
 static const char *const spread_names[SPREAD_ROWS] = {"low", "mid", "high"};
 
 /* Each cell on its own: the lowest, the middle and the highest of the GPUs' means. */
-static void put_scope_spread(struct strbuf *out, const struct layout *l, const struct summary *s,
-                             const struct scope *scope, struct mean_of *room)
+static void put_scope_spread(struct strbuf *out, const struct layout *l, const struct scope *scope,
+                             struct mean_of *room)
 {
         for (size_t row = 0; row < SPREAD_ROWS; row++) {
                 if (row == 0)
@@ -251,7 +207,7 @@ static void put_scope_spread(struct strbuf *out, const struct layout *l, const s
                 if (l->wide)
                         strbuf_fill(out, ' ', 9);
                 if (row == 0)
-                        put_limiter(out, l, s, scope, NULL);
+                        put_limiter(out, l, &scope->limited);
                 strbuf_putc(out, '\n');
         }
 }
@@ -355,9 +311,9 @@ void report_rows(const struct summary *s, const struct report_view *v, struct st
         put_titles(out, &l);
         for (size_t i = s->only_phases ? 1 : 0; i < s->n; i++) {
                 if (many && room && s->scopes[i].n > 0)
-                        put_scope_spread(out, &l, s, &s->scopes[i], room);
+                        put_scope_spread(out, &l, &s->scopes[i], room);
                 else
-                        put_scope(out, &l, s, &s->scopes[i]);
+                        put_scope(out, &l, &s->scopes[i]);
         }
         if (many && room)
                 put_outliers(out, run, room, v->columns);

@@ -21,7 +21,8 @@
         RUN_COLUMN(RANKS, "ranks", "RANKS", DOC_COUNT, DOC_MINOR, NULL)                            \
         RUN_COLUMN(SECONDS, "seconds", "LENGTH", DOC_LENGTH, 0, "length")                          \
         RUN_COLUMN(GPUS, "gpus", "GPUS", DOC_COUNT, 0, "gpus")                                     \
-        RUN_COLUMN(LIMITER, "limiter", "LIMITER", DOC_TEXT, 0, "limiter")                          \
+        RUN_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_PROGRAMS, "limiter")                      \
+        RUN_COLUMN(LIMITER_WORDS, "limiter_words", "LIMITER", DOC_TEXT, DOC_PEOPLE, NULL)          \
         RUN_COLUMN(SHARE, "limiter_share", "%", DOC_RATIO, 0, NULL)                                \
         RUN_COLUMN(GPU_SECONDS, "gpu_seconds", "GPU-h", DOC_GPU_HOURS, 0, "gpu-hours")             \
         RUN_COLUMN(WASTED, "wasted_seconds", "WASTED h", DOC_GPU_HOURS, 0, "wasted")               \
@@ -74,6 +75,7 @@ static void fill_row(const struct run_row *r, struct doc_cell *row)
 {
         double share = 0;
         enum limiter limiter = run_row_limiter(r, &share);
+        bool limited = limiter < LIMITER_COUNT;
         bool used = r->n_gpus > 0 && r->gpu_s > 0;
         row[RUN_START].v = known(format_is_date(r->start_ns), clock_to_seconds(r->start_ns));
         doc_cell_text(&row[RUN_COMMAND], r->command);
@@ -82,8 +84,9 @@ static void fill_row(const struct run_row *r, struct doc_cell *row)
         doc_cell_text(&row[RUN_NODE], r->node);
         row[RUN_SECONDS].v = r->seconds;
         row[RUN_GPUS].v = value_ok((double)r->n_gpus);
-        doc_cell_text(&row[RUN_LIMITER], limiter < LIMITER_COUNT ? limiter_name(limiter) : "");
-        row[RUN_SHARE].v = known(limiter < LIMITER_COUNT, share);
+        doc_cell_text(&row[RUN_LIMITER], limited ? limiter_name(limiter) : "");
+        doc_cell_text(&row[RUN_LIMITER_WORDS], limited ? limiter_brief(limiter) : "");
+        row[RUN_SHARE].v = known(limited, share);
         row[RUN_GPU_SECONDS].v = known(used, r->gpu_s);
         row[RUN_WASTED].v = known(used, r->idle_s);
         row[RUN_WASTED_SHARE].v = known(used, used ? r->idle_s / r->gpu_s : 0);
