@@ -70,7 +70,7 @@ def tried(what, n=1):
 @pytest.fixture(scope="session")
 def program():
     """The program under test."""
-    return os.environ.get("ASSAY", str(ROOT / "build" / "assay"))
+    return os.path.abspath(os.environ.get("ASSAY", ROOT / "build" / "assay"))
 
 
 def clean_env(home):
