@@ -2,6 +2,7 @@
 import csv
 import io
 import pathlib
+import random
 import subprocess
 
 import pytest
@@ -136,3 +137,50 @@ def test_variables_leave_other_hosts_and_reports_alone(assay):
     env = {"CUDA_VISIBLE_DEVICES": "1"}
     assert len(assay("export", "gpu_id", "--source", prom, env=env).stdout.splitlines()) == 3
     assert "GPU 7" in assay("report", DCGM / "dmon-8gpu.txt", "--format", "html", env=env).stdout
+
+
+# --- blanks that were squeezed -------------------------------------------------------------------
+
+def moments(seed, rows=40):
+    """A capture's header and rows of values: columns in a random order, numbers of all widths, N/A among them."""
+    draw = random.Random(seed)
+    names = draw.sample([n for n in DASHBOARD if n not in ("RPCTR", "TOTEC")], 9)
+    value = lambda: draw.choice(["0", "1", "N/A", "0.5", f"{draw.random():.3f}", str(draw.randrange(200)), str(draw.randrange(10**6))])
+    return names, [(entity, [value() for _ in names]) for _ in range(rows) for entity in ("GPU 0", "GPU 10")]
+
+
+def laid_out(names, rows, gap=None):
+    """Padded as dcgmi does it, or with so many blanks between any two cells."""
+    table = [["#Entity", *names], *[[entity, *cells] for entity, cells in rows]]
+    if gap:
+        return "".join((" " * gap).join(row) + "\n" for row in table)
+    return "".join("".join(f"{cell:<15}" for cell in row) + "\n" for row in table)
+
+
+@pytest.mark.parametrize("gap", [1, 2, 3, 6])
+@pytest.mark.parametrize("seed", range(4))
+def test_squeezed_blanks_lose_no_row(assay, tmp_path, seed, gap):
+    names, rows = moments(seed)
+    (tmp_path / "padded").write_text(laid_out(names, rows))
+    (tmp_path / "squeezed").write_text(laid_out(names, rows, gap))
+    padded = columns(assay, tmp_path / "padded")
+    assert len(padded) == len(rows)
+    assert columns(assay, tmp_path / "squeezed") == padded
+
+
+def test_squeezed_rows_below_a_padded_header(assay, tmp_path):
+    names, rows = moments(5)
+    head = laid_out(names, rows).splitlines(keepends=True)[0]
+    (tmp_path / "padded").write_text(laid_out(names, rows))
+    for gap in (1, 2, 5):
+        (tmp_path / "squeezed").write_text(head + "".join(laid_out(names, rows, gap).splitlines(keepends=True)[1:]))
+        assert columns(assay, tmp_path / "squeezed") == columns(assay, tmp_path / "padded"), gap
+
+
+def test_what_squeezing_made_ambiguous_is_told(assay, tmp_path):
+    """Which of the columns an empty cell was in can no longer be known."""
+    rows = [("GPU 0", ["12", "", "0.5"]), ("GPU 0", ["12", "80", "0.5"])]
+    (tmp_path / "squeezed").write_text(laid_out(["GPUTL", "POWER", "SMACT"], rows, 1).replace("12  0.5", "12 0.5"))
+    done = assay("export", "full", "--source", tmp_path / "squeezed")
+    assert len(done.stdout.splitlines()) == 2
+    assert "line 2" in done.stderr, done.stderr

@@ -1,7 +1,8 @@
 /*
  * `dcgmi dmon` text. Cells are read by the header's offsets, because texts hold blanks and a field
- * an entity lacks is an empty cell. DCGM 3.3 does not pad missing values: a row that does not fit
- * the offsets but has as many words as there are columns is read by words.
+ * an entity lacks is an empty cell. DCGM 3.3 does not pad missing values, and editors and shells
+ * squeeze blanks: a row that does not fit the offsets but has as many words as there are columns is
+ * read by words. A row that fits neither is a bad line.
  */
 #include "formats/dmon/dmon.h"
 
@@ -98,6 +99,32 @@ static bool is_entity_name(const char *s, size_t len)
         return (isupper((unsigned char)s[0]) && !error) || (len == 4 && memcmp(s, "vGPU", 4) == 0);
 }
 
+static bool is_value(const char *s, size_t len)
+{
+        double v;
+        return num_parse(s, len, &v) == len || (len == 3 && memcmp(s, "N/A", 3) == 0);
+}
+
+/* "CPU Core 71", "GPU 5 LINK 17": names, each with a number. "GPU 0 0" is not one: its last word is
+ * a cell of a row whose blanks were squeezed. */
+static bool is_other_entity(const char *s, size_t len)
+{
+        bool number = true;
+        for (size_t i = 0; i < len;) {
+                size_t start = i;
+                uint64_t id;
+                while (i < len && s[i] != ' ')
+                        i++;
+                bool was_number = number;
+                number = num_parse_u64(s + start, i - start, &id);
+                if (number ? was_number : is_value(s + start, i - start))
+                        return false;
+                while (i < len && s[i] == ' ')
+                        i++;
+        }
+        return number;
+}
+
 /* "GPU 0", "GPU-I 7", "GPU-CI 9". Other entities (CPUs, links, switches) are ENTITY_OTHER. */
 static bool read_entity(const char *s, size_t len, struct entity_key *ret)
 {
@@ -113,7 +140,7 @@ static bool read_entity(const char *s, size_t len, struct entity_key *ret)
         uint64_t id;
         ret->kind = ENTITY_OTHER;
         if (!num_parse_u64(s + at, len - at, &id) || id > INT32_MAX)
-                return true; /* "CPU Core 71", "GPU 5 LINK 17" */
+                return is_other_entity(s, len);
         if (name == 3 && memcmp(s, "GPU", 3) == 0) {
                 ret->kind = ENTITY_GPU;
                 ret->index = (int32_t)id;
@@ -134,23 +161,34 @@ static bool all_blank(const char *s, size_t len)
         return memcmp(s, blanks, len) == 0;
 }
 
-/*
- * One cell: a number with nothing but blanks after it, or what the slow way makes of it. A number
- * is followed by at least two blanks, a text that begins with one ("80 GB") by one.
- */
-static void read_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
+/* Two cells of a row whose blanks were squeezed: words of one text are one blank apart, and no text
+ * is a row of numbers. */
+static bool is_two_cells(const char *s, size_t len)
+{
+        const char *blank = memchr(s, ' ', len);
+        if (!blank)
+                return false;
+        const char *next = blank + 1, *end = memchr(next, ' ', (size_t)(s + len - next));
+        return memmem(s, len, "  ", 2) || (is_value(s, (size_t)(blank - s)) &&
+                                           is_value(next, (size_t)((end ? end : s + len) - next)));
+}
+
+/* One cell: a number with nothing but blanks after it, or what the slow way makes of it. */
+static bool read_cell(struct batcher *b, const char *s, size_t len, struct raw *ret)
 {
         double v;
         size_t k = num_parse(s, len, &v);
-        bool ends = k == len || (s[k] == ' ' && (k + 1 == len || s[k + 1] == ' '));
-        if (LIKELY(k > 0 && ends)) {
+        if (LIKELY(k > 0 && all_blank(s + k, len - k))) {
                 ret->num = v;
                 ret->state = (uint8_t)batcher_number_state(v);
-                return;
+                return true;
         }
         while (len > 0 && s[len - 1] == ' ')
                 len--;
+        if (UNLIKELY(is_two_cells(s, len)))
+                return false;
         batcher_cell(b, s, len, ret);
+        return true;
 }
 
 /* Where a row that was cut off can be trusted: its last word may be half a number. */
@@ -180,9 +218,10 @@ static enum fit by_offsets(const struct dmon *d, struct batcher *b, const struct
                         cells[i].state = cut ? STATE_ERROR : STATE_BLANK;
                 else if (UNLIKELY(cell[-1] != ' '))
                         return DOES_NOT_FIT;
-                else if (LIKELY(cell[0] != ' '))
-                        read_cell(b, cell, end - at, &cells[i]);
-                else if (all_blank(cell, end - at))
+                else if (LIKELY(cell[0] != ' ')) {
+                        if (UNLIKELY(!read_cell(b, cell, end - at, &cells[i])))
+                                return DOES_NOT_FIT;
+                } else if (all_blank(cell, end - at))
                         cells[i].state = STATE_BLANK;
                 else
                         return DOES_NOT_FIT;
