@@ -177,7 +177,7 @@ static int show_version(struct config *config)
 
 int main(int argc, char **argv)
 {
-        struct config config = {0};
+        struct config config = {.no_command = true};
         struct err err = {0};
         int status;
         int dropped = trust_drop_rights();
@@ -189,6 +189,7 @@ int main(int argc, char **argv)
         }
         session_own_process();
         int r = config_read_args(&config, argc, argv, takes_command, &err);
+        config.no_command = config.n_args == 0;
         const struct command *c = choose_command(&config);
         if (config_is_set(&config, OPT_HELP)) {
                 status = show_help(&config);

@@ -226,7 +226,10 @@ int config_bind(struct config *c, const char *command, struct err *err)
         for (enum option i = next_given(c, 0); r == 0 && i < OPT_COUNT_OF;
              i = next_given(c, c->settings[i].place)) {
                 struct setting *s = &c->settings[i];
-                if (!option_applies(i, command) && !option_applies(i, "-"))
+                bool own = option_applies(i, command) || option_applies(i, "-");
+                if (!own && c->no_command && option_of_dashboard(s->name, strlen(s->name)))
+                        continue;
+                if (!own)
                         r = not_taken(c, s->name, err);
                 else if (s->bare)
                         r = needs_value(c, i, err);
@@ -486,6 +489,10 @@ static int read_flag(struct config *c, struct reader *in)
         const char *name = in->argv[in->at] + 2, *equals = strchr(name, '=');
         size_t len = equals ? (size_t)(equals - name) : strlen(name);
         struct found f = find_name(name, len);
+        bool old = f.option < 0 && c->no_command && c->n_args == 0;
+        const char *flag = old ? option_of_dashboard(name, len) : NULL;
+        if (flag)
+                f = find_name(flag, strlen(flag));
         if (f.option < 0)
                 return unknown_option("--", name, len, in->err);
         const struct option_info *o = option_info((enum option)f.option);

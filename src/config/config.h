@@ -61,6 +61,7 @@ struct setting {
 
 struct config {
         const char *command; /* whose options these are; NULL: the library's */
+        bool no_command;     /* no word yet, so flags of the Python dashboard are taken */
         struct setting settings[OPT_COUNT_OF];
         const char *args[CONFIG_ARGS_MAX]; /* words that are not options, borrowed from argv */
         int places[CONFIG_ARGS_MAX];       /* where they stand on the command line, from 1 */
@@ -77,13 +78,17 @@ struct option_info option_for(enum option option, const char *command);
 bool option_has_choice(enum option option, const char *command, const char *value);
 /* The table of aliases. NULL at the end. */
 const struct alias_info *alias_at(size_t i);
+/* The flag of the Python dashboard that the first len bytes of name begin or are; NULL when none or
+ * several do. */
+const char *option_of_dashboard(const char *name, size_t len);
 /* Whether a command takes an option; NULL is the library, "-" the program itself. */
 bool option_applies(enum option option, const char *command);
 
 void config_finish(struct config *c);
 /*
  * Flags and words, in any order; argv[0] is passed over. Values are not checked yet: config_bind
- * does, when the command is known. takes_command tells of the first word whether the word after it
+ * does, when the command is known; until a word comes, those of the Python dashboard may be
+ * abbreviated where c->no_command. takes_command tells of the first word whether the word after it
  * and everything that follows is a command line of its own; NULL for none.
  */
 int config_read_args(struct config *c, int argc, char **argv,

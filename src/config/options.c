@@ -58,6 +58,12 @@ static const struct alias_info aliases[] = {
 #undef ALIAS
 };
 
+static const char *const dashboard_flags[] = {
+#define FLAG(name) name,
+#include "config/dashboard.def"
+#undef FLAG
+};
+
 const struct option_info *option_info(enum option option)
 {
         return &options[option];
@@ -123,4 +129,20 @@ struct option_info option_for(enum option option, const char *command)
                         o.letter = letters[i].letter;
         }
         return o;
+}
+
+const char *option_of_dashboard(const char *name, size_t len)
+{
+        const char *found = NULL;
+        for (size_t i = 0; i < ARRAY_LEN(dashboard_flags); i++) {
+                const char *flag = dashboard_flags[i];
+                if (strncmp(flag, name, len) != 0)
+                        continue;
+                if (strlen(flag) == len)
+                        return flag;
+                if (found || len == 0)
+                        return NULL;
+                found = flag;
+        }
+        return found;
 }

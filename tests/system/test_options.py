@@ -1,4 +1,6 @@
 """Options from flags, the environment and the config file; the dashboard's spellings."""
+import re
+
 import pytest
 
 from conftest import FIXTURES, ROOT
@@ -118,3 +120,26 @@ def test_all_of_a_report_is_fine_where_all_is_told(assay, format_):
     tour = ROOT / "docs" / "example" / "tour.assay"
     whole = assay("report", tour, "--format", format_, "--all").stdout
     assert whole and whole == assay("report", tour, "--format", format_).stdout
+
+
+@pytest.mark.parametrize("line", [
+    "--export gpu_id,power_w --history 3 --once", "--export gpu_id,power_w --focus-gpu 0 --once", "--once --history 3", "--onc --sho", "--exp all --onc",
+    "--w 0.1,0.2,0.3,0.4 --once", "--he", "--export --once --backend=replay", "--export --once --hist=9"])
+def test_command_lines_of_the_dashboard_go_on_working(assay, line):
+    assert assay(*line.split(), "--source", ROOT / "data/h200-tour.csv").returncode == 0
+
+
+@pytest.mark.parametrize("line, said", [
+    ("--h", "unknown option '--h'"),  # --help, --history and --hpc-weights
+    ("once --history 3", "assay once does not take --history"), ("export --focus-gpu 0", "assay export does not take --focus-gpu"),
+    ("once --hist 3", "unknown option '--hist'"), ("--once --web 3", "unknown option '--web'"), ("--once --gate 3", "assay once does not take --gate")])
+def test_and_no_others(assay, line, said):
+    done = assay(*line.split(), "--source", ROOT / "data/h200-tour.csv")
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_every_flag_of_the_dashboard_is_an_option(assay):
+    """config/dashboard.def names nothing that the tables of options do not."""
+    flags = re.findall(r'FLAG\("(.*)"\)', (ROOT / "src/config/dashboard.def").read_text())
+    names = re.findall(r'^(?:OPTION|DEEP)\(\w+, "(.*?)"|^ALIAS\("(.*?)"', "".join((ROOT / f"src/config/{x}.def").read_text() for x in ("options", "aliases")), re.M)
+    assert len(flags) > 10 and set(flags) <= {a or b for a, b in names}
