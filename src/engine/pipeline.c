@@ -298,6 +298,7 @@ static void add_processes(struct pipeline *p)
 static int add_part(struct pipeline *p, const struct batch *part, size_t nth, size_t position)
 {
         struct binding *binding = &p->bindings[nth];
+        binding->as_older_tools = p->config.compute.missing_is_zero;
         /* A source that has not started has no schema either. */
         if (part->n > 0) {
                 translate_bind(binding, part->schema);

@@ -85,6 +85,17 @@ static struct metric_target metric_target(size_t field, enum metric metric, enum
         };
 }
 
+/* What the older tools make of the same cell, for --missing zero: they believe every number. */
+static struct metric_target older_target(size_t field, enum metric metric, enum conversion c)
+{
+        enum conversion decimal = c == CONVERT_DCGM_MB_PER_S ? CONVERT_MB_PER_S : c;
+        struct metric_target t = metric_target(field, metric, decimal);
+        t.least = -INFINITY;
+        t.most = INFINITY;
+        t.may_be_negative = true;
+        return t;
+}
+
 void translate_bind(struct binding *b, const struct schema *schema)
 {
         if (LIKELY(b->bound && b->dialect == schema->dialect && b->revision == schema->revision))
@@ -103,8 +114,9 @@ void translate_bind(struct binding *b, const struct schema *schema)
                         b->texts[b->n_texts++] =
                             (struct text_target){(uint16_t)i, row->to, row->conversion};
                 else
-                        b->metrics[b->n_metrics++] = metric_target(
-                            i, (enum metric)row->to, (enum conversion)row->conversion);
+                        b->metrics[b->n_metrics++] =
+                            (b->as_older_tools ? older_target : metric_target)(
+                                i, (enum metric)row->to, (enum conversion)row->conversion);
         }
 }
 

@@ -71,6 +71,8 @@ struct binding {
         enum dialect dialect;
         uint32_t revision;
         bool bound;
+        bool as_older_tools; /* set before binding: no number is out of bounds, and DCGM's MB/s are
+                                decimal */
         /* A bit an origin: its fields of either unit have shown that they are percent. */
         uint64_t percent[READING_ORIGINS_MAX / 64];
         size_t n_either; /* how many there are */

@@ -506,7 +506,21 @@ def jax_is_not_imported(python, **_):
     assert done.stdout.split() == ["0.0", "False"]
 
 
+def impossible(place, tmp_path, **_):
+    (tmp_path / "c.txt").write_text("#Entity  TMPTR  NBWLT\nGPU 0  441  1000\n")
+    ask = ["export", "gpu_temp_c,nvlink_gbps", "--source", tmp_path / "c.txt"]
+    assert [run(place, *ask, *more).stdout.split()[1] for more in ([], ["--missing", "zero"])] == [",1.0240", "441.0000,1.0000"]
+
+
+def old_flags(place, **_):
+    for line, status in (("--export --once --hist 3", 0), ("--once --history 3 --focus 0", 0), ("--export --once --focus-gpu 0", 0),
+                         ("once --history 3", 2), ("export --hist 3", 2)):
+        assert run(place, *line.split(), "--source", TOUR).returncode == status, line
+
+
 CHECKS = {
+    "a value that cannot be (441 °C, 25 kW)": impossible, "NVLink in GB/s from DCGM's MB/s": impossible,
+    "abbreviated flags (`--hist 3`)": old_flags, "`--history` and `--focus-gpu` with `--export`, `--history` with `--once`": old_flags,
     "a missing counter": missing_counter, "ends of CSV lines": line_ends, "the source without `--backend`": source_without_backend,
     "time between samples": time_between_samples, "`--poll` below what the source has": poll_too_short,
     "a GPU list that names nothing": a_list_that_names_nothing, "captures without a header": without_a_header,

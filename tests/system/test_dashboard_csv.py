@@ -19,8 +19,14 @@ DEFAULT = ("timestamp gpu_id model gpu_util_pct mem_used_mib real_util_pct sm_ac
 PRESETS = {"ai": (0.35, 0.35, 0.20, 0.10), "hpc": (0.45, 0.15, 0.25, 0.15), "mem": (0.35, 0.10, 0.40, 0.15)}
 
 
-def make_capture(seed, gpus, rounds, wide=True):
-    """A capture with every kind of cell, and the cells themselves."""
+# What no GPU has, and a broken sensor says; the dashboard believed it.
+IMPOSSIBLE = dict(MTMP=["441", "-300"], GTMP=["441"], POWER=["25000.000", "441441.000"], SMCLK=["9999999"], SMACT=["7.500"])
+# Columns that dcgmi calls otherwise than the dashboard did.
+REAL_NAMES = dict(MTMP="MMTMP", GTMP="TMPTR", PCIRP="RPCTR", NVLBW="NBWLT", DRACT="DRAMA")
+
+
+def make_capture(seed, gpus, rounds, wide=True, names=COLUMNS):
+    """A capture with every kind of cell, some impossible, and the cells themselves."""
     rng = random.Random(seed)
 
     def line(first, cells):
@@ -29,7 +35,7 @@ def make_capture(seed, gpus, rounds, wide=True):
             return " ".join([first, *cells])
         return first.ljust(16) + "".join(v.ljust(WIDTHS.get(c, 13)) for c, v in zip(COLUMNS, cells))
 
-    header = line("#Entity", COLUMNS)
+    header = line("#Entity", names)
     lines, ticks = [], []
     replay = [rng.randint(0, 5) for _ in range(gpus)]
     for t in range(rounds):
@@ -56,6 +62,8 @@ def make_capture(seed, gpus, rounds, wide=True):
                     v = str(rng.choice([0, rng.randint(0, 60 * 10**9)]))
                 else:
                     v = str(rng.randint(0, 80000))
+                if c in IMPOSSIBLE and rng.random() < 0.03:
+                    v = rng.choice(IMPOSSIBLE[c])
                 cells[c] = "N/A" if t == 0 and c in COLUMNS[13:] or rng.random() < 0.05 else v
             tick.append((g, cells))
             lines.append(line(f"GPU {g}", [cells[c] for c in COLUMNS]))
@@ -134,8 +142,9 @@ def as_csv(header, rows):
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("wide", [True, False])
-def test_byte_for_byte(assay, tmp_path, preset, wide):
-    text, ticks = make_capture(seed=len(preset) + wide, gpus=8, rounds=120, wide=wide)
+@pytest.mark.parametrize("names", [COLUMNS, [REAL_NAMES.get(c, c) for c in COLUMNS]], ids=["the dashboard's names", "dcgmi's names"])
+def test_byte_for_byte(assay, tmp_path, preset, wide, names):
+    text, ticks = make_capture(seed=len(preset) + wide, gpus=8, rounds=120, wide=wide, names=names)
     capture = tmp_path / "capture.txt"
     capture.write_text(text)
     done = assay("--backend", "replay", "--source", capture, "--export", "all", "--missing", "zero", "--crlf",
@@ -155,6 +164,15 @@ def test_default_columns(assay, tmp_path):
     done = assay("export", "--source", capture, "--missing", "zero", "--crlf", text=False)
     rows = [dict(zip(HEADER, r)) for r in expected_rows(ticks, 1.0, PRESETS["ai"])]
     assert done.stdout == as_csv(DEFAULT, [[r[c] for c in DEFAULT] for r in rows])
+
+
+def test_impossible_values_are_missing_elsewhere(assay, tmp_path):
+    """Without --missing zero nobody is told of 441 °C, and DCGM's MB/s of NVLink are 1000 KiB."""
+    (tmp_path / "c.txt").write_text("#Entity  TMPTR  POWER  NBWLT\nGPU 0  441  25000  1000\nGPU 0  41  250  2000\n")
+    columns = "gpu_temp_c,power_w,nvlink_gbps"
+    assert assay("export", columns, "--source", tmp_path / "c.txt").stdout.split()[1:] == [",,1.0240", "41.0000,250.0000,2.0480"]
+    as_before = assay("export", columns, "--source", tmp_path / "c.txt", "--missing", "zero").stdout.split()[1:]
+    assert as_before == ["441.0000,25000.0000,1.0000", "41.0000,250.0000,2.0000"]
 
 
 def test_every_decimal_tie(assay, tmp_path):
