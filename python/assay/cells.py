@@ -98,6 +98,13 @@ class Report(NamedTuple):
         return f"<b>assay</b> {html.escape(self._head())}{tags}{found}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}"
 
 
+def _is_bound(recording: Recording, level: str, rows: Sequence[int]) -> bool:
+    """Whether pages that processes share are counted in each, in some of the rows of a level."""
+    columns = recording.columns(level)
+    bound, uss = columns.get("memory_is_bound", []), columns.get("uss", [])
+    return any(i < len(bound) and bound[i] > 0 and not (i < len(uss) and uss[i] == uss[i]) for i in rows)
+
+
 def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int]) -> List[Figure]:
     known = recording.describe()
     totals = {"limit": recording.memory_limits.get(level), "gpu": recording.gpu_memory}
@@ -106,6 +113,8 @@ def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows:
         column = columns.get(name, [])
         values = [column[i] for i in rows if not math.isnan(column[i])] if len(column) else []
         if values:
+            at_most = name == "memory" and _is_bound(recording, level, rows)
+            title = title.replace("(GB)", "(GB, at most)") if at_most else title
             found.append(Figure(title.format(cpus=known["num_cpus"], gpus=known["num_gpus"]),
                                 sum(values) / len(values), min(values), max(values), totals.get(total or "")))
     return found

@@ -93,3 +93,18 @@ def test_report_texts():
     html = report._repr_html_()
     assert str(report._replace(signature=False)).splitlines()[5] == "the finding"
     assert "A&lt;B" in html and "<td style=\"text-align:left\">15.40</td>" in html
+
+
+def test_memory_that_is_a_bound_says_so():
+    """Pages that processes share are counted in each until they are measured."""
+    class Recorded:
+        memory_limits, gpu_memory = {}, None
+
+        def describe(self):
+            return {"num_cpus": 4, "num_gpus": 0}
+
+        def columns(self, level):
+            return {"memory_is_bound": [1.0, 1.0, 0.0], "uss": [math.nan, 2e9, math.nan]}
+
+    for rows, name in (([0], "Memory (GB, at most)"), ([1], "Memory (GB)"), ([2], "Memory (GB)"), ([1, 2, 0], "Memory (GB, at most)")):
+        assert [f.name for f in cells._figures(Recorded(), "user", {"memory": [1.0, 2.0, 3.0]}, rows)] == [name]

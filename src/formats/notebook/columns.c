@@ -112,11 +112,11 @@ static struct value *gpu_place(const struct notebook_layout *l, struct value *ro
         return row + first_gpu_column(l) + GROUPS * KINDS + group * l->n_gpus + gpu;
 }
 
-/* The monitor's column is USS, and has been measured here when that was asked for. Of the machine
- * it is what is used. */
+/* The monitor's column is USS. Where some process has none yet, or it was not asked for, it is what
+ * is known, which may be an upper bound; of the machine it is what is used. */
 static struct value memory_of(const struct level_state *l, enum level level)
 {
-        bool uss = level != LEVEL_SYSTEM && l->f[FIGURE_USS].state != STATE_NONE;
+        bool uss = level != LEVEL_SYSTEM && value_there(l->f[FIGURE_USS]);
         return l->f[uss ? FIGURE_USS : FIGURE_MEMORY];
 }
 

@@ -121,7 +121,9 @@ static void fill_share(char *buf, size_t size, const struct level_state *l)
 
 static void fill_memory(char *buf, size_t size, const struct level_state *l)
 {
-        snprintf(buf, size, "%s/%s", binary(l->f[FIGURE_MEMORY]).s,
+        struct value memory = l->f[FIGURE_MEMORY], bound = l->f[FIGURE_MEMORY_BOUND];
+        bool at_most = value_there(memory) && value_there(bound) && bound.v > 0;
+        snprintf(buf, size, "%s%s/%s", at_most ? "≤" : "", binary(memory).s,
                  binary(l->f[FIGURE_MEMORY_LIMIT]).s);
 }
 
