@@ -205,6 +205,7 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                        .dcgm_host = config_text(config, OPT_DCGM_HOST),
                        .nvml_lib = setup_program(config, OPT_NVML_LIB),
                        .rocm_lib = setup_program(config, OPT_ROCM_LIB),
+                       .no_profiling = config_flag(config, OPT_NO_PROFILING),
                        .ze_composite = select_by_intel_cards(get_env),
                        .root =
                            config_is_set(config, OPT_ROOT) ? config_text(config, OPT_ROOT) : ""},
@@ -359,7 +360,7 @@ bool setup_does_without(const struct config *config, int r)
 bool setup_as_recorded(const struct config *config)
 {
         return !config_is_set(config, OPT_WEIGHTS) && !config_is_set(config, OPT_MISSING) &&
-               !config_is_set(config, OPT_GPUS);
+               !config_is_set(config, OPT_GPUS) && !config_flag(config, OPT_NO_PROFILING);
 }
 
 static const char *plural(uint64_t n)

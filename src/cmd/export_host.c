@@ -233,8 +233,8 @@ static int refuse_columns(const struct config *config, struct err *err)
 /* Samples of GPUs are not what is written, and a recording's levels are as they were. */
 static int refuse_others(const struct config *config, bool recorded, struct err *err)
 {
-        static const enum option gpus[] = {OPT_FLOPS, OPT_WEIGHTS, OPT_MISSING,
-                                           OPT_SPEED, OPT_HOSTS,   OPT_SLURM};
+        static const enum option gpus[] = {OPT_FLOPS, OPT_WEIGHTS, OPT_MISSING,     OPT_SPEED,
+                                           OPT_HOSTS, OPT_SLURM,   OPT_NO_PROFILING};
         static const enum option live[] = {OPT_GPUS, OPT_SHOW_ALL, OPT_POLL,   OPT_PID,
                                            OPT_USER, OPT_JOB,      OPT_CGROUP, OPT_PSS};
         static const enum option past[] = {OPT_AT};

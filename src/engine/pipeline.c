@@ -57,7 +57,8 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 return err_set(err, -ENOMEM, "out of memory");
         p->config = *config;
         pthread_mutex_init(&p->lock, NULL);
-        p->config.source.wanted = translate_wants;
+        p->config.source.wanted =
+            config->source.no_profiling ? translate_wants_unprofiled : translate_wants;
         p->config.source.dcgm_ids = translate_dcgm_ids(&p->config.source.n_dcgm_ids);
         compute_init(&p->compute, &config->compute);
         int r = open_source(p, err);
@@ -173,6 +174,8 @@ static int pipeline_add_row(struct pipeline *p, const struct reading *reading, s
         struct row *row = &p->frame.rows[p->frame.n++];
         row->sample.who = e;
         translate_reading(binding, reading, &row->sample);
+        if (p->config.source.no_profiling)
+                translate_drop_profiling(binding->dialect, &row->sample);
         return 0;
 }
 

@@ -29,6 +29,25 @@ double metric_least(enum metric metric)
         return table[metric].unit == UNIT_CELSIUS ? METRIC_CELSIUS_LEAST : 0;
 }
 
+bool metric_is_profiling(enum metric metric)
+{
+        switch (table[metric].group) {
+        case METRIC_GROUP_SM:
+        case METRIC_GROUP_PIPES:
+        case METRIC_GROUP_TENSOR:
+                return true;
+        case METRIC_GROUP_UTILIZATION:
+        case METRIC_GROUP_MEMORY:
+        case METRIC_GROUP_LINK:
+        case METRIC_GROUP_POWER:
+        case METRIC_GROUP_ERRORS:
+        case METRIC_GROUP_COUNT:
+                break;
+        }
+        return metric == METRIC_GR_ACTIVE || metric == METRIC_DRAM_ACTIVE ||
+               metric == METRIC_SM_CLOCK_EFFECTIVE;
+}
+
 const char *metric_kind_name(enum metric_kind kind)
 {
         switch (kind) {

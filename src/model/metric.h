@@ -3,6 +3,7 @@
 
 #include "model/unit.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,8 @@ struct metric_info {
 const struct metric_info *metric_info(enum metric metric);
 /* METRIC_COUNT when there is no such metric. */
 enum metric metric_find(const char *name, size_t len);
+/* Whether it comes from NVIDIA's profiling counters alone. */
+bool metric_is_profiling(enum metric metric);
 /* No GPU has less, in the unit. */
 double metric_least(enum metric metric);
 /* "instance", "partition", "gpu", "level", "level_gpu", "system", "core", "evidence". */

@@ -34,6 +34,7 @@ struct source_config {
         bool show_all;        /* nodes: their GPUs that their environment hides too */
         bool settle; /* nodes, many exporters: the first tick waits until each answered or failed */
         bool ze_composite; /* drm: Level Zero counts Intel's cards, not their tiles */
+        bool no_profiling; /* leave the GPUs' profiling counters to others */
         bool wait; /* dcgm, nodes: what is yet to start is waited for, its ticks are empty */
         bool need_counters; /* open only when there are SM, tensor and DRAM counters */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.

@@ -13,6 +13,7 @@ struct map_row {
 struct map {
         const struct map_row *rows;
         size_t n;
+        bool unprofiled; /* none of them is a profiling counter, whatever it becomes */
 };
 
 #define MAP_METRIC(name, metric, conversion)                                                       \

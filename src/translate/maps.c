@@ -211,7 +211,7 @@ static const struct map maps[DIALECT_COUNT] = {
     [DIALECT_SMI_DMON] = {smi_dmon, ARRAY_LEN(smi_dmon)},
     [DIALECT_SMI_QUERY] = {smi_query, ARRAY_LEN(smi_query)},
     [DIALECT_COLUMNS] = {columns, ARRAY_LEN(columns)},
-    [DIALECT_DRM] = {drm, ARRAY_LEN(drm)},
+    [DIALECT_DRM] = {drm, ARRAY_LEN(drm), .unprofiled = true},
     [DIALECT_CANON] = {canon, ARRAY_LEN(canon)},
     [DIALECT_NVML] = {nvml, ARRAY_LEN(nvml)},
 };

@@ -25,6 +25,31 @@ bool translate_wants(enum dialect dialect, const char *field, size_t len)
         return translate_find(dialect, field, len) != NULL;
 }
 
+/* What sources call those fields: NVML's GPM, DCGM's profiling module. */
+static bool is_profiling(const char *field, size_t len)
+{
+        static const char *const begins[] = {"gpm.", "DCGM_FI_PROF_"};
+        for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
+                size_t n = strlen(begins[i]);
+                if (len >= n && memcmp(field, begins[i], n) == 0)
+                        return true;
+        }
+        return false;
+}
+
+bool translate_wants_unprofiled(enum dialect dialect, const char *field, size_t len)
+{
+        return !is_profiling(field, len) && translate_wants(dialect, field, len);
+}
+
+void translate_drop_profiling(enum dialect dialect, struct sample *s)
+{
+        for (enum metric m = 0; m < METRIC_COUNT && !map_for(dialect)->unprofiled; m++) {
+                if (metric_is_profiling(m))
+                        s->m[m] = value_missing(STATE_NONE);
+        }
+}
+
 /* Groups of reasons as the bits that NVIDIA's driver has for the same. */
 static double drm_throttle(double v)
 {

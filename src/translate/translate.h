@@ -91,6 +91,11 @@ void translate_learn_units(struct binding *b, const struct batch *batch);
 /* Whether a field of that name means anything to us. */
 bool translate_wants(enum dialect dialect, const char *field, size_t len);
 
+/* The same, but for what comes from profiling counters. */
+bool translate_wants_unprofiled(enum dialect dialect, const char *field, size_t len);
+/* Takes such values out of a sample: captures and other hosts may have them all the same. */
+void translate_drop_profiling(enum dialect dialect, struct sample *s);
+
 /* The numbers of the DCGM fields that are metrics, in the order of dcgm.def. */
 const unsigned *translate_dcgm_ids(size_t *ret_n);
 

@@ -65,6 +65,14 @@ def test_the_stream_is_asked_for_as_documented(dcgm):
     assert rows[1]["sm_active_pct"] == "20.00", "the blank first round of counters is passed over"
 
 
+def test_no_profiling_field_is_asked_for_where_none_may_be(dcgm):
+    done, calls = dcgm("export all", {}, "--poll", "0.1", "--count", "2", "--no-profiling")
+    assert done.returncode == 0, done.stderr
+    ids = [int(i) for i in word_after(calls[2]["args"], "-e").split(",")]
+    assert ids and not [i for i in ids if 1001 <= i < 1200]
+    assert done.stderr == ""  # nobody refused anything
+
+
 def test_identity_comes_from_discovery(dcgm):
     done, _ = dcgm("export --format jsonl", {}, "--poll", "0.1", "--count", "1")
     first, second = lines(done)

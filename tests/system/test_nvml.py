@@ -72,6 +72,43 @@ def test_plain_nvml_says_that_there_are_no_counters(nvml):
     assert gpu["metrics"]["gpu_util"] == 0.99
 
 
+def calls_of(path):
+    """What the fake counted: function → how often."""
+    data = path.read_bytes()
+    rows = (data[at:at + 64] for at in range(0, len(data), 64))
+    return {row[:56].rstrip(b"\0").decode(): int.from_bytes(row[56:], "little") for row in rows if row[0]}
+
+
+@pytest.mark.parametrize("words", ["export all --count 3 --poll 0.1", "once --json", "export all --count 3 --poll 0.1 --backend nvml",
+                                   "record --duration 0.5 --poll 0.1", "run --poll 0.1 -o run.assay -- sleep 0.4"])
+def test_no_profiling_counter_is_read_where_none_may_be(nvml, tmp_path, words):
+    """The same command with counters reads them, so that this test can fail."""
+    seen = {}
+    for name in ("with", "without"):
+        own = tmp_path / name
+        own.mkdir()
+        extra = ["-o", str(own / "rec.assay")] if words.startswith("record") else []
+        first, _, command = words.partition(" -- ")
+        option = ["--no-profiling"] if name == "without" else []
+        done = nvml(*first.replace("run.assay", str(own / "run.assay")).split(), *extra, *option, *(["--", *command.split()] if command else []),
+                    env={"FAKE_NVML_CALLS": str(own / "calls")})
+        assert done.returncode == 0, done.stderr
+        assert "no SM, tensor and DRAM counters" not in done.stderr
+        seen[name] = calls_of(own / "calls")
+    assert seen["with"]["nvmlGpmMetricsGet"] > 0
+    assert not [f for f, n in seen["without"].items() if "Gpm" in f and n], seen["without"]
+    assert seen["without"]["nvmlDeviceGetUtilizationRates"] > 0
+
+
+def test_without_profiling_counters_the_limiter_is_likely(nvml):
+    for option, source, basis, sm in ((), "nvml+gpm", "counters", 0.955), (("--no-profiling",), "nvml", "driver", None):
+        frame = json.loads(nvml("once", "--json", *option).stdout)
+        gpu = frame["gpus"][0]
+        assert (frame["source"], gpu["limit"]["basis"]) == (source, basis)
+        assert gpu["metrics"]["sm_active"] == (sm and pytest.approx(sm, abs=1e-3))
+        assert gpu["metrics"]["gpu_util"] == 0.99
+
+
 @pytest.mark.parametrize("answer, words, remedy", [
     ("nvmlInit_v2 = 18", "different versions", "reboot"),
     ("nvmlInit_v2 = 9", "not loaded", "modprobe"),

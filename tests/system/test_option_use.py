@@ -147,10 +147,10 @@ LEVELS = {"pid": ("999999999", "{host}"), "user": ("no-such-user", "{host}"), "j
 
 USED = {
     "once": (ONCE, {**SOURCES, **HOSTS, **LEVELS, "flops": ("bf16", ONCE + " --json"), "poll": ("5", None), "at": ("500", None), "json": ("", None), "csv": ("", None), "focus-gpu": ("0", None),
-                    "host": ("", None), "width": ("60", None), "ascii": ("", ONCE + " --focus-gpu 0"), "weights": ("hpc", None), "missing": ("zero", "once mu.txt"), "crlf": ("", "once dmon.txt --csv")}),
+                    "host": ("", None), "width": ("60", None), "ascii": ("", ONCE + " --focus-gpu 0"), "weights": ("hpc", None), "missing": ("zero", "once mu.txt"), "no-profiling": ("", "once tour.txt --at 300 --json"), "crlf": ("", "once dmon.txt --csv")}),
     "export": ("export tour.txt", {**SOURCES, **HOSTS, **LEVELS, "format": ("jsonl", None), "flops": ("bf16", "export tour.txt --format jsonl"), "poll": ("5", None), "count": ("2", None),
                "at": ("5", None), "host": ("", "export run.assay"), "weights": ("hpc", "export all tour.txt"),
-               "missing": ("zero", "export all mu.txt"), "crlf": ("", None), "peer": ("", None)}),
+               "missing": ("zero", "export all mu.txt"), "no-profiling": ("", None), "crlf": ("", None), "peer": ("", None)}),
     "devices": ("devices", {**SOURCES, "gpus": ("99", "devices --source dmon.txt"), "poll": ("0.0001", None), "json": ("", "devices --source dmon.txt")}),
     "report": ("report run.assay", {"output": ("x.txt", None), "format": ("json", None), "phase": ("0", None), "all": ("", None), "each": ("", None), "flops": ("bf16", None),
                "force": ("", "report run.assay -o other.assay"), "recover": ("", None), "sort": ("limiter", "report runs --format csv"), "level": ("user", "report run.assay --all"), "gpus": ("99", None), "poll": ("2", "report dmon.txt"),

@@ -148,12 +148,13 @@ static void commands(void **state UNUSED)
                                      .remote = "/opt/a b/assay",
                                      .backend = "nvml",
                                      .show_all = true,
+                                     .no_profiling = true,
                                      .poll_ns = NS_PER_S};
         assert_true(node_command_make(&s, &c));
         join_words(&c, text, sizeof(text));
         assert_non_null(strstr(text, "<--overlap>"));
         assert_non_null(strstr(text, "<--jobid=42> <--nodelist=n1> </opt/a b/assay> <export>"));
-        assert_non_null(strstr(text, "<--backend> <nvml> <--show-all>"));
+        assert_non_null(strstr(text, "<--backend> <nvml> <--show-all> <--no-profiling>"));
         /* What is no ssh gets none of ssh's options. */
         struct node_command_for other = {.program = "/bin/x",
                                          .words = "x -a",

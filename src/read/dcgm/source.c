@@ -321,6 +321,11 @@ static int take_lines(struct source *s, int64_t now)
         return r;
 }
 
+static enum dcgm_plan first_plan(const struct source_config *config)
+{
+        return config->no_profiling ? DCGM_PLAN_DEVICE : DCGM_PLAN_ALL;
+}
+
 /* Takes what is there. 1 when a round is complete, 0 when not, or a negative code with err. */
 static int advance(struct source *s, struct err *err)
 {
@@ -329,7 +334,7 @@ static int advance(struct source *s, struct err *err)
                 if (now < s->start_ns)
                         return 0;
                 /* What was refused then may be had now. */
-                s->plan = DCGM_PLAN_ALL;
+                s->plan = first_plan(&s->config);
                 s->refused = DCGM_FINE;
                 return begin(s, STAGE_GPUS, err);
         }
@@ -474,6 +479,7 @@ static int dcgm_open(const struct source_config *config, struct source **ret, st
         name_socket(s);
         s->child = HELPER_NONE;
         s->back_off_s = BACK_OFF_FIRST_S;
+        s->plan = first_plan(config);
         dcgm_rounds_init(&s->rounds, &s->inventory);
         s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         int r = find_program(s, err);

@@ -17,8 +17,8 @@
  */
 static const struct candidate {
         const char *name;
-        bool need_counters;
-        const char *why; /* told when it is used; NULL when it is what one expects */
+        bool need_counters; /* not tried where nobody may read any */
+        const char *why;    /* told when it is used; NULL when it is what one expects */
 } candidates[] = {
     {"nvml", true, NULL},
     {"dcgm", true, "counters come from DCGM"},
@@ -52,7 +52,7 @@ static int try_one(const struct candidate *c, const struct source_config *config
         own.need_counters = c->need_counters;
         own.wait = false; /* there is another one to try */
         s->ops = source_find(c->name);
-        s->why = c->why;
+        s->why = config->no_profiling ? NULL : c->why; /* what was asked for needs no reason */
         if (!s->ops)
                 return ERR_NO_SOURCE;
         int r = s->ops->open(&own, &s->inner, err);
@@ -91,6 +91,8 @@ static int auto_open(const struct source_config *config, struct source **ret, st
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
         for (size_t i = 0; r == ERR_NO_SOURCE && i < ARRAY_LEN(candidates); i++) {
+                if (config->no_profiling && candidates[i].need_counters)
+                        continue;
                 r = try_one(&candidates[i], config, s, &one);
                 if (r == ERR_NO_SOURCE && strcmp(candidates[i].name, "dcgm") == 0)
                         note_dcgm(s, &one);

@@ -158,6 +158,8 @@ static void add_remote(struct node_command *c, const struct node_command_for *f)
         }
         if (f->show_all)
                 command_add(c, "--show-all");
+        if (f->no_profiling)
+                command_add(c, "--no-profiling");
 }
 
 bool node_command_make(const struct node_command_for *f, struct node_command *ret)

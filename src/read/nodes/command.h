@@ -26,6 +26,7 @@ struct node_command_for {
         const char *backend; /* NULL: its own choice */
         int64_t poll_ns;
         bool show_all;
+        bool no_profiling;
 };
 
 /* False when it does not fit. */

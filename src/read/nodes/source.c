@@ -188,6 +188,7 @@ static void nodes_start(struct source *s, size_t i, int64_t now)
             .backend = s->config.backend,
             .poll_ns = s->config.poll_ns,
             .show_all = s->config.show_all,
+            .no_profiling = s->config.no_profiling,
         };
         if (node_command_make(&f, &s->command))
                 link_start(l, &s->command, s->is_srun, now, &s->gather.nodes[i]);
