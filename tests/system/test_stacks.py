@@ -1,12 +1,18 @@
 """Stacks of CPython, read from outside: every version at hand, lines to the digit, and programs that lie."""
-import json
+import pathlib
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import stack_programs as programs
+from conftest import ROOT
 
-PYTHONS = programs.pythons()
+sys.path.insert(0, str(ROOT / "tests" / "stacks"))
+import judge  # noqa: E402
+
+PYTHONS = judge.pythons()
+FEW = [PYTHONS[0], PYTHONS[-1]] if len(PYTHONS) > 1 else PYTHONS
 EACH = pytest.mark.parametrize("python", [path for _, path in PYTHONS], ids=[name for name, _ in PYTHONS])
 
 # Every code object of some modules: its table, first line, and the line of each instruction as this version of Python has it.
@@ -41,38 +47,58 @@ for name in ["json.decoder", "argparse", "asyncio.tasks", "typing", "dataclasses
 '''
 
 
+def tool(program, name):
+    path = pathlib.Path(program).parent / "tests" / name
+    if not path.exists():
+        pytest.skip(f"no {name} in this build")
+    return str(path)
+
+
 @EACH
 def test_lines_are_those_that_python_says(program, python):
     out = subprocess.run([python, "-c", TABLES], capture_output=True, text=True, check=True).stdout.splitlines()
     asked, expected = zip(*(line.split("|") for line in out))
-    got = subprocess.run([programs.tool(program, "stack_lines")], input="\n".join(asked) + "\n", capture_output=True, text=True, check=True).stdout.splitlines()
+    got = subprocess.run([tool(program, "stack_lines")], input="\n".join(asked) + "\n", capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(got) == len(expected) > 100
     for ask, want, line in zip(asked, expected, got):
         assert line.split() == want.split(), ask[:200]
 
 
-@EACH
-def test_shares_are_those_that_the_program_counts(program, python):
-    """Five seconds are a hundred samples; the longer test is sharper."""
-    check_shares(program, python, 5, 0.1)
+def check_all(program, asked):
+    """(Python, program) pairs, four at a time."""
+    sampler = tool(program, "stack_shares")
+    with ThreadPoolExecutor(4) as pool:
+        for (_, name), seen in zip(asked, pool.map(lambda pair: judge.judge(*pair, 6, sampler), asked)):
+            if seen:
+                check(seen, name)
 
 
-@pytest.mark.slow
+def test_shares_are_those_that_the_program_counts(program):
+    check_all(program, [(path, "plain") for _, path in PYTHONS])
+
+
+@pytest.mark.parametrize("python", [path for _, path in FEW], ids=[name for name, _ in FEW])
+def test_programs_of_many_kinds(program, python):
+    """Threads, generators, coroutines, recursion, callbacks, workers, a program that becomes another one or ends meanwhile."""
+    check_all(program, [(python, name) for name in judge.NAMES])
+
+
+@pytest.mark.long
 @pytest.mark.quiet
 @EACH
-def test_shares_within_three_points(program, python):
-    check_shares(program, python, 30, 0.03)
+@pytest.mark.parametrize("name", judge.NAMES)
+def test_each_place_within_three_points(program, python, name):
+    seen = judge.judge(python, name, 30, tool(program, "stack_shares"))
+    if not seen:
+        pytest.skip("no headers of this Python")
+    check(seen, name)
+    assert abs(seen.worst()[1]) <= 0.03, (seen.counted, seen.seen)
 
 
-def check_shares(program, python, seconds, tolerance):
-    with programs.start(python, programs.COUNTING, seconds) as running:
-        programs.go(running)
-        seen = programs.shares(program, seconds - 0.5, running.pid)
-        spent = json.loads(running.stdout.readline())
-    counted = {name: s / sum(spent.values()) for name, s in spent.items()}
-    got = programs.by_function(seen, counted)
-    assert seen["processes"][0]["access"] == "readable", seen["processes"]
-    assert seen["torn"] <= 0.02 * seen["samples"]
-    assert seen["samples"] >= 0.8 * 20 * (seconds - 1)
-    for name, share in counted.items():
-        assert abs(got[name] - share) <= tolerance, (counted, got)
+def check(seen, name="plain"):
+    assert seen.access == {"gone"}, (name, seen.access, seen.why)
+    assert seen.torn <= 0.02, (name, seen.torn)
+    assert sum(seen.seen.get(k, 0) for k in seen.counted) >= 0.85 * seen.total, (name, seen.counted, seen.seen)
+    bounds = seen.bounds()
+    for place, error in seen.errors().items():
+        assert abs(error) <= bounds[place], (name, place, error, bounds[place], seen.counted, seen.seen)

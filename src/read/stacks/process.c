@@ -16,13 +16,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BUSY_MAX 8                  /* threads beside the first that every look reads */
-#define TURN_MAX 64                 /* others that one look reads */
-#define LISTED_PER_S 128            /* thread states that are listed in a second */
-#define ALL_MAX 1024                /* that LOOK_ALL reads */
-#define TRY_AGAIN_NS (NS_PER_S / 2) /* doubled each time */
+#define BUSY_MAX 8                   /* threads beside the first that every look reads */
+#define TURN_MAX 64                  /* others that one look reads */
+#define LISTED_PER_S 128             /* thread states that are listed in a second */
+#define ALL_MAX 1024                 /* that LOOK_ALL reads */
+#define TRY_AGAIN_NS (NS_PER_S / 10) /* doubled each time */
+#define STARTING_MAX_NS (NS_PER_S / 2)
 #define TRY_AGAIN_MAX_NS (64 * NS_PER_S)
-#define FAILURES_MAX 3 /* looks that read nothing, before the program is looked for anew */
+#define FAILURES_MAX 2 /* looks that read nothing, before the program is looked for anew */
 #define HOLDERS_MAX 8
 /* Where glibc and musl keep a thread's number in its pthread structure, for versions of CPython
  * that do not. */
@@ -60,6 +61,7 @@ struct process {
         int64_t clock_ns; /* time that looks stood for */
         int64_t list_ns;  /* of that, when threads are listed next */
         int64_t listed_ns;
+        int64_t read_ns;   /* the last look that read stacks */
         int64_t attach_ns; /* monotonic, when to look for a runtime next */
         unsigned tries, failures;
 };
@@ -168,6 +170,7 @@ static void forget_runtime(struct process *p)
 {
         p->n = p->failures = p->tries = 0;
         p->attach_ns = 0;
+        p->listed_ns = p->read_ns; /* time up to there is told: the other program's */
         p->plan.n = 0;
         code_cache_clear(&p->codes);
         p->is.runtime[0] = '\0';
@@ -192,10 +195,10 @@ static void attach(struct process *p, struct process_reader *r, int64_t now_ns)
         set_access(p, found.access, found.why);
         if (found.access == STACK_READABLE)
                 note_attached(p);
-        int64_t pause = TRY_AGAIN_NS << MIN(p->tries, 16u);
-        p->attach_ns = now_ns + MIN(pause, (int64_t)TRY_AGAIN_MAX_NS);
         /* A program that starts is soon there; the others seldom change their mind. */
-        p->tries += found.access != STACK_PENDING;
+        int64_t most = found.access == STACK_PENDING ? STARTING_MAX_NS : TRY_AGAIN_MAX_NS;
+        p->attach_ns = now_ns + MIN(TRY_AGAIN_NS << MIN(p->tries, 16u), most);
+        p->tries++;
 }
 
 static int32_t find_outer_tid(const struct process *p, int32_t inner)
@@ -417,11 +420,20 @@ static bool sample_thread(struct process *p, struct process_reader *r, const str
         return true;
 }
 
+static size_t count_busy(const struct process *p)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < p->n; i++)
+                n += p->threads[i].every && p->threads[i].tid != p->is.pid;
+        return n;
+}
+
 /* The threads of a look whose frames are at hand. */
 static size_t sample_threads(struct process *p, struct process_reader *r, const struct look *look,
                              bool listed, struct stack_sample *list, size_t max)
 {
         size_t n = 0, others = 0, limit = look->kind == LOOK_ALL ? ALL_MAX : TURN_MAX;
+        size_t busy = listed ? count_busy(p) : BUSY_MAX;
         bool fresh = listed; /* frames of all of them are known */
         for (size_t i = 0; i < p->n && n < max; i++) {
                 struct thread *t = &p->threads[(i + p->turn) % p->n];
@@ -430,6 +442,11 @@ static size_t sample_threads(struct process *p, struct process_reader *r, const 
                         continue;
                 others += in_turn;
                 n += sample_thread(p, r, look, t, t->every || in_turn, &list[n]);
+                /* Met at work: it need not wait a turn for the next look. */
+                if (t->ran > 0 && !t->every && busy < BUSY_MAX) {
+                        t->every = true;
+                        busy++;
+                }
         }
         if (fresh && p->n > 0)
                 p->turn = others < limit ? 0 : (p->turn + limit) % p->n;
@@ -477,6 +494,7 @@ static size_t look_at_python(struct process *p, struct process_reader *r, const 
                 }
         }
         p->failures = 0;
+        p->read_ns = p->clock_ns;
         size_t n = sample_threads(p, r, look, listed, list, max);
         remote_end(m, &p->plan);
         return n;
