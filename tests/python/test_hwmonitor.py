@@ -205,3 +205,19 @@ def test_jax(monkeypatch, devices, expected, why):
 def test_jax_in_the_summary():
     assert assay.build_resource_summary(jax_peak_bytes_mb=12.34).to_dict() == {**NOTHING, "jax_peak_bytes_mb": 12.3}
     assert assay.build_resource_summary(jax_peak_bytes_mb=0.0).to_dict() == NOTHING
+
+
+@pytest.mark.parametrize("first", [
+    "WARNING: infoROM is corrupted at gpu 0000:3B:00.0", "Warning, persistence mode is off, see nvidia-smi.1", "2026/11/15 07:26:17.010, 99, 25",
+    "2026/11/15 07:26:17.010, 99, 25, 1011, 143771, 691.38, 61, 1515, 3201, 7", ", , , , , , , ,"])
+def test_a_bad_first_line_is_one_bad_line(tmp_path, first):
+    (tmp_path / "hw_metrics.csv").write_text(first + "\n" + (SMI / "smi-query.csv").read_text())
+    (tmp_path / "hw_dmon.csv").write_text(first + "\n" + (SMI / "smi-dmon-mu.txt").read_text())
+    whole = assay.build_resource_summary(SMI / "smi-query.csv", None, SMI / "smi-dmon-mu.txt").to_dict()
+    assert assay.build_resource_summary(tmp_path / "hw_metrics.csv", None, tmp_path / "hw_dmon.csv").to_dict() == whole
+
+
+def test_another_tools_table_is_no_log_of_nvidia_smi(tmp_path):
+    """Nine columns with a time first, but with names of their own above."""
+    (tmp_path / "other.csv").write_text("when,a,b,c,d,e,f,g,h\n2026/11/15 07:26:17.010, 1, 2, 3, 4, 5, 6, 7, 8\n")
+    assert assay.build_resource_summary(tmp_path / "other.csv").to_dict()["peak_vram_mb"] is None

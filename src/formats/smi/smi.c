@@ -4,6 +4,7 @@
 #include "formats/format.h"
 #include "formats/rows.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,22 +20,6 @@ static bool is_complaint(const char *s, size_t len)
                         return true;
         }
         return false;
-}
-
-/* The first line of a text that is neither empty nor a complaint; empty when all are. */
-static struct line first_line(const char *s, size_t len)
-{
-        struct line line = {0};
-        for (const char *end = s + len; s < end; s = line.s + line.len + 1) {
-                const char *nl = memchr(s, '\n', (size_t)(end - s));
-                line = (struct line){.s = s, .len = (size_t)((nl ? nl : end) - s)};
-                struct line plain = line;
-                while (plain.len > 0 && strchr("\r \t", plain.s[plain.len - 1]))
-                        plain.len--;
-                if (plain.len > 0 && !is_complaint(plain.s, plain.len))
-                        return plain;
-        }
-        return (struct line){.s = s};
 }
 
 /* What follows the # of a header; s is NULL when the line is none. */
@@ -329,15 +314,20 @@ static int query_begin(struct capture *c)
         return c->state ? 0 : -ENOMEM;
 }
 
+/* "utilization.gpu [%]": the unit is not part of the name. */
+static size_t name_len(const struct word *w)
+{
+        const char *unit = w->len > 0 ? memchr(w->s, ' ', w->len) : NULL;
+        return unit ? (size_t)(unit - w->s) : w->len;
+}
+
 static void query_columns(struct capture *c, const struct words *names)
 {
         struct query *q = c->state;
         *q = (struct query){.timestamp = -1, .index = -1, .uuid = -1, .started = true};
         batcher_new_schema(&c->batcher);
         for (size_t i = 0; i < names->n; i++) {
-                /* "utilization.gpu [%]": the unit is not part of the name. */
-                const char *unit = memchr(names->w[i].s, ' ', names->w[i].len);
-                size_t len = unit ? (size_t)(unit - names->w[i].s) : names->w[i].len;
+                size_t len = name_len(&names->w[i]);
                 int at = batcher_add_field(&c->batcher, names->w[i].s, len);
                 struct words one = {.n = 1, .w = {{names->w[i].s, len}}};
                 if (rows_find(&one, "timestamp") == 0)
@@ -421,12 +411,21 @@ static int query_row(struct capture *c, const struct line *line, const struct wo
         return 1;
 }
 
+/* Names of nvidia-smi's properties, with their units in brackets. A driver's warning is none. */
 static bool is_query_header(const struct words *row)
 {
-        return row->n > 0 && row->w[0].len > 0 &&
-               (rows_find(row, "timestamp") >= 0 || memchr(row->w[0].s, '.', row->w[0].len) ||
-                rows_find(row, "index") >= 0 || rows_find(row, "uuid") >= 0 ||
-                rows_find(row, "name") >= 0);
+        bool known = false;
+        for (size_t i = 0; i < row->n; i++) {
+                const struct word *w = &row->w[i];
+                size_t len = name_len(w);
+                if (len == 0 || (len < w->len && (w->len < len + 3 || w->s[len + 1] != '[')))
+                        return false;
+                struct words one = {.n = 1, .w = {{w->s, len}}};
+                known |= rows_find(&one, "timestamp") == 0 || rows_find(&one, "index") == 0 ||
+                         rows_find(&one, "uuid") == 0 || rows_find(&one, "name") == 0 ||
+                         memchr(w->s, '.', len);
+        }
+        return known;
 }
 
 static int smi_query_round(struct capture *c)
@@ -460,20 +459,37 @@ static int smi_query_round(struct capture *c)
         return r < 0 ? r : c->batcher.n > 0;
 }
 
+static bool is_what_a_query_asks_for(const struct words *row)
+{
+        static const char *const starts[] = {"utilization.", "memory.", "power."};
+        for (size_t i = 0; i < row->n; i++) {
+                for (size_t k = 0; k < ARRAY_LEN(starts); k++) {
+                        size_t n = strlen(starts[k]);
+                        if (row->w[i].len > n && memcmp(row->w[i].s, starts[k], n) == 0)
+                                return true;
+                }
+        }
+        return false;
+}
+
+/* By its header, or by the first line of nine columns. What comes before, such as a driver's
+ * warning or a line that was cut, is a bad line. */
 static bool smi_query_probe(const char *s, size_t len)
 {
-        struct line line = first_line(s, len);
-        struct words row;
-        int64_t wall;
-        rows_split_commas(&line, &row);
-        if (row.n == ARRAY_LEN(nine_columns) && rows_parse_time(row.w[0].s, row.w[0].len, &wall))
-                return true;
-        for (size_t i = 0; i < row.n; i++) {
-                struct word w = row.w[i];
-                if ((w.len > 12 && memcmp(w.s, "utilization.", 12) == 0) ||
-                    (w.len > 7 && memcmp(w.s, "memory.", 7) == 0) ||
-                    (w.len > 6 && memcmp(w.s, "power.", 6) == 0))
+        for (const char *end = s + len; s < end;) {
+                const char *nl = memchr(s, '\n', (size_t)(end - s));
+                struct line line = {.s = s, .len = (size_t)((nl ? nl : end) - s)};
+                struct words row;
+                int64_t wall;
+                rows_split_commas(&line, &row);
+                if (is_query_header(&row) && is_what_a_query_asks_for(&row))
                         return true;
+                bool nine = row.n == ARRAY_LEN(nine_columns);
+                if (nine && rows_parse_time(row.w[0].s, row.w[0].len, &wall))
+                        return true;
+                if (nine && row.w[0].len > 0 && isalpha((unsigned char)row.w[0].s[0]))
+                        return false; /* another tool's header */
+                s = line.s + line.len + 1;
         }
         return false;
 }
