@@ -70,6 +70,7 @@ struct doc_part {
         size_t n_rows, cap;
         size_t left_out;  /* rows that there are and that were not asked for */
         const char *rest; /* "--all shows them": what brings the rows that were left out */
+        double curve_s;   /* how long a time its curves show */
 };
 
 #define DOC_PARTS_MAX 12

@@ -67,8 +67,8 @@ def test_every_chart_has_a_curve(report):
 
 
 def test_findings_come_first(report):
-    order = report.run("return [...document.querySelectorAll('h1, h2, .findings li, .keys, .chart')].map(e => e.className || e.tagName)")
-    assert order[0] == "H1" and order.index("keys") < order.index("chart")
+    order = report.run("return [...document.querySelectorAll('h1, h2, .findings li, .tiles, .chart')].map(e => e.className || e.tagName)")
+    assert order[0] == "H1" and order.index("tiles") < order.index("chart")
     said = report.run("return [...document.querySelectorAll('.findings li')].map(e => e.textContent)")
     assert len(said) == 3 and all("Try: " in text and text.startswith("GPU 0") for text in said)
 
@@ -95,7 +95,7 @@ def test_the_pointer_finds_the_numbers(report):
     assert set(crosses) == {"visible"}, "all charts show the same moment"
     left, top, width, height = box_of(report, "strips")
     report.point_at(left + width * 0.3, top + height / 2)
-    assert re.search(r"GPU 0\nclass  compute\nlimiter  compute.fp32", report.run(TIP)[0])
+    assert re.search(r"GPU 0\nclass  compute\nlimiter  the FP32 units", report.run(TIP)[0])
     report.point_at(2, 2)
     assert report.run(TIP)[1] == "none"
 
@@ -190,7 +190,7 @@ def test_it_prints(report, folder):
     (folder / "print.pdf").write_bytes(report.print())
     text = subprocess.run(["pdftotext", "-layout", str(folder / "print.pdf"), "-"], capture_output=True, text=True, check=True).stdout
     assert tip.split("  ")[0] not in text
-    for words in ("Findings", "Try:", "train_starved_by_dataloader", "compute.tensor", "p95", "SM active, %"):
+    for words in ("Findings", "Try:", "train_starved_by_dataloader", "tensor cores", "p95", "SM active, %"):
         assert words in text
     for line in text.splitlines():
         assert not line.strip().endswith("engine active"), "a line is cut at the edge of the paper"

@@ -438,7 +438,11 @@ def test_formats(assay, run):
     suite = xml.etree.ElementTree.fromstring(out["junit"]).find("testsuite")
     assert suite.attrib == {"name": "assay diff", "tests": "2", "failures": "1", "errors": "0"}
     assert [(c.get("name"), c.find("failure") is not None) for c in suite.findall("testcase")] == [("time", True), ("memory", False)]
-    assert out["html"].count('<svg class="chart"') == 4 and out["html"].count('<path class="new" d="M') == 4 and "http:" not in out["html"] and "https:" not in out["html"]
+    data = json.loads(re.search(r"id=data>(.*?)</script>", out["html"], re.S)[1])
+    assert [c["id"] for c in data["charts"]] == re.findall(r"data-m=(\w+)", out["html"]) == ["sm_active", "gpu_util", "power", "fb_used"]
+    for chart in data["charts"]:
+        assert [(k["name"], "dash" in k, set(k["mean"]) > {"_"}) for k in chart["curves"]] == [("base", True, True), ("new", False, True)]
+    assert "http:" not in out["html"] and "https:" not in out["html"]
     for text in out.values():
         assert "slower" in text and "\x1b" not in text
     assert "<b>" not in out["html"] + out["markdown"] + out["junit"]
@@ -446,8 +450,11 @@ def test_formats(assay, run):
 
 def test_page_has_round_axes_and_stretches(assay):
     page = assay("diff", TRUTH / "train_block.assay", TRUTH / "ckpt_train.assay", "--format", "html").stdout
-    assert re.findall(r'y="164" text-anchor="\w+">([^<]+)<', page)[:8] == [f"{4 * i} s" for i in range(8)]
-    assert ">800.0 W<" in page and ">16.00 GiB<" in page
+    data = json.loads(re.search(r"id=data>(.*?)</script>", page, re.S)[1])
+    assert {c["id"]: (c["top"], c["unit"]) for c in data["charts"]} == {"sm_active": (100, "%"), "gpu_util": (100, "%"), "power": (800, "W"), "fb_used": (15, "GiB")}
+    # The second run's work begins 2.5 s earlier: it is moved so far to the right.
+    first = [next(i for i in range(0, len(k["mean"]), 2) if k["mean"][i:i + 2] != "__") // 2 * data["step"] for k in data["charts"][0]["curves"]]
+    assert first[0] < 0.5 and 2 < first[1] < 3 and data["seconds"] == pytest.approx(30.2, abs=0.5)
     assert "<td>limited by storage</td><td>--</td><td>3.250 s</td>" in page
 
 

@@ -18,7 +18,7 @@ from conftest import ROOT
 pytestmark = pytest.mark.skipif(not DRIVER or not shutil.which("chromium"), reason="no chromium")
 
 PAGE = ROOT / "src" / "present" / "page"
-REPORT = "\n".join((ROOT / "src" / "present" / name).read_text() for name in ("report/page.js", "document/sort.js"))
+REPORT = "\n".join((ROOT / "src" / "present" / name).read_text() for name in ("document/chart.js", "document/sort.js"))
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +109,10 @@ class Canned(http.server.SimpleHTTPRequestHandler):
             self.wfile.write(body)
         else:
             super().do_GET()
+
+    def translate_path(self, path):
+        shared = {"/style.css": "page.css", "/dark.css": "dark.css"}
+        return str(PAGE.parent / "document" / shared[path]) if path in shared else super().translate_path(path)
 
     def log_message(self, *_):
         pass
@@ -455,7 +459,10 @@ DATA = {
     "seconds": 80, "seconds_all": 80, "step": 0.1, "gap": 10, "start": 1_760_000_000, "many": False,
     "gpus": [{"name": "GPU 0", "classes": [[0, 40, 1], [40, 80, 0]]}, {"name": "GPU 1", "classes": [[10, 20, 1]]}],
     "phases": [["warm up", 0, 20], ["a phase with a long name", 20, 80], ["inside", 30, 35]], "events": [[5, "start"], [90, "late"]],
-    "classes": ["idle", "compute", "unused"], "sides": {"host.input": 3, "compute.tensor": 4}, "stretches": [[0, 30, [0, 1], "host.input", ""], [30, 80, [0], "compute.tensor", "power"]],
+    "classes": [["idle", "idle"], ["compute", "compute"], ["unused", "mixed"]],
+    "limiters": {"host.input": {"side": "host", "hatch": 1, "brief": "input", "words": "the input pipeline"},
+                 "compute.tensor": {"side": "compute", "hatch": 0, "brief": "tensor cores", "words": "the tensor cores"}},
+    "stretches": [[0, 30, [0, 1], "host.input", ""], [30, 80, [0], "compute.tensor", "power"]],
     "charts": [
         {"id": "sm", "title": "SM active", "unit": "%", "top": 100, "says": "mean 50", "gpus": True, "limits": [["limit", 80], ["beyond", 101]],
          "curves": [{"name": "GPU 0", "mean": pack([0, 50, 100, None, None, None, 50, 25], 100), "min": pack([0, 40, 100, None, None, None, 50, 25], 100),
@@ -509,7 +516,7 @@ def test_curves_stand_where_they_must(report):
     assert texts(page, "sm") == [
         ["SM active, %", 62, 15], *([f"{15 * i} s", 62 + 150 * i, 124] for i in range(6)),
         ["warm up", 65, 35], ["a phase with a long name", 265, 35], ["inside", 365, 47], ["0", 56, 114], ["50", 56, 71], ["100", 56, 28], ["limit 80.0", 862, 15]]
-    assert texts(page, "io")[-5:] == [["0", 56, 114], ["1.25", 56, 71], ["2.50", 56, 28], ["read", 232, 15], ["write", 292, 15]]
+    assert texts(page, "io")[-5:] == [["0", 56, 114], ["1.25", 56, 71], ["2.5", 56, 28], ["read", 232, 15], ["write", 292, 15]]
     assert page.run("return [...document.querySelectorAll('[data-m=sm] rect.band')].map((r) => [r.getAttribute('class'), ...['x', 'y', 'width', 'height'].map((k) => +r.getAttribute(k))])") == [
         ["band", 62, 24, 200, 86], ["band odd", 262, 24, 600, 86], ["band", 362, 24, 50, 86]]
     assert page.run("return document.querySelector('[data-m=sm]').ariaLabel") == "SM active, %: mean 50"
@@ -518,13 +525,31 @@ def test_curves_stand_where_they_must(report):
 
 def test_classes_and_limiters_of_gpus(report):
     page = report()
-    # Two rows of nine pixels a GPU: its classes, below them its limiters.
+    # Two lanes a GPU, of 15 and 19 pixels: its classes, below them its limiters, which have a hatch each beside their colour.
     got = page.run("return Object.fromEntries([...document.querySelectorAll('[data-m=strips] path')].map((p) => [p.getAttribute('fill'), p.getAttribute('d')]))")
-    assert got == {"var(--k1)": "M62.0 24H462.0V33H62.0ZM162.0 45H262.0V54H162.0Z", "var(--k0)": "M462.0 24H862.0V33H462.0Z",
-                   "var(--k3)": "M62.0 33H362.0V42H62.0ZM62.0 54H362.0V63H62.0Z", "var(--k4)": "M362.0 33H862.0V42H362.0Z"}
-    assert [t for t in texts(page, "strips") if t[0].startswith("GPU")] == [["GPU 0", 56, 33], ["GPU 1", 56, 54]]
-    assert page.run("return [...document.querySelectorAll('#legend > span')].map((e) => [e.textContent, e.firstChild.style.background])") == [
-        ["idle", "var(--k0)"], ["compute", "var(--k1)"], ["limiter: host.input", "var(--k3)"], ["limiter: compute.tensor", "var(--k4)"]]
+    assert got == {"var(--side-compute)": "M62.0 24H462.0V39H62.0ZM362.0 39H862.0V58H362.0ZM162.0 62H262.0V77H162.0Z", "var(--side-idle)": "M462.0 24H862.0V39H462.0Z",
+                   "var(--side-host)": "M62.0 39H362.0V58H62.0ZM62.0 77H362.0V96H62.0Z", "url(#hatch1)": "M62.0 39H362.0V58H62.0ZM62.0 77H362.0V96H62.0Z"}
+    assert page.run("return [...document.querySelectorAll('#svg pattern')].map((p) => p.id)") == [f"hatch{i}" for i in range(1, 8)]
+    assert [t for t in texts(page, "strips") if t[0].startswith("GPU")] == [["GPU 0", 56, 45], ["GPU 1", 56, 83]]
+    words = page.run("return [...document.querySelectorAll('[data-m=strips] .word')].map((t) => [t.textContent, +t.getAttribute('x'), +t.getAttribute('y')])")
+    assert words == [["compute", 262, 35.5], ["idle", 662, 35.5], ["input", 212, 52.5], ["tensor cores", 612, 52.5], ["compute", 212, 73.5], ["input", 212, 90.5]]
+    assert page.run("return [...document.querySelectorAll('#legend > span')].map((e) => [e.textContent, e.title])") == [
+        ["Limiters:", ""], ["input 55 %", "the input pipeline"], ["tensor cores 45 %", "the tensor cores"], ["Classes:", ""], ["idle", ""], ["compute", ""]]
+
+
+def test_words_stand_where_they_have_room(report):
+    """A stretch too short for its word has its hatch; several of one limiter have one word."""
+    page = report(stretches=[[0, 5, [0], "compute.tensor", ""], [5, 30, [0], "host.input", ""], [30, 50, [0], "host.input", "power"], [50, 80, [0], "compute.tensor", ""]])
+    words = page.run("return [...document.querySelectorAll('[data-m=strips] .word')].filter((t) => +t.getAttribute('y') > 40 && +t.getAttribute('y') < 60).map((t) => [t.textContent, +t.getAttribute('x')])")
+    assert words == [["input", 337], ["tensor cores", 712]]
+
+
+def test_of_many_gpus_the_limiter_of_most_is_in_words(report):
+    names = [{"name": f"GPU {i}", "classes": []} for i in range(20)]
+    page = report(gpus=names, many=True, charts=[], stretches=[[0, 40, list(range(20)), "host.input", ""], [40, 80, list(range(15)), "compute.tensor", ""], [40, 80, [15, 16, 17, 18, 19], "host.input", ""]])
+    assert page.run("return [...document.querySelectorAll('[data-m=strips] .word')].map((t) => [t.textContent, +t.getAttribute('x')])") == [["input", 262], ["tensor cores", 662]]
+    assert [t[0] for t in texts(page, "strips")][7:] == ["most GPUs", "GPU 0", "GPU 8", "GPU 16", "input", "tensor cores"]
+    assert point(page, "strips", 662, 24 + 22 + 17 * 14 + 3)[1].split("\n")[1:] == ["GPU 17", "class  --", "limiter  the input pipeline"]
 
 
 POINT = """const b = document.querySelector('[data-m=%s]').getBoundingClientRect();
@@ -543,11 +568,11 @@ def point(page, chart, x, y=60, what="move", shift="false"):
     ("sm", 482, 60, "42.0 s  08:54:02 UTC  a phase with a long name\nGPU 0  --\nGPU 1  25.0 %"),
     ("sm", 862, 60, "80.0 s  08:54:40 UTC  a phase with a long name\nGPU 0  25.0 %\nGPU 1  25.0 %"),
     ("io", 62, 60, "0.0 s  08:53:20 UTC  warm up\nread  1.00 GB/s\nwrite  2.00 GB/s"),
-    ("strips", 172, 30, "11.0 s  08:53:31 UTC  warm up\nGPU 0\nclass  compute\nlimiter  host.input"),
-    ("strips", 562, 30, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 0\nclass  idle\nlimiter  compute.tensor, clocks held by power"),
-    ("strips", 562, 46, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 1\nclass  --\nlimiter  --"),
-    ("strips", 62, 4, "0.0 s  08:53:20 UTC  warm up\nGPU 0\nclass  compute\nlimiter  host.input"),
-    ("strips", 172, 70, "11.0 s  08:53:31 UTC  warm up\nGPU 1\nclass  compute\nlimiter  host.input"),
+    ("strips", 172, 30, "11.0 s  08:53:31 UTC  warm up\nGPU 0\nclass  compute\nlimiter  the input pipeline"),
+    ("strips", 562, 30, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 0\nclass  idle\nlimiter  the tensor cores, clocks held by power"),
+    ("strips", 562, 66, "50.0 s  08:54:10 UTC  a phase with a long name\nGPU 1\nclass  --\nlimiter  --"),
+    ("strips", 62, 4, "0.0 s  08:53:20 UTC  warm up\nGPU 0\nclass  compute\nlimiter  the input pipeline"),
+    ("strips", 172, 90, "11.0 s  08:53:31 UTC  warm up\nGPU 1\nclass  compute\nlimiter  the input pipeline"),
 ])
 def test_the_pointer_is_told_what_was_there(report, chart, x, y, said):
     page = report()
@@ -603,7 +628,7 @@ def test_zoomed_curves_go_on_at_the_edges(report):
 def test_chips_choose_gpus(report):
     page = report()
     chips = "const b = [...document.querySelectorAll('#chips button')]; b[%d].click(); return b.map((e) => [e.textContent, e.ariaPressed, e.style.borderLeft])"
-    assert page.run(chips % 0) == [["GPU 0", "false", "5px solid var(--c0)"], ["GPU 1", "true", "5px solid var(--c1)"]]
+    assert page.run(chips % 0) == [["GPU 0", "false", "8px solid var(--c0)"], ["GPU 1", "true", "8px solid var(--c1)"]]
     assert len(paths(page, "sm", "mean")) == 1 and len(paths(page, "io", "mean")) == 2
     assert page.run(chips % 0)[0][1] == "true" and len(paths(page, "sm", "mean")) == 2
     assert page.run("return [...document.querySelectorAll('[data-m=sm] path.mean')].map((p) => p.getAttribute('stroke'))") == ["var(--c0)", "var(--c1)"]

@@ -5,6 +5,7 @@
     if (!table.tHead) continue;
     const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
     heads.forEach((th, column) => {
+      if (!th.textContent) return;
       const b = document.createElement("button");
       b.type = "button";
       b.textContent = th.textContent;

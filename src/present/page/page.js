@@ -52,7 +52,7 @@ function renewAttributes(o, n) {
 function table(caption, heads, rows) {
   const name = (x) => x.replace(/^[#~]/, "");
   const cell = (tag, v, head) => h(tag, { class: head.startsWith("#") ? "n" : head.startsWith("~") ? "long" : null, scope: tag === "th" ? "col" : null, "data-head": tag === "td" ? name(head) : null }, v);
-  return h("div", { class: "wrap" }, h("table", { "aria-label": caption },
+  return h("div", { class: "scroll" }, h("table", { "aria-label": caption },
     h("thead", {}, h("tr", {}, heads.map((x) => cell("th", name(x), x)))),
     h("tbody", {}, rows.map((r) => h("tr", {}, r.map((v, i) => cell("td", v, heads[i])))))));
 }
@@ -266,8 +266,13 @@ function render() {
   else (views[view] || viewFleet)(root);
 }
 
-function theme(name) {
+function paint(name) {
   document.documentElement.dataset.theme = name;
+  document.getElementById("dark").media = name === "dark" ? "all" : "not all";
+}
+
+function theme(name) {
+  paint(name);
   try {
     localStorage.setItem("assay-theme", name);
   } catch (e) {
@@ -298,7 +303,7 @@ try {
 } catch (e) {
   saved = null;
 }
-document.documentElement.dataset.theme = saved === "dark" || saved === "light" ? saved : matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark";
+paint(saved === "dark" || saved === "light" ? saved : matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark");
 document.getElementById("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 window.addEventListener("hashchange", render);
 window.addEventListener("resize", drawCharts);

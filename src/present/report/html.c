@@ -9,6 +9,7 @@
 #include "present/text/where.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
         enum metric metric;
@@ -149,7 +150,7 @@ static void put_level_table(struct strbuf *out, const struct summary *s)
         page_close_table(out);
 }
 
-static void put_level(struct strbuf *out, const struct summary *s, const struct traces *t)
+static void put_level(struct strbuf *out, const struct summary *s)
 {
         struct strbuf title = {0};
         if (s->scopes[0].level.cpu.n == 0 && s->scopes[0].level.memory.n == 0)
@@ -159,7 +160,6 @@ static void put_level(struct strbuf *out, const struct summary *s, const struct 
         quote_markup(out, strbuf_str(&title));
         strbuf_finish(&title);
         strbuf_puts(out, "</h2>\n");
-        report_page_charts(s, t, true, out);
         put_level_table(out, s);
 }
 
@@ -231,7 +231,8 @@ static void put_findings(struct strbuf *out, const struct summary *s)
         strbuf_puts(out, "<h2>Findings</h2>\n<ol class=findings>\n");
         for (size_t i = 0; i < MAX(n, (size_t)1); i++) {
                 strbuf_clear(&text);
-                strbuf_puts(out, "<li>");
+                strbuf_putf(out, "<li class=side-%s>",
+                            n > 0 ? page_side(s->limits.findings[i].limiter) : "none");
                 if (n > 0)
                         report_finding(&s->limits, &s->limits.findings[i], &text);
                 else
@@ -252,16 +253,14 @@ static void put_findings(struct strbuf *out, const struct summary *s)
 
 static void put_keys(struct strbuf *out, const struct summary *s)
 {
-        char key[REPORT_KEY_NUMBERS][REPORT_KEY_MAX];
+        struct report_key keys[REPORT_KEY_NUMBERS];
         if (s->scopes[0].n == 0)
                 return;
-        report_key_numbers(s, key);
-        strbuf_puts(out, "<div class=keys>");
-        for (size_t i = 0; i < REPORT_KEY_NUMBERS; i++) {
-                strbuf_puts(out, "<div>");
-                quote_markup(out, key[i]);
-                strbuf_puts(out, "</div>");
-        }
+        report_key_numbers(s, keys);
+        strbuf_puts(out, "<div class=tiles>");
+        for (size_t i = 0; i < REPORT_KEY_NUMBERS; i++)
+                page_put_tile(out, keys[i].title, keys[i].number,
+                              keys[i].more + strspn(keys[i].more, ", "));
         strbuf_puts(out, "</div>\n");
 }
 
@@ -292,11 +291,9 @@ static void put_facts(struct strbuf *out, const struct run_facts *f, const struc
 static void put_charts(struct strbuf *out, const struct summary *s, const struct traces *t)
 {
         struct strbuf charts = {0};
-        if (report_page_charts(s, t, false, &charts)) {
-                strbuf_puts(out,
-                            "<h2>Over time</h2>\n<div class=bar id=bar></div>\n<div class=\"bar "
-                            "chips\" id=chips role=group aria-label=\"GPUs that are "
-                            "drawn\"></div>\n");
+        if (report_page_charts(s, t, &charts)) {
+                strbuf_puts(out, "<h2>Over time</h2>\n");
+                page_put_chart_bar(out);
                 if (t->n > REPORT_GPUS_EACH)
                         strbuf_putf(
                             out,
@@ -335,20 +332,23 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
                  const struct report_view *view, struct strbuf *out)
 {
         struct report_view v = view ? *view : (struct report_view){0};
-        page_begin(out, facts->command[0] ? facts->command : facts->input, report_page_script_hash);
+        const struct page_scripts scripts = {.charts = true};
+        struct strbuf data = {0};
+        const char *title = facts->command[0] ? facts->command : facts->input;
+        page_begin(out, title, &scripts);
+        page_put_title(out, title);
         put_facts(out, facts, s);
         put_findings(out, s);
         put_keys(out, s);
         put_charts(out, s, t);
-        put_level(out, s, t);
+        put_level(out, s);
         if (s->scopes[0].n > 0)
                 put_gpu_table(out, s);
         put_phase_table(out, s);
         put_events(out, t, &v);
         put_text(out, facts, s, &v);
-        strbuf_puts(out, "</main><div id=tip></div><svg id=svg width=0 height=0 "
-                         "aria-hidden=true></svg>\n<script type=application/json id=data>");
-        report_page_data(s, t, &v, out);
-        strbuf_puts(out, "</script>\n");
-        page_end(out, report_page_script);
+        report_page_data(s, t, &v, &data);
+        page_put_data(out, &data);
+        strbuf_finish(&data);
+        page_end(out, &scripts);
 }

@@ -4,9 +4,9 @@
 #include "base/quote.h"
 #include "present/chart/axis.h"
 #include "present/chart/choose.h"
+#include "present/document/page.h"
 #include "present/format.h"
 #include "present/report/page.h"
-#include "present/stream/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 
 #define GPUS_EACH 8             /* more are drawn as mean and range; each can still be chosen */
 #define CURVE_POINTS (12 << 11) /* of all GPUs' curves in a chart, together */
-#define LEVELS_OF_TOP 4094      /* values are in so many parts of the axis; the next is "missing" */
 #define GAP_TICKS 4
 #define LEVEL_CHARTS 3
 #define CURVES_LEVEL 2
@@ -33,40 +32,6 @@ static struct fold fold_of(const struct traces *t)
                 f.by *= 2;
         f.n = (f.n + f.by - 1) / f.by * f.by;
         return f;
-}
-
-/* ---- text ---- */
-
-/* "</script>" inside a name must not end the script. */
-static void put_text(struct jsonw *j, const char *name, const char *s)
-{
-        struct strbuf text = {0};
-        json_put_string(&text, s);
-        jsonw_begin(j, name);
-        for (size_t i = 0; i < text.len; i++) {
-                if (text.s[i] == '<')
-                        strbuf_puts(j->out, "\\u003c");
-                else
-                        strbuf_putc(j->out, text.s[i]);
-        }
-        strbuf_finish(&text);
-}
-
-/* "%.6g", as precise as a line on a chart is. */
-static void put_short(struct jsonw *j, const char *name, double v)
-{
-        jsonw_short(j, name, v, 6);
-}
-
-static void put_value(struct strbuf *out, double v, double top)
-{
-        static const char digits[] =
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        unsigned q = LEVELS_OF_TOP + 1;
-        if (!isnan(v))
-                q = (unsigned)(MIN(MAX(v / top, 0), 1) * LEVELS_OF_TOP + 0.5);
-        strbuf_putc(out, digits[q >> 6]);
-        strbuf_putc(out, digits[q & 63]);
 }
 
 /* ---- curves ---- */
@@ -103,7 +68,7 @@ static void put_points(struct jsonw *j, const struct trace_point *points, struct
         strbuf_putc(j->out, '"');
         for (size_t i = 0; i < f.n; i += f.by) {
                 struct trace_point p = fold_points(points + i, MIN(f.by, TRACE_POINTS - i));
-                put_value(j->out, part_of(&p, part) * axis->factor, axis->high);
+                page_put_point(j->out, part_of(&p, part) * axis->factor, axis->high);
         }
         strbuf_putc(j->out, '"');
 }
@@ -121,7 +86,7 @@ static void put_curve(struct jsonw *j, const char *name, const struct trace_poin
                       struct fold f, bool range, const struct value_axis *axis)
 {
         jsonw_object(j, NULL);
-        put_text(j, "name", name);
+        page_put_text(j, "name", name);
         put_points(j, points, f, PART_MEAN, axis);
         if (range && has_range(points)) {
                 put_points(j, points, f, PART_MIN, axis);
@@ -166,18 +131,19 @@ static double limit_of(const struct traces *t, enum trace_metric m)
         return most;
 }
 
-static void put_head(struct jsonw *j, const char *id, const char *title,
-                     const struct value_axis *axis, const struct trace_point *sum)
+static void begin_chart(struct jsonw *j, const char *id, const char *title, bool chosen,
+                        const struct value_axis *axis, const struct trace_point *sum)
 {
         char says[96];
         snprintf(says, sizeof(says), "mean %.3g %s, highest %.3g %s",
                  part_of(sum, PART_MEAN) * axis->factor, axis->unit,
                  (double)sum->max * axis->factor, axis->unit);
-        jsonw_text(j, "id", id);
-        put_text(j, "title", title);
-        jsonw_text(j, "unit", axis->unit);
-        jsonw_short(j, "top", axis->high, 8);
-        jsonw_text(j, "says", says);
+        page_begin_chart(j, &(struct page_chart){.id = id,
+                                                 .title = title,
+                                                 .unit = axis->unit,
+                                                 .top = axis->high,
+                                                 .chosen = chosen,
+                                                 .says = says});
 }
 
 /* A line across a chart. */
@@ -185,7 +151,7 @@ static void put_limit(struct jsonw *j, const char *name, double v)
 {
         jsonw_array(j, NULL);
         jsonw_text(j, NULL, name);
-        put_short(j, NULL, v);
+        page_put_short(j, NULL, v);
         jsonw_end(j);
 }
 
@@ -217,9 +183,7 @@ static void put_metric(struct jsonw *j, const struct traces *t, enum trace_metri
             value_axis_for(info->unit, 0, near ? MAX(most, limit) : most, true);
         char title[96], name[ENTITY_LABEL_MAX + 8];
         choice_title(&c, title, sizeof(title));
-        jsonw_object(j, NULL);
-        put_head(j, info->name, title, &axis, &sum);
-        jsonw_bool(j, "gpus", true);
+        begin_chart(j, info->name, title, true, &axis, &sum);
         jsonw_array(j, "limits");
         if (near)
                 put_limit(j, "limit", limit * axis.factor);
@@ -282,8 +246,7 @@ static void put_level(struct jsonw *j, const struct summary *s, const struct tra
         double most = MAX((double)sum.max, which == 0 ? 1.2 : 0);
         struct value_axis axis = value_axis_for(figure_info(figure)->unit, 0, most, true);
         f.by = 1;
-        jsonw_object(j, NULL);
-        put_head(j, level_charts[which].id, level_charts[which].title, &axis, &sum);
+        begin_chart(j, level_charts[which].id, level_charts[which].title, false, &axis, &sum);
         put_level_limits(j, &s->scopes[0].level, which, &axis);
         jsonw_array(j, "curves");
         for (size_t i = 0; i < level_charts[which].n; i++)
@@ -293,28 +256,29 @@ static void put_level(struct jsonw *j, const struct summary *s, const struct tra
         jsonw_end(j);
 }
 
-bool report_page_charts(const struct summary *s, const struct traces *t, bool level,
-                        struct strbuf *out)
+const char *report_page_chart(const struct traces *t, size_t i)
 {
-        bool any = false;
-        for (size_t i = 0; i < (level ? LEVEL_CHARTS : TRACE_COUNT); i++) {
-                bool shown =
-                    level ? level_whole(t, i).n > 0 : metric_shown(t, (enum trace_metric)i);
-                if (!shown)
-                        continue;
-                any = true;
-                strbuf_putf(out, "<div class=chart data-m=%s></div>\n",
-                            level ? level_charts[i].id
-                                  : metric_info(trace_metric((enum trace_metric)i))->name);
-                if (!level && i == 0)
-                        strbuf_puts(out, "<div class=chart data-m=strips></div>\n<div class=legend "
-                                         "id=legend></div>\n");
-        }
-        (void)s;
-        return any;
+        if (i < TRACE_COUNT)
+                return metric_shown(t, (enum trace_metric)i)
+                           ? metric_info(trace_metric((enum trace_metric)i))->name
+                           : "";
+        if (i - TRACE_COUNT >= LEVEL_CHARTS)
+                return NULL;
+        return level_whole(t, i - TRACE_COUNT).n > 0 ? level_charts[i - TRACE_COUNT].id : "";
 }
 
 /* ---- classes and stretches ---- */
+
+const char *page_side(enum limiter l)
+{
+        static const char *const sides[LIMITER_GROUP_COUNT] = {
+            [LIMITER_GROUP_UNKNOWN] = "none",   [LIMITER_GROUP_IDLE] = "idle",
+            [LIMITER_GROUP_HOST] = "host",      [LIMITER_GROUP_COPY] = "copy",
+            [LIMITER_GROUP_TENSOR] = "compute", [LIMITER_GROUP_COMPUTE] = "compute",
+            [LIMITER_GROUP_MEMORY] = "memory",  [LIMITER_GROUP_KERNEL] = "compute",
+        };
+        return sides[limiter_group(l)];
+}
 
 static unsigned class_at(const struct trace_gpu *g, size_t from, size_t n)
 {
@@ -347,14 +311,24 @@ static void put_classes(struct jsonw *j, const struct traces *t, const struct tr
                         continue;
                 if (now < TRACE_CLASSES) {
                         jsonw_array(j, NULL);
-                        put_short(j, NULL, since);
-                        put_short(j, NULL, at);
+                        page_put_short(j, NULL, since);
+                        page_put_short(j, NULL, at);
                         jsonw_count(j, NULL, now);
                         jsonw_end(j);
                 }
                 now = what;
                 since = at;
         }
+}
+
+/* A class has the colour of the limiters that are most like it. */
+static const char *class_side(enum bottleneck b)
+{
+        static const char *const sides[TRACE_CLASSES] = {
+            [BOTTLENECK_UNKNOWN] = "none",    [BOTTLENECK_IDLE] = "idle",
+            [BOTTLENECK_COMPUTE] = "compute", [BOTTLENECK_MEMORY] = "memory",
+            [BOTTLENECK_IO] = "copy",         [BOTTLENECK_MIXED] = "mixed"};
+        return sides[b];
 }
 
 static void put_gpus(struct jsonw *j, const struct traces *t, struct fold f, double gap_s)
@@ -364,7 +338,7 @@ static void put_gpus(struct jsonw *j, const struct traces *t, struct fold f, dou
                 char name[ENTITY_LABEL_MAX + 8];
                 snprintf(name, sizeof(name), "GPU %s", t->gpus[i]->who.label);
                 jsonw_object(j, NULL);
-                put_text(j, "name", name);
+                page_put_text(j, "name", name);
                 jsonw_array(j, "classes");
                 put_classes(j, t, t->gpus[i], f, gap_s);
                 jsonw_end(j);
@@ -372,8 +346,12 @@ static void put_gpus(struct jsonw *j, const struct traces *t, struct fold f, dou
         }
         jsonw_end(j);
         jsonw_array(j, "classes");
-        for (enum bottleneck b = 0; b < (enum bottleneck)TRACE_CLASSES; b++)
-                put_text(j, NULL, b == BOTTLENECK_IO ? "I/O" : bottleneck_name(b));
+        for (enum bottleneck b = 0; b < (enum bottleneck)TRACE_CLASSES; b++) {
+                jsonw_array(j, NULL);
+                jsonw_text(j, NULL, b == BOTTLENECK_IO ? "I/O" : bottleneck_name(b));
+                jsonw_text(j, NULL, class_side(b));
+                jsonw_end(j);
+        }
         jsonw_end(j);
 }
 
@@ -391,8 +369,8 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, const 
 {
         const char *held = held_by_name((enum held_by)s->limit.held_by);
         jsonw_array(j, NULL);
-        put_short(j, NULL, s->begin_s);
-        put_short(j, NULL, s->end_s);
+        page_put_short(j, NULL, s->begin_s);
+        page_put_short(j, NULL, s->end_s);
         jsonw_array(j, NULL);
         for (size_t k = 0; k < list->n_gpus; k++) {
                 size_t at = gpu_set_has(&s->gpus, k) ? curve_of(t, list->gpus[k].label) : t->n;
@@ -400,20 +378,35 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, const 
                         jsonw_count(j, NULL, at);
         }
         jsonw_end(j);
-        put_text(j, NULL, limiter_name((enum limiter)s->limit.limiter));
-        put_text(j, NULL, held ? held : "");
+        page_put_text(j, NULL, limiter_name((enum limiter)s->limit.limiter));
+        page_put_text(j, NULL, held ? held : "");
         jsonw_end(j);
 }
 
-/* Colours by what has to move, as page.css has them. */
-static unsigned colour_of(enum limiter l)
+/* Those that occur. hatch tells limiters of one colour apart. */
+static void put_limiters(struct jsonw *j, const struct stretch_list *list)
 {
-        static const unsigned colours[LIMITER_GROUP_COUNT] = {
-            [LIMITER_GROUP_UNKNOWN] = 0, [LIMITER_GROUP_IDLE] = 1,   [LIMITER_GROUP_HOST] = 6,
-            [LIMITER_GROUP_COPY] = 4,    [LIMITER_GROUP_TENSOR] = 2, [LIMITER_GROUP_COMPUTE] = 2,
-            [LIMITER_GROUP_MEMORY] = 3,  [LIMITER_GROUP_KERNEL] = 5,
-        };
-        return colours[limiter_group(l)];
+        bool occurs[LIMITER_COUNT] = {false};
+        unsigned hatches[LIMITER_GROUP_COUNT] = {0};
+        for (size_t i = 0; i < list->n; i++)
+                occurs[list->list[i].limit.limiter] = true;
+        jsonw_object(j, "limiters");
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
+                enum limiter_group side = limiter_group(l);
+                /* These share a colour. */
+                if (side == LIMITER_GROUP_TENSOR || side == LIMITER_GROUP_KERNEL)
+                        side = LIMITER_GROUP_COMPUTE;
+                unsigned hatch = hatches[side]++;
+                if (!occurs[l])
+                        continue;
+                jsonw_object(j, limiter_name(l));
+                jsonw_text(j, "side", page_side(l));
+                jsonw_count(j, "hatch", hatch);
+                jsonw_text(j, "brief", limiter_brief(l));
+                jsonw_text(j, "words", limiter_words(l));
+                jsonw_end(j);
+        }
+        jsonw_end(j);
 }
 
 static void put_stretches(struct jsonw *j, const struct summary *s, const struct traces *t)
@@ -422,10 +415,7 @@ static void put_stretches(struct jsonw *j, const struct summary *s, const struct
         for (size_t i = 0; i < s->limits.n; i++)
                 put_stretch(j, &s->limits, &s->limits.list[i], t);
         jsonw_end(j);
-        jsonw_object(j, "sides");
-        for (enum limiter l = 0; l < LIMITER_COUNT; l++)
-                jsonw_count(j, limiter_name(l), colour_of(l));
-        jsonw_end(j);
+        put_limiters(j, &s->limits);
 }
 
 /* ---- all of it ---- */
@@ -443,17 +433,17 @@ static void put_marks(struct jsonw *j, const struct summary *s, const struct tra
         jsonw_array(j, "phases");
         for (size_t i = 0; i < MIN(s->n_phases, (size_t)PHASES_MAX); i++) {
                 jsonw_array(j, NULL);
-                put_text(j, NULL, s->phases[i].name);
-                put_short(j, NULL, since(t, s->phases[i].begin_ns));
-                put_short(j, NULL, since(t, s->phases[i].end_ns));
+                page_put_text(j, NULL, s->phases[i].name);
+                page_put_short(j, NULL, since(t, s->phases[i].begin_ns));
+                page_put_short(j, NULL, since(t, s->phases[i].end_ns));
                 jsonw_end(j);
         }
         jsonw_end(j);
         jsonw_array(j, "events");
         for (size_t i = 0; i < MIN(v->n_events, (size_t)PHASES_MAX); i++) {
                 jsonw_array(j, NULL);
-                put_short(j, NULL, since(t, v->events[i].wall_ns));
-                put_text(j, NULL, v->events[i].name);
+                page_put_short(j, NULL, since(t, v->events[i].wall_ns));
+                page_put_text(j, NULL, v->events[i].name);
                 jsonw_end(j);
         }
         jsonw_end(j);
@@ -493,7 +483,7 @@ void report_page_data(const struct summary *s, const struct traces *t, const str
         jsonw_short(&j, "seconds", seconds, 9);
         jsonw_short(&j, "seconds_all", step * (double)f.n, 9);
         jsonw_short(&j, "step", step, 9);
-        put_short(&j, "gap", gap);
+        page_put_short(&j, "gap", gap);
         /* A capture without times counts from 0: there is no clock to show. */
         jsonw_fixed(&j, "start", format_is_date(s->first_ns) ? clock_to_seconds(t->start_ns) : 0,
                     3);

@@ -408,6 +408,7 @@ static void add_ranks(const struct job *j, bool complete, struct document *d)
             document_add(d, DOC_ROWS, "ranks", "ranks (< and >: apart from the others)",
                          rank_columns, ARRAY_LEN(rank_columns));
         p->rest = "within the spread of the others: --all shows them";
+        p->curve_s = clock_to_seconds(j->end_ns - j->start_ns);
         for (size_t i = 0; i < j->n; i++) {
                 bool shown = complete || j->n <= RANKS_EACH || stands_apart(j, i);
                 struct doc_cell *row = shown ? doc_add_row(d, p) : NULL;

@@ -1,15 +1,16 @@
-/* The parts of the report's page that are the same for all runs; compiled in from page.js, with
- * the hash that allows it to run. Only for the files of this folder. */
+/* Parts of the report's page. Only for the files of this folder. */
 #pragma once
 
 #include "base/strbuf.h"
 #include "present/report/report.h"
 
-extern const char report_page_script[], report_page_script_hash[];
-
 /* What the script draws, as JSON that may stand inside a script element. */
 void report_page_data(const struct summary *s, const struct traces *t, const struct report_view *v,
                       struct strbuf *out);
+/* The id of the i-th chart that there can be; empty when it has nothing to show, NULL at the end.
+ */
+const char *report_page_chart(const struct traces *t, size_t i);
 /* The elements that the script draws into, in order. False when there is no curve at all. */
-bool report_page_charts(const struct summary *s, const struct traces *t, bool level,
-                        struct strbuf *out);
+bool report_page_charts(const struct summary *s, const struct traces *t, struct strbuf *out);
+/* What has to move for a limiter to go, as the style sheet has a colour for it: "host". */
+const char *page_side(enum limiter limiter);

@@ -306,16 +306,15 @@ struct value report_mean(const struct scope *scope, enum metric metric)
         return n ? value_ok(sum / (double)n) : value_missing(STATE_NONE);
 }
 
-static void put_share(char *buf, size_t size, const char *what, const struct scope *run,
+static void take_mean(struct report_key *key, const char *title, const struct scope *run,
                       enum metric metric)
 {
-        char number[FORMAT_MAX];
-        struct value v = report_mean(run, metric);
-        format_with_unit(number, sizeof(number), metric_info(metric)->unit, v);
-        snprintf(buf, size, "%s %s", what, number);
+        *key = (struct report_key){.title = title};
+        format_with_unit(key->number, sizeof(key->number), metric_info(metric)->unit,
+                         report_mean(run, metric));
 }
 
-static void put_power(char *buf, size_t size, const struct scope *run)
+static void take_power(struct report_key *key, const struct scope *run)
 {
         char number[FORMAT_MAX];
         double joules = 0;
@@ -324,17 +323,16 @@ static void put_power(char *buf, size_t size, const struct scope *run)
                 joules += run->gpus[i]->energy_j;
                 any |= run->gpus[i]->has_energy;
         }
-        format_with_unit(number, sizeof(number), UNIT_WATTS, report_mean(run, METRIC_POWER));
-        int at = snprintf(buf, size, "power %s", number);
+        take_mean(key, "power", run, METRIC_POWER);
         if (any)
-                snprintf(buf + at, size - (size_t)at, ", %s", format_energy(number, joules));
+                snprintf(key->more, sizeof(key->more), ", %s", format_energy(number, joules));
 }
 
 /* Of the GPU that had most in use. */
-static void put_memory(char *buf, size_t size, const struct scope *run)
+static void take_memory(struct report_key *key, const struct scope *run)
 {
         struct value most = value_missing(STATE_NONE), all = value_missing(STATE_NONE);
-        char used[FORMAT_MAX], total[FORMAT_MAX];
+        char total[FORMAT_MAX];
         for (size_t i = 0; i < run->n; i++) {
                 struct value v = spread_max(&run->gpus[i]->m[METRIC_FB_USED]);
                 if (!value_there(v) || (value_there(most) && v.v <= most.v))
@@ -342,45 +340,52 @@ static void put_memory(char *buf, size_t size, const struct scope *run)
                 most = v;
                 all = spread_max(&run->gpus[i]->m[METRIC_FB_TOTAL]);
         }
-        format_with_unit(used, sizeof(used), UNIT_BYTES, most);
+        *key = (struct report_key){.title = "memory"};
+        format_with_unit(key->number, sizeof(key->number), UNIT_BYTES, most);
         format_with_unit(total, sizeof(total), UNIT_BYTES, all);
-        snprintf(buf, size, "memory %s of %s", used, total);
+        snprintf(key->more, sizeof(key->more), " of %s", total);
 }
 
-static void put_cpu(char *buf, size_t size, const struct level_summary *l)
+static void take_cpu(struct report_key *key, const struct level_summary *l)
 {
         struct value cores = spread_mean(&l->cpu);
+        *key = (struct report_key){.title = "CPU", .number = "--"};
         if (!value_there(cores))
-                snprintf(buf, size, "CPU --");
-        else if (value_there(l->cpus))
-                snprintf(buf, size, "CPU %.1f of %g cores", cores.v, l->cpus.v);
+                return;
+        snprintf(key->number, sizeof(key->number), "%.1f", cores.v);
+        if (value_there(l->cpus))
+                snprintf(key->more, sizeof(key->more), " of %g cores", l->cpus.v);
         else
-                snprintf(buf, size, "CPU %.1f cores", cores.v);
+                snprintf(key->more, sizeof(key->more), " cores");
 }
 
-void report_key_numbers(const struct summary *s, char ret[REPORT_KEY_NUMBERS][REPORT_KEY_MAX])
+void report_key_numbers(const struct summary *s, struct report_key ret[REPORT_KEY_NUMBERS])
 {
         const struct scope *run = &s->scopes[0];
-        put_share(ret[0], REPORT_KEY_MAX, "Real Utilization", run, METRIC_REAL_UTIL);
-        put_share(ret[1], REPORT_KEY_MAX, "GPU busy", run, METRIC_GPU_UTIL);
-        put_share(ret[2], REPORT_KEY_MAX, "SM active", run, METRIC_SM_ACTIVE);
-        put_power(ret[3], REPORT_KEY_MAX, run);
-        put_memory(ret[4], REPORT_KEY_MAX, run);
-        put_cpu(ret[5], REPORT_KEY_MAX, &run->level);
+        take_mean(&ret[0], "Real Utilization", run, METRIC_REAL_UTIL);
+        take_mean(&ret[1], "GPU busy", run, METRIC_GPU_UTIL);
+        take_mean(&ret[2], "SM active", run, METRIC_SM_ACTIVE);
+        take_power(&ret[3], run);
+        take_memory(&ret[4], run);
+        take_cpu(&ret[5], &run->level);
 }
 
 static void put_key_numbers(struct strbuf *out, const struct summary *s)
 {
-        char key[REPORT_KEY_NUMBERS][REPORT_KEY_MAX];
+        struct report_key keys[REPORT_KEY_NUMBERS];
+        char text[160];
         if (s->scopes[0].n == 0)
                 return;
-        report_key_numbers(s, key);
+        report_key_numbers(s, keys);
         strbuf_puts(out, "\nkey numbers");
         if (s->scopes[0].n > 1)
                 strbuf_putf(out, ", means of %zu GPUs; memory is the highest, energy the sum",
                             s->scopes[0].n);
-        for (size_t i = 0; i < REPORT_KEY_NUMBERS; i++)
-                strbuf_putf(out, i % 3 == 2 ? "%s%s" : "%s%-26s", i % 3 ? "  " : "\n  ", key[i]);
+        for (size_t i = 0; i < REPORT_KEY_NUMBERS; i++) {
+                snprintf(text, sizeof(text), "%s %s%s", keys[i].title, keys[i].number,
+                         keys[i].more);
+                strbuf_putf(out, i % 3 == 2 ? "%s%s" : "%s%-26s", i % 3 ? "  " : "\n  ", text);
+        }
         strbuf_putc(out, '\n');
 }
 

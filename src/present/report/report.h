@@ -26,9 +26,13 @@ struct report_view {
 void report_text(const struct run_facts *facts, const struct summary *s,
                  const struct report_view *view, struct strbuf *out);
 #define REPORT_KEY_NUMBERS 6
-#define REPORT_KEY_MAX 96
-/* "SM active 43.5 %": of the whole run, over its GPUs. */
-void report_key_numbers(const struct summary *s, char ret[REPORT_KEY_NUMBERS][REPORT_KEY_MAX]);
+/* "SM active", "43.5 %", "": they follow each other in a sentence. */
+struct report_key {
+        const char *title;
+        char number[48], more[48];
+};
+/* Of the whole run, over its GPUs. */
+void report_key_numbers(const struct summary *s, struct report_key ret[REPORT_KEY_NUMBERS]);
 /* Three lines at most: what `assay run` says at the end. No lines about the command itself. */
 void report_short(const struct summary *s, struct strbuf *out);
 #define REPORT_SCHEMA_VERSION 2

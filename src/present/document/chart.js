@@ -1,7 +1,9 @@
 "use strict";
-/* Charts and strips of a report. The numbers are in #data; names go into the page as text only. */
+/* Charts over time, and what limited each GPU, of any page. The numbers are in #data; names go into the page as text only. */
 (() => {
-  const D = JSON.parse(document.getElementById("data").textContent);
+  /* seconds: of the run; seconds_all: of a curve's points; step: between two; gap: no value for longer is none. Names that start with a small letter in charts: id, title, unit, top (of
+     the axis), says (for screen readers), limits [[name, value]], curves [{name, dash, mean, min, max}], all (of many), gpus (whether chips choose its curves). */
+  const D = { start: 0, many: false, phases: [], events: [], gpus: [], classes: [], limiters: {}, stretches: [], ...JSON.parse(document.getElementById("data").textContent) };
   /* SVG elements are cloned from this one, so that the page names no address at all. */
   const NS = document.getElementById("svg").namespaceURI, LEFT = 62, RIGHT = 10, TOP = 24, HIGH = 86, AXIS = 18;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", MISSING = 4095;
@@ -40,6 +42,7 @@
   };
   const moment = (t) => (D.start ? `  ${new Date((D.start + t) * 1000).toISOString().slice(11, 19)} UTC` : "");
   const phasesAt = (t) => D.phases.filter((p) => p[1] <= t && t <= p[2]).map((p) => p[0]);
+  const LETTER = 6.4; /* the width of one, about */
   const colour = (i) => `var(--c${i % 8})`;
 
   /* ---- time ---- */
@@ -115,7 +118,7 @@
     names() {
       const ends = [-1, -1, -1];
       for (const p of D.phases) {
-        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT), room = Math.floor((b - a - 4) / 6);
+        const a = Math.max(this.x(p[1]), LEFT), b = Math.min(this.x(p[2]), this.width - RIGHT), room = Math.floor((b - a - 4) / LETTER);
         const line = ends.findIndex((end) => end <= a);
         if (b - a < 24 || line < 0) continue;
         ends[line] = b;
@@ -175,7 +178,7 @@
     constructor(box, c) {
       super(box, c.unit ? `${c.title}, ${c.unit}` : c.title, TOP + HIGH + AXIS);
       this.c = c;
-      this.curves = c.curves.map((k) => ({ name: k.name, mean: unpack(k.mean, c.top), min: k.min && unpack(k.min, c.top), max: k.max && unpack(k.max, c.top) }));
+      this.curves = c.curves.map((k) => ({ name: k.name, dash: k.dash, mean: unpack(k.mean, c.top), min: k.min && unpack(k.min, c.top), max: k.max && unpack(k.max, c.top) }));
       this.all = c.all && { mean: unpack(c.all.mean, c.top), min: unpack(c.all.min, c.top), max: unpack(c.all.max, c.top) };
     }
     y(v) { return TOP + HIGH * (1 - Math.min(Math.max(v / this.c.top, 0), 1)); }
@@ -206,15 +209,15 @@
       }
       close();
       if (area) make("path", { class: "range", fill: stroke, d: area }, this.svg);
-      if (line) make("path", { class: "mean", stroke, d: line }, this.svg);
+      if (line) make("path", { class: curve.dash ? "mean dash" : "mean", stroke, d: line }, this.svg);
     }
     draw() {
       this.begin();
-      if (charts[0] === this || this.c.names) this.names();
+      if (charts.find((c) => c instanceof Curves) === this) this.names();
       for (const part of [0, 0.5, 1]) {
         const y = this.y(part * this.c.top);
         make("line", { class: "grid", x1: LEFT, x2: this.width - RIGHT, y1: y, y2: y }, this.svg);
-        make("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.svg, number(part * this.c.top).replace(/\.?0+$/, (z) => (z[0] === "." ? "" : z)));
+        make("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.svg, number(part * this.c.top).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
       }
       let at = this.width - RIGHT;
       for (const [name, v] of this.c.limits) {
@@ -249,38 +252,94 @@
 
   /* ---- class and limiter ---- */
 
+  /* Hatches tell limiters of one colour apart; the first is none. They stand in the page once. */
+  const HATCHES = [null, "M-2 2l4-4M0 8l8-8M6 10l4-4", "M-2 6l4 4M0 0l8 8M6-2l4 4", "M4 0v8", "M0 4h8", "M0 8l8-8M0 0l8 8", "dots", "M4 0v8M0 4h8"];
+  const defs = make("defs", {}, document.getElementById("svg"));
+  HATCHES.forEach((d, i) => {
+    if (!d) return;
+    const p = make("pattern", { id: `hatch${i}`, class: "hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse" }, defs);
+    if (d === "dots") make("circle", { cx: 4, cy: 4, r: 1.6 }, p);
+    else make("path", { d }, p);
+  });
+  const hatched = (limiter) => (D.limiters[limiter].hatch % HATCHES.length ? `url(#hatch${D.limiters[limiter].hatch % HATCHES.length})` : null);
+  /* Stretches of a GPU, [from, to, limiter], those of one limiter that follow each other as one. */
+  const merge = (list) => list.reduce((out, s) => {
+    const last = out[out.length - 1];
+    if (last && last[2] === s[2] && s[0] - last[1] <= D.step) last[1] = s[1];
+    else out.push([...s]);
+    return out;
+  }, []);
+  const limitersOf = (i) => merge(D.stretches.filter((s) => s[2].includes(i)).map((s) => [s[0], s[1], s[3]]));
+
+  /* What limits most of the GPUs, from one change to the next. */
+  const limitersOfMost = () => {
+    const times = [...new Set(D.stretches.flatMap((s) => [s[0], s[1]]))].sort((a, b) => a - b), out = [];
+    const open = new Map(), add = (s, by) => open.set(s[3], (open.get(s[3]) || 0) + by * s[2].length);
+    const begins = D.stretches.slice().sort((a, b) => a[0] - b[0]), ends = D.stretches.slice().sort((a, b) => a[1] - b[1]);
+    let b = 0, e = 0;
+    for (let i = 0; i + 1 < times.length; i++) {
+      while (e < ends.length && ends[e][1] <= times[i]) add(ends[e++], -1);
+      while (b < begins.length && begins[b][0] <= times[i]) add(begins[b++], 1);
+      const most = [...open].sort((x, y) => y[1] - x[1])[0];
+      if (most && most[1] > 0) out.push([times[i], times[i + 1], most[0]]);
+    }
+    return merge(out);
+  };
+
   class Strips extends Picture {
     constructor(box) {
-      const row = D.gpus.length > 16 ? 5 : 9;
-      super(box, "Class (upper) and limiter (lower) of each GPU", TOP + D.gpus.length * (2 * row + 3) + AXIS);
-      this.row = row;
+      const n = D.gpus.length, [upper, lower] = n <= 4 ? [15, 19] : n <= 16 ? [6, 15] : [4, 6];
+      const first = n > 16 ? 22 : 0; /* a lane of its own for most of them, where theirs have no room for words */
+      super(box, "What limited each GPU (lower lane), and its class (upper)", TOP + first + n * (upper + lower + 4) + AXIS);
+      Object.assign(this, { upper, lower, first, row: upper + lower + 4, lanes: D.gpus.map((_, i) => limitersOf(i)), most: first ? limitersOfMost() : [] });
+    }
+    /* A part of a lane: in its colour, with its hatch, and its word where there is room. */
+    put(key, a, b, y, height) {
+      const from = Math.max(this.x(a), LEFT), to = Math.min(this.x(b), this.width - RIGHT);
+      if (to > from) this.paths.set(key, `${this.paths.get(key) || ""}M${from.toFixed(1)} ${y}H${to.toFixed(1)}V${y + height}H${from.toFixed(1)}Z`);
+      return [from, to];
+    }
+    word([from, to], y, height, text) {
+      if (height < 13 || to - from < text.length * LETTER + 6) return;
+      this.words.push([(from + to) / 2, y + height / 2 + 4, text]);
+    }
+    limiters(list, y, height) {
+      for (const [a, b, name] of list) {
+        const l = D.limiters[name], at = this.put(`var(--side-${l.side})`, a, b, y, height), hatch = hatched(name);
+        if (hatch) this.put(hatch, a, b, y, height);
+        this.word(at, y, height, l.brief);
+      }
     }
     draw() {
       this.begin();
-      const paths = new Map(), put = (key, a, b, y) => {
-        const from = Math.max(this.x(a), LEFT), to = Math.min(this.x(b), this.width - RIGHT);
-        if (to > from) paths.set(key, `${paths.get(key) || ""}M${from.toFixed(1)} ${y}H${to.toFixed(1)}V${y + this.row}H${from.toFixed(1)}Z`);
-      };
+      this.paths = new Map();
+      this.words = [];
+      if (this.first) {
+        make("text", { x: LEFT - 6, y: TOP + 13, "text-anchor": "end" }, this.svg, "most GPUs");
+        this.limiters(this.most, TOP, 18);
+      }
       D.gpus.forEach((g, i) => {
-        const y = TOP + i * (2 * this.row + 3);
-        if (D.gpus.length <= 16 || i % 8 === 0) make("text", { x: LEFT - 6, y: y + 9, "text-anchor": "end" }, this.svg, g.name);
-        for (const [a, b, k] of g.classes) put(`var(--k${k})`, a, b, y);
+        const y = TOP + this.first + i * this.row;
+        if (!this.first || i % 8 === 0) make("text", { x: LEFT - 6, y: y + (this.row > 20 ? this.row / 2 + 2 : 9), "text-anchor": "end" }, this.svg, g.name);
+        for (const [a, b, k] of g.classes) this.word(this.put(`var(--side-${D.classes[k][1]})`, a, b, y, this.upper), y, this.upper, D.classes[k][0]);
+        this.limiters(this.lanes[i], y + this.upper, this.lower);
       });
-      for (const s of D.stretches) for (const g of s[2]) put(`var(--k${D.sides[s[3]]})`, s[0], s[1], TOP + g * (2 * this.row + 3) + this.row);
-      for (const [fill, d] of paths) make("path", { fill, d }, this.svg);
-      this.end("Workload class and limiter of each GPU over time; the tables below have the same in words");
+      for (const hatch of [false, true]) for (const [fill, d] of this.paths) if (fill.startsWith("url") === hatch) make("path", { fill, d }, this.svg);
+      for (const [x, y, text] of this.words) make("text", { class: "word", x, y, "text-anchor": "middle" }, this.svg, text);
+      this.end("What limited each GPU over time, and its workload class; the tables below have the same in words");
     }
     values(t, e) {
       const b = this.box.getBoundingClientRect(), y = (e.clientY - b.top) / b.height * this.height;
-      const i = Math.min(Math.max(Math.floor((y - TOP) / (2 * this.row + 3)), 0), D.gpus.length - 1), g = D.gpus[i];
+      const i = Math.min(Math.max(Math.floor((y - TOP - this.first) / this.row), 0), D.gpus.length - 1), g = D.gpus[i];
       const k = g.classes.find((c) => c[0] <= t && t < c[1]), s = D.stretches.find((c) => c[0] <= t && t < c[1] && c[2].includes(i));
-      return [`${g.name}`, `class  ${k ? D.classes[k[2]] : "--"}`, `limiter  ${s ? s[3] + (s[4] ? `, clocks held by ${s[4]}` : "") : "--"}`];
+      return [`${g.name}`, `class  ${k ? D.classes[k[2]][0] : "--"}`, `limiter  ${s ? D.limiters[s[3]].words + (s[4] ? `, clocks held by ${s[4]}` : "") : "--"}`];
     }
   }
 
   /* ---- the page ---- */
 
-  const drawAll = () => charts.forEach((c) => c.draw());
+  /* What is folded has no width: it is drawn when it is opened. */
+  const drawAll = () => charts.forEach((c) => { if (c.box.clientWidth || !c.svg) c.draw(); });
   const bar = document.getElementById("bar"), chips = document.getElementById("chips");
   for (const [text, label, act] of [["+", "zoom in", () => zoom(0.5)], ["−", "zoom out", () => zoom(2)], ["←", "earlier", () => pan(-0.25)],
     ["→", "later", () => pan(0.25)], ["whole run", "whole run", () => setView(0, D.seconds)]]) {
@@ -296,7 +355,7 @@
       const b = html("button", chips, g.name);
       b.type = "button";
       b.setAttribute("aria-pressed", String(chosen.has(i)));
-      b.style.borderLeft = `5px solid ${colour(D.many ? i + 1 : i)}`;
+      b.style.borderLeft = `8px ${D.charts.some((c) => c.gpus && c.curves[i] && c.curves[i].dash) ? "double" : "solid"} ${colour(D.many ? i + 1 : i)}`;
       b.addEventListener("click", () => {
         if (!chosen.delete(i)) chosen.add(i);
         b.setAttribute("aria-pressed", String(chosen.has(i)));
@@ -311,20 +370,34 @@
     if (c) new Curves(box, c);
     else if (box.dataset.m === "strips") new Strips(box);
   }
+  /* Each limiter that occurs, with its colour and hatch, and how much of the GPUs' time it has; then the classes. */
   const legend = document.getElementById("legend");
-  const entry = (fill, text) => {
-    const s = html("span", legend), i = html("i", s);
-    i.style.background = fill;
-    html("span", s, text);
-  };
   if (legend) {
-    D.classes.forEach((name, k) => { if (D.gpus.some((g) => g.classes.some((c) => c[2] === k))) entry(`var(--k${k})`, name); });
-    const seen = new Map();
-    for (const s of D.stretches) seen.set(D.sides[s[3]], [...(seen.get(D.sides[s[3]]) || []), s[3]]);
-    for (const [k, names] of seen) entry(`var(--k${k})`, `limiter: ${[...new Set(names)].join(", ")}`);
+    const sums = new Map();
+    let all = 0;
+    if (D.stretches.length) html("span", legend, "Limiters:").className = "soft";
+    for (const s of D.stretches) {
+      sums.set(s[3], (sums.get(s[3]) || 0) + (s[1] - s[0]) * s[2].length);
+      all += (s[1] - s[0]) * s[2].length;
+    }
+    for (const [name, sum] of [...sums].sort((a, b) => b[1] - a[1])) {
+      const entry = html("span", legend), key = make("svg", { viewBox: "0 0 16 8", "aria-hidden": "true" }, entry);
+      make("rect", { width: 16, height: 8, fill: `var(--side-${D.limiters[name].side})` }, key);
+      if (hatched(name)) make("rect", { width: 16, height: 8, fill: hatched(name) }, key);
+      entry.title = D.limiters[name].words;
+      html("span", entry, `${D.limiters[name].brief} ${(100 * sum / all).toFixed(0)} %`);
+    }
+    if (sums.size) html("span", legend, "Classes:").className = "soft";
+    D.classes.forEach(([name, side], k) => {
+      if (!D.gpus.some((g) => g.classes.some((c) => c[2] === k))) return;
+      const entry = html("span", legend);
+      html("i", entry).className = `side-${side}`;
+      html("span", entry, name);
+    });
   }
   drawAll();
   let wide = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; drawAll(); } });
+  for (const d of document.querySelectorAll("details")) d.addEventListener("toggle", drawAll);
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
 })();

@@ -1,0 +1,112 @@
+/* Which charts a page has, and in which order: those that show why the verdict is what it is come
+ * first, the others are folded. */
+#include "base/attr.h"
+#include "present/document/page.h"
+#include "present/report/page.h"
+
+#include <string.h>
+
+#define FIRST_CHARTS 4
+#define CHARTS_MAX (TRACE_COUNT + 3)
+
+/* The chart in which a ceiling can be seen; NULL where there is none. */
+static const char *const chart_of[CEILING_COUNT] = {
+    [CEILING_ENGINE] = "gpu_util",
+    [CEILING_SM] = "sm_active",
+    [CEILING_OCCUPANCY] = "sm_active",
+    [CEILING_TENSOR] = "tensor_active",
+    [CEILING_DRAM] = "dram_active",
+    [CEILING_PCIE_IN] = "pcie_rx",
+    [CEILING_PCIE_OUT] = "pcie_tx",
+    [CEILING_PCIE_RATE] = "pcie_rx",
+    [CEILING_NVLINK_IN] = "nvlink_total",
+    [CEILING_NVLINK_OUT] = "nvlink_total",
+    [CEILING_CLOCK] = "sm_clock",
+    [CEILING_POWER] = "power",
+    [CEILING_MEMORY] = "fb_used",
+    [CEILING_HELD_POWER] = "power",
+    [CEILING_HELD_THERMAL] = "gpu_temp",
+    [CEILING_CPU_MAIN] = "cpu",
+    [CEILING_CPU_THREAD] = "cpu",
+    [CEILING_CPU_FIRST] = "cpu",
+    [CEILING_CPU_CHILDREN] = "cpu",
+    [CEILING_CPU] = "cpu",
+    [CEILING_IO_WAIT] = "io",
+    [CEILING_STORAGE] = "io",
+    [CEILING_WRITTEN] = "io",
+    [CEILING_CONTROLLER] = "dram_active",
+};
+
+/* Where the findings name fewer. */
+static const char *const usual[] = {"sm_active", "gpu_util", "power", "cpu", "fb_used"};
+
+struct chosen {
+        const char *shown[CHARTS_MAX]; /* all that have something to show */
+        size_t n_shown;
+        const char *first[FIRST_CHARTS];
+        size_t n_first;
+};
+
+static bool has_id(const char *const *list, size_t n, const char *id)
+{
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(list[i], id) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void put_first(struct chosen *c, const char *id)
+{
+        if (id && c->n_first < FIRST_CHARTS && has_id(c->shown, c->n_shown, id) &&
+            !has_id(c->first, c->n_first, id))
+                c->first[c->n_first++] = id;
+}
+
+/* What a finding rests on, and what holds the clocks down meanwhile. */
+static void add_finding(struct chosen *c, const struct limit_finding *f)
+{
+        const struct limiter_sight *sight = limiter_sight(f->limiter, f->basis);
+        for (size_t i = 0; i < LIMITER_REASONS_MAX; i++)
+                put_first(c, chart_of[sight->reasons[i]]);
+        if (f->held_by != HELD_BY_NOTHING)
+                put_first(c, f->held_by == HELD_BY_THERMAL ? "gpu_temp" : "power");
+        if (f->held_by != HELD_BY_NOTHING)
+                put_first(c, "sm_clock");
+}
+
+static void choose_charts(const struct summary *s, const struct traces *t, struct chosen *c)
+{
+        const char *id;
+        for (size_t i = 0; (id = report_page_chart(t, i)); i++) {
+                if (id[0])
+                        c->shown[c->n_shown++] = id;
+        }
+        for (size_t i = 0; i < s->limits.n_findings; i++)
+                add_finding(c, &s->limits.findings[i]);
+        for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+                put_first(c, usual[i]);
+}
+
+bool report_page_charts(const struct summary *s, const struct traces *t, struct strbuf *out)
+{
+        struct chosen c = {0};
+        choose_charts(s, t, &c);
+        if (t->n > 0 && c.n_shown > 0) {
+                page_put_chart(out, "strips");
+                strbuf_puts(out, "<div class=legend id=legend></div>\n");
+        }
+        for (size_t i = 0; i < c.n_first; i++)
+                page_put_chart(out, c.first[i]);
+        size_t folded = c.n_shown - c.n_first;
+        if (folded > 0)
+                strbuf_putf(out, "<details><summary>%zu more chart%s</summary>\n", folded,
+                            folded == 1 ? "" : "s");
+        for (size_t i = 0; i < c.n_shown; i++) {
+                if (!has_id(c.first, c.n_first, c.shown[i]))
+                        page_put_chart(out, c.shown[i]);
+        }
+        if (folded > 0)
+                strbuf_puts(out, "</details>\n");
+        return c.n_shown > 0;
+}
