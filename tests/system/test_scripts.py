@@ -433,6 +433,15 @@ def test_keys_choose(page):
     assert page.run("return document.documentElement.dataset.theme") == {"dark": "light", "light": "dark"}[before]
 
 
+def test_a_late_answer_does_not_fill_the_next_view(page):
+    page.run("""window.give = null; load = () => new Promise((resolve) => { window.give = resolve; }); location.hash = '#recordings'; return 1""")
+    until(page, "return window.give !== null")
+    page.run("location.hash = '#fleet'; return 1")
+    until(page, "return document.querySelectorAll('a[data-gpu]').length === 4")
+    page.run("window.give({sessions: []}); return 1")
+    assert page.run("return new Promise((done) => setTimeout(() => done(document.querySelectorAll('a[data-gpu]').length), 0))") == 4
+
+
 def test_elements_stay_when_they_are_renewed(page):
     got = page.run("""
       const root = h('div', {}, h('p', {id: 'x', title: 'old'}, 'a'), h('p', {}, 'b'), 'text', h('i', {})), first = root.firstChild;

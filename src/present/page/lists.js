@@ -145,7 +145,7 @@ async function fetchReport(id, show) {
 }
 
 function viewRecordings(root) {
-  const text = h("pre", { tabindex: "0", "aria-label": "Report", class: "card wrap", hidden: true });
+  const text = h("pre", { tabindex: "0", "aria-label": "Report", class: "card scroll", hidden: true });
   const open = (s) => {
     clearTimeout(app.again2);
     text.hidden = false;

@@ -254,10 +254,11 @@ function place() {
 }
 
 function render() {
-  const [view, rest] = place(), root = document.getElementById("main");
+  /* A view has an element of its own, so that what it asked for and gets late is not put into the next one. */
+  const [view, rest] = place(), root = h("div", {});
   if (app.stop) app.stop();
   app.stop = app.update = null;
-  root.replaceChildren();
+  document.getElementById("main").replaceChildren(root);
   document.getElementById("tabs").replaceChildren(...VIEWS.map(([id, text], i) => h("a", { href: `#${id}`, "aria-current": id === view || (view === "gpu" && id === "fleet") || (view === "job" && id === "jobs") ? "page" : null, title: `key ${i + 1}` }, text)));
   nameTab();
   const views = { fleet: viewFleet, jobs: viewJobs, host: viewHost, findings: viewFindings, recordings: viewRecordings };
