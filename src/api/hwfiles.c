@@ -89,6 +89,9 @@ static void forget_earlier(const char *folder)
 
 int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, struct err *err)
 {
+        int r = outfile_check_folder(folder, err);
+        if (r < 0)
+                return r;
         if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
                 err_set(err, -errno, "cannot make the folder '%s': %s", folder, strerror(errno));
                 return err_hint(err, "give a folder that is yours to write");
@@ -108,7 +111,7 @@ int hwfiles_start(struct core *c, const char *folder, struct hwfiles **ret, stru
         snprintf(h->folder, sizeof(h->folder), "%s", folder);
         for (size_t i = 0; i < ARRAY_LEN(h->fds); i++)
                 h->fds[i] = -1;
-        int r = life_start_thread(follow, h, &h->thread);
+        r = life_start_thread(follow, h, &h->thread);
         if (r < 0) {
                 free(h);
                 return err_set(err, r, "cannot start a thread: %s", strerror(-r));

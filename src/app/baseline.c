@@ -2,6 +2,7 @@
 
 #include "app/summarise.h"
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "present/format.h"
 #include "session/session.h"
 
@@ -220,7 +221,8 @@ static int make_baseline(const char *folder, const char *name, char *ret, size_t
                 err_set(err, ERR_USAGE, "'%s' is a link, and no baseline", ret);
                 return err_hint(err, "remove it, or choose another name");
         }
-        return make_folders(ret, err);
+        int code = outfile_check_folder(ret, err);
+        return code < 0 ? code : make_folders(ret, err);
 }
 
 int baseline_add(const struct config *config, const char *folder, const char *name,

@@ -4,6 +4,7 @@
 #include "app/output.h"
 #include "app/setup.h"
 #include "base/clock.h"
+#include "base/outfile.h"
 #include "formats/dmon/write.h"
 #include "formats/hwmon/write.h"
 #include "present/stream/csv.h"
@@ -45,10 +46,9 @@ static int begin_text(struct conversion *c, struct err *err)
 {
         bool standard = c->job->standard >= 0 && strcmp(c->out, "-") == 0;
         c->fd = standard ? fcntl(c->job->standard, F_DUPFD_CLOEXEC, 0)
-                         : open(c->out, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                         : outfile_open(c->out, O_WRONLY | O_CREAT | O_EXCL, 0666, "", err);
         if (c->fd >= 0)
                 return 0;
-        err_set(err, -errno, "cannot write '%s': %s", c->out, strerror(errno));
         return err_hint(err, "give a new name in a folder that is yours to write");
 }
 

@@ -21,7 +21,8 @@ struct path_walk {
         char rest[2 * PATH_MAX]; /* what is still to be walked */
         char name[NAME_MAX + 1]; /* the step */
         int links;
-        const char *why; /* it was refused; NULL when the system did */
+        bool folder_only; /* the last name is not looked at */
+        const char *why;  /* it was refused; NULL when the system did */
 };
 
 /* Whether somebody else than root may put things there. */
@@ -31,21 +32,28 @@ static bool is_shared_folder(const struct stat *dir)
                (dir->st_uid != geteuid() && dir->st_uid != 0);
 }
 
-static const char *refuse_link(const struct stat *dir, const struct stat *link)
+static const char *refuse_link(const struct path_walk *w, const struct stat *dir,
+                               const struct stat *link)
 {
         bool fine = !is_shared_folder(dir) || link->st_uid == geteuid() || link->st_uid == 0;
+        /* Groups share folders with links between them; a new file harms nobody there. */
+        if (w->folder_only)
+                fine |= (dir->st_mode & S_IWOTH) == 0 || link->st_uid == dir->st_uid;
         return fine ? NULL : "it is a link that another user made";
 }
 
 static const char *refuse_file(const struct stat *dir, const struct stat *file)
 {
-        if (!S_ISREG(file->st_mode) || !is_shared_folder(dir))
+        bool own = file->st_uid == geteuid();
+        if (S_ISDIR(file->st_mode) || !is_shared_folder(dir))
                 return NULL;
+        /* Whoever made a pipe reads it. */
+        if (!S_ISREG(file->st_mode))
+                return own || file->st_uid == 0 ? NULL : "another user put it there";
         if (file->st_nlink > 1)
                 return "it has a second name, in a folder that others may write to";
         bool anybody = (dir->st_mode & (S_IWOTH | S_ISVTX)) != 0;
-        bool fine = !anybody || file->st_uid == geteuid() || file->st_uid == dir->st_uid;
-        return fine ? NULL : "another user put it there";
+        return !anybody || own || file->st_uid == dir->st_uid ? NULL : "another user put it there";
 }
 
 /* Takes the next name off the rest. False when it is too long, or nothing is left. */
@@ -98,15 +106,21 @@ static int walk_step(struct path_walk *w, int flags)
 {
         struct stat dir, st;
         bool last = w->rest[strspn(w->rest, "/")] == '\0';
+        if (last && w->folder_only)
+                return 1;
         CLEANUP(closep) int fd = openat(w->dir, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return last && errno == ENOENT && (flags & O_CREAT) ? 1 : -errno;
         if (fstat(w->dir, &dir) < 0 || fstat(fd, &st) < 0)
                 return -errno;
         if (S_ISLNK(st.st_mode) && !is_kernels_folder(w->dir)) {
-                w->why = refuse_link(&dir, &st);
+                w->why = refuse_link(w, &dir, &st);
                 return w->why ? -EPERM : walk_link(w, fd);
         }
+        /* Opening a pipe would wait for its reader. */
+        w->why = last ? refuse_file(&dir, &st) : NULL;
+        if (w->why)
+                return -EPERM;
         return last ? 1 : enter(w, openat(w->dir, w->name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
@@ -126,7 +140,8 @@ static int open_last(struct path_walk *w, int flags, mode_t mode)
         return r < 0 ? r : fd;
 }
 
-static int walk(struct path_walk *w, const char *path, int flags, mode_t mode)
+/* 1 when it came to the last name, or a negative errno. */
+static int walk(struct path_walk *w, const char *path, int flags)
 {
         if (snprintf(w->rest, sizeof(w->rest), "%s", path) >= PATH_MAX)
                 return -ENAMETOOLONG;
@@ -134,18 +149,47 @@ static int walk(struct path_walk *w, const char *path, int flags, mode_t mode)
         int r = w->dir < 0 ? -errno : 0;
         while (r == 0)
                 r = next_name(w) ? walk_step(w, flags) : w->rest[0] ? -ENAMETOOLONG : -ENOENT;
-        return r < 0 ? r : open_last(w, flags, mode);
+        return r;
+}
+
+static int refuse_way(const struct path_walk *w, const char *path, const char *what, int code,
+                      struct err *err)
+{
+        err_set(err, code, "cannot write %s'%s': %s", what, path,
+                w->why ? w->why : strerror(-code));
+        if (w->why)
+                err_hint(err, "give a name in a folder that is yours alone");
+        return code;
 }
 
 int outfile_open(const char *path, int flags, mode_t mode, const char *what, struct err *err)
 {
         struct path_walk w = {.dir = -1};
-        int r = walk(&w, path, flags | O_CLOEXEC | O_NOCTTY, mode);
+        flags |= O_CLOEXEC | O_NOCTTY;
+        int r = walk(&w, path, flags);
+        if (r > 0)
+                r = open_last(&w, flags, mode);
         closep(&w.dir);
-        if (r >= 0)
-                return r;
-        err_set(err, r, "cannot write %s'%s': %s", what, path, w.why ? w.why : strerror(-r));
-        if (w.why)
-                err_hint(err, "give a name in a folder that is yours alone");
-        return r;
+        return r < 0 ? refuse_way(&w, path, what, r, err) : r;
+}
+
+static int check_way(const char *path, const char *told, struct err *err)
+{
+        struct path_walk w = {.dir = -1, .folder_only = true};
+        int r = walk(&w, path, 0);
+        closep(&w.dir);
+        /* What else is wrong is said by who opens it. */
+        return r < 0 && w.why ? refuse_way(&w, told, "", r, err) : 0;
+}
+
+int outfile_check_way(const char *path, struct err *err)
+{
+        return check_way(path, path, err);
+}
+
+int outfile_check_folder(const char *folder, struct err *err)
+{
+        char path[PATH_MAX + 2];
+        int n = snprintf(path, sizeof(path), "%s/.", folder);
+        return n < (int)sizeof(path) ? check_way(path, folder, err) : 0;
 }

@@ -452,6 +452,7 @@ static int serve(const struct config *config, struct serving *s, struct err *err
         sigaddset(&set, SIGHUP);
         pthread_sigmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk, and no death */
         int r = start_serving(s, err);
         if (r == 0) {
                 tell_place(s);
@@ -475,6 +476,8 @@ static int serve_run(const struct config *config)
                 pthread_mutex_init(&s->lock, NULL);
                 r = serve_prepare(config, s, &err);
         }
+        if (r == 0 && config_flag(config, OPT_CHECK_CONFIG) && s->setup.push_token_file[0])
+                r = push_check_token(s->setup.push_token_file, &err);
         if (r == 0 && config_flag(config, OPT_CHECK_CONFIG))
                 tell(s, LOG_INFO, "config", "the configuration is good");
         else if (r == 0)

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <math.h>
 #include <stdio.h>
@@ -362,9 +363,22 @@ static int file_entry(void *user, const char *section, const char *name, const c
         return f->result == 0;
 }
 
+/* A pipe of a shell's <(...) is read to its end; one that nobody writes to is empty. */
+static FILE *open_config(const char *path)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0)
+                return NULL;
+        fcntl(fd, F_SETFL, 0);
+        FILE *file = fdopen(fd, "r");
+        if (!file)
+                close(fd);
+        return file;
+}
+
 int config_read_file(struct config *c, const char *path, bool must_exist, struct err *err)
 {
-        FILE *file = fopen(path, "re");
+        FILE *file = open_config(path);
         /* The home may be another user's, after su or setpriv. */
         if (!file && (errno == ENOENT || errno == EACCES || errno == ENOTDIR) && !must_exist)
                 return 0;

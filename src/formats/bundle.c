@@ -1,5 +1,7 @@
 #include "formats/bundle.h"
 
+#include "base/outfile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -136,7 +138,10 @@ int bundle_read(const char *path, bool (*wanted)(const char *name), struct bundl
 
 static int write_folder(const char *path, const struct bundle *b, struct err *err)
 {
-        int r = mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
+        int r = outfile_check_folder(path, err);
+        if (r < 0)
+                return r;
+        r = mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
         CLEANUP(closep) int dir = r == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (r == 0 && dir < 0)
                 r = -errno;

@@ -2,7 +2,10 @@
 #include "formats/bundle.h"
 #include "formats/zip_api.h"
 
+#include "base/outfile.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 static int too_large(struct err *err)
@@ -120,16 +123,19 @@ static int refuse_zip(const char *path, const struct zip_api *api, struct archiv
 int bundle_write_zip(const char *path, const struct bundle *b, struct err *err)
 {
         struct zip_api api;
-        if (access(path, F_OK) == 0) {
-                err_set(err, -EEXIST, "'%s' is there already", path);
-                return err_hint(err, "give another name");
-        }
         int r = zip_api_load(&api, err);
         if (r < 0)
                 return r;
+        CLEANUP(closep) int fd = outfile_open(path, O_WRONLY | O_CREAT | O_EXCL, 0666, "", err);
+        if (fd == -EEXIST) {
+                err_set(err, fd, "'%s' is there already", path);
+                return err_hint(err, "give another name");
+        }
+        if (fd < 0)
+                return err_hint(err, "give a new name in a folder that is yours to write");
         struct archive *a = api.archive_write_new();
         bool begun = api.archive_write_set_format_zip(a) == ARCHIVE_OK &&
-                     api.archive_write_open_filename(a, path) == ARCHIVE_OK;
+                     api.archive_write_open_fd(a, fd) == ARCHIVE_OK;
         bool fine = begun;
         for (size_t i = 0; fine && i < b->n; i++)
                 fine = write_entry(&api, a, &b->files[i]);
@@ -138,7 +144,7 @@ int bundle_write_zip(const char *path, const struct bundle *b, struct err *err)
                 r = refuse_zip(path, &api, a, err);
         api.archive_write_free(a);
         /* Half a file is taken for a whole one sooner or later. */
-        if (begun && !fine)
+        if (!fine)
                 unlink(path);
         return r;
 }

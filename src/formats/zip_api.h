@@ -28,7 +28,7 @@
         ZIP_CALL(archive_write_free)                                                               \
         ZIP_CALL(archive_write_close)                                                              \
         ZIP_CALL(archive_write_set_format_zip)                                                     \
-        ZIP_CALL(archive_write_open_filename)                                                      \
+        ZIP_CALL(archive_write_open_fd)                                                            \
         ZIP_CALL(archive_write_header)                                                             \
         ZIP_CALL(archive_write_data)
 

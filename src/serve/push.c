@@ -4,6 +4,7 @@
 #include "life/thread.h"
 #include "read/prometheus/address.h"
 #include "read/prometheus/fetch.h"
+#include "read/prometheus/token.h"
 #include "serve/expose.h"
 #include "serve/libraries.h"
 #include "serve/push_queue.h"
@@ -71,6 +72,14 @@ int push_check(const char *text, char ret[PUSH_URL_MAX], struct err *err)
                  (int)(has_path ? strlen(text) : (size_t)(host - text) + n), text,
                  has_path ? "" : WRITE_PATH);
         return address_parse(ret, &a, err);
+}
+
+int push_check_token(const char *path, struct err *err)
+{
+        char token[TOKEN_MAX];
+        int r = token_read(path, token, err);
+        explicit_bzero(token, sizeof(token));
+        return r;
 }
 
 /* --- what is told ------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ struct push;
 /* An address of --push with the path that it needs: /api/v1/write unless it has one. 0, or
  * ERR_USAGE with err. */
 int push_check(const char *text, char ret[PUSH_URL_MAX], struct err *err);
+/* Whether the file has a token that can be used; while it serves, one may come later. */
+int push_check_token(const char *path, struct err *err);
 /* Starts the threads and asks nobody yet. A folder that cannot be used is told in notice. */
 int push_open(const struct push_config *config, struct push **ret, char *notice, size_t size,
               struct err *err);

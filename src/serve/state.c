@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/lookup.h"
+#include "base/outfile.h"
 #include "base/trust.h"
 #include "serve/counters.h"
 
@@ -221,7 +222,10 @@ static int make_folders(const char *dir)
 
 static int open_files(struct state_file *f, const char *dir, struct err *err)
 {
-        int made = make_folders(dir);
+        int made = outfile_check_folder(dir, err);
+        if (made < 0)
+                return made;
+        made = make_folders(dir);
         if (made < 0)
                 return err_set(err, made, "cannot make '%s': %s", dir, strerror(-made));
         CLEANUP(closep) int at = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);

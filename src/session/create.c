@@ -7,6 +7,7 @@
 
 #include "base/beside.h"
 #include "base/clock.h"
+#include "base/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +140,10 @@ static void sync_folder(const char *path)
 /* NFS has no files without a name, and a jail may have no /proc: there it is written in place. */
 static int make_file(const char *path, const unsigned char *image, size_t len, struct err *err)
 {
-        int r = write_unnamed(path, image, len);
+        int r = outfile_check_way(path, err);
+        if (r < 0)
+                return r;
+        r = write_unnamed(path, image, len);
         if (r < 0 && r != -EEXIST && r != -ENOSPC)
                 r = write_named(path, image, len);
         if (r < 0)

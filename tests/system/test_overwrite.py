@@ -224,3 +224,59 @@ def test_what_is_no_file_is_written_to(assay, program, session, tmp_path):
     assert assay("report", session, "-o", "/dev/null").returncode == 0
     done = subprocess.run(["bash", "-c", f"'{program}' report '{session}' -o >(cat >'{tmp_path}/got'); sleep 0.3"], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0 and "samples" in (tmp_path / "got").read_text(), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to act as two users")
+def test_nothing_is_made_in_a_folder_that_another_user_put_there(assay, session, tmp_path):
+    """A link in the place of a folder, on the way to new files of every kind."""
+    shared, mine = tmp_path / "shared", tmp_path / "mine"
+    shared.mkdir()
+    mine.mkdir()
+    shared.chmod(0o1777)
+    os.symlink(mine, shared / "folder")
+    os.lchown(shared / "folder", NOBODY, NOBODY)
+    at = shared / "folder"
+    for words in (["record", "-q", "--duration", "0.1", "-o", at / "x.assay"], ["convert", session, at / "x.csv"], ["convert", session, at / "x.assay"],
+                  ["convert", session, at / "x.zip", "--to", "notebook"], ["convert", session, at / "nb", "--to", "notebook"], ["convert", session, at, "--to", "notebook"],
+                  ["baseline", "add", "x", session, "--baselines", at], ["plot", session, "-o", at / "x.svg"]):
+        done = assay(*words)
+        assert done.returncode == 1 and "it is a link that another user made" in done.stderr, (words, done)
+        assert not list(mine.iterdir()), words
+    # What is recorded is not lost for it.
+    done = assay("run", "-o", at / "x.assay", "sh", "-c", "exit 4")
+    assert done.returncode == 4 and "it is a link that another user made" in done.stderr and not list(mine.iterdir()), done
+    os.lchown(shared / "folder", 0, 0)
+    assert assay("convert", session, at / "x.csv").returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to act as two users")
+@pytest.mark.parametrize("read", [True, False], ids=["read", "unread"])
+def test_a_pipe_that_another_user_planted_is_not_written_to(assay, session, tmp_path, read):
+    """Whoever made it would read what is written, or keep the writer waiting."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    at = shared / "out.svg"
+    os.mkfifo(at)
+    os.chown(at, NOBODY, NOBODY)
+    at.chmod(0o666)
+    reader = os.open(at, os.O_RDONLY | os.O_NONBLOCK) if read else -1
+    for words in (["report", session, "-o", at], ["plot", session, "-o", at], ["diff", session, session, "-o", at], ["mark", "event", "x", "--session", session, "--log", at]):
+        done = assay(*words, timeout=10)
+        assert done.returncode != 0 and "another user put it there" in done.stderr or words[0] == "diff" and done.returncode == 3, (words, done)
+        assert not read or os.read(reader, 10) == b"", words
+    if read:
+        os.close(reader)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to act as two users")
+@pytest.mark.parametrize("name, more", [("x.zip", ["--to", "notebook"]), ("x.csv", []), ("x.assay", [])])
+def test_a_link_to_nothing_is_not_followed(assay, session, tmp_path, name, more):
+    """Nothing is there yet where it leads, so nothing seems to be written over."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    os.symlink(tmp_path / "elsewhere", shared / name)
+    os.lchown(shared / name, NOBODY, NOBODY)
+    done = assay("convert", session, shared / name, *more)
+    assert done.returncode == 1 and not (tmp_path / "elsewhere").exists(), done

@@ -80,8 +80,9 @@ def test_engine_restarts(engine, program, tmp_path):
     with Server(program, tmp_path, TOUR, "--speed", "1", *PLAIN, "--state", tmp_path / "s", "--push", engine.url + engine.push) as s:
         engine.wait(lambda: has_data(engine))
         engine.stop()
-        down = time.time()
-        s.wait(lambda: total(s.metrics(), "assay_push_waiting_batches") >= 5)
+        # Some waited already while it stopped.
+        down, waiting = time.time(), total(s.metrics(), "assay_push_waiting_batches")
+        s.wait(lambda: total(s.metrics(), "assay_push_waiting_batches") >= waiting + 5)
         up = time.time()
         s.wait(lambda: "cannot push to" in s.text())
         assert list((tmp_path / "s" / "push").glob("*.push"))
@@ -261,6 +262,18 @@ def test_what_is_sent(program, tmp_path):
 def test_mistakes(assay, args, words):
     done = assay("serve", "--check-config", TOUR, *args)
     assert done.returncode == 2 and words in done.stderr
+
+
+def test_a_token_that_cannot_be_used_is_no_good_configuration(assay, tmp_path):
+    token = tmp_path / "token"
+    args = ["serve", "--check-config", TOUR, "--push", "http://127.0.0.1:9", "--push-token-file", token]
+    token.symlink_to("/dev/zero")
+    done = assay(*args)
+    assert done.returncode == 3 and "not a regular file" in done.stderr, done
+    token.unlink()
+    token.write_text("secret\n")
+    token.chmod(0o600)
+    assert assay(*args).returncode == 0
 
 
 def test_metrics_tell(program, tmp_path):

@@ -3,6 +3,7 @@ import contextlib
 import os
 import pathlib
 import re
+import resource
 import socket
 import threading
 import time
@@ -68,6 +69,16 @@ def test_a_disk_that_fills(program, tmp_path):
     with Server(program, tmp_path, "--backend", "nvml", "--state", state, env=two_gpus(tmp_path)) as s:
         s.ready()
         assert observed(s) >= told or created(s) > began
+
+
+def test_a_limit_on_the_size_of_files(program, tmp_path):
+    """It is a full disk: told, and no death."""
+    with Server(program, tmp_path, "--backend", "nvml", "--state", tmp_path / "state", env=two_gpus(tmp_path)) as s:
+        s.ready()
+        resource.prlimit(s.process.pid, resource.RLIMIT_FSIZE, (100, 100))
+        s.wait(lambda: any(e["kind"] == "state" for e in s.json("/api/v1/findings")["log"]))
+        told = observed(s)
+        s.wait(lambda: observed(s) > told)
 
 
 def kept_or_new(program, folder, faults):

@@ -35,6 +35,23 @@ def test_root_reads_no_config_of_others(assay, tmp_path, capture, owner, mode, w
     assert done.returncode != 0 and why in done.stderr and "chown root" in done.stderr
 
 
+@pytest.mark.parametrize("owner", [0, NOBODY])
+def test_a_pipe_in_the_place_of_a_config_file_keeps_nobody_waiting(assay, tmp_path, capture, owner):
+    config = tmp_path / ".config" / "assay" / "config"
+    config.parent.mkdir(parents=True)
+    os.mkfifo(config)
+    os.chown(config, owner, -1)
+    done = assay("once", "--source", capture, timeout=10)
+    assert done.returncode == 0 and ("belongs to another user" in done.stderr) == (owner != 0), done
+
+
+def test_a_config_of_the_shell(program, tmp_path, capture):
+    """<(...) is a pipe that somebody writes to."""
+    done = subprocess.run(["bash", "-c", f"'{program}' once --config <(sleep 0.2; echo 'source = {capture}')"], env=clean_env(tmp_path), capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert done.returncode == 0 and "50" in done.stdout, done
+
+
 def test_root_reads_its_own(assay, tmp_path, capture):
     config = tmp_path / ".config" / "assay" / "config"
     config.parent.mkdir(parents=True)

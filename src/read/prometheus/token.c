@@ -27,6 +27,6 @@ int token_read(const char *path, char ret[TOKEN_MAX], struct err *err)
                 : n < 0    ? strerror(errno)
                 : len == 0 ? "the file is empty"
                            : "it holds more than one word");
-        return err_hint(err, "--token-file wants a file of yours, or root's, with the token and "
+        return err_hint(err, "it must be a file of yours, or root's, with the token and "
                              "nothing else, that others cannot write");
 }
