@@ -40,7 +40,7 @@ HELP = f"""\
 %assay export [FILE]                      the session: a .zip or folder for notebook monitors, .assay, .csv, .jsonl
 %assay import FILE                        look at a session instead
 %assay load-data FILE, load-history FILE  what was written, as loaded_perfdata_df and loaded_cell_history_df
-%assay script [FILE], %assay script end   write the cells in between as a program that measures itself
+%assay script [FILE], %assay script end   write the cells in between, which do not run, as a program that measures itself
 %assay kernels, %assay wrap NAME          kernels of other languages, and one that is recorded: pick it in the menu
 RANGE   numbers of cells as in In [5]: 5, 2:8 (both included), :5, 3:, -1, -3:-1; without one the last cell that did something
 L       {', '.join(LEVELS)}
@@ -140,6 +140,11 @@ class AssayMagics(Magics):
         self._live: Optional[Live] = None
 
     # Events.
+
+    def keep_cell(self, lines: List[str]) -> List[str]:
+        """What IPython runs for a cell: while a script is written, only a word about it."""
+        name = self.book.kept_for("".join(lines)) if "".join(lines).strip() else None
+        return [f"print({f'assay: kept for {name}, not run'!r})\n"] if name else lines
 
     def pre_run_cell(self, info: Any) -> None:
         try:
@@ -333,7 +338,7 @@ class AssayMagics(Magics):
         if words[:1] == ["end"]:
             print(f"assay: wrote {self.book.end_script()}")
         else:
-            print(f"assay: the next cells go to {self.book.start_script(words[0] if words else None)}; %end_write_script writes it")
+            print(f"assay: the next cells go to {self.book.start_script(words[0] if words else None)} and do not run; %end_write_script writes it")
 
     def _kernels(self, _line: str = "") -> None:
         for name, title, language in kernels.listed():
@@ -411,6 +416,7 @@ def load(shell: Any) -> None:
         shell.register_magic_function(magics.older(name), "line", name)
     shell.events.register("pre_run_cell", magics.pre_run_cell)
     shell.events.register("post_run_cell", magics.post_run_cell)
+    shell.input_transformers_cleanup.append(magics.keep_cell)
 
 
 def unload(shell: Any) -> None:
@@ -419,4 +425,5 @@ def unload(shell: Any) -> None:
     if magics:
         shell.events.unregister("pre_run_cell", magics.pre_run_cell)
         shell.events.unregister("post_run_cell", magics.post_run_cell)
+        shell.input_transformers_cleanup.remove(magics.keep_cell)
         magics.close()

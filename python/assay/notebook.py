@@ -248,6 +248,10 @@ class Notebook:
         self._script = path or _script.default_name(), first
         return self._script[0]
 
+    def kept_for(self, source: str) -> Optional[str]:
+        """The file that a cell is kept for and does not run; None for one that runs, as the one does that ends the script."""
+        return self._script[0] if self._script and not re.search(r"^\s*%(end_write_script|assay\s+script\s+end)\b", source, re.M) else None
+
     def end_script(self) -> Path:
         """Writes them."""
         if not self._script:
@@ -255,7 +259,7 @@ class Notebook:
         (name, first), self._script = self._script, None
         chosen = [c for c in self._cells if c.index >= first and not _only_script(c.source)]
         if not chosen:
-            raise AssayError(E_USAGE, "no cell has run since the script was started", "start again with %start_write_script")
+            raise AssayError(E_USAGE, "no cell has come since the script was started", "start again with %start_write_script")
         target = Path(name)
         target.parent.mkdir(parents=True, exist_ok=True)
         interval = self.monitor.interval if self.monitor else 1.0

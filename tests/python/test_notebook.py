@@ -398,6 +398,10 @@ def test_a_script_of_cells(shell, capsys, tmp_path, python):
         shell.run_cell(cell)
     told = capsys.readouterr()
     assert "the next cells go to out/job.py" in told.out and "wrote out/job.py" in told.out, told
+    assert "x" not in shell.user_ns and "files" not in shell.user_ns and "ran 1" not in told.out, "the cells are kept, not run"
+    assert told.out.count("kept for out/job.py, not run") == 4
+    shell.run_cell("x = 'runs again'")
+    assert shell.user_ns["x"] == "runs again"
     text = (tmp_path / "out/job.py").read_text()
     assert "interval=0.1" in text and "write_script" not in text and "# files = !ls" in text and "# echo no" in text
     done = python("import runpy, sys; runpy.run_path(sys.argv[1])", "out/job.py")
@@ -406,7 +410,7 @@ def test_a_script_of_cells(shell, capsys, tmp_path, python):
     assert [p["name"] for p in session.phases()] == ["cell 3", "cell 4", "cell 5", "cell 6"]
     shell.run_cell("%start_write_script")
     shell.run_cell("%end_write_script")
-    assert "no cell has run" in capsys.readouterr().err
+    assert "no cell has come" in capsys.readouterr().err
 
 
 def test_a_kernel_that_is_recorded(tmp_path, monkeypatch):
