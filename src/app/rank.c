@@ -51,9 +51,20 @@ static const struct launcher {
      {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 };
 
-static struct value rank_number_of(rank_env *env, const char *name)
+/* Where variables are looked up. */
+struct rank_from {
+        rank_env_of *env;
+        void *arg;
+};
+
+static const char *rank_text_of(const struct rank_from *from, const char *name)
 {
-        const char *text = name ? env(name) : NULL;
+        return name ? from->env(from->arg, name) : NULL;
+}
+
+static struct value rank_number_of(const struct rank_from *from, const char *name)
+{
+        const char *text = rank_text_of(from, name);
         char *end = NULL;
         long v = text && isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : -1;
         if (v < 0 || v > NUMBER_MAX || !end || *end)
@@ -73,15 +84,15 @@ void rank_file_name(const char *text, char *buf, size_t size)
 }
 
 /* torchrun says "none" unless somebody names the run; then the address where ranks meet is it. */
-static void name_job(rank_env *env, const struct launcher *l, struct rank_facts *ret)
+static void name_job(const struct rank_from *env, const struct launcher *l, struct rank_facts *ret)
 {
         static const char *const fall_back[][2] = {{"SLURM_JOB_ID", "SLURM_STEP_ID"},
                                                    {"MASTER_ADDR", "MASTER_PORT"}};
         char text[2 * RANK_JOB_MAX] = "";
         const char *const *names = l->job;
         for (size_t i = 0; i <= ARRAY_LEN(fall_back); i++) {
-                const char *a = names[0] ? env(names[0]) : NULL;
-                const char *b = names[1] ? env(names[1]) : NULL;
+                const char *a = rank_text_of(env, names[0]);
+                const char *b = rank_text_of(env, names[1]);
                 if (a && a[0] && strcmp(a, "none") != 0) {
                         snprintf(text, sizeof(text), "%s%s%s", a, b ? "." : "", b ? b : "");
                         break;
@@ -98,7 +109,7 @@ static void rank_fill(struct value *v, struct value with)
 }
 
 /* Slurm starts the ranks of other launchers too: where both count the same, it knows more. */
-static void add_slurm(rank_env *env, struct rank_facts *ret)
+static void add_slurm(const struct rank_from *env, struct rank_facts *ret)
 {
         const struct launcher *l = &launchers[ARRAY_LEN(launchers) - 1];
         struct value rank = rank_number_of(env, l->rank), world = rank_number_of(env, l->world);
@@ -110,13 +121,14 @@ static void add_slurm(rank_env *env, struct rank_facts *ret)
         rank_fill(&ret->world, world);
 }
 
-struct rank_facts rank_facts(rank_env *env)
+struct rank_facts rank_facts_of(rank_env_of *of, void *arg)
 {
+        const struct rank_from from = {of, arg}, *env = &from;
         struct rank_facts ret = {0};
         for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
                 const struct launcher *l = &launchers[i];
                 struct value rank = rank_number_of(env, l->rank);
-                if (!value_there(rank) || (l->also && !env(l->also)))
+                if (!value_there(rank) || (l->also && !rank_text_of(env, l->also)))
                         continue;
                 ret.launcher = l->name;
                 ret.rank = rank;
@@ -128,6 +140,21 @@ struct rank_facts rank_facts(rank_env *env)
                 return ret;
         }
         return ret;
+}
+
+struct own_env {
+        rank_env *env;
+};
+
+static const char *ask_own_env(void *arg, const char *name)
+{
+        return ((const struct own_env *)arg)->env(name);
+}
+
+struct rank_facts rank_facts(rank_env *env)
+{
+        struct own_env own = {env};
+        return rank_facts_of(ask_own_env, &own);
 }
 
 bool rank_is_one_of_many(const struct rank_facts *r)

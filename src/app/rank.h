@@ -22,6 +22,10 @@ typedef const char *rank_env(const char *name);
  * make no sense are missing.
  */
 struct rank_facts rank_facts(rank_env *env);
+/* The same of another environment. A text that env gives is valid until the second call after it.
+ */
+typedef const char *rank_env_of(void *arg, const char *name);
+struct rank_facts rank_facts_of(rank_env_of *env, void *arg);
 /* Whether there are, or may be, other ranks. */
 bool rank_is_one_of_many(const struct rank_facts *r);
 /* What may stand in a file's name of any text; "" of none. */

@@ -275,20 +275,6 @@ static int compare_lines(const void *a, const void *b)
         return (x->own > y->own) - (x->own < y->own);
 }
 
-/* A long path is known by its end. */
-static void fill_code_line(const struct stack_log *log, uint32_t frame, struct code_line *ret)
-{
-        const struct stack_frame *f = stack_frame(log->table, frame);
-        const char *file = stack_text(log->table, f->file);
-        size_t n = strlen(file);
-        *ret = (struct code_line){.line = f->line, .whose = f->whose};
-        if (frame == STACK_FRAME_NONE)
-                return;
-        snprintf(ret->file, sizeof(ret->file), "%s",
-                 n < sizeof(ret->file) ? file : file + n - sizeof(ret->file) + 1);
-        snprintf(ret->function, sizeof(ret->function), "%s", stack_text(log->table, f->function));
-}
-
 static void put_places(const struct stack_log *log, const struct tally *t, struct where_part *ret)
 {
         for (size_t i = 0; i < t->n && ret->n < WHERE_PLACES_MAX; i++) {
@@ -300,8 +286,8 @@ static void put_places(const struct stack_log *log, const struct tally *t, struc
                 struct where_place *p = &ret->places[ret->n++];
                 *p = (struct where_place){
                     .share = MIN(share, 1), .seconds = l->seconds, .looks = l->looks};
-                fill_code_line(log, l->own, &p->own);
-                fill_code_line(log, l->inner, &p->inner);
+                where_fill_line(log->table, l->own, &p->own);
+                where_fill_line(log->table, l->inner, &p->inner);
         }
 }
 

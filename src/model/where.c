@@ -2,6 +2,9 @@
 
 #include "base/attr.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const struct where_rule table[] = {
 #define WHERE(limiter, who, doing, otherwise, name, words)                                         \
         {LIMITER_##limiter, WHERE_##who, WHERE_##doing, WHERE_##otherwise, name, words},
@@ -17,4 +20,18 @@ size_t where_rules(enum limiter limiter, const struct where_rule **ret)
                         ret[n++] = &table[i];
         }
         return n;
+}
+
+/* A long path is known by its end. */
+void where_fill_line(const struct stack_table *names, uint32_t frame, struct code_line *ret)
+{
+        const struct stack_frame *f = stack_frame(names, frame);
+        const char *file = stack_text(names, f->file);
+        size_t n = strlen(file);
+        *ret = (struct code_line){.line = f->line, .whose = f->whose};
+        if (frame == STACK_FRAME_NONE)
+                return;
+        snprintf(ret->file, sizeof(ret->file), "%s",
+                 n < sizeof(ret->file) ? file : file + n - sizeof(ret->file) + 1);
+        snprintf(ret->function, sizeof(ret->function), "%s", stack_text(names, f->function));
 }

@@ -68,3 +68,5 @@ struct where {
 
 /* The rules of a limiter, at most WHERE_PARTS_MAX; how many. */
 size_t where_rules(enum limiter limiter, const struct where_rule **ret);
+/* What is known of a frame; an empty file for none. */
+void where_fill_line(const struct stack_table *table, uint32_t frame, struct code_line *ret);

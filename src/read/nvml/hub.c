@@ -63,9 +63,13 @@ bool nvml_hub_complete(const struct nvml_hub *hub, uint64_t beat)
         return true;
 }
 
+/* The first list is for whoever looks once; later ones only for who goes on. */
 static void publish_processes(struct nvml_slot *s)
 {
-        if (!s->hub->watch_processes)
+        if (!s->hub->watch_processes && s->processes_seq > 0)
+                return;
+        s->processes_seq = s->seq;
+        if (s->device.processes.n == 0 && !s->process)
                 return;
         if (!s->process)
                 s->process = calloc(NVML_PROCESSES_MAX, sizeof(*s->process));

@@ -26,6 +26,7 @@ struct nvml_slot {
         size_t n;
         struct nvml_row row[NVML_ROWS_MAX];
         size_t n_processes;
+        uint64_t processes_seq;       /* of the beat that the list of processes is of; 0 for none */
         struct nvml_process *process; /* NULL until somebody asks */
 
         uint64_t shown; /* seq that the reader saw last */

@@ -323,16 +323,18 @@ static size_t list_processes(struct source *s, struct process *ret, size_t max)
 {
         struct nvml_hub *hub = s->hub;
         size_t n = 0;
+        bool known = true;
         crew_lock(&hub->crew);
         hub->watch_processes = true;
         hub->watch_process_use = !s->process_use || atomic_load(s->process_use);
         for (size_t gpu = 0; gpu < hub->n; gpu++) {
                 const struct nvml_slot *slot = hub->slot[gpu];
+                known &= slot->processes_seq == slot->seq;
                 for (size_t i = 0; i < slot->n_processes && n < max; i++)
                         describe(&slot->process[i], gpu, &ret[n++]);
         }
         crew_unlock(&hub->crew);
-        return n;
+        return known ? n : PROCESSES_UNKNOWN;
 }
 
 const struct source_ops source_nvml = {

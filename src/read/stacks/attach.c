@@ -69,7 +69,8 @@ static bool visit_mapping(void *arg, const struct mapping *m)
 static void explain_denial(int error, struct attach_result *ret)
 {
         char scope[16] = "";
-        ssize_t n = files_read(AT_FDCWD, YAMA, scope, sizeof(scope) - 1);
+        CLEANUP(closep) int root = files_open_root("");
+        ssize_t n = root >= 0 ? files_read(root, YAMA, scope, sizeof(scope) - 1) : root;
         if (error == ENOSYS)
                 set_result(ret, STACK_DENIED,
                            "this system has no process_vm_readv (gVisor, a seccomp filter)");

@@ -1,0 +1,23 @@
+/* What programs are doing at one moment, down to the line: of this machine, or of a recording. */
+#pragma once
+
+#include "app/setup.h"
+#include "model/stack_look.h"
+
+/* Whose stacks they are. */
+enum look_whose {
+        LOOK_OF_PID,     /* a process and what it started */
+        LOOK_OF_HOLDERS, /* the processes that hold a GPU, and what they started */
+        LOOK_OF_USER,    /* no GPU is held: this user's Python processes */
+        LOOK_OF_FILE,
+};
+
+/*
+ * A look at this machine, now: at a process, or with 0 at those that hold a GPU. What could not be
+ * read of GPUs is added to notices. 0, or ERR_NO_SOURCE when there is no such process or none to
+ * look at; finish the look either way.
+ */
+int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
+             enum look_whose *ret_whose, struct strbuf *notices, struct err *err);
+/* The second of a session that begins so long after its start; its last one below 0. */
+int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err);
