@@ -8,8 +8,7 @@ import tempfile
 
 import pytest
 
-import stack_programs as programs
-from conftest import FIXTURES, clean_env
+from conftest import FIXTURES, Popen, clean_env
 from test_where import HELD, IDLE, LIBRARY, WAITS, line_of
 from test_where import recorded  # noqa: F401 (a fixture)
 
@@ -60,14 +59,19 @@ def started():
     running = []
 
     def start(source, *args, **more):
-        running.append(programs.start(sys.executable, source, *args, **more))
-        return running[-1]
+        child = Popen([sys.executable, "-c", source, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
+        running.append(child)
+        assert child.stdout.readline().strip() == "ready"
+        return child
 
     yield start
     for child in running:
-        programs.go(child)
-        child.kill()
-        child.wait()
+        child.stdin.close()
+        try:
+            child.wait(2)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
 
 
 def line(thread, which="own"):
