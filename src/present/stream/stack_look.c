@@ -29,7 +29,8 @@ static void put_place(struct jsonw *j, const struct stack_look *l, struct stack_
         put_frame(j, "inner", l, place.inner);
 }
 
-static void put_thread(struct jsonw *j, const struct stack_look *l, const struct look_thread *t)
+static void put_look_thread(struct jsonw *j, const struct stack_look *l,
+                            const struct look_thread *t)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -54,7 +55,8 @@ static void put_host(struct jsonw *j, const struct stack_look *l, uint32_t host)
                 jsonw_text(j, "host", l->hosts[host].name);
 }
 
-static void put_process(struct jsonw *j, const struct stack_look *l, const struct look_process *p)
+static void put_look_process(struct jsonw *j, const struct stack_look *l,
+                             const struct look_process *p)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -73,12 +75,12 @@ static void put_process(struct jsonw *j, const struct stack_look *l, const struc
         jsonw_text_or_null(j, "why", p->is.why);
         jsonw_array(j, "threads");
         for (size_t i = 0; i < p->n_threads; i++)
-                put_thread(j, l, &l->threads[p->first_thread + i]);
+                put_look_thread(j, l, &l->threads[p->first_thread + i]);
         jsonw_end(j);
         jsonw_end(j);
 }
 
-static void put_gpu(struct jsonw *j, const struct stack_look *l, const struct look_gpu *g)
+static void put_look_gpu(struct jsonw *j, const struct stack_look *l, const struct look_gpu *g)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -91,7 +93,7 @@ static void put_gpu(struct jsonw *j, const struct stack_look *l, const struct lo
         jsonw_end(j);
 }
 
-static void put_group(struct jsonw *j, const struct stack_look *l, const struct look_group *g)
+static void put_look_group(struct jsonw *j, const struct stack_look *l, const struct look_group *g)
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
@@ -110,7 +112,7 @@ static void put_group(struct jsonw *j, const struct stack_look *l, const struct 
         jsonw_end(j);
 }
 
-static void put_hosts(struct jsonw *j, const struct stack_look *l)
+static void put_look_hosts(struct jsonw *j, const struct stack_look *l)
 {
         jsonw_array(j, "hosts");
         for (size_t i = 0; i < l->n_hosts; i++) {
@@ -137,18 +139,18 @@ int look_write_json(const struct stack_look *l, const char *version, struct strb
         jsonw_number(&j, "time", clock_to_seconds(l->wall_ns));
         jsonw_bool(&j, "recorded", l->is_recorded);
         if (l->n_hosts > 1)
-                put_hosts(&j, l);
+                put_look_hosts(&j, l);
         jsonw_array(&j, "gpus");
         for (size_t i = 0; i < l->n_gpus; i++)
-                put_gpu(&j, l, &l->gpus[i]);
+                put_look_gpu(&j, l, &l->gpus[i]);
         jsonw_end(&j);
         jsonw_array(&j, "groups");
         for (size_t i = 0; i < n; i++)
-                put_group(&j, l, &groups[i]);
+                put_look_group(&j, l, &groups[i]);
         jsonw_end(&j);
         jsonw_array(&j, "processes");
         for (size_t i = 0; i < l->n_processes; i++)
-                put_process(&j, l, &l->processes[i]);
+                put_look_process(&j, l, &l->processes[i]);
         jsonw_end(&j);
         jsonw_end(&j);
         strbuf_putc(out, '\n');

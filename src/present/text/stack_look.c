@@ -140,7 +140,8 @@ static void put_threads(const struct stack_look *l, const struct look_process *p
 
 /* ---- processes ---- */
 
-static void put_gpus(const struct stack_look *l, const struct look_process *p, struct strbuf *out)
+static void put_held_gpus(const struct stack_look *l, const struct look_process *p,
+                          struct strbuf *out)
 {
         char buf[FORMAT_MAX];
         for (size_t i = 0; i < p->n_gpus; i++) {
@@ -155,13 +156,13 @@ static void put_gpus(const struct stack_look *l, const struct look_process *p, s
         }
 }
 
-static void put_process(const struct stack_look *l, const struct look_process *p, bool all,
-                        struct strbuf *out)
+static void put_look_process(const struct stack_look *l, const struct look_process *p, bool all,
+                             struct strbuf *out)
 {
         const char *host = l->hosts[p->host].name;
         text_put(out, p->is.command[0] ? p->is.command : "?", COMMAND_COLUMNS);
         strbuf_putf(out, "\n" INDENT "%s%spid %d", host, host[0] ? ", " : "", p->is.pid);
-        put_gpus(l, p, out);
+        put_held_gpus(l, p, out);
         if (value_there(p->rank))
                 strbuf_putf(out, ", rank %.0f", p->rank.v);
         if (p->is.runtime[0])
@@ -203,7 +204,8 @@ static void put_members(const struct stack_look *l, const struct look_group *g, 
         }
 }
 
-static void put_group(const struct stack_look *l, const struct look_group *g, struct strbuf *out)
+static void put_look_group(const struct stack_look *l, const struct look_group *g,
+                           struct strbuf *out)
 {
         bool ranks = value_there(l->processes[g->processes[0]].rank);
         const char *many = ranks ? "ranks" : "processes", *one = ranks ? "rank" : "process";
@@ -254,7 +256,7 @@ int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
                 return -ENOMEM;
         if (has_groups(groups, n) || many) {
                 for (size_t i = 0; i < n; i++)
-                        put_group(l, &groups[i], out);
+                        put_look_group(l, &groups[i], out);
                 put_hosts(l, out);
                 if (many && !all)
                         put_unread(l, out);
@@ -262,7 +264,7 @@ int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
         }
         for (size_t i = 0; (!many || all) && i < l->n_processes; i++) {
                 strbuf_puts(out, i > 0 ? "\n" : "");
-                put_process(l, &l->processes[i], all, out);
+                put_look_process(l, &l->processes[i], all, out);
         }
         stack_look_free_groups(groups, n);
         text_clean_lines(out, from);
