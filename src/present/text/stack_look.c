@@ -250,7 +250,7 @@ static void put_unread(const struct stack_look *l, struct strbuf *out)
 int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
 {
         struct look_group *groups = NULL;
-        size_t n = 0, from = out->len;
+        size_t n = 0;
         bool many = l->n_hosts > 1;
         if (stack_look_group(l, &groups, &n) < 0)
                 return -ENOMEM;
@@ -267,6 +267,5 @@ int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
                 put_look_process(l, &l->processes[i], all, out);
         }
         stack_look_free_groups(groups, n);
-        text_clean_lines(out, from);
         return out->failed ? -ENOMEM : 0;
 }
