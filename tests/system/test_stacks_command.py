@@ -74,13 +74,22 @@ def started():
             child.wait()
 
 
+def settled(program, child, **more):
+    """The process once its main thread reads its standard input, for which it needs the interpreter's lock first."""
+    for _ in range(200):
+        answer = as_json(program, child.pid, **more)
+        if answer["processes"][0]["threads"][0]["call"] == "read":
+            return answer
+    raise AssertionError("it never reads")
+
+
 def line(thread, which="own"):
     return thread[which]["line"], thread[which]["function"].split(".")[-1]
 
 
 def test_every_thread_of_a_process(program, started):
     child = started(POOL)
-    answer = as_json(program, child.pid)
+    answer = settled(program, child)
     process, = answer["processes"]
     assert (process["pid"], process["access"], process["leads"], answer["recorded"]) == (child.pid, "readable", True, False)
     main = process["threads"][0]
@@ -159,6 +168,8 @@ def test_gpus_that_a_variable_hides(program, started, tmp_path):
 
 def test_ranks_in_one_place_are_told_once(program, started, tmp_path):
     children = [started(POOL, env={**os.environ, "RANK": str(i), "WORLD_SIZE": "3"}) for i in range(3)]
+    for child in children:
+        settled(program, child)
     held = "\n".join(["nvmlDeviceGetComputeRunningProcesses_v3 = 0 " + " ".join(f"{c.pid}:1024" for c in children)])
     (tmp_path / "scenario").write_text(IDLE + held + "\n")
     env = {**clean_env(tmp_path), "FAKE_NVML": str(tmp_path / "scenario"), "ASSAY_NVML_LIB": str(LIBRARY)}
@@ -171,9 +182,10 @@ def test_ranks_in_one_place_are_told_once(program, started, tmp_path):
 
 def test_names_that_would_do_something_to_a_terminal(program, started):
     child = started(HOSTILE)
+    settled(program, child)
     for text in (look(program, child.pid).stdout, look(program, child.pid, "--all").stdout, look(program, child.pid, "--format", "json").stdout):
         assert "\x1b" not in text and "\x07" not in text and len(text) < 20000
-    frames = as_json(program, child.pid)["processes"][0]["threads"][0]["frames"]
+    frames = settled(program, child)["processes"][0]["threads"][0]["frames"]
     assert frames[0]["line"] == 3 and len(frames[0]["file"]) <= 512
 
 
