@@ -21,6 +21,7 @@ GPU = "{{instance}} {{gpu}} {{gi}}"
 JOB = "and on (instance, uuid, gi) (assay_gpu_owner_info{exported_job=~\"$job\",pod=~\"$pod\"} == 1)"
 USER = "and on (instance, uuid, gi) (assay_gpu_owner_info{user=~\"$user\"} == 1)"
 OBSERVED = "rate(assay_gpu_observed_seconds_total[$__rate_interval])"
+SEEN = "rate(assay_gpu_seen_seconds_total[$__rate_interval])"
 
 
 def families():
@@ -126,7 +127,7 @@ def fleet():
            "Of all GPUs that were observed, in the last five minutes.")
     b.stat("wasted GPU-hours", "sum(sum_over_time(assay:node_wasted_seconds:increase5m[$__range])) / 3600", "none",
            "Held by somebody and idle for ten minutes and more, over the time that is shown. What was not observed is not in it.")
-    b.stat("observed", "sum(assay:node_observed_seconds:increase5m) / (300 * sum(assay:node_gpus:count))", "percentunit",
+    b.stat("observed", "(sum(assay:node_observed_seconds:increase5m) + (sum(assay:node_idle_unobserved_seconds:increase5m) or vector(0))) / (300 * sum(assay:node_gpus:count))", "percentunit",
            "How much of all GPUs' time the counters were there. Nothing is said of the rest.")
     b.stack("GPUs that are held and idle, by reason", "sum by (reason) (assay:node_wasted_seconds:increase5m) / 300", "{{reason}}",
             note="no_process: held, and nobody uses it; memory_held: memory is taken and nothing computed; starved: the host works, the GPU waits for input; waiting: both wait; starting.")
@@ -157,7 +158,8 @@ def node():
         title = re.sub(r"_total$", "", name.removeprefix("assay_gpu_")).replace("_", " ")
         legend = GPU + (f" {{{{{label}}}}}" if label else "")
         if name == "assay_gpu_active_seconds_total":
-            question = f"rate({name}{{{where}}}[$__rate_interval]) / ignoring (unit) group_left {OBSERVED}"
+            question = (f'rate({name}{{{where},unit!="gpu_util"}}[$__rate_interval]) / ignoring (unit) group_left {OBSERVED} '
+                        f'or rate({name}{{{where},unit="gpu_util"}}[$__rate_interval]) / ignoring (unit) group_left {SEEN}')
         else:
             question = f"rate({name}{{{where}}}[$__rate_interval])" if counter else f"{name}{{{where}}}"
         b.add("timeseries", title, [(question, legend)], unit_of(name, counter), 8)
@@ -199,8 +201,8 @@ def user():
            "percentunit", "Of what was held.")
     b.stat("Real Utilization", f"sum(sum_over_time(assay:user_real_seconds:increase5m{{{recorded}}}[$__range])) / sum(sum_over_time(assay:user_observed_seconds:increase5m{{{recorded}}}[$__range]))",
            "percentunit", "Of what was observed.")
-    b.stat("observed", f"sum(sum_over_time(assay:user_observed_seconds:increase5m{{{recorded}}}[$__range])) / sum(sum_over_time(assay:user_held_seconds:increase5m{{{recorded}}}[$__range]))",
-           "percentunit", "Of what was held. Nothing is said of the rest.")
+    b.stat("observed", f"(sum(sum_over_time(assay:user_observed_seconds:increase5m{{{recorded}}}[$__range])) + (sum(sum_over_time(assay:user_idle_unobserved_seconds:increase5m{{{recorded}}}[$__range])) or vector(0)))"
+           f" / sum(sum_over_time(assay:user_held_seconds:increase5m{{{recorded}}}[$__range]))", "percentunit", "Of what was held. Nothing is said of the rest.")
     b.add("timeseries", "GPUs held", [(f"sum by (user) (assay:user_held_seconds:increase5m{{{recorded}}}) / 300", "{{user}}")], note="Mean of five minutes.")
     b.stack("GPUs wasted, by reason", f"sum by (reason) (assay:user_wasted_seconds:increase5m{{{recorded}}}) / 300", "{{reason}}", note="Mean of five minutes.")
     b.add("timeseries", "Real Utilization", [(f"sum by (user) (assay:user_real_seconds:increase5m{{{recorded}}}) / sum by (user) (assay:user_observed_seconds:increase5m{{{recorded}}})", "{{user}}")],

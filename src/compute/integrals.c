@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "compute/limiter.h"
 
 #include <string.h>
 
@@ -38,16 +39,29 @@ static double time_of(struct integrator *it, const struct frame *f)
         return passed;
 }
 
-/*
- * The denominator of the activities: time in which the SM counters were there. Where the GPU has
- * none at all, utilization is what there is.
- */
+/* The denominator of Real Utilization and of the units' activity. Without SM counters both are
+ * unknown, whatever utilization says. */
 static bool is_observed(const struct sample *s)
 {
-        struct value sm = s->m[METRIC_SM_ACTIVE];
-        if (sm.state == STATE_NONE || sm.state == STATE_UNSUPPORTED || sm.state == STATE_DENIED)
-                return s->m[METRIC_GPU_UTIL].state == STATE_OK;
-        return sm.state == STATE_OK;
+        return s->m[METRIC_SM_ACTIVE].state == STATE_OK;
+}
+
+/*
+ * By the class; where the counters for one are missing, by the limiter, which knows from what the
+ * driver tells that nothing runs. A program may wait or start beside some work: then utilization
+ * must show that there was none.
+ */
+static bool is_known_idle(const struct row *row)
+{
+        struct value util = row->sample.m[METRIC_GPU_UTIL];
+        uint8_t limiter = row->limit.limiter;
+        if (row->verdict.workload != WORKLOAD_UNKNOWN)
+                return row->verdict.workload == WORKLOAD_IDLE;
+        if (limiter == LIMITER_IDLE || limiter == LIMITER_IDLE_ALLOCATED)
+                return true;
+        return limiter < LIMITER_COUNT &&
+               limiter_side((enum limiter)limiter) == LIMITER_SIDE_HOST && util.state == STATE_OK &&
+               util.v < LIMIT_ENGINE_NONE_DRIVER;
 }
 
 /* The driver's counter starts anew with the driver; what it says then has all happened since. */
@@ -147,6 +161,7 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
 {
         struct value used = row->sample.m[METRIC_FB_USED];
         bool held = owned || (value_there(used) && used.v > ALLOCATED_BYTES);
+        bool idle = is_known_idle(row);
         in->class_s[row->verdict.workload] += seconds;
         in->health_s[row->health.state] += seconds;
         if (row->limit.limiter < LIMITER_COUNT)
@@ -157,11 +172,12 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
         add(in, INTEGRAL_BASIS_DRIVER, known && driver ? seconds : 0);
         for (enum health_reason f = 0; f < HEALTH_REASON_COUNT; f++)
                 in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
-        if (row->verdict.workload == WORKLOAD_IDLE)
+        if (idle)
                 in->idle_s[idle_reason_of(row)] += seconds;
         if (value_there(used) || owned)
-                add(in, INTEGRAL_IDLE_ALLOCATED,
-                    held && row->verdict.workload == WORKLOAD_IDLE ? seconds : 0);
+                add(in, INTEGRAL_IDLE_ALLOCATED, held && idle ? seconds : 0);
+        if (idle && !is_observed(&row->sample))
+                add(in, INTEGRAL_IDLE_UNOBSERVED, seconds);
         if (value_there(used))
                 in->peak_memory = MAX(in->peak_memory, used.v);
 }

@@ -220,7 +220,7 @@ static void gpus_table(struct card *k, const struct fleet_sums *gpus)
                 doc_cell_text(&row[0], answer_label(&s->labels, "instance"));
                 doc_cell_text(&row[1], gpu);
                 row[2].v = s->held;
-                row[3].v = ratio_of(s->observed, s->held);
+                row[3].v = ratio_of(sum_seen(s), s->held);
                 row[4].v = ratio_of(s->real, s->observed);
                 row[5].v = sum_wasted_value(s);
                 doc_cell_text(&row[6], sum_reason(s));
@@ -242,6 +242,7 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         for (size_t i = 0; i < gpus->n; i++) {
                 value_add(&all.held, gpus->list[i].held);
                 value_add(&all.observed, gpus->list[i].observed);
+                value_add(&all.idle_unobserved, gpus->list[i].idle_unobserved);
                 value_add(&all.real, gpus->list[i].real);
                 for (enum idle_reason r = 0; r < IDLE_REASON_COUNT; r++)
                         all.wasted[r] += gpus->list[i].wasted[r];
@@ -257,7 +258,7 @@ static void card_table(struct card *k, const struct fleet_sums *gpus, struct val
         row[7].v = k->begin;
         row[8].v = k->end;
         row[9].v = all.held;
-        row[10].v = ratio_of(all.observed, all.held);
+        row[10].v = ratio_of(sum_seen(&all), all.held);
         row[11].v = ratio_of(all.real, all.observed);
         row[12].v = sum_wasted_value(&all);
         row[13].v = ratio_of(row[12].v, all.held);
@@ -272,9 +273,10 @@ struct card_sums {
 
 static int ask_part(struct card *k, struct card_sums *s, struct err *err)
 {
-        struct question q[] = {{.query = QUERY_CARD_HELD},     {.query = QUERY_CARD_OBSERVED},
-                               {.query = QUERY_CARD_REAL},     {.query = QUERY_CARD_WASTED},
-                               {.query = QUERY_CARD_LIMITERS}, {.query = QUERY_CARD_ENERGY}};
+        struct question q[] = {{.query = QUERY_CARD_HELD},           {.query = QUERY_CARD_OBSERVED},
+                               {.query = QUERY_CARD_REAL},           {.query = QUERY_CARD_WASTED},
+                               {.query = QUERY_CARD_LIMITERS},       {.query = QUERY_CARD_ENERGY},
+                               {.query = QUERY_CARD_IDLE_UNOBSERVED}};
         int r = question_ask(k->c.fleet, &k->c.terms, k->c.at_s, q, ARRAY_LEN(q), err);
         if (r > 0) {
                 sums_add(&s->gpus, &q[0].answer, SUM_BY_GPU, SUM_FIELD(held));
@@ -282,6 +284,7 @@ static int ask_part(struct card *k, struct card_sums *s, struct err *err)
                 sums_add(&s->gpus, &q[2].answer, SUM_BY_GPU, SUM_FIELD(real));
                 sums_add_wasted(&s->gpus, &q[3].answer, SUM_BY_GPU);
                 sums_add(&s->limiters, &q[4].answer, SUM_BY_LIMITER, SUM_FIELD(held));
+                sums_add(&s->gpus, &q[6].answer, SUM_BY_GPU, SUM_FIELD(idle_unobserved));
                 for (size_t i = 0; i < q[5].answer.n; i++)
                         value_add(&s->energy, q[5].answer.series[i].v);
         }

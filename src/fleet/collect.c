@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUESTIONS_MAX 16
+#define QUESTIONS_MAX 24
 /* The rules are believed when they ran nearly always in the window. */
 #define RECORDED_SHARE 0.9
 #define RULE_STEP_S 300
@@ -55,13 +55,17 @@ int collect_prepare(struct collect *c, struct err *err)
 /* QUESTIONS(view, …): in the order of their cost, the dearest first. */
 size_t collect_questions(enum fleet_view view, struct question *ret, size_t max)
 {
-#define OWNERS QUERY_USER_HELD, QUERY_USER_WASTED, QUERY_USER_OBSERVED, QUERY_USER_REAL
-#define NODES QUERY_NODE_HELD, QUERY_NODE_WASTED, QUERY_NODE_OBSERVED, QUERY_NODE_REAL
+#define OWNERS                                                                                     \
+        QUERY_USER_HELD, QUERY_USER_WASTED, QUERY_USER_OBSERVED, QUERY_USER_REAL,                  \
+            QUERY_USER_IDLE_UNOBSERVED
+#define NODES                                                                                      \
+        QUERY_NODE_HELD, QUERY_NODE_WASTED, QUERY_NODE_OBSERVED, QUERY_NODE_REAL,                  \
+            QUERY_NODE_IDLE_UNOBSERVED
         static const enum query lists[FLEET_VIEW_COUNT][QUESTIONS_MAX] = {
             [FLEET_OVERVIEW] = {OWNERS, QUERY_FLEET_HELD, QUERY_FLEET_WASTED, QUERY_FLEET_OBSERVED,
-                                QUERY_FLEET_REAL, QUERY_LIMITERS, QUERY_HEALTHS, QUERY_FLEET_KNOWN,
-                                QUERY_FLEET_NODES, QUERY_FLEET_GPUS, QUERY_FLEET_UP,
-                                QUERY_FLEET_OWNED, QUERY_COUNT},
+                                QUERY_FLEET_IDLE_UNOBSERVED, QUERY_FLEET_REAL, QUERY_LIMITERS,
+                                QUERY_HEALTHS, QUERY_FLEET_KNOWN, QUERY_FLEET_NODES,
+                                QUERY_FLEET_GPUS, QUERY_FLEET_UP, QUERY_FLEET_OWNED, QUERY_COUNT},
             [FLEET_USERS] = {OWNERS, QUERY_COUNT},
             [FLEET_JOBS] = {QUERY_JOBS_BY_WASTE, QUERY_JOBS_BY_TIME, QUERY_COUNT},
             [FLEET_NODES] = {NODES, QUERY_NODE_KNOWN, QUERY_NODE_GPUS, QUERY_NODE_UP,
@@ -124,7 +128,8 @@ static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jo
         struct question q[] = {{.query = QUERY_JOB_HELD},
                                {.query = QUERY_JOB_OBSERVED},
                                {.query = QUERY_JOB_REAL},
-                               {.query = QUERY_JOB_WASTED}};
+                               {.query = QUERY_JOB_WASTED},
+                               {.query = QUERY_JOB_IDLE_UNOBSERVED}};
         struct query_terms terms = c->terms;
         terms.owners = filter;
         int r = question_ask(c->fleet, &terms, c->at_s, q, ARRAY_LEN(q), err);
@@ -133,6 +138,7 @@ static int add_jobs(struct collect *c, const char *filter, struct fleet_sums *jo
                 sums_add(jobs, &q[1].answer, SUM_BY_JOB, SUM_FIELD(observed));
                 sums_add(jobs, &q[2].answer, SUM_BY_JOB, SUM_FIELD(real));
                 sums_add_wasted(jobs, &q[3].answer, SUM_BY_JOB);
+                sums_add(jobs, &q[4].answer, SUM_BY_JOB, SUM_FIELD(idle_unobserved));
         }
         question_finish(q, ARRAY_LEN(q));
         return r;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define QUESTIONS_MAX 16
+#define QUESTIONS_MAX 24
 
 int fleet_open(const struct fleet_config *config, struct fleet **ret, struct err *err)
 {

@@ -122,6 +122,13 @@ void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by b
         }
 }
 
+struct value sum_seen(const struct fleet_sum *s)
+{
+        struct value seen = s->observed;
+        value_add(&seen, s->idle_unobserved);
+        return seen;
+}
+
 double sum_wasted(const struct fleet_sum *s)
 {
         double all = 0;

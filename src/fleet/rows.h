@@ -8,9 +8,10 @@
 
 /* What is known of an owner, a job, a node, a GPU or a limiter. */
 struct fleet_sum {
-        char *key;                   /* owned */
-        struct answer_series labels; /* of the first series, kept */
-        struct value held;           /* in a limiter's sum: the time that it limited */
+        char *key;                    /* owned */
+        struct answer_series labels;  /* of the first series, kept */
+        struct value held;            /* in a limiter's sum: the time that it limited */
+        struct value idle_unobserved; /* seen without counters: it was idle */
         struct value observed, real, gpus, up, owned, known;
         double wasted[IDLE_REASON_COUNT];
         bool has_wasted;
@@ -30,6 +31,8 @@ void sums_add(struct fleet_sums *s, const struct answer *a, enum sum_by by, size
 /* Adds what was wasted, by the label reason. */
 void sums_add_wasted(struct fleet_sums *s, const struct answer *a, enum sum_by by);
 
+/* The time of which is known what the GPU did: counters were there, or it was idle. */
+struct value sum_seen(const struct fleet_sum *s);
 double sum_wasted(const struct fleet_sum *s);
 /* What was wasted, missing where nothing is known of the owner. */
 struct value sum_wasted_value(const struct fleet_sum *s);

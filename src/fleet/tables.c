@@ -54,6 +54,8 @@ static void gather_owners(struct fleet_sums *s, const struct question *q, size_t
 {
         sums_add(s, answer_to(q, n, QUERY_USER_HELD), SUM_BY_OWNER, SUM_FIELD(held));
         sums_add(s, answer_to(q, n, QUERY_USER_OBSERVED), SUM_BY_OWNER, SUM_FIELD(observed));
+        sums_add(s, answer_to(q, n, QUERY_USER_IDLE_UNOBSERVED), SUM_BY_OWNER,
+                 SUM_FIELD(idle_unobserved));
         sums_add(s, answer_to(q, n, QUERY_USER_REAL), SUM_BY_OWNER, SUM_FIELD(real));
         sums_add_wasted(s, answer_to(q, n, QUERY_USER_WASTED), SUM_BY_OWNER);
 }
@@ -61,7 +63,7 @@ static void gather_owners(struct fleet_sums *s, const struct question *q, size_t
 static void put_use(struct doc_cell *row, const struct fleet_sum *s)
 {
         row[OWNER_HELD].v = s->held;
-        row[OWNER_SEEN].v = ratio_of(s->observed, s->held);
+        row[OWNER_SEEN].v = ratio_of(sum_seen(s), s->held);
         row[OWNER_REAL].v = ratio_of(s->real, s->observed);
         row[OWNER_WASTED].v = sum_wasted_value(s);
         row[OWNER_SHARE].v = ratio_of(sum_wasted_value(s), s->held);
@@ -154,6 +156,8 @@ static void gather_nodes(struct fleet_sums *s, const struct question *q, size_t 
             {QUERY_FLEET_OWNED, SUM_FIELD(owned)},
             {QUERY_NODE_OBSERVED, SUM_FIELD(observed)},
             {QUERY_FLEET_OBSERVED, SUM_FIELD(observed)},
+            {QUERY_NODE_IDLE_UNOBSERVED, SUM_FIELD(idle_unobserved)},
+            {QUERY_FLEET_IDLE_UNOBSERVED, SUM_FIELD(idle_unobserved)},
             {QUERY_NODE_REAL, SUM_FIELD(real)},
             {QUERY_FLEET_REAL, SUM_FIELD(real)},
             {QUERY_NODE_HELD, SUM_FIELD(held)},
@@ -190,7 +194,7 @@ static void nodes_table(struct collect *c, const struct fleet_sums *s)
                 row[1].v = all_of(n);
                 row[2].v = value_there(n->gpus) ? n->up : value_ok(0);
                 row[3].v = value_there(n->owned) ? n->owned : value_ok(0);
-                row[4].v = ratio_of(n->observed, time_of(c, n->known));
+                row[4].v = ratio_of(sum_seen(n), time_of(c, n->known));
                 row[5].v = ratio_of(n->real, n->observed);
                 row[6].v = n->held;
                 row[7].v = sum_wasted_value(n);
@@ -265,7 +269,7 @@ static void waste_table(struct collect *c, const struct fleet_sums *s)
                 for (size_t k = 0; k < ARRAY_LEN(order); k++)
                         row[3 + k].v = value_ok(sum->wasted[order[k]]);
                 if (value_there(sum->held))
-                        row[9].v = value_ok(MAX(sum->held.v - (value_or(sum->observed, 0)), 0.0));
+                        row[9].v = value_ok(MAX(sum->held.v - value_or(sum_seen(sum), 0), 0.0));
         }
         if (t)
                 doc_sort(t, 2, c->asked->rows);
@@ -451,6 +455,7 @@ static struct fleet_sum total_of(const struct fleet_sums *s)
                 value_add(&all.up, n->up);
                 value_add(&all.owned, n->owned);
                 value_add(&all.observed, n->observed);
+                value_add(&all.idle_unobserved, n->idle_unobserved);
                 value_add(&all.real, n->real);
                 value_add(&all.held, n->held);
                 for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
@@ -472,7 +477,7 @@ static double held_by_known(const struct fleet_sums *owners)
 
 static void tell_coverage(struct collect *c, const struct fleet_sum *all)
 {
-        struct value seen = ratio_of(all->observed, time_of(c, all->known));
+        struct value seen = ratio_of(sum_seen(all), time_of(c, all->known));
         if (value_there(seen) && seen.v < 1 - UNSEEN_SHARE)
                 fleet_report_notice(c->report, FLEET_UNSEEN, 1 - seen.v, 0);
         if (!value_there(all->gpus))
@@ -496,7 +501,7 @@ static void summary_table(struct collect *c, const struct fleet_sums *nodes,
         row[2].v = all.up;
         row[3].v = value_there(all.gpus) && !value_there(all.owned) ? value_ok(0) : all.owned;
         row[4].v = time_of(c, all.known);
-        row[5].v = ratio_of(all.observed, row[4].v);
+        row[5].v = ratio_of(sum_seen(&all), row[4].v);
         row[6].v = all.held;
         row[7].v = ratio_of(all.held, row[4].v);
         row[8].v = ratio_of(all.real, all.observed);

@@ -67,7 +67,8 @@ enum idle_reason idle_reason_find(const char *name);
 
 struct holding {
         double held_s, observed_s;
-        double real_s; /* Real Utilization (0 to 1) × time */
+        double idle_unobserved_s; /* without counters, and idle by what the driver tells */
+        double real_s;            /* Real Utilization (0 to 1) × time */
         double wasted_s[IDLE_REASON_COUNT];
 };
 
@@ -79,7 +80,7 @@ struct integrals {
         double health_s[HEALTH_CRIT + 1];
         double limiter_s[LIMITER_COUNT];
         double finding_s[HEALTH_REASON_COUNT];
-        double idle_s[IDLE_REASON_COUNT]; /* in class idle, by reason */
+        double idle_s[IDLE_REASON_COUNT]; /* known to be idle, by reason */
         struct holding holdings[HOLDING_SLOTS];
         double growth_from[INTEGRAL_COUNT]; /* GROWTH: where the driver's counter stood */
         struct integral_xid xids[INTEGRAL_XIDS_MAX];

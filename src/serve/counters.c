@@ -19,7 +19,10 @@ static void put_holding(struct strbuf *out, unsigned slot, const struct holding 
         const struct {
                 const char *name;
                 double v;
-        } parts[] = {{"held", h->held_s}, {"observed", h->observed_s}, {"real", h->real_s}};
+        } parts[] = {{"held", h->held_s},
+                     {"observed", h->observed_s},
+                     {"idle_unobserved", h->idle_unobserved_s},
+                     {"real", h->real_s}};
         for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
                 snprintf(name, sizeof(name), "slot %u %s", slot, parts[i].name);
                 put_number(out, name, parts[i].v);
@@ -81,10 +84,11 @@ static double *place_in_slot(struct integrals *in, const char *name)
                 enum idle_reason reason = idle_reason_find(what + 7);
                 return reason < IDLE_REASON_COUNT ? &h->wasted_s[reason] : NULL;
         }
-        return strcmp(what, "held") == 0       ? &h->held_s
-               : strcmp(what, "observed") == 0 ? &h->observed_s
-               : strcmp(what, "real") == 0     ? &h->real_s
-                                               : NULL;
+        return strcmp(what, "held") == 0              ? &h->held_s
+               : strcmp(what, "observed") == 0        ? &h->observed_s
+               : strcmp(what, "real") == 0            ? &h->real_s
+               : strcmp(what, "idle_unobserved") == 0 ? &h->idle_unobserved_s
+                                                      : NULL;
 }
 
 static double *counters_place_of(struct integrals *in, const char *name)

@@ -256,6 +256,7 @@ static void add_holding(struct keeper *k, const struct owner *o, struct stay *s,
         struct holding part = {.held_s = recorded ? more.v[INTEGRAL_SEEN]
                                                   : clock_to_seconds(now - h->looked_ns),
                                .observed_s = more.v[INTEGRAL_OBSERVED],
+                               .idle_unobserved_s = more.v[INTEGRAL_IDLE_UNOBSERVED],
                                .real_s = more.v[INTEGRAL_REAL]};
         s->record.wasted_s += idle_window_add(&h->window, now / NS_PER_S, more.v[INTEGRAL_SEEN],
                                               more.idle_s, part.wasted_s);

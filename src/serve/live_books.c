@@ -82,6 +82,7 @@ void live_add_holding(struct live *l, const struct owner *o, const struct holdin
                 struct holding *h = &m->gpu.in.holdings[o->slot - 1];
                 h->held_s += more->held_s;
                 h->observed_s += more->observed_s;
+                h->idle_unobserved_s += more->idle_unobserved_s;
                 h->real_s += more->real_s;
                 for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
                         h->wasted_s[k] += more->wasted_s[k];

@@ -362,20 +362,31 @@ int records_each(const char *path, const struct records_query *q,
 /* --- JSON
  * -------------------------------------------------------------------------------------------- */
 
+/* What the driver gives by itself is known all the time that the GPU was seen. */
+static bool needs_counters(enum integral i)
+{
+        const struct integral_info *info = integral_info(i);
+        return info->how != INTEGRAL_HOW_BITS && i != INTEGRAL_ACTIVE_GPU_UTIL;
+}
+
 struct value record_share(const struct record *r, enum integral i)
 {
-        double observed = r->sum.v[INTEGRAL_OBSERVED];
-        if (!integral_there(&r->sum, i) || !(observed > 0))
+        enum integral of = needs_counters(i) ? INTEGRAL_OBSERVED : INTEGRAL_SEEN;
+        /* Records of older programs have the one alone. */
+        if (!integral_there(&r->sum, of))
+                of = INTEGRAL_OBSERVED;
+        double seconds = r->sum.v[of];
+        if (!integral_there(&r->sum, i) || !(seconds > 0))
                 return value_missing(STATE_NONE);
         /* Sums that were rounded may pass 1 a little; what is far beyond is no share. */
-        double share = r->sum.v[i] / observed;
+        double share = r->sum.v[i] / seconds;
         return share < 1.01 ? value_ok(share) : value_missing(STATE_NONE);
 }
 
 struct value record_coverage(const struct record *r)
 {
-        return r->gpu_s > 0 ? value_ok(MIN(r->sum.v[INTEGRAL_OBSERVED] / r->gpu_s, 1.0))
-                            : value_missing(STATE_NONE);
+        double known = r->sum.v[INTEGRAL_OBSERVED] + r->sum.v[INTEGRAL_IDLE_UNOBSERVED];
+        return r->gpu_s > 0 ? value_ok(MIN(known / r->gpu_s, 1.0)) : value_missing(STATE_NONE);
 }
 
 static void put_state(struct jsonw *j, const char *name, double seconds)

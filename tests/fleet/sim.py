@@ -77,6 +77,7 @@ class Fleet:
         self.nodes, self.users = nodes, [f"u{i:02d}" for i in range(users)]
         self.gpus = [[Gpu(n, g) for g in range(GPUS)] for n in range(nodes)]
         self.gone, self.reset, self.restart, self.skew = {}, {}, {}, {}
+        self.uncounted = set()  # nodes whose GPUs have no SM counters: only idleness is known of them
         self.next_job = 1000
         mean = 86400 * nodes * GPUS / (jobs_a_day or nodes * GPUS * 6)
         for n in range(nodes):
@@ -161,12 +162,27 @@ class Fleet:
                             book["wasted"][why] = book["wasted"].get(why, 0.0) + told
         return out
 
+    def use(self, start, end):
+        """{user: {"counted": s, "real": s, "known": s}}: time with counters, Real Utilization in it, time of which is known what the GPU did."""
+        out = {}
+        for n, node in enumerate(self.gpus):
+            for s in (s for g in node for s in g.stays):
+                for a, b, what in s.parts:
+                    length, idle, counted = min(b, end) - max(a, start), isinstance(what, str), n not in self.uncounted
+                    if length > 0:
+                        book = out.setdefault(s.owner["user"], {"counted": 0.0, "real": 0.0, "known": 0.0})
+                        book["counted"] += length * counted
+                        book["real"] += length * counted * (0 if idle else what)
+                        book["known"] += length * (counted or idle)
+        return out
+
     # --- series --------------------------------------------------------------------------------
 
     def curves(self, gpu):
         """{(family, labels…): (times, values)}: breakpoints of every counter of a GPU, from its first stay on."""
         begin = min([self.start] + [s.start for s in gpu.stays[:1]])
         slots, limiter, real_t, real_v, total = {}, {}, [begin], [0.0], 0.0
+        counted, idle_t, idle_v = gpu.node not in self.uncounted, [begin], [0.0]
 
         def add(key, t0, t1, amount):
             t, v = slots.setdefault(key, ([begin], [0.0]))
@@ -178,18 +194,28 @@ class Fleet:
             t += [t0, t1]
             v += [v[-1], v[-1] + t1 - t0]
 
+        def idle(t0, t1):
+            idle_t.extend([t0, t1])
+            idle_v.extend([idle_v[-1], idle_v[-1] + t1 - t0])
+
         last = begin
         for s in gpu.stays:
             if s.start > last:
                 limit("idle", last, s.start)
+                idle(last, s.start)
             last = s.end
             add(("assay_gpu_held_seconds_total", s.slot, ""), s.start, s.end, s.end - s.start)
-            add(("assay_gpu_held_observed_seconds_total", s.slot, ""), s.start, s.end, s.end - s.start)
+            add(("assay_gpu_held_observed_seconds_total", s.slot, ""), s.start, s.end, (s.end - s.start) * counted)
             for a, b, what in s.parts:
                 if isinstance(what, str):
                     limit(LIMITER_OF[what], a, b)
+                    idle(a, b)
+                    if not counted:
+                        add(("assay_gpu_held_idle_unobserved_seconds_total", s.slot, ""), a, b, b - a)
                     continue
                 limit("compute.tensor" if what > HANG else "unknown", a, b)
+                if not counted:
+                    continue
                 add(("assay_gpu_held_real_utilization_seconds_total", s.slot, ""), a, b, what * (b - a))
                 real_t += [a, b]
                 real_v += [total, total + what * (b - a)]
@@ -202,9 +228,12 @@ class Fleet:
             out[(family, tuple(gpu.labels(slot=slot, **({"reason": reason} if reason else {})).items()))] = curve
         for name, curve in limiter.items():
             out[("assay_gpu_limiter_seconds_total", tuple(gpu.labels(limiter=name).items()))] = curve
-        out[("assay_gpu_observed_seconds_total", tuple(gpu.labels().items()))] = ([begin, self.end + 86400], [0.0, self.end + 86400 - begin])
+        out[("assay_gpu_observed_seconds_total", tuple(gpu.labels().items()))] = ([begin, self.end + 86400], [0.0, (self.end + 86400 - begin) * counted])
         out[("assay_gpu_health_seconds_total", tuple(gpu.labels(health="OK").items()))] = ([begin, self.end + 86400], [0.0, self.end + 86400 - begin])
-        out[("assay_gpu_real_utilization_seconds_total", tuple(gpu.labels().items()))] = (real_t, real_v)
+        if counted:
+            out[("assay_gpu_real_utilization_seconds_total", tuple(gpu.labels().items()))] = (real_t, real_v)
+        else:
+            out[("assay_gpu_idle_unobserved_seconds_total", tuple(gpu.labels().items()))] = (idle_t, idle_v)
         return out
 
     def series(self, gpu, times, instance, brief=False):

@@ -48,9 +48,9 @@ CARD = """slurm 4711  (record 7)
   SM active        50.0 %
   tensor active    40.0 %
   DRAM active      30.0 %
-  GPU utilization  95.0 %
-  power throttled  10.0 %
-  heat throttled   5.0 %
+  GPU utilization  92.6 %
+  power throttled  9.7 %
+  heat throttled   4.9 %
   energy           1.00 kWh
   peak memory      5.0 GiB
 
@@ -116,7 +116,7 @@ def test_the_list_for_programs(assay, state):
     assert rows[0] == {
         "id": "7", "kind": "slurm", "job": "4711", "user": "ann", "account": "physics", "partition": "gpu-long", "namespace": "", "pod": "", "container": "",
         "gpus": "0,2", "n_gpus": "2", "start": "1760000000.000", "end": "1760003600.000", "final": "1", "gpu_seconds": "7200.000",
-        "wasted_seconds": "1800.000", "coverage": "0.972222", "real_util": "0.2", "sm_active": "0.5", "gpu_util": "0.95", "energy_j": "3.6e+06",
+        "wasted_seconds": "1800.000", "coverage": "0.972222", "real_util": "0.2", "sm_active": "0.5", "gpu_util": "0.926184", "energy_j": "3.6e+06",
         "peak_memory_bytes": "5368709120"}
     assert [r["id"] for r in rows] == ["7", "6", "8"] and rows[2]["final"] == "0"
     told = [json.loads(line) for line in assay("jobs", "--state", state, "--format", "jsonl").stdout.splitlines()]

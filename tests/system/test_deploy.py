@@ -96,7 +96,7 @@ def states():
     yield "assay_gpu_up", {}, False
     yield "assay_gpu_info", {"model": "NVIDIA H200", "pci": "00000000:18:00.0"}, False
     yield "assay_gpu_owner_info", {"slot": "1", "kind": "slurm", "exported_job": "4711", "user": "ada", "account": "a"}, False
-    for name in ("held", "held_observed", "held_real_utilization"):
+    for name in ("held", "held_observed", "held_idle_unobserved", "held_real_utilization"):
         yield f"assay_gpu_{name}_seconds_total", {"slot": "1"}, True
     yield "assay_gpu_wasted_seconds_total", {"slot": "1", "reason": "memory_held"}, True
 

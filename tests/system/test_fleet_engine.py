@@ -2,6 +2,7 @@
 import contextlib
 import http.server
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def make_fleet(end):
     fleet.gone[8] = [(end - 5000, end - 4935)]  # an exporter that is restarted
     fleet.reset[7] = end - 5000  # counters that begin at 0
     fleet.skew[9], fleet.skew[10] = 22, -17  # clocks that differ
+    fleet.uncounted = {13, 14, 15, 16}  # GPUs whose SM counters nobody can read
     return fleet
 
 
@@ -95,11 +97,27 @@ def test_books(loaded, assay):
     rows = {row["owner"]: row for row in report["owners"]}
     check({u: r["held_seconds"] for u, r in rows.items()}, {u: b["held"] for u, b in books.items()}, {u: b["held"] for u, b in late.items()}, "held")
     check({u: r["wasted_seconds"] for u, r in rows.items()}, totals(books), totals(late), "wasted")
-    assert not report["recorded"] and all(r["kind"] == "slurm" and 0.9 < r["observed"] <= 1 for r in rows.values())
+    assert not report["recorded"] and all(r["kind"] == "slurm" and 0.6 < r["observed"] <= 1 for r in rows.values())
     wasted = {row["owner"]: row for row in loaded.json(assay, "wasted")["owners"]}
     for reason in sim.REASONS[:4]:
         check({u: r[f"{reason}_seconds"] for u, r in wasted.items()}, {u: b["wasted"].get(reason, 0) for u, b in books.items()},
               {u: b["wasted"].get(reason, 0) for u, b in late.items()}, reason)
+
+
+def test_what_is_not_known_is_no_zero(loaded, assay):
+    """Nodes without counters: their waste counts, what they did else is unknown, and neither makes anyone's Real Utilization smaller."""
+    use = loaded.fleet.use(loaded.end - WINDOW, loaded.end)
+    told = {row["owner"]: row for row in loaded.json(assay, "users")["owners"]}
+    for user, want in use.items():
+        held = told[user]["held_seconds"]
+        assert told[user]["real_util"] == pytest.approx(want["real"] / want["counted"], rel=0.02), user
+        assert told[user]["observed"] * held == pytest.approx(want["known"], rel=0.01), user
+    nodes = {row["node"]: row for row in loaded.json(assay, "nodes")["nodes"]}
+    for n in loaded.fleet.uncounted:
+        row = nodes[f"n{n:04d}"]
+        assert row["real_util"] is None and 0 <= row["observed"] < 1 and row["wasted_seconds"] >= 0
+    assert any(nodes[f"n{n:04d}"]["wasted_seconds"] > 600 for n in loaded.fleet.uncounted)
+    assert nodes["n0001"]["real_util"] > 0 and nodes["n0001"]["observed"] > 0.99
 
 
 def test_jobs_of_seconds(loaded, assay):
@@ -130,7 +148,7 @@ def test_overview(loaded, assay):
     report = loaded.json(assay, "overview")
     fleet = report["fleet"]
     assert (fleet["gpus"], fleet["nodes"], fleet["answering"]) == (200, 25, 200)
-    assert 0.95 < fleet["observed"] <= 1 and 0 <= fleet["unattributed_seconds"] < 0.01 * fleet["held_seconds"]
+    assert 0.8 < fleet["observed"] < 0.97 and 0 <= fleet["unattributed_seconds"] < 0.01 * fleet["held_seconds"]
     wasted = totals(loaded.fleet.books(loaded.end - WINDOW, loaded.end))
     assert abs(fleet["wasted_seconds"] - sum(wasted.values())) < 0.02 * sum(wasted.values())
     assert {row["health"] for row in report["health"]} == {"OK"} and report["limiters"][0]["limiter"] == "compute.tensor"
@@ -444,7 +462,7 @@ def test_who_asks(assay, tmp_path):
     with answering(respond) as url:
         done = assay("fleet", "users", "--engine", url + "/select/0/prometheus", "--token-file", tmp_path / "token", "--tenant", "team-a")
         assert done.returncode == 0, done.stderr
-        assert all(path == "/select/0/prometheus/api/v1/query" for path, _ in seen) and len(seen) == 5
+        assert all(path == "/select/0/prometheus/api/v1/query" for path, _ in seen) and len(seen) == 6
         assert all(h["Authorization"] == "Bearer s3cret" and h["X-Scope-OrgID"] == "team-a" for _, h in seen)
         done = assay("fleet", "users", "--engine", url.replace("//", "//me:hunter2@"), "--format", "json")
         assert "hunter2" not in done.stdout and seen[-1][1]["Authorization"].startswith("Basic ")
@@ -464,6 +482,7 @@ def test_wrong_usage(assay, args, words):
 def test_live_marks_old_data(program, tmp_path, monkeypatch):
     """The screen keeps what it has when the engine goes away, and says how old it is."""
     need("tmux")
+    program = pathlib.Path(program).resolve()
     monkeypatch.chdir(tmp_path)
     fails = threading.Event()
 

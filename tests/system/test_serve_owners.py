@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import signal
+import pathlib
+import re
 import sqlite3
 import threading
 import time
@@ -97,6 +99,48 @@ def test_records_of_a_job(program, tmp_path, assay):
     assert assay("job", "nobody", "--state", state).returncode == 2
     assert assay("jobs", "--state", state, "--since", "whenever").returncode == 2
     assert assay("jobs", "--state", tmp_path / "none").returncode == 1
+
+
+def without_counters(assay, tmp_path):
+    """Half an hour of two GPUs without SM counters as the driver tells of them: one works at its power limit, the other has memory held and runs nothing."""
+    library = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
+    busy, idle = (re.sub(r"^(gpm|nvmlGpm).*\n", "", (FIXTURES / "nvml" / f"h200-{name}.scn").read_text(), flags=re.M) for name in ("bf16", "idle"))
+    held = idle[idle.index("[gpu]"):].replace("GPU-82e5c952", "GPU-11111111")
+    held = re.sub(r"(nvmlDeviceGetMemoryInfo_v2 = 0 \d+ \d+) (\d+) 0", lambda m: f"{m.group(1)} {int(m.group(2)) - 20 * 10**9} {20 * 10**9}", held)
+    (tmp_path / "two.scn").write_text(f"{busy}\nnvmlGpmQueryDeviceSupport = 0 0\n{held}\nnvmlGpmQueryDeviceSupport = 0 0\n")
+    done = assay("export", "--format", "jsonl", "--count", "2", env={"FAKE_NVML": str(tmp_path / "two.scn"), "ASSAY_NVML_LIB": str(library)})
+    assert done.returncode == 0, done.stderr
+    gpus = {row["gpu"]: row for row in map(json.loads, done.stdout.splitlines()) if "metrics" in row and row.get("gpu")}
+    with open(tmp_path / "two.jsonl", "w", encoding="utf-8") as out:
+        for t in range(1800):
+            for row in gpus.values():
+                out.write(json.dumps({**row, "time": 1_700_000_000 + t, "tick": t}) + "\n")
+    return tmp_path / "two.jsonl"
+
+
+def test_without_counters_waste_counts_and_use_is_unknown(program, assay, tmp_path):
+    folder, state = tmp_path / "map", tmp_path / "state"
+    folder.mkdir()
+    (folder / "0").write_text("4711\n")
+    (folder / "1").write_text("4712\n")
+    with Server(program, tmp_path, without_counters(assay, tmp_path), "--speed", "150", "--hpc-job-mapping-dir", folder, "--state", state) as s:
+        s.wait(lambda: total(s.metrics(), "assay_gpu_wasted_seconds_total", gpu="1") > 900, 60)
+        text = s.metrics()
+        held, idle = (total(text, f"assay_gpu_{name}_seconds_total", gpu="1", slot="1") for name in ("held", "held_idle_unobserved"))
+        assert total(text, "assay_gpu_wasted_seconds_total", gpu="1", slot="1", reason="memory_held") == pytest.approx(held, rel=0.02) == pytest.approx(idle, rel=0.02)
+        # The one that works: known is how long it was seen, not what its units did.
+        assert total(text, "assay_gpu_held_seconds_total", gpu="0") > 900 and total(text, "assay_gpu_wasted_seconds_total", gpu="0") == 0
+        assert total(text, "assay_gpu_observed_seconds_total") == total(text, "assay_gpu_held_observed_seconds_total") == 0
+        assert "real_utilization" not in text and 'unit="sm"' not in text
+        assert total(text, "assay_gpu_active_seconds_total", gpu="0", unit="gpu_util") / total(text, "assay_gpu_seen_seconds_total", gpu="0") == pytest.approx(0.99, rel=0.01)
+        s.wait(lambda: all(j["final"] for j in s.json("/api/v1/jobs")["jobs"]), 60)
+        jobs = {j["job"]: j for j in s.json("/api/v1/jobs")["jobs"]}
+    assert [jobs["4711"][k] for k in ("real_util", "sm_active", "coverage")] == [None, None, 0] and jobs["4711"]["gpu_util"] == pytest.approx(0.99, rel=0.01)
+    assert jobs["4712"]["coverage"] > 0.98 and jobs["4712"]["real_util"] is None
+    table = {line.split()[5]: line.split()[8:10] for line in assay("jobs", "--state", state).stdout.splitlines() if "slurm" in line}
+    assert table == {"4711": ["--", "--"], "4712": ["--", "--"]}
+    card = assay("job", "4711", "--state", state).stdout
+    assert "real utilization" not in card and "GPU utilization  99.0 %" in card
 
 
 @pytest.mark.slow

@@ -142,9 +142,9 @@ static void test_what_is_observed(void **state)
             {STATE_OK, STATE_NONE, 1, "counters"},
             {STATE_BLANK, STATE_OK, 0, "a profiler holds the counters"},
             {STATE_ERROR, STATE_OK, 0, "they failed"},
-            {STATE_UNSUPPORTED, STATE_OK, 1, "a GPU without counters has utilization"},
-            {STATE_NONE, STATE_OK, 1, "a source without counters"},
-            {STATE_DENIED, STATE_OK, 1, "counters for root only"},
+            {STATE_UNSUPPORTED, STATE_OK, 0, "utilization does not tell what the units do"},
+            {STATE_NONE, STATE_OK, 0, "a source without counters"},
+            {STATE_DENIED, STATE_OK, 0, "counters for root only"},
             {STATE_STALE, STATE_STALE, 0, "nothing new"},
         };
         (void)state;
@@ -155,6 +155,44 @@ static void test_what_is_observed(void **state)
                 tick(&r, 0, 0);
                 tick(&r, 1, 0);
                 near(r.in.v[INTEGRAL_OBSERVED], cases[i].want);
+        }
+}
+
+/* Without counters the class is unknown; what the limiter knows to be idle is idle all the same. */
+static void test_idle_without_counters(void **state)
+{
+        static const struct {
+                enum limiter limiter;
+                double util; /* -1: missing */
+                enum idle_reason want;
+                const char *why;
+        } cases[] = {
+            {LIMITER_IDLE_ALLOCATED, 0, IDLE_MEMORY_HELD, "memory is held, nothing runs"},
+            {LIMITER_IDLE, -1, IDLE_NO_PROCESS, "nobody is there"},
+            {LIMITER_HOST_WAITING, 0, IDLE_WAITING, "it waits"},
+            {LIMITER_HOST_STARTING, 0.01, IDLE_STARTING, "it starts"},
+            {LIMITER_HOST_WAITING, 0.6, IDLE_REASON_COUNT, "it waits between kernels"},
+            {LIMITER_HOST_WAITING, -1, IDLE_REASON_COUNT, "nobody knows whether kernels run"},
+            {LIMITER_KERNEL, 0.99, IDLE_REASON_COUNT, "it is busy"},
+            {LIMITER_UNKNOWN, 0, IDLE_REASON_COUNT, "nobody is accused on what is not known"},
+        };
+        (void)state;
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct rig r = {.now_ns = 5};
+                bool idle = cases[i].want < IDLE_REASON_COUNT;
+                r.row.sample.m[METRIC_SM_ACTIVE] = value_missing(STATE_UNSUPPORTED);
+                r.row.verdict.workload = WORKLOAD_UNKNOWN;
+                r.row.limit.limiter = (uint8_t)cases[i].limiter;
+                set(&r, METRIC_FB_USED, cases[i].limiter == LIMITER_IDLE ? 0 : 5e9);
+                if (cases[i].util >= 0)
+                        set(&r, METRIC_GPU_UTIL, cases[i].util);
+                tick(&r, 0, 1);
+                tick(&r, 2, 2);
+                for (enum idle_reason k = 0; k < IDLE_REASON_COUNT; k++)
+                        near(r.in.idle_s[k], k == cases[i].want ? 2 : 0);
+                near(r.in.v[INTEGRAL_IDLE_UNOBSERVED], idle ? 2 : 0);
+                near(r.in.v[INTEGRAL_OBSERVED], 0);
+                near(r.in.v[INTEGRAL_SEEN], 2);
         }
 }
 
@@ -274,6 +312,7 @@ int main(void)
             cmocka_unit_test(test_idle_reasons),
             cmocka_unit_test(test_pauses),
             cmocka_unit_test(test_what_is_observed),
+            cmocka_unit_test(test_idle_without_counters),
             cmocka_unit_test(test_a_gpu_that_hangs_adds_nothing),
             cmocka_unit_test(test_energy),
             cmocka_unit_test(test_growth_and_xids),

@@ -253,6 +253,7 @@ struct holding_family {
         const char *name, *help;
         size_t at; /* of the number, or of those by reason, in struct holding */
         bool by_reason;
+        enum { HOLDING_NOTHING, HOLDING_HELD, HOLDING_OBSERVED, HOLDING_ITSELF } needs;
 };
 
 static void put_holding_series(struct text *t, const struct holding_family *f,
@@ -288,28 +289,42 @@ static unsigned slots_told(const struct integrals *in)
         return MIN(n + 1, (unsigned)HOLDING_SLOTS);
 }
 
+/* What counters never told is unknown, not 0; idleness without them is told where there was any. */
+static bool has_holding(const struct holding_family *f, const struct holding *h)
+{
+        if (f->needs == HOLDING_OBSERVED)
+                return h->observed_s > 0;
+        if (f->needs == HOLDING_ITSELF)
+                return h->idle_unobserved_s > 0;
+        return f->needs == HOLDING_NOTHING || h->held_s > 0;
+}
+
 static void put_holdings(struct text *t)
 {
         static const struct holding_family families[] = {
             {"assay_gpu_held_seconds",
              "Time in which the owner that has the slot held the GPU; assay_gpu_owner_info has it.",
-             offsetof(struct holding, held_s), false},
+             offsetof(struct holding, held_s), false, HOLDING_NOTHING},
             {"assay_gpu_held_observed_seconds",
              "Of the time held, that in which the GPU's counters were there.",
-             offsetof(struct holding, observed_s), false},
+             offsetof(struct holding, observed_s), false, HOLDING_HELD},
+            {"assay_gpu_held_idle_unobserved_seconds",
+             "Of the time held, that without counters in which the driver told that the GPU was "
+             "idle.",
+             offsetof(struct holding, idle_unobserved_s), false, HOLDING_ITSELF},
             {"assay_gpu_held_real_utilization_seconds",
              "Real Utilization (0 to 1) × time while it was held.",
-             offsetof(struct holding, real_s), false},
+             offsetof(struct holding, real_s), false, HOLDING_OBSERVED},
             {"assay_gpu_wasted_seconds",
              "Time held and idle, judged on ten minutes at a time, by reason.",
-             offsetof(struct holding, wasted_s), true},
+             offsetof(struct holding, wasted_s), true, HOLDING_HELD},
         };
         for (size_t f = 0; f < ARRAY_LEN(families); f++) {
                 bool begun = false;
                 for (size_t i = 0; i < t->in->n; i++) {
                         const struct integrals *in = t->in->gpus[i].in;
                         for (unsigned slot = 0; slot < slots_told(in); slot++) {
-                                if (f == 0 || in->holdings[slot].held_s > 0)
+                                if (has_holding(&families[f], &in->holdings[slot]))
                                         put_holding_series(t, &families[f], in, &t->labels[i].own,
                                                            slot, &begun);
                         }
