@@ -76,7 +76,8 @@ static void on_journal(void *arg, int64_t wall_ns, const char *gpu, const char *
         const struct serving *s = arg;
         bool told =
             strcmp(kind, "source") == 0 || strcmp(kind, "push") == 0 || strcmp(kind, "state") == 0;
-        const struct log_line line = {wall_ns, LOG_INFO, kind, gpu, text};
+        const enum log_level level = strcmp(kind, "xid") == 0 ? LOG_WARN : LOG_INFO;
+        const struct log_line line = {wall_ns, level, kind, gpu, text};
         if (s->log != LOG_TEXT && !told)
                 log_write(s->log, &line);
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "model/xid.h"
 #include "present/stream/json.h"
 
 #include <pthread.h>
@@ -18,6 +19,8 @@ struct before {
         char key[STATE_KEY_MAX];
         uint32_t findings;
         bool up;
+        struct integral_xid xids[INTEGRAL_XIDS_MAX];
+        size_t n_xids;
 };
 
 struct journal {
@@ -25,6 +28,7 @@ struct journal {
         struct entry list[JOURNAL_MAX];
         uint64_t n;            /* entries ever written */
         struct before *before; /* the watcher's */
+        int64_t opened_ns;
         size_t n_before;
         void (*on_entry)(void *arg, int64_t wall_ns, const char *gpu, const char *kind,
                          const char *text); /* NULL for none */
@@ -34,8 +38,10 @@ struct journal {
 struct journal *journal_open(void)
 {
         struct journal *j = calloc(1, sizeof(*j));
-        if (j)
-                pthread_mutex_init(&j->lock, NULL);
+        if (!j)
+                return NULL;
+        pthread_mutex_init(&j->lock, NULL);
+        j->opened_ns = clock_wall_ns();
         return j;
 }
 
@@ -75,6 +81,39 @@ void journal_tell(struct journal *j,
         j->arg = arg;
 }
 
+static void keep_xids(struct before *b, const struct integrals *in)
+{
+        b->n_xids = in->n_xids;
+        memcpy(b->xids, in->xids, sizeof(b->xids));
+}
+
+static double xids_told(const struct before *b, uint32_t number)
+{
+        for (size_t i = 0; i < b->n_xids; i++) {
+                if (b->xids[i].xid == number)
+                        return b->xids[i].n;
+        }
+        return 0;
+}
+
+/* Each number that came since the last look, and how often. */
+static void tell_xids(struct journal *j, struct before *b, const struct integrals *in,
+                      const char *gpu, int64_t wall_ns)
+{
+        for (size_t i = 0; i < in->n_xids; i++) {
+                double n = in->xids[i].n - xids_told(b, in->xids[i].xid);
+                const struct xid_info *info = xid_info(in->xids[i].xid);
+                char times[32] = "";
+                if (!(n > 0))
+                        continue;
+                if (n > 1)
+                        snprintf(times, sizeof(times), ", %.0f times", n);
+                journal_add(j, wall_ns, gpu, "xid", "XID %u%s%s%s", in->xids[i].xid,
+                            info ? ": " : "", info ? info->text : "", times);
+        }
+        keep_xids(b, in);
+}
+
 static struct before *before_of(struct journal *j, const struct live_gpu *g)
 {
         char key[STATE_KEY_MAX];
@@ -87,6 +126,8 @@ static struct before *before_of(struct journal *j, const struct live_gpu *g)
                 return NULL;
         struct before *b = &j->before[j->n_before++];
         *b = (struct before){.up = true};
+        if (g->in.created_ns < j->opened_ns)
+                keep_xids(b, &g->in); /* counted by the program before this one, and told then */
         snprintf(b->key, sizeof(b->key), "%s", key);
         return b;
 }
@@ -106,6 +147,8 @@ static void watch_one(struct journal *j, const struct live_gpu *g, const struct 
                                     is ? health_name(health_reason_state(f)) : "over",
                                     health_reason_words(&g->row.health, f, words, sizeof(words)));
         }
+        if (b)
+                tell_xids(j, b, &g->in, name, wall_ns);
         if (b && b->up != g->up)
                 journal_add(j, wall_ns, name, "source", "%s",
                             g->up ? "the GPU answers again" : "the GPU does not answer");

@@ -30,7 +30,7 @@ struct held {
 
 /* One owner from the first GPU it holds to the last. */
 struct stay {
-        bool used;
+        bool used, told; /* told: the log has that it began */
         struct record record;
         struct integrals ended; /* of GPUs that it gave back already */
         struct held gpus[STAY_GPUS_MAX];
@@ -146,13 +146,12 @@ static void write_stay(struct keeper *k, struct stay *s, int64_t now)
                 complain_once(k, &err);
 }
 
-static void end_stay(struct keeper *k, struct stay *s, int64_t now)
+/* does: "holds" or "let go of". */
+static void tell_owner(struct keeper *k, const struct stay *s, int64_t wall_ns, const char *does)
 {
-        s->record.final = true;
-        write_stay(k, s, now);
         const struct owner *o = &s->record.who;
         bool pod = o->kind == OWNER_KUBERNETES, job = o->kind == OWNER_SLURM;
-        journal_add(k->config.journal, s->record.end_ns, "", "owner", "%s %s let go of GPU %s",
+        journal_add(k->config.journal, wall_ns, "", "owner", "%s %s%s%s %s GPU %s",
                     pod   ? "pod"
                     : job ? "job"
                           : "processes of",
@@ -160,7 +159,14 @@ static void end_stay(struct keeper *k, struct stay *s, int64_t now)
                     : job        ? o->job
                     : o->user[0] ? o->user
                                  : "somebody",
-                    s->record.gpus);
+                    job && o->user[0] ? " of " : "", job ? o->user : "", does, s->record.gpus);
+}
+
+static void end_stay(struct keeper *k, struct stay *s, int64_t now)
+{
+        s->record.final = true;
+        write_stay(k, s, now);
+        tell_owner(k, s, s->record.end_ns, "let go of");
         s->used = false;
 }
 
@@ -309,6 +315,12 @@ static void close_round(struct keeper *k, struct stay *s, int64_t now)
                         s->record.gpu_s += (double)held * clock_to_seconds(now - s->counted_ns);
                 set_end(s, clock_wall_ns(), now);
                 s->counted_ns = now;
+        }
+        if (!s->told && held > 0) {
+                sum_up(s);
+                tell_owner(k, s, s->record.start_ns,
+                           s->record.who.kind == OWNER_PROCESS ? "hold" : "holds");
+                s->told = true;
         }
         if (now - s->seen_ns > GONE_AFTER_NS || k->books.ended)
                 end_stay(k, s, now);

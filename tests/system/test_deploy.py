@@ -3,6 +3,7 @@ import contextlib
 import json
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -192,6 +193,53 @@ def test_rules_are_tested():
         assert any(n.startswith(rule["alert"] + " is silent: ") for n in names), rule["alert"]
 
 
+def minutes(text):
+    return sum(int(n) * {"h": 60, "m": 1, "s": 0}[unit] for n, unit in re.findall(r"(\d+)([hms])", text))
+
+
+def written(values):
+    """[(minute, value or None)] of promtool's shorthand: '1x3', '0+60x130', '_x20', 'stale'; promtool knows more."""
+    found = []
+    for word in values.split():
+        if match := re.fullmatch(r"_(?:x(\d+))?", word):
+            found += [None] * int(match.group(1) or 1)
+        elif match := re.fullmatch(r"(-?[\d.]+)(?:([+-][\d.]+))?(?:x(\d+))?", word):
+            start, step, n = float(match.group(1)), float(match.group(2) or 0), int(match.group(3) or 0)
+            found += [start + step * i for i in range(n + 1)]
+        else:
+            assert word == "stale", word
+            found.append(struct.unpack("<d", struct.pack("<Q", 0x7FF0000000000002))[0])
+    return list(enumerate(found))
+
+
+def test_alerts_are_the_same_on_victoriametrics(tmp_path):
+    """Every case of promtool's, with real VictoriaMetrics: what it says of a series that begins is not what Prometheus says."""
+    need("victoria-metrics")
+    sim = pytest.importorskip("sim", reason="remote-write needs numpy")
+    cases, apart, series = yaml.safe_load((DEPLOY / "prometheus" / "tests" / "alerts.yml").read_text())["tests"], 9 * 3600, []
+    base = END - len(cases) * apart
+    for i, case in enumerate(cases):
+        for row in case["input_series"]:
+            name, labels = re.fullmatch(r"(\w+)(\{.*\})", row["series"]).groups()
+            times, values = zip(*((base + i * apart + 60 * t, v) for t, v in written(row["values"]) if v is not None))
+            series.append(({"__name__": name, **dict(re.findall(r'(\w+)="([^"]*)"', labels))}, sim.np.array(times, float), sim.np.array(values)))
+    with VictoriaMetrics(tmp_path) as e:
+        sim.backfill(e.url, series, base, END, slice_s=END - base)
+        e.query("vector(1)")
+        for i, case in enumerate(cases):
+            for want in case["promql_expr_test"]:
+                assert want["expr"] == 'count by (alertname) (ALERTS{alertstate="firing"})'
+                at = base + i * apart + 60 * minutes(want["eval_time"])
+                firing = {}
+                for rule in alerts():
+                    wait = 60 * minutes(rule.get("for", "0m"))
+                    found = e.ask("/api/v1/query_range", query=rule["expr"], start=at - wait, end=at, step=60)["data"]["result"]
+                    if n := sum(len(one["values"]) == wait // 60 + 1 for one in found):
+                        firing[rule["alert"]] = n
+                expected = {re.search(r'alertname="(\w+)"', s["labels"]).group(1): s["value"] for s in want["exp_samples"]}
+                assert firing == expected, (case["name"], firing)
+
+
 def test_alerts_say_what_was_seen():
     docs = (ROOT / "docs" / "FLEET.md").read_text()
     for rule in alerts():
@@ -324,6 +372,8 @@ def test_a_hang_and_a_lost_gpu_are_heard_of(kind, tmp_path):
         [lost] = engine.wait(lambda: manager.heard("AssayGpuLost"))
         [xid] = engine.wait(lambda: manager.heard("AssayXidFatal"))
         assert len(manager.all()) == 3
+        # Why it was lost is told, too.
+        engine.wait(lambda: {a["labels"]["alertname"]: a["status"]["state"] for a in manager.all()} == dict.fromkeys(("AssayHang", "AssayGpuLost", "AssayXidFatal"), "active"))
     assert hang["labels"]["gpu"] == "3" and hang["labels"]["instance"] == "n0000"
     assert hang["annotations"]["summary"] == "the program on GPU 3 of n0000 seems to hang"
     assert f"at 190 W; held by {owner['user']} {owner['job']}" in hang["annotations"]["seen"] and "100%" in hang["annotations"]["seen"]

@@ -365,6 +365,7 @@ def test_structured_logs(serve, tmp_path, how):
     (tmp_path / "hot.prom").write_text('DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-1"} 50\nDCGM_FI_DEV_ROW_REMAP_FAILURE{gpu="0",UUID="GPU-1"} 1\n')
     s = serve(tmp_path / "hot.prom", "--log-format", how, "--hpc-job-mapping-dir", tmp_path / "map").ready()
     s.wait(lambda: "assay_gpu_owner_info{" in s.metrics())
+    s.wait(lambda: "holds GPU 0" in s.text())
     (tmp_path / "map" / "0").unlink()
     s.wait(lambda: "let go of" in s.text() and "health" in s.text())
     s.process.send_signal(signal.SIGHUP)

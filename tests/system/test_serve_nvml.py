@@ -90,6 +90,20 @@ def test_an_xid_is_counted(nvml):
     s.wait(lambda: total(s.metrics(), "assay_gpu_xid_total", xid="31") >= 1, 40)
 
 
+def test_an_xid_is_told_when_it_comes(nvml, tmp_path):
+    """With its number, and once: also after a restart that brings the counters back."""
+    s = nvml("--log-format", "logfmt", "--state", tmp_path / "state", add="@1 xid = 79\n@1 xid = 31\n@2 xid = 31\n").ready()
+    s.wait(lambda: s.text().count("event=xid") == 3 or "2 times" in s.text(), 40)
+    lines = [line for line in s.text().splitlines() if "event=xid" in line]
+    assert any(re.search(r'^time=\S+ level=warn event=xid gpu="0" msg="XID 79: .+"$', line) for line in lines) and any('msg="XID 31: ' in line for line in lines)
+    assert {e["text"][:7] for e in s.json("/api/v1/findings")["log"] if e["kind"] == "xid"} == {"XID 79:", "XID 31:"}
+    s.wait(lambda: total(s.metrics(), "assay_gpu_xid_total") == 3)
+    s.stop()
+    again = nvml("--log-format", "logfmt", "--state", tmp_path / "state").ready()
+    again.wait(lambda: total(again.metrics(), "assay_gpu_xid_total") == 3 and total(again.metrics(), "assay_sampler_ticks_total") > 20)
+    assert "event=xid" not in again.text()
+
+
 # --- what it costs, counted -----------------------------------------------------------------------
 
 FLOOR = LIBRARY.parent / "nvml_floor"
