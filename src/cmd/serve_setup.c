@@ -258,6 +258,7 @@ static int read_exposition(const struct config *config, struct serve_setup *s,
             config_flag(config, OPT_OWNER_LABELS) || config_flag(config, OPT_KUBERNETES);
         o->no_hostname = config_flag(config, OPT_NO_HOSTNAME);
         own_name(o->hostname);
+        gethostname(o->own_host, sizeof(o->own_host) - 1);
         exposition_choose_default(o, dialects_of(config));
         if (!collectors)
                 return 0;

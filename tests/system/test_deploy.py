@@ -1,5 +1,6 @@
 """deploy/: every file is used by the program that it is for. Dashboards get data for every panel, rules fire and are silent, Alertmanager hears of it."""
 import contextlib
+import fnmatch
 import json
 import re
 import shutil
@@ -15,6 +16,7 @@ import yaml
 from conftest import ROOT
 from engines import Prometheus, VictoriaMetrics, need
 from serving import Server, free_port
+from test_serve_owners import TWO, UUID1, kubelet, pod
 
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
@@ -422,6 +424,42 @@ def test_kubernetes_arguments(assay, tmp_path):
     assert set(patch["spec"]["template"]["spec"]) == {"securityContext"}
 
 
+# What the operator makes of any PodMonitor before the relabelings that are in it.
+OPERATOR = [{"source_labels": ["__meta_kubernetes_namespace"], "target_label": "namespace"}, {"source_labels": ["__meta_kubernetes_pod_container_name"], "target_label": "container"},
+            {"source_labels": ["__meta_kubernetes_pod_name"], "target_label": "pod"}, {"target_label": "job", "replacement": "assay"},
+            {"target_label": "endpoint", "replacement": "metrics"}]
+
+
+def as_prometheus(rules):
+    return [{re.sub("[A-Z]", lambda m: "_" + m.group().lower(), k): v for k, v in rule.items()} for rule in rules]
+
+
+@pytest.mark.parametrize("kind", [Prometheus, VictoriaMetrics])
+def test_the_operators_labels_are_not_ours(kind, program, tmp_path):
+    """Scraped as behind the PodMonitor, with the labels an operator adds: dashboards find the pods that hold GPUs, and not assay's own."""
+    need(kind.kind)
+    [monitor] = documents()["podmonitor.yaml"]
+    [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+    answer = pod("llm-0", "ml", ("trainer", {"nvidia.com/gpu": [UUID1]}))
+    with kubelet(tmp_path / "k.sock", lambda: answer), Server(program, tmp_path, TWO, "--pod-resources-kubelet-socket", tmp_path / "k.sock") as s:
+        meta = {"__meta_kubernetes_namespace": "assay", "__meta_kubernetes_pod_name": "assay-x7k2p", "__meta_kubernetes_pod_container_name": "assay",
+                "__meta_kubernetes_pod_node_name": "worker-7"}
+        job = {"job_name": "podMonitor/assay/assay/0", "scrape_interval": "1s", "scrape_timeout": "1s", "static_configs": [{"targets": [f"127.0.0.1:{s.port}"], "labels": meta}],
+               "relabel_configs": OPERATOR + as_prometheus(endpoint["relabelings"]), "metric_relabel_configs": as_prometheus(endpoint["metricRelabelings"])}
+        config = yaml.safe_dump({"global": {"scrape_interval": "1s"}, "scrape_configs": [job]})
+        (tmp_path / "scrape.yml").write_text(config)
+        more = ["-promscrape.config=" + str(tmp_path / "scrape.yml")] if kind is VictoriaMetrics else []
+        s.wait(lambda: "assay_gpu_owner_info{" in s.metrics())
+        with kind(tmp_path / "engine", config if kind is Prometheus else "", more) as e:
+            [one] = e.wait(lambda: e.query("assay_gpu_owner_info == 1"))
+            assert {k: one["metric"].get(k) for k in ("namespace", "pod", "container", "instance", "job", "exported_pod", "endpoint")} == {
+                "namespace": "ml", "pod": "llm-0", "container": "trainer", "instance": "worker-7", "job": "assay", "exported_pod": None, "endpoint": None}
+            [panel] = [q for name, title, q in questions() if (name, title) == ("job", "GPUs")]
+            found = e.query(panel.replace("$job", ".*").replace("$pod", "llm-0"))
+            assert [one["value"][1] for one in found] == ["1"]
+            assert e.query('up{job="assay",instance="worker-7"}')[0]["value"][1] == "1"
+
+
 def test_kubernetes_documents_are_of_their_schema():
     if not shutil.which("kubeconform"):
         pytest.skip("no kubeconform")
@@ -445,6 +483,26 @@ def test_one_unit_file():
         done = run("systemd-analyze", "verify", "--man=no", units[0])
         wrong = [line for line in done.stderr.splitlines() if "assay-serve.service" in line and "is not executable" not in line]
         assert not wrong, wrong
+
+
+# The character devices of /proc/devices, by branch of the driver.
+KERNEL_LISTS = {
+    "470": "195 nvidia-frontend\n236 nvidia-nvswitch\n237 nvidia-nvlink\n238 nvidia-caps\n511 nvidia-uvm",
+    "535": "195 nvidia-frontend\n234 nvidia-nvswitch\n235 nvidia-nvlink\n236 nvidia-caps\n237 nvidia-caps-imex-channels\n511 nvidia-uvm",
+    "580": "195 nvidia\n195 nvidiactl\n195 nvidia-modeset\n236 nvidia-caps\n237 nvidia-caps-imex-channels\n511 nvidia-uvm",
+}
+
+
+@pytest.mark.parametrize("branch", KERNEL_LISTS)
+def test_the_unit_lets_the_driver_be_asked(branch):
+    """GPUs, the control device and MIG's capabilities are reached by names that the kernel lists; systemd compares them as file names are."""
+    unit = (DEPLOY / "systemd" / "assay-serve.service").read_text()
+    allowed = re.findall(r"^DeviceAllow=char-(\S+) rw$", unit, flags=re.M)
+    listed = [line.split()[1] for line in KERNEL_LISTS[branch].splitlines()]
+    opened = [name for name in listed if any(fnmatch.fnmatch(name, pattern) for pattern in allowed)]
+    # Major 195 has all of /dev/nvidia0, /dev/nvidiactl; the nodes of MIG are below /dev/nvidia-caps.
+    assert set(opened) & {"nvidia-frontend", "nvidia"} and "nvidia-caps" in opened
+    assert "nvidia-uvm" not in opened  # computing is not asking
 
 
 def test_epilog_reads_the_services_records():

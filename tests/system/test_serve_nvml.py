@@ -49,6 +49,16 @@ def test_ten_samples_a_second_without_being_asked(nvml):
     assert re.search(r'pci_bus_id="00000000:00:06\.0",device="nvidia0",modelName="NVIDIA H200"', text)
 
 
+def test_the_name_of_a_node(program, tmp_path):
+    """In a pod the driver's GPUs are called as their node, in both dialects and in what is pushed; without the variable as the machine."""
+    (tmp_path / "scenario").write_text(RECORDED)
+    env = {"FAKE_NVML": str(tmp_path / "scenario"), "ASSAY_NVML_LIB": str(LIBRARY)}
+    for more, name in (({"NODE_NAME": "worker-7"}, "worker-7"), ({}, os.uname().nodename)):
+        with Server(program, tmp_path, "--names", "both", "--state", "none", env={**env, **more}) as s:
+            text = s.ready().wait(lambda: (t := s.metrics()) and "DCGM_FI_DEV_GPU_UTIL{" in t and t)
+            assert set(re.findall(r'[Hh]ostname="([^"]*)"', text)) == {name}
+
+
 def test_scrapes_make_no_driver_calls(nvml):
     """The sampler keeps its beat, however many ask."""
     s = nvml("--poll", "1").ready()

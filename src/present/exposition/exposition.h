@@ -32,7 +32,8 @@ struct exposition_options {
         bool own;          /* our own families */
         bool owner_labels; /* who holds the GPU, on dcgm-exporter's series too */
         bool no_hostname;
-        char hostname[ENTITY_TEXT_MAX]; /* where the source does not tell one */
+        char hostname[ENTITY_TEXT_MAX]; /* of this machine, and where the source tells none */
+        char own_host[ENTITY_TEXT_MAX]; /* what sources call this machine: hostname stands for it */
         const char *version;
 };
 

@@ -51,6 +51,12 @@ static void put_owner_labels(struct strbuf *out, const struct exposition_input *
         text_put_label_if(out, "hpc_job", job);
 }
 
+/* This machine may have another name than its system says: a pod's is not its node's. */
+static const char *host_label(const struct exposition_options *o, const char *host)
+{
+        return host[0] && strcmp(host, o->own_host) != 0 ? host : o->hostname;
+}
+
 static void make_dcgm_labels(const struct text *t, const struct entity *e,
                              enum exposition_dialect dialect, struct strbuf *out)
 {
@@ -73,7 +79,7 @@ static void make_dcgm_labels(const struct text *t, const struct entity *e,
                 text_put_label_number(out, "GPU_I_ID", e->gi);
         }
         if (!t->o->no_hostname)
-                text_put_label_if(out, host_names[dialect], host[0] ? host : t->o->hostname);
+                text_put_label_if(out, host_names[dialect], host_label(t->o, host));
         text_put_label_if(out, driver_names[dialect],
                           text_of_device(e, parent, ENTITY_TEXT_DRIVER));
         if (t->o->owner_labels)
