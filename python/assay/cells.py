@@ -68,6 +68,7 @@ class Report(NamedTuple):
     figures: List[Figure]
     findings: List[str]
     signature: bool = False  # whether the tags are shown, as older monitors do
+    note: str = ""  # how the figures came about, where they are no samples of the cells
 
     def _head(self) -> str:
         seconds = sum(c.duration for c in self.cells)
@@ -75,7 +76,7 @@ class Report(NamedTuple):
         if len(self.cells) > 1:
             places += f" to {self.cells[-1].index}"
         noun = "cell" if len(self.cells) == 1 else "cells"
-        return f"Duration: {seconds:.2f}s ({len(self.cells)} {noun}: {places}), level {self.level}"
+        return f"Duration: {seconds:.2f}s ({len(self.cells)} {noun}: {places}), level {self.level}{self.note and '; '}{self.note}"
 
     def __str__(self) -> str:
         lines = ["-" * 40, "assay Performance Report", "-" * 40, self._head(), "-" * 40]
@@ -105,7 +106,8 @@ def _is_bound(recording: Recording, level: str, rows: Sequence[int]) -> bool:
     return any(i < len(bound) and bound[i] > 0 and not (i < len(uss) and uss[i] == uss[i]) for i in rows)
 
 
-def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int]) -> List[Figure]:
+def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows: Sequence[int], sampled: Sequence[int]) -> List[Figure]:
+    """Of some rows of the columns; sampled: the level's rows that they come from."""
     known = recording.describe()
     totals = {"limit": recording.memory_limits.get(level), "gpu": recording.gpu_memory}
     found = []
@@ -113,7 +115,7 @@ def _figures(recording: Recording, level: str, columns: Dict[str, Column], rows:
         column = columns.get(name, [])
         values = [column[i] for i in rows if not math.isnan(column[i])] if len(column) else []
         if values:
-            at_most = name == "memory" and _is_bound(recording, level, rows)
+            at_most = name == "memory" and _is_bound(recording, level, sampled)
             title = title.replace("(GB)", "(GB, at most)") if at_most else title
             found.append(Figure(title.format(cpus=known["num_cpus"], gpus=known["num_gpus"]),
                                 sum(values) / len(values), min(values), max(values), totals.get(total or "")))
@@ -167,4 +169,21 @@ def report(recording: Recording, cells: Sequence[Cell], level: Level) -> Optiona
     if not rows:
         return None
     tags, found = _judge(recording, level, cells)
-    return Report(level, list(cells), tags, _figures(recording, level, columns, rows), found)
+    return Report(level, list(cells), tags, _figures(recording, level, columns, rows, rows), found)
+
+
+def report_between(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Report]:
+    """Of cells in which no sample was taken: from the samples before and after them, as much of each as it is near. None when one
+    is missing."""
+    times = recording.columns(level).get("time", [])
+    columns = recording.columns(f"notebook:{level}")
+    first, last = cells[0].start, cells[-1].end
+    before = [i for i, t in enumerate(times) if t <= first]
+    after = [i for i, t in enumerate(times) if t >= last]
+    if not before or not after or len(columns.get("time", [])) != len(times):
+        return None
+    a, b = before[-1], after[0]
+    part = ((first + last) / 2 - times[a]) / (times[b] - times[a]) if times[b] > times[a] else 0.0
+    middle = {name: [v[a] + part * (v[b] - v[a])] for name, v in columns.items()}
+    note = f"no sample was taken meanwhile: estimated from those {first - times[a]:.2f} s before and {times[b] - last:.2f} s after"
+    return Report(level, list(cells), [], _figures(recording, level, middle, [0], [a, b]), [], note=note)

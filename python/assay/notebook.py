@@ -179,8 +179,8 @@ class Notebook:
         return [c for c in self.cells() if not only_magics(c.source)]
 
     def report(self, where: Optional[str] = None, level: Level = "process") -> "Union[_cells.Report, show.Report]":
-        """What the cells of a range used; without one, of the last cell that did something and was long enough to be
-        measured. The report of the run, where a recording was imported that has no cells."""
+        """What the cells of a range used, estimated where they were too short to be measured; without one, of the last cell that did
+        something and was long enough. The report of the run, where a recording was imported that has no cells."""
         measured = self._measured()
         if not where and isinstance(measured, Session) and not measured._has_cells():
             return measured.report(level=level)
@@ -189,6 +189,7 @@ class Notebook:
         if not made and not where:
             longer = _cells.newest_measured(measured, self._busy(), level)
             made = _cells.report(measured, [longer], level) if longer else None
+        made = made or _cells.report_between(measured, chosen, level)
         if not made:
             raise AssayError(E_USAGE, f"there is no sample of {_name(chosen)}",
                              "it was shorter than the interval, or ran while nothing was measured; "

@@ -107,4 +107,22 @@ def test_memory_that_is_a_bound_says_so():
             return {"memory_is_bound": [1.0, 1.0, 0.0], "uss": [math.nan, 2e9, math.nan]}
 
     for rows, name in (([0], "Memory (GB, at most)"), ([1], "Memory (GB)"), ([2], "Memory (GB)"), ([1, 2, 0], "Memory (GB, at most)")):
-        assert [f.name for f in cells._figures(Recorded(), "user", {"memory": [1.0, 2.0, 3.0]}, rows)] == [name]
+        assert [f.name for f in cells._figures(Recorded(), "user", {"memory": [1.0, 2.0, 3.0]}, rows, rows)] == [name]
+
+
+def test_a_cell_between_two_samples():
+    """It is estimated from both, as much of each as it is near; without one of them there is nothing to tell."""
+    class Recorded:
+        memory_limits, gpu_memory = {"process": 8.0}, None
+
+        def describe(self):
+            return {"num_cpus": 4, "num_gpus": 0}
+
+        def columns(self, table):
+            return {"time": [10.0, 20.0], "cpu_util_avg": [10.0, 50.0], "memory": [1.0, 2.0]} if table.startswith("notebook:") else {"time": [1000.0, 1010.0]}
+
+    made = cells.report_between(Recorded(), [assay.Cell(3, "x", 1002.0, 1003.0)], "process")
+    assert [(f.name, f.mean, f.low, f.high) for f in made.figures] == [("CPU Util (Across 4 CPUs)", 20.0, 20.0, 20.0), ("Memory (GB)", 1.25, 1.25, 1.25)]
+    assert "estimated from those 2.00 s before and 7.00 s after" in str(made) and not made.tags and not made.findings
+    for begin, end in ((999.0, 1001.0), (1009.0, 1011.0)):
+        assert cells.report_between(Recorded(), [assay.Cell(3, "x", begin, end)], "process") is None

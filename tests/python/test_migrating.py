@@ -370,6 +370,11 @@ def short_cell(tmp_path, capsys, **_):
     with notebook(tmp_path, 0.2) as shell:
         shell.run_cell("import time; time.sleep(1)", store_history=True)
         shell.run_cell("x = 1", store_history=True)
+        shell.run_cell("time.sleep(1)", store_history=True)
+        shell.run_cell("%assay report --cell -2", store_history=True)
+        assert "estimated from those" in capsys.readouterr().out
+        shell.run_cell("%assay stop", store_history=True)
+        shell.run_cell("x = 2", store_history=True)
         shell.run_cell("%assay report --cell -1", store_history=True)
         assert "there is no sample" in capsys.readouterr().err
         shell.run_cell("%assay report", store_history=True)
