@@ -13,9 +13,13 @@ LINKED = [
     ("libncurses-dev", "X11-distribute-modifications-variant", {"libncursesw.a", "libtinfo.a"}),
     ("libsqlite3-dev", "blessing", {"libsqlite3.a"}),
     ("gcc", "GPL-3.0-or-later WITH GCC-exception-3.1", {"libgcc.a"}),
+    ("libc6-dev", "LGPL-2.1-or-later WITH GCC-exception-2.0", {"libc_nonshared.a"}),
 ]
-# Its licence asks for no notice in programs that it is part of.
-GCC = "Some functions of libgcc, under the GCC Runtime Library Exception 3.1: programs of any licence may contain them."
+# Names, and notices, of those whose licence asks for none in programs that they are part of.
+RUNTIME = {
+    "gcc": ("libgcc", "Some functions of libgcc, under the GCC Runtime Library Exception 3.1: programs of any licence may contain them."),
+    "libc6-dev": ("glibc", "Some functions of glibc that are always linked in (atexit), with the permission to link them with any program."),
+}
 # What section 6 of the LGPL asks for.
 RELINK = ["libmicrohttpd is free software under the GNU Lesser General Public License. You may change it and link",
           "assay with it again: './dev dist' in the source of assay does so with the library that is installed."]
@@ -29,7 +33,7 @@ def complaints(archives):
 
 
 def _name(package):
-    return "libgcc" if package == "gcc" else package.removesuffix("-dev")
+    return RUNTIME[package][0] if package in RUNTIME else package.removesuffix("-dev")
 
 
 def _version(package):
@@ -48,9 +52,9 @@ def notices(docs=pathlib.Path("/usr/share/doc"), licences=pathlib.Path("/usr/sha
     out += [f"  {_name(package)} {_version(package)} ({licence})" for package, licence, _ in LINKED]
     out += ["", *RELINK]
     for package, _, _ in LINKED:
-        text = GCC if package == "gcc" else (docs / package / "copyright").read_text(encoding="utf-8")
+        text = RUNTIME[package][1] if package in RUNTIME else (docs / package / "copyright").read_text(encoding="utf-8")
         out += _part(_name(package), text)
-    for licence in sorted({licence for _, licence, _ in LINKED if licence.startswith("LGPL-")}):
+    for licence in sorted({licence for package, licence, _ in LINKED if licence.startswith("LGPL-") and package not in RUNTIME}):
         out += _part(licence, (licences / licence.removesuffix("-or-later")).read_text(encoding="utf-8"))
     return "\n".join(out) + "\n"
 
