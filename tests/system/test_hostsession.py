@@ -239,6 +239,13 @@ def test_the_finding_says_what_the_host_did(assay, starved, cpu, iowait, words):
     assert summary["cpu_usr_mean_pct"] == 30.0 and summary["cpu_idle_mean_pct"] == 65.0
 
 
+def test_nice_time_is_shown(assay, starved):
+    add_host(starved, {}, {"cpu_user": 0.02, "cpu_nice": 0.97, "cpu_idle": 0.0})
+    with sqlite3.connect(starved) as db:
+        db.execute("insert into level_note values(0, 4, 'vm', null)")
+    assert "user 2%  nice 97%  system --  iowait --  steal --  idle 0%" in assay("once", starved).stdout
+
+
 def test_every_phase_has_the_level(assay, starved):
     add_host(starved, {"cpu": 2, "cpu_share": 0.125, "cpus": 16, "memory": 2**30, "memory_share": 0.5, "memory_limit": 2**31}, {})
     found = report(assay, starved)
@@ -259,7 +266,7 @@ def test_another_level(assay, busy):
 
 def test_an_old_session_is_reported(assay):
     """Schema 1 without a host."""
-    assert "compute.tensor" in assay("report", TOUR).stdout
+    assert "tensor cores" in assay("report", TOUR).stdout
     assert report(assay, TOUR)["run"]["level"] is None
     done = assay("report", TOUR, "--level", "process")
     assert done.returncode == 2 and "nothing of the host" in done.stderr

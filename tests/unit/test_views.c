@@ -391,7 +391,7 @@ static void add_host(struct scene *s)
         static const struct {
                 enum system_figure figure;
                 double value;
-        } figures[] = {{SYSTEM_USER, 0.42},       {SYSTEM_NICE, 0},
+        } figures[] = {{SYSTEM_USER, 0.35},       {SYSTEM_NICE, 0.07},
                        {SYSTEM_KERNEL, 0},        {SYSTEM_IRQ, 0},
                        {SYSTEM_SOFTIRQ, 0},       {SYSTEM_LOAD_1, 12.5},
                        {SYSTEM_LOAD_5, 9.25},     {SYSTEM_LOAD_15, 100},

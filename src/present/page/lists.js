@@ -85,6 +85,11 @@ function hostTile(title, value, more, name, top) {
     h("canvas", { class: "spark", "aria-hidden": "true", "data-figure": name, "data-top": top || null }));
 }
 
+/* "user 12 %, nice 3 %"; null when none is known. */
+function shareWords(parts) {
+  return parts.filter(([, v]) => there(v)).map(([name, v]) => `${name} ${percent(v)}`).join(", ") || null;
+}
+
 function paintHost(canvas) {
   const values = app.hosts.map((p) => (there(p[canvas.dataset.figure]) ? p[canvas.dataset.figure] : null));
   spark(canvas, values, Number(canvas.dataset.top) || Math.max(1, ...values.filter(there)), 1e9);
@@ -104,7 +109,7 @@ function viewHost(root) {
       hostTile("Read from storage", scaled(f.io_read, "B/s"), "", "read"), hostTile("Written to storage", scaled(f.io_write, "B/s"), "", "write"),
       hostTile("Network in", scaled(s.net_rx, "B/s"), "", "rx"), hostTile("Network out", scaled(s.net_tx, "B/s"), "", "tx")];
     const facts = [["Load", there(s.load_1) ? `${s.load_1.toFixed(1)}, ${s.load_5.toFixed(1)}, ${s.load_15.toFixed(1)}` : null], ["Processes", f.processes], ["Threads", f.threads],
-      ["Swap", s.swap_total ? `${scaled(s.swap_used, "B", 1024)} of ${scaled(s.swap_total, "B", 1024)}` : null], ["CPU waits for I/O", there(s.cpu_iowait) ? percent(s.cpu_iowait) : null], ["Stolen by the hypervisor", there(s.cpu_steal) ? percent(s.cpu_steal) : null]];
+      ["Swap", s.swap_total ? `${scaled(s.swap_used, "B", 1024)} of ${scaled(s.swap_total, "B", 1024)}` : null], ["CPU time", shareWords([["user", s.cpu_user], ["nice", s.cpu_nice], ["system", s.cpu_system]])], ["CPU waits for I/O", there(s.cpu_iowait) ? percent(s.cpu_iowait) : null], ["Stolen by the hypervisor", there(s.cpu_steal) ? percent(s.cpu_steal) : null]];
     const pressure = [["CPU", s.pressure_cpu], ["memory", s.pressure_memory], ["I/O", s.pressure_io]].filter(([, v]) => there(v));
     renew(root, h("h2", {}, `Host ${host.name || ""}`), h("div", { class: "tiles" }, tiles),
       h("div", { class: "grid wide" }, cores.length ? h("section", { class: "card" }, h("h3", {}, `${cores.length} CPUs`), h("div", { class: "cores", role: "img", "aria-label": `CPUs busy: ${cores.map((v) => percent(v)).join(", ")}` },

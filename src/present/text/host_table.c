@@ -79,10 +79,10 @@ static void write_machine(const struct host *h, struct strbuf *out)
         write_cpus(h, out);
         strbuf_putf(out, "  load %s %s %s\n", number(v[SYSTEM_LOAD_1], 2).s,
                     number(v[SYSTEM_LOAD_5], 2).s, number(v[SYSTEM_LOAD_15], 2).s);
-        strbuf_putf(out, "  cpu       user %s  system %s  iowait %s  steal %s  idle %s",
-                    percent(v[SYSTEM_USER]).s, percent(v[SYSTEM_KERNEL]).s,
-                    percent(v[SYSTEM_IOWAIT]).s, percent(v[SYSTEM_STEAL]).s,
-                    percent(v[SYSTEM_IDLE]).s);
+        strbuf_putf(out, "  cpu       user %s  nice %s  system %s  iowait %s  steal %s  idle %s",
+                    percent(v[SYSTEM_USER]).s, percent(v[SYSTEM_NICE]).s,
+                    percent(v[SYSTEM_KERNEL]).s, percent(v[SYSTEM_IOWAIT]).s,
+                    percent(v[SYSTEM_STEAL]).s, percent(v[SYSTEM_IDLE]).s);
         strbuf_putf(out, "  busy cores %s, most %s\n", number(v[SYSTEM_BUSY_CORES], 0).s,
                     percent(v[SYSTEM_CPU_MAX]).s);
         strbuf_putf(out, "  memory    %s of %s  swap %s of %s\n", binary(v[SYSTEM_MEM_USED]).s,

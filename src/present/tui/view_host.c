@@ -41,21 +41,24 @@ static void draw_graph(const struct ui *ui, struct canvas *c, struct area a,
         ring_draw(r, ui->past.host_bucket, g->hi > 0 ? g->hi : ring_most(r), c, in, g->ink);
 }
 
+/* The parts of CPU time are added where all of them fit. */
 static void cpu_words(char *buf, size_t size, const struct host *h, int w)
 {
+        static const enum system_figure parts[] = {SYSTEM_USER, SYSTEM_NICE, SYSTEM_KERNEL,
+                                                   SYSTEM_IOWAIT};
         const struct value *s = h->system;
-        char busy[FORMAT_MAX], load[3][16], user[FORMAT_MAX], kernel[FORMAT_MAX], wait[FORMAT_MAX];
+        char busy[FORMAT_MAX], load[3][16], part[ARRAY_LEN(parts)][16], more[80];
         format_value(busy, sizeof(busy), FORMAT_WORDS, UNIT_RATIO, host_cpu_busy(h));
-        put_number(user, sizeof(user), 0, s[SYSTEM_USER], 100);
-        put_number(kernel, sizeof(kernel), 0, s[SYSTEM_KERNEL], 100);
-        put_number(wait, sizeof(wait), 0, s[SYSTEM_IOWAIT], 100);
+        for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+                put_number(part[i], sizeof(part[i]), 0, s[parts[i]], 100);
         for (int i = 0; i < 3; i++)
                 put_number(load[i], sizeof(load[i]), 1, s[SYSTEM_LOAD_1 + i], 1);
         int n = snprintf(buf, size, "%s of %zu cores, load %s %s %s", busy, h->n_cores, load[0],
                          load[1], load[2]);
-        if (w >= 76 && n > 0 && (size_t)n < size)
-                snprintf(buf + n, size - (size_t)n, ", user %s system %s I/O wait %s %%", user,
-                         kernel, wait);
+        int m = snprintf(more, sizeof(more), ", user %s nice %s system %s I/O wait %s %%", part[0],
+                         part[1], part[2], part[3]);
+        if (n + m <= w && (size_t)(n + m) < size)
+                memcpy(buf + n, more, (size_t)m + 1);
 }
 
 static void pair_words(char *buf, size_t size, enum unit unit, struct value a, struct value b,
@@ -94,7 +97,7 @@ static int draw_graphs(const struct ui *ui, struct canvas *c, struct area a, con
         static const char *const names[] = {"read", "write", "in", "out"};
         char text[160], number[24];
         int half = a.w / 2, quarter = a.w / 4, y = a.y;
-        cpu_words(text, sizeof(text), h, half);
+        cpu_words(text, sizeof(text), h, half - 6); /* beside its title */
         draw_graph(ui, c, (struct area){a.x + 1, y, half - 1, lines + 1}, &graphs[0], text);
         memory_words(text, sizeof(text), h);
         draw_graph(ui, c, (struct area){a.x + half, y, a.w - half, lines + 1}, &graphs[1], text);
