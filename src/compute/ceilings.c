@@ -31,8 +31,8 @@ static void take_links(const struct value *m, const struct peak *peak, struct ce
         /* Where the source does not tell, the link is as the model's is. */
         double gen = value_or(m[METRIC_PCIE_GEN],
                               value_or(m[METRIC_PCIE_GEN_MAX], peak ? peak->pcie_gen : 0));
-        double lanes =
-            value_or(m[METRIC_PCIE_WIDTH], value_or(m[METRIC_PCIE_WIDTH_MAX], peak ? 16 : 0));
+        double lanes = value_or(m[METRIC_PCIE_WIDTH],
+                                value_or(m[METRIC_PCIE_WIDTH_MAX], peak ? peak->pcie_lanes : 0));
         double pcie = pcie_bytes_per_s(gen, lanes);
         take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
         take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
@@ -49,7 +49,9 @@ static void take_clocks(const struct value *m, const struct peak *peak, struct c
         struct value reasons = m[METRIC_THROTTLE_REASONS];
         take_share(c, CEILING_CLOCK, m[METRIC_SM_CLOCK],
                    value_or(m[METRIC_SM_CLOCK_MAX], peak ? peak->boost : 0));
-        take_share(c, CEILING_POWER, m[METRIC_POWER], value_or(m[METRIC_POWER_LIMIT], 0));
+        /* With counters nothing is decided by a limit that the source does not tell. */
+        double shipped = peak && !(c->there & CEILINGS_PROFILING) ? peak->power_limit : 0;
+        take_share(c, CEILING_POWER, m[METRIC_POWER], value_or(m[METRIC_POWER_LIMIT], shipped));
         if (!value_there(reasons))
                 return;
         ceiling_set(c, CEILING_HELD_POWER, ((uint64_t)reasons.v & THROTTLE_BY_POWER) != 0);

@@ -5,30 +5,40 @@
 
 #include <string.h>
 
+enum pipes_of {
+#define PIPES(id, ...) PIPES_##id,
+#include "compute/peaks.def"
+};
+
+/* FLOP a clock and SM, by type. */
+static const double pipe_peaks[][FLOPS_COUNT] = {
+#define PIPES(id, fp8, fp16, bf16, int8, tf32, fp64_tensor, fp32, fp64)                            \
+        [PIPES_##id] = {                                                                           \
+            [FLOPS_FP8] = (fp8),   [FLOPS_FP16] = (fp16), [FLOPS_BF16] = (bf16),                   \
+            [FLOPS_INT8] = (int8), [FLOPS_TF32] = (tf32), [FLOPS_FP64_TENSOR] = (fp64_tensor),     \
+            [FLOPS_FP32] = (fp32), [FLOPS_FP64] = (fp64)},
+#include "compute/peaks.def"
+};
+
 /* The model's text is literal: it holds no formula. */
 static const struct peak peaks[] = {
-#define PEAK(name, n, boost_mhz, tensor_mhz, fp8, fp16, int8, tf32, fp64_tensor, fp32, fp64, mem,  \
-             link, gen, sheet, least_w, most_w)                                                    \
+#define PEAK(name, kind, n, boost_mhz, tensor_mhz, mem, link, gen, width, limit_w, least_w,        \
+             most_w, sheet, said_by)                                                               \
         {.model = (name),                                                                          \
+         .per_clock = pipe_peaks[PIPES_##kind],                                                    \
          .sms = (n),                                                                               \
          .boost = (boost_mhz)*1e6,                                                                 \
          .tensor_clock = (tensor_mhz)*1e6,                                                         \
-         .per_clock = {[FLOPS_FP8] = (fp8),                                                        \
-                       [FLOPS_FP16] = (fp16),                                                      \
-                       [FLOPS_BF16] = (tf32) ? (fp16) : 0, /* both came with Ampere */             \
-                       [FLOPS_INT8] = (int8),                                                      \
-                       [FLOPS_TF32] = (tf32),                                                      \
-                       [FLOPS_FP64_TENSOR] = (fp64_tensor),                                        \
-                       [FLOPS_FP32] = (fp32),                                                      \
-                       [FLOPS_FP64] = (fp64)},                                                     \
          .memory = (mem)*1e9,                                                                      \
          .nvlink = (link)*1e9,                                                                     \
          .pcie_gen = (gen),                                                                        \
-         .sheet_tensor = (sheet)*1e12,                                                             \
+         .pcie_lanes = (width),                                                                    \
+         .power_limit = (limit_w),                                                                 \
          .rest_lo = (least_w),                                                                     \
-         .rest_hi = (most_w)},
+         .rest_hi = (most_w),                                                                      \
+         .sheet_tensor = (sheet)*1e12,                                                             \
+         .source = (said_by)},
 #include "compute/peaks.def"
-#undef PEAK
 };
 
 const struct peak *peak_at(size_t i)
@@ -36,13 +46,36 @@ const struct peak *peak_at(size_t i)
         return i < ARRAY_LEN(peaks) ? &peaks[i] : NULL;
 }
 
+static bool parts_words(char c)
+{
+        return strchr(" -[]", c) != NULL; /* the end, too */
+}
+
+/* What may follow the model's word: how much memory it has, of what kind, or its form. What else
+ * follows makes it another model: "Ti", "Laptop GPU", "MIG 1g.5gb". */
+static bool is_variant(const char *rest)
+{
+        while (*rest) {
+                rest += strspn(rest, " -[]");
+                size_t len = strcspn(rest, " -[]"), digits = strspn(rest, "0123456789");
+                const char *unit = rest + digits;
+                bool size = digits > 0 && unit[0] == 'G' && len - digits <= 2 &&
+                            (len - digits == 1 || unit[1] == 'B');
+                bool form = len == 3 && strncmp(rest, "OAM", 3) == 0;
+                if (len > 0 && !size && !form && strncmp(rest, "HBM", 3) != 0)
+                        return false;
+                rest += len;
+        }
+        return true;
+}
+
 /* "NVIDIA A100-SXM4-80GB" has "A10" in it: a name must end where the model's word does. */
 static bool fits(const char *model, const char *name)
 {
         size_t len = strlen(name);
         for (const char *at = strstr(model, name); at; at = strstr(at + 1, name)) {
-                bool begins = at == model || at[-1] == ' ' || at[-1] == '-';
-                if (begins && (at[len] == '\0' || at[len] == ' ' || at[len] == '-'))
+                bool begins = at == model || parts_words(at[-1]);
+                if (begins && parts_words(at[len]) && is_variant(at + len))
                         return true;
         }
         return false;
@@ -140,7 +173,7 @@ void flops_take(const struct sample *s, const struct peak *peak, struct flops_ra
 struct value effective_clock(struct value cycles_per_s, struct value nvml_hz,
                              const struct peak *peak)
 {
-        double sms[] = {1, peak ? peak->sms : 1};
+        double sms[] = {1, peak && peak->sms > 0 ? peak->sms : 1};
         for (size_t i = 0; value_there(cycles_per_s) && value_there(nvml_hz) && i < 2; i++) {
                 struct value v = cycles_per_s;
                 v.v /= sms[i];

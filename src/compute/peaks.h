@@ -1,21 +1,24 @@
 /*
  * What GPUs can do at most, by model. FLOP/s = activity × SMs × FLOP per clock and SM × clock,
- * dense. A GPU that is not in peaks.def is unknown.
+ * dense. A GPU that is not in peaks.def is unknown, and works by what it says of itself.
  */
 #pragma once
 
 #include "model/flops.h"
 #include "model/frame.h"
 
+/* Everywhere 0 where nobody says. */
 struct peak {
         const char *model;
-        double sms;
-        double boost, tensor_clock;    /* Hz, of the data sheet */
-        double per_clock[FLOPS_COUNT]; /* an SM; 0 where there is no such unit */
-        double memory, nvlink;         /* bytes a second; NVLink in one direction */
-        double pcie_gen;               /* of 16 lanes */
-        double sheet_tensor;           /* FLOP/s */
-        double rest_lo, rest_hi;       /* W at full clocks while nothing runs; 0 when not known */
+        const double *per_clock;    /* by enum flops_type, an SM */
+        double sms;                 /* compute units and Xe cores likewise */
+        double boost, tensor_clock; /* Hz, of the data sheet */
+        double memory, nvlink;      /* bytes a second; NVLink in one direction */
+        double pcie_gen, pcie_lanes;
+        double power_limit;      /* W, as shipped */
+        double rest_lo, rest_hi; /* W that cards showed while nothing ran, at whatever clocks */
+        double sheet_tensor;     /* FLOP/s */
+        const char *source;
 };
 
 /* The row of a GPU by the driver's name for it; NULL when it is not known. */

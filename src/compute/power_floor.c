@@ -11,6 +11,9 @@
 #define ERROR 0.03F /* of the power: what rests is not always as warm */
 /* Of the power at rest at low clocks, that at full clocks: 1.6 times on an H200. */
 #define LOW_TO_FULL 2.2F
+#define MODEL_HIGH                                                                                 \
+        1.6           /* of the most that a model was seen to draw, its clocks may have been low   \
+                       */
 #define MODEL_LOW 0.4 /* of what a model draws at rest: one that draws less is another */
 /* Of the limit, of cards that nothing is known of. */
 #define ANY_LEAST 0.04F
@@ -96,9 +99,10 @@ struct power_floor floor_known(const struct floor_learner *l, const struct peak 
                                             FLOOR_RUN};
         if (l->low > 0)
                 return (struct power_floor){l->low, l->low * LOW_TO_FULL, FLOOR_IDLE};
-        double lo = model && limit_w > 0 ? model->rest_lo / limit_w : 0;
+        double limit = limit_w > 0 || !model ? limit_w : model->power_limit;
+        double lo = model && limit > 0 ? model->rest_lo / limit : 0;
         if (lo > 0 && (double)l->least >= MODEL_LOW * lo)
-                return (struct power_floor){(float)lo, (float)(model->rest_hi / limit_w),
+                return (struct power_floor){(float)lo, (float)(MODEL_HIGH * model->rest_hi / limit),
                                             FLOOR_MODEL};
         return (struct power_floor){ANY_LEAST, ANY_MOST, FLOOR_UNKNOWN};
 }

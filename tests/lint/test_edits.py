@@ -2,6 +2,7 @@
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -295,6 +296,14 @@ def test_a_gpu_model_and_a_launcher_are_rows():
     variables = re.findall(r'"([A-Z]\w+RANK)"', re.search(r"launchers\[\] = \{\n(.*?)^\};", FILES["app/rank.c"], re.M | re.S).group(1))
     assert len(variables) >= 4
     assert [v for v in variables if any(f'"{v}"' in text for p, text in FILES.items() if p not in ("app/rank.c", "app/manifest.c"))] == []
+
+
+def test_the_page_of_cards_is_of_its_table():
+    """docs/CARDS.md says what src/compute/peaks.def says: python3 tests/tools/cards.py writes it."""
+    sys.path.insert(0, str(ROOT / "tests" / "tools"))
+    import cards
+    assert cards.table().count("\n") > 80
+    assert cards.PAGE.read_text() == cards.page(cards.PAGE.read_text())
 
 
 # Each numbered row of the table, the number, and what counts it above.

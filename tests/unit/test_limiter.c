@@ -626,16 +626,38 @@ static void data_sheets(void **state UNUSED)
         const struct peak *p;
         for (size_t i = 0; (p = peak_at(i)); i++) {
                 double product = peak_flops(p, FLOPS_FP16);
-                if (product < 0.985 * p->sheet_tensor || product > 1.015 * p->sheet_tensor)
+                if (product < 0.985 * p->sheet_tensor || product > 1.015 * p->sheet_tensor ||
+                    p->rest_lo > p->rest_hi || !p->source[0] || p->memory <= 0)
                         fail_msg("%s: %.1f TFLOP/s, the sheet says %.1f", p->model, product / 1e12,
                                  p->sheet_tensor / 1e12);
         }
         assert_int_equal((int)(peak_flops(peak_find("NVIDIA H200"), FLOPS_FP8) / 1e12), 1978);
         assert_int_equal((int)(peak_flops(peak_find("NVIDIA H200"), FLOPS_FP64) / 1e12), 33);
-        assert_null(peak_find("NVIDIA A10G"));
+        static const struct {
+                const char *why, *name, *model; /* NULL: unknown */
+        } names[] = {
+            {"a kernel's list has brackets", "Intel DG2 [Arc A770]", "Arc A770"},
+            {"the form is not another model", "AMD Instinct MI300X OAM", "MI300X"},
+            {"nor is the size", "Tesla V100-SXM2-16GB", "V100-SXM2"},
+            {"the maker says more", "NVIDIA GeForce RTX 4070 Ti SUPER", "RTX 4070 Ti SUPER"},
+            {"a laptop's has fewer SMs", "NVIDIA GeForce RTX 4090 Laptop GPU", NULL},
+            {"and so have these", "NVIDIA GeForce RTX 3080 Ti Mobile", NULL},
+            {"an older one", "NVIDIA GeForce RTX 2080 with Max-Q Design", NULL},
+            {"two of a list", "AMD Aldebaran [Instinct MI250X/MI250]", NULL},
+            {"a slice is not the GPU", "NVIDIA H200 MIG 3g.71gb", NULL},
+            {"a virtual one", "NVIDIA L40S-48Q", NULL},
+            {"another maker's suffix", "NVIDIA A10G", NULL},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                p = peak_find(names[i].name);
+                if (!p != !names[i].model || (p && strcmp(p->model, names[i].model) != 0))
+                        fail_msg("%s: %s is %s", names[i].why, names[i].name,
+                                 p ? p->model : "unknown");
+        }
         assert_null(peak_find(""));
         assert_string_equal(peak_find("NVIDIA L4")->model, "NVIDIA L4");
         assert_string_equal(peak_find("NVIDIA GH200 480GB")->model, "GH200");
+        assert_string_equal(peak_find("NVIDIA GH200 144G HBM3e")->model, "GH200 144G HBM3e");
         assert_string_equal(peak_find("NVIDIA A100-SXM4-80GB")->model, "A100-SXM4-80GB");
 }
 
