@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- GPUs ---- */
 
@@ -226,15 +227,9 @@ static uint32_t copy_text(struct stack_look *l, const struct stack_log *log, uin
 
 static uint32_t copy_stack(struct stack_look *l, const struct stack_log *log, uint32_t stack)
 {
-        uint32_t nodes[STACK_DEPTH_MAX + 2], ret = STACK_EMPTY;
-        size_t n = 0;
-        for (; stack != STACK_EMPTY && n < ARRAY_LEN(nodes); n++) {
-                nodes[n] = stack;
-                stack = stack_node(log->table, stack)->parent;
-        }
-        while (n-- > 0) {
-                struct stack_frame f =
-                    *stack_frame(log->table, stack_node(log->table, nodes[n])->frame);
+        uint32_t frames[STACK_PATH_MAX], ret = STACK_EMPTY;
+        for (size_t n = stack_path(log->table, stack, frames); n-- > 0;) {
+                struct stack_frame f = *stack_frame(log->table, frames[n]);
                 f.file = copy_text(l, log, f.file);
                 f.function = copy_text(l, log, f.function);
                 ret = stack_intern_call(l->table, ret, stack_intern_frame(l->table, &f));
@@ -308,14 +303,34 @@ static int tell_no_stacks(const char *path, struct err *err)
                              "--redact is given");
 }
 
-static int look_into(struct session_reader *r, const char *path, double at_s,
-                     struct stack_look *ret, struct err *err)
+int stacks_open(const char *path, struct session_reader **ret, const struct stack_log **ret_log,
+                struct err *err)
 {
+        struct session_reader *r = NULL;
         const struct stack_log *log = NULL;
+        if (access(path, F_OK) < 0 && errno == ENOENT)
+                return err_set(err, ERR_NO_SOURCE, "no such file: '%s'", path);
+        if (!session_is_one(path))
+                return tell_no_stacks(path, err);
+        int code = session_open(path, &r, err);
+        if (code == 0)
+                code = session_stacks(r, &log, err);
+        if (code == 0 && !log)
+                code = tell_no_stacks(path, err);
+        if (code < 0) {
+                session_reader_close(r);
+                return code;
+        }
+        *ret = r;
+        *ret_log = log;
+        return 0;
+}
+
+static int look_into(struct session_reader *r, const struct stack_log *log, const char *path,
+                     double at_s, struct stack_look *ret, struct err *err)
+{
         struct chosen c = {0};
-        int code = session_stacks(r, &log, err);
-        if (code == 0 && log)
-                code = choose_window(r, at_s, &c, err);
+        int code = choose_window(r, at_s, &c, err);
         if (code == 0 && !c.found)
                 code = tell_no_stacks(path, err);
         if (code == 0 && fill_recorded(ret, log, &c) < 0)
@@ -334,16 +349,15 @@ static int look_into(struct session_reader *r, const char *path, double at_s,
 int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err)
 {
         struct session_reader *r = NULL;
+        const struct stack_log *log = NULL;
         int code = stack_look_init(ret);
         if (code == 0 && !stack_look_add_host(ret, ""))
                 code = -ENOMEM;
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        if (!session_is_one(path))
-                return tell_no_stacks(path, err);
-        code = session_open(path, &r, err);
+        code = stacks_open(path, &r, &log, err);
         if (code == 0)
-                code = look_into(r, path, at_s, ret, err);
+                code = look_into(r, log, path, at_s, ret, err);
         session_reader_close(r);
         return code;
 }

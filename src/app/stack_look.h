@@ -3,6 +3,7 @@
 
 #include "app/setup.h"
 #include "model/stack_look.h"
+#include "session/session.h"
 
 /* Whose stacks they are. */
 enum look_whose {
@@ -21,3 +22,6 @@ int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
              enum look_whose *ret_whose, struct strbuf *notices, struct err *err);
 /* The second of a session that begins so long after its start; its last one below 0. */
 int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err);
+/* Opens a session that has stacks; they stay until the reader is closed. 0 or a negative code. */
+int stacks_open(const char *path, struct session_reader **ret, const struct stack_log **ret_log,
+                struct err *err);

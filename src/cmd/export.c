@@ -3,6 +3,7 @@
 #include "app/output.h"
 #include "base/strbuf.h"
 #include "cmd/export_peer.h"
+#include "cmd/export_stacks.h"
 #include "cmd/host.h"
 #include "life/stop.h"
 #include "present/stream/csv.h"
@@ -155,7 +156,13 @@ static int check_columns(const struct config *config, struct err *err)
 {
         static const enum option lines[] = {OPT_CRLF}, rates[] = {OPT_FLOPS};
         const char *columns = config_text(config, OPT_EXPORT);
-        if (strcmp(config_text(config, OPT_FORMAT), "jsonl") != 0)
+        const char *format = config_text(config, OPT_FORMAT);
+        if (strcmp(format, "csv") != 0 && strcmp(format, "jsonl") != 0) {
+                err_set(err, ERR_USAGE, "--format %s is for stacks", format);
+                return err_hint(err, "write for example: assay export stacks run.assay --format %s",
+                                format);
+        }
+        if (strcmp(format, "jsonl") != 0)
                 return config_flag(config, OPT_HOST)
                            ? 0
                            : config_refuse(config, rates, ARRAY_LEN(rates), "is for JSON",
@@ -180,6 +187,8 @@ static int check_use(const struct config *config, struct err *err)
 static int export_run(const struct config *given)
 {
         struct err err = {0};
+        if (export_is_of_stacks(given))
+                return export_stacks(given, &err) < 0 ? complain(&err) : EXIT_FINE;
         struct config config = {0};
         int r = take_words(given, &config, &err), status = EXIT_FINE;
         if (r == 0)
@@ -196,11 +205,11 @@ static int export_run(const struct config *given)
 
 const struct command command_export = {
     .name = "export",
-    .args = "[default|all|full|COLUMN,...] [FILE|URL]",
+    .args = "[default|all|full|COLUMN,...|stacks] [FILE|URL]",
     .summary = "stream every sample as CSV or JSON lines",
     .words = WORDS_OWN,
     .examples = {{"assay export", "CSV, one row a GPU and second"},
                  {"assay export all run.assay", "all columns of a recording"},
-                 {"assay export --format jsonl --poll 0.1", "JSON, ten samples a second"}},
+                 {"assay export stacks run.assay", "for flamegraph.pl; or --format speedscope"}},
     .run = export_run,
 };

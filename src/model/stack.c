@@ -184,6 +184,14 @@ const struct stack_node *stack_node(const struct stack_table *t, uint32_t stack)
         return &t->nodes[stack < STACK_NODES_MAX ? stack : STACK_EMPTY];
 }
 
+size_t stack_path(const struct stack_table *t, uint32_t stack, uint32_t ret[STACK_PATH_MAX])
+{
+        size_t n = 0;
+        for (; stack != STACK_EMPTY && n < STACK_PATH_MAX; stack = stack_node(t, stack)->parent)
+                ret[n++] = stack_node(t, stack)->frame;
+        return n;
+}
+
 struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack)
 {
         struct stack_place p = {.own = STACK_EMPTY};

@@ -149,6 +149,10 @@ const char *stack_text(const struct stack_table *t, uint32_t text);
 const struct stack_frame *stack_frame(const struct stack_table *t, uint32_t frame);
 const struct stack_node *stack_node(const struct stack_table *t, uint32_t stack);
 
+#define STACK_PATH_MAX (STACK_DEPTH_MAX + 2)
+/* The frames of a stack, its innermost first; how many. */
+size_t stack_path(const struct stack_table *t, uint32_t stack, uint32_t ret[STACK_PATH_MAX]);
+
 /*
  * The place that people act on: own is the node of the innermost frame of the user's code, inner
  * that of the innermost frame of all when it is another one. When no frame is the user's, own is

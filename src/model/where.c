@@ -35,3 +35,36 @@ void where_fill_line(const struct stack_table *names, uint32_t frame, struct cod
                  n < sizeof(ret->file) ? file : file + n - sizeof(ret->file) + 1);
         snprintf(ret->function, sizeof(ret->function), "%s", stack_text(names, f->function));
 }
+
+/* Behind the last "/pythonX.Y/" of a path; NULL without one. */
+static const char *after_python(const char *file)
+{
+        const char *found = NULL;
+        for (const char *s = file; (s = strstr(s, "/python")); s++) {
+                const char *digits = s + strlen("/python");
+                size_t n = strspn(digits, "0123456789.t");
+                if (n > 0 && digits[n] == '/')
+                        found = digits + n + 1;
+        }
+        return found;
+}
+
+static const char *last_part(const char *file)
+{
+        const char *slash = strrchr(file, '/');
+        return slash && slash[1] ? slash + 1 : file;
+}
+
+const char *where_short_file(const char *path, uint32_t whose)
+{
+        static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+        if (whose == STACK_USER)
+                return last_part(path);
+        for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+                const char *at = strstr(path, folders[i]);
+                if (at)
+                        return at + strlen(folders[i]);
+        }
+        const char *file = after_python(path);
+        return file ? file : last_part(path);
+}

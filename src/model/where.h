@@ -70,3 +70,6 @@ struct where {
 size_t where_rules(enum limiter limiter, const struct where_rule **ret);
 /* What is known of a frame; an empty file for none. */
 void where_fill_line(const struct stack_table *table, uint32_t frame, struct code_line *ret);
+/* A file as people know it: their own by its name, a library's from its package on. Part of path.
+ */
+const char *where_short_file(const char *path, uint32_t whose);

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "present/format.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,43 +15,9 @@ static const struct {
 #undef PLACE
 };
 
-/* Behind the last "/pythonX.Y/" of a path; NULL without one. */
-static const char *after_python(const char *file)
-{
-        const char *found = NULL;
-        for (const char *s = file; (s = strstr(s, "/python")); s++) {
-                const char *digits = s + strlen("/python");
-                size_t n = strspn(digits, "0123456789.t");
-                if (n > 0 && digits[n] == '/')
-                        found = digits + n + 1;
-        }
-        return found;
-}
-
-static const char *last_part(const char *file)
-{
-        const char *slash = strrchr(file, '/');
-        return slash && slash[1] ? slash + 1 : file;
-}
-
-/* People know their own files by name, and a library's by its package. */
-static const char *short_file(const struct code_line *line)
-{
-        static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
-        if (line->whose == STACK_USER)
-                return last_part(line->file);
-        for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-                const char *at = strstr(line->file, folders[i]);
-                if (at)
-                        return at + strlen(folders[i]);
-        }
-        const char *file = after_python(line->file);
-        return file ? file : last_part(line->file);
-}
-
 void where_put_line(struct strbuf *out, const struct code_line *line)
 {
-        text_put(out, short_file(line), WHERE_FILE_MAX);
+        text_put(out, where_short_file(line->file, line->whose), WHERE_FILE_MAX);
         if (line->line > 0)
                 strbuf_putf(out, ":%" PRIu32, line->line);
         if (line->function[0] && strcmp(line->function, "<module>") != 0) {
