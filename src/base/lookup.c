@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15ULL
+#define HASH_KEY_BYTES 16
 
 void lookup_finish(struct lookup *l)
 {
@@ -63,18 +65,38 @@ uint32_t lookup_next(const struct lookup *l, uint32_t hash, size_t *step)
         return LOOKUP_END;
 }
 
+/* 128 bits of a product, folded: no bit of the factors stays where it was. */
+static uint64_t fold_product(uint64_t a, uint64_t b)
+{
+        __extension__ typedef unsigned __int128 wide;
+        wide product = (wide)a * b;
+        return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The kernel gives each process 16 random bytes. */
+static void take_key(uint64_t ret[HASH_KEY_BYTES / sizeof(uint64_t)])
+{
+        unsigned long at = getauxval(AT_RANDOM);
+        const void *bytes;
+        memcpy(&bytes, &at, sizeof(bytes));
+        memset(ret, 0, HASH_KEY_BYTES);
+        if (bytes)
+                memcpy(ret, bytes, HASH_KEY_BYTES);
+}
+
 uint32_t hash_text(const char *s, size_t n)
 {
-        uint64_t h = n * HASH_FACTOR, word;
+        uint64_t key[HASH_KEY_BYTES / sizeof(uint64_t)], word;
+        take_key(key);
+        uint64_t factor = key[1] | 1, h = key[0] ^ n * HASH_FACTOR;
         for (; n >= sizeof(word); s += sizeof(word), n -= sizeof(word)) {
                 memcpy(&word, s, sizeof(word));
-                h = (h ^ word) * HASH_FACTOR;
-                h ^= h >> 29;
+                h = fold_product(h ^ word, factor) + key[0];
         }
         word = 0;
         if (n > 0)
                 memcpy(&word, s, n);
-        h = (h ^ word) * HASH_FACTOR;
+        h = fold_product(fold_product(h ^ word, factor), HASH_FACTOR);
         return (uint32_t)(h >> 32);
 }
 

@@ -25,7 +25,10 @@ bool lookup_put(struct lookup *l, uint32_t hash, uint32_t id);
 /* The next id of that hash, LOOKUP_END after the last. *step starts at 0. */
 uint32_t lookup_next(const struct lookup *l, uint32_t hash, size_t *step);
 
-/* A quick hash, for tables only; 8 bytes a step. */
+/*
+ * A quick hash, for tables only; 8 bytes a step. It is another one in each process, so that who
+ * chooses the names cannot choose them to have one hash.
+ */
 uint32_t hash_text(const char *s, size_t n);
 /* FNV-1a: slower, and the same on every machine and for ever, for what is kept in files. */
 uint64_t hash_stable(const char *s, size_t n);

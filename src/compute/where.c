@@ -181,36 +181,52 @@ static int add_for_rule(struct where_finder *w, const struct where_rule *rule,
         return r;
 }
 
-static bool serves_stretch(const struct stretch_list *list, const struct stretch *s,
-                           const struct where_role *holder)
+static size_t gpu_of(const struct stretch_list *list, const struct where_role *holder)
 {
         for (size_t i = 0; holder && i < list->n_gpus; i++) {
                 if (strcmp(list->gpus[i].source_label, holder->gpu) == 0)
-                        return gpu_set_has(&s->gpus, i);
+                        return i;
         }
-        return true; /* whose it is nobody knows: everybody's */
+        return WHERE_EVERY_GPU; /* whose it is nobody knows: everybody's */
+}
+
+static int find_person(struct where_finder *w, const struct stretch_list *list,
+                       const struct stack_log *log, uint32_t process,
+                       const struct where_person **ret)
+{
+        if (!w->persons)
+                w->persons = calloc(log->n_processes, sizeof(*w->persons));
+        if (!w->persons)
+                return -ENOMEM;
+        struct where_person *p = &w->persons[process];
+        if (!p->is_known) {
+                const struct where_role *holder;
+                p->who = (uint8_t)who_of(w, log, &log->processes[process], &holder);
+                p->gpu = gpu_of(list, holder);
+                p->is_known = true;
+        }
+        *ret = p;
+        return 0;
 }
 
 static int add_count(struct where_finder *w, const struct stretch_list *list, size_t stretch,
                      const struct stack_log *log, const struct stack_count *c)
 {
         const struct stretch *s = &list->list[stretch];
-        const struct stack_process *p = &log->processes[log->threads[c->thread].process];
         const struct where_rule *rules[WHERE_PARTS_MAX];
         size_t n = where_rules((enum limiter)s->limit.limiter, rules);
-        const struct where_role *holder;
-        enum where_who who = who_of(w, log, p, &holder);
+        const struct where_person *person;
+        int r = find_person(w, list, log, log->threads[c->thread].process, &person);
+        if (r < 0 || (person->gpu != WHERE_EVERY_GPU && !gpu_set_has(&s->gpus, person->gpu)))
+                return r;
         struct stack_place place = stack_find_place(log->table, c->stack);
         struct where_entry e = {.stretch = (uint32_t)stretch,
                                 .own = stack_node(log->table, place.own)->frame,
                                 .inner = stack_node(log->table, place.inner)->frame,
                                 .looks = c->looks,
                                 .seconds = c->seconds};
-        if (!serves_stretch(list, s, holder))
-                return 0;
-        int r = 0;
         for (size_t i = 0; r == 0 && i < n; i++) {
-                if (rules[i]->who == who || rules[i]->who == WHERE_ALL)
+                if (rules[i]->who == person->who || rules[i]->who == WHERE_ALL)
                         r = add_for_rule(w, rules[i], log, c, &e);
         }
         return r;
@@ -221,7 +237,7 @@ int where_add(struct where_finder *w, const struct stretch_list *list, const str
 {
         double middle = begin_s + (double)STACK_WINDOW_NS / 2e9;
         int r = 0;
-        for (size_t i = 0; i < list->n; i++) {
+        for (size_t i = 0; r == 0 && i < list->n; i++) {
                 if (middle < list->list[i].begin_s || middle >= list->list[i].end_s)
                         continue;
                 for (size_t k = 0; r == 0 && k < window->n; k++)
@@ -384,6 +400,7 @@ int where_conclude(struct where_finder *w, const struct stack_log *log, struct s
 void where_finish(struct where_finder *w)
 {
         free(w->roles);
+        free(w->persons);
         free(w->entries);
         lookup_finish(&w->by_key);
         *w = (struct where_finder){0};

@@ -14,12 +14,20 @@
 #define WHERE_LEAST_OF_PLACE 5  /* samples */
 #define WHERE_LEAST_SHARE 0.05  /* of a place */
 #define WHERE_ENTRIES_MAX 65536 /* different lines of all stretches together */
+#define WHERE_EVERY_GPU SIZE_MAX
 
 /* What a process is to the GPUs. */
 struct where_role {
         int32_t pid, ppid;
         bool holds;
         char gpu[ENTITY_LABEL_MAX];
+};
+
+/* What a process of the recording is to the GPUs, decided once. */
+struct where_person {
+        bool is_known;
+        uint8_t who; /* enum where_who */
+        size_t gpu;  /* place in the list of the stretches; WHERE_EVERY_GPU: of any */
 };
 
 /* Time of threads in one line, and in the innermost line below it. */
@@ -34,6 +42,7 @@ struct where_entry {
 struct where_finder {
         struct where_role *roles;
         size_t n_roles, cap_roles;
+        struct where_person *persons; /* one a process of the recording */
         struct where_entry *entries;
         size_t n_entries, cap_entries;
         struct lookup by_key;
@@ -41,7 +50,8 @@ struct where_finder {
 
 /* Who held or served a GPU at some time; of each frame. 0 or -ENOMEM. */
 int where_see_processes(struct where_finder *w, const struct process_list *list);
-/* Adds a window, of which begin_s is the time since the first tick. 0 or -ENOMEM. */
+/* Adds a window, of which begin_s is the time since the first tick: always of the same log and
+ * list, and after all frames were seen. 0 or -ENOMEM. */
 int where_add(struct where_finder *w, const struct stretch_list *list, const struct stack_log *log,
               double begin_s, const struct stack_window *window);
 /* Gives stretches and findings what was found. 0 or -ENOMEM. */

@@ -206,14 +206,14 @@ static const struct map_row nvml[] = {
 };
 
 static const struct map maps[DIALECT_COUNT] = {
-    [DIALECT_DMON] = {dmon, ARRAY_LEN(dmon)},
-    [DIALECT_DCGM] = {dcgm, ARRAY_LEN(dcgm)},
-    [DIALECT_SMI_DMON] = {smi_dmon, ARRAY_LEN(smi_dmon)},
-    [DIALECT_SMI_QUERY] = {smi_query, ARRAY_LEN(smi_query)},
-    [DIALECT_COLUMNS] = {columns, ARRAY_LEN(columns)},
-    [DIALECT_DRM] = {drm, ARRAY_LEN(drm), .unprofiled = true},
-    [DIALECT_CANON] = {canon, ARRAY_LEN(canon)},
-    [DIALECT_NVML] = {nvml, ARRAY_LEN(nvml)},
+    [DIALECT_DMON] = {.rows = dmon, .n = ARRAY_LEN(dmon)},
+    [DIALECT_DCGM] = {.rows = dcgm, .n = ARRAY_LEN(dcgm)},
+    [DIALECT_SMI_DMON] = {.rows = smi_dmon, .n = ARRAY_LEN(smi_dmon)},
+    [DIALECT_SMI_QUERY] = {.rows = smi_query, .n = ARRAY_LEN(smi_query)},
+    [DIALECT_COLUMNS] = {.rows = columns, .n = ARRAY_LEN(columns)},
+    [DIALECT_DRM] = {.rows = drm, .n = ARRAY_LEN(drm), .unprofiled = true},
+    [DIALECT_CANON] = {.rows = canon, .n = ARRAY_LEN(canon)},
+    [DIALECT_NVML] = {.rows = nvml, .n = ARRAY_LEN(nvml)},
 };
 
 #define DCGM_TEXT(id, old_name, new_name, column, text)

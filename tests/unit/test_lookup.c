@@ -50,6 +50,33 @@ static void hashes(void **state UNUSED)
         assert_int_not_equal(hash_text("", 0), hash_text("\0", 1));
 }
 
+/*
+ * Names whose bytes differ so that a hash of multiplications and shifts without a key gives all of
+ * them one value: a table of such names is a list, and an exporter could fill it.
+ */
+static void chosen_names_have_hashes_of_their_own(void **state UNUSED)
+{
+        enum { PAIRS = 12, NAMES = 1 << PAIRS };
+        uint32_t first = 0;
+        size_t alike = 0;
+        for (uint32_t i = 0; i < NAMES; i++) {
+                unsigned char name[PAIRS * 16];
+                memset(name, 'a', sizeof(name));
+                for (int bit = 0; bit < PAIRS; bit++) {
+                        unsigned char *pair = name + bit * 16;
+                        if ((i >> bit & 1) == 0)
+                                continue;
+                        pair[7] ^= 0x80;
+                        pair[12] ^= 0x04;
+                        pair[15] ^= 0x80;
+                }
+                uint32_t hash = hash_text((const char *)name, sizeof(name));
+                first = i == 0 ? hash : first;
+                alike += i > 0 && hash == first;
+        }
+        assert_true(alike < 4);
+}
+
 static void lists(void **state UNUSED)
 {
         struct pair {
@@ -80,6 +107,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(tables),
             cmocka_unit_test(hashes),
+            cmocka_unit_test(chosen_names_have_hashes_of_their_own),
             cmocka_unit_test(lists),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
