@@ -1,6 +1,6 @@
 /*
  * A whole session from a stranger, through everything that reads one: summary, report as text, JSON
- * and page, plot, and every view of the dashboard.
+ * and page, plot, a look at its stacks, and every view of the dashboard.
  *
  * The input is a list of rows: a table, then a value for each of its columns, put into a session
  * that is otherwise as we write them. So nearly every input is a database that opens, and what is
@@ -10,10 +10,13 @@
 #include "run_plot.h"
 
 #include "app/setup.h"
+#include "app/stack_look.h"
 #include "app/summarise.h"
 #include "base/clock.h"
 #include "engine/history.h"
 #include "engine/host_play.h"
+#include "present/stream/stack_look.h"
+#include "present/text/stack_look.h"
 #include "present/tui/ui.h"
 #include "session/schema.h"
 #include "session/session.h"
@@ -40,6 +43,9 @@ static const struct {
     {"host_block", 7},      {"host_gpu", 2},
     {"level_note", 4},      {FIRST_COLUMNS, 11},
     {"process_sample", 10}, {"process", 13},
+    {"stack_text", 2},      {"stack_frame", 6},
+    {"stack_node", 5},      {"stack_process", 10},
+    {"stack_thread", 6},    {"stack_window", 2},
 };
 
 struct bytes {
@@ -179,16 +185,24 @@ static const char small_run[] =
     "INSERT INTO process VALUES(1,7,1,0,1,'0','u','g','','','python',0,'torch'),"
     "(2,8,7,0,1,'1','u','g','','','python',1,NULL);"
     "INSERT INTO process_sample VALUES(0,1,0,1,1,1,1,1,1,1),(0,2,0,1,1,1,1,1,1,1);"
+    "INSERT INTO stack_text VALUES(1,'train.py'),(2,'main'),(3,'json/decoder.py'),(4,'read');"
+    "INSERT INTO stack_frame VALUES(3,1,2,1,88,0),(4,3,2,1,353,2);"
+    "INSERT INTO stack_node VALUES(1,0,3,3,0),(2,1,4,3,4);"
+    "INSERT INTO stack_process VALUES(0,7,1,5,'CPython 3.11.7','readable',NULL,'python',9,0),"
+    "(1,8,7,6,NULL,'denied','no','python',0,0);"
+    "INSERT INTO stack_thread VALUES(0,7,5,7,2,1),(1,8,6,8,2,0);"
+    "WITH RECURSIVE n(i) AS (VALUES(0) UNION ALL SELECT i+1 FROM n WHERE i<3) INSERT INTO"
+    " stack_window SELECT i, x'0000000002000405140400000100000100040114ffff' FROM n;"
     "INSERT INTO mark(wall_ns,mono_ns,host,pid,type,name,seconds,value) VALUES"
     "(1700000000500000000,0,'h',7,'begin','epoch',NULL,NULL),"
     "(1700000002000000000,0,'h',7,'end','epoch',NULL,NULL),"
     "(1700000001000000000,0,'h',7,'metric','loss',NULL,0.5),"
     "(1700000001000000000,0,'h',7,'event','saved',NULL,NULL);";
 
-static const char *const views[] = {"gpus",       "samples",   "verdicts",     "levels",
-                                    "level_gpus", "system",    "cores",        "cell",
-                                    "evidence",   "host_cell", "host_ticks",   "processes",
-                                    "phases",     "events",    "user_metrics", "ticks"};
+static const char *const views[] = {
+    "gpus",         "samples",  "verdicts",  "levels",     "level_gpus",  "system", "cores",
+    "cell",         "evidence", "host_cell", "host_ticks", "processes",   "phases", "events",
+    "user_metrics", "ticks",    "stacks",    "stack_cell", "stack_frames"};
 
 #define ROWS_MAX 200
 
@@ -277,6 +291,23 @@ static void report(const struct config *config, const char *path)
         free(s);
 }
 
+static void look_at_stacks(const char *path)
+{
+        struct stack_look look = {0};
+        struct strbuf out = {0};
+        struct err err = {0};
+        if (look_recorded(path, -1, &look, &err) == 0) {
+                if (look_write_json(&look, "1", &out) < 0)
+                        abort();
+                check_json(&out);
+                strbuf_clear(&out);
+                if (look_write_text(&look, true, &out) < 0)
+                        abort();
+        }
+        strbuf_finish(&out);
+        stack_look_finish(&look);
+}
+
 static void draw_views(struct ui *ui, const struct ui_data *data, struct canvas *c)
 {
         for (enum view_id v = 0; v < VIEW_COUNT; v++) {
@@ -337,6 +368,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_session(path, (struct bytes){data, size});
         report(&config, path);
         fuzz_plot_run(&config, path);
+        look_at_stacks(path);
         show(&config, path);
         unlink(path);
         return 0;
