@@ -181,7 +181,7 @@ static int add_for_rule(struct where_finder *w, const struct where_rule *rule,
         return r;
 }
 
-static size_t gpu_of(const struct stretch_list *list, const struct where_role *holder)
+static size_t held_gpu_of(const struct stretch_list *list, const struct where_role *holder)
 {
         for (size_t i = 0; holder && i < list->n_gpus; i++) {
                 if (strcmp(list->gpus[i].source_label, holder->gpu) == 0)
@@ -202,7 +202,7 @@ static int find_person(struct where_finder *w, const struct stretch_list *list,
         if (!p->is_known) {
                 const struct where_role *holder;
                 p->who = (uint8_t)who_of(w, log, &log->processes[process], &holder);
-                p->gpu = gpu_of(list, holder);
+                p->gpu = held_gpu_of(list, holder);
                 p->is_known = true;
         }
         *ret = p;
