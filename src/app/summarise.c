@@ -14,6 +14,8 @@ void run_summary_finish(struct run_summary *r)
         traces_finish(&r->traces);
         stretches_finish(&r->stretches);
         where_finish(&r->where);
+        flame_maker_finish(&r->flame_maker);
+        flame_finish(&r->flame);
         strbuf_finish(&r->notices);
         free(r->events);
         declared_finish(&r->declared);
@@ -209,21 +211,41 @@ static int take_events(struct run_summary *r, struct err *err)
         return 0;
 }
 
+/* Whether a window belongs to what is told; without a GPU all of them do, as there is no other
+ * clock to go by. */
+static bool is_window_told(const struct run_summary *r, const struct stack_window *window)
+{
+        int64_t since_ns = window->mono_ns - r->stretches.first_ns;
+        return r->stretches.begun ? is_told(r, r->stretches.first_wall_ns + since_ns)
+                                  : !r->summary.only_phases;
+}
+
+static int add_window(struct run_summary *r, const struct stack_window *window)
+{
+        const struct stretch_list *list = &r->summary.limits;
+        double begin_s = clock_to_seconds(window->mono_ns - r->stretches.first_ns);
+        tick(r);
+        int code = where_add(&r->where, list, r->stacks, begin_s, window);
+        if (code == 0 && r->curves && is_window_told(r, window))
+                code = flame_add(&r->flame_maker, &r->where, list, r->stacks, begin_s, window);
+        return code;
+}
+
 /* The lines in which the time of each stretch went, of a session that has stacks. */
 static int find_lines(struct run_summary *r, struct err *err)
 {
-        struct stretch_list *list = &r->summary.limits;
         struct stack_window window;
         int code = 0, got = 1;
-        while (code == 0 && (got = session_next_stacks(r->in.session, &window, err)) > 0) {
-                tick(r);
-                double begin_s = clock_to_seconds(window.mono_ns - r->stretches.first_ns);
-                code = where_add(&r->where, list, r->stacks, begin_s, &window);
-        }
+        flame_begin(&r->flame_maker, &r->summary.limits);
+        while (code == 0 && (got = session_next_stacks(r->in.session, &window, err)) > 0)
+                code = add_window(r, &window);
         if (got < 0)
                 return got;
         if (code == 0)
-                code = where_conclude(&r->where, r->stacks, list);
+                code = where_conclude(&r->where, r->stacks, &r->summary.limits);
+        if (code == 0 && r->curves)
+                code = flame_conclude(&r->flame_maker, r->stacks, &r->flame);
+        flame_maker_finish(&r->flame_maker);
         return code < 0 ? err_set(err, code, "out of memory") : 0;
 }
 
@@ -315,7 +337,7 @@ int run_summary_write(const struct run_summary *r, const char *format, struct st
         } else if (strcmp(format, "resource-summary") == 0) {
                 report_resource_summary(&r->in.facts, &r->summary, out);
         } else if (strcmp(format, "html") == 0) {
-                report_html(&r->in.facts, &r->summary, &r->traces, &r->view, out);
+                report_html(&r->in.facts, &r->summary, &r->traces, &r->flame, &r->view, out);
         } else {
                 err_set(err, ERR_USAGE, "a report cannot be written as %s", format);
                 return err_hint(err, "choose text, json, html or resource-summary");

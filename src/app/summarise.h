@@ -4,6 +4,7 @@
 #include "app/declared.h"
 #include "app/input.h"
 #include "base/strbuf.h"
+#include "compute/flame.h"
 #include "compute/stretches.h"
 #include "compute/summary.h"
 #include "compute/where.h"
@@ -19,11 +20,13 @@ struct run_summary {
         struct stretches stretches;
         struct where_finder where;
         const struct stack_log *stacks; /* of the session; NULL without */
-        enum level level;               /* whose figures are told */
-        const struct host *next_host;   /* the sample of the host that lies ahead */
-        bool curves;                    /* the format shows them */
-        bool as_recorded;               /* nothing but the session is read, whatever options say */
-        struct report_view view;        /* how it is written; the events are the summary's own */
+        struct flame_maker flame_maker;
+        struct flame flame;           /* of a page */
+        enum level level;             /* whose figures are told */
+        const struct host *next_host; /* the sample of the host that lies ahead */
+        bool curves;                  /* the format shows them */
+        bool as_recorded;             /* nothing but the session is read, whatever options say */
+        struct report_view view;      /* how it is written; the events are the summary's own */
         struct report_event *events;
         struct declared declared;
         struct strbuf notices;      /* what is worth telling, a line each */

@@ -209,6 +209,19 @@ static int find_person(struct where_finder *w, const struct stretch_list *list,
         return 0;
 }
 
+static bool serves(const struct where_person *person, const struct stretch *s)
+{
+        return person->gpu == WHERE_EVERY_GPU || gpu_set_has(&s->gpus, person->gpu);
+}
+
+int where_serves(struct where_finder *w, const struct stretch_list *list, const struct stretch *s,
+                 const struct stack_log *log, uint32_t process)
+{
+        const struct where_person *person;
+        int r = find_person(w, list, log, process, &person);
+        return r < 0 ? r : serves(person, s);
+}
+
 static int add_count(struct where_finder *w, const struct stretch_list *list, size_t stretch,
                      const struct stack_log *log, const struct stack_count *c)
 {
@@ -217,7 +230,7 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
         size_t n = where_rules((enum limiter)s->limit.limiter, rules);
         const struct where_person *person;
         int r = find_person(w, list, log, log->threads[c->thread].process, &person);
-        if (r < 0 || (person->gpu != WHERE_EVERY_GPU && !gpu_set_has(&s->gpus, person->gpu)))
+        if (r < 0 || !serves(person, s))
                 return r;
         struct stack_place place = stack_find_place(log->table, c->stack);
         struct where_entry e = {.stretch = (uint32_t)stretch,
@@ -248,65 +261,6 @@ int where_add(struct where_finder *w, const struct stretch_list *list, const str
 
 /* ---- concluding ---- */
 
-/* The time of one line, in all that it is in. */
-struct line_sum {
-        uint32_t own, inner; /* inner: the one with most of the time */
-        uint32_t looks;
-        double seconds, inner_s;
-};
-
-struct tally {
-        struct line_sum *lines;
-        size_t n, cap;
-        double seconds;
-        uint64_t looks;
-};
-
-static int add_line(struct tally *t, const struct where_entry *e)
-{
-        size_t i = 0;
-        while (i < t->n && t->lines[i].own != e->own)
-                i++;
-        if (i == t->n && !LIST_ROOM(t->lines, t->n, t->cap))
-                return -ENOMEM;
-        if (i == t->n)
-                t->lines[t->n++] = (struct line_sum){.own = e->own};
-        struct line_sum *l = &t->lines[i];
-        l->looks += e->looks;
-        l->seconds += e->seconds;
-        if (e->seconds > l->inner_s) {
-                l->inner = e->inner;
-                l->inner_s = e->seconds;
-        }
-        t->seconds += e->seconds;
-        t->looks += e->looks;
-        return 0;
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-        const struct line_sum *x = a, *y = b;
-        if (x->seconds != y->seconds)
-                return x->seconds < y->seconds ? 1 : -1;
-        return (x->own > y->own) - (x->own < y->own);
-}
-
-static void put_places(const struct stack_log *log, const struct tally *t, struct where_part *ret)
-{
-        for (size_t i = 0; i < t->n && ret->n < WHERE_PLACES_MAX; i++) {
-                const struct line_sum *l = &t->lines[i];
-                double share = t->seconds > 0 ? l->seconds / t->seconds : 0;
-                if (l->own == STACK_FRAME_NONE || l->looks < WHERE_LEAST_OF_PLACE ||
-                    share < WHERE_LEAST_SHARE)
-                        continue;
-                struct where_place *p = &ret->places[ret->n++];
-                *p = (struct where_place){
-                    .share = MIN(share, 1), .seconds = l->seconds, .looks = l->looks};
-                where_fill_line(log->table, l->own, &p->own);
-                where_fill_line(log->table, l->inner, &p->inner);
-        }
-}
-
 /* Whether a stretch is one of those that a finding or a stretch of its own is about. */
 typedef bool belongs_f(const struct stretch_list *list, const void *what, size_t stretch);
 
@@ -325,19 +279,15 @@ static bool is_of_finding(const struct stretch_list *list, const void *what, siz
 
 static int take_tally(const struct where_finder *w, const struct stretch_list *list,
                       belongs_f *belongs, const void *what, const struct where_rule *rule,
-                      enum where_doing doing, struct tally *t)
+                      enum where_doing doing, struct line_tally *t)
 {
         int r = 0;
-        t->n = 0;
-        t->seconds = 0;
-        t->looks = 0;
+        line_tally_clear(t);
         for (size_t i = 0; r == 0 && i < w->n_entries; i++) {
                 const struct where_entry *e = &w->entries[i];
                 if (e->who == rule->who && e->doing == doing && belongs(list, what, e->stretch))
-                        r = add_line(t, e);
+                        r = line_tally_add(t, e->own, e->inner, e->looks, e->seconds);
         }
-        if (t->n > 0)
-                qsort(t->lines, t->n, sizeof(*t->lines), compare_lines);
         return r;
 }
 
@@ -347,7 +297,7 @@ static int find_where(const struct where_finder *w, const struct stack_log *log,
 {
         const struct where_rule *rules[WHERE_PARTS_MAX];
         size_t n = where_rules(limiter, rules);
-        struct tally t = {0};
+        struct line_tally t = {0};
         int r = 0;
         for (size_t i = 0; r == 0 && i < n; i++) {
                 r = take_tally(w, list, belongs, what, rules[i], rules[i]->doing, &t);
@@ -356,11 +306,11 @@ static int find_where(const struct where_finder *w, const struct stack_log *log,
                 if (r < 0 || t.looks < WHERE_LEAST_LOOKS)
                         continue;
                 struct where_part part = {.rule = rules[i], .seconds = t.seconds, .looks = t.looks};
-                put_places(log, &t, &part);
+                part.n = line_tally_places(&t, log->table, part.places);
                 if (part.n > 0)
                         ret->parts[ret->n++] = part;
         }
-        free(t.lines);
+        line_tally_finish(&t);
         return r;
 }
 

@@ -5,14 +5,11 @@
  */
 #pragma once
 
-#include "base/lookup.h"
+#include "compute/line_tally.h"
 #include "model/process.h"
 #include "model/stretch.h"
 #include "model/where.h"
 
-#define WHERE_LEAST_LOOKS 20    /* of a part: fewer say nothing about shares */
-#define WHERE_LEAST_OF_PLACE 5  /* samples */
-#define WHERE_LEAST_SHARE 0.05  /* of a place */
 #define WHERE_ENTRIES_MAX 65536 /* different lines of all stretches together */
 #define WHERE_EVERY_GPU SIZE_MAX
 
@@ -54,6 +51,10 @@ int where_see_processes(struct where_finder *w, const struct process_list *list)
  * list, and after all frames were seen. 0 or -ENOMEM. */
 int where_add(struct where_finder *w, const struct stretch_list *list, const struct stack_log *log,
               double begin_s, const struct stack_window *window);
+/* Whether a process of the log works for the GPUs of a stretch, as far as anybody knows: 1, 0 or
+ * -ENOMEM. */
+int where_serves(struct where_finder *w, const struct stretch_list *list, const struct stretch *s,
+                 const struct stack_log *log, uint32_t process);
 /* Gives stretches and findings what was found. 0 or -ENOMEM. */
 int where_conclude(struct where_finder *w, const struct stack_log *log, struct stretch_list *list);
 void where_finish(struct where_finder *w);

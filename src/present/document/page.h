@@ -11,6 +11,7 @@ extern const char page_style[], page_style_hash[];
 extern const char page_dark[], page_dark_hash[];
 extern const char page_sort[], page_sort_hash[];
 extern const char page_chart[], page_chart_hash[];
+extern const char page_flame[], page_flame_hash[];
 
 /* A script of a page, with the hash that allows it to run. */
 struct page_script {

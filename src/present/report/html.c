@@ -329,10 +329,12 @@ static void put_text(struct strbuf *out, const struct run_facts *facts, const st
 }
 
 void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
-                 const struct report_view *view, struct strbuf *out)
+                 const struct flame *flame, const struct report_view *view, struct strbuf *out)
 {
         struct report_view v = view ? *view : (struct report_view){0};
-        const struct page_scripts scripts = {.charts = true};
+        const struct page_script stacks = {page_flame, page_flame_hash};
+        const struct page_scripts scripts = {
+            .charts = true, .n = report_has_stacks(flame) ? 1 : 0, .list = &stacks};
         struct strbuf data = {0};
         const char *title = facts->command[0] ? facts->command : facts->input;
         page_begin(out, title, &scripts);
@@ -341,6 +343,8 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         put_findings(out, s);
         put_keys(out, s);
         put_charts(out, s, t);
+        if (report_has_stacks(flame))
+                report_stacks(flame, &s->limits, out);
         put_level(out, s);
         if (s->scopes[0].n > 0)
                 put_gpu_table(out, s);

@@ -14,3 +14,7 @@ const char *report_page_chart(const struct traces *t, size_t i);
 bool report_page_charts(const struct summary *s, const struct traces *t, struct strbuf *out);
 /* What has to move for a limiter to go, as the style sheet has a colour for it: "host". */
 const char *page_side(enum limiter limiter);
+/* Whether there is a stack to show; f may be NULL. */
+bool report_has_stacks(const struct flame *f);
+/* The picture of the stacks with its data, and a table of the processes. */
+void report_stacks(const struct flame *f, const struct stretch_list *list, struct strbuf *out);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/jsonw.h"
+#include "model/flame.h"
 #include "model/summary.h"
 #include "model/trace.h"
 
@@ -39,9 +40,10 @@ void report_short(const struct summary *s, struct strbuf *out);
 /* Everything, in SI units. docs/JSON.md describes it. */
 void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
                  struct strbuf *out);
-/* One self-contained file with curves; the phases are the summary's. */
+/* One self-contained file with curves and, where flame has any, stacks; the phases are the
+ * summary's. */
 void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
-                 const struct report_view *view, struct strbuf *out);
+                 const struct flame *flame, const struct report_view *view, struct strbuf *out);
 /* The keys that existing sweeps read, one decimal; null for what was not measured, but no mem_util
  * and no jax_peak then. */
 void report_resource_summary(const struct run_facts *facts, const struct summary *s,

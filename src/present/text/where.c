@@ -26,21 +26,31 @@ void where_put_line(struct strbuf *out, const struct code_line *line)
         }
 }
 
-void where_put_part(struct strbuf *out, const struct where_part *part)
+static void put_place(struct strbuf *out, const struct where_place *p)
+{
+        where_put_line(out, &p->own);
+        if (p->inner.file[0]) {
+                strbuf_puts(out, " (in ");
+                where_put_line(out, &p->inner);
+                strbuf_putc(out, ')');
+        }
+}
+
+void where_put_places(struct strbuf *out, const struct where_place *places, size_t n,
+                      const char *words)
 {
         char share[FORMAT_MAX];
-        for (size_t i = 0; i < part->n; i++) {
-                const struct where_place *p = &part->places[i];
-                strbuf_putf(out, "%s%s ", i > 0 ? ", " : "", format_share(share, p->share));
+        for (size_t i = 0; i < n; i++) {
+                strbuf_putf(out, "%s%s ", i > 0 ? ", " : "", format_share(share, places[i].share));
                 if (i == 0)
-                        strbuf_putf(out, "%s ", part->rule->words);
-                where_put_line(out, &p->own);
-                if (p->inner.file[0]) {
-                        strbuf_puts(out, " (in ");
-                        where_put_line(out, &p->inner);
-                        strbuf_putc(out, ')');
-                }
+                        strbuf_putf(out, "%s ", words);
+                put_place(out, &places[i]);
         }
+}
+
+void where_put_part(struct strbuf *out, const struct where_part *part)
+{
+        where_put_places(out, part->places, part->n, part->rule->words);
 }
 
 void where_put(struct strbuf *out, const struct where *where)

@@ -7,6 +7,9 @@
 
 /* "data.py:212 collate"; a library's file from its package on. */
 void where_put_line(struct strbuf *out, const struct code_line *line);
+/* Places with their shares; words stand between the first share and its line. */
+void where_put_places(struct strbuf *out, const struct where_place *places, size_t n,
+                      const char *words);
 /* One part: its places, the largest share first. */
 void where_put_part(struct strbuf *out, const struct where_part *part);
 /* All parts; nothing for NULL. */

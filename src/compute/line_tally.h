@@ -1,0 +1,34 @@
+/* The time of threads, added up by line: the innermost line of the user's own code. */
+#pragma once
+
+#include "base/lookup.h"
+#include "model/where.h"
+
+#define WHERE_LEAST_LOOKS 20   /* of all lines: fewer say nothing about shares */
+#define WHERE_LEAST_OF_PLACE 5 /* samples */
+#define WHERE_LEAST_SHARE 0.05 /* of a place */
+
+struct line_sum {
+        uint32_t own, inner; /* frames; inner: the one with most of the time */
+        uint32_t looks;
+        double seconds, inner_s;
+};
+
+/* All zeros to begin with. */
+struct line_tally {
+        struct line_sum *lines;
+        size_t n, cap;
+        struct lookup by_own;
+        double seconds;
+        uint64_t looks;
+};
+
+/* own and inner: frames. 0 or -ENOMEM. */
+int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t looks,
+                   double seconds);
+void line_tally_clear(struct line_tally *t);
+void line_tally_finish(struct line_tally *t);
+/* The places that are worth telling, the largest share first, at most WHERE_PLACES_MAX: how many.
+ * Sorts the lines. */
+size_t line_tally_places(struct line_tally *t, const struct stack_table *table,
+                         struct where_place *ret);
