@@ -21,7 +21,10 @@
 
 /* At most ten frames a second. */
 #define FRAME_NS (100 * NS_PER_MS)
-#define FIRST_PATIENCE_MS 300
+/* The first screen waits this long for what is at once there. */
+#define FIRST_SCREEN_MS 60
+/* A source that fails by then is told on the shell's screen. */
+#define FIRST_PATIENCE_NS (300 * NS_PER_MS)
 #define HOST_INTERVAL_NS NS_PER_S
 #define LATE_MIN_NS (2 * NS_PER_S)
 
@@ -44,7 +47,8 @@ struct top {
         const char *focus; /* the GPU to begin with; NULL once that is done, or none was named */
         bool own_tty;      /* opened by us */
         bool dirty, quit, told_trouble;
-        int64_t drawn_ns;
+        bool alone; /* there are no GPUs: the host is shown */
+        int64_t began_ns, drawn_ns;
 };
 
 /* A source that was asked and does not answer makes what is shown old. */
@@ -280,6 +284,12 @@ static unsigned levels_shown(const struct top *t)
         return t->ui.view == VIEW_HOST ? t->levels : LEVEL_BIT((unsigned)LEVEL_SYSTEM);
 }
 
+/* Of this machine always, as what limits a GPU depends on its processes. */
+static bool wants_processes(const struct top *t, bool has_host)
+{
+        return has_host || t->ui.view == VIEW_JOB || t->ui.view <= VIEW_FOCUS;
+}
+
 static void look_at_host(struct top *t)
 {
         if (engine_has_host(t->engine))
@@ -306,8 +316,7 @@ static void top_draw(struct top *t)
 {
         choose_focus(t);
         call_doctor(t);
-        engine_list_processes(t->engine, engine_has_host(t->engine) || t->ui.view == VIEW_JOB ||
-                                             t->ui.view <= VIEW_FOCUS);
+        engine_list_processes(t->engine, wants_processes(t, engine_has_host(t->engine)));
         look_at_host(t);
         struct ui_data data = gather(t);
         note_trouble(t);
@@ -352,6 +361,20 @@ static void guide(struct top *t)
                 engine_seek(t->engine, skip);
 }
 
+/* Without GPUs the host is shown; what else fails at once is told on the shell's screen. */
+static void judge_failure(struct top *t)
+{
+        if (t->status.state != ENGINE_FAILED || t->frame || t->alone)
+                return;
+        if (setup_does_without(t->config, t->status.err.code)) {
+                t->alone = true;
+                t->ui.view = VIEW_HOST;
+                ui_log(&t->ui, clock_wall_ns(), INK_WARN, "%s", t->status.err.msg);
+        } else if (clock_mono_ns() - t->began_ns < FIRST_PATIENCE_NS) {
+                t->quit = true;
+        }
+}
+
 static void loop(struct top *t)
 {
         enum { KEYS, SIGNALS, NEWS };
@@ -364,6 +387,7 @@ static void loop(struct top *t)
                 if (p[NEWS].revents) {
                         t->frame = engine_take(t->engine);
                         t->dirty = true;
+                        judge_failure(t);
                         guide(t);
                 }
                 if (p[SIGNALS].revents)
@@ -398,12 +422,12 @@ static int start_engine(struct top *t, struct err *err)
             .start_ns = clock_from_seconds(config_number(config, OPT_AT)),
             .history = (size_t)config_number(config, OPT_HISTORY),
             .keep = true,
-            .processes_on_wish = true,
         };
         int r = prepare_pipeline(config, true, &source, err);
         if (r < 0)
                 return r;
         source.source.wait = true;
+        source.source.preview = true;
         ec.host_interval_ns = MAX(source.source.poll_ns, HOST_INTERVAL_NS);
         /* The host of a capture or of an exporter elsewhere is not this one. GPUs are shown where
          * the host cannot be read. */
@@ -417,24 +441,20 @@ static int start_engine(struct top *t, struct err *err)
                 host.levels = levels_shown(t);
                 ec.host_source = &host;
         }
+        ec.processes_on_wish = !wants_processes(t, here);
         r = engine_start(&ec, &t->engine, err);
         if (r == 0 && source.source.location)
                 t->scan = scan_start(config, source.source.location);
         return r;
 }
 
-/* A source that fails at once is told on the shell's screen, not on ours. */
-static int await_first(struct top *t, struct err *err)
+static void await_first(struct top *t)
 {
         struct pollfd p = {engine_fd(t->engine), POLLIN, 0};
-        poll(&p, 1, FIRST_PATIENCE_MS);
+        poll(&p, 1, FIRST_SCREEN_MS);
         t->frame = engine_take(t->engine);
         engine_status(t->engine, &t->status);
-        if (t->status.state == ENGINE_FAILED && !t->frame) {
-                *err = t->status.err;
-                return err->code;
-        }
-        return 0;
+        judge_failure(t);
 }
 
 static int open_terminal(struct top *t, struct err *err)
@@ -485,7 +505,8 @@ static void close_all(struct top *t)
 int top_play(const struct config *config, struct tour *tour)
 {
         struct err err = {0};
-        struct top t = {.config = config, .tour = tour, .signals = -1, .tty = -1};
+        struct top t = {
+            .config = config, .tour = tour, .signals = -1, .tty = -1, .began_ns = clock_mono_ns()};
         prepare_ui(&t);
         int r = open_terminal(&t, &err);
         sigset_t before;
@@ -493,23 +514,17 @@ int top_play(const struct config *config, struct tour *tour)
         if (r == 0)
                 r = start_engine(&t, &err);
         if (r == 0)
-                r = await_first(&t, &err);
-        bool alone = setup_does_without(config, r);
-        if (alone) {
-                t.ui.view = VIEW_HOST;
-                ui_log(&t.ui, clock_wall_ns(), INK_WARN, "%s", err.msg);
-                r = 0;
-        }
-        if (r == 0)
+                await_first(&t);
+        if (r == 0 && !t.quit)
                 r = open_screen(&t, &err);
-        if (r == 0) {
+        if (r == 0 && !t.quit) {
                 fit(&t);
                 top_draw(&t);
                 loop(&t);
-                if (t.status.state == ENGINE_FAILED && !t.frame && !alone) {
-                        err = t.status.err;
-                        r = err.code;
-                }
+        }
+        if (r == 0 && t.status.state == ENGINE_FAILED && !t.frame && !t.alone) {
+                err = t.status.err;
+                r = err.code;
         }
         close_all(&t);
         /* A terminal that does not read may hold up the last words: signals end that too. */

@@ -128,6 +128,7 @@ int engine_open_source(struct engine *e, struct err *err)
         crew_lock(&e->crew);
         if (!e->status.replay)
                 e->source.source.poll_ns = e->status.interval_ns;
+        e->source.source.preview &= e->status.ticks == 0;
         e->asked_mono_ns = clock_mono_ns();
         e->reopen = false;
         crew_unlock(&e->crew);

@@ -36,6 +36,9 @@ struct source_config {
         bool ze_composite; /* drm: Level Zero counts Intel's cards, not their tiles */
         bool no_profiling; /* leave the GPUs' profiling counters to others */
         bool wait; /* dcgm, nodes: what is yet to start is waited for, its ticks are empty */
+        /* nvml: the first tick comes as soon as the GPUs are known, before there are counters,
+         * which need two looks. */
+        bool preview;
         bool need_counters; /* open only when there are SM, tensor and DRAM counters */
         /* True for fields somebody uses. NULL: everything. May be called from the source's thread.
          */

@@ -174,7 +174,7 @@ def bench_nvml(_tmp):
 
 
 def bench_top(_tmp):
-    print("the dashboard: a frame at 120x40 (at most 300 us and 1500 bytes), and beside htop and btop over 30 s")
+    print("the dashboard: the first screen (a GPU by its name: at most htop's time), a frame at 120x40 (at most 300 us and 1500 bytes), and beside htop and btop over 30 s")
     subprocess.run([sys.executable, HERE / "bench_top.py", BUILD, "30"], check=True)
 
 

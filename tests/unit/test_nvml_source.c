@@ -69,6 +69,37 @@ static void the_first_batch_has_counters(void **state UNUSED)
         source_nvml.close(s);
 }
 
+/* Who the GPUs are comes before the counters, which are blank then and not 0. */
+static void a_preview_comes_first(void **state UNUSED)
+{
+        struct batch b;
+        struct source *s;
+        struct err err = {0};
+        struct source_config config = {
+            .poll_ns = NS_PER_S, .nvml_lib = fake_lib(), .root = "", .preview = true};
+        many_gpus(3, "");
+        assert_int_equal(source_nvml.open(&config, &s, &err), 0);
+        next(s, &b);
+        int64_t first = b.mono_ns;
+        assert_int_equal(b.n, 3);
+        for (size_t i = 0; i < b.n; i++) {
+                assert_true(b.readings[i].values[NVML_TEXT_NAME].len > 0);
+                assert_int_equal(value(&b, i, NVML_FIELD_POWER)->state, STATE_OK);
+                assert_int_equal(value(&b, i, NVML_FIELD_POWER_LIMIT)->state, STATE_OK);
+                assert_int_equal(value(&b, i, NVML_FIELD_GPM_SM)->state, STATE_BLANK);
+        }
+        assert_true(b.window_ns == 0 && !b.stale);
+        next(s, &b);
+        assert_true(b.mono_ns - first > 100 * NS_PER_MS);
+        assert_int_equal(value(&b, 2, NVML_FIELD_GPM_SM)->state, STATE_OK);
+        assert_true(b.window_ns >= 100 * NS_PER_MS && !b.stale);
+        int64_t second = b.mono_ns;
+        next(s, &b);
+        assert_true(b.mono_ns - second >
+                    700 * NS_PER_MS); /* the beat, not the preview's distance */
+        source_nvml.close(s);
+}
+
 static void beats_are_even(void **state UNUSED)
 {
         struct batch b;
@@ -319,6 +350,7 @@ int main(void)
          */
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(the_first_batch_has_counters),
+            cmocka_unit_test(a_preview_comes_first),
             cmocka_unit_test(beats_are_even),
             cmocka_unit_test(slow_calls_recover),
             cmocka_unit_test(interrupts),

@@ -54,10 +54,10 @@ static void open_gpm(struct nvml_device *d)
                      nvml_gpm_open(&d->origin[0].gpm, lib) == 0;
 }
 
-static void read_fast(struct nvml_device *d)
+static void read_fast(struct nvml_device *d, enum nvml_lane first)
 {
         for (size_t i = 0; i < d->n && !d->lost; i++) {
-                for (enum nvml_lane l = 0; l < NVML_LANE_COUNT && !d->lost; l++) {
+                for (enum nvml_lane l = first; l < NVML_LANE_COUNT && !d->lost; l++) {
                         if (nvml_lane_cadence_ns(l) == 0 && is_wanted(d, l))
                                 nvml_lane_read(d, i, l);
                 }
@@ -161,13 +161,22 @@ static void put_lost(struct nvml_device *d)
                     (struct nvml_value){.v = d->lost, .state = STATE_OK};
 }
 
+void nvml_device_preview(struct nvml_device *d)
+{
+        _Static_assert(NVML_LANE_GPM == 0, "the counters are the first lane");
+        read_fast(d, NVML_LANE_GPM + 1);
+        if (!d->lost && is_wanted(d, NVML_LANE_POWER_LIMIT))
+                nvml_lane_read(d, 0, NVML_LANE_POWER_LIMIT);
+        put_lost(d);
+}
+
 void nvml_device_tick(struct nvml_device *d)
 {
         bool was_lost = d->lost || !d->attached;
         if (was_lost)
                 try_again(d);
         if (!d->lost && d->attached)
-                read_fast(d);
+                read_fast(d, 0);
         if (d->lost) {
                 if (!was_lost)
                         d->retry_ns = d->env->mono_ns() + RETRY_FIRST_NS;

@@ -87,6 +87,8 @@ int nvml_device_attach(struct nvml_device *d, const struct nvml_env *env, uint32
 void nvml_device_detach(struct nvml_device *d);
 void nvml_device_finish(struct nvml_device *d);
 
+/* The lanes of every tick but the counters, which stay blank until a window has passed. */
+void nvml_device_preview(struct nvml_device *d);
 /* The lanes of every tick. Also notes that the GPU is lost, or tries to get it back. */
 void nvml_device_tick(struct nvml_device *d);
 /*

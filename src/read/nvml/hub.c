@@ -50,7 +50,15 @@ struct nvml_hub *nvml_hub_new(void)
 
 int64_t nvml_hub_beat_ns(const struct nvml_hub *hub, uint64_t beat)
 {
-        return hub->start_ns + (int64_t)beat * hub->env.poll_ns;
+        if (nvml_hub_is_preview(hub, beat))
+                return 0;
+        return hub->start_ns + (int64_t)(beat - hub->preview) * hub->env.poll_ns;
+}
+
+uint64_t nvml_hub_beat_at(const struct nvml_hub *hub, int64_t now_ns)
+{
+        int64_t since = now_ns - hub->start_ns;
+        return since >= 0 ? (uint64_t)(since / hub->env.poll_ns) + hub->preview : 0;
 }
 
 bool nvml_hub_complete(const struct nvml_hub *hub, uint64_t beat)
@@ -150,13 +158,25 @@ static bool rest(struct nvml_slot *s)
         return true;
 }
 
+static void give_preview(struct nvml_slot *s)
+{
+        nvml_device_preview(&s->device);
+        crew_lock(&s->hub->crew);
+        bool complete = publish(s, 0);
+        crew_unlock(&s->hub->crew);
+        if (complete)
+                crew_tell(&s->hub->crew);
+}
+
 static void keep_beats(struct nvml_slot *s)
 {
         struct nvml_hub *hub = s->hub;
         struct nvml_device *d = &s->device;
+        if (hub->preview)
+                give_preview(s);
         read_between(d, INT64_MAX);
         crew_lock(&hub->crew);
-        for (uint64_t beat = 0;; beat = beat_after(hub, beat)) {
+        for (uint64_t beat = hub->preview;; beat = beat_after(hub, beat)) {
                 int64_t due = nvml_hub_beat_ns(hub, beat), ready = nvml_device_ready_ns(d);
                 if (!sleep_until(hub, ready > due ? ready : due) || (hub->park && !rest(s)))
                         break;

@@ -40,13 +40,14 @@ struct nvml_hub {
         bool park;  /* the workers shall give back what they hold, because NVML restarts */
         int parked; /* and so many have */
         bool interrupted;
+        bool preview; /* beat 0 is a look without counters, as early as can be */
         bool watch_processes;
         bool watch_process_use;
         char lib_path[256];
         struct nvml_env env;
         bool started; /* NVML was started, or was not: see err */
         struct err err;
-        int64_t start_ns; /* beat 0 */
+        int64_t start_ns; /* the first beat with counters */
         uint64_t awaited; /* the beat the reader waits for */
         size_t n;
         struct nvml_slot *slot[NVML_GPUS_MAX];
@@ -60,4 +61,10 @@ struct nvml_hub *nvml_hub_new(void);
 void nvml_hub_close(struct nvml_hub *hub);
 /* With the lock held: whether every GPU that is not late has published the beat. */
 bool nvml_hub_complete(const struct nvml_hub *hub, uint64_t beat);
+static inline bool nvml_hub_is_preview(const struct nvml_hub *hub, uint64_t beat)
+{
+        return hub->preview && beat == 0;
+}
+/* When a beat is due, and which was the last that was due by then. */
 int64_t nvml_hub_beat_ns(const struct nvml_hub *hub, uint64_t beat);
+uint64_t nvml_hub_beat_at(const struct nvml_hub *hub, int64_t now_ns);

@@ -79,6 +79,7 @@ static int nvml_open(const struct source_config *config, struct source **ret, st
         struct nvml_env *env = &s->hub->env;
         s->process_use = config->process_use;
         nvml_schema(&s->schema);
+        s->hub->preview = config->preview;
         nvml_env_init(env, config->wanted, config->poll_ns);
         env->mono_ns = clock_mono_ns;
         env->boot_ns = boot_ns;
@@ -110,6 +111,8 @@ static bool wait_for_beat(struct source *s, uint64_t beat)
         int64_t due = nvml_hub_beat_ns(hub, beat);
         int64_t patience = clamp(hub->env.poll_ns, PATIENCE_SHORTEST_NS, PATIENCE_LONGEST_NS);
         int64_t until = due + (s->given ? patience : FIRST_PATIENCE_NS);
+        if (nvml_hub_is_preview(hub, beat))
+                until = nvml_hub_beat_ns(hub, beat + 1);
         hub->awaited = beat;
         for (;;) {
                 int64_t now = clock_mono_ns();
@@ -125,9 +128,7 @@ static bool wait_for_beat(struct source *s, uint64_t beat)
 /* Lock held. A reader that fell behind gets the newest beat, not all it missed. */
 static uint64_t beat_to_give(const struct source *s)
 {
-        int64_t since = clock_mono_ns() - s->hub->start_ns;
-        uint64_t now = since > 0 ? (uint64_t)(since / s->hub->env.poll_ns) : 0;
-        return MAX(s->next_beat, now);
+        return MAX(s->next_beat, nvml_hub_beat_at(s->hub, clock_mono_ns()));
 }
 
 static bool reserve(struct source *s, size_t n)
@@ -215,7 +216,7 @@ static bool collect(struct source *s, uint64_t beat, struct batch *ret)
         for (size_t i = 0; i < hub->n; i++) {
                 struct nvml_slot *slot = hub->slot[i];
                 bool fresh = slot->seq != slot->shown;
-                slot->late = slot->seq <= beat;
+                slot->late = slot->seq <= beat && !nvml_hub_is_preview(hub, beat);
                 slot->shown = slot->seq;
                 if (slot->hidden)
                         continue;
@@ -255,7 +256,7 @@ static int nvml_next(struct source *s, struct batch *ret, struct err *err)
         if (!filled)
                 return err_set(err, -ENOMEM, "out of memory");
         s->next_beat = beat + 1;
-        s->given = true;
+        s->given = !nvml_hub_is_preview(hub, beat);
         return 1;
 }
 
