@@ -113,6 +113,38 @@ static bool is_on_network(const char *call)
         return is_one_of(call, calls, ARRAY_LEN(calls));
 }
 
+/* Whether a main thread has nothing to do but wait for others of its process. */
+static bool is_joining(const struct stack_table *table, uint32_t stack)
+{
+        static const struct {
+                const char *file, *function;
+        } calls[] = {{"/threading.py", "join"},
+                     {"/threading.py", "_wait_for_tstate_lock"},
+                     {"/threading.py", "_shutdown"},
+                     {"/concurrent/futures/", ""}};
+        struct stack_place place = stack_find_place(table, stack);
+        uint32_t at = place.inner != STACK_EMPTY ? place.inner : place.own;
+        for (; at != STACK_EMPTY; at = stack_node(table, at)->parent) {
+                const struct stack_frame *f = stack_frame(table, stack_node(table, at)->frame);
+                if (f->whose == STACK_USER)
+                        return false;
+                for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+                        if (strstr(stack_text(table, f->file), calls[i].file) &&
+                            strstr(stack_text(table, f->function), calls[i].function))
+                                return true;
+                }
+        }
+        return true; /* no line of the user's: a framework's loop, which runs the user's in threads
+                      */
+}
+
+static bool is_users_own(const struct stack_table *table, uint32_t stack)
+{
+        uint32_t own = stack_find_place(table, stack).own;
+        return own != STACK_EMPTY &&
+               stack_frame(table, stack_node(table, own)->frame)->whose == STACK_USER;
+}
+
 static bool counts_as(enum where_doing doing, const struct stack_log *log,
                       const struct stack_count *c)
 {
@@ -126,6 +158,10 @@ static bool counts_as(enum where_doing doing, const struct stack_log *log,
                 return is_on_files(c, call);
         case WHERE_NETWORK:
                 return is_on_network(call);
+        case WHERE_JOINING:
+                return log->threads[c->thread].is_main && is_joining(log->table, c->stack);
+        case WHERE_THREADS:
+                return !log->threads[c->thread].is_main && is_users_own(log->table, c->stack);
         case WHERE_DOING_COUNT:
                 break;
         }
@@ -166,6 +202,13 @@ static int add_entry(struct where_finder *w, const struct where_entry *e)
         return 0;
 }
 
+static bool asks_for(const struct where_rule *rule, enum where_doing doing)
+{
+        bool of_main = rule->doing == WHERE_MAIN || rule->otherwise == WHERE_MAIN;
+        return rule->doing == doing || rule->otherwise == doing ||
+               (of_main && (doing == WHERE_JOINING || doing == WHERE_THREADS));
+}
+
 /* Both the samples that a rule asks for and those that stand in for them, once each. */
 static int add_for_rule(struct where_finder *w, const struct where_rule *rule,
                         const struct stack_log *log, const struct stack_count *c,
@@ -173,9 +216,10 @@ static int add_for_rule(struct where_finder *w, const struct where_rule *rule,
 {
         int r = 0;
         e->who = (uint8_t)rule->who;
-        for (int i = 0; r == 0 && i < (rule->doing != rule->otherwise ? 2 : 1); i++) {
-                e->doing = (uint8_t)(i == 0 ? rule->doing : rule->otherwise);
-                if (counts_as((enum where_doing)e->doing, log, c))
+        for (int doing = 0; r == 0 && doing < WHERE_DOING_COUNT; doing++) {
+                e->doing = (uint8_t)doing;
+                if (asks_for(rule, (enum where_doing)doing) &&
+                    counts_as((enum where_doing)doing, log, c))
                         r = add_entry(w, e);
         }
         return r;
@@ -291,6 +335,39 @@ static int take_tally(const struct where_finder *w, const struct stretch_list *l
         return r;
 }
 
+#define JOINS_MOSTLY 0.8 /* of a main thread's samples */
+
+/*
+ * The samples that answer a rule, in t; ret: the rule that says what they are. Of a main thread
+ * that only waits for threads which it started, these threads are asked.
+ */
+static int take_answer(const struct where_finder *w, const struct stretch_list *list,
+                       belongs_f *belongs, const void *what, const struct where_rule *rule,
+                       struct line_tally *t, const struct where_rule **ret)
+{
+        enum where_doing doing = rule->doing;
+        *ret = rule;
+        int r = take_tally(w, list, belongs, what, rule, doing, t);
+        if (r == 0 && t->looks < WHERE_LEAST_LOOKS && doing != rule->otherwise) {
+                doing = rule->otherwise;
+                r = take_tally(w, list, belongs, what, rule, doing, t);
+        }
+        if (r < 0 || doing != WHERE_MAIN || t->looks < WHERE_LEAST_LOOKS)
+                return r;
+        double most = JOINS_MOSTLY * (double)t->looks;
+        r = take_tally(w, list, belongs, what, rule, WHERE_JOINING, t);
+        bool only_joins = (double)t->looks >= most;
+        if (r == 0 && only_joins)
+                r = take_tally(w, list, belongs, what, rule, WHERE_THREADS, t);
+        if (r < 0)
+                return r;
+        if (only_joins && t->looks >= WHERE_LEAST_LOOKS) {
+                *ret = where_rule_of_threads();
+                return 0;
+        }
+        return take_tally(w, list, belongs, what, rule, doing, t);
+}
+
 static int find_where(const struct where_finder *w, const struct stack_log *log,
                       const struct stretch_list *list, belongs_f *belongs, const void *what,
                       enum limiter limiter, struct where *ret)
@@ -300,12 +377,11 @@ static int find_where(const struct where_finder *w, const struct stack_log *log,
         struct line_tally t = {0};
         int r = 0;
         for (size_t i = 0; r == 0 && i < n; i++) {
-                r = take_tally(w, list, belongs, what, rules[i], rules[i]->doing, &t);
-                if (r == 0 && t.looks < WHERE_LEAST_LOOKS)
-                        r = take_tally(w, list, belongs, what, rules[i], rules[i]->otherwise, &t);
+                const struct where_rule *answered;
+                r = take_answer(w, list, belongs, what, rules[i], &t, &answered);
                 if (r < 0 || t.looks < WHERE_LEAST_LOOKS)
                         continue;
-                struct where_part part = {.rule = rules[i], .seconds = t.seconds, .looks = t.looks};
+                struct where_part part = {.rule = answered, .seconds = t.seconds, .looks = t.looks};
                 part.n = line_tally_places(&t, log->table, part.places);
                 if (part.n > 0)
                         ret->parts[ret->n++] = part;

@@ -12,6 +12,14 @@ static const struct where_rule table[] = {
 #undef WHERE
 };
 
+const struct where_rule *where_rule_of_threads(void)
+{
+        static const struct where_rule threads = {LIMITER_UNKNOWN, WHERE_HOLDERS,
+                                                  WHERE_THREADS,   WHERE_THREADS,
+                                                  "threads",       "of its threads' time at"};
+        return &threads;
+}
+
 size_t where_rules(enum limiter limiter, const struct where_rule **ret)
 {
         size_t n = 0;

@@ -26,6 +26,8 @@ enum where_doing {
         WHERE_MAIN,    /* main threads, whatever they do */
         WHERE_FILES,   /* threads in a system call on files, or blocked in the kernel */
         WHERE_NETWORK, /* threads in a system call on the network */
+        WHERE_JOINING, /* main threads that only wait for threads of their process */
+        WHERE_THREADS, /* other threads, in the user's own code */
         WHERE_DOING_COUNT
 };
 
@@ -66,6 +68,8 @@ struct where {
         struct where_part parts[WHERE_PARTS_MAX];
 };
 
+/* What stands in for main threads that only wait for others of their process. */
+const struct where_rule *where_rule_of_threads(void);
 /* The rules of a limiter, at most WHERE_PARTS_MAX; how many. */
 size_t where_rules(enum limiter limiter, const struct where_rule **ret);
 /* What is known of a frame; an empty file for none. */

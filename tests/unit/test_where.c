@@ -13,7 +13,7 @@ enum { TRAINER = 10, WORKER = 20, LAUNCHER = 5 };
 struct rig {
         struct stack_table *table;
         struct stack_process processes[3];
-        struct stack_thread threads[3];
+        struct stack_thread threads[4];
         struct stack_log log;
         struct stretch stretch;
         struct stretch_gpu gpu;
@@ -41,7 +41,8 @@ static void begin(struct rig *r, enum limiter limiter)
         r->processes[2] = (struct stack_process){.pid = LAUNCHER};
         for (uint32_t i = 0; i < 3; i++)
                 r->threads[i] = (struct stack_thread){.process = i, .is_main = true};
-        r->log = (struct stack_log){r->table, r->threads, 3, r->processes, 3};
+        r->threads[3] = (struct stack_thread){.process = 0};
+        r->log = (struct stack_log){r->table, r->threads, 4, r->processes, 3};
         r->main_line = call_line(r, STACK_EMPTY, "/home/u/train.py", "main", 88, STACK_USER);
         r->work_line = call_line(r, STACK_EMPTY, "/home/u/data.py", "collate", 212, STACK_USER);
         r->json_line = call_line(r, r->work_line, "/usr/lib/python3.11/json/decoder.py",
@@ -138,6 +139,62 @@ static void input_is_the_workers_and_who_waits(void **state UNUSED)
         end(&r);
 }
 
+/* A main thread that only joins says nothing; a thread that loads data beside a busy one neither.
+ */
+static void threads_answer_for_a_main_thread_that_joins(void **state UNUSED)
+{
+        static const struct {
+                const char *reason, *file, *function;
+                enum stack_whose whose;
+                uint32_t joins, works, others;
+                const char *answer;
+        } cases[] = {
+            {"joins", "/usr/lib/python3.11/threading.py", "Thread.join", STACK_INTERPRETER, 90, 10,
+             40, "threads"},
+            {"works too", "/usr/lib/python3.11/threading.py", "Thread.join", STACK_INTERPRETER, 70,
+             30, 40, "waiting"},
+            {"of nobody", "/usr/lib/python3.11/threading.py", "Thread.join", STACK_INTERPRETER, 90,
+             10, 0, "waiting"},
+            {"waits for a pool", "/usr/lib/python3.11/concurrent/futures/_base.py", "result",
+             STACK_INTERPRETER, 100, 0, 40, "threads"},
+            {"waits for a lock", "/usr/lib/python3.11/threading.py", "wait", STACK_INTERPRETER, 100,
+             0, 40, "waiting"},
+            {"joins a path", "/usr/lib/python3.11/posixpath.py", "join", STACK_INTERPRETER, 100, 0,
+             40, "waiting"},
+            {"joins by itself", "/home/u/threading.py", "join", STACK_USER, 100, 0, 40, "waiting"},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct rig r;
+                begin(&r, LIMITER_HOST_WAITING);
+                uint32_t join = call_line(&r, r.main_line, cases[i].file, cases[i].function, 1100,
+                                          cases[i].whose);
+                add(&r, 1, 0, join, STACK_WAITING, cases[i].joins);
+                add(&r, 1, 0, r.main_line, STACK_RUNNING, cases[i].works);
+                add(&r, 1, 3, r.work_line, STACK_WAITING, cases[i].others);
+                const struct where *w = conclude(&r);
+                assert_non_null(w);
+                if (strcmp(w->parts[0].rule->name, cases[i].answer) != 0)
+                        fail_msg("%s: %s", cases[i].reason, w->parts[0].rule->name);
+                end(&r);
+        }
+}
+
+/* Nor does the loop of a framework, in which no line is the user's. */
+static void threads_answer_for_a_loop_of_a_framework(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_COMPUTE_TENSOR);
+        uint32_t loop = call_line(&r, STACK_EMPTY, "/x/site-packages/ray/worker.py", "main_loop",
+                                  900, STACK_LIBRARY);
+        add(&r, 1, 0, loop, STACK_WAITING, 100);
+        add(&r, 1, 3, r.work_line, STACK_WAITING, 100);
+        const struct where *w = conclude(&r);
+        assert_non_null(w);
+        assert_string_equal(w->parts[0].rule->name, "threads");
+        assert_int_equal(w->parts[0].places[0].own.line, 212);
+        end(&r);
+}
+
 static void too_few_samples_say_nothing(void **state UNUSED)
 {
         static const struct {
@@ -222,6 +279,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
             cmocka_unit_test(code_is_the_holders),
             cmocka_unit_test(input_is_the_workers_and_who_waits),
+            cmocka_unit_test(threads_answer_for_a_main_thread_that_joins),
+            cmocka_unit_test(threads_answer_for_a_loop_of_a_framework),
             cmocka_unit_test(too_few_samples_say_nothing),
             cmocka_unit_test(storage_is_calls_on_files),
             cmocka_unit_test(another_gpu),
