@@ -1,6 +1,7 @@
 """Measurements side by side, medians of repeated runs: assay, the floor, and what people use instead.
 
-    bench.py BUILD [NAME…]    NAME: replay, beside, exposition, start, top, nvml, lib, python, serve, nodes, fleet; all but fleet without a name
+    bench.py BUILD [NAME…]    NAME: replay, beside, exposition, start, top, nvml, lib, python, serve, nodes, stacks, fleet; all but
+        fleet and stacks without a name
 Nothing here fails for being slow: the numbers are read, and the bounds stand beside them.
 """
 import os
@@ -221,6 +222,12 @@ def bench_ranks(_tmp):
     subprocess.run([sys.executable, HERE / "ranks_bench.py", BUILD, ASSAY], check=True)
 
 
+def bench_stacks(_tmp):
+    """What sampling costs, and how right it is: an hour for every Python and program. SECONDS=6 makes it short."""
+    sys.stdout.flush()
+    subprocess.run([sys.executable, HERE / "stacks_bench.py", BUILD], check=True)
+
+
 def bench_nodes(_tmp):
     sys.stdout.flush()
     subprocess.run([sys.executable, HERE / "nodes_bench.py", ASSAY], check=True)
@@ -228,11 +235,11 @@ def bench_nodes(_tmp):
 
 BENCHES = {"replay": bench_replay, "beside": bench_beside, "exposition": bench_exposition, "start": bench_start, "top": bench_top,
            "store": bench_store, "nvml": bench_nvml, "host": bench_host, "lib": bench_lib, "python": bench_python, "serve": bench_serve,
-           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes}
+           "diff": bench_diff, "ranks": bench_ranks, "fleet": bench_fleet, "nodes": bench_nodes, "stacks": bench_stacks}
 
 
 def main():
-    names = sys.argv[2:] or [name for name in BENCHES if name != "fleet"]  # up to 18 minutes
+    names = sys.argv[2:] or [name for name in BENCHES if name not in ("fleet", "stacks")]  # up to 18 minutes, and an hour
     with tempfile.TemporaryDirectory() as tmp:
         for name in names:
             BENCHES[name](pathlib.Path(tmp))

@@ -2,6 +2,7 @@
 
 #include "base/attr.h"
 #include "read/host/files.h"
+#include "read/host/procfs.h"
 #include "read/stacks/maps.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define IMAGES_MAX 8
+#define KERNEL_PARENT 2 /* of all threads of the kernel */
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
 /* Files that may hold an interpreter: the program itself, and shared libraries of CPython. */
@@ -113,6 +115,19 @@ static void explain_found(const struct images *i, struct attach_result *ret)
         }
 }
 
+/* Of what has no executable: a thread of the kernel; else it is ending, and its memory has gone. */
+static void explain_no_program(int folder, struct attach_result *ret)
+{
+        char buf[1024];
+        struct proc_stat stat;
+        ssize_t n = files_read(folder, "stat", buf, sizeof(buf));
+        bool is_there = n >= 0 && procfs_stat(buf, (size_t)n, &stat) == 0;
+        if (is_there && (stat.pid == KERNEL_PARENT || stat.ppid == KERNEL_PARENT))
+                set_result(ret, STACK_NO_RUNTIME, "a thread of the kernel");
+        else
+                set_result(ret, STACK_GONE, "it has ended");
+}
+
 void attach_find(struct remote *r, int folder, int32_t pid, struct runtime *rt,
                  struct attach_result *ret)
 {
@@ -120,7 +135,7 @@ void attach_find(struct remote *r, int folder, int32_t pid, struct runtime *rt,
         CLEANUP(closep) int maps = files_open(folder, "maps");
         ssize_t n = readlinkat(folder, "exe", i.program, sizeof(i.program) - 1);
         if (n < 0 && errno == ENOENT) {
-                set_result(ret, STACK_NO_RUNTIME, "a thread of the kernel");
+                explain_no_program(folder, ret);
                 return;
         }
         if (maps < 0 || n < 0) {

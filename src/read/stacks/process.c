@@ -25,6 +25,7 @@
 #define TRY_AGAIN_MAX_NS (64 * NS_PER_S)
 #define FAILURES_MAX 2 /* looks that read nothing, before the program is looked for anew */
 #define HOLDERS_MAX 8
+#define WALKS_MORE 3 /* of a stack that changed meanwhile */
 /* Where glibc and musl keep a thread's number in its pthread structure, for versions of CPython
  * that do not. */
 #if defined(__aarch64__)
@@ -201,15 +202,6 @@ static void attach(struct process *p, struct process_reader *r, int64_t now_ns)
         p->tries++;
 }
 
-static int32_t find_outer_tid(const struct process *p, int32_t inner)
-{
-        for (size_t i = 0; i < p->n; i++) {
-                if (p->threads[i].native == (uint32_t)inner && p->threads[i].tid > 0)
-                        return p->threads[i].tid;
-        }
-        return 0;
-}
-
 struct tid_list {
         int32_t *list;
         size_t n, max;
@@ -232,6 +224,23 @@ static size_t list_tasks(const struct process *p, int32_t *list, size_t max)
         return l.n;
 }
 
+/* Of a thread in a PID namespace of its own. All numbers are read once for a list of threads. */
+static int32_t find_outer_tid(struct process *p, struct process_reader *r, int32_t inner)
+{
+        int32_t tids[TASKS_MAX];
+        size_t n = r->knows_tasks ? 0 : list_tasks(p, tids, TASKS_MAX);
+        if (!r->knows_tasks)
+                r->n_tasks = n;
+        for (size_t i = 0; i < n; i++)
+                r->tasks[i] = (struct task_number){tids[i], task_read_inner(p->folder, tids[i])};
+        r->knows_tasks = true;
+        for (size_t i = 0; i < r->n_tasks; i++) {
+                if (r->tasks[i].inner == inner)
+                        return r->tasks[i].tid;
+        }
+        return 0;
+}
+
 static bool is_task(const struct process *p, int32_t tid)
 {
         char path[32];
@@ -243,7 +252,7 @@ static bool is_task(const struct process *p, int32_t tid)
 static int32_t find_tid(struct process *p, struct process_reader *r, const struct runtime_thread *t)
 {
         static const uint32_t places[] = {GLIBC_TID_AT, MUSL_TID_AT};
-        int32_t inner = (int32_t)t->native, tids[256];
+        int32_t inner = (int32_t)t->native;
         for (size_t i = 0; i < ARRAY_LEN(places) && !t->native; i++) {
                 const uint8_t *at = remote_get(&r->remote, t->pthread + places[i], 4);
                 inner = at ? (int32_t)remote_u32(at) : 0;
@@ -252,15 +261,7 @@ static int32_t find_tid(struct process *p, struct process_reader *r, const struc
         }
         if (!p->nested)
                 return is_task(p, inner) ? inner : 0;
-        int32_t known = find_outer_tid(p, inner);
-        if (known)
-                return known;
-        size_t n = list_tasks(p, tids, ARRAY_LEN(tids));
-        for (size_t i = 0; i < n; i++) {
-                if (task_read_inner(p->folder, tids[i]) == inner)
-                        return tids[i];
-        }
-        return 0;
+        return inner > 0 ? find_outer_tid(p, r, inner) : 0;
 }
 
 static struct thread *find_thread(struct process *p, uint64_t address, uint64_t pthread)
@@ -346,6 +347,7 @@ static bool list_threads(struct process *p, struct process_reader *r)
         size_t n = runtime_list_threads(&r->remote, &p->runtime, r->threads, PROCESS_THREADS_MAX);
         if (n == 0)
                 return false;
+        r->knows_tasks = false;
         match_threads(p, r, n);
         choose_busy(p);
         p->listed_ns = p->clock_ns;
@@ -376,14 +378,19 @@ static bool refresh_threads(struct process *p, struct process_reader *r)
         return found == n && p->n > 0;
 }
 
-/* Reads everything again, and the stack of t with it: once, as the program moved on. */
+/* Reads everything again, and the stack of t with it, as the program moved on. */
 static bool walk_again(struct process *p, struct process_reader *r, const struct thread *t,
                        uint32_t *ret)
 {
-        struct runtime_thread now = {.address = t->address, .interpreter = t->interpreter};
-        remote_begin(&r->remote, &p->plan);
-        return runtime_read_thread(&r->remote, &p->runtime, &now) &&
-               walk_stack(&p->codes, &r->remote, &p->runtime, r->table, now.current, ret);
+        for (int i = 0; i < WALKS_MORE; i++) {
+                struct runtime_thread now = {.address = t->address, .interpreter = t->interpreter};
+                remote_begin_again(&r->remote, &p->plan);
+                if (!runtime_read_thread(&r->remote, &p->runtime, &now))
+                        return false;
+                if (walk_stack(&p->codes, &r->remote, &p->runtime, r->table, now.current, ret))
+                        return true;
+        }
+        return false;
 }
 
 /* One sample of a thread. False when there is none to take. */

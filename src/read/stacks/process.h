@@ -15,14 +15,24 @@
 
 #define PROCESS_THREADS_MAX 4096 /* of one process */
 
+#define TASKS_MAX 1024 /* of one process whose numbers differ inside and outside */
+
+/* A thread's number here, and in its own PID namespace. */
+struct task_number {
+        int32_t tid, inner;
+};
+
 /* What looks at all processes share; one thread uses it. */
 struct process_reader {
         struct remote remote;
         struct stack_table *table; /* borrowed */
         struct procinfo_reader *info;
         struct runtime_thread *threads; /* PROCESS_THREADS_MAX, of the process being looked at */
-        int proc;                       /* descriptor of /proc */
-        bool any_user;                  /* also processes of other users */
+        struct task_number tasks[TASKS_MAX]; /* of that process, when knows_tasks */
+        size_t n_tasks;
+        bool knows_tasks;
+        int proc;      /* descriptor of /proc */
+        bool any_user; /* also processes of other users */
 };
 
 /* 0 or a negative errno. */

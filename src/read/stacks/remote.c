@@ -46,7 +46,7 @@ void remote_plan_finish(struct remote_plan *p)
 static ssize_t read_vector(struct remote *r, const struct iovec *to, const struct iovec *from,
                            size_t n)
 {
-        if (r->calls == 0) {
+        if (r->calls == 0 || r->bytes == 0) {
                 r->error = EOVERFLOW;
                 return -1;
         }
@@ -56,6 +56,8 @@ static ssize_t read_vector(struct remote *r, const struct iovec *to, const struc
             r->readv ? r->readv(r->arg, to, from, n) : process_vm_readv(r->pid, to, 1, from, n, 0);
         if (got < 0)
                 r->error = errno;
+        else
+                r->bytes -= MIN(r->bytes, (uint64_t)got);
         return got;
 }
 
@@ -82,8 +84,14 @@ static void read_planned(struct remote *r)
 
 void remote_begin(struct remote *r, struct remote_plan *plan)
 {
-        r->n = r->n_planned = r->used = 0;
         r->calls = REMOTE_CALLS_MAX;
+        r->bytes = REMOTE_LOOK_MAX;
+        remote_begin_again(r, plan);
+}
+
+void remote_begin_again(struct remote *r, struct remote_plan *plan)
+{
+        r->n = r->n_planned = r->used = 0;
         r->vain = 0;
         r->error = 0;
         for (size_t i = 0; plan && i < plan->n; i++) {

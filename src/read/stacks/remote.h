@@ -18,6 +18,7 @@
 #define REMOTE_BYTES_MAX (1024 * 1024) /* of all of them together */
 #define REMOTE_READ_MAX (256 * 1024)   /* of one */
 #define REMOTE_CALLS_MAX 20000 /* system calls of one look: a chain that never ends ends here */
+#define REMOTE_LOOK_MAX (32 * 1024 * 1024) /* bytes that one look reads, whatever it is told */
 
 /* How memory is read: as process_vm_readv, with one piece of own memory. NULL: that itself. */
 typedef ssize_t remote_readv(void *arg, const struct iovec *to, const struct iovec *from, size_t n);
@@ -40,6 +41,7 @@ struct remote {
         struct remote_span *spans; /* n_planned of the plan, by address; then as they were read */
         size_t n_planned, planned_bytes, n, used;
         uint32_t calls; /* left in this look */
+        uint64_t bytes; /* likewise */
         uint64_t total_calls;
         uint64_t vain; /* reads that failed in this look */
         int error;     /* of the last that failed; 0 when none did */
@@ -56,9 +58,8 @@ void remote_use(struct remote *r, int32_t pid, remote_readv *readv, void *arg);
 
 /* Begins a look; plan may be NULL. What was read before is forgotten. */
 void remote_begin(struct remote *r, struct remote_plan *plan);
-/* Forgets what this look has read beyond the plan, so that it may read more; pointers into it end.
- */
-void remote_make_room(struct remote *r);
+/* The same within a look, for a program that moved on: what is left of its limits stays. */
+void remote_begin_again(struct remote *r, struct remote_plan *plan);
 /* Ends it: the plan, which must be the same, learns what it asked for. */
 void remote_end(struct remote *r, struct remote_plan *plan);
 void remote_plan_finish(struct remote_plan *p);

@@ -13,11 +13,14 @@
 #include <time.h>
 
 #define CLOSE_PATIENCE_NS (NS_PER_S / 2)
-#define BATCH_MAX 2048             /* samples of one look */
-#define TURN_NS NS_PER_S           /* how often the threads that do little are looked at */
-#define SLICE_NS 100000            /* the least that kernels grant */
-#define CREDIT_MAX_NS NS_PER_S     /* of the budget: what was not used counts this long */
-#define DEBT_MAX_NS (4 * NS_PER_S) /* a dear look delays others this long at most */
+#define BATCH_MAX 2048                 /* samples of one look */
+#define TURN_NS NS_PER_S               /* how often the threads that do little are looked at */
+#define SLICE_NS 100000                /* the least that kernels grant */
+#define CREDIT_MAX_NS NS_PER_S         /* of the budget: what was not used counts this long */
+#define CREDIT_FIRST_NS (NS_PER_S / 5) /* in advance */
+#define DEBT_MAX_NS (60 * NS_PER_S)    /* a dear look delays others this long at most */
+#define DEAR_NS 1e9                    /* a look that costs the budget of so long */
+#define REST_FACTOR 4 /* times that long a process rests after one, and others have turns */
 
 /* One process that is watched. */
 struct watched {
@@ -28,6 +31,7 @@ struct watched {
         struct process *process;      /* the thread's; NULL before its first look */
         struct stack_process is;      /* under the lock: a copy for others */
         int64_t looked_ns, turned_ns; /* 0: never */
+        int64_t rests_until_ns;       /* its last look was dear */
 };
 
 struct sampler {
@@ -192,22 +196,41 @@ static void look_at(struct sampler *s, struct watched *w, int64_t beat_ns)
 static void earn_credit(struct sampler *s, int64_t now_ns)
 {
         double budget = s->config.budget;
+        if (now_ns <= s->paid_ns)
+                return;
         s->credit_ns += (int64_t)(budget * (double)(now_ns - s->paid_ns));
         s->credit_ns = MIN(s->credit_ns, (int64_t)(budget * (double)CREDIT_MAX_NS));
         s->credit_ns = MAX(s->credit_ns, -(int64_t)(budget * (double)DEBT_MAX_NS));
         s->paid_ns = now_ns;
 }
 
-/* Looks at one and pays for it. False when there is nothing left to pay with. */
+/* Takes what was spent since the last payment from the credit; how much. */
+static int64_t pay(struct sampler *s, int64_t *spent_at)
+{
+        int64_t now = thread_cpu_ns(), spent = now - *spent_at;
+        s->credit_ns -= spent;
+        *spent_at = now;
+        return spent;
+}
+
+/* Looks at one and pays for it. False when there is nothing left to pay with. A program whose looks
+ * are dear rests, so that others have their turns. */
 static bool look_within_budget(struct sampler *s, struct watched *w, int64_t beat_ns,
                                int64_t *spent_at)
 {
-        if (s->credit_ns <= 0 && s->config.budget < 1)
+        if (s->config.budget >= 1) {
+                look_at(s, w, beat_ns);
+                return true;
+        }
+        if (s->credit_ns <= 0)
                 return false;
+        if (beat_ns < w->rests_until_ns)
+                return true;
+        bool is_known = w->looked_ns; /* finding the interpreter is dear, once */
         look_at(s, w, beat_ns);
-        int64_t now = thread_cpu_ns();
-        s->credit_ns -= now - *spent_at;
-        *spent_at = now;
+        double time_ns = (double)pay(s, spent_at) / s->config.budget;
+        if (is_known && time_ns > DEAR_NS)
+                w->rests_until_ns = beat_ns + (int64_t)(REST_FACTOR * time_ns);
         return true;
 }
 
@@ -270,8 +293,9 @@ static void sample_on_beats(void *arg)
         struct sampler *s = arg;
         int64_t spent_at = thread_cpu_ns(), beat_ns = clock_mono_ns();
         ask_for_short_slice();
-        s->paid_ns = s->began_ns = beat_ns;
-        s->credit_ns = (int64_t)(s->config.budget * (double)CREDIT_MAX_NS);
+        s->began_ns = beat_ns;
+        s->paid_ns = beat_ns + CREDIT_FIRST_NS;
+        s->credit_ns = (int64_t)(s->config.budget * (double)CREDIT_FIRST_NS);
         for (;;) {
                 int64_t at = beat_ns + (int64_t)(next_random(s) * (double)s->interval_ns);
                 crew_lock(&s->crew);
@@ -285,10 +309,11 @@ static void sample_on_beats(void *arg)
                         return;
                 int64_t now = clock_mono_ns();
                 earn_credit(s, now);
+                pay(s, &spent_at);
                 look_around(s, beat_ns + s->interval_ns, &spent_at);
                 int64_t end = clock_mono_ns();
                 crew_lock(&s->crew);
-                s->stats.cpu_ns = spent_at = thread_cpu_ns();
+                s->stats.cpu_ns = thread_cpu_ns();
                 s->stats.elapsed_ns = end - s->began_ns;
                 s->stats.longest_ns = MAX(s->stats.longest_ns, end - now);
                 crew_unlock(&s->crew);
