@@ -231,6 +231,20 @@ int helper_collect(struct helper *c, const struct helper_limits *limits, struct 
         return r;
 }
 
+bool helper_tell(struct helper *c, const char *s, size_t n)
+{
+        sigset_t deaf, before, waiting;
+        sigemptyset(&deaf);
+        sigaddset(&deaf, SIGPIPE);
+        sigpending(&waiting);
+        pthread_sigmask(SIG_BLOCK, &deaf, &before);
+        ssize_t went = write(c->in_fd, s, n);
+        if (went < 0 && errno == EPIPE && !sigismember(&waiting, SIGPIPE))
+                sigtimedwait(&deaf, NULL, &(struct timespec){0});
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return went >= 0 && (size_t)went == n;
+}
+
 bool helper_reap(struct helper *c)
 {
         int status;

@@ -46,6 +46,12 @@ const char *helper_path(void);
  */
 int helper_start(struct helper *c, const char *const argv[], const struct helper_how *how);
 
+/*
+ * Writes to its standard input, without waiting; false unless all of it went. The signal of a pipe
+ * that nobody reads any more does not reach the program, which may have kept it deadly.
+ */
+bool helper_tell(struct helper *c, const char *s, size_t n);
+
 struct helper_limits {
         int64_t patience_ns; /* until the end of its output */
         size_t most;         /* bytes of its standard output */

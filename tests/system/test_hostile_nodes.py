@@ -33,6 +33,9 @@ if kind == "dies":
     os.write(2, f"assay: {escape}\\n".encode())
     sys.exit(1)
 out({"assay": "0.2.0" if kind != "escapes" else escape, "protocol": 1})
+if kind == "deaf":
+    os.close(0)
+    samples(lambda n: [row()])
 if kind == "half":
     os.write(1, b'{"metrics":')
     time.sleep(99)
@@ -87,7 +90,7 @@ def frame_of(command, timeout=30):
 
 
 @pytest.mark.parametrize("kind, state", [("says", "ok"), ("new", "ok"), ("flood", "ok"), ("odd", "ok"), ("deep", "down"), ("line", "down"), ("escapes", "ok"), ("dies", "down"),
-                                         ("clock", "ok")])
+                                         ("clock", "ok"), ("deaf", "ok")])
 def test_beside_one(among, kind, state):
     frame, words = frame_of(among(f"fair,{kind}", "once", "--json"))
     # One that lies about its clock may seem to be late.

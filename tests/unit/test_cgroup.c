@@ -5,8 +5,12 @@
 #include "read/host/slurm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void reads_paths(void **state UNUSED)
 {
@@ -133,12 +137,109 @@ static void finds_containers(void **state UNUSED)
         }
 }
 
+#define V1                                                                                         \
+        "3 1 0:3 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"                           \
+        "4 1 0:4 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+#define V2 "5 1 0:5 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+#define HYBRID V1 "5 1 0:5 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+
+static void put_file(const char *root, const char *path, const char *text)
+{
+        char full[512];
+        snprintf(full, sizeof(full), "%s/%s", root, path);
+        for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+                *slash = '\0';
+                mkdir(full, 0700);
+                *slash = '/';
+        }
+        FILE *f = fopen(full, "w");
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+}
+
+static void make_machine(const char *root)
+{
+        char devices[12000] = "";
+        for (int i = 0; i < 300; i++)
+                snprintf(devices + strlen(devices), 40, "8:%d rbytes=1000 wbytes=2000\n", i);
+        put_file(root, "sys/fs/cgroup/memory/job/memory.usage_in_bytes", "4096\n");
+        put_file(root, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+        put_file(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "65536\n");
+        put_file(root, "sys/fs/cgroup/cpu,cpuacct/job/cpuacct.usage", "1500000000\n");
+        put_file(root, "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "50000\n");
+        put_file(root, "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+        put_file(root, "sys/fs/cgroup/job/cpu.stat", "usage_usec 2500000\n");
+        put_file(root, "sys/fs/cgroup/job/memory.current", "8192\n");
+        put_file(root, "sys/fs/cgroup/job/memory.max", "max\n");
+        put_file(root, "sys/fs/cgroup/job/io.stat", "8:0 rbytes=5 wbytes=7\n");
+        put_file(root, "sys/fs/cgroup/unified/job/cpu.stat", "usage_usec 3500000\n");
+        put_file(root, "sys/fs/cgroup/thread/cpu.stat", "usage_usec 4500000\n");
+        put_file(root, "sys/fs/cgroup/disks/io.stat", devices);
+        put_file(root, "sys/fs/memory.current", "66\n");
+        put_file(root, "sys/fs/cgroup/odd/memory.current", "\xff-1 many\n");
+        put_file(root, "sys/fs/cgroup/odd/cpu.max", "1 0\n");
+}
+
+static double or_minus(struct value v)
+{
+        return value_there(v) ? v.v : -1;
+}
+
+/* -1: missing. What a group does not say is missing, and never a neighbour's or a sum cut short. */
+static void reads_every_kind_of_group(void **state UNUSED)
+{
+        static const struct {
+                const char *mounts, *paths;
+                double cpu_s, memory, limit, quota, read;
+                const char *why;
+        } cases[] = {
+            {V1, "3:memory:/job\n4:cpu,cpuacct:/job\n", 1.5, 4096, 65536, 0.5, -1, "version 1"},
+            {V2, "0::/job\n", 2.5, 8192, -1, -1, 5, "version 2"},
+            {HYBRID, "3:memory:/job\n4:cpu,cpuacct:/job\n0::/job\n", 3.5, 4096, 65536, 0.5, -1,
+             "hybrid"},
+            {V2, "0::/thread\n", 4.5, -1, -1, -1, -1, "threaded: no memory of its own"},
+            {V2, "0::/job (deleted)\n", -1, -1, -1, -1, -1, "deleted"},
+            {V2, "0::/gone\n", -1, -1, -1, -1, -1, "deleted meanwhile"},
+            {V2, "0::/..\n", -1, -1, -1, -1, -1, "outside of the namespace"},
+            {V2, "0::/../job\n", -1, -1, -1, -1, -1, "a neighbour of the namespace"},
+            {V2, "0::/disks\n", -1, -1, -1, -1, -1, "more devices than are read"},
+            {V2, "0::/odd\n", -1, -1, -1, -1, -1, "numbers that are none"},
+            {"", "0::/job\n", -1, -1, -1, -1, -1, "nothing is mounted"},
+        };
+        char root[] = "/tmp/assay-test-cgroup-XXXXXX", remove[64];
+        assert_non_null(mkdtemp(root));
+        make_machine(root);
+        int dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct cgroup_mounts m;
+                struct cgroup_paths p;
+                struct cgroup_counters c;
+                cgroup_parse_mounts(cases[i].mounts, strlen(cases[i].mounts), &m);
+                assert_int_equal(cgroup_parse_paths(cases[i].paths, strlen(cases[i].paths), &p), 0);
+                cgroup_read(dir, &m, &p, &c);
+                if (or_minus(c.cpu_s) != cases[i].cpu_s || or_minus(c.memory) != cases[i].memory ||
+                    or_minus(c.memory_limit) != cases[i].limit ||
+                    or_minus(c.quota) != cases[i].quota || or_minus(c.read) != cases[i].read)
+                        fail_msg("%s: %g s, %g bytes of %g, %g CPUs, %g read", cases[i].why,
+                                 or_minus(c.cpu_s), or_minus(c.memory), or_minus(c.memory_limit),
+                                 or_minus(c.quota), or_minus(c.read));
+        }
+        close(dir);
+        snprintf(remove, sizeof(remove), "rm -r %s", root);
+        assert_int_equal(system(remove), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(reads_paths),   cmocka_unit_test(reads_mounts),
-            cmocka_unit_test(reads_numbers), cmocka_unit_test(reads_io),
-            cmocka_unit_test(finds_jobs),    cmocka_unit_test(finds_containers),
+            cmocka_unit_test(reads_paths),
+            cmocka_unit_test(reads_mounts),
+            cmocka_unit_test(reads_numbers),
+            cmocka_unit_test(reads_io),
+            cmocka_unit_test(finds_jobs),
+            cmocka_unit_test(finds_containers),
+            cmocka_unit_test(reads_every_kind_of_group),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,7 +209,9 @@ bool cgroup_folder(const struct cgroup_mounts *m, enum cgroup_kind kind, const c
 {
         const char *root = m->at[kind].root;
         size_t n = strlen(root);
-        if (!m->at[kind].point[0])
+        /* A group outside of our namespace of groups is below no mount of ours. */
+        bool is_outside = strncmp(path, "/../", 4) == 0 || strcmp(path, "/..") == 0;
+        if (!m->at[kind].point[0] || is_outside)
                 return false;
         if (strcmp(root, "/") != 0 && strncmp(path, root, n) == 0 &&
             (path[n] == '/' || path[n] == '\0'))

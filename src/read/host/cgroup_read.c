@@ -172,7 +172,8 @@ static void read_io(const struct group *g, struct cgroup_counters *ret)
         if (!folder_of(g, CGROUP_UNIFIED, folder))
                 return;
         ssize_t n = read_in(g->root, folder, "io.stat", buf);
-        if (n < 0)
+        /* Devices that do not fit, and a number that is cut, would make the sum too small. */
+        if (n < 0 || n == FILE_MAX)
                 return;
         cgroup_parse_io(buf, (size_t)n, add_io, &sum);
         ret->read = value_ok((double)sum.io.read);

@@ -144,7 +144,7 @@ void link_ask(struct link *l, int64_t now_ns, int64_t wall_ns)
                 return;
         int n = snprintf(line, sizeof(line), "%llu\n", (unsigned long long)l->asked + 1);
         l->ask_ns = now_ns + (l->answers < LINK_ASKS ? ASK_FIRST_NS : ASK_LATER_NS);
-        if (write(l->helper.in_fd, line, (size_t)n) != n)
+        if (!helper_tell(&l->helper, line, (size_t)n))
                 return; /* it does not read: it is told otherwise that it is late */
         l->asked++;
         l->asked_mono_ns = now_ns;
