@@ -14,6 +14,7 @@
 #define WIDTH_LEAST 300
 #define SIZE_MOST 8000
 #define NAMES_MAX 4 /* runs that a title names */
+#define PLOT_FIRST_MAX 16
 
 struct plotting {
         struct input in;
@@ -24,6 +25,8 @@ struct plotting {
         struct stretches stretches;
         struct stretch_list limits;
         struct strbuf finding;
+        const char *first[PLOT_FIRST_MAX];
+        size_t n_first;
         const struct host *next_host; /* the sample of the host that lies ahead */
         struct strbuf *notices;
         struct draw_watch watch;
@@ -58,8 +61,25 @@ int draw_format(const char *path, enum plot_format *ret, struct err *err)
                              "is SVG to the standard output");
 }
 
+/* A screen's shape, small enough that its letters can be read from afar. */
+#define SLIDE_WIDTH 960
+#define SLIDE_HEIGHT 540
+#define SLIDE_PANELS 4
+
+static int choose_slide(const struct config *config, struct plot_options *o, struct err *err)
+{
+        static const enum option list[] = {OPT_WIDTH, OPT_HEIGHT};
+        o->width = SLIDE_WIDTH;
+        o->height = SLIDE_HEIGHT;
+        o->most_panels = SLIDE_PANELS;
+        return config_refuse(config, list, ARRAY_LEN(list), "has no use with --size slide",
+                             "leave it out, or leave out --size", err);
+}
+
 static int choose_size(const struct config *config, struct plot_options *o, struct err *err)
 {
+        if (strcmp(config_text(config, OPT_SIZE), "slide") == 0)
+                return choose_slide(config, o, err);
         o->width = config_number(config, OPT_WIDTH);
         o->height = config_number(config, OPT_HEIGHT);
         if (o->width >= WIDTH_LEAST && o->width <= SIZE_MOST && o->height <= SIZE_MOST)
@@ -257,6 +277,7 @@ static int drawing_find(const struct config *config, struct plotting *w, struct 
         int r = stretches_cut(&w->stretches, w->in.phases, w->in.n_phases, &w->limits);
         if (r < 0)
                 return err_set(err, r, "out of memory");
+        w->n_first = report_charts_first(&w->limits, w->first, PLOT_FIRST_MAX);
         if (job_finding(config, w->in.path, &w->finding))
                 return 0;
         if (w->limits.n_findings > 0)
@@ -288,6 +309,8 @@ static int drawing_draw(const struct config *config, struct plotting *w, enum pl
                                            .n_events = w->n_events,
                                            .limits = &w->limits,
                                            .limits_ns = w->stretches.first_wall_ns,
+                                           .first = w->first,
+                                           .n_first = w->n_first,
                                            .finding =
                                                w->finding.len ? strbuf_str(&w->finding) : NULL};
         plot_name_gpus(&w->plot, &w->stretches.naming);

@@ -1,4 +1,5 @@
 """The HTML report and the SVG plot in a real browser."""
+import json
 import re
 import shutil
 import subprocess
@@ -71,6 +72,13 @@ def test_findings_come_first(report):
     assert order[0] == "H1" and order.index("tiles") < order.index("chart")
     said = report.run("return [...document.querySelectorAll('.findings li')].map(e => e.textContent)")
     assert len(said) == 3 and all("Try: " in text and text.startswith("GPU 0") for text in said)
+
+
+def test_each_stretch_in_words(report, program):
+    told = json.loads(subprocess.run([program, "report", TOUR, "--format", "json"], capture_output=True, check=True).stdout)["stretches"]
+    rows = report.run("return [...document.querySelectorAll('[aria-label=Stretches] tbody tr')].map(r => [...r.cells].map(c => c.dataset.v ?? c.textContent))")
+    assert [[float(r[0]), float(r[1]), r[2]] for r in rows] == [[s["begin_s"], pytest.approx(s["end_s"], abs=1e-3), ", ".join(s["gpus"])] for s in told]
+    assert {"tensor cores, power", "start-up"} <= {r[3] for r in rows} and rows[2][4] == "bf16_matmul"
 
 
 def test_only_its_own_script_may_run(report):

@@ -97,6 +97,27 @@ def test_cores_have_a_line_at_one(assay):
     assert "limit 1980" in texts(svg), "the clock has its limit"
 
 
+def test_the_lane_of_limiters_has_words(assay):
+    svg = assay("plot", ROOT / "docs" / "example" / "tour.assay", "--width", "960").stdout
+    lane = [t.text for t in group(svg, "limiters").iter(SVG + "text")]
+    assert {"tensor cores", "memory bandw.", "copies", "start-up"} <= set(lane)
+    assert lane.count("tensor cores") == 1, "stretches of one limiter that follow each other are one"
+
+
+def test_a_slide_has_the_panels_of_the_verdict(assay, tmp_path):
+    run = ROOT / "docs" / "example" / "tour.assay"
+    assert assay("plot", run, "--size", "slide", "-o", tmp_path / "slide.png").returncode == 0
+    assert decode_png((tmp_path / "slide.png").read_bytes(), 1)[:2] == (1920, 1080)
+    svg = assay("plot", run, "--size", "slide").stdout
+    said = json.loads(assay("report", run, "--format", "json").stdout)["findings"][0]
+    assert said["limiter"] == "host.waiting"  # kernels run a part of the time, cores rest
+    assert panels(svg)[:2] == ["gpu_util", "cpu"] and len(panels(svg)) == 4
+    chosen = assay("plot", run, "--size", "slide", "--metrics", "power,gpu_temp").stdout
+    assert panels(chosen) == ["power", "gpu_temp"]
+    both = assay("plot", run, "--size", "slide", "--height", "300")
+    assert both.returncode == 2 and "--height" in both.stderr
+
+
 def test_a_capture_without_times_has_no_date(assay):
     assert not any("1970" in t for t in texts(assay("plot", DMON).stdout))
 

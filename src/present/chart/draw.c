@@ -263,6 +263,35 @@ static size_t panels_shown(const struct plot *p)
         return n;
 }
 
+/* "io" names io_read and io_write. */
+static bool is_called(const struct plot_panel *p, const char *name)
+{
+        const char *own = choice_name(&p->choice);
+        size_t n = strlen(name);
+        return strncmp(own, name, n) == 0 && (own[n] == '\0' || own[n] == '_');
+}
+
+/* Where there is no room for all: those that matter most, then in their order. */
+static void choose_panels(struct plot *p, const struct plot_around *around)
+{
+        bool kept[CHOICES_MAX] = {false};
+        size_t most = p->options.most_panels, n = 0;
+        if (most == 0 || panels_shown(p) <= most)
+                return;
+        for (size_t k = 0; k <= around->n_first; k++) {
+                for (size_t i = 0; i < p->n_panels && n < most; i++) {
+                        bool named =
+                            k == around->n_first || is_called(&p->panels[i], around->first[k]);
+                        if (kept[i] || !named || !panel_shown(&p->panels[i]))
+                                continue;
+                        kept[i] = true;
+                        n++;
+                }
+        }
+        for (size_t i = 0; i < p->n_panels; i++)
+                p->panels[i].left_out = !kept[i];
+}
+
 /* Draws everything; returns the height that it takes. */
 static double draw_all(struct draw *d, double panel_height)
 {
@@ -361,6 +390,7 @@ int plot_draw(struct plot *p, const struct plot_around *around, enum plot_format
                                                   "with --metrics"
                                                 : "no samples in the chosen time");
         }
+        choose_panels(p, around);
         int r = chart_prepare(&d, err);
         if (r == 0)
                 r = draw_with_pen(&d, format, out, err);

@@ -17,6 +17,8 @@
 
 bool panel_shown(const struct plot_panel *p)
 {
+        if (p->left_out)
+                return false;
         switch (p->choice.show) {
         case SHOW_ALWAYS:
                 return true;

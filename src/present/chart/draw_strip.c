@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define ROW_ONE 10.0 /* when there is one GPU */
+#define ROW_WORDS 13.0
 #define ROW_MANY 6.0
 #define ROWS_MAX 16 /* more GPUs than this have no strip */
 
@@ -113,12 +114,41 @@ static enum strip_side side_of(enum limiter l)
         return sides[limiter_group(l)];
 }
 
+/* Stretches of one limiter that follow each other. */
+struct lane {
+        double from, to; /* of the sheet */
+        enum limiter limiter;
+        double y, height;
+};
+
+static void put_word(const struct draw *d, const struct lane *l)
+{
+        const char *word = limiter_brief(l->limiter);
+        if (l->height < ROW_WORDS || label_width(word, (double)SMALL) + 4 > l->to - l->from)
+                return;
+        draw_text(d, (l->from + l->to) / 2, l->y + l->height - 3,
+                  (struct letters){SMALL, false, ANCHOR_MIDDLE, INK_TEXT}, word);
+}
+
+/* The next stretch; the word is written when the lane goes on with another limiter. */
+static void extend_lane(const struct draw *d, struct lane *l, double from, double to,
+                        enum limiter limiter)
+{
+        if (limiter != l->limiter || from > l->to + 1) {
+                put_word(d, l);
+                l->from = from;
+                l->limiter = limiter;
+        }
+        l->to = to;
+}
+
 /* The stretches of one GPU in the window. Which colours are used is added to the bits. */
 static void draw_limiter_row(const struct draw *d, const char *label, double y, double height,
                              unsigned *used)
 {
         const struct stretch_list *list = d->around->limits;
         double span = (double)(d->to_ns - d->from_ns);
+        struct lane lane = {.y = y, .height = height};
         size_t gpu = 0;
         while (gpu < list->n_gpus && strcmp(list->gpus[gpu].label, label) != 0)
                 gpu++;
@@ -135,7 +165,10 @@ static void draw_limiter_row(const struct draw *d, const char *label, double y, 
                 *used |= 1U << side;
                 d->pen->ops->rect(d->pen, draw_x(d, from), y, draw_x(d, to) - draw_x(d, from),
                                   height, (struct ink){side_colours[side], 1});
+                extend_lane(d, &lane, draw_x(d, from), draw_x(d, to),
+                            (enum limiter)s->limit.limiter);
         }
+        put_word(d, &lane);
 }
 
 /* ---- legends ---- */
@@ -208,7 +241,8 @@ static double draw_rows(struct draw *d, double y, size_t rows, const struct stri
                         bool limiters)
 {
         struct plot *p = d->plot;
-        double height = rows > 1 ? ROW_MANY : ROW_ONE, row = rows > 1 ? ROW_MANY + 1 : ROW_ONE;
+        double one = limiters ? ROW_WORDS : ROW_ONE;
+        double height = rows > 1 ? ROW_MANY : one, row = rows > 1 ? ROW_MANY + 1 : one;
         unsigned used = 0;
         /* Without counters nothing is known, and a blank strip would only puzzle. */
         if ((l->used & ~1U) == 0)

@@ -27,6 +27,7 @@ struct plot_options {
         enum level level;       /* LEVEL_COUNT takes the first there is */
         bool level_gpus;        /* of GPUs, what the level does on them where that is known */
         double width, height;   /* units; a height of 0 is what the panels need */
+        size_t most_panels;     /* that there is room for; 0 for all */
         const char *title;      /* NULL is the command, or the file */
         int64_t from_ns, to_ns; /* the time that is drawn; INT64_MIN and INT64_MAX for all */
 };
@@ -50,6 +51,7 @@ struct plot_panel {
         bool each;       /* a line for each GPU or core */
         bool from_level; /* what the level's processes do on the GPUs, not what all do */
         bool limited;
+        bool left_out; /* there was no room */
         struct choice limit_choice;
         struct curve *all, *limit;
         struct curve *gpus[PLOT_GPUS_MAX]; /* or one a core */
@@ -102,6 +104,8 @@ struct plot_around {
         const struct stretch_list *limits; /* what limited the GPUs; NULL when not known */
         int64_t limits_ns;                 /* the moment that its times count from */
         const char *finding;               /* one sentence, or NULL */
+        const char *const *first;          /* names of panels that matter most; NULL for none */
+        size_t n_first;
 };
 
 /* Draws the file into out. 0, or a negative code with err: nothing to draw, no cairo, no memory. */

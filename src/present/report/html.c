@@ -191,6 +191,54 @@ static void put_events(struct strbuf *out, const struct traces *t, const struct 
         strbuf_finish(&data);
 }
 
+#define STRETCHES_MAX 500
+
+static void put_stretch(struct strbuf *out, const struct stretch_list *list,
+                        const struct stretch *s)
+{
+        struct strbuf text = {0};
+        const struct limited l = {.is_known = true,
+                                  .limiter = (enum limiter)s->limit.limiter,
+                                  .held_by = (enum held_by)s->limit.held_by};
+        strbuf_puts(out, "<tr>");
+        put_seconds_cell(out, s->begin_s);
+        put_seconds_cell(out, s->end_s);
+        strbuf_puts(out, "<td>");
+        report_stretch_gpus(list, &s->gpus, &text);
+        quote_markup(out, strbuf_str(&text));
+        strbuf_puts(out, "<td class=text>");
+        report_put_limiter(out, &l, true);
+        strbuf_puts(out, "<td class=text>");
+        quote_markup(out, s->phase);
+        strbuf_clear(&text);
+        where_put(&text, stretch_list_where(list, s->where));
+        strbuf_puts(out, "<td class=\"text words\">");
+        quote_markup(out, strbuf_str(&text));
+        strbuf_puts(out, "</tr>\n");
+        strbuf_finish(&text);
+}
+
+static void put_stretches(struct strbuf *out, const struct stretch_list *list)
+{
+        if (list->n < 2)
+                return;
+        strbuf_putf(out,
+                    "<h2>Stretches</h2>\n<details><summary>%zu stretches, each with what "
+                    "limited it</summary>\n",
+                    list->n);
+        page_open_table(out, "Stretches");
+        strbuf_puts(out, "<th scope=col>from<th scope=col>to<th scope=col>GPU<th scope=col "
+                         "class=text>limiter<th scope=col class=text>phase<th scope=col "
+                         "class=text>where</tr></thead><tbody>\n");
+        for (size_t i = 0; i < MIN(list->n, (size_t)STRETCHES_MAX); i++)
+                put_stretch(out, list, &list->list[i]);
+        page_close_table(out);
+        if (list->n > STRETCHES_MAX)
+                strbuf_putf(out, "<p class=note>%zu more stretches are in the text below.</p>\n",
+                            list->n - STRETCHES_MAX);
+        strbuf_puts(out, "</details>\n");
+}
+
 /* ---- the top of the page ---- */
 
 /* As many as the text tells; the text below has all. */
@@ -349,6 +397,7 @@ void report_html(const struct run_facts *facts, const struct summary *s, const s
         if (s->scopes[0].n > 0)
                 put_gpu_table(out, s);
         put_phase_table(out, s);
+        put_stretches(out, &s->limits);
         put_events(out, t, &v);
         put_text(out, facts, s, &v);
         report_page_data(s, t, &v, &data);

@@ -56,23 +56,29 @@ static bool has_id(const char *const *list, size_t n, const char *id)
         return false;
 }
 
-static void put_first(struct chosen *c, const char *id)
+static void put_id(const char **list, size_t *n, size_t most, const char *id)
 {
-        if (id && c->n_first < FIRST_CHARTS && has_id(c->shown, c->n_shown, id) &&
-            !has_id(c->first, c->n_first, id))
-                c->first[c->n_first++] = id;
+        if (id && *n < most && !has_id(list, *n, id))
+                list[(*n)++] = id;
 }
 
 /* What a finding rests on, and what holds the clocks down meanwhile. */
-static void add_finding(struct chosen *c, const struct limit_finding *f)
+size_t report_charts_first(const struct stretch_list *list, const char **ret, size_t most)
 {
-        const struct limiter_sight *sight = limiter_sight(f->limiter, f->basis);
-        for (size_t i = 0; i < LIMITER_REASONS_MAX; i++)
-                put_first(c, chart_of[sight->reasons[i]]);
-        if (f->held_by != HELD_BY_NOTHING)
-                put_first(c, f->held_by == HELD_BY_THERMAL ? "gpu_temp" : "power");
-        if (f->held_by != HELD_BY_NOTHING)
-                put_first(c, "sm_clock");
+        size_t n = 0;
+        for (size_t i = 0; i < list->n_findings; i++) {
+                const struct limit_finding *f = &list->findings[i];
+                const struct limiter_sight *sight = limiter_sight(f->limiter, f->basis);
+                for (size_t k = 0; k < LIMITER_REASONS_MAX; k++)
+                        put_id(ret, &n, most, chart_of[sight->reasons[k]]);
+                if (f->held_by == HELD_BY_NOTHING)
+                        continue;
+                put_id(ret, &n, most, f->held_by == HELD_BY_THERMAL ? "gpu_temp" : "power");
+                put_id(ret, &n, most, "sm_clock");
+        }
+        for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+                put_id(ret, &n, most, usual[i]);
+        return n;
 }
 
 static void choose_charts(const struct summary *s, const struct traces *t, struct chosen *c)
@@ -82,10 +88,12 @@ static void choose_charts(const struct summary *s, const struct traces *t, struc
                 if (id[0])
                         c->shown[c->n_shown++] = id;
         }
-        for (size_t i = 0; i < s->limits.n_findings; i++)
-                add_finding(c, &s->limits.findings[i]);
-        for (size_t i = 0; i < ARRAY_LEN(usual); i++)
-                put_first(c, usual[i]);
+        const char *wanted[CHARTS_MAX];
+        size_t n = report_charts_first(&s->limits, wanted, CHARTS_MAX);
+        for (size_t i = 0; i < n; i++) {
+                if (has_id(c->shown, c->n_shown, wanted[i]))
+                        put_id(c->first, &c->n_first, FIRST_CHARTS, wanted[i]);
+        }
 }
 
 bool report_page_charts(const struct summary *s, const struct traces *t, struct strbuf *out)

@@ -40,6 +40,8 @@ void report_short(const struct summary *s, struct strbuf *out);
 /* Everything, in SI units. docs/JSON.md describes it. */
 void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
                  struct strbuf *out);
+/* The charts that show why the verdict is what it is, the most telling first: how many. */
+size_t report_charts_first(const struct stretch_list *list, const char **ret, size_t most);
 /* One self-contained file with curves and, where flame has any, stacks; the phases are the
  * summary's. */
 void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
