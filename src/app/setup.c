@@ -10,6 +10,7 @@
 #include "formats/notebook/notebook.h"
 #include "read/dcgm/local.h"
 #include "read/nodes/source.h"
+#include "read/nvml/kernel.h"
 #include "read/prometheus/address.h"
 #include "read/prometheus/many.h"
 #include "session/facts.h"
@@ -321,6 +322,11 @@ int setup_host(const struct config *config, struct host_config *ret, struct err 
         }
         *ret = hc;
         return 0;
+}
+
+void setup_name_gpus(const struct pipeline_config *source, char *buf, size_t size)
+{
+        nvml_kernel_names(source->source.root, buf, size);
 }
 
 #define STACKS_HZ_MAX 200

@@ -41,6 +41,8 @@ int setup_open_soon(const struct config *config, const char *location, double sp
                     char notice[SETUP_NOTICE_MAX], struct err *err);
 /* What the options say of the host; text is borrowed from config. 0 or a negative code with err. */
 int setup_host(const struct config *config, struct host_config *ret, struct err *err);
+/* The GPUs of this machine as the kernel names them, before a source answers; "" for none. */
+void setup_name_gpus(const struct pipeline_config *source, char *buf, size_t size);
 /* How often a second stacks are looked at; 0 for never. 0 or a negative code with err. */
 int setup_stacks(const struct config *config, double *ret_hz, struct err *err);
 /* Time between ticks of the host alone: interval, else poll, else a second. */

@@ -43,6 +43,8 @@ struct top {
         const struct host *host; /* NULL: none */
         struct engine_status status;
         const struct frame *frame;
+        char awaited[128]; /* the GPUs that the kernel names */
+        int64_t host_interval_ns;
         int tty, signals;
         const char *focus; /* the GPU to begin with; NULL once that is done, or none was named */
         bool own_tty;      /* opened by us */
@@ -56,6 +58,15 @@ static bool is_late(const struct engine_status *s)
 {
         int64_t limit = MAX(s->replay ? 0 : 3 * s->interval_ns, LATE_MIN_NS);
         return s->state == ENGINE_RUNNING && s->busy_ns > limit;
+}
+
+/* How long the host's own beat has given nothing; 0 while it does. */
+static int64_t host_silence_ns(const struct top *t)
+{
+        if (!t->host || !engine_has_host(t->engine))
+                return 0;
+        int64_t age = clock_mono_ns() - t->host->mono_ns;
+        return age > MAX(3 * t->host_interval_ns, LATE_MIN_NS) ? age : 0;
 }
 
 static struct ui_data gather(struct top *t)
@@ -88,6 +99,8 @@ static struct ui_data gather(struct top *t)
             .duration_ns = s->duration_ns,
             .read_only = config_flag(t->config, OPT_READ_ONLY),
             .host = t->host,
+            .host_old_ns = host_silence_ns(t),
+            .awaited = t->awaited,
             .checks = checks,
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
@@ -439,6 +452,8 @@ static int start_engine(struct top *t, struct err *err)
         if (here) {
                 t->levels = host.levels;
                 host.levels = levels_shown(t);
+                setup_name_gpus(&source, t->awaited, sizeof(t->awaited));
+                t->host_interval_ns = ec.host_interval_ns;
                 ec.host_source = &host;
         }
         ec.processes_on_wish = !wants_processes(t, here);

@@ -233,6 +233,16 @@ bool history_before(struct history *h, int64_t wall_ns, int64_t *ret)
         return there;
 }
 
+bool history_since(struct history *h, int64_t *ret)
+{
+        pthread_mutex_lock(&h->lock);
+        bool there = h->next > h->first;
+        if (there)
+                *ret = time_of(h, h->first);
+        pthread_mutex_unlock(&h->lock);
+        return there;
+}
+
 static size_t copy_of(void *arg, uint32_t slot, enum metric metric, int64_t from, int64_t until,
                       struct point *ret, size_t max)
 {
@@ -243,6 +253,11 @@ static size_t said_of(void *arg, uint32_t slot, int64_t from, int64_t until, str
                       size_t max)
 {
         return history_said(arg, slot, from, until, ret, max);
+}
+
+static bool since_of(void *arg, int64_t *ret)
+{
+        return history_since(arg, ret);
 }
 
 #define RECENT_MAX 512
@@ -256,5 +271,6 @@ static bool recent_at(void *arg, uint32_t slot, int64_t now_ns, struct recent *r
 
 struct trends history_trends(struct history *h)
 {
-        return (struct trends){.arg = h, .copy = copy_of, .said = said_of, .recent = recent_at};
+        return (struct trends){
+            .arg = h, .copy = copy_of, .said = said_of, .since = since_of, .recent = recent_at};
 }

@@ -28,5 +28,7 @@ size_t history_said(struct history *h, uint32_t slot, int64_t from, int64_t unti
                     size_t max);
 /* The time of the newest sample before wall_ns; false when there is none. */
 bool history_before(struct history *h, int64_t wall_ns, int64_t *ret);
+/* The time of the oldest sample that is kept; false while there is none. */
+bool history_since(struct history *h, int64_t *ret);
 /* h as views see it. */
 struct trends history_trends(struct history *h);

@@ -33,6 +33,8 @@ struct trends {
         /* The same for what was said of it. */
         size_t (*said)(void *arg, uint32_t slot, int64_t from, int64_t until, struct said *ret,
                        size_t max);
+        /* The time of the oldest sample that is kept; false while there is none. */
+        bool (*since)(void *arg, int64_t *ret);
         /* What it was in the last half minute. False when nothing is known of that. */
         bool (*recent)(void *arg, uint32_t slot, int64_t now_ns, struct recent *ret);
 };

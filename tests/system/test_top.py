@@ -141,7 +141,7 @@ def test_copy_phase_is_seen_for_what_it_is(terminal):
     assert re.search(r"util +100%", screen)
     assert re.search(r"SM +0%", screen)
     t.keys("2")
-    assert "limited by copies over the link" in t.wait("pcie_rate"), "the bytes, as a capture does not tell the link"
+    assert "limited by copies over the link" in t.wait("pcie rate"), "the bytes, as a capture does not tell the link"
 
 
 def test_ascii_by_locale(terminal):
@@ -420,6 +420,21 @@ def test_host_of_a_local_source(terminal):
     t.keys("5")
     screen = t.wait("Level")
     assert re.search(r"system +\d+\.\d", screen)
+    t.keys("q")
+    assert t.intact() == 0
+
+
+def test_gpus_are_named_before_the_driver_answers(terminal, program, tmp_path):
+    """Its library takes seconds to start; the kernel's driver has the names."""
+    for i, model in enumerate(["NVIDIA H200", "NVIDIA H200", "Tesla T4"]):
+        gpu = tmp_path / f"root/proc/driver/nvidia/gpus/0000:0{i}:00.0"
+        gpu.mkdir(parents=True)
+        (gpu / "information").write_text(f"Model: \t\t {model}\nIRQ:   \t\t 5\n")
+    scenario = tmp_path / "slow.scn"
+    scenario.write_text("nvmlInit_v2 = 0 delay 60000\n" + (HERE.parent / "fixtures/nvml/h200-idle.scn").read_text())
+    t = terminal(env={"FAKE_NVML": str(scenario), "ASSAY_NVML_LIB": str(pathlib.Path(program).parent / "tests/libnvidia-ml-fake.so")})
+    screen = t.start(f"--root {tmp_path}/root", show="no sample yet")
+    assert "2 NVIDIA H200" in screen and "1 Tesla T4" in screen
     t.keys("q")
     assert t.intact() == 0
 

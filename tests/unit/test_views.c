@@ -33,6 +33,7 @@ struct scene {
         struct pipeline *pipeline;
         struct ui ui;
         struct ui_data data;
+        bool host_has_past;
 };
 
 /* --- scenes -------------------------------------------------------------------------------- */
@@ -229,6 +230,12 @@ static void finish_open(struct scene *s)
         s->data.version = "0.0.0";
         s->data.trends = history_trends(s->history);
         ui_init(&s->ui);
+        for (int64_t tick = 0; s->host_has_past && tick < 60; tick++) {
+                struct host then = *s->data.host;
+                then.wall_ns = (tick + 1) * NS_PER_S;
+                then.evidence[0].e[EVIDENCE_CPU_CHILDREN].v *= wave(0, tick, 2);
+                past_see_host(&s->ui.past, &then);
+        }
         assert_int_equal(ui_update(&s->ui, &s->data), 0);
 }
 
@@ -251,6 +258,21 @@ static void scene_tour(struct scene *s)
         {                                                                                          \
                 open_fleet(s, n, change);                                                          \
         }
+/* Eight seconds after the start. */
+static void make_young(struct scene *s)
+{
+        history_close(s->history);
+        s->history = history_open(120);
+        for (int64_t tick = 52; tick < 60; tick++) {
+                s->frame.wall_ns = s->frame.mono_ns = tick * NS_PER_S;
+                for (size_t i = 0; i < s->frame.n; i++)
+                        fill_row(s, i, tick);
+                compute_rows(s);
+                assert_int_equal(history_push(s->history, &s->frame), 0);
+        }
+}
+
+FLEET_SCENE(young, 1, make_young)
 FLEET_SCENE(fleet0, 0, no_change)
 FLEET_SCENE(fleet8, 8, no_change)
 FLEET_SCENE(fleet128, 128, no_change)
@@ -336,6 +358,12 @@ static const struct process processes[] = {
      .elapsed = {.state = STATE_DENIED}},
 };
 static const struct process_list process_list = {processes, ARRAY_LEN(processes)};
+
+static void scene_stale_job(struct scene *s)
+{
+        open_fleet(s, 8, make_stale);
+        s->data.processes = &process_list;
+}
 
 /* Their past is as mixed as their present. */
 static void scene_mixed(struct scene *s)
@@ -428,6 +456,53 @@ GPUS_SCENE(1)
 GPUS_SCENE(2)
 GPUS_SCENE(8)
 GPUS_SCENE(72)
+
+/* The GPU waits for its data, which workers read and prepare. */
+static void make_starved(struct scene *s)
+{
+        struct row *row = &s->rows[0];
+        for (enum metric m = 0; m < METRIC_COUNT; m++) {
+                if (metric_info(m)->unit == UNIT_RATIO && value_there(row->sample.m[m]))
+                        set(row, m, 0);
+        }
+}
+
+static void scene_starved(struct scene *s)
+{
+        open_fleet(s, 1, make_starved);
+        add_host(s);
+        host.n_gpus = 1;
+        snprintf(host.gpus[0], sizeof(host.gpus[0]), "0");
+        struct value *e = host.evidence[0].e;
+        e[EVIDENCE_HOLDERS] = value_ok(1);
+        e[EVIDENCE_CPU_MAIN] = value_ok(0.2);
+        e[EVIDENCE_CPU_CHILDREN] = value_ok(7.8);
+        e[EVIDENCE_READ] = value_ok(2.1e8);
+        e[EVIDENCE_WRITE] = value_ok(0);
+        s->data.processes = &process_list;
+        s->host_has_past = true;
+}
+
+/* Before the first sample. */
+static void scene_waiting(struct scene *s)
+{
+        s->history = history_open(2);
+        s->data = (struct ui_data){.state = SOURCE_STARTING,
+                                   .error = "",
+                                   .hint = "",
+                                   .interval_ns = NS_PER_S,
+                                   .age_ns = 100 * NS_PER_MS,
+                                   .awaited = "8 NVIDIA H200"};
+}
+
+static void scene_failed(struct scene *s)
+{
+        scene_waiting(s);
+        s->data.state = SOURCE_FAILED;
+        s->data.error = "no GPU found: NVIDIA's library 'libnvidia-ml.so.1' cannot be loaded";
+        s->data.hint = "'assay doctor' tells why; or show a capture (assay FILE) or an exporter "
+                       "(assay HOST:9400)";
+}
 
 static const int sizes[][2] = {{80, 24}, {100, 30}, {140, 40}, {220, 60}};
 
@@ -582,6 +657,15 @@ static const struct golden screens[] = {
     {"mixed", scene_mixed, VIEW_FLEET, "", SMALL},
     {"mixed-focus", scene_mixed, VIEW_FOCUS, "lll", SMALL},
     {"mig", scene_mig, VIEW_FLEET, "", SMALL},
+    {"young", scene_young, VIEW_FLEET, "", SMALL},
+    {"young-plot", scene_young, VIEW_PLOT, "", SMALL},
+    {"waiting", scene_waiting, VIEW_FLEET, "", SMALL | 2},
+    {"failed", scene_failed, VIEW_FLEET, "", SMALL | 2},
+    {"starved", scene_starved, VIEW_FLEET, "", SMALL | 4},
+    {"starved-focus", scene_starved, VIEW_FOCUS, "", 4},
+    {"fleet8-raw-focus", scene_fleet8, VIEW_FOCUS, "v", SMALL},
+    {"gpus8-job-shifted", scene_gpus8, VIEW_JOB, "ll", SMALL},
+    {"stale-job", scene_stale_job, VIEW_JOB, "", SMALL},
     {"missing", scene_missing, VIEW_FLEET, "", SMALL},
     {"missing-focus", scene_missing, VIEW_FOCUS, "", SMALL},
     {"stale", scene_stale, VIEW_FLEET, "", SMALL},

@@ -13,7 +13,6 @@
 
 #define HEALTH_W 15
 #define CHART_MIN_H 5
-#define CHART_SPAN_BUCKETS 60
 
 static const struct style dim = {.fg = INK_DIM};
 static const struct style plain = {.fg = INK_TEXT};
@@ -153,6 +152,7 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
         int x = a.x + 1;
         if (ui_is_stale(d))
                 x += canvas_text(c, x, a.y, 6, (struct style){INK_WARN, 0, ATTR_BOLD}, "STALE") + 2;
+        int after_state = x;
         x += canvas_textf(c, x, a.y, 12, plain, "%zu GPU%s", t.n, t.n == 1 ? "" : "s") + 2;
         if (d->frame->n_nodes > 0)
                 x += draw_node_count(c, x, a.y, d->frame) + 2;
@@ -192,6 +192,8 @@ void fleet_draw_summary(const struct ui *ui, const struct ui_data *d, struct can
                  ui->reversed ? ", reversed" : "");
         if ((ui->sort != FLEET_SORT_GPU || ui->reversed) && x + text_width(order) < a.x + a.w)
                 canvas_right(c, x, a.y, a.x + a.w - x - 1, dim, order);
+        if (ui_is_stale(d))
+                canvas_tint(c, (struct area){after_state, a.y, a.w - after_state, 1}, INK_DIM);
 }
 
 /* --- cards --------------------------------------------------------------------------------- */
@@ -366,8 +368,74 @@ static void draw_facts(struct canvas *c, struct area a, const struct row *row)
         }
 }
 
-void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
-                      const struct row *row)
+/* What the host did for the GPU: a line of words, then a curve for each thing that it did at all.
+ */
+static void draw_host_of_gpu(const struct ui *ui, const struct ui_data *d, struct canvas *c,
+                             struct area a, size_t gpu)
+{
+        static const struct {
+                const char *label, *words;
+                enum gpu_ring ring;
+                enum evidence now;
+                enum unit unit;
+                uint8_t ink;
+        } rows[] = {
+            {"program", "its program %s cores", GPU_RING_CPU_MAIN, EVIDENCE_CPU_MAIN, UNIT_NUMBER,
+             INK_COMPUTE},
+            {"others", "what it started %s cores", GPU_RING_CPU_CHILDREN, EVIDENCE_CPU_CHILDREN,
+             UNIT_NUMBER, INK_COMPUTE},
+            {"read", "reads %s B/s", GPU_RING_READ, EVIDENCE_READ, UNIT_BYTES_PER_S, INK_IO},
+            {"write", "writes %s B/s", GPU_RING_WRITE, EVIDENCE_WRITE, UNIT_BYTES_PER_S, INK_IO},
+        };
+        const struct ring *rings = ui->past.gpus[gpu];
+        int n = 0, done = 0, x = a.x + CHART_LABEL_WIDTH;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                n += ring_most(&rings[rows[i].ring]) > 0;
+        x += canvas_text(c, x, a.y, a.x + a.w - x, dim, "the host:") + 1;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                const struct ring *r = &rings[rows[i].ring];
+                char number[FORMAT_MAX], text[64];
+                double most = ring_most(r);
+                if (most <= 0)
+                        continue;
+                struct value now = d->host->evidence[gpu].e[rows[i].now];
+                format_short(number, sizeof(number), rows[i].unit, now);
+                if (rows[i].unit == UNIT_NUMBER && value_there(now))
+                        snprintf(number, sizeof(number), "%.1f", now.v);
+                snprintf(text, sizeof(text), rows[i].words, number);
+                if (x + text_width(text) <= a.x + a.w)
+                        x += canvas_text(c, x, a.y, a.x + a.w - x,
+                                         (struct style){.fg = rows[i].ink}, text) +
+                             2;
+                int y = a.y + 1 + (a.h - 1) * done / n, end = a.y + 1 + (a.h - 1) * (done + 1) / n;
+                done++;
+                if (end <= y)
+                        continue;
+                canvas_text(c, a.x, y, CHART_LABEL_WIDTH, dim, rows[i].label);
+                ring_draw_span(
+                    r, ui->past.host_bucket, ui_span_ns(d) / NS_PER_S,
+                    rows[i].unit == UNIT_NUMBER ? MAX(most, 1.0) : most, c,
+                    (struct area){a.x + CHART_LABEL_WIDTH, y, a.w - CHART_LABEL_WIDTH, end - y},
+                    rows[i].ink);
+        }
+}
+
+/* The place of a GPU in the host whose host is what there is to see; HOST_GPUS_MAX for none. */
+static size_t starved_gpu(const struct ui_data *d, const struct row *row)
+{
+        struct recent recent;
+        enum limiter_group group = limiter_group((enum limiter)row->limit.limiter);
+        bool starved = group == LIMITER_GROUP_HOST || group == LIMITER_GROUP_IDLE ||
+                       (words_recent(d, row, &recent) && recent.is_starved);
+        size_t gpu = d->host && starved ? host_find_gpu(d->host, row->sample.who->label)
+                                        : (size_t)HOST_GPUS_MAX;
+        bool known =
+            gpu < HOST_GPUS_MAX && value_there(d->host->evidence[gpu].e[EVIDENCE_CPU_MAIN]);
+        return known ? gpu : (size_t)HOST_GPUS_MAX;
+}
+
+static void draw_gpu_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                           const struct row *row)
 {
         uint32_t slot = row->sample.who->slot;
         struct chart_series series[] = {
@@ -381,7 +449,7 @@ void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, 
             .axes = true,
             .unit = UNIT_RATIO,
             .until_ns = d->frame->wall_ns,
-            .span_ns = CHART_SPAN_BUCKETS * ui_bucket_ns(d),
+            .span_ns = ui_span_ns(d),
             .cursor_ns = CHART_NO_CURSOR,
             .series = series,
             .n = ARRAY_LEN(series),
@@ -393,6 +461,18 @@ void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                                   "\u2501 %s", names[i]) +
                      2;
         chart_draw(c, &chart, &d->trends, &ui->scratch);
+}
+
+void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+                      const struct row *row)
+{
+        size_t gpu = starved_gpu(d, row);
+        int host_h = gpu == HOST_GPUS_MAX ? 0 : a.h >= 2 * CHART_MIN_H ? a.h / 2 : a.h;
+        if (host_h < a.h)
+                draw_gpu_chart(ui, d, c, (struct area){a.x, a.y, a.w, a.h - host_h}, row);
+        if (host_h > 0)
+                draw_host_of_gpu(ui, d, c, (struct area){a.x, a.y + a.h - host_h, a.w, host_h},
+                                 gpu);
 }
 
 /* Without axes: SM against what nvidia-smi would say. */
@@ -407,7 +487,7 @@ static void draw_small_chart(struct ui *ui, const struct ui_data *d, struct canv
             .area = a,
             .unit = UNIT_RATIO,
             .until_ns = d->frame->wall_ns,
-            .span_ns = CHART_SPAN_BUCKETS * ui_bucket_ns(d),
+            .span_ns = ui_span_ns(d),
             .cursor_ns = CHART_NO_CURSOR,
             .series = series,
             .n = ARRAY_LEN(series),

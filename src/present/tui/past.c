@@ -36,24 +36,43 @@ double ring_most(const struct ring *r)
         return most;
 }
 
+/* The largest from one bucket up to another; NAN when none is there. */
+static float largest(const struct ring *r, int64_t from, int64_t to)
+{
+        float most = NAN;
+        for (int64_t b = MAX(from, r->last - RING_LEN + 1); b < to && b <= r->last; b++)
+                most = fmaxf(most, r->v[(uint64_t)b % RING_LEN]);
+        return most;
+}
+
+static void draw_block_column(struct canvas *c, int x, struct area a, double part, uint8_t fg)
+{
+        /* A little is not nothing; what is there at all has a line at its foot. */
+        int eighths = MAX((int)lround(part * 8 * a.h), 1);
+        for (int k = 0; k < a.h && eighths > 8 * k; k++)
+                canvas_char(c, x, a.y + a.h - 1 - k,
+                            (struct style){.fg = part > 0 ? fg : INK_FAINT},
+                            0x2580u + (uint32_t)MIN(eighths - 8 * k, 8));
+}
+
+void ring_draw_span(const struct ring *r, int64_t until, int64_t buckets, double hi,
+                    struct canvas *c, struct area a, uint8_t fg)
+{
+        int64_t first = until - buckets + 1;
+        for (int i = 0; i < a.w && r->last != 0; i++) {
+                int64_t from = first + i * buckets / a.w, to = first + (i + 1) * buckets / a.w;
+                float v = largest(r, from, MAX(to, from + 1));
+                if (!isnan(v))
+                        draw_block_column(c, a.x + i, a,
+                                          hi > 0 ? MIN(MAX((double)v / hi, 0.0), 1.0) : 0, fg);
+        }
+}
+
 void ring_draw(const struct ring *r, int64_t until, double hi, struct canvas *c, struct area a,
                uint8_t fg)
 {
-        for (int i = 0; i < a.w && i < RING_LEN && r->last != 0; i++) {
-                int64_t bucket = until - i;
-                float v = bucket > r->last || bucket <= r->last - RING_LEN
-                              ? NAN
-                              : r->v[(uint64_t)bucket % RING_LEN];
-                if (isnan(v))
-                        continue;
-                double part = hi > 0 ? MIN(MAX((double)v / hi, 0.0), 1.0) : 0;
-                /* A little is not nothing; what is there at all has a line at its foot. */
-                int eighths = MAX((int)lround(part * 8 * a.h), 1);
-                for (int k = 0; k < a.h && eighths > 8 * k; k++)
-                        canvas_char(c, a.x + a.w - 1 - i, a.y + a.h - 1 - k,
-                                    (struct style){.fg = part > 0 ? fg : INK_FAINT},
-                                    0x2580u + (uint32_t)MIN(eighths - 8 * k, 8));
-        }
+        int w = MIN(a.w, RING_LEN);
+        ring_draw_span(r, until, w, hi, c, (struct area){a.x + a.w - w, a.y, w, a.h}, fg);
 }
 
 /* --- the host ------------------------------------------------------------------------------ */
@@ -61,6 +80,20 @@ void ring_draw(const struct ring *r, int64_t until, double hi, struct canvas *c,
 static struct value share_of(struct value a, struct value b)
 {
         return value_there(a) && value_there(b) ? value_ok(a.v / b.v) : value_missing(STATE_NONE);
+}
+
+static void see_gpus(struct past *p, const struct host *h)
+{
+        static const enum evidence of[GPU_RING_COUNT] = {
+            [GPU_RING_CPU_MAIN] = EVIDENCE_CPU_MAIN,
+            [GPU_RING_CPU_CHILDREN] = EVIDENCE_CPU_CHILDREN,
+            [GPU_RING_READ] = EVIDENCE_READ,
+            [GPU_RING_WRITE] = EVIDENCE_WRITE,
+        };
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                for (size_t k = 0; k < GPU_RING_COUNT; k++)
+                        ring_put(&p->gpus[i][k], p->host_bucket, h->evidence[i].e[of[k]]);
+        }
 }
 
 void past_see_host(struct past *p, const struct host *h)
@@ -83,6 +116,7 @@ void past_see_host(struct past *p, const struct host *h)
         p->host_bucket = h->wall_ns / NS_PER_S;
         for (size_t i = 0; i < HOST_RING_COUNT; i++)
                 ring_put(&p->host[i], p->host_bucket, values[i]);
+        see_gpus(p, h);
 }
 
 /* --- processes ----------------------------------------------------------------------------- */

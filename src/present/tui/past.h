@@ -31,6 +31,15 @@ enum host_ring {
         HOST_RING_COUNT
 };
 
+/* What the host did for one GPU. */
+enum gpu_ring {
+        GPU_RING_CPU_MAIN,
+        GPU_RING_CPU_CHILDREN,
+        GPU_RING_READ,
+        GPU_RING_WRITE,
+        GPU_RING_COUNT
+};
+
 struct process_past {
         int32_t pid;
         int64_t start_ns;
@@ -40,8 +49,9 @@ struct process_past {
 
 struct past {
         struct ring host[HOST_RING_COUNT];
-        int64_t host_ns;                /* of the newest sample */
-        int64_t host_bucket;            /* of the newest sample */
+        struct ring gpus[HOST_GPUS_MAX][GPU_RING_COUNT]; /* by the GPU's place in the host */
+        int64_t host_ns;                                 /* of the newest sample */
+        int64_t host_bucket;                             /* of the newest sample */
         struct process_past *processes; /* PAST_PROCESSES_MAX; NULL until there are any */
         int64_t bucket;                 /* of the newest processes */
 };
@@ -61,3 +71,7 @@ double ring_most(const struct ring *r);
 /* The last area.w buckets as columns of blocks, area.h lines high; hi is a full column. */
 void ring_draw(const struct ring *r, int64_t until, double hi, struct canvas *c, struct area area,
                uint8_t fg);
+/* Likewise the last so many buckets in the width of the area: the largest of those that share a
+ * column. */
+void ring_draw_span(const struct ring *r, int64_t until, int64_t buckets, double hi,
+                    struct canvas *c, struct area area, uint8_t fg);

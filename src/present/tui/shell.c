@@ -152,22 +152,86 @@ static void draw_too_small(struct canvas *c)
         widget_wrap(c, (struct area){0, 0, c->w, c->h}, (struct style){.fg = INK_WARN}, text);
 }
 
+#define CARD_W 66
+#define CARD_KEY_W 18
+
+/* What one can do where there are no GPUs. */
+static const struct {
+        const char *key, *does;
+        bool live; /* not for a recording */
+} ways[] = {
+    {"d", "what is wrong here, and what to do", true},
+    {"5", "CPU, memory and I/O of this machine", true},
+    {"assay tour", "watch 90 seconds of a real H200", false},
+    {"q", "leave", false},
+};
+
+static void draw_frame(struct canvas *c, struct area a)
+{
+        struct style rule = {.fg = INK_FAINT};
+        int right = a.x + a.w - 1, bottom = a.y + a.h - 1;
+        canvas_line(c, a.x, a.y, a.w, rule, 0x2500);
+        canvas_line(c, a.x, bottom, a.w, rule, 0x2500);
+        for (int y = a.y + 1; y < bottom; y++) {
+                canvas_char(c, a.x, y, rule, 0x2502);
+                canvas_char(c, right, y, rule, 0x2502);
+        }
+        canvas_char(c, a.x, a.y, rule, 0x256d);
+        canvas_char(c, right, a.y, rule, 0x256e);
+        canvas_char(c, a.x, bottom, rule, 0x2570);
+        canvas_char(c, right, bottom, rule, 0x256f);
+}
+
+/* Measures where h is 0. The lines it takes. */
+static int draw_card_text(const struct ui_data *d, struct canvas *c, struct area a,
+                          const char *const *texts)
+{
+        static const struct style styles[] = {
+            {INK_TITLE, 0, ATTR_BOLD}, {.fg = INK_WARN}, {.fg = INK_DIM}};
+        struct style dim = {.fg = INK_DIM};
+        int y = 0;
+        for (size_t i = 0; i < ARRAY_LEN(styles); i++)
+                y += widget_wrap(c, (struct area){a.x, a.y + y, a.w, MAX(a.h - y, 0)}, styles[i],
+                                 texts[i]);
+        y++;
+        for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+                if (ways[i].live && d->replay)
+                        continue;
+                if (y < a.h) {
+                        canvas_text(c, a.x, a.y + y, CARD_KEY_W - 1, (struct style){.fg = INK_KEY},
+                                    ways[i].key);
+                        canvas_text(c, a.x + CARD_KEY_W, a.y + y, a.w - CARD_KEY_W, dim,
+                                    ways[i].does);
+                }
+                y++;
+        }
+        return y;
+}
+
+void shell_draw_card(const struct ui_data *d, struct canvas *c, struct area a, const char *title,
+                     const char *why, const char *hint)
+{
+        const char *const texts[] = {title, why, hint};
+        int w = MIN(CARD_W, a.w - 2), in_w = w - 4;
+        int lines = draw_card_text(d, c, (struct area){a.x, a.y, in_w, 0}, texts);
+        int h = MIN(lines + 2, a.h);
+        struct area card = {a.x + (a.w - w) / 2, a.y + (a.h - h) / 2, w, h};
+        draw_frame(c, card);
+        draw_card_text(d, c, (struct area){card.x + 2, card.y + 1, in_w, card.h - 2}, texts);
+}
+
 /* Before the first frame: what is waited for, or why it does not come. */
 static void draw_waiting(const struct ui_data *d, struct canvas *c, struct area a)
 {
-        char age[16];
-        int y = a.y + a.h / 3;
+        char age[16], why[64];
+        const char *title = d->awaited && d->awaited[0] ? d->awaited : "Waiting for the source";
+        if (d->state == SOURCE_FAILED) {
+                shell_draw_card(d, c, a, "No values", d->error, d->hint);
+                return;
+        }
         widget_age(age, sizeof(age), d->age_ns);
-        if (d->state == SOURCE_FAILED)
-                y += widget_wrap(c, (struct area){a.x + 2, y, a.w - 4, 4},
-                                 (struct style){.fg = INK_WARN}, d->error);
-        else
-                canvas_textf(c, a.x + 2, y++, a.w - 4, (struct style){.fg = INK_TITLE},
-                             "no sample yet, for %s", age);
-        widget_wrap(c, (struct area){a.x + 2, y + 1, a.w - 4, 4}, (struct style){.fg = INK_DIM},
-                    d->state == SOURCE_FAILED ? d->hint
-                                              : "the screen fills as soon as the source answers; "
-                                                "q leaves");
+        snprintf(why, sizeof(why), "no sample yet, for %s", age);
+        shell_draw_card(d, c, a, title, why, "");
 }
 
 void ui_draw(struct ui *ui, const struct ui_data *d, struct canvas *c)

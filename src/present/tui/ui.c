@@ -74,7 +74,6 @@ enum layout layout_find(const char *name)
 void ui_init(struct ui *ui)
 {
         *ui = (struct ui){.view = VIEW_FLEET, .before = VIEW_FLEET, .columns = 1, .page = 1};
-        ui->plot.span_ns = 60 * NS_PER_S;
         ui->plot.cursor_ns = CHART_NO_CURSOR;
         ui->last_wall_ns = INT64_MIN;
         ui->job.tree = true;
@@ -127,6 +126,19 @@ const char *ui_why_no_processes(const struct ui_data *data)
 int64_t ui_bucket_ns(const struct ui_data *data)
 {
         return MAX(data->interval_ns, NS_PER_S);
+}
+
+int64_t ui_span_ns(const struct ui_data *data)
+{
+        static const int sixths[] = {1, 2, 3, 6};
+        const struct trends *t = &data->trends;
+        int64_t sixth = 10 * ui_bucket_ns(data), since = 0;
+        size_t i = 0;
+        if (!t->since || !data->frame || !t->since(t->arg, &since))
+                return 6 * sixth;
+        while (i + 1 < ARRAY_LEN(sixths) && sixths[i] * sixth < data->frame->wall_ns - since)
+                i++;
+        return sixths[i] * sixth;
 }
 
 /* Text facts a filter looks at, besides class and health. */
@@ -228,7 +240,7 @@ const struct row *ui_chosen(const struct ui *ui, const struct ui_data *data)
 
 bool ui_is_stale(const struct ui_data *d)
 {
-        return d->frame && (d->late || d->frame->stale);
+        return d->frame && (d->late || d->frame->stale || d->state == SOURCE_FAILED);
 }
 
 int64_t ui_stale_ns(const struct ui_data *d)

@@ -68,8 +68,10 @@ struct ui_data {
         const struct process_list *processes; /* NULL: nobody gives any */
         bool asking_processes;                /* they come with the next sample */
         const struct host *host;              /* NULL: nobody gives any */
-        bool read_only;                       /* no signals */
-        const struct ui_check *checks;        /* NULL: nobody looked at this machine */
+        int64_t host_old_ns;                  /* since when it gives nothing new; 0 while it does */
+        const char *awaited;           /* the GPUs that the kernel names, before any sample */
+        bool read_only;                /* no signals */
+        const struct ui_check *checks; /* NULL: nobody looked at this machine */
         size_t n_checks;
         bool checking;                /* more are to come */
         const struct ui_part *phases; /* of a recording, in order of their beginnings */
@@ -156,13 +158,14 @@ struct ui {
         struct {
                 int scroll;
                 bool absent; /* also metrics the source lacks */
+                bool raw;    /* rules, and names as files have them */
         } focus;
         struct {
                 enum metric metrics[UI_SERIES_MAX];
                 size_t n;
-                unsigned set; /* of the built-in ones; beyond them: the user's own */
-                bool all;     /* one metric, every GPU */
-                int64_t span_ns;
+                unsigned set;      /* of the built-in ones; beyond them: the user's own */
+                bool all;          /* one metric, every GPU */
+                int64_t span_ns;   /* 0: that of ui_span_ns */
                 int64_t back_ns;   /* how long before now the window ends */
                 int64_t cursor_ns; /* CHART_NO_CURSOR for none */
                 struct chart drawn;
@@ -171,6 +174,7 @@ struct ui {
                 unsigned sort;
                 size_t cursor;
                 int scroll;
+                int shift; /* columns of the commands left out on the left */
                 bool reversed, tree;
         } job;
         int help_scroll, log_scroll;
@@ -226,6 +230,10 @@ void ui_say(struct ui *ui, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ui_log(struct ui *ui, int64_t wall_ns, uint8_t ink, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Case does not matter. An empty needle is in everything. */
 bool ui_contains(const char *haystack, const char *needle);
+/* shell: a card in the middle of an area without GPUs: what is so, why, what to do,
+ * and the keys that help. Why and hint may be "". */
+void shell_draw_card(const struct ui_data *data, struct canvas *c, struct area area,
+                     const char *title, const char *why, const char *hint);
 /* Looks for changes worth a line in the log. 0 or -ENOMEM. */
 int notes_take(struct ui *ui, const struct ui_data *data);
 const char *fleet_sort_name(enum fleet_sort sort);
@@ -235,6 +243,9 @@ const char *layout_name(enum layout layout);
 enum layout layout_find(const char *name);
 /* How much time a column of a sparkline covers. */
 int64_t ui_bucket_ns(const struct ui_data *data);
+/* How long charts are that nobody chose a length for: as long as what there is, in four steps up to
+ * a minute, or more where samples are rare. */
+int64_t ui_span_ns(const struct ui_data *data);
 /* Why there is no list of processes. */
 const char *ui_why_no_processes(const struct ui_data *data);
 /* What ':' commands do; complains by ui_say. */

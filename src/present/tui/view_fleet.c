@@ -138,17 +138,16 @@ static void draw_scroll_mark(const struct ui *ui, struct canvas *c, struct area 
 
 static void draw_none(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        struct style style = {.fg = INK_TITLE};
-        int y = a.y + a.h / 3;
         if (d->frame->n > 0)
-                canvas_textf(c, a.x + 2, y, a.w - 4, style,
+                canvas_textf(c, a.x + 2, a.y + a.h / 3, a.w - 4, (struct style){.fg = INK_TITLE},
                              "none of %zu GPUs contains '%s'; Esc shows all again", d->frame->n,
                              ui->filter);
         else
-                canvas_text(c, a.x + 2, y, a.w - 4, style,
-                            d->frame->n_nodes > 0 ? "no node has shown a GPU yet"
-                            : d->frame->stale     ? d->frame->provenance
-                                                  : "the source sees no GPU");
+                shell_draw_card(d, c, a,
+                                d->frame->n_nodes > 0 ? "No node has shown a GPU yet"
+                                : d->frame->stale     ? d->frame->provenance
+                                                      : "The source sees no GPU",
+                                "", "");
 }
 
 /* Lines that the processes may have below the GPUs: none unless every GPU keeps its card. */
@@ -243,7 +242,7 @@ static void fleet_draw(struct ui *ui, const struct ui_data *d, struct canvas *c,
                 draw_cards(ui, d, c, a, &g);
         draw_scroll_mark(ui, c, a, &g);
         if (ui_is_stale(d))
-                canvas_tint(c, a, INK_DIM);
+                canvas_tint(c, (struct area){a.x, a.y, a.w, body.y + body.h - a.y}, INK_DIM);
 }
 
 static void move(struct ui *ui, const struct ui_data *d, int by)

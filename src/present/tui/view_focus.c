@@ -106,20 +106,16 @@ static void draw_age(struct canvas *c, int x, int y, int w, struct value v)
         canvas_textf(c, x, y, w, (struct style){.fg = INK_WARN}, "%s old", age);
 }
 
-/* Its name in files, but for the one whose name says something else. */
-static const char *name_of(enum metric m)
-{
-        return m == METRIC_MEM_COPY_UTIL ? "memory controller" : metric_info(m)->name;
-}
-
 /* Where the bar would be, a missing value says why and an old one how old. */
-static void draw_metric(const struct ui_data *d, struct canvas *c, int x, int y, int w,
-                        const struct row *row, enum metric m)
+static void draw_metric(const struct ui *ui, const struct ui_data *d, struct canvas *c, int x,
+                        int y, int w, const struct row *row, enum metric m)
 {
         struct value v = row->sample.m[m];
         uint8_t ink = widget_metric_ink(m) == INK_DIM ? INK_TEXT : widget_metric_ink(m);
-        char text[FORMAT_MAX];
-        canvas_text(c, x, y, NAME_W, (struct style){.fg = INK_DIM}, name_of(m));
+        char text[FORMAT_MAX], name[64];
+        words_metric(name, sizeof(name), m, NAME_W - 1);
+        canvas_text(c, x, y, NAME_W, (struct style){.fg = INK_DIM},
+                    ui->focus.raw ? metric_info(m)->name : name);
         format_with_unit(text, sizeof(text), metric_info(m)->unit, v);
         canvas_right(c, x + NAME_W, y, VALUE_W, widget_value_style(v, INK_TEXT), text);
         x += NAME_W + VALUE_W + 1;
@@ -153,8 +149,8 @@ static void draw_process(struct canvas *c, int x, int y, int w, const struct pro
         canvas_text(c, x + 34, y, w - 34, (struct style){.fg = INK_TEXT}, p->command);
 }
 
-static void draw_item(const struct ui_data *d, struct canvas *c, int x, int y, int w,
-                      const struct row *row, const struct item *item)
+static void draw_item(const struct ui *ui, const struct ui_data *d, struct canvas *c, int x, int y,
+                      int w, const struct row *row, const struct item *item)
 {
         int n;
         switch (item->kind) {
@@ -165,7 +161,7 @@ static void draw_item(const struct ui_data *d, struct canvas *c, int x, int y, i
                 canvas_line(c, x + n + 1, y, w - n - 1, (struct style){.fg = INK_FAINT}, 0x2500);
                 return;
         case ITEM_METRIC:
-                draw_metric(d, c, x, y, w, row, item->metric);
+                draw_metric(ui, d, c, x, y, w, row, item->metric);
                 return;
         case ITEM_PROCESS:
                 draw_process(c, x, y, w, item->process);
@@ -262,11 +258,14 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         int used = 0;
         strbuf_clear(&ui->text);
         explain_limit(row, &ui->text);
+        for (size_t i = 0; !ui->focus.raw && i < ui->text.len; i++)
+                ui->text.s[i] = ui->text.s[i] == '_' ? ' ' : ui->text.s[i];
         used += draw_sentence(c, a, "limit", loud, strbuf_str(&ui->text));
         if (limiter == LIMITER_UNKNOWN)
                 return used;
-        used += draw_sentence(c, below(a, used), "rule", dim,
-                              limiter_rule(limiter, (enum basis)row->limit.basis));
+        if (ui->focus.raw)
+                used += draw_sentence(c, below(a, used), "rule", dim,
+                                      limiter_rule(limiter, (enum basis)row->limit.basis));
         return used +
                draw_sentence(c, below(a, used), "try", (struct style){.fg = INK_TEXT},
                              limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));
@@ -349,8 +348,8 @@ static int draw_reasons(struct ui *ui, const struct ui_data *d, struct canvas *c
         used += draw_clock(c, below(a, used), row);
         if (row->flops.has_asked || 2 * a.h >= CLASS_MIN_H)
                 used += draw_flops(ui, c, below(a, used), row);
-        /* The title has the class; why it is that one needs room. */
-        if (2 * a.h < CLASS_MIN_H && used > CLASS_MAX_USED)
+        /* The title has the class; why it is that one is a rule. */
+        if (!ui->focus.raw && row->verdict.workload != WORKLOAD_UNKNOWN)
                 return used;
         strbuf_clear(&ui->text);
         explain_verdict(row, &ui->text);
@@ -370,7 +369,8 @@ static uint8_t ceiling_ink(enum ceiling k)
 }
 
 /* How near the hardware is to what it can do; the one that the limiter is about stands out. */
-static int draw_ceilings(struct canvas *c, struct area a, const struct row *row)
+static int draw_ceilings(const struct ui *ui, struct canvas *c, struct area a,
+                         const struct row *row)
 {
         int columns = MAX(a.w / CEILING_W, 1), w = a.w / columns, n = 0;
         for (enum ceiling k = 0; k < CEILING_COUNT; k++) {
@@ -381,8 +381,10 @@ static int draw_ceilings(struct canvas *c, struct area a, const struct row *row)
                 bool near = v.v >= CEILING_NEAR;
                 if (y >= a.y + a.h)
                         return a.h;
+                char name[64];
+                words_name(name, sizeof(name), ceiling_info(k)->name, 10);
                 canvas_text(c, x, y, 11, (struct style){near ? INK_TITLE : INK_DIM, 0, 0},
-                            ceiling_info(k)->name);
+                            ui->focus.raw ? ceiling_info(k)->name : name);
                 widget_number(c, x + 11, y, 5, near ? INK_TITLE : INK_TEXT, UNIT_RATIO, v);
                 widget_bar(c, x + 17, y, w - 19, ceiling_ink(k), v);
                 n++;
@@ -453,7 +455,8 @@ static void draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                 int at = i - ui->focus.scroll;
                 int column = whole ? places[i][0] : at / a.h, y = whole ? places[i][1] : at % a.h;
                 if (at >= 0 && column < columns)
-                        draw_item(d, c, a.x + column * w + 1, a.y + y, w - 3, row, &items.list[i]);
+                        draw_item(ui, d, c, a.x + column * w + 1, a.y + y, w - 3, row,
+                                  &items.list[i]);
         }
         if (!whole)
                 draw_marks(ui, c, a, room, items.n);
@@ -475,7 +478,7 @@ static void focus_draw(struct ui *ui, const struct ui_data *d, struct canvas *c,
          */
         int used =
             1 + draw_reasons(ui, d, c, (struct area){a.x, a.y + 1, a.w, MAX(a.h / 2, 2)}, row);
-        used += draw_ceilings(c, (struct area){a.x, a.y + used, a.w, MAX(a.h / 4, 2)}, row);
+        used += draw_ceilings(ui, c, (struct area){a.x, a.y + used, a.w, MAX(a.h / 4, 2)}, row);
         used += a.h > 40;
         draw_list(ui, d, c, (struct area){a.x, a.y + used, a.w, a.h - used}, row);
         if (ui_is_stale(d))
@@ -496,6 +499,8 @@ static bool focus_act(struct ui *ui, const struct ui_data *d, enum action action
                           action == ACTION_RIGHT ? ui->cursor + 1 : ui->cursor - (ui->cursor > 0));
         else if (action == ACTION_ABSENT)
                 ui->focus.absent = !ui->focus.absent;
+        else if (action == ACTION_RAW)
+                ui->focus.raw = !ui->focus.raw;
         else if (action == ACTION_ENTER)
                 ui_show(ui, VIEW_PLOT);
         else
@@ -513,7 +518,7 @@ static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event
 const struct view_ops view_focus = {
     .name = "focus",
     .title = "Focus",
-    .hints = "\u2190\u2192 GPU  \u2191\u2193 scroll  Enter plot  a absent",
+    .hints = "\u2190\u2192 GPU  \u2191\u2193 scroll  Enter plot  a absent  v rules",
     .draw = focus_draw,
     .act = focus_act,
     .mouse = mouse,

@@ -247,12 +247,8 @@ static void draw_missing(const struct ui_data *d, struct canvas *c, struct area 
                                 "them");
 }
 
-static void host_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+static void draw_host(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
-        if (!d->host) {
-                draw_missing(d, c, a);
-                return;
-        }
         int y = a.y, end = a.y + a.h;
         int jobs = (int)job_count(d) > 0 ? MAX(a.h / 4, 4) : 0;
         y += draw_graphs(ui, c, a, d->host, MIN(MAX(a.h / 8, 1), GRAPH_LINES_MAX));
@@ -267,6 +263,22 @@ static void host_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         }
         if (d->host->n_busiest > 0 && end - y >= 3)
                 draw_busiest(c, (struct area){a.x, y, a.w, end - y}, d->host);
+}
+
+static void host_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        if (!d->host) {
+                draw_missing(d, c, a);
+                return;
+        }
+        draw_host(ui, d, c, a);
+        if (d->host_old_ns == 0)
+                return;
+        char age[16], words[64];
+        canvas_tint(c, a, INK_DIM);
+        widget_age(age, sizeof(age), d->host_old_ns);
+        snprintf(words, sizeof(words), " STALE, no news of the host for %s ", age);
+        canvas_right(c, a.x, a.y, a.w - 1, (struct style){INK_WARN, 0, ATTR_BOLD}, words);
 }
 
 const struct view_ops view_host = {

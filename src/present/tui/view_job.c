@@ -1,5 +1,6 @@
 /* Job: the processes on the GPUs and those that serve them, as trees. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
 #include "present/tui/words.h"
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define JOBS_MAX 1024
+#define SHIFT 8 /* columns that a command moves at once */
 
 struct job_column {
         const char *heading;
@@ -17,12 +19,16 @@ struct job_column {
         void (*draw)(struct canvas *c, int x, int y, int w, const struct process *p);
         /* NULL: cannot be sorted by. */
         double (*key)(const struct process *p);
+        /* How many columns a process needs of it, 0 for nothing to show; NULL: the width. */
+        int (*need)(const struct process *p);
 };
 
 static double number_or_low(struct value v)
 {
         return value_or(v, -1);
 }
+
+#define NUMBER_W 9 /* the widest heading and number */
 
 #define NUMBER_COLUMN(name, member, unit, ink)                                                     \
         static void draw_##name(struct canvas *c, int x, int y, int w, const struct process *p)    \
@@ -32,6 +38,10 @@ static double number_or_low(struct value v)
         static double key_##name(const struct process *p)                                          \
         {                                                                                          \
                 return number_or_low(p->member);                                                   \
+        }                                                                                          \
+        static int need_##name(const struct process *p)                                            \
+        {                                                                                          \
+                return value_there(p->member) ? NUMBER_W : 0;                                      \
         }
 NUMBER_COLUMN(memory, gpu_memory, UNIT_BYTES, INK_MEMORY)
 NUMBER_COLUMN(sm, sm_util, UNIT_RATIO, INK_COMPUTE)
@@ -42,19 +52,28 @@ NUMBER_COLUMN(rss, rss, UNIT_BYTES, INK_TEXT)
         static void draw_##name(struct canvas *c, int x, int y, int w, const struct process *p)    \
         {                                                                                          \
                 canvas_text(c, x, y, w, (struct style){.fg = ink}, p->member);                     \
+        }                                                                                          \
+        static int need_##name(const struct process *p)                                            \
+        {                                                                                          \
+                return text_width(p->member);                                                      \
         }
 TEXT_COLUMN(user, user, INK_TEXT)
 TEXT_COLUMN(group, group, INK_DIM)
 TEXT_COLUMN(gpu, gpu, INK_TITLE)
 TEXT_COLUMN(slurm, slurm_job, INK_TEXT)
 TEXT_COLUMN(container, container, INK_DIM)
-TEXT_COLUMN(command, command, INK_TEXT)
 
 static void draw_pid(struct canvas *c, int x, int y, int w, const struct process *p)
 {
         char text[16];
         snprintf(text, sizeof(text), "%d", p->pid);
         canvas_right(c, x, y, w, (struct style){.fg = INK_TEXT}, text);
+}
+
+static int need_pid(const struct process *p)
+{
+        char text[16];
+        return snprintf(text, sizeof(text), "%d", p->pid);
 }
 
 static double key_pid(const struct process *p)
@@ -85,37 +104,37 @@ static double key_elapsed(const struct process *p)
         return number_or_low(p->elapsed);
 }
 
+static int need_elapsed(const struct process *p)
+{
+        return value_there(p->elapsed) ? NUMBER_W : 0;
+}
+
+static int need_type(const struct process *p)
+{
+        return p->type ? 2 : 0;
+}
+
 static const struct job_column columns[] = {
-    {"PID", 8, 0, false, draw_pid, key_pid},     {"User", 9, 1, true, draw_user, NULL},
-    {"Group", 8, 8, true, draw_group, NULL},     {"GPU", 5, 0, true, draw_gpu, NULL},
-    {"Ty", 2, 6, true, draw_type, NULL},         {"GPU mem", 8, 0, false, draw_memory, key_memory},
-    {"NVML", 5, 0, false, draw_sm, key_sm},      {"CPU", 5, 2, false, draw_cpu, key_cpu},
-    {"RSS", 6, 3, false, draw_rss, key_rss},     {"Time", 9, 4, false, draw_elapsed, key_elapsed},
-    {"Slurm", 9, 5, true, draw_slurm, NULL},     {"Container", 12, 7, true, draw_container, NULL},
-    {"Past", 12, 5, true, NULL, NULL},           {"Limited by", 14, 1, true, NULL, NULL},
-    {"Command", 0, 0, true, draw_command, NULL},
+    {"PID", 8, 0, false, draw_pid, key_pid, need_pid},
+    {"User", 9, 1, true, draw_user, NULL, need_user},
+    {"Group", 8, 8, true, draw_group, NULL, need_group},
+    {"GPU", 5, 0, true, draw_gpu, NULL, need_gpu},
+    {"Ty", 2, 6, true, draw_type, NULL, need_type},
+    {"GPU mem", 8, 0, false, draw_memory, key_memory, need_memory},
+    {"NVML", 5, 0, false, draw_sm, key_sm, need_sm},
+    {"CPU", 5, 2, false, draw_cpu, key_cpu, need_cpu},
+    {"RSS", 6, 3, false, draw_rss, key_rss, need_rss},
+    {"Time", 9, 4, false, draw_elapsed, key_elapsed, need_elapsed},
+    {"Slurm", 9, 5, true, draw_slurm, NULL, need_slurm},
+    {"Container", 12, 7, true, draw_container, NULL, need_container},
+    {"Past", 12, 5, true, NULL, NULL, NULL},
+    {"Limited by", 14, 1, true, NULL, NULL, NULL},
+    {"Command", 0, 0, true, NULL, NULL, NULL},
 };
 #define COMMAND_MIN 14
 #define COLUMN_PAST (ARRAY_LEN(columns) - 3)
 #define COLUMN_LIMIT (ARRAY_LEN(columns) - 2)
-
-static void choose(int width, int *widths)
-{
-        int total = COMMAND_MIN;
-        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-                widths[i] = columns[i].width;
-                total += columns[i].width ? columns[i].width + 1 : 0;
-        }
-        for (int rank = 9; rank > 0; rank--) {
-                for (size_t i = ARRAY_LEN(columns); i-- > 0 && total > width;) {
-                        if (columns[i].rank == rank && widths[i] > 0) {
-                                total -= widths[i] + 1;
-                                widths[i] = 0;
-                        }
-                }
-        }
-        widths[ARRAY_LEN(columns) - 1] = MAX(COMMAND_MIN + width - total, 1);
-}
+#define COLUMN_COMMAND (ARRAY_LEN(columns) - 1)
 
 void job_use_default_order(struct ui *ui)
 {
@@ -224,6 +243,46 @@ static const struct row *gpu_of(const struct ui_data *d, const struct process *p
         return NULL;
 }
 
+/* The columns that a command and its place in the tree take. */
+static int command_width(const struct job_list *l)
+{
+        int w = 0;
+        for (size_t i = 0; i < l->n; i++)
+                w = MAX(w, 2 * l->depth[i] + text_width(l->list[i]->command));
+        return w;
+}
+
+/* As wide as what it shows; a column in which nobody has anything is left out. */
+static int fitted_width(const struct job_column *column, const struct job_list *l)
+{
+        int need = 0;
+        for (size_t i = 0; column->need && i < l->n; i++)
+                need = MAX(need, column->need(l->list[i]));
+        if (!column->need || (need == 0 && column->rank == 0) || l->n == 0)
+                return column->width;
+        return need == 0 ? 0 : MIN(MAX(need, text_width(column->heading) + 1), column->width);
+}
+
+/* The command has a quarter of the width, or what it needs, before columns of lower rank have any.
+ */
+static void choose(int width, const struct job_list *l, int *widths)
+{
+        int least = MAX(COMMAND_MIN, MIN(command_width(l), width / 4)), total = least;
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+                widths[i] = i == COLUMN_COMMAND ? 0 : fitted_width(&columns[i], l);
+                total += widths[i] ? widths[i] + 1 : 0;
+        }
+        for (int rank = 9; rank > 0; rank--) {
+                for (size_t i = ARRAY_LEN(columns); i-- > 0 && total > width;) {
+                        if (columns[i].rank == rank && widths[i] > 0) {
+                                total -= widths[i] + 1;
+                                widths[i] = 0;
+                        }
+                }
+        }
+        widths[COLUMN_COMMAND] = MAX(least + width - total, 1);
+}
+
 static void draw_headings(const struct ui *ui, struct canvas *c, struct area a, const int *widths)
 {
         int x = a.x + 1;
@@ -267,23 +326,35 @@ static void draw_limiter(const struct ui_data *d, struct canvas *c, int x, int y
                     limiter_brief(limiter));
 }
 
+/* From the shift on, so that a long one can be read to its end. */
+static void draw_command(const struct ui *ui, struct canvas *c, int x, int y, int w,
+                         const struct process *p, int depth)
+{
+        const char *text = p->command;
+        uint32_t code;
+        int indent = MIN(2 * depth, w / 2), left = MAX(indent - ui->job.shift, 0);
+        if (left > 1)
+                canvas_char(c, x + left - 2, y, (struct style){.fg = INK_FAINT}, 0x2514);
+        for (int cut = ui->job.shift - indent; cut > 0 && *text; cut--)
+                text += text_decode(text, &code);
+        canvas_text(c, x + left, y, w - left, (struct style){.fg = INK_TEXT}, text);
+}
+
 static void draw_job(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                      const int *widths, const struct process *p, int depth)
 {
         int x = a.x + 1;
         for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-                int indent = columns[i].width == 0 ? MIN(2 * depth, widths[i] / 2) : 0;
                 if (widths[i] == 0)
                         continue;
-                if (indent > 0)
-                        canvas_char(c, x + indent - 2, a.y, (struct style){.fg = INK_FAINT},
-                                    0x2514);
                 if (columns[i].draw)
-                        columns[i].draw(c, x + indent, a.y, widths[i] - indent, p);
+                        columns[i].draw(c, x, a.y, widths[i], p);
                 else if (i == COLUMN_PAST)
                         draw_past(ui, c, x, a.y, widths[i], p);
-                else
+                else if (i == COLUMN_LIMIT)
                         draw_limiter(d, c, x, a.y, widths[i], p);
+                else
+                        draw_command(ui, c, x, a.y, widths[i], p, depth);
                 x += widths[i] + 1;
         }
 }
@@ -308,7 +379,8 @@ static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, s
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
         make_list(ui, d, ui->filter, &list);
-        choose(a.w - 2, widths);
+        choose(a.w - 3, &list, widths);
+        ui->job.shift = MAX(MIN(ui->job.shift, command_width(&list) - widths[COLUMN_COMMAND]), 0);
         draw_headings(ui, c, a, widths);
         a = (struct area){a.x, a.y + 1, a.w, a.h - 1};
         if (list.n == 0) {
@@ -327,6 +399,9 @@ static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, s
                         canvas_paint(c, line, INK_SELECT);
                 draw_job(ui, d, c, line, widths, list.list[at], list.depth[at]);
         }
+        if (ui_is_stale(d))
+                canvas_tint(c, a, INK_DIM);
+        widget_scroll_marks(c, a, ui->job.scroll, (int)list.n);
         if ((int)list.n < a.h - 1)
                 canvas_text(c, a.x + 1, a.y + a.h - 1, a.w - 2, (struct style){.fg = INK_DIM},
                             "NVML: the process's utilization as the driver tells it, not SM "
@@ -346,7 +421,7 @@ void job_draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, str
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
         make_list(ui, d, "", &list);
-        choose(a.w - 2, widths);
+        choose(a.w - 2, &list, widths);
         draw_headings(ui, c, a, widths);
         for (int i = 0; i < a.h - 1 && i < (int)list.n; i++)
                 draw_job(ui, d, c, (struct area){a.x, a.y + 1 + i, a.w, 1}, widths, list.list[i],
@@ -389,6 +464,8 @@ static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
                 ui->job.cursor = MIN(ui->job.cursor + page, last);
         else if (action == ACTION_HOME || action == ACTION_END)
                 ui->job.cursor = action == ACTION_END ? last : 0;
+        else if (action == ACTION_LEFT || action == ACTION_RIGHT)
+                ui->job.shift += action == ACTION_RIGHT ? SHIFT : -MIN(SHIFT, ui->job.shift);
         else if (action == ACTION_SORT)
                 next_sort(ui);
         else if (action == ACTION_REVERSE)
@@ -418,7 +495,7 @@ static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event
 const struct view_ops view_job = {
     .name = "job",
     .title = "Job",
-    .hints = "s sort  t tree  / filter",
+    .hints = "s sort  t tree  / filter  \u2190\u2192 command",
     .acting_hints = "  x signal",
     .draw = job_draw,
     .act = job_act,

@@ -78,13 +78,18 @@ static size_t make_panels(const struct ui *ui, const struct ui_data *d, const st
         return n;
 }
 
+static int64_t plot_span_ns(const struct ui *ui, const struct ui_data *d)
+{
+        return ui->plot.span_ns ? ui->plot.span_ns : ui_span_ns(d);
+}
+
 /* The value at the cursor, or now. */
 static struct value value_at(const struct ui *ui, const struct ui_data *d,
                              const struct chart_series *s, int64_t until_ns)
 {
         struct point p[256];
         int64_t at = ui->plot.cursor_ns != CHART_NO_CURSOR ? ui->plot.cursor_ns : until_ns;
-        int64_t reach = MAX(2 * d->interval_ns, ui->plot.span_ns / 100);
+        int64_t reach = MAX(2 * d->interval_ns, plot_span_ns(ui, d) / 100);
         size_t n = d->trends.copy(d->trends.arg, s->slot, s->metric, at - reach,
                                   at + d->interval_ns, p, ARRAY_LEN(p));
         while (n > 0 && p[n - 1].wall_ns > at + d->interval_ns / 2)
@@ -183,7 +188,7 @@ static void draw_heading(const struct ui *ui, const struct ui_data *d, struct ca
 {
         char span[32], when[32];
         int x = a.x + 1;
-        widget_age(span, sizeof(span), ui->plot.span_ns);
+        widget_age(span, sizeof(span), plot_span_ns(ui, d));
         widget_time(when, sizeof(when),
                     ui->plot.cursor_ns != CHART_NO_CURSOR ? ui->plot.cursor_ns : until_ns);
         const char *set = ui->plot.set < ARRAY_LEN(sets) ? sets[ui->plot.set].name : "chosen";
@@ -230,8 +235,10 @@ static void draw_panels(struct ui *ui, const struct ui_data *d, struct canvas *c
                 chart.area.y += taken;
                 chart.area.h -= taken;
                 chart_draw(c, &chart, &d->trends, &ui->scratch);
-                draw_label(ui, d, c, (struct area){a.x + a.w - LABEL_W, a.y, LABEL_W, h},
-                           &panels[i], chart.until_ns);
+                struct area label = {a.x + a.w - LABEL_W, a.y, LABEL_W, h};
+                draw_label(ui, d, c, label, &panels[i], chart.until_ns);
+                if (ui_is_stale(d))
+                        canvas_tint(c, label, INK_DIM);
                 a.y += h;
                 left -= h;
         }
@@ -260,7 +267,7 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
             .area = {a.x, a.y, a.w - LABEL_W - 1, a.h},
             .axes = true,
             .until_ns = until,
-            .span_ns = ui->plot.span_ns,
+            .span_ns = plot_span_ns(ui, d),
             .cursor_ns = ui->plot.cursor_ns,
         };
         int used = draw_strips(ui, d, c, a, row, &chart);
@@ -269,11 +276,11 @@ static void draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struc
         draw_panels(ui, d, c, a, panels, n, chart);
 }
 
-static void zoom(struct ui *ui, bool in)
+static void zoom(struct ui *ui, const struct ui_data *d, bool in)
 {
         static const int steps[] = {2,   5,    10,   20,   30,   60,    120,  300,
                                     600, 1200, 1800, 3600, 7200, 21600, 86400};
-        int64_t now = ui->plot.span_ns, next = now;
+        int64_t now = plot_span_ns(ui, d), next = now;
         for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
                 int64_t step = steps[i] * NS_PER_S;
                 if (!in && step > now) {
@@ -303,9 +310,9 @@ static void move_cursor(struct ui *ui, const struct ui_data *d, int by)
         x += by;
         /* Beyond an edge the window moves along. */
         if (x < in.x)
-                pan(ui, d, ui->plot.span_ns / 4);
+                pan(ui, d, plot_span_ns(ui, d) / 4);
         else if (x >= in.x + in.w)
-                pan(ui, d, -ui->plot.span_ns / 4);
+                pan(ui, d, -plot_span_ns(ui, d) / 4);
         ui->plot.cursor_ns = chart_time_at(&ui->plot.drawn, MIN(MAX(x, in.x), in.x + in.w - 1));
 }
 
@@ -333,13 +340,13 @@ static bool plot_act(struct ui *ui, const struct ui_data *d, enum action action)
                 ui_choose(ui, d,
                           action == ACTION_DOWN ? ui->cursor + 1 : ui->cursor - (ui->cursor > 0));
         else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
-                pan(ui, d, (action == ACTION_PAGE_UP ? 1 : -1) * ui->plot.span_ns / 2);
+                pan(ui, d, (action == ACTION_PAGE_UP ? 1 : -1) * plot_span_ns(ui, d) / 2);
         else if (action == ACTION_HOME)
                 pan(ui, d, SPAN_MAX);
         else if (action == ACTION_END)
                 ui->plot.back_ns = 0;
         else if (action == ACTION_ZOOM_IN || action == ACTION_ZOOM_OUT)
-                zoom(ui, action == ACTION_ZOOM_IN);
+                zoom(ui, d, action == ACTION_ZOOM_IN);
         else if (action == ACTION_METRICS || action == ACTION_ABSENT)
                 change_series(ui, action);
         else if (action == ACTION_BACK && ui->plot.cursor_ns != CHART_NO_CURSOR)
@@ -351,11 +358,11 @@ static bool plot_act(struct ui *ui, const struct ui_data *d, enum action action)
         return true;
 }
 
-static void mouse(struct ui *ui, const struct ui_data *d UNUSED, const struct key_event *e)
+static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event *e)
 {
         struct area in = chart_inside(&ui->plot.drawn);
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
-                zoom(ui, e->button == MOUSE_WHEEL_UP);
+                zoom(ui, d, e->button == MOUSE_WHEEL_UP);
         else if (e->button == MOUSE_LEFT && e->x >= in.x && e->x < in.x + in.w)
                 ui->plot.cursor_ns = chart_time_at(&ui->plot.drawn, e->x);
 }

@@ -204,6 +204,14 @@ uint8_t widget_row_ink(const struct row *row)
         return widget_health_ink(late ? HEALTH_WARN : row->health.state);
 }
 
+void widget_scroll_marks(struct canvas *c, struct area a, int scroll, int n)
+{
+        if (scroll + a.h < n)
+                canvas_char(c, a.x + a.w - 1, a.y + a.h - 1, (struct style){.fg = INK_KEY}, 0x25bc);
+        if (scroll > 0)
+                canvas_char(c, a.x + a.w - 1, a.y, (struct style){.fg = INK_KEY}, 0x25b2);
+}
+
 int widget_wrap(struct canvas *c, struct area area, struct style style, const char *text)
 {
         int line = 0, column = 0;

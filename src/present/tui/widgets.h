@@ -38,6 +38,9 @@ uint8_t widget_health_ink(enum health_state state);
 /* The same of a row; one that holds the others up is no better than a warning. */
 uint8_t widget_row_ink(const struct row *row);
 
+/* At the right edge of a list of n lines that shows those from scroll on: that there are more. */
+void widget_scroll_marks(struct canvas *c, struct area area, int scroll, int n);
+
 /* Writes text over several lines of the area, broken at blanks. Returns the lines it takes, which
  * may be more than the area has. */
 int widget_wrap(struct canvas *c, struct area area, struct style style, const char *text);

@@ -121,6 +121,85 @@ bool words_recent(const struct ui_data *d, const struct row *row, struct recent 
         return t->recent && t->recent(t->arg, row->sample.who->slot, d->frame->wall_ns, ret);
 }
 
+/* Parts of names in files, as people write them. */
+static const struct {
+        const char *part, *word;
+} name_parts[] = {
+    {"active", ""},
+    {"bar1", "BAR1"},
+    {"ber", "bit error rate"},
+    {"crc", "CRC"},
+    {"dbe", "uncorrected"},
+    {"dec", "video decoder"},
+    {"dram", "DRAM"},
+    {"ecc", "ECC"},
+    {"enc", "video encoder"},
+    {"fb", "memory"},
+    {"fp16", "FP16"},
+    {"fp32", "FP32"},
+    {"fp64", "FP64"},
+    {"gen", "generation"},
+    {"gpu", "GPU"},
+    {"gr", "engine"},
+    {"gtt", "GTT"},
+    {"hmma", "HMMA"},
+    {"imma", "IMMA"},
+    {"dfma", "DFMA"},
+    {"int", "integer"},
+    {"jpg", "JPEG decoder"},
+    {"max", "maximum"},
+    {"mem", "memory"},
+    {"nvlink", "NVLink"},
+    {"ofa", "optical flow"},
+    {"pcie", "PCIe"},
+    {"real", "Real"},
+    {"rx", "in"},
+    {"sbe", "corrected"},
+    {"sm", "SM"},
+    {"temp", "temperature"},
+    {"tx", "out"},
+    {"util", "utilization"},
+    {"volatile", "errors"},
+    {"xid", "XID"},
+};
+
+static const char *word_of_part(const char *part, size_t len)
+{
+        for (size_t i = 0; i < ARRAY_LEN(name_parts); i++) {
+                if (strlen(name_parts[i].part) == len &&
+                    strncmp(name_parts[i].part, part, len) == 0)
+                        return name_parts[i].word;
+        }
+        return NULL;
+}
+
+void words_name(char *buf, size_t size, const char *name, int w)
+{
+        size_t n = 0;
+        buf[0] = '\0';
+        for (const char *at = name; *at; at += *at == '_') {
+                size_t len = strcspn(at, "_");
+                const char *word = word_of_part(at, len);
+                const char *gap = n > 0 && (!word || *word) ? " " : "";
+                if (word)
+                        n += (size_t)snprintf(buf + n, size - n, "%s%s", gap, word);
+                else
+                        n += (size_t)snprintf(buf + n, size - n, "%s%.*s", gap, (int)len, at);
+                n = MIN(n, size - 1);
+                at += len;
+        }
+        if (text_width(buf) > w)
+                snprintf(buf, size, "%s", name);
+}
+
+void words_metric(char *buf, size_t size, enum metric metric, int w)
+{
+        /* Its name in files says something else. */
+        words_name(buf, size,
+                   metric == METRIC_MEM_COPY_UTIL ? "memory_controller" : metric_info(metric)->name,
+                   w);
+}
+
 void words_trouble(char *buf, size_t size, const struct recent *r)
 {
         char share[FORMAT_MAX];

@@ -31,4 +31,7 @@ void words_link(char *buf, size_t size, const char *name, struct value in, struc
 struct ui_data;
 bool words_recent(const struct ui_data *d, const struct row *row, struct recent *ret);
 /* "starved 60 % of the last 30 s: the input pipeline"; "" when there is nothing to tell. */
+/* A name of files in words, "PCIe in" for "pcie_rx", where these take at most w columns. */
+void words_name(char *buf, size_t size, const char *name, int w);
+void words_metric(char *buf, size_t size, enum metric metric, int w);
 void words_trouble(char *buf, size_t size, const struct recent *r);

@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "life/thread.h"
+#include "read/nvml/kernel.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -270,21 +270,6 @@ static int start_nvml(struct nvml_hub *hub, struct err *err)
         return 0;
 }
 
-/* How many GPUs the kernel's driver has. In a container these may be more than NVML gives. */
-static size_t kernel_gpus(const char *root)
-{
-        char path[300];
-        size_t n = 0;
-        snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
-        DIR *folder = opendir(path);
-        if (!folder)
-                return 0;
-        for (struct dirent *e; (e = readdir(folder));)
-                n += e->d_name[0] != '.';
-        closedir(folder);
-        return n;
-}
-
 /*
  * NVML finds GPUs when it starts, so one that was added is seen after a restart only. It happens
  * while no call is under way; where one hangs it does not happen.
@@ -336,7 +321,7 @@ static unsigned look_for_gpus(struct nvml_hub *hub, struct nvml_events *events, 
                               nvml_device known[NVML_GPUS_MAX])
 {
         unsigned count = 0;
-        size_t now = kernel_gpus(hub->env.root);
+        size_t now = nvml_kernel_count(hub->env.root);
         if (now > *in_kernel) {
                 restart_nvml(hub, events);
                 memset(known, 0, NVML_GPUS_MAX * sizeof(*known));
@@ -348,7 +333,7 @@ static unsigned look_for_gpus(struct nvml_hub *hub, struct nvml_events *events, 
 static void manage(struct nvml_hub *hub, struct nvml_events *events)
 {
         nvml_device known[NVML_GPUS_MAX] = {0};
-        size_t in_kernel = kernel_gpus(hub->env.root);
+        size_t in_kernel = nvml_kernel_count(hub->env.root);
         int64_t counted_ns = clock_mono_ns(), period = FIRST_EVENTS_NS;
         crew_lock(&hub->crew);
         for (; sleep_until(hub, clock_mono_ns() + period); period = EVENT_PERIOD_NS) {
