@@ -181,6 +181,32 @@ static int choose_gpus(const struct config *config, struct pipeline_config *pc, 
         return select_choose(gpus, all, here, get_env, &pc->selection, err);
 }
 
+void setup_state_folder(const struct config *config, char ret[SETUP_PATH_MAX])
+{
+        const char *given = config_text(config, OPT_STATE), *value;
+        ret[0] = '\0';
+        if (given && strcmp(given, "none") == 0)
+                return;
+        if (given)
+                snprintf(ret, SETUP_PATH_MAX, "%s", given);
+        else if ((value = get_env("STATE_DIRECTORY")) && value[0])
+                snprintf(ret, SETUP_PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
+        else if ((value = get_env("XDG_STATE_HOME")) && value[0] == '/')
+                snprintf(ret, SETUP_PATH_MAX, "%s/assay", value);
+        else if ((value = get_env("HOME")) && value[0] == '/')
+                snprintf(ret, SETUP_PATH_MAX, "%s/.local/state/assay", value);
+}
+
+/* Programs that use the library keep their own folders. */
+static void choose_state_folder(const struct config *config, char ret[PIPELINE_FOLDER_MAX])
+{
+        char folder[SETUP_PATH_MAX] = "";
+        if (config->command)
+                setup_state_folder(config, folder);
+        if (snprintf(ret, PIPELINE_FOLDER_MAX, "%s", folder) >= PIPELINE_FOLDER_MAX)
+                ret[0] = '\0';
+}
+
 /* What reading other hosts needs to know. */
 static void describe_nodes(const struct config *config, struct source_config *s)
 {
@@ -218,6 +244,7 @@ int setup_pipeline(const struct config *config, const char *location, bool margi
                         .margins = margins},
         };
         int r = choose_weights(config, &pc.compute.weights, err);
+        choose_state_folder(config, pc.state_folder);
         /* One moment of all, and not of those that were fastest. */
         pc.source.settle = config->command && strcmp(config->command, "once") == 0;
         if (setup_reads_nodes(config))

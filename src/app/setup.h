@@ -52,6 +52,8 @@ bool setup_does_without(const struct config *config, int r);
 
 /* A session has its verdicts; they are decided anew only when other rules or GPUs are asked for. */
 bool setup_as_recorded(const struct config *config);
+/* The folder that --state or the environment names for what is kept; "" for none. */
+void setup_state_folder(const struct config *config, char ret[SETUP_PATH_MAX]);
 /* What could not be read, and which GPU never came: a line each. */
 void setup_trouble(const struct pipeline *p, struct strbuf *out);
 

@@ -193,3 +193,26 @@ int outfile_check_folder(const char *folder, struct err *err)
         int n = snprintf(path, sizeof(path), "%s/.", folder);
         return n < (int)sizeof(path) ? check_way(path, folder, err) : 0;
 }
+
+static int make_folders(const char *dir)
+{
+        char path[4096];
+        if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+                *slash = '\0';
+                if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                        return -errno;
+                *slash = '/';
+        }
+        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int outfile_make_folder(const char *folder, struct err *err)
+{
+        int r = outfile_check_folder(folder, err);
+        if (r < 0)
+                return r;
+        r = make_folders(folder);
+        return r < 0 ? err_set(err, r, "cannot make '%s': %s", folder, strerror(-r)) : 0;
+}

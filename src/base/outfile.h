@@ -20,3 +20,5 @@ int outfile_open(const char *path, int flags, mode_t mode, const char *what, str
 int outfile_check_way(const char *path, struct err *err);
 /* The same for a folder that files are made in. */
 int outfile_check_folder(const char *folder, struct err *err);
+/* The same, and makes it, for this user alone, where it is not there yet. */
+int outfile_make_folder(const char *folder, struct err *err);

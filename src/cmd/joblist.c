@@ -5,7 +5,7 @@
 int joblist_path(const struct config *config, char ret[SERVE_PATH_MAX], struct err *err)
 {
         char dir[SERVE_PATH_MAX];
-        serve_state_dir(config, dir);
+        setup_state_folder(config, dir);
         if (!dir[0]) {
                 err_set(err, ERR_USAGE, "there is no state folder");
                 return err_hint(err, "give the one of 'assay serve': --state DIR");

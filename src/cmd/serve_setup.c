@@ -60,22 +60,6 @@ int serve_setup_options(const struct config *config, struct config *ret, struct 
         return r;
 }
 
-void serve_state_dir(const struct config *config, char ret[SERVE_PATH_MAX])
-{
-        const char *given = config_text(config, OPT_STATE), *value;
-        ret[0] = '\0';
-        if (given && strcmp(given, "none") == 0)
-                return;
-        if (given)
-                snprintf(ret, SERVE_PATH_MAX, "%s", given);
-        else if ((value = get_env("STATE_DIRECTORY")) && value[0])
-                snprintf(ret, SERVE_PATH_MAX, "%.*s", (int)strcspn(value, ":"), value);
-        else if ((value = get_env("XDG_STATE_HOME")) && value[0] == '/')
-                snprintf(ret, SERVE_PATH_MAX, "%s/assay", value);
-        else if ((value = get_env("HOME")) && value[0] == '/')
-                snprintf(ret, SERVE_PATH_MAX, "%s/.local/state/assay", value);
-}
-
 /* --- files ------------------------------------------------------------------------------------ */
 
 static int refuse_file(const char *path, const char *why, const char *hint, struct err *err)
@@ -343,7 +327,7 @@ int serve_setup_read(const struct config *config, struct serve_setup *s, struct 
         /* What is played happened already: it is not kept among what happens on this machine. */
         if (!input_is_recording(config_text(config, OPT_SOURCE)) ||
             config_is_set(config, OPT_STATE))
-                serve_state_dir(config, s->state);
+                setup_state_folder(config, s->state);
         copy_path(config, OPT_HPC_JOB_MAPPING_DIR, s->mapping_dir);
         copy_path(config, OPT_KUBELET_SOCKET, s->kubelet);
         s->keep_jobs_ns = (int64_t)config_number(config, OPT_KEEP_JOBS) * 86400 * NS_PER_S;

@@ -32,5 +32,3 @@ int serve_setup_read(const struct config *config, struct serve_setup *ret, struc
  */
 const char *serve_setup_opens(const struct serve_setup *old, const struct serve_setup *fresh);
 void serve_setup_finish(struct serve_setup *s);
-/* Where counters and job records are; "" for nowhere. */
-void serve_state_dir(const struct config *config, char ret[SERVE_PATH_MAX]);

@@ -223,6 +223,30 @@ static void compare_live(struct compute *c, struct frame *f)
                 f->rows[i].late = c->live_late[i];
 }
 
+static void tell_power_at_rest(const struct memory_of *m, struct sample *s)
+{
+        double learned = floor_to_keep(&m->window.floor, value_or(s->m[METRIC_POWER_LIMIT], 0));
+        if (learned > 0)
+                s->m[METRIC_POWER_AT_REST] = value_ok(learned);
+}
+
+void compute_learn(struct compute *c, struct frame *f)
+{
+        for (size_t i = 0; i < f->n; i++) {
+                struct sample *s = &f->rows[i].sample;
+                struct memory_of *m = remember(c, s->who->slot);
+                struct ceilings now;
+                if (!m)
+                        continue;
+                ceilings_take(s, peak_of(m, s), &now);
+                double passed = clock_to_seconds(f->mono_ns - m->window.now_ns);
+                floor_learn(&m->window.floor, &now, m->window.seen ? passed : 0);
+                m->window.seen = true;
+                m->window.now_ns = f->mono_ns;
+                tell_power_at_rest(m, s);
+        }
+}
+
 void compute_limits(struct compute *c, struct frame *f)
 {
         bool used = any_used(c, f);
@@ -246,8 +270,10 @@ void compute_limits(struct compute *c, struct frame *f)
                     .margins = c->options.margins,
                     .model = peak,
                     .power_limit = value_or(row->sample.m[METRIC_POWER_LIMIT], 0),
+                    .at_rest = value_or(row->sample.m[METRIC_POWER_AT_REST], 0),
                 };
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, &around);
+                tell_power_at_rest(m, &row->sample);
                 used |= m->window.use.touched;
         }
         compare_live(c, f);

@@ -82,6 +82,8 @@ int compute_row(struct compute *c, int64_t mono_ns, const struct sample *whole, 
  * says.
  */
 void compute_limits(struct compute *c, struct frame *frame);
+/* Without that: only learns what each GPU draws at rest. */
+void compute_learn(struct compute *c, struct frame *frame);
 
 /* The parts, for tests and for other callers. */
 struct value real_util(const struct sample *s, const struct compute_options *options);

@@ -103,7 +103,7 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .framework = w->framework,
             .basis = has_counters(w) ? BASIS_COUNTERS : BASIS_DRIVER,
-            .floor = floor_known(&w->floor, around->model, around->power_limit),
+            .floor = floor_known(&w->floor, around->model, around->power_limit, around->at_rest),
         };
         struct limit l = limiter_decide(&w->mean, &s, around->margins);
         /* A clock that still rises or falls is not locked. */

@@ -89,6 +89,7 @@ struct limit_around {
         bool margins;             /* as for limiter_decide */
         const struct peak *model; /* NULL when it is not known */
         double power_limit;       /* W; 0 when it is not known */
+        double at_rest;           /* W that were kept of this GPU; 0 when none are */
 };
 
 /* Adds a tick and decides. */

@@ -8,7 +8,10 @@
 #define TINY_S 1e-9      /* a part that has begun, with nothing in it */
 #define SAME_POWER 0.97F /* drivers average over up to a second: until then it falls */
 #define SAME_CLOCK 0.97F
-#define ERROR 0.03F /* of the power: what rests is not always as warm */
+#define ERROR 0.03F      /* of the power: what rests is not always as warm */
+#define KEPT_ERROR 0.06F /* the same between runs */
+#define KEPT_LEAST 0.01  /* of the limit, what a card may draw at rest */
+#define KEPT_MOST 1.5    /* of what one does that nothing is known of */
 /* Of the power at rest at low clocks, that at full clocks: 1.6 times on an H200. */
 #define LOW_TO_FULL 2.2F
 #define MODEL_HIGH                                                                                 \
@@ -91,18 +94,34 @@ void floor_learn(struct floor_learner *l, const struct ceilings *c, double secon
                 end_part(l, clock);
 }
 
+/* Kept of the same GPU, but of another day; what draws far less than that is another. */
+static bool may_believe(const struct floor_learner *l, double kept)
+{
+        return kept >= KEPT_LEAST && kept <= (double)ANY_MOST * KEPT_MOST &&
+               (l->least == 0 || (double)l->least * (double)LOW_TO_FULL >= kept);
+}
+
 struct power_floor floor_known(const struct floor_learner *l, const struct peak *model,
-                               double limit_w)
+                               double limit_w, double kept_w)
 {
         if (l->at_rest > 0)
                 return (struct power_floor){l->at_rest * (1 - ERROR), l->at_rest * (1 + ERROR),
                                             FLOOR_RUN};
+        double limit = limit_w > 0 || !model ? limit_w : model->power_limit;
+        float kept = limit > 0 ? (float)(kept_w / limit) : 0;
+        if (may_believe(l, (double)kept))
+                return (struct power_floor){kept * (1 - KEPT_ERROR), kept * (1 + KEPT_ERROR),
+                                            FLOOR_KEPT};
         if (l->low > 0)
                 return (struct power_floor){l->low, l->low * LOW_TO_FULL, FLOOR_IDLE};
-        double limit = limit_w > 0 || !model ? limit_w : model->power_limit;
         double lo = model && limit > 0 ? model->rest_lo / limit : 0;
         if (lo > 0 && (double)l->least >= MODEL_LOW * lo)
                 return (struct power_floor){(float)lo, (float)(MODEL_HIGH * model->rest_hi / limit),
                                             FLOOR_MODEL};
         return (struct power_floor){ANY_LEAST, ANY_MOST, FLOOR_UNKNOWN};
+}
+
+double floor_to_keep(const struct floor_learner *l, double limit_w)
+{
+        return l->clock >= SAME_CLOCK ? (double)l->at_rest * limit_w : 0;
 }

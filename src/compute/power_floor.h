@@ -20,7 +20,9 @@ struct floor_learner {
 
 /* Adds a tick of that length. */
 void floor_learn(struct floor_learner *l, const struct ceilings *c, double seconds);
-/* What is known so far; model: the row of the GPU's model, NULL when it is not known, and its power
- * limit in watts, 0 when that is not. */
+/* What is known so far. model: the row of the GPU's model, NULL when it is not known; its power
+ * limit in watts and what was kept of it in watts, each 0 when that is not. */
 struct power_floor floor_known(const struct floor_learner *l, const struct peak *model,
-                               double limit_w);
+                               double limit_w, double kept_w);
+/* What another run of this GPU may rely on: what was learned at its full clock. 0: nothing. */
+double floor_to_keep(const struct floor_learner *l, double limit_w);

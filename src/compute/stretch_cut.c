@@ -188,7 +188,7 @@ static void judge(const struct stretches *s, size_t track, const struct program_
             .uneven = variance > 0 ? sqrt(variance) : 0,
             .framework = s->framework,
             .basis = has_counters(ret_sums) ? BASIS_COUNTERS : BASIS_DRIVER,
-            .floor = floor_known(&t->floor, t->peak, t->power_limit),
+            .floor = floor_known(&t->floor, t->peak, t->power_limit, t->at_rest),
             .gaps = &gaps,
         };
         double end = clock_to_seconds(s->last_ns - s->first_ns);

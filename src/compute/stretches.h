@@ -41,6 +41,7 @@ struct stretch_track {
         int64_t mono_ns;
         double typical_s; /* a tick's length */
         double clock_max, power_limit;
+        double at_rest; /* W that were kept of it; 0 when none are */
         struct first_use use;
         struct floor_learner floor;
         bool counted; /* profiling counters were read */

@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "engine/processes.h"
+#include "engine/rest_book.h"
 #include "engine/slices.h"
 #include "read/join/late.h"
 #include "translate/translate.h"
@@ -23,7 +24,8 @@ struct pipeline {
         struct registry registry;
         struct binding bindings[BATCH_PARTS_MAX]; /* one a part of a tick */
         struct compute compute;
-        struct process_join *join; /* made when processes are first asked for */
+        struct rest_book *rest_book; /* NULL: nothing is kept */
+        struct process_join *join;   /* made when processes are first asked for */
         atomic_bool want_processes;
         bool without_limits;
         char host[ENTITY_TEXT_MAX]; /* this machine's name, when several sources read it */
@@ -67,6 +69,8 @@ int pipeline_open(const struct pipeline_config *config, struct pipeline **ret, s
                 return r;
         }
         atomic_init(&p->want_processes, false);
+        if (config->state_folder[0] && config->ops->local && !config->ops->finite)
+                p->rest_book = rest_book_open(config->state_folder);
         *ret = p;
         return 0;
 }
@@ -78,6 +82,7 @@ void pipeline_close(struct pipeline *p)
         if (p->source)
                 p->ops->close(p->source);
         process_join_close(p->join);
+        rest_book_close(p->rest_book);
         registry_finish(&p->registry);
         compute_finish(&p->compute);
         pthread_mutex_destroy(&p->lock);
@@ -378,6 +383,36 @@ void pipeline_see_host(struct pipeline *p, const struct host *host)
         pthread_mutex_unlock(&p->lock);
 }
 
+/* A GPU by its UUID; NULL for a slice and what has none. */
+static const char *key_of(const struct row *row)
+{
+        const struct entity *e = row->sample.who;
+        return e->kind == ENTITY_GPU && e->text[ENTITY_TEXT_UUID][0] ? e->text[ENTITY_TEXT_UUID]
+                                                                     : NULL;
+}
+
+static void recall_power_at_rest(struct pipeline *p)
+{
+        for (size_t i = 0; p->rest_book && i < p->frame.n; i++) {
+                struct row *row = &p->frame.rows[i];
+                const char *key = key_of(row);
+                double watts = key ? rest_book_find(p->rest_book, key) : 0;
+                if (watts > 0)
+                        row->sample.m[METRIC_POWER_AT_REST] = value_ok(watts);
+        }
+}
+
+static void keep_power_at_rest(struct pipeline *p)
+{
+        for (size_t i = 0; p->rest_book && i < p->frame.n; i++) {
+                const struct row *row = &p->frame.rows[i];
+                struct value watts = row->sample.m[METRIC_POWER_AT_REST];
+                const char *key = key_of(row);
+                if (key && value_there(watts))
+                        rest_book_note(p->rest_book, key, watts.v);
+        }
+}
+
 void pipeline_judge(struct pipeline *p)
 {
         take_host(p);
@@ -402,8 +437,12 @@ static int fill_frame(struct pipeline *p, const struct batch *batch, struct err 
                 return nothing_selected(p, err);
         add_processes(p);
         f->n_nodes = p->ops->nodes ? p->ops->nodes(p->source, &f->nodes) : 0;
+        recall_power_at_rest(p);
         if (!p->without_limits)
                 pipeline_judge(p);
+        else if (p->rest_book)
+                compute_learn(&p->compute, f);
+        keep_power_at_rest(p);
         p->ticks++;
         return 0;
 }

@@ -8,6 +8,8 @@
 #include "model/frame.h"
 #include "read/source.h"
 
+#define PIPELINE_FOLDER_MAX 1024
+
 struct pipeline_config {
         const struct source_ops *ops;
         struct source_config source;
@@ -19,6 +21,8 @@ struct pipeline_config {
          */
         int64_t open_patience_ns;
         bool keep_trying;
+        /* Of GPUs of this machine: where the power at rest is kept; "" for nowhere. */
+        char state_folder[PIPELINE_FOLDER_MAX];
         bool holders_alone; /* processes that hold a GPU, without what they started */
 };
 

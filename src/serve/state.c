@@ -206,28 +206,11 @@ static int open_in(int dir, const char *name)
         return openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static int make_folders(const char *dir)
-{
-        char path[4096];
-        if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
-                return -ENAMETOOLONG;
-        for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
-                *slash = '\0';
-                if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                        return -errno;
-                *slash = '/';
-        }
-        return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 static int open_files(struct state_file *f, const char *dir, struct err *err)
 {
-        int made = outfile_check_folder(dir, err);
+        int made = outfile_make_folder(dir, err);
         if (made < 0)
                 return made;
-        made = make_folders(dir);
-        if (made < 0)
-                return err_set(err, made, "cannot make '%s': %s", dir, strerror(-made));
         CLEANUP(closep) int at = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
         if (at < 0)
                 return err_set(err, -errno, "cannot open '%s': %s", dir, strerror(errno));

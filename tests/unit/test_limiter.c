@@ -462,7 +462,7 @@ static void power_at_rest(void **state UNUSED)
                                 floor_learn(&l, &c, 0.1);
                         }
                 }
-                struct power_floor f = floor_known(&l, NULL, 700);
+                struct power_floor f = floor_known(&l, NULL, 700, 0);
                 double middle = (double)(f.lo + f.hi) / 2;
                 if (f.from != cases[i].from || middle < cases[i].rest - .005 ||
                     middle > cases[i].rest + .005)
