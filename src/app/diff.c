@@ -111,7 +111,8 @@ static int read_file(struct run_diff *r, const struct config *config, const char
                 return err_set(err, -ENOMEM, "out of memory");
         s->on_tick = r->on_tick;
         s->arg = r->arg;
-        int code = run_summary_read(s, config, path, "html", err);
+        s->curves = true;
+        int code = run_summary_read(s, config, path, "json", err);
         if (s->notices.len > 0)
                 strbuf_put(&r->notices, s->notices.s, s->notices.len);
         if (code == 0)
@@ -230,20 +231,7 @@ int run_diff_write(const struct run_diff *r, const char *format, struct strbuf *
                                        .base = &r->base,
                                        .now = &r->now,
                                        .traces = {&r->traces[0], &r->traces[1]},
-                                       .status = diff_status(&r->result)};
-        if (strcmp(format, "text") == 0) {
-                diff_text(&page, out);
-        } else if (strcmp(format, "json") == 0) {
-                diff_json(&page, program_version, out);
-        } else if (strcmp(format, "markdown") == 0) {
-                diff_markdown(&page, out);
-        } else if (strcmp(format, "html") == 0) {
-                diff_html(&page, out);
-        } else if (strcmp(format, "junit") == 0) {
-                diff_junit(&page, out);
-        } else {
-                err_set(err, ERR_USAGE, "a comparison cannot be written as %s", format);
-                return err_hint(err, "choose text, json, markdown, html or junit");
-        }
-        return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+                                       .status = diff_status(&r->result),
+                                       .version = program_version};
+        return diff_write(&page, format, out, err);
 }

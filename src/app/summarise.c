@@ -226,7 +226,7 @@ static int add_window(struct run_summary *r, const struct stack_window *window)
         double begin_s = clock_to_seconds(window->mono_ns - r->stretches.first_ns);
         tick(r);
         int code = where_add(&r->where, list, r->stacks, begin_s, window);
-        if (code == 0 && r->curves && is_window_told(r, window))
+        if (code == 0 && r->stacks_drawn && is_window_told(r, window))
                 code = flame_add(&r->flame_maker, &r->where, list, r->stacks, begin_s, window);
         return code;
 }
@@ -243,7 +243,7 @@ static int find_lines(struct run_summary *r, struct err *err)
                 return got;
         if (code == 0)
                 code = where_conclude(&r->where, r->stacks, &r->summary.limits);
-        if (code == 0 && r->curves)
+        if (code == 0 && r->stacks_drawn)
                 code = flame_conclude(&r->flame_maker, r->stacks, &r->flame);
         flame_maker_finish(&r->flame_maker);
         return code < 0 ? err_set(err, code, "out of memory") : 0;
@@ -254,14 +254,13 @@ static int summarise(const struct config *config, const char *format, struct run
 {
         const struct tag_thresholds thresholds = tag_thresholds(config);
         bool only = config_is_set(config, OPT_PHASE);
-        /* Key numbers and rows are means: percentiles are told by what tells every metric. */
-        bool percentiles =
-            (strcmp(format, "text") != 0 || r->view.all) && strcmp(format, "resource-summary") != 0;
-        r->curves = strcmp(format, "html") == 0;
+        const struct report_format *f = report_format_find(format);
+        r->stacks_drawn = f && f->pictures;
+        r->curves = r->curves || r->stacks_drawn;
         int code = summary_init(&r->summary, r->in.phases, r->in.n_phases, only);
         if (code < 0)
                 return err_set(err, code, "out of memory");
-        r->summary.means_only = !percentiles;
+        r->summary.means_only = f && !f->percentiles && !r->view.all;
         code = declared_take(config, &r->in, &r->declared, &r->notices);
         if (code < 0)
                 return err_set(err, code, "out of memory");
@@ -330,17 +329,11 @@ int run_summary_recorded(struct run_summary *r, const struct config *config, con
 int run_summary_write(const struct run_summary *r, const char *format, struct strbuf *out,
                       struct err *err)
 {
-        if (strcmp(format, "text") == 0) {
-                report_text(&r->in.facts, &r->summary, &r->view, out);
-        } else if (strcmp(format, "json") == 0) {
-                report_json(&r->in.facts, &r->summary, program_version, out);
-        } else if (strcmp(format, "resource-summary") == 0) {
-                report_resource_summary(&r->in.facts, &r->summary, out);
-        } else if (strcmp(format, "html") == 0) {
-                report_html(&r->in.facts, &r->summary, &r->traces, &r->flame, &r->view, out);
-        } else {
-                err_set(err, ERR_USAGE, "a report cannot be written as %s", format);
-                return err_hint(err, "choose text, json, html or resource-summary");
-        }
-        return out->failed ? err_set(err, -ENOMEM, "out of memory") : 0;
+        const struct report report = {.facts = &r->in.facts,
+                                      .summary = &r->summary,
+                                      .traces = &r->traces,
+                                      .flame = &r->flame,
+                                      .view = &r->view,
+                                      .version = program_version};
+        return report_write(&report, format, out, err);
 }

@@ -24,9 +24,10 @@ struct run_summary {
         struct flame flame;           /* of a page */
         enum level level;             /* whose figures are told */
         const struct host *next_host; /* the sample of the host that lies ahead */
-        bool curves;                  /* the format shows them */
-        bool as_recorded;             /* nothing but the session is read, whatever options say */
-        struct report_view view;      /* how it is written; the events are the summary's own */
+        bool curves;             /* are taken: the format shows them, or who reads wants them */
+        bool stacks_drawn;       /* the format shows them as a picture */
+        bool as_recorded;        /* nothing but the session is read, whatever options say */
+        struct report_view view; /* how it is written; the events are the summary's own */
         struct report_event *events;
         struct declared declared;
         struct strbuf notices;      /* what is worth telling, a line each */

@@ -28,6 +28,18 @@ int err_hint(struct err *err, const char *fmt, ...)
         return err->code;
 }
 
+int err_hint_choices(struct err *err, const char *(*name)(size_t i))
+{
+        char names[256] = "";
+        for (size_t i = 0, n = 0; name(i) && n < sizeof(names); i++)
+                n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
+                                      i == 0        ? ""
+                                      : name(i + 1) ? ", "
+                                                    : " or ",
+                                      name(i));
+        return err_hint(err, "choose %s", names);
+}
+
 int err_hint_install(struct err *err, const char *debian, const char *fedora, const char *otherwise)
 {
         return err_hint(err, "install %s (Debian, Ubuntu) or %s (Fedora, Rocky)%s%s", debian,

@@ -3,6 +3,8 @@
 
 #include "base/attr.h"
 
+#include <stddef.h>
+
 struct err {
         int code; /* a negative errno or one of enum err_code; 0 when unset */
         char msg[512];
@@ -22,6 +24,9 @@ int err_set(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Adds what the user can do. Returns the code set before, so that it can end a return statement;
  * without an err it does not know which, and says -EIO: who tells codes apart has one. */
 int err_hint(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The hint "choose a, b or c" of names, from 0 until name gives NULL. Returns as err_hint does. */
+int err_hint_choices(struct err *err, const char *(*name)(size_t i));
 
 /* The hint for a library that is absent: the packages that bring it, and what else helps: a text
  * that goes on after a comma, or NULL. Returns as err_hint does. */

@@ -1,6 +1,7 @@
 /* A comparison for people and programs. */
 #pragma once
 
+#include "base/err.h"
 #include "base/strbuf.h"
 #include "model/diff.h"
 
@@ -10,11 +11,15 @@ struct diff_page {
         const struct diff_side *base, *now;
         const struct traces *traces[2]; /* of the first run of each side */
         int status;                     /* the exit status that follows */
+        const char *version;            /* the program's */
 };
 
+/* 0, or a code with a hint that lists the formats. */
+int diff_write(const struct diff_page *page, const char *format, struct strbuf *out,
+               struct err *err);
 /* At most a screen, however much there is. */
 void diff_text(const struct diff_page *page, struct strbuf *out);
-void diff_json(const struct diff_page *page, const char *version, struct strbuf *out);
+void diff_json(const struct diff_page *page, struct strbuf *out);
 /* For the summary of a CI job and for comments. */
 void diff_markdown(const struct diff_page *page, struct strbuf *out);
 /* One test case a gate, or one for the verdict. */

@@ -143,7 +143,7 @@ static void put_cause(struct jsonw *j, const struct diff_page *page)
         strbuf_finish(&words);
 }
 
-void diff_json(const struct diff_page *page, const char *version, struct strbuf *out)
+void diff_json(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
         struct jsonw json = {.out = out}, *j = &json;
@@ -151,7 +151,7 @@ void diff_json(const struct diff_page *page, const char *version, struct strbuf 
         diff_put_verdict(page, &words);
         jsonw_object(j, NULL);
         jsonw_whole(j, "schema_version", SCHEMA_VERSION);
-        jsonw_text_or_null(j, "program_version", version);
+        jsonw_text_or_null(j, "program_version", page->version);
         jsonw_text_or_null(j, "verdict", diff_word_name(d->word));
         jsonw_bool(j, "comparable", d->comparable);
         jsonw_bool(j, "identical", d->identical);

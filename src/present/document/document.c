@@ -29,20 +29,18 @@ const struct doc_writer *doc_writer_find(const char *format)
         return NULL;
 }
 
+static const char *writer_name(size_t i)
+{
+        return i < ARRAY_LEN(writers) ? writers[i]->name : NULL;
+}
+
 int document_write(const struct document *d, const char *format, const struct doc_view *view,
                    struct strbuf *out, struct err *err)
 {
         const struct doc_writer *w = doc_writer_find(format);
-        char names[120] = "";
-        for (size_t i = 0, n = 0; i < ARRAY_LEN(writers) && n < sizeof(names); i++)
-                n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
-                                      i == 0                        ? ""
-                                      : i + 1 == ARRAY_LEN(writers) ? " or "
-                                                                    : ", ",
-                                      writers[i]->name);
         if (!w) {
                 err_set(err, ERR_USAGE, "%s cannot be written as %s", d->what, format);
-                return err_hint(err, "choose %s", names);
+                return err_hint_choices(err, writer_name);
         }
         if (!d->failed)
                 w->write(d, view, out);

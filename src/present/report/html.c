@@ -361,46 +361,46 @@ static void put_charts(struct strbuf *out, const struct summary *s, const struct
         strbuf_finish(&charts);
 }
 
-static void put_text(struct strbuf *out, const struct run_facts *facts, const struct summary *s,
-                     const struct report_view *v)
+static void put_text(struct strbuf *out, const struct report *r)
 {
         struct strbuf text = {0};
-        struct report_view all = *v;
+        struct report_view all = *r->view;
+        struct report whole = *r;
+        whole.view = &all;
         all.all = all.each = true;
         all.columns = REPORT_COLUMNS;
         strbuf_puts(out, "<h2>Everything</h2>\n<details><summary>All numbers as text</summary><pre "
                          "class=scroll tabindex=0>");
-        report_text(facts, s, &all, &text);
+        report_text(&whole, &text);
         quote_markup(out, strbuf_str(&text));
         strbuf_puts(out, "</pre></details>\n");
         strbuf_finish(&text);
 }
 
-void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
-                 const struct flame *flame, const struct report_view *view, struct strbuf *out)
+void report_html(const struct report *r, struct strbuf *out)
 {
-        struct report_view v = view ? *view : (struct report_view){0};
+        const struct summary *s = r->summary;
         const struct page_script stacks = {page_flame, page_flame_hash};
         const struct page_scripts scripts = {
-            .charts = true, .n = report_has_stacks(flame) ? 1 : 0, .list = &stacks};
+            .charts = true, .n = report_has_stacks(r->flame) ? 1 : 0, .list = &stacks};
         struct strbuf data = {0};
-        const char *title = facts->command[0] ? facts->command : facts->input;
+        const char *title = r->facts->command[0] ? r->facts->command : r->facts->input;
         page_begin(out, title, &scripts);
         page_put_title(out, title);
-        put_facts(out, facts, s);
+        put_facts(out, r->facts, s);
         put_findings(out, s);
         put_keys(out, s);
-        put_charts(out, s, t);
-        if (report_has_stacks(flame))
-                report_stacks(flame, &s->limits, out);
+        put_charts(out, s, r->traces);
+        if (report_has_stacks(r->flame))
+                report_stacks(r->flame, &s->limits, out);
         put_level(out, s);
         if (s->scopes[0].n > 0)
                 put_gpu_table(out, s);
         put_phase_table(out, s);
         put_stretches(out, &s->limits);
-        put_events(out, t, &v);
-        put_text(out, facts, s, &v);
-        report_page_data(s, t, &v, &data);
+        put_events(out, r->traces, r->view);
+        put_text(out, r);
+        report_page_data(s, r->traces, r->view, &data);
         page_put_data(out, &data);
         strbuf_finish(&data);
         page_end(out, &scripts);

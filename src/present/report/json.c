@@ -197,15 +197,15 @@ static void put_user_metrics(struct jsonw *j, const struct run_facts *facts)
         jsonw_end(j);
 }
 
-void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
-                 struct strbuf *out)
+void report_json(const struct report *r, struct strbuf *out)
 {
+        const struct summary *s = r->summary;
         struct jsonw j = {.out = out};
         jsonw_object(&j, NULL);
         jsonw_text(&j, "program", "assay");
-        jsonw_text(&j, "version", version);
+        jsonw_text(&j, "version", r->version);
         jsonw_whole(&j, "schema", REPORT_SCHEMA_VERSION);
-        put_facts(&j, facts, s);
+        put_facts(&j, r->facts, s);
         report_json_limits(&s->limits, &j);
         put_unhealthy(&j, &s->scopes[0]);
         put_scope(&j, "run", s, &s->scopes[0]);
@@ -214,7 +214,7 @@ void report_json(const struct run_facts *facts, const struct summary *s, const c
         for (size_t i = 1; i < s->n; i++)
                 put_scope(&j, NULL, s, &s->scopes[i]);
         jsonw_end(&j);
-        put_user_metrics(&j, facts);
+        put_user_metrics(&j, r->facts);
         jsonw_end(&j);
         strbuf_putc(out, '\n');
 }
@@ -265,8 +265,10 @@ static void put_pool(struct jsonw *j, const char *mean, const char *max, struct 
                 put_tenth(j, max, p.n > 0 ? p.max * scale : NAN);
 }
 
-void report_resource_summary(const struct run_facts *f, const struct summary *s, struct strbuf *out)
+void report_resource_summary(const struct report *r, struct strbuf *out)
 {
+        const struct run_facts *f = r->facts;
+        const struct summary *s = r->summary;
         struct jsonw j = {.out = out, .spread = true};
         const struct level_summary *l = &s->scopes[0].level;
         struct pool mem = f->mem_copy_util.n > 0 ? pool_spread(&f->mem_copy_util)

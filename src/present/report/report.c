@@ -454,10 +454,10 @@ static void put_more(struct strbuf *out, size_t columns)
                          6, columns);
 }
 
-void report_text(const struct run_facts *facts, const struct summary *s,
-                 const struct report_view *view, struct strbuf *out)
+void report_text(const struct report *r, struct strbuf *out)
 {
-        struct report_view v = view ? *view : (struct report_view){0};
+        const struct summary *s = r->summary;
+        struct report_view v = *r->view;
         v.columns = v.columns ? MAX(v.columns, (size_t)REPORT_COLUMNS_LEAST) : REPORT_COLUMNS;
         put_findings(out, s, &v);
         put_key_numbers(out, s);
@@ -466,9 +466,9 @@ void report_text(const struct run_facts *facts, const struct summary *s,
         if (v.each)
                 report_each(s, &v, out);
         report_events(s, &v, out);
-        if (facts->n_metrics > 0)
-                report_user_metrics(facts, out);
-        put_head(out, facts, s, v.columns);
+        if (r->facts->n_metrics > 0)
+                report_user_metrics(r->facts, out);
+        put_head(out, r->facts, s, v.columns);
         if (v.all)
                 put_rest(out, s, &v);
         else if (s->ticks > 0)

@@ -1,6 +1,7 @@
 /* A run's summary for people and programs. */
 #pragma once
 
+#include "base/err.h"
 #include "base/jsonw.h"
 #include "model/flame.h"
 #include "model/summary.h"
@@ -23,9 +24,30 @@ struct report_view {
 #define REPORT_COLUMNS 100
 #define REPORT_COLUMNS_LEAST 60
 
-/* What limits the run, six key numbers, one row a GPU and phase, what ran. view may be NULL. */
-void report_text(const struct run_facts *facts, const struct summary *s,
-                 const struct report_view *view, struct strbuf *out);
+/* A report before it is written; all borrowed. */
+struct report {
+        const struct run_facts *facts;
+        const struct summary *summary;
+        const struct traces *traces; /* of a page, as the next */
+        const struct flame *flame;
+        const struct report_view *view;
+        const char *version; /* the program's */
+};
+
+struct report_format {
+        const char *name;
+        bool percentiles; /* it tells them; means are quicker to take */
+        bool pictures;    /* it has curves and stacks */
+        void (*write)(const struct report *r, struct strbuf *out);
+};
+
+/* NULL when there is none of that name. */
+const struct report_format *report_format_find(const char *name);
+/* 0, or a code with a hint that lists the formats. */
+int report_write(const struct report *r, const char *format, struct strbuf *out, struct err *err);
+
+/* What limits the run, six key numbers, one row a GPU and phase, what ran. */
+void report_text(const struct report *r, struct strbuf *out);
 #define REPORT_KEY_NUMBERS 6
 /* "SM active", "43.5 %", "": they follow each other in a sentence. */
 struct report_key {
@@ -38,18 +60,15 @@ void report_key_numbers(const struct summary *s, struct report_key ret[REPORT_KE
 void report_short(const struct summary *s, struct strbuf *out);
 #define REPORT_SCHEMA_VERSION 2
 /* Everything, in SI units. docs/JSON.md describes it. */
-void report_json(const struct run_facts *facts, const struct summary *s, const char *version,
-                 struct strbuf *out);
+void report_json(const struct report *r, struct strbuf *out);
 /* The charts that show why the verdict is what it is, the most telling first: how many. */
 size_t report_charts_first(const struct stretch_list *list, const char **ret, size_t most);
 /* One self-contained file with curves and, where flame has any, stacks; the phases are the
  * summary's. */
-void report_html(const struct run_facts *facts, const struct summary *s, const struct traces *t,
-                 const struct flame *flame, const struct report_view *view, struct strbuf *out);
+void report_html(const struct report *r, struct strbuf *out);
 /* The keys that existing sweeps read, one decimal; null for what was not measured, but no mem_util
  * and no jax_peak then. */
-void report_resource_summary(const struct run_facts *facts, const struct summary *s,
-                             struct strbuf *out);
+void report_resource_summary(const struct report *r, struct strbuf *out);
 
 /* What the level did, in all and phase by phase: a table, or nothing when none was recorded. */
 void report_level(const struct summary *s, size_t columns, struct strbuf *out);
