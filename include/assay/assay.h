@@ -247,6 +247,28 @@ ASSAY_API const char *assay_findings_stretch_basis(const assay_findings *finding
  */
 ASSAY_API struct assay_value assay_findings_evidence(const assay_findings *findings, size_t stretch,
                                                      const char *name);
+/* A line of the program in which the time of a finding or a stretch went. Texts live as long as the
+ * findings. */
+struct assay_place {
+        const char *what;        /* whose time: "code", "workers", "main", … (docs/JSON.md) */
+        const char *words;       /* the same between share and line: "of its CPU time in" */
+        const char *text;        /* "data.py:212 load"; of a library behind it: (in …) */
+        const char *file;        /* the innermost line of the program's own code */
+        const char *function;    /* empty when unknown */
+        const char *in_file;     /* the line of a library that it is in; NULL when it is the same */
+        const char *in_function; /* NULL likewise */
+        uint32_t line, in_line;  /* 0: unknown */
+        uint64_t looks;          /* samples that it rests on */
+        double share;            /* of that time */
+        double seconds;          /* of threads */
+};
+/* The lines of a finding and of a stretch, from 0 on, those of one `what` together and the largest
+ * share first. 0, or ASSAY_E_USAGE when there is none of that number: nothing was seen of it, or
+ * too little. */
+ASSAY_API int assay_findings_place(const assay_findings *findings, size_t finding, size_t at,
+                                   struct assay_place *ret);
+ASSAY_API int assay_findings_stretch_place(const assay_findings *findings, size_t stretch,
+                                           size_t at, struct assay_place *ret);
 /* Members schema, seconds, findings and stretches as `assay report --format json` has them.
  * assay_free it. */
 ASSAY_API int assay_findings_json(const assay_findings *findings, char **ret,

@@ -8,14 +8,15 @@ In a notebook: %load_ext assay, then %assay help.
 """
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, Optional
 
 from ._lib import lib_version
 from .compare import Diff, diff
 from .errors import E_DATA, E_FORKED, E_NO_SOURCE, E_STOPPED, E_USAGE, AssayError
-from .findings import Finding, Findings, Flops, Stretch, Stretches
+from .findings import Finding, Findings, Flops, Place, Stretch, Stretches
 from .hwmonitor import HWFiles, HWMonitor, ResourceSummary, build_resource_summary, probe_jax_peak_memory_mb
-from .monitor import Monitor
+from .monitor import Monitor, running_monitor
 from .runlog import RunLog
 from .session import LEVELS, Cell, Counts, Recording, Session, open_session
 from .show import Plot, Report
@@ -24,9 +25,23 @@ __version__ = "0.2.0"
 
 __all__ = [
     "AssayError", "Cell", "Counts", "Diff", "E_DATA", "E_FORKED", "E_NO_SOURCE", "E_STOPPED", "E_USAGE", "Finding", "Findings", "Flops", "HWFiles", "HWMonitor",
-    "LEVELS", "Monitor", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "Stretch", "Stretches", "build_resource_summary", "diff",
+    "LEVELS", "Monitor", "Place", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "Stretch", "Stretches", "build_resource_summary", "data", "diff",
     "lib_version", "open_session", "probe_jax_peak_memory_mb",
 ]
+
+
+def data(what: str = "gpus", **options: Any) -> Any:
+    """A data frame of what this notebook, or the monitor that runs in this process, has measured: as Recording.data."""
+    return _recording().data(what, **options)
+
+
+def _recording() -> Recording:
+    magics = sys.modules.get("assay.magics")
+    found: Optional[Recording] = magics.newest_recording() if magics else None
+    found = found or running_monitor()
+    if found is None:
+        raise AssayError(E_STOPPED, "nothing has been measured", "start with %assay start, or with assay.Monitor()")
+    return found
 
 
 def load_ipython_extension(shell: Any) -> None:

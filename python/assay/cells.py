@@ -184,6 +184,6 @@ def report_between(recording: Recording, cells: Sequence[Cell], level: Level) ->
         return None
     a, b = before[-1], after[0]
     part = ((first + last) / 2 - times[a]) / (times[b] - times[a]) if times[b] > times[a] else 0.0
-    middle = {name: [v[a] + part * (v[b] - v[a])] for name, v in columns.items()}
+    middle: Dict[str, Column] = {name: [v[a] + part * (v[b] - v[a])] for name, v in columns.items()}
     note = f"no sample was taken meanwhile: estimated from those {first - times[a]:.2f} s before and {times[b] - last:.2f} s after"
     return Report(level, list(cells), [], _figures(recording, level, middle, [0], [a, b]), [], note=note)

@@ -48,7 +48,50 @@ class Flops(_Fields):
 
 
 @dataclasses.dataclass(frozen=True)
-class Stretch(_Fields):
+class Place(_Fields):
+    """A line of the program in which time went: the innermost of the program's own code, and the library's line that it is in."""
+
+    what: str
+    words: str
+    text: str
+    share: float
+    looks: int
+    file: str
+    line: int
+    function: str
+    in_file: Optional[str]
+    in_line: Optional[int]
+    in_function: Optional[str]
+
+    def __str__(self) -> str:
+        return f"{self.share * 100:.0f} % {self.words} {self.text}"
+
+
+class _Placed(_Fields):
+    """What has lines."""
+
+    where: Any
+
+    @property
+    def places(self) -> Tuple[Place, ...]:
+        """The lines in which its time went, the largest share first; none where stacks were not recorded or tell too little."""
+        return tuple(_place(part, told) for part in self.where or () for told in part["places"])
+
+    @property
+    def where_text(self) -> str:
+        """The same in words; empty without."""
+        return show.where_of({"where": self.where})
+
+
+def _place(part: Mapping[str, Any], told: Mapping[str, Any]) -> Place:
+    own, inner = told["own"], told["inner"] or {}
+    text = own["text"] + (f" (in {inner['text']})" if inner else "")
+    return Place(part["what"], part["words"], text, told["share"], told["looks"], own["file"], own["line"], own["function"],
+                 inner.get("file"), inner.get("line"), inner.get("function"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Stretch(_Placed):
     """A part of the run in which GPUs did one kind of thing. Seconds count from the first tick."""
 
     stretch: int
@@ -77,7 +120,7 @@ class Stretch(_Fields):
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding(_Fields):
+class Finding(_Placed):
     """One thing worth telling: what limited GPUs, for how long, what could be won, what to try (`advice`)."""
 
     limiter: str
@@ -100,10 +143,12 @@ class Finding(_Fields):
     sure: Optional[str] = None
 
     def __str__(self) -> str:
-        return f"{self.text}\ntry: {self.advice}"
+        where = f"\nwhere: {self.where_text}" if self.where_text else ""
+        return f"{self.text}{where}\ntry: {self.advice}"
 
     def _repr_html_(self) -> str:
-        return f"{html.escape(self.text)}<br><i>try: {html.escape(self.advice)}</i>"
+        where = f"<br>where: {html.escape(self.where_text)}" if self.where_text else ""
+        return f"{html.escape(self.text)}{where}<br><i>try: {html.escape(self.advice)}</i>"
 
 
 class _Rows(List[Any]):
@@ -113,7 +158,7 @@ class _Rows(List[Any]):
         return [one.to_dict() for one in self]
 
     def data(self) -> "pandas.DataFrame":
-        """A data frame: one row each. GPUs and what is missing are joined by commas; flops and evidence are columns."""
+        """A data frame: one row each. GPUs and what is missing are joined by commas, lines are in words; flops and evidence are columns."""
         from .session import frame_of
         rows = [_flat(row) for row in self.to_dict()]
         return frame_of({name: [row.get(name) for row in rows] for name in dict.fromkeys(k for row in rows for k in row)})
@@ -122,7 +167,9 @@ class _Rows(List[Any]):
 def _flat(row: Mapping[str, Any]) -> Dict[str, Any]:
     flat: Dict[str, Any] = {}
     for name, value in row.items():
-        if isinstance(value, dict):
+        if name == "where":
+            flat[name] = show.where_of({"where": value})
+        elif isinstance(value, dict):
             flat.update({f"{name}.{key}": inner for key, inner in value.items()})
         else:
             flat[name] = ",".join(value) if isinstance(value, list) else value

@@ -19,7 +19,7 @@ from . import kernels
 from .errors import E_DATA, E_USAGE, AssayError
 from .live import Live
 from .notebook import Notebook
-from .session import LEVELS, frame_of
+from .session import LEVELS, Recording, frame_of
 from .show import table
 
 LIVE_INTERVAL, LIVE_WINDOW, LIVE_MAX = 2.0, 120.0, 1e7
@@ -148,9 +148,18 @@ class AssayMagics(Magics):
 
     def pre_run_cell(self, info: Any) -> None:
         try:
-            self.book.begin_cell(info.raw_cell or "", getattr(self.shell, "execution_count", 0))
+            self.book.begin_cell(info.raw_cell or "", getattr(self.shell, "execution_count", 0), self._file_of(info.raw_cell or ""))
         except AssayError as error:
             _complain(error)
+
+    def _file_of(self, source: str) -> str:
+        """The file name that a kernel gives a cell's code; empty in a terminal, where the name has the cell's number."""
+        if not self._in_kernel():
+            return ""
+        try:
+            return str(self.shell.compile.get_code_name(source, source, 0))
+        except Exception:  # another kernel's compiler, or an old one
+            return ""
 
     def post_run_cell(self, result: Any) -> None:
         # An empty cell ends without having begun.
@@ -404,6 +413,12 @@ def _read_frame(path: str) -> Any:
 
 
 _loaded: Dict[int, AssayMagics] = {}
+
+
+def newest_recording() -> Optional[Recording]:
+    """What a notebook measures, or looks at."""
+    found = [magics.book.recording for magics in _loaded.values() if magics.book.recording is not None]
+    return found[-1] if found else None
 
 
 def load(shell: Any) -> None:

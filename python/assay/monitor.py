@@ -247,7 +247,13 @@ def _take(frame: ctypes.c_void_p) -> Dict[str, Any]:
         lib().assay_frame_unref(frame)
 
 
-def running_session() -> Optional[str]:
-    """The session of the monitor that was started last and runs in this process."""
+def running_monitor() -> Optional[Monitor]:
+    """The monitor that was started last and runs in this process."""
     running = [m for m in (one() for one in list(_running)) if m is not None and m.running]
-    return str(running[-1].path) if running else None
+    return running[-1] if running else None
+
+
+def running_session() -> Optional[str]:
+    """Its session."""
+    monitor = running_monitor()
+    return str(monitor.path) if monitor else None

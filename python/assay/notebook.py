@@ -46,6 +46,7 @@ class Notebook:
         self.auto: Optional[Dict[str, Any]] = None
         self._cells: List[Cell] = []
         self._open: Optional[Cell] = None
+        self._open_file = ""
         self._depth = 0
         self._script: Optional[Tuple[str, int]] = None
         self._log: Optional[RunLog] = None
@@ -53,14 +54,15 @@ class Notebook:
 
     # Cells.
 
-    def begin_cell(self, source: str, number: int = 0) -> None:
-        """A cell and its number in the notebook, In [5]. Cells that a cell runs are part of it."""
+    def begin_cell(self, source: str, number: int = 0, file: str = "") -> None:
+        """A cell, its number in the notebook, In [5], and the file name that its code has. Cells that a cell runs are part of it."""
         self._depth += 1
         if self._depth > 1:
             return
         # A cell that leaves no history has the number of the next one.
         least = self._cells[-1].index + 1 if self._cells else 0
         self._open = Cell(max(number, least), source, time.time(), math.nan)
+        self._open_file = file
         self._mark_begin()
 
     def end_cell(self) -> Optional[Cell]:
@@ -76,7 +78,8 @@ class Notebook:
     def _mark_begin(self) -> None:
         if self._open:
             index, source = self._open.index, _cut(self._open.source)
-            self._mark(lambda log: log.begin(f"cell {index}", cell_index=index, raw_cell=source))
+            named = {"cell_file": self._open_file} if self._open_file else {}
+            self._mark(lambda log: log.begin(f"cell {index}", cell_index=index, **named, raw_cell=source))
 
     def _mark_end(self, index: int) -> None:
         self._mark(lambda log: log.end(f"cell {index}"))

@@ -167,7 +167,7 @@ class Recording:
     def columns(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
                 **options: Any) -> Dict[str, Column]:
         """Columns of "gpus" (a row a GPU and tick), of a level ("process", "user", "slurm", "cgroup", "system"; a row a
-        tick), of "phases", "events" or "user_metrics": arrays of numbers (NaN is missing) or lists of texts. Names and
+        tick), of "phases", "events", "user_metrics" or "stacks" (a row a second, thread and line it was in): arrays of numbers (NaN is missing) or lists of texts. Names and
         units are those of the JSON: SI, ratios from 0 to 1, `time` in seconds since 1970. "notebook:process" and so on
         have the columns and units of a notebook session. Needs no pandas.
 
@@ -176,7 +176,10 @@ class Recording:
 
     def data(self, what: str = "gpus", *, phase: Optional[str] = None, last: Optional[float] = None, gpus: Texts = None,
              **options: Any) -> "pandas.DataFrame":
-        """The same as a pandas data frame; its attrs["units"] tells the unit of each column."""
+        """The same as a pandas data frame; its attrs["units"] tells the unit of each column. Also of "findings" and "stretches"."""
+        if what in ("findings", "stretches"):
+            found = self.findings(phase=phase, gpus=gpus, **options)
+            return (found if what == "findings" else found.stretches).data()
         columns = self.columns(what, phase=phase, last=last, gpus=gpus, **options)
         frame = frame_of(columns)
         frame.attrs["units"] = units_of(what, columns)

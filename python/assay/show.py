@@ -104,6 +104,11 @@ def advice_of(told: Mapping[str, Any]) -> str:
     return str(_first(told).get("try") or "")
 
 
+def where_of(finding: Mapping[str, Any]) -> str:
+    """The lines of a finding in words; empty without."""
+    return "; ".join(str(part["text"]) for part in finding.get("where") or [])
+
+
 def findings_of(told: Mapping[str, Any], gpus: int) -> List[str]:
     """All findings in words, numbered where there are several, each with what to try; what there is to say without one."""
     if not gpus:
@@ -112,6 +117,8 @@ def findings_of(told: Mapping[str, Any], gpus: int) -> List[str]:
     lines = []
     for i, finding in enumerate(found, 1):
         lines.append(f"{i} " * (len(found) > 1) + str(finding.get("text") or ""))
+        if finding.get("where"):
+            lines.append("  " * (len(found) > 1) + f"where: {where_of(finding)}")
         if finding.get("try"):
             lines.append("  " * (len(found) > 1) + f"try: {finding['try']}")
     return lines or ["No problems found"]
@@ -120,6 +127,7 @@ def findings_of(told: Mapping[str, Any], gpus: int) -> List[str]:
 def recording(name: str, known: Mapping[str, Any], told: Mapping[str, Any]) -> str:
     """A run: who, how long, the finding, the GPUs."""
     lines = [html.escape(finding_of(told))] if finding_of(told) else []
+    lines += [f"where: {html.escape(where_of(_first(told)))}"] if where_of(_first(told)) else []
     lines += [f"<i>try: {html.escape(advice_of(told))}</i>"] if advice_of(told) else []
     gpus = (told.get("run") or {}).get("gpus") or []
     return (f"<b>{html.escape(name)}</b><br>{html.escape(', '.join(_facts(known, told)))}"

@@ -215,7 +215,7 @@ static int open_session(struct core *c, struct err *err)
 
 static int start_engine(struct core *c, struct err *err)
 {
-        const struct engine_config rc = {
+        struct engine_config rc = {
             .session = c->session,
             .pipeline = c->pipeline,
             .host = c->host,
@@ -228,6 +228,9 @@ static int start_engine(struct core *c, struct err *err)
             .on_return = on_return,
             .arg = c,
         };
+        int r = setup_stacks(&c->options.config, &rc.stacks_hz, err);
+        if (r < 0)
+                return r;
         c->running = true;
         c->host_alone = !c->pipeline;
         c->start_ns = clock_wall_ns();

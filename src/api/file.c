@@ -232,9 +232,11 @@ static int file_fill(struct assay_table *t, const char *what, struct table_job *
                 return table_fill_events(t, job);
         if (strcmp(what, "user_metrics") == 0)
                 return table_fill_metrics(t, job);
+        if (strcmp(what, "stacks") == 0)
+                return table_fill_stacks(t, job, err);
         err_set(err, ERR_USAGE, "there is no table '%.60s'", what);
         return err_hint(err, "choose gpus, process, user, slurm, cgroup, system, phases, events, "
-                             "user_metrics, or notebook:LEVEL");
+                             "user_metrics, stacks, or notebook:LEVEL");
 }
 
 int assay_table_open(const char *path, const char *what, const assay_options *options,

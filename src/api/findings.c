@@ -4,6 +4,7 @@
 #include "app/summarise.h"
 #include "base/jsonw.h"
 #include "present/report/report.h"
+#include "present/text/where.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +13,23 @@ struct assay_findings {
         struct stretch_list list;
         char **texts; /* of each finding */
         char **gpus;  /* of each stretch */
+        char **lines; /* of each place: PLACES_MAX of each of the list's wheres */
 };
+
+#define PLACES_MAX (WHERE_PARTS_MAX * WHERE_PLACES_MAX)
+
+/* One of the places of all parts; NULL beyond the last. */
+static const struct where_place *place_at(const struct where *where, size_t at,
+                                          const struct where_part **ret_part)
+{
+        for (size_t i = 0; where && i < where->n; i++) {
+                *ret_part = &where->parts[i];
+                if (at < where->parts[i].n)
+                        return &where->parts[i].places[at];
+                at -= where->parts[i].n;
+        }
+        return NULL;
+}
 
 static char *text_of_finding(const struct stretch_list *list, size_t at)
 {
@@ -32,6 +49,28 @@ static char *gpus_of_stretch(const struct stretch_list *list, size_t at)
         return text;
 }
 
+static char *text_of_place(const struct where_place *place)
+{
+        struct strbuf out = {0};
+        where_put_place(&out, place);
+        char *text = out.failed ? NULL : strdup(strbuf_str(&out));
+        strbuf_finish(&out);
+        return text;
+}
+
+static bool fill_lines(struct assay_findings *f)
+{
+        const struct where_part *part;
+        f->lines = calloc(f->list.n_wheres * PLACES_MAX + 1, sizeof(*f->lines));
+        bool whole = f->lines != NULL;
+        for (size_t i = 0; whole && i < f->list.n_wheres * PLACES_MAX; i++) {
+                const struct where_place *place =
+                    place_at(&f->list.wheres[i / PLACES_MAX], i % PLACES_MAX, &part);
+                whole = !place || (f->lines[i] = text_of_place(place)) != NULL;
+        }
+        return whole;
+}
+
 struct assay_findings *findings_make(struct stretch_list *list)
 {
         struct assay_findings *f = calloc(1, sizeof(*f));
@@ -47,7 +86,7 @@ struct assay_findings *findings_make(struct stretch_list *list)
                 whole = (f->texts[i] = text_of_finding(list, i)) != NULL;
         for (size_t i = 0; whole && i < list->n; i++)
                 whole = (f->gpus[i] = gpus_of_stretch(list, i)) != NULL;
-        if (whole)
+        if (whole && fill_lines(f))
                 return f;
         assay_findings_free(f);
         return NULL;
@@ -62,7 +101,10 @@ void assay_findings_free(assay_findings *f)
         for (size_t i = 0; f->gpus && i < f->list.n; i++)
                 free(f->gpus[i]);
         free(f->texts);
+        for (size_t i = 0; f->lines && i < f->list.n_wheres * PLACES_MAX; i++)
+                free(f->lines[i]);
         free(f->gpus);
+        free(f->lines);
         stretch_list_finish(&f->list);
         free(f);
 }
@@ -151,6 +193,45 @@ int assay_findings_stretch(const assay_findings *f, size_t at, struct assay_stre
             .flops = {from->flops.type, from->flops.lo, from->flops.hi},
         };
         return 0;
+}
+
+/* where: as findings and stretches number it. */
+static int take_place(const assay_findings *f, size_t where, size_t at, struct assay_place *ret)
+{
+        const struct where_part *part = NULL;
+        const struct where_place *place = place_at(stretch_list_where(&f->list, where), at, &part);
+        if (!place)
+                return ASSAY_E_USAGE;
+        bool inside = place->inner.file[0] != '\0';
+        *ret = (struct assay_place){.what = part->rule->name,
+                                    .words = part->rule->words,
+                                    .text = f->lines[(where - 1) * PLACES_MAX + at],
+                                    .file = place->own.file,
+                                    .function = place->own.function,
+                                    .in_file = inside ? place->inner.file : NULL,
+                                    .in_function = inside ? place->inner.function : NULL,
+                                    .line = place->own.line,
+                                    .in_line = place->inner.line,
+                                    .looks = place->looks,
+                                    .share = place->share,
+                                    .seconds = place->seconds};
+        return 0;
+}
+
+int assay_findings_place(const assay_findings *f, size_t finding, size_t at,
+                         struct assay_place *ret)
+{
+        if (!f || !ret || finding >= f->list.n_findings)
+                return ASSAY_E_USAGE;
+        return take_place(f, f->list.findings[finding].where, at, ret);
+}
+
+int assay_findings_stretch_place(const assay_findings *f, size_t stretch, size_t at,
+                                 struct assay_place *ret)
+{
+        if (!f || !ret || stretch >= f->list.n)
+                return ASSAY_E_USAGE;
+        return take_place(f, f->list.list[stretch].where, at, ret);
 }
 
 struct assay_value assay_findings_evidence(const assay_findings *f, size_t stretch,

@@ -231,7 +231,7 @@ int table_fill_phases(struct assay_table *t, struct table_job *job)
                 table_put(t, open, p->open);
                 if (p->data)
                         table_put_text(t, data, p->data);
-                if (p->end_ns == INT64_MAX)
+                if (!phase_has_end(p))
                         continue;
                 table_put(t, end_time, clock_to_seconds(p->end_ns));
                 table_put(t, seconds, clock_to_seconds(p->end_ns - p->begin_ns));

@@ -135,7 +135,7 @@ static void take_file(void *arg, const char *key, const char *value)
 static void close_phases(struct conversion *c, int64_t end_ns)
 {
         for (size_t i = 0; i < c->in.n_phases; i++) {
-                if (c->in.phases[i].end_ns == INT64_MAX)
+                if (!phase_has_end(&c->in.phases[i]))
                         c->in.phases[i].end_ns = MAX(end_ns, c->in.phases[i].begin_ns);
         }
 }
@@ -256,10 +256,58 @@ static int host_session(struct conversion *c, const struct host *h, struct err *
         return r > 0 ? session_commit(c->session, err) : r;
 }
 
+#define COMMIT_SECONDS 60 /* of stacks at a time */
+
+/* A count is as many samples, which share its time. */
+static void copy_stack(struct conversion *c, const struct stack_log *log, int64_t mono_ns,
+                       const struct stack_count *from)
+{
+        const struct stack_thread *thread = &log->threads[from->thread];
+        const struct stack_process *process = &log->processes[thread->process];
+        uint32_t looks = MAX(from->looks, 1u);
+        int64_t ns = clock_from_seconds(from->seconds), rest = ns % looks;
+        struct stack_sample sample = {.mono_ns = mono_ns,
+                                      .stands_for_ns = ns / looks + rest,
+                                      .start_ticks = process->start_ticks,
+                                      .pid = process->pid,
+                                      .tid = thread->tid,
+                                      .thread = thread->name,
+                                      .stack = from->stack,
+                                      .call = from->call,
+                                      .state = from->state,
+                                      .holds_gil = from->holds_gil,
+                                      .is_main = thread->is_main};
+        for (uint32_t i = 0; i < looks; i++) {
+                session_add_stacks(c->session, log->table, &sample, 1);
+                sample.stands_for_ns = ns / looks;
+        }
+}
+
+/* Their table lives as long as the input. */
+static int copy_stacks(struct conversion *c, struct err *err)
+{
+        const struct stack_log *log = NULL;
+        struct stack_window w;
+        size_t seconds = 0;
+        int got = c->in.session ? session_stacks(c->in.session, &log, err) : 0;
+        for (size_t i = 0; log && i < log->n_processes; i++)
+                session_add_stack_process(c->session, &log->processes[i]);
+        while (got >= 0 && log && (got = session_next_stacks(c->in.session, &w, err)) > 0) {
+                for (size_t i = 0; i < w.n; i++)
+                        copy_stack(c, log, w.mono_ns, &w.counts[i]);
+                if (++seconds % COMMIT_SECONDS == 0)
+                        got = session_commit(c->session, err);
+        }
+        return got;
+}
+
 static int end_session(struct conversion *c, struct err *err)
 {
         struct session_counts counts = {.asked = c->ticks, .taken = c->ticks};
         const struct run_facts *f = &c->in.facts;
+        int copied = copy_stacks(c, err);
+        if (copied < 0)
+                return copied;
         if (c->in.session)
                 session_counts(c->in.session, &counts);
         else

@@ -178,9 +178,9 @@ static void close_phases(struct run_summary *r)
 {
         for (size_t i = 0; i < r->in.n_phases; i++) {
                 struct phase *p = &r->in.phases[i];
-                if (!p->open || p->end_ns != INT64_MAX)
+                if (!p->open || phase_has_end(p))
                         continue;
-                p->end_ns = MAX(r->summary.last_ns, p->begin_ns);
+                p->end_ns = MAX(MAX(r->summary.last_ns, input_last_ns(&r->in)), p->begin_ns);
         }
 }
 

@@ -49,7 +49,7 @@ static void take_phases(struct scan *s, const struct run_summary *r)
         int64_t first = r->stretches.first_wall_ns;
         for (size_t i = 0; i < r->in.n_phases; i++) {
                 const struct phase *p = &r->in.phases[i];
-                int64_t end = p->end_ns == INT64_MAX ? s->duration_ns : p->end_ns - first;
+                int64_t end = phase_has_end(p) ? p->end_ns - first : s->duration_ns;
                 add_part(&s->phases, p->name, "", p->begin_ns - first, MIN(end, s->duration_ns),
                          INK_KEY);
         }

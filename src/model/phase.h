@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "base/clock.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +22,12 @@ struct phase {
         bool open;                /* nobody ended it: the run did */
         const char *data;         /* the keys it was marked with, JSON; borrowed, NULL for none */
 };
+
+/* Whether it is known when it ended: of an open one that is when the run did. */
+static inline bool phase_has_end(const struct phase *p)
+{
+        return !p->open || p->end_ns < CLOCK_FILE_MAX_NS;
+}
 
 /* One that ends before it begins, as a clock that was set back may tell, never holds. */
 static inline bool phase_holds(const struct phase *p, int64_t moment_ns)

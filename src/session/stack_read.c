@@ -4,12 +4,16 @@
  */
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/lookup.h"
 #include "session/reader.h"
 #include "session/state.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
+#define CELLS_MAX 65536       /* of a notebook */
 #define WINDOW_ROWS_MAX 65536 /* no second has more threads and stacks than that */
 
 /* What an id of the file is here; ids beyond n are unknown. */
@@ -18,8 +22,16 @@ struct id_map {
         size_t n;
 };
 
+/* A cell of a notebook, and the file name that its code has. */
+struct cell_file {
+        uint64_t hash; /* of the name */
+        long long cell;
+};
+
 struct stack_cursor {
         struct stack_table *table;
+        struct cell_file *cells;
+        size_t n_cells, cap_cells;
         struct stack_log all;
         struct id_map texts, frames, nodes;
         struct stack_thread *threads;
@@ -35,6 +47,7 @@ void stack_cursor_close(struct stack_cursor *c)
         if (!c)
                 return;
         stack_table_close(c->table);
+        free(c->cells);
         free(c->texts.to);
         free(c->frames.to);
         free(c->nodes.to);
@@ -86,13 +99,47 @@ static uint32_t bounded_number(sqlite3_stmt *h, int column)
         return v >= 0 && v <= INT32_MAX ? (uint32_t)v : 0;
 }
 
+/* The mark of a cell that ran says which file name its code has. */
+static void take_cell(struct stack_cursor *c, sqlite3_stmt *h)
+{
+        const char *data = (const char *)sqlite3_column_text(h, 0);
+        json_t *o = data ? json_loads(data, 0, NULL) : NULL;
+        const char *file = json_string_value(json_object_get(o, "cell_file"));
+        const json_t *number = json_object_get(o, "cell_index");
+        if (file && json_is_integer(number) && json_integer_value(number) >= 0 &&
+            json_integer_value(number) <= INT32_MAX && c->n_cells < CELLS_MAX &&
+            LIST_ROOM(c->cells, c->n_cells, c->cap_cells))
+                c->cells[c->n_cells++] =
+                    (struct cell_file){hash_stable(file, strlen(file)), json_integer_value(number)};
+        json_decref(o);
+}
+
+/* "cell 3"; of cells that are alike the last one. False when it is no file of a cell. */
+static bool name_cell(const struct stack_cursor *c, const char *file, char buf[32])
+{
+        if (c->n_cells == 0 || !strstr(file, "/ipykernel_"))
+                return false;
+        uint64_t hash = hash_stable(file, strlen(file));
+        for (size_t i = c->n_cells; i-- > 0;) {
+                if (c->cells[i].hash == hash)
+                        return snprintf(buf, 32, "cell %lld", c->cells[i].cell) > 0;
+        }
+        return false;
+}
+
 static void take_text(struct stack_cursor *c, sqlite3_stmt *h)
 {
         int64_t id = sqlite3_column_int64(h, 0);
         const char *s = (const char *)sqlite3_column_text(h, 1);
-        if (s && id > 0 && (size_t)id < c->texts.n)
-                c->texts.to[id] =
-                    stack_intern_text(c->table, s, (size_t)sqlite3_column_bytes(h, 1));
+        size_t n = (size_t)sqlite3_column_bytes(h, 1);
+        char cell_name[32];
+        if (!s || id <= 0 || (size_t)id >= c->texts.n)
+                return;
+        if (name_cell(c, s, cell_name)) {
+                s = cell_name;
+                n = strlen(cell_name);
+        }
+        c->texts.to[id] = stack_intern_text(c->table, s, n);
 }
 
 static void take_frame(struct stack_cursor *c, sqlite3_stmt *h)
@@ -180,6 +227,9 @@ static int read_interned(struct session_reader *r, struct stack_cursor *c)
                 const char *sql;
                 void (*take)(struct stack_cursor *c, sqlite3_stmt *h);
         } parts[] = {
+            {"SELECT data FROM mark WHERE type = 'begin' AND data LIKE '%\"cell_file\"%'"
+             " ORDER BY wall_ns",
+             take_cell},
             {"SELECT id, text FROM stack_text ORDER BY id", take_text},
             {"SELECT id, file, function, first_line, line, whose FROM stack_frame ORDER BY id",
              take_frame},

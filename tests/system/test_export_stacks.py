@@ -28,7 +28,7 @@ def made(program, tmp_path_factory):
         # 1: main:52; 2: main:52 > raw_decode; 3: semi; 4: main:53; parent, frame, own, inner
         db.executemany("insert into stack_node values(?, ?, ?, ?, ?)", [(1, 0, 1, 1, 0), (2, 1, 2, 1, 2), (3, 0, 3, 3, 0), (4, 0, 4, 4, 0)])
         db.executemany("insert into stack_process values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [
-            (0, 100, 1, 5, "CPython 3.11.7", "readable", "", "python train.py", 50, 0), (1, 200, 100, 6, "CPython 3.11.7", "readable", "", "python; worker", 9, 0)])
+            (0, 100, 1, 5, "CPython 3.11.7", "readable", None, "python train.py", 50, 0), (1, 200, 100, 6, "CPython 3.11.7", "readable", None, "python; worker", 9, 0)])
         db.executemany("insert into stack_thread values(?, ?, ?, ?, ?, ?)", [(0, 100, 5, 100, 7, 1), (1, 100, 5, 101, 7, 0), (2, 200, 6, 200, 7, 1)])
 
         def row(thread, stack, call, state, ms):
@@ -139,6 +139,19 @@ def test_of_a_program(assay, recorded):  # noqa: F811
     assert speedscope(assay("export", "stacks", path, "--format", "speedscope").stdout) == clean(view(path))
     waits = [f"main (train.py:{line_of(WORKERS, name)})" for name in ("get", "sleep")]
     assert any(frame in k for k in lines for frame in waits)
+
+
+def test_a_copy_has_them_too(assay, made, tmp_path):
+    """As a monitor saves a recording."""
+    copy = tmp_path / "copy.assay"
+    done = assay("convert", made, copy)
+    assert done.returncode == 0, done.stderr
+    assert view(copy) == clean(view(made))
+    with sqlite3.connect(copy) as new, sqlite3.connect(made) as old:
+        ask = "select elapsed, pid, tid, main, state, gil, call, file, line, in_file, seconds, looks, thread from stacks order by 1, 2, 3, 5, 8, 9, 10"
+        assert new.execute(ask).fetchall() == old.execute(ask).fetchall()
+        ask = "select pid, ppid, runtime, access, why, command, samples, torn from stack_process order by pid"
+        assert new.execute(ask).fetchall() == old.execute(ask).fetchall()
 
 
 @pytest.mark.parametrize("words, status, said", [

@@ -11,6 +11,7 @@
 #include "model/metric.h"
 #include "model/throttle.h"
 #include "model/verdict.h"
+#include "model/where.h"
 #include "model/xid.h"
 #include "present/stream/columns.h"
 #include "read/source.h"
@@ -384,6 +385,19 @@ static bool is_asked(const char *word)
         return word[0] != '\0';
 }
 
+/* Of a rule whose time is told by line. */
+static bool is_whose_time(const char *word)
+{
+        const struct where_rule *rules[WHERE_PARTS_MAX];
+        bool is = false;
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
+                for (size_t i = where_rules(l, rules); i-- > 0;)
+                        is = is || strcmp(rules[i]->name, word) == 0 ||
+                             strcmp(rules[i]->words, word) == 0;
+        }
+        return is;
+}
+
 /* The strings in quotes of a comment: that which holds the words, or follows them on the line. */
 static const struct promise {
         const char *where;
@@ -399,6 +413,9 @@ static const struct promise {
     {"const char *held_by; /* \"", is_held_by, 3},
     {"const char *gpus;    /* ", is_example, 2},
     {"const char *gpus;         /* ", is_example, 2},
+    {"const char *what;        /* whose time", is_whose_time, 3},
+    {"const char *words;       /* ", is_whose_time, 1},
+    {"const char *text;        /* ", is_example, 1},
     {"A mean of exactly its own time", is_evidence, 5},
     {"Which source: ", is_example, 4},
     {"/* \"label\", ", is_gpu_text, 4},

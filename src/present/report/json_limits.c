@@ -42,12 +42,16 @@ static void put_code_line(struct jsonw *j, const char *name, const struct code_l
 
 static void put_where(struct jsonw *j, const struct where *where)
 {
+        struct strbuf text = {0};
         jsonw_array(j, "where");
         for (size_t i = 0; where && i < where->n; i++) {
                 const struct where_part *part = &where->parts[i];
+                strbuf_clear(&text);
+                where_put_part(&text, part);
                 jsonw_object(j, NULL);
                 jsonw_text(j, "what", part->rule->name);
                 jsonw_text(j, "words", part->rule->words);
+                jsonw_text(j, "text", strbuf_str(&text));
                 put_thousandth(j, "seconds", part->seconds);
                 jsonw_count(j, "looks", part->looks);
                 jsonw_array(j, "places");
@@ -63,6 +67,7 @@ static void put_where(struct jsonw *j, const struct where *where)
                 jsonw_end(j);
         }
         jsonw_end(j);
+        strbuf_finish(&text);
 }
 
 static void put_stretch(struct jsonw *j, const struct stretch_list *list, size_t at)

@@ -5,6 +5,7 @@
 #include "present/format.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -15,25 +16,38 @@ static const struct {
 #undef PLACE
 };
 
+/* The number of a notebook's cell, as its file or a terminal's IPython names it; -1 for none. */
+static int cell_number(const char *file)
+{
+        int cell = -1, end = 0;
+        if (sscanf(file, "cell %d%n", &cell, &end) == 1 && file[end] == '\0')
+                return cell;
+        return sscanf(file, "<ipython-input-%d-", &cell) == 1 ? cell : -1;
+}
+
 void where_put_line(struct strbuf *out, const struct code_line *line)
 {
-        text_put(out, where_short_file(line->file, line->whose), WHERE_FILE_MAX);
+        int cell = cell_number(line->file);
+        if (cell >= 0)
+                strbuf_putf(out, "cell %d", cell);
+        else
+                text_put(out, where_short_file(line->file, line->whose), WHERE_FILE_MAX);
         if (line->line > 0)
-                strbuf_putf(out, ":%" PRIu32, line->line);
+                strbuf_putf(out, cell >= 0 ? ", line %" PRIu32 : ":%" PRIu32, line->line);
         if (line->function[0] && strcmp(line->function, "<module>") != 0) {
                 strbuf_putc(out, ' ');
                 text_put(out, line->function, WHERE_FUNCTION_MAX);
         }
 }
 
-static void put_place(struct strbuf *out, const struct where_place *p)
+void where_put_place(struct strbuf *out, const struct where_place *place)
 {
-        where_put_line(out, &p->own);
-        if (p->inner.file[0]) {
-                strbuf_puts(out, " (in ");
-                where_put_line(out, &p->inner);
-                strbuf_putc(out, ')');
-        }
+        where_put_line(out, &place->own);
+        if (!place->inner.file[0])
+                return;
+        strbuf_puts(out, " (in ");
+        where_put_line(out, &place->inner);
+        strbuf_putc(out, ')');
 }
 
 void where_put_places(struct strbuf *out, const struct where_place *places, size_t n,
@@ -44,7 +58,7 @@ void where_put_places(struct strbuf *out, const struct where_place *places, size
                 strbuf_putf(out, "%s%s ", i > 0 ? ", " : "", format_share(share, places[i].share));
                 if (i == 0)
                         strbuf_putf(out, "%s ", words);
-                put_place(out, &places[i]);
+                where_put_place(out, &places[i]);
         }
 }
 
