@@ -32,9 +32,11 @@ if kind == "fair":
 if kind == "dies":
     os.write(2, f"assay: {escape}\\n".encode())
     sys.exit(1)
-out({"assay": "0.2.0" if kind != "escapes" else escape, "protocol": 1})
 if kind == "deaf":
     os.close(0)
+out({"assay": "0.2.0" if kind != "escapes" else escape, "protocol": 1})
+if kind == "deaf":
+    time.sleep(1)
     samples(lambda n: [row()])
 if kind == "half":
     os.write(1, b'{"metrics":')
