@@ -3,6 +3,7 @@ import concurrent.futures
 import contextlib
 import csv
 import io
+import json
 import os
 import pathlib
 import random
@@ -403,3 +404,23 @@ def test_a_signal_that_comes_first_of_all_ends_in_order(program, tmp_path):
             p.terminate()
             assert p.wait(10) == 0
         assert not path.with_name(path.name + "-wal").exists()
+
+
+def test_a_week(assay, tmp_path):
+    """Of two GPUs that are busy in two of three hours and a half: the means and the energy of all of it."""
+    capture, path = tmp_path / "week.csv", tmp_path / "week.assay"
+    rows = [f"{1794726548 + t},{g},NVIDIA H200,{62.5 * busy},{99 * busy},{50000 * busy},143771,{80 + 420 * busy}"
+            for t in range(0, 604800, 10) for busy in ((t // 5400) % 3 != 0,) for g in range(2)]
+    capture.write_text("timestamp,gpu_id,model,sm_active_pct,gpu_util_pct,mem_used_mib,mem_total_mib,power_w\n" + "\n".join(rows) + "\n")
+    assert assay("record", "-q", "--source", capture, "-o", path, timeout=120).returncode == 0
+    busy = sum((t // 5400) % 3 != 0 for t in range(0, 604800, 10)) / 60480
+    for source in (path, capture):
+        report = json.loads(assay("report", source, "--format", "json", timeout=120).stdout)
+        run = report["run"]
+        assert run["seconds"] == pytest.approx(604790, abs=11)
+        for gpu in run["gpus"]:
+            means = {name: m["mean"] for name, m in gpu["metrics"].items()}
+            assert means["gpu_util"] == pytest.approx(0.99 * busy, rel=1e-3)
+            assert means["sm_active"] == pytest.approx(0.625 * busy, rel=1e-3)
+            assert means["power"] == pytest.approx(80 + 420 * busy, rel=1e-3)
+    assert path.stat().st_size < 3_000_000

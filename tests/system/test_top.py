@@ -634,3 +634,21 @@ def test_a_terminal_that_does_not_read_keeps_nobody(program, tmp_path, sig, stal
     assert wait_for_status(pid, 5) == 0
     assert termios.tcgetattr(fd)[3] & termios.ICANON and termios.tcgetattr(fd)[3] & termios.ECHO
     os.close(fd)
+
+
+def test_four_thousand_gpus(terminal, tmp_path):
+    """Of 512 nodes: the last one is found, every view is drawn, and it stays small."""
+    names = ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_PROF_SM_ACTIVE")
+    (tmp_path / "big.prom").write_text("".join(f'{name}{{gpu="{i % 8}",UUID="GPU-{i:08x}",modelName="NVIDIA H100 80GB HBM3",Hostname="node{i // 8:04d}"}} 1\n'
+                                               for name in names for i in range(4096)))
+    t = terminal(120, 40)
+    t.start("--source big.prom", show="4096 GPUs")
+    t.keys("G")
+    t.wait("node0511:7")
+    for key in ("2", "3", "4", "5", "1"):
+        t.keys(key)
+    t.wait("4096 GPUs")
+    status = pathlib.Path(f"/proc/{t.pid()}/status").read_text(encoding="ascii")
+    assert int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) < 150_000 or os.environ.get("SANITIZED")
+    t.keys("q")
+    assert t.intact() == 0
