@@ -116,6 +116,7 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
         take_sum(c, CEILING_STORAGE, e[EVIDENCE_READ], e[EVIDENCE_WRITE]);
         take(c, CEILING_WRITTEN, e[EVIDENCE_WRITE]);
         take(c, CEILING_CHILDREN, e[EVIDENCE_CHILDREN]);
+        take(c, CEILING_WORKERS, e[EVIDENCE_WORKERS]);
         take_network(c, e);
         if (value_there(main))
                 take_share(c, CEILING_CPU, value_ok(main.v + value_or(children, 0)),

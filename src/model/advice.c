@@ -7,7 +7,24 @@
 #define CPUS_FREE 0.6     /* of them: several more processes find room */
 #define CORES_NOTHING 0.1 /* cores: processes that do nothing */
 #define PROCESSES_FEW 3.5 /* processes: one that works, and helpers that rest */
+#define WORKERS_FEW 1.5   /* workers: one, on the mean of a stretch */
 #define CORES_OF_ONE 1.2  /* cores: what one process that hardly uses threads keeps busy */
+
+double limit_worker_share(const struct ceilings *c)
+{
+        double workers = value_or(ceiling_value(c, CEILING_WORKERS), 0);
+        return workers >= LIMIT_WORKERS_LEAST
+                   ? value_or(ceiling_value(c, CEILING_CPU_CHILDREN), 0) / workers
+                   : 0;
+}
+
+double limit_allowed_cpus(const struct ceilings *c)
+{
+        double share = value_or(ceiling_value(c, CEILING_CPU), 0),
+               used = value_or(ceiling_value(c, CEILING_CPU_MAIN), 0) +
+                      value_or(ceiling_value(c, CEILING_CPU_CHILDREN), 0);
+        return share > 0 ? used / share : 0;
+}
 
 static bool has(const struct ceilings *c, enum ceiling at)
 {
@@ -65,8 +82,21 @@ static bool threads_load(const struct ceilings *c)
 
 static bool one_process_loads(const struct ceilings *c)
 {
-        return has(c, CEILING_CHILDREN) && value_of(c, CEILING_CHILDREN) < PROCESSES_FEW &&
-               value_of(c, CEILING_CPU_CHILDREN) <= CORES_OF_ONE;
+        bool one = has(c, CEILING_WORKERS)
+                       ? value_of(c, CEILING_WORKERS) < WORKERS_FEW
+                       : has(c, CEILING_CHILDREN) && value_of(c, CEILING_CHILDREN) < PROCESSES_FEW;
+        return one && value_of(c, CEILING_CPU_CHILDREN) <= CORES_OF_ONE;
+}
+
+static bool workers_are_full(const struct ceilings *c)
+{
+        return limit_worker_share(c) >= LIMIT_WORKERS_FULL;
+}
+
+static bool workers_rest(const struct ceilings *c)
+{
+        double share = limit_worker_share(c);
+        return share > 0 && share < LIMIT_WORKERS_FULL;
 }
 
 static const struct {

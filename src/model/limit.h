@@ -114,6 +114,9 @@ enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED }
 #define LIMIT_TURNS 0.75     /* cores: the busiest thread of a process whose threads take turns */
 #define LIMIT_TURNS_MORE 0.1 /* cores: what all of them have beyond it */
 
+#define LIMIT_WORKERS_LEAST 0.5 /* workers, on the mean of a stretch: below there are none */
+#define LIMIT_WORKERS_FULL 0.75 /* of a core: workers that do more are never idle for long */
+
 /* Where the power that a GPU draws at rest is known from. */
 enum floor_from { FLOOR_UNKNOWN, FLOOR_MODEL, FLOOR_IDLE, FLOOR_KEPT, FLOOR_RUN };
 
@@ -181,6 +184,10 @@ const char *basis_sure(enum basis basis);
  * where there are any. */
 const char *limiter_try(enum limiter limiter, const struct ceilings *evidence,
                         enum framework framework);
+/* How busy each of the workers is, in cores; 0: there are none, or nobody counted them. */
+double limit_worker_share(const struct ceilings *c);
+/* CPUs that the program may use (affinity, cgroup); 0: unknown. */
+double limit_allowed_cpus(const struct ceilings *c);
 /* "power", "thermal", "clock.locked"; NULL for nothing. */
 const char *held_by_name(enum held_by held);
 /* "the power limit", "heat", "a locked clock"; "" for nothing. */

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import FIXTURES
+from conftest import FIXTURES, ROOT
 
 LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
 IDLE = (FIXTURES / "nvml" / "h200-idle.scn").read_text()
@@ -169,6 +170,33 @@ def test_the_lines_of_workers_and_of_who_waits_for_them(assay, recorded):
         assert abs(place["line"] - line_of(WORKERS, "work")) <= 1 and place["function"] == "work"
     main = (parts.get("main") or parts["waiting"])["places"][0]["own"]
     assert main["line"] in (line_of(WORKERS, "get"), line_of(WORKERS, "sleep"))
+
+
+def test_workers_are_counted(assay, recorded):
+    """Two that prepare all the time, and one that rests."""
+    path, _ = recorded(WORKERS.replace("for i in range(30000)", "for i in range(1000000)").replace("time.sleep(0.05)", "pass")
+                       .replace("    end = ", "    multiprocessing.Process(target=time.sleep, args=(99,), daemon=True).start()\n    end = "))
+    with sqlite3.connect(path) as db:
+        assert db.execute("select max(workers), max(children) from evidence").fetchone() == (2, 3)
+
+
+@pytest.mark.parametrize("cores, cpus, engine, says, never", [
+    (7.9, 16, 0.0133, ("7.9 cores busy in 8 workers (99 % each), 16 CPUs may be used", "more workers: at most 2.0 × before all CPUs are busy",
+                       "a full GPU needs 75 × as many samples"), "num_workers"),
+    (7.9, 8.4, 0.3, ("(99 % each), 8.4 CPUs may be used", "no CPU is left for more workers", "more workers do not help"), "at most"),
+    (2.4, 16, 0.1, ("2.4 cores busy in 8 workers (30 % each)", "the workers rest part of the time"), "more workers:"),
+])
+def test_what_more_workers_can_give(assay, program, tmp_path, cores, cpus, engine, says, never):
+    weave, base, path = pathlib.Path(program).parent / "tests" / "weave", ROOT / "tests/truth/loader_workers.assay", tmp_path / "out.assay"
+    if not weave.exists():
+        pytest.skip("no weave in this build")
+    lines = ["start 1700000000000000000"]
+    for i in range(150):
+        lines += [f"tick {i / 10}", f"row 0 150 gr_active={engine} sm_active={engine / 2} pid=9", f"host {i / 10} 150 cpu_main=0.3 cpu_first=0.3 cpu_thread=0.3 "
+                  f"cpu_children={cores} cpus={cpus} workers=8 children=11 io_wait=0 io_read=0 io_write=0 net_rx=0 net_tx=0 net_loopback=0"]
+    subprocess.run([weave, base, path], input="\n".join(lines) + "\n", text=True, check=True)
+    text = " ".join(assay("report", path).stdout.split())
+    assert all(words in text for words in says) and never not in text, text
 
 
 def test_no_lines_when_they_are_not_wanted(assay, recorded):

@@ -190,10 +190,32 @@ static void main_and_children_are_apart(void **state UNUSED)
         is(h, 0, EVIDENCE_CPU_MAIN, 0.5);
         is(h, 0, EVIDENCE_CPU_CHILDREN, 1.8);
         is(h, 0, EVIDENCE_CHILDREN, 3);
+        is(h, 0, EVIDENCE_WORKERS, 3);
         is(h, 0, EVIDENCE_READ, 1100);
         is(h, 0, EVIDENCE_READ_CHARS, 2200);
         is(h, 0, EVIDENCE_IO_WAIT, 1);
         is(h, 0, EVIDENCE_CPUS, 8);
+}
+
+/* Helpers that rest are no workers; who begins to work is one a second later. */
+static void workers_are_those_that_work(void **state UNUSED)
+{
+        put_fake((struct fake){.pid = 200, .ppid = 1, .own = 1000});
+        put_fake((struct fake){.pid = 201, .ppid = 200, .own = 100});
+        put_fake((struct fake){.pid = 202, .ppid = 200, .own = 100});
+        start(0);
+        HOLD(1, {200, 0});
+        tick();
+        put_fake((struct fake){.pid = 201, .ppid = 200, .own = 200});
+        put_fake((struct fake){.pid = 202, .ppid = 200, .own = 104});
+        put_fake((struct fake){.pid = 203, .ppid = 200, .own = 90});
+        is(tick(), 0, EVIDENCE_WORKERS, 1);
+        put_fake((struct fake){.pid = 201, .ppid = 200, .own = 201});
+        put_fake((struct fake){.pid = 202, .ppid = 200, .own = 109});
+        put_fake((struct fake){.pid = 203, .ppid = 200, .own = 180});
+        is(tick(), 0, EVIDENCE_WORKERS, 2);
+        drop(203);
+        is(tick(), 0, EVIDENCE_WORKERS, 0);
 }
 
 /* What a worker used that came and went, or ended, is its parent's waited-for time. */
@@ -586,6 +608,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
             cmocka_unit_test_setup_teardown(main_and_children_are_apart, begin, end),
+            cmocka_unit_test_setup_teardown(workers_are_those_that_work, begin, end),
             cmocka_unit_test_setup_teardown(children_count_after_their_end, begin, end),
             cmocka_unit_test_setup_teardown(each_rank_has_its_own_workers, begin, end),
             cmocka_unit_test_setup_teardown(an_orphan_serves_on, begin, end),

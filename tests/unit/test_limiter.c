@@ -492,8 +492,8 @@ static void advice_follows_the_evidence(void **state UNUSED)
              "find out what is read and written", "shards"},
             {"eight workers on eight CPUs", LIMITER_HOST_INPUT, .98, 7.6, 8, 0, 0,
              "more workers do not help", "num_workers"},
-            {"four workers on 16 CPUs", LIMITER_HOST_INPUT, .3, 3.9, 4, 0, 0, "num_workers",
-             "do not help"},
+            {"four workers on 16 CPUs", LIMITER_HOST_INPUT, .3, 3.9, 4, 0, 0,
+             "where those there are always busy", "do not help"},
             {"between: nobody knows whether more would help", LIMITER_HOST_INPUT, .7, 7, 8, 0, 0,
              "do less work for each sample", "CPUs are free"},
             {"threads of the program", LIMITER_HOST_INPUT, .2, 0, 0, 0, 0,
@@ -501,7 +501,7 @@ static void advice_follows_the_evidence(void **state UNUSED)
             {"a parent that feeds, and a helper", LIMITER_HOST_INPUT, .07, 1, 2, 0, 0,
              "one process prepares", "num_workers"},
             {"nothing is known of processes", LIMITER_HOST_INPUT, N, N, N, N, N,
-             "where a DataLoader loads", "CPUs are free"},
+             "prepare the next batch", "CPUs are free"},
         };
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
                 struct ceilings c = {0};
@@ -520,6 +520,40 @@ static void advice_follows_the_evidence(void **state UNUSED)
                 const char *text = limiter_try(cases[i].limiter, &c, FRAMEWORK_TORCH);
                 if (!strstr(text, cases[i].says) || strstr(text, cases[i].not ))
                         fail_msg("%s: %s", cases[i].why, text);
+        }
+}
+
+/* More workers are never the advice where there are none, or where they cannot help. */
+static void workers_are_counted(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                double workers, children_cores, cpu;
+                const char *says, *not ;
+                double share, cpus;
+        } cases[] = {
+            {"all busy, half of the CPUs free", 8, 7.8, .5, "every worker is busy", "num_workers",
+             .975, 16.6},
+            {"all busy, no CPU left", 8, 7.8, .97, "more workers do not help", "every", .975, 8.56},
+            {"half busy", 8, 4, .3, "find out what they wait for", "every", .5, 15},
+            {"one of several helpers", 1, 1, .1, "one process prepares", "more workers", 1, 15},
+            {"a process of many threads", 1, 4, .3, "every worker is busy", "num_workers", 4, 15},
+            {"none that works", 0, .06, .05, "threads of the program", "more workers", 0, 11.2},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct ceilings c = {0};
+                ceiling_set(&c, CEILING_WORKERS, cases[i].workers);
+                ceiling_set(&c, CEILING_CHILDREN, 12);
+                ceiling_set(&c, CEILING_CPU_MAIN, .5);
+                ceiling_set(&c, CEILING_CPU_CHILDREN, cases[i].children_cores);
+                ceiling_set(&c, CEILING_CPU, cases[i].cpu);
+                const char *text = limiter_try(LIMITER_HOST_INPUT, &c, FRAMEWORK_TORCH);
+                if (!strstr(text, cases[i].says) || strstr(text, cases[i].not ))
+                        fail_msg("%s: %s", cases[i].why, text);
+                if (fabs(limit_worker_share(&c) - cases[i].share) > 1e-3 ||
+                    fabs(limit_allowed_cpus(&c) - cases[i].cpus) > .01 * cases[i].cpus)
+                        fail_msg("%s: %g of %g CPUs", cases[i].why, limit_worker_share(&c),
+                                 limit_allowed_cpus(&c));
         }
 }
 
@@ -780,6 +814,7 @@ int main(void)
             cmocka_unit_test(by_the_driver),
             cmocka_unit_test(power_at_rest),
             cmocka_unit_test(advice_follows_the_evidence),
+            cmocka_unit_test(workers_are_counted),
             cmocka_unit_test(tables),
             cmocka_unit_test(data_sheets),
             cmocka_unit_test(between_gpus),

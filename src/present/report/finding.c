@@ -7,11 +7,14 @@
 #include "present/text/explain.h"
 #include "present/text/where.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define STORAGE_SOME 0.05 /* of the bytes: less is not told beside the other way */
-#define LONG_S 99.95      /* from here on in minutes */
+#define STORAGE_SOME 0.05  /* of the bytes: less is not told beside the other way */
+#define LONG_S 99.95       /* from here on in minutes */
+#define WORKERS_MORE 1.15  /* times as many: less is not worth the words */
+#define ENGINE_LEAST 0.002 /* of the time: of less nobody knows what a full GPU would need */
 
 /* A pattern with its "%s", if it has one, replaced. */
 static void put_filled(struct strbuf *out, const char *pattern, const char *with)
@@ -37,6 +40,18 @@ static void put_storage(struct strbuf *out, const struct ceilings *c)
                 explain_ceiling(CEILING_WRITTEN, written, out);
                 strbuf_puts(out, " written to storage");
         }
+}
+
+/* "7.9 cores busy in 8 workers (99 % each), 16 CPUs may be used". */
+static void put_workers(struct strbuf *out, const struct ceilings *c)
+{
+        char share[FORMAT_MAX];
+        double n = round((double)c->v[CEILING_WORKERS]), cpus = limit_allowed_cpus(c);
+        explain_ceiling(CEILING_CPU_CHILDREN, (double)c->v[CEILING_CPU_CHILDREN], out);
+        strbuf_putf(out, " cores busy in %.0f %s (%s%s)", n, n > 1 ? "workers" : "worker",
+                    format_share(share, limit_worker_share(c)), n > 1 ? " each" : "");
+        if (cpus > 0)
+                strbuf_putf(out, ", %.3g %s may be used", cpus, cpus > 1 ? "CPUs" : "CPU");
 }
 
 static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceiling at)
@@ -70,6 +85,10 @@ static void put_reason(struct strbuf *out, const struct ceilings *c, enum ceilin
         struct strbuf number = {0};
         if (at == CEILING_STORAGE && c->there & CEILING_BIT(WRITTEN)) {
                 put_storage(out, c);
+                return;
+        }
+        if (at == CEILING_CPU_CHILDREN && limit_worker_share(c) > 0) {
+                put_workers(out, c);
                 return;
         }
         explain_ceiling(at, (double)c->v[at], &number);
@@ -275,6 +294,24 @@ static const char *full_words(const struct limit_finding *f)
         return held ? "at full clock and a full unit" : "with that unit full";
 }
 
+/* What more workers can give, and how much cheaper a sample must be for a full GPU. */
+static void put_workers_gain(struct strbuf *out, const struct limit_finding *f)
+{
+        const struct ceilings *c = &f->why;
+        double engine = value_or(ceiling_value(c, CEILING_ENGINE), 0),
+               used = value_or(ceiling_value(c, CEILING_CPU), 0);
+        if (f->limiter != LIMITER_HOST_INPUT || limit_worker_share(c) < LIMIT_WORKERS_FULL ||
+            used <= 0)
+                return;
+        if (used < 1 / WORKERS_MORE)
+                strbuf_putf(out, "; more workers: at most %.1f × before all CPUs are busy",
+                            1 / used);
+        else
+                strbuf_puts(out, "; no CPU is left for more workers");
+        if (engine > ENGINE_LEAST && engine < 1 / WORKERS_MORE)
+                strbuf_putf(out, "; a full GPU needs %.2g × as many samples", 1 / engine);
+}
+
 static void put_gain(struct strbuf *out, const struct stretch_list *list,
                      const struct limit_finding *f)
 {
@@ -286,6 +323,7 @@ static void put_gain(struct strbuf *out, const struct stretch_list *list,
                 if (f->gain >= 1.05 && f->gain < 10)
                         strbuf_putf(out, "; the %s would be busy %.1f × as much",
                                     f->limiter == LIMITER_LAUNCH ? "SMs" : "GPU", f->gain);
+                put_workers_gain(out, f);
         } else if (f->limiter == LIMITER_PARALLELISM) {
                 strbuf_putf(out, "; up to %.0f × the work fits", f->gain);
         } else if (f->gain >= 1.05) {

@@ -105,6 +105,7 @@ static void fill_processes(const struct evidence_reader *e, const struct gpu_tot
         v[EVIDENCE_CPU_THREAD] = sum.busiest;
         v[EVIDENCE_CPU_FIRST] = sum.first;
         v[EVIDENCE_CHILDREN] = value_ok((double)g->children);
+        v[EVIDENCE_WORKERS] = value_ok((double)g->workers);
         v[EVIDENCE_CPUS] = sum.cpus;
         v[EVIDENCE_IO_WAIT] = value_ok((double)(g->blocked + sum.blocked));
         v[EVIDENCE_FRAMEWORK] = sum.framework;

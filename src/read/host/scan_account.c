@@ -30,6 +30,7 @@
 #include "read/host/scanner_table.h"
 
 #include "base/attr.h"
+#include "base/clock.h"
 
 /* cutime and cstime are rounded down one by one; own times likewise. */
 #define ROUNDING 2
@@ -49,7 +50,7 @@ void account_begin(struct scanner *s)
         }
         for (size_t i = 0; i < SCAN_GROUPS; i++) {
                 struct scan_group *g = &s->groups[i];
-                g->holders = g->children = g->blocked = g->io_denied = 0;
+                g->holders = g->children = g->workers = g->blocked = g->io_denied = 0;
         }
 }
 
@@ -198,6 +199,21 @@ static void account_group(const struct scanner *s, struct scan_group *to,
                 to->io[i] += io_growth(s, p, i);
 }
 
+/* At high rates a clock tick is a large part of what one interval has: a second is measured. */
+static void measure_pace(const struct scanner *s, struct scan_process *p)
+{
+        int64_t since = p->read_ns - p->paced_ns;
+        if (p->paced_ns && since < NS_PER_S)
+                return;
+        if (p->paced_ns) {
+                double used = (double)counter_growth(p->own, p->paced_from);
+                p->works =
+                    used >= SCAN_WORKS * (double)scanner_clock_ticks(s) * clock_to_seconds(since);
+        }
+        p->paced_ns = p->read_ns;
+        p->paced_from = p->own;
+}
+
 static void account_groups(struct scanner *s, const struct scan_process *p, struct cpu_growth cpu)
 {
         bool there = p->state != 'Z' && p->state != 'X';
@@ -207,6 +223,7 @@ static void account_groups(struct scanner *s, const struct scan_process *p, stru
                 bool holds = p->holds & bit;
                 g->holders += there && holds;
                 g->children += there && !holds;
+                g->workers += there && !holds && p->works;
                 g->blocked += p->state == 'D';
                 g->io_denied += holds && p->io_state != STATE_OK;
                 if (p->fresh || (p->groups_before & bit))
@@ -231,5 +248,6 @@ void account_process(struct scanner *s, struct scan_process *p)
                 for (size_t i = 0; i < PROC_IO_COUNT; i++)
                         sum->io[i] += io_growth(s, p, i);
         }
+        measure_pace(s, p);
         account_groups(s, p, cpu);
 }

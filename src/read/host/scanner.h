@@ -43,6 +43,7 @@ struct scan_config {
 #define SCAN_GROUPS (HOST_GPUS_MAX + 1)
 #define SCAN_GROUP_BIT(group) (1ULL << (group))
 #define SCAN_HOLDERS_MAX 1024
+#define SCAN_WORKS 0.05 /* of a core: who uses less rests */
 
 struct scan_holder {
         int32_t pid;
@@ -55,6 +56,7 @@ struct scan_group {
         uint64_t cpu_children, cpu_debt;
         uint64_t io[PROC_IO_COUNT]; /* of both; only grow */
         uint64_t holders, children; /* processes, now */
+        uint64_t workers;           /* children that do more than rest, by their last second */
         uint64_t blocked;           /* of both, whose main thread is in uninterruptible sleep */
         uint64_t io_denied;         /* holders whose I/O counters may not be read */
 };
@@ -94,6 +96,9 @@ struct scan_process {
         struct proc_io io_before;
         bool io_known_before;
         int64_t read_ns, io_ns, moved_ns; /* when stat and io were read, and CPU time last grew */
+        int64_t paced_ns;                 /* since when its pace is being measured; 0: not yet */
+        uint64_t paced_from;              /* CPU, clock ticks, at that time */
+        bool works;          /* it kept SCAN_WORKS of a core busy, when that was measured last */
         uint64_t gone_cpu;   /* CPU, last seen, of its children that vanished in this tick */
         uint64_t gone_carry; /* the part of it that its counters did not show in their tick */
         uint64_t surplus; /* waited-for CPU of the tick before that no vanished child explained */
