@@ -26,14 +26,20 @@ static void take_share(struct ceilings *c, enum ceiling at, struct value v, doub
                 ceiling_set(c, at, v.v / of);
 }
 
-static void take_links(const struct value *m, const struct peak *peak, struct ceilings *c)
+double link_speed(const struct sample *s, const struct peak *peak)
 {
-        /* Where the source does not tell, the link is as the model's is. */
+        const struct value *m = s->m;
         double gen = value_or(m[METRIC_PCIE_GEN],
                               value_or(m[METRIC_PCIE_GEN_MAX], peak ? peak->pcie_gen : 0));
         double lanes = value_or(m[METRIC_PCIE_WIDTH],
                                 value_or(m[METRIC_PCIE_WIDTH_MAX], peak ? peak->pcie_lanes : 0));
-        double pcie = pcie_bytes_per_s(gen, lanes);
+        return pcie_bytes_per_s(gen, lanes);
+}
+
+static void take_links(const struct sample *s, const struct peak *peak, struct ceilings *c)
+{
+        const struct value *m = s->m;
+        double pcie = link_speed(s, peak);
         take_share(c, CEILING_PCIE_IN, m[METRIC_PCIE_RX], pcie);
         take_share(c, CEILING_PCIE_OUT, m[METRIC_PCIE_TX], pcie);
         if (pcie == 0 && (value_there(m[METRIC_PCIE_RX]) || value_there(m[METRIC_PCIE_TX])))
@@ -82,7 +88,7 @@ void ceilings_take(const struct sample *s, const struct peak *peak, struct ceili
         take(ret, CEILING_ENGINE, value_there(gr) ? gr : s->m[METRIC_GPU_UTIL]);
         for (size_t i = 0; i < ARRAY_LEN(same); i++)
                 take(ret, same[i].to, s->m[same[i].from]);
-        take_links(s->m, peak, ret);
+        take_links(s, peak, ret);
         take_clocks(s->m, peak, ret);
 }
 

@@ -27,3 +27,5 @@ enum framework evidence_framework(const struct host_evidence *evidence);
 #define PCIE_FASTEST 63e9
 /* Bytes a second of a PCIe link in one direction; 0 for a generation that is not known. */
 double pcie_bytes_per_s(double generation, double lanes);
+/* The same of a GPU's link; as its model has it where the source does not tell. 0: unknown. */
+double link_speed(const struct sample *s, const struct peak *peak);

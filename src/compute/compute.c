@@ -271,6 +271,7 @@ void compute_limits(struct compute *c, struct frame *f)
                     .model = peak,
                     .power_limit = value_or(row->sample.m[METRIC_POWER_LIMIT], 0),
                     .at_rest = value_or(row->sample.m[METRIC_POWER_AT_REST], 0),
+                    .link = link_speed(&row->sample, peak),
                 };
                 row->limit = limit_window_add(&m->window, &now, f->mono_ns, &around);
                 tell_power_at_rest(m, &row->sample);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "compute/ceilings.h"
 #include "compute/limiter.h"
+#include "compute/peaks.h"
 
 #include <math.h>
 
@@ -101,6 +102,8 @@ struct limit limit_window_add(struct limit_window *w, const struct ceilings *now
             .peers = around->peers,
             .quiet_s = clock_to_seconds(now_ns - w->quiet_ns),
             .uneven = variance > 0 ? sqrt(variance) : 0,
+            .seconds = MAX(passed, 1.0),
+            .link_traffic = peak_link_traffic(around->model, around->link),
             .framework = w->framework,
             .basis = has_counters(w) ? BASIS_COUNTERS : BASIS_DRIVER,
             .floor = floor_known(&w->floor, around->model, around->power_limit, around->at_rest),

@@ -324,8 +324,9 @@ static enum truth is_starting(const struct view *v)
                       : children_load(v);
         enum truth idles =
             both(below(view_now(v, CEILING_ENGINE), LIMIT_SOME), below(v->link, LIMIT_COPIES));
-        /* Work of a millisecond now and then does not show in the driver's utilization. */
-        enum truth unseen = v->driver && s->touched && !s->before ? MAYBE : YES;
+        /* Work of a millisecond now and then does not show in the driver's utilization. A program
+         * that ends without any other has not only started. */
+        enum truth unseen = !v->driver || !s->touched || s->before ? YES : s->ended ? NO : MAYBE;
         enum truth begins = s->worked ? NO : both(both(idles, prepares), unseen);
         return both(program(v), either(fresh, begins));
 }
@@ -461,7 +462,12 @@ static enum truth is_unused(const struct view *v)
 
 static enum truth is_held_unused(const struct view *v)
 {
-        return v->s->quiet_s >= LIMIT_IDLE_S ? both(is_held(v), nothing_runs(v)) : NO;
+        enum truth unused = both(is_held(v), nothing_runs(v));
+        /* Work that is too short for the driver's percents keeps a thread from resting. */
+        if (v->driver && view_has(v, CEILING_CPU_THREAD) &&
+            view_now(v, CEILING_CPU_THREAD).lo >= LIMIT_RESTS)
+                unused = NO;
+        return v->s->quiet_s >= LIMIT_IDLE_S ? unused : NO;
 }
 
 static enum truth is_copying_slowly(const struct view *v)

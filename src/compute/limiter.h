@@ -38,10 +38,14 @@ struct situation {
         bool touched;   /* the GPU was used or held at some time */
         bool worked;    /* sustained work has begun */
         bool before;    /* it is known that work begins later */
+        bool ended;     /* the program has given the GPU back since */
         bool elsewhere; /* another GPU was used, so the program has started */
         bool peers;     /* there are other GPUs */
         double quiet_s; /* for so long nothing has run */
         double uneven;  /* standard deviation of the engine over ticks */
+        double seconds; /* that the means are of */
+        double
+            link_traffic; /* of what device memory can move, what a full link brings; 0: unknown */
         enum framework framework;
         enum basis basis;
         struct power_floor floor; /* without counters: all zeros where nothing is known */
@@ -90,6 +94,7 @@ struct limit_around {
         const struct peak *model; /* NULL when it is not known */
         double power_limit;       /* W; 0 when it is not known */
         double at_rest;           /* W that were kept of this GPU; 0 when none are */
+        double link;              /* bytes a second that PCIe can move; 0 when not known */
 };
 
 /* Adds a tick and decides. */

@@ -9,7 +9,8 @@
 
 /* Shares of the memory controller, of the time the GPU is busy. */
 #define TRAFFIC_NOTHING 0.005 /* kernels that wait for themselves */
-#define TRAFFIC_NONE 0.005    /* not even copies at the link's speed */
+#define TRAFFIC_NONE 0.005    /* not even copies at the link's speed, on any card */
+#define TRAFFIC_LINKS 6       /* times what a full link brings: more than copies alone cause */
 #define TRAFFIC_SMALL 0.03    /* kernels that fill the SMs cause more, or draw power */
 #define TRAFFIC_LAUNCHED 0.08 /* small kernels that run for a part of the time; copies alone */
 #define TRAFFIC_COPIES 0.15   /* more than copies over a link cause */
@@ -21,6 +22,7 @@
 #define TRAFFIC_FULL 0.7 /* of a saturated memory cards show 70 to 100 % */
 /* Power above that at rest, of the limit. */
 #define DRAW_ERROR 0.01   /* what it is known to */
+#define DRAW_WHOLE 0.6    /* kernels that fill the GPU all the time, and leave copies none */
 #define DRAW_NONE 0.05    /* below: the SMs are nearly empty */
 #define DRAW_COPIES 0.2   /* more than copies cost */
 #define DRAW_HEAVY 0.25   /* what tensor cores draw at least where the limit holds the clock */
@@ -28,6 +30,7 @@
 #define DRAW_LARGE 0.15   /* and kernels that are not */
 #define DRAW_LEAST 0.025  /* less cannot be told from rest */
 #define DRAW_MORE 0.05    /* beyond the share of the time that the GPU is busy */
+#define LAG_S 1.0         /* by so much utilization is late */
 #define BUSY_COPYING 0.25 /* link, of the busy time: it is copies that keep the GPU busy */
 
 void view_add_driver(struct view *v)
@@ -41,8 +44,9 @@ void view_add_driver(struct view *v)
         v->draw = (struct range){MAX(power.lo - hi - DRAW_ERROR, 0), power.hi - lo + DRAW_ERROR};
         /* More power or traffic than so much work causes: utilization lags by up to a second. */
         double traffic = view_has(v, CEILING_CONTROLLER) ? view_now(v, CEILING_CONTROLLER).lo : 0;
+        double late = v->s->seconds > 0 ? LAG_S / v->s->seconds : 1;
         if (v->draw.lo > engine.hi + DRAW_MORE || traffic > engine.hi + TRAFFIC_NONE)
-                v->engine = engine = (struct range){engine.lo, 1};
+                v->engine = engine = (struct range){engine.lo, MIN(engine.lo + late, 1)};
         v->controller = range_divide(view_now(v, CEILING_CONTROLLER), engine);
         /* Kernels run for a part of the engine's time that nobody knows. */
         v->idle_link.lo = v->link.lo;
@@ -67,16 +71,31 @@ static enum truth held_by_power(const struct view *v)
 
 /* ---- copies ---- */
 
+/* What goes over the link goes through device memory: so much of its time at least. */
+static double link_traffic(const struct view *v)
+{
+        return MAX(TRAFFIC_NONE, v->s->link_traffic);
+}
+
+/* JAX moves data with threads of its own: where they rest, nothing is copied. */
+static bool jax_rests(const struct view *v)
+{
+        return v->s->framework == FRAMEWORK_JAX && view_has(v, CEILING_CPU_MAIN) &&
+               view_now(v, CEILING_CPU_MAIN).hi < LIMIT_SOME;
+}
+
 /*
  * Copies at the link's speed are memory traffic, too, of a few percent; so much is seen where
  * kernels run beside them. Those leave the GPU busy all the time, and its clock to itself.
  */
 static bool may_copy(const struct view *v)
 {
+        if (draw_while_busy(v).lo >= DRAW_WHOLE || jax_rests(v))
+                return false;
         bool whole = at_least(view_now(v, CEILING_ENGINE), LIMIT_ENGINE_FULL) == YES;
         bool alone = draw_while_busy(v).lo < DRAW_COPIES;
         bool beside = whole && held_by_power(v) != YES;
-        return v->controller.hi >= TRAFFIC_NONE && v->controller.lo < TRAFFIC_SOME &&
+        return v->controller.hi >= link_traffic(v) && v->controller.lo < TRAFFIC_SOME &&
                (alone || beside);
 }
 
@@ -86,8 +105,9 @@ static enum truth looks_like_copies(const struct view *v)
 {
         struct range engine = view_now(v, CEILING_ENGINE);
         enum truth quiet = below(draw_while_busy(v), DRAW_NONE);
+        double most = MAX(TRAFFIC_LAUNCHED, TRAFFIC_LINKS * v->s->link_traffic);
         enum truth moves =
-            both(at_least(v->controller, TRAFFIC_NONE), below(v->controller, TRAFFIC_LAUNCHED));
+            both(at_least(v->controller, link_traffic(v)), below(v->controller, most));
         if (at_least(engine, LIMIT_ENGINE_FULL) == YES && both(quiet, moves) == YES)
                 return YES;
         return both(at_least(engine, LIMIT_SOME), may_copy(v) ? MAYBE : NO);
@@ -110,7 +130,9 @@ enum truth likely_copying_slowly(const struct view *v)
         if (v->sees_copies)
                 return both(at_least(v->link, LIMIT_COPIES), view_core_busy_in_gaps(v));
         struct range engine = view_now(v, CEILING_ENGINE);
-        bool may = engine.hi >= LIMIT_ENGINE_LOW && draw_while_busy(v).lo < DRAW_LARGE &&
+        /* One or two threads copy; what keeps more cores busy is work of the program. */
+        bool many = view_now(v, CEILING_CPU_MAIN).lo >= LIMIT_MANY;
+        bool may = !many && engine.hi >= LIMIT_ENGINE_LOW && draw_while_busy(v).lo < DRAW_LARGE &&
                    v->controller.lo < TRAFFIC_COPIES;
         return both(view_core_busy_in_gaps(v), may ? MAYBE : NO);
 }
@@ -180,7 +202,8 @@ enum truth likely_filling_memory(const struct view *v)
 enum truth likely_memory(const struct view *v)
 {
         enum truth some = at_least(v->controller, TRAFFIC_SOME);
-        enum truth full = at_least(v->controller, TRAFFIC_FULL);
+        bool hardly = at_least(view_now(v, CEILING_CLOCK), CLOCK_HARDLY_HELD) == YES;
+        enum truth full = at_least(v->controller, hardly ? TRAFFIC_FULL : TRAFFIC_WHOLE);
         enum truth much = both(at_least(v->controller, TRAFFIC_NEAR), MAYBE);
         return clock_is_full(v) == YES ? some : either(full, much);
 }

@@ -92,6 +92,11 @@ const struct peak *peak_find(const char *model)
         return best;
 }
 
+double peak_link_traffic(const struct peak *peak, double link)
+{
+        return peak && peak->memory > 0 ? link / peak->memory : 0;
+}
+
 double peak_flops(const struct peak *peak, enum flops_type type)
 {
         /* FP64 tensor work runs at the clock of the other pipes. */

@@ -25,6 +25,8 @@ struct peak {
 const struct peak *peak_find(const char *model);
 /* The i-th row, NULL beyond the last. */
 const struct peak *peak_at(size_t i);
+/* What a link of that speed brings, of what device memory can move; 0 when either is unknown. */
+double peak_link_traffic(const struct peak *peak, double link);
 /* FLOP/s of the data sheet, dense; 0 when the GPU has no such unit. */
 double peak_flops(const struct peak *peak, enum flops_type type);
 

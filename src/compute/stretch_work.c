@@ -108,6 +108,15 @@ static bool is_free(const struct stretch_bucket *b)
         return b->weight[CEILING_MEMORY] > 0 && !holds(b);
 }
 
+bool is_given_back(const struct stretches *s, const struct stretch_track *t, size_t from)
+{
+        for (size_t i = from; i < s->n_buckets; i++) {
+                if (is_free(&t->buckets[i]))
+                        return true;
+        }
+        return false;
+}
+
 /* Fills to and touched of a program, whose from is known. It ends when the GPU is given back after
  * work: who only looked at the GPU was none. */
 static void follow(const struct stretches *s, const struct stretch_track *t, struct program_time *p)

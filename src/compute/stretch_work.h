@@ -24,4 +24,6 @@ size_t stretch_bucket_at(const struct stretches *s, int64_t mono_ns);
 bool works_between(const struct stretch_track *t, size_t from, size_t to);
 void programs_find(const struct stretches *s, const struct stretch_track *t,
                    struct program_times *ret);
+/* Whether nobody holds the GPU any more at some time from a bucket on. */
+bool is_given_back(const struct stretches *s, const struct stretch_track *t, size_t from);
 const struct program_time *program_at(const struct program_times *p, size_t bucket);

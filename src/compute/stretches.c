@@ -181,6 +181,7 @@ static void stretches_add_row(struct stretches *s, struct stretch_track *t, cons
                 ceilings_add_host(&t->evidence, &now);
         t->clock_max = value_or(clock, t->clock_max);
         t->power_limit = value_or(power, t->power_limit);
+        t->link = MAX(t->link, link_speed(&row->sample, t->peak));
         t->at_rest = value_or(row->sample.m[METRIC_POWER_AT_REST], t->at_rest);
         double passed = passed_since(t, f->mono_ns);
         int64_t middle = f->mono_ns - clock_from_seconds(passed / 2);

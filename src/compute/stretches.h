@@ -42,6 +42,7 @@ struct stretch_track {
         double typical_s; /* a tick's length */
         double clock_max, power_limit;
         double at_rest; /* W that were kept of it; 0 when none are */
+        double link;    /* the fastest that it was, bytes a second */
         struct first_use use;
         struct floor_learner floor;
         bool counted; /* profiling counters were read */

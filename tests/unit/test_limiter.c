@@ -353,8 +353,10 @@ static void by_the_driver(void **state UNUSED)
              0, 1, 1},
             {"held a little by the power limit", LIMITER_MEMORY_BANDWIDTH, 0, .99, .99, .95, .9, 1,
              0, 1, 1},
-            {"held much: traffic may follow the SMs' clock", LIMITER_MEMORY_ACCESS, 0, .97, .8, .95,
-             .77, 1, 0, 1, 1},
+            {"held much: traffic may follow the SMs' clock", LIMITER_UNKNOWN, LIMITER_KERNEL, .97,
+             .8, .95, .77, 1, 0, 1, 1},
+            {"held much, and as good as full", LIMITER_MEMORY_ACCESS, 0, .97, .95, .95, .77, 1, 0,
+             1, 1},
             {"held, with half of the traffic: either", LIMITER_UNKNOWN, LIMITER_KERNEL, .99, .55,
              .9, .9, 1, 0, 1, 1},
             {"a random gather", LIMITER_MEMORY_ACCESS, 0, .98, .55, .7, 1, 0, 0, 1, 1},
@@ -468,6 +470,158 @@ static void power_at_rest(void **state UNUSED)
                     middle > cases[i].rest + .005)
                         fail_msg("%s: %.3f, %s", cases[i].why, middle,
                                  floor_from_name((enum floor_from)f.from));
+        }
+}
+
+/* Without the bytes over PCIe: what tells copies from kernels, and start-up from work. */
+static void unseen_copies(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter, or_else;
+                double engine, controller, power, cpu, children;
+                struct situation s;
+        } cases[] = {
+            {"traffic that may be copies",
+             LIMITER_COPY_LINK,
+             0,
+             .99,
+             .01,
+             .19,
+             1,
+             0,
+             {.worked = true}},
+            {"less than the link brings",
+             LIMITER_PARALLELISM,
+             0,
+             .99,
+             .01,
+             .19,
+             1,
+             0,
+             {.worked = true, .link_traffic = .0131}},
+            {"a link that is fast for the memory",
+             LIMITER_COPY_LINK,
+             0,
+             .99,
+             .2,
+             .19,
+             1,
+             0,
+             {.worked = true, .link_traffic = .105}},
+            {"the same without that",
+             LIMITER_UNKNOWN,
+             LIMITER_KERNEL,
+             .99,
+             .2,
+             .19,
+             1,
+             0,
+             {.worked = true}},
+            {"power that leaves copies no time",
+             LIMITER_KERNEL,
+             0,
+             .99,
+             .1,
+             .85,
+             1,
+             0,
+             {.worked = true}},
+            {"power that leaves them some",
+             LIMITER_UNKNOWN,
+             LIMITER_KERNEL,
+             .99,
+             .1,
+             .6,
+             1,
+             0,
+             {.worked = true}},
+            {"JAX rests: it copies nothing",
+             LIMITER_KERNEL,
+             0,
+             .99,
+             .07,
+             .42,
+             .05,
+             0,
+             {.worked = true, .framework = FRAMEWORK_JAX}},
+            {"others may copy and rest",
+             LIMITER_UNKNOWN,
+             LIMITER_KERNEL,
+             .99,
+             .07,
+             .42,
+             .05,
+             0,
+             {.worked = true}},
+            {"many cores do not only copy",
+             LIMITER_HOST_CODE,
+             0,
+             .16,
+             0,
+             .2,
+             11,
+             0,
+             {.worked = true}},
+            {"power of the work before, in a long time",
+             LIMITER_HOST_CODE,
+             0,
+             .005,
+             0,
+             .3,
+             1,
+             0,
+             {.worked = true, .seconds = 10}},
+            {"in a second it may be work",
+             LIMITER_UNKNOWN,
+             LIMITER_COPY_HOST,
+             .005,
+             0,
+             .3,
+             1,
+             0,
+             {.worked = true, .seconds = 1}},
+            {"children of a program that may have started",
+             LIMITER_UNKNOWN,
+             LIMITER_HOST_INPUT,
+             0,
+             0,
+             .175,
+             .1,
+             4,
+             {.worked = false}},
+            {"of one that is over", LIMITER_HOST_INPUT, 0, 0, 0, .175, .1, 4, {.ended = true}},
+            {"that has work before it",
+             LIMITER_HOST_STARTING,
+             0,
+             0,
+             0,
+             .175,
+             .1,
+             4,
+             {.before = true}},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                struct ceilings c = {0};
+                struct situation s = cases[i].s;
+                s.touched = true;
+                s.basis = BASIS_DRIVER;
+                s.floor = (struct power_floor){.16F, .18F, FLOOR_RUN};
+                ceiling_set(&c, CEILING_ENGINE, cases[i].engine);
+                ceiling_set(&c, CEILING_CONTROLLER, cases[i].engine * cases[i].controller);
+                ceiling_set(&c, CEILING_POWER, cases[i].power);
+                ceiling_set(&c, CEILING_CLOCK, 1);
+                ceiling_set(&c, CEILING_HELD_POWER, 0);
+                ceiling_set(&c, CEILING_HOLDERS, 1);
+                ceiling_set(&c, CEILING_IO_WAIT, 0);
+                ceiling_set(&c, CEILING_STORAGE, 0);
+                ceiling_set(&c, CEILING_CPU_CHILDREN, cases[i].children);
+                ceiling_set(&c, CEILING_CPU_MAIN, cases[i].cpu);
+                struct limit l = limiter_decide(&c, &s, false);
+                if (l.limiter != cases[i].limiter || l.or_else != cases[i].or_else)
+                        fail_msg("%s: %s, or %s", cases[i].why,
+                                 limiter_name((enum limiter)l.limiter),
+                                 limiter_name((enum limiter)l.or_else));
         }
 }
 
@@ -812,6 +966,7 @@ int main(void)
             cmocka_unit_test(rules),
             cmocka_unit_test(margins),
             cmocka_unit_test(by_the_driver),
+            cmocka_unit_test(unseen_copies),
             cmocka_unit_test(power_at_rest),
             cmocka_unit_test(advice_follows_the_evidence),
             cmocka_unit_test(workers_are_counted),
