@@ -1,5 +1,25 @@
 #include "model/diff.h"
 
+const char *diff_allow_name(enum diff_allow allow)
+{
+        static const char *const names[DIFF_ALLOW_COUNT + 1] = {
+#define DIFF_ALLOW(id, name) name,
+            DIFF_ALLOWS(DIFF_ALLOW)
+#undef DIFF_ALLOW
+        };
+        return names[allow];
+}
+
+const struct diff_check_info *diff_check_info(enum diff_check_kind kind)
+{
+        static const struct diff_check_info table[] = {
+#define DIFF_CHECK(id, words, of, allow, why) {words, DIFF_OF_##of, DIFF_ALLOW_##allow, why},
+#include "model/diff_checks.def"
+#undef DIFF_CHECK
+        };
+        return &table[kind];
+}
+
 static const char *word_name(enum diff_word word, const char *less, const char *more)
 {
         switch (word) {

@@ -141,14 +141,63 @@ struct diff_row {
         char why[DIFF_TEXT_MAX]; /* why it is inconclusive; empty otherwise */
 };
 
+/* What would forbid a verdict and may be allowed: bits. DIFF_ALLOW(id, name) */
+#define DIFF_ALLOWS(DIFF_ALLOW)                                                                    \
+        DIFF_ALLOW(GPUS, "gpus")                                                                   \
+        DIFF_ALLOW(MODEL, "model")                                                                 \
+        DIFF_ALLOW(MIG, "mig")                                                                     \
+        DIFF_ALLOW(COVERAGE, "coverage")                                                           \
+        DIFF_ALLOW(EXIT, "exit")                                                                   \
+        DIFF_ALLOW(RANKS, "ranks")
+
+enum diff_allow {
+#define DIFF_ALLOW(id, name) DIFF_ALLOW_##id,
+        DIFF_ALLOWS(DIFF_ALLOW)
+#undef DIFF_ALLOW
+            DIFF_ALLOW_COUNT,
+        DIFF_ALLOW_NONE = DIFF_ALLOW_COUNT
+};
+
+/* NULL for NONE. */
+const char *diff_allow_name(enum diff_allow allow);
+
+enum diff_check_kind {
+#define DIFF_CHECK(id, words, of, allow, why) DIFF_CHECK_##id,
+#include "model/diff_checks.def"
+#undef DIFF_CHECK
+        DIFF_CHECK_COUNT
+};
+
+/* What stands on each side. */
+enum diff_check_of {
+        DIFF_OF_ONE,
+        DIFF_OF_LIST,
+        DIFF_OF_TEXTS,
+        DIFF_OF_COUNTS,
+        DIFF_OF_W,
+        DIFF_OF_MHZ,
+        DIFF_OF_S,
+};
+
+struct diff_check_info {
+        const char *words;
+        enum diff_check_of of;
+        enum diff_allow allow;
+        const char *why;
+};
+
+const struct diff_check_info *diff_check_info(enum diff_check_kind kind);
+
 /* Something that differs between the sides besides the result. */
 struct diff_check {
-        char what[32];
+        enum diff_check_kind kind;
+        bool is_new;   /* ONE and LIST: of NEW, not of BASE */
+        bool is_grave; /* both sides tell it, so it forbids a verdict unless it is allowed */
+        bool forbids;  /* no verdict is given */
+        bool allowed;  /* it would forbid one, and the user allows it */
+        /* As recorded: texts, or names with commas; of ONE, its own side's. Empty: not known. */
         char base[DIFF_TEXT_MAX], now[DIFF_TEXT_MAX];
-        bool forbids;   /* no verdict is given */
-        bool allowed;   /* it would forbid one, and the user allows it */
-        char allow[16]; /* the word that allows it; empty when nothing does */
-        char why[DIFF_TEXT_MAX];
+        struct value base_v, now_v; /* counts and numbers, in SI units; a share of COVERAGE */
 };
 
 enum diff_cause_kind {

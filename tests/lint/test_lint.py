@@ -135,7 +135,6 @@ def test_the_summary_of_meson_tells_each_feature():
 
 # What may write percent by its own format, and why it is not present/format.
 PERCENT = {
-    "src/compute/diff/check.c": "no screen: compute may not include present",
     "src/cmd/selftest.c": "a difference, with its sign",
     "src/present/diff/words.c": "a gate, as it was typed",
 }

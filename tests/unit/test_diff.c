@@ -4,6 +4,7 @@
  */
 #include "base/attr.h"
 #include "compute/diff/diff.h"
+#include "present/diff/diff.h"
 #include "test.h"
 
 #include <math.h>
@@ -324,7 +325,10 @@ static void traps(void **state UNUSED)
                         fail_msg("%s: %s, comparable %d, status %d: %s", rows[i].why,
                                  diff_word_name(p->d.word), p->d.comparable, diff_status(&p->d),
                                  p->d.why);
-                assert_true(p->d.word != DIFF_INCONCLUSIVE || p->d.why[0]);
+                struct strbuf reason = {0};
+                diff_put_reason(&p->d, &reason);
+                assert_true(p->d.word != DIFF_INCONCLUSIVE || reason.len > 0);
+                strbuf_finish(&reason);
                 free_pair(p);
         }
 }

@@ -6,110 +6,92 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *diff_allow_name(enum diff_allow allow)
-{
-        static const char *const names[] = {
-#define DIFF_ALLOW(id, name) name,
-            DIFF_ALLOWS(DIFF_ALLOW)
-#undef DIFF_ALLOW
-        };
-        return names[allow];
-}
-
 struct checker {
         unsigned allow;
         struct diff *d;
 };
 
-/* A place for a difference; one of each kind is told. NULL when it was told. */
-static struct diff_check *tell(struct checker *c, const char *what)
+/* A place for a difference; one of each kind and side is told. NULL when it was told. */
+static struct diff_check *tell(struct checker *c, enum diff_check_kind kind, bool is_new)
 {
         for (size_t i = 0; i < c->d->n_checks; i++) {
-                if (strcmp(c->d->checks[i].what, what) == 0)
+                if (c->d->checks[i].kind == kind && c->d->checks[i].is_new == is_new)
                         return NULL;
         }
         if (c->d->n_checks == DIFF_CHECKS_MAX)
                 return NULL;
         struct diff_check *check = &c->d->checks[c->d->n_checks++];
-        *check = (struct diff_check){0};
-        snprintf(check->what, sizeof(check->what), "%s", what);
+        *check = (struct diff_check){.kind = kind,
+                                     .is_new = is_new,
+                                     .base_v = value_missing(STATE_NONE),
+                                     .now_v = value_missing(STATE_NONE)};
         return check;
 }
 
-static void forbid(const struct checker *c, struct diff_check *check, enum diff_allow allow,
-                   const char *why)
+static void forbid(const struct checker *c, struct diff_check *check)
 {
-        check->allowed = c->allow & (1u << allow);
-        check->forbids = !check->allowed && !c->d->identical;
-        snprintf(check->allow, sizeof(check->allow), "%s", diff_allow_name(allow));
-        snprintf(check->why, sizeof(check->why), "%s", why);
+        enum diff_allow allow = diff_check_info(check->kind)->allow;
+        check->is_grave = true;
+        check->allowed = allow != DIFF_ALLOW_NONE && c->allow & (1u << allow);
+        check->forbids = !check->allowed && !(allow != DIFF_ALLOW_NONE && c->d->identical);
 }
 
-static void text(struct checker *c, const char *what, const char *base, const char *now, int allow,
-                 const char *why)
+static void text(struct checker *c, enum diff_check_kind kind, const char *base, const char *now)
 {
         if (strcmp(base, now) == 0)
                 return;
-        struct diff_check *check = tell(c, what);
+        struct diff_check *check = tell(c, kind, false);
         if (!check)
                 return;
-        snprintf(check->base, sizeof(check->base), "%.150s", base[0] ? base : "not known");
-        snprintf(check->now, sizeof(check->now), "%.150s", now[0] ? now : "not known");
+        snprintf(check->base, sizeof(check->base), "%.150s", base);
+        snprintf(check->now, sizeof(check->now), "%.150s", now);
         /* What one side does not tell cannot be said to differ. */
-        if (allow >= 0 && base[0] && now[0])
-                forbid(c, check, (enum diff_allow)allow, why);
+        if (diff_check_info(kind)->allow != DIFF_ALLOW_NONE && base[0] && now[0])
+                forbid(c, check);
 }
 
-static void number(struct checker *c, const char *what, struct value base, struct value now,
-                   double tolerance, double scale, const char *unit)
+static struct diff_check *number(struct checker *c, enum diff_check_kind kind, struct value base,
+                                 struct value now, double tolerance)
 {
         if (!value_there(base) || !value_there(now) ||
             fabs(base.v - now.v) <= tolerance * fabs(base.v))
-                return;
-        struct diff_check *check = tell(c, what);
-        if (!check)
-                return;
-        snprintf(check->base, sizeof(check->base), "%.4g%s", base.v * scale, unit);
-        snprintf(check->now, sizeof(check->now), "%.4g%s", now.v * scale, unit);
+                return NULL;
+        struct diff_check *check = tell(c, kind, false);
+        if (check) {
+                check->base_v = base;
+                check->now_v = now;
+        }
+        return check;
 }
 
-static void counts(struct checker *c, const char *what, size_t base, size_t now,
-                   enum diff_allow allow, const char *why)
+static void counts(struct checker *c, enum diff_check_kind kind, size_t base, size_t now)
 {
-        char a[24], b[24];
-        snprintf(a, sizeof(a), "%zu", base);
-        snprintf(b, sizeof(b), "%zu", now);
-        text(c, what, a, b, (int)allow, why);
+        struct diff_check *check =
+            number(c, kind, value_ok((double)base), value_ok((double)now), 0);
+        if (check)
+                forbid(c, check);
 }
 
 /* What is wrong with a run itself, on whichever side it is. */
+static void one_side(struct checker *c, enum diff_check_kind kind, bool is_new, bool wrong,
+                     const char *text, struct value v)
+{
+        struct diff_check *check = wrong ? tell(c, kind, is_new) : NULL;
+        if (!check)
+                return;
+        snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "%s", text);
+        *(is_new ? &check->now_v : &check->base_v) = v;
+        forbid(c, check);
+}
+
 static void look_at(struct checker *c, const struct diff_run *run, bool is_new)
 {
-        struct diff_check *check;
-        char what[32];
-        const char *side = is_new ? "NEW" : "BASE";
-        snprintf(what, sizeof(what), "end of %s", side);
-        if (run->ended[0] && (check = tell(c, what))) {
-                snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "%s", run->ended);
-                forbid(c, check, DIFF_ALLOW_EXIT, "a run that did not end well is no measure");
-        }
-        snprintf(what, sizeof(what), "GPU lost in %s", side);
-        if (run->lost[0] && (check = tell(c, what))) {
-                snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "GPU %s", run->lost);
-                forbid(c, check, DIFF_ALLOW_GPUS, "it was not there all the time");
-        }
-        snprintf(what, sizeof(what), "coverage of %s", side);
-        if (run->gpus > 0 && run->observed < DIFF_OBSERVED && (check = tell(c, what))) {
-                snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX,
-                         "%.0f %% of the time observed", floor(run->observed * 100));
-                forbid(c, check, DIFF_ALLOW_COVERAGE, "the rest was not observed");
-        }
-        snprintf(what, sizeof(what), "data of %s", side);
-        if (run->ticks == 0 && run->n_series == 0 && (check = tell(c, what))) {
-                snprintf(is_new ? check->now : check->base, DIFF_TEXT_MAX, "none");
-                check->forbids = true;
-                snprintf(check->why, sizeof(check->why), "it has neither samples nor marks");
-        }
+        struct value none = value_missing(STATE_NONE);
+        one_side(c, DIFF_CHECK_END, is_new, run->ended[0], run->ended, none);
+        one_side(c, DIFF_CHECK_LOST, is_new, run->lost[0], run->lost, none);
+        one_side(c, DIFF_CHECK_COVERAGE, is_new, run->gpus > 0 && run->observed < DIFF_OBSERVED, "",
+                 value_ok(run->observed));
+        one_side(c, DIFF_CHECK_DATA, is_new, run->ticks == 0 && run->n_series == 0, "", none);
 }
 
 /* CSV has short names of GPUs, other sources the whole ones. */
@@ -125,9 +107,8 @@ static bool is_same_model(const struct diff_run *a, const struct diff_run *b)
 static void work(struct checker *c, const struct diff_run *a, const struct diff_run *b)
 {
         if (a->gpus == b->gpus && (a->busy > b->woken || b->busy > a->woken))
-                counts(c, "GPUs at work", MAX(a->busy, MIN(a->woken, b->busy)),
-                       MAX(b->busy, MIN(b->woken, a->busy)), DIFF_ALLOW_GPUS,
-                       "other numbers of GPUs do other work");
+                counts(c, DIFF_CHECK_AT_WORK, MAX(a->busy, MIN(a->woken, b->busy)),
+                       MAX(b->busy, MIN(b->woken, a->busy)));
 }
 
 /* A name that only one side has; one line for all of them. */
@@ -139,8 +120,7 @@ static void unmatched(struct checker *c, const struct diff_run *a, const struct 
                 const struct diff_series *s = &a->series[i];
                 if (diff_series_find(b, s->name, s->kind))
                         continue;
-                if (!check &&
-                    !(check = tell(c, is_new ? "phases only in NEW" : "phases only in BASE")))
+                if (!check && !(check = tell(c, DIFF_CHECK_PHASES, is_new)))
                         return;
                 char *to = is_new ? check->now : check->base;
                 size_t len = strlen(to);
@@ -157,8 +137,7 @@ static void missing_counters(struct checker *c, const struct diff_run *a, const 
         for (size_t i = 0; i < TRACE_COUNT; i++) {
                 if (a->windows[i].n == 0 || b->windows[i].n > 0)
                         continue;
-                if (!check &&
-                    !(check = tell(c, is_new ? "counters only in NEW" : "counters only in BASE")))
+                if (!check && !(check = tell(c, DIFF_CHECK_COUNTERS, is_new)))
                         return;
                 char *to = is_new ? check->now : check->base;
                 size_t len = strlen(to);
@@ -170,22 +149,20 @@ static void missing_counters(struct checker *c, const struct diff_run *a, const 
 static void compare(struct checker *c, const struct diff_run *a, const struct diff_run *b)
 {
         if (!a->unwatched && !b->unwatched && (a->gpus > 0 || b->gpus > 0)) {
-                counts(c, "GPUs", a->gpus, b->gpus, DIFF_ALLOW_GPUS,
-                       "other numbers of GPUs do other work");
+                counts(c, DIFF_CHECK_GPUS, a->gpus, b->gpus);
                 work(c, a, b);
                 if (!is_same_model(a, b))
-                        text(c, "GPU model", a->model, b->model, DIFF_ALLOW_MODEL, "another GPU");
-                text(c, "MIG", a->mig[0] ? a->mig : "off", b->mig[0] ? b->mig : "off",
-                     DIFF_ALLOW_MIG, "another part of the GPU");
+                        text(c, DIFF_CHECK_MODEL, a->model, b->model);
+                text(c, DIFF_CHECK_MIG, a->mig[0] ? a->mig : "off", b->mig[0] ? b->mig : "off");
         }
-        counts(c, "ranks", a->ranks, b->ranks, DIFF_ALLOW_RANKS, "ranks are missing");
-        text(c, "driver", a->driver, b->driver, -1, "");
-        text(c, "command", a->command, b->command, -1, "");
-        text(c, "source", a->source, b->source, -1, "");
-        number(c, "power limit", a->power_limit, b->power_limit, 0.01, 1, " W");
-        number(c, "clock at most", a->clock_max, b->clock_max, 0.005, 1e-6, " MHz");
-        number(c, "clock while it worked", a->clock, b->clock, 0.02, 1e-6, " MHz");
-        number(c, "interval", a->interval_s, b->interval_s, 0.01, 1, " s");
+        counts(c, DIFF_CHECK_RANKS, a->ranks, b->ranks);
+        text(c, DIFF_CHECK_DRIVER, a->driver, b->driver);
+        text(c, DIFF_CHECK_COMMAND, a->command, b->command);
+        text(c, DIFF_CHECK_SOURCE, a->source, b->source);
+        number(c, DIFF_CHECK_POWER_LIMIT, a->power_limit, b->power_limit, 0.01);
+        number(c, DIFF_CHECK_CLOCK_MAX, a->clock_max, b->clock_max, 0.005);
+        number(c, DIFF_CHECK_CLOCK, a->clock, b->clock, 0.02);
+        number(c, DIFF_CHECK_INTERVAL, a->interval_s, b->interval_s, 0.01);
 }
 
 void diff_check(const struct diff_side *base, const struct diff_side *now, unsigned allow,

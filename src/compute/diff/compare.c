@@ -4,25 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "GPUs: 8, now 7", "end of NEW: killed by signal 9". */
-static void tell_check(const struct diff_check *c, char *to, size_t room)
-{
-        bool both = c->base[0] && c->now[0];
-        snprintf(to, room, "%s: %.60s%s%.60s", c->what, c->base, both ? ", now " : "", c->now);
-}
-
 /* The verdict is the main row's, unless something forbids one. */
 static void conclude(struct diff *d)
 {
         d->word = DIFF_INCONCLUSIVE;
-        if (!d->comparable) {
-                for (size_t i = 0; i < d->n_checks; i++) {
-                        const struct diff_check *c = &d->checks[i];
-                        if (c->forbids && !d->why[0])
-                                tell_check(c, d->why, sizeof(d->why));
-                }
+        if (!d->comparable)
                 return;
-        }
         if (d->identical) {
                 d->word = DIFF_SAME;
                 return;

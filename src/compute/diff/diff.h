@@ -17,24 +17,6 @@
 #define DIFF_SHORT_S 5.0      /* a run that is shorter tells nothing alone */
 #define DIFF_OBSERVED 0.9     /* of the time must have been observed */
 
-/* What would forbid a verdict and may be allowed: bits. DIFF_ALLOW(id, name) */
-#define DIFF_ALLOWS(DIFF_ALLOW)                                                                    \
-        DIFF_ALLOW(GPUS, "gpus")                                                                   \
-        DIFF_ALLOW(MODEL, "model")                                                                 \
-        DIFF_ALLOW(MIG, "mig")                                                                     \
-        DIFF_ALLOW(COVERAGE, "coverage")                                                           \
-        DIFF_ALLOW(EXIT, "exit")                                                                   \
-        DIFF_ALLOW(RANKS, "ranks")
-
-enum diff_allow {
-#define DIFF_ALLOW(id, name) DIFF_ALLOW_##id,
-        DIFF_ALLOWS(DIFF_ALLOW)
-#undef DIFF_ALLOW
-            DIFF_ALLOW_COUNT
-};
-
-const char *diff_allow_name(enum diff_allow allow);
-
 /* gates: ret's are filled from them; n_gates may be 0. allow: bits of enum diff_allow. */
 void diff_compare(const struct diff_side *base, const struct diff_side *now, unsigned allow,
                   const struct diff_gate *gates, size_t n_gates, struct diff *ret);

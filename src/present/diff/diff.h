@@ -51,6 +51,14 @@ void diff_put_cells(const struct diff_row *row, const char *before, struct strbu
 const char *diff_row_words(const struct diff_row *row);
 /* "GPUs: 8, now 7; other numbers of GPUs do other work (forbids a verdict; …)". */
 void diff_put_check(const struct diff_check *check, struct strbuf *out);
+/* Its parts: "GPU lost in NEW"; what stands on a side, which may be nothing; why it forbids a
+ * verdict and the word that allows it: empty and NULL for none. */
+void diff_put_check_name(const struct diff_check *check, struct strbuf *out);
+void diff_put_checked(const struct diff_check *check, bool is_new, struct strbuf *out);
+const char *diff_check_why(const struct diff_check *check);
+const char *diff_check_allow(const struct diff_check *check);
+/* Why there is no verdict; nothing where there is one. */
+void diff_put_reason(const struct diff *d, struct strbuf *out);
 /* "time at most +5 %: within". */
 void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, struct strbuf *out);
 /* "step", "limited by tensor cores". */

@@ -60,21 +60,41 @@ static void put_side(struct jsonw *j, const char *name, const struct diff_side *
         jsonw_end(j);
 }
 
+static void put_checked(struct jsonw *j, const struct diff_check *c, bool is_new,
+                        struct strbuf *words)
+{
+        strbuf_clear(words);
+        diff_put_checked(c, is_new, words);
+        jsonw_text_or_null(j, is_new ? "new" : "base", strbuf_str(words));
+}
+
 static void put_checks(struct jsonw *j, const struct diff *d)
 {
+        struct strbuf words = {0};
         jsonw_array(j, "differences");
         for (size_t i = 0; i < d->n_checks; i++) {
                 const struct diff_check *c = &d->checks[i];
                 jsonw_object(j, NULL);
-                jsonw_text(j, "what", c->what);
-                jsonw_text_or_null(j, "base", c->base);
-                jsonw_text_or_null(j, "new", c->now);
+                strbuf_clear(&words);
+                diff_put_check_name(c, &words);
+                jsonw_text(j, "what", strbuf_str(&words));
+                put_checked(j, c, false, &words);
+                put_checked(j, c, true, &words);
                 jsonw_bool(j, "forbids", c->forbids);
-                jsonw_text_or_null(j, "allow", c->allow);
-                jsonw_text_or_null(j, "why", c->why);
+                jsonw_text_or_null(j, "allow", diff_check_allow(c));
+                jsonw_text_or_null(j, "why", diff_check_why(c));
                 jsonw_end(j);
         }
         jsonw_end(j);
+        strbuf_finish(&words);
+}
+
+static void put_reason(struct jsonw *j, const struct diff *d)
+{
+        struct strbuf words = {0};
+        diff_put_reason(d, &words);
+        jsonw_text_or_null(j, "why", strbuf_str(&words));
+        strbuf_finish(&words);
 }
 
 static void put_gates(struct jsonw *j, const struct diff_page *page)
@@ -156,7 +176,7 @@ void diff_json(const struct diff_page *page, struct strbuf *out)
         jsonw_bool(j, "comparable", d->comparable);
         jsonw_bool(j, "identical", d->identical);
         jsonw_whole(j, "status", page->status);
-        jsonw_text_or_null(j, "why", d->why);
+        put_reason(j, d);
         jsonw_text_or_null(j, "text", strbuf_str(&words));
         jsonw_text_or_null(j, "main", d->main == SIZE_MAX ? "" : d->rows[d->main].name);
         jsonw_text_or_null(j, "evidence",

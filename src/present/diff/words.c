@@ -121,7 +121,8 @@ void diff_put_verdict(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
         if (!d->comparable) {
-                strbuf_putf(out, "not comparable: %s", d->why);
+                strbuf_puts(out, "not comparable: ");
+                diff_put_reason(d, out);
                 return;
         }
         strbuf_puts(out, diff_word_name(d->word));
@@ -305,20 +306,105 @@ void diff_put_cause(const struct diff_page *page, struct strbuf *out)
         }
 }
 
+void diff_put_check_name(const struct diff_check *check, struct strbuf *out)
+{
+        const struct diff_check_info *info = diff_check_info(check->kind);
+        strbuf_puts(out, info->words);
+        if (info->of == DIFF_OF_ONE || info->of == DIFF_OF_LIST)
+                strbuf_puts(out, check->is_new ? " NEW" : " BASE");
+}
+
+/* What is wrong with one side. */
+static void put_wrong(const struct diff_check *check, const char *text, struct value v,
+                      struct strbuf *out)
+{
+        char share[FORMAT_MAX];
+        if (check->kind == DIFF_CHECK_DATA)
+                strbuf_puts(out, "none");
+        else if (check->kind == DIFF_CHECK_COVERAGE)
+                strbuf_putf(out, "%s of the time observed",
+                            format_share(share, floor(v.v * 100) / 100));
+        else
+                strbuf_putf(out, "%s%s", check->kind == DIFF_CHECK_LOST ? "GPU " : "", text);
+}
+
+void diff_put_checked(const struct diff_check *check, bool is_new, struct strbuf *out)
+{
+        const char *text = is_new ? check->now : check->base;
+        struct value v = is_new ? check->now_v : check->base_v;
+        switch (diff_check_info(check->kind)->of) {
+        case DIFF_OF_ONE:
+                if (is_new == check->is_new)
+                        put_wrong(check, text, v, out);
+                break;
+        case DIFF_OF_LIST:
+                strbuf_puts(out, text);
+                break;
+        case DIFF_OF_TEXTS:
+                strbuf_puts(out, text[0] ? text : "not known");
+                break;
+        case DIFF_OF_COUNTS:
+                strbuf_putf(out, "%.0f", v.v);
+                break;
+        case DIFF_OF_W:
+                strbuf_putf(out, "%.4g W", v.v);
+                break;
+        case DIFF_OF_MHZ:
+                strbuf_putf(out, "%.4g MHz", v.v * 1e-6);
+                break;
+        case DIFF_OF_S:
+                strbuf_putf(out, "%.4g s", v.v);
+                break;
+        }
+}
+
+const char *diff_check_why(const struct diff_check *check)
+{
+        return check->is_grave ? diff_check_info(check->kind)->why : "";
+}
+
+const char *diff_check_allow(const struct diff_check *check)
+{
+        return check->is_grave ? diff_allow_name(diff_check_info(check->kind)->allow) : NULL;
+}
+
+/* "GPUs: 8, now 7", "end of NEW: killed by signal 9"; each side in at most so many bytes. */
+static void put_both(const struct diff_check *check, int most, struct strbuf *out)
+{
+        struct strbuf base = {0}, now = {0};
+        diff_put_checked(check, false, &base);
+        diff_put_checked(check, true, &now);
+        diff_put_check_name(check, out);
+        strbuf_putf(out, ": %.*s%s%.*s", most, strbuf_str(&base),
+                    base.len > 0 && now.len > 0 ? ", now " : "", most, strbuf_str(&now));
+        strbuf_finish(&base);
+        strbuf_finish(&now);
+}
+
 void diff_put_check(const struct diff_check *check, struct strbuf *out)
 {
-        strbuf_putf(out, "%s: ", check->what);
-        if (check->base[0] && check->now[0])
-                strbuf_putf(out, "%s, now %s", check->base, check->now);
-        else
-                strbuf_puts(out, check->base[0] ? check->base : check->now);
-        if (check->why[0])
-                strbuf_putf(out, "; %s", check->why);
+        const char *why = diff_check_why(check), *allow = diff_check_allow(check);
+        put_both(check, DIFF_TEXT_MAX, out);
+        if (why[0])
+                strbuf_putf(out, "; %s", why);
         if (check->forbids)
-                strbuf_putf(out, " (forbids a verdict%s%s%s)", check->allow[0] ? "; --allow " : "",
-                            check->allow, check->allow[0] ? " lifts that" : "");
+                strbuf_putf(out, " (forbids a verdict%s%s%s)", allow ? "; --allow " : "",
+                            allow ? allow : "", allow ? " lifts that" : "");
         else if (check->allowed)
                 strbuf_puts(out, " (allowed)");
+}
+
+#define REASON_MOST 60 /* bytes of a side in the line of the verdict */
+
+void diff_put_reason(const struct diff *d, struct strbuf *out)
+{
+        for (size_t i = 0; !d->comparable && i < d->n_checks; i++) {
+                if (!d->checks[i].forbids)
+                        continue;
+                put_both(&d->checks[i], REASON_MOST, out);
+                return;
+        }
+        strbuf_puts(out, d->why);
 }
 
 const char *diff_gate_word(enum diff_gate_result result)
