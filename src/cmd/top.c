@@ -7,6 +7,7 @@
 #include "cmd/scan.h"
 #include "cmd/terminal.h"
 #include "cmd/tour.h"
+#include "compute/where.h"
 #include "engine/engine.h"
 #include "present/tui/screen.h"
 #include "present/tui/ui.h"
@@ -43,7 +44,14 @@ struct top {
         const struct host *host; /* NULL: none */
         struct engine_status status;
         const struct frame *frame;
-        char awaited[128]; /* the GPUs that the kernel names */
+        char awaited[128];               /* the GPUs that the kernel names */
+        const struct stack_live *stacks; /* NULL: none are looked at, or not yet */
+        struct where where;              /* lines behind the limiter of the GPU in focus */
+        struct {
+                uint32_t slot;
+                uint8_t limiter;
+                int64_t mono_ns;
+        } where_of; /* what it was made of */
         int64_t host_interval_ns;
         int tty, signals;
         const char *focus; /* the GPU to begin with; NULL once that is done, or none was named */
@@ -101,6 +109,8 @@ static struct ui_data gather(struct top *t)
             .host = t->host,
             .host_old_ns = host_silence_ns(t),
             .awaited = t->awaited,
+            .stacks = t->stacks,
+            .where = &t->where,
             .checks = checks,
             .n_checks = n_checks,
             .checking = t->checkup && !t->checked,
@@ -325,13 +335,33 @@ static void choose_focus(struct top *t)
         t->focus = NULL;
 }
 
+/* Once for each picture of the stacks, and only while it is shown. */
+static void find_lines(struct top *t, const struct ui_data *data)
+{
+        const struct row *row = ui_chosen(&t->ui, data);
+        if (t->ui.view != VIEW_FOCUS || !row || !t->stacks)
+                return;
+        uint32_t slot = row->sample.who->slot;
+        if (t->where_of.mono_ns == t->stacks->mono_ns && t->where_of.slot == slot &&
+            t->where_of.limiter == row->limit.limiter)
+                return;
+        t->where_of.mono_ns = t->stacks->mono_ns;
+        t->where_of.slot = slot;
+        t->where_of.limiter = row->limit.limiter;
+        if (where_find_now(&t->frame->processes, &t->stacks->log, &t->stacks->window,
+                           row->sample.who->label, (enum limiter)row->limit.limiter, &t->where) < 0)
+                t->where.n = 0;
+}
+
 static void top_draw(struct top *t)
 {
         choose_focus(t);
         call_doctor(t);
         engine_list_processes(t->engine, wants_processes(t, engine_has_host(t->engine)));
         look_at_host(t);
+        t->stacks = engine_stacks(t->engine);
         struct ui_data data = gather(t);
+        find_lines(t, &data);
         note_trouble(t);
         if (ui_update(&t->ui, &data) < 0) {
                 t->quit = true;
@@ -456,6 +486,8 @@ static int start_engine(struct top *t, struct err *err)
                 t->host_interval_ns = ec.host_interval_ns;
                 ec.host_source = &host;
         }
+        if (r == 0 && here)
+                r = setup_stacks(config, &ec.stacks_hz, err);
         ec.processes_on_wish = !wants_processes(t, here);
         r = engine_start(&ec, &t->engine, err);
         if (r == 0 && source.source.location)

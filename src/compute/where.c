@@ -423,6 +423,45 @@ int where_conclude(struct where_finder *w, const struct stack_log *log, struct s
         return r;
 }
 
+/* Every GPU that somebody holds, so that those of others are known to be others'. */
+static size_t list_gpus(const struct process_list *list, struct stretch_gpu *ret, size_t max)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < list->n && n < max; i++) {
+                size_t k = 0;
+                while (k < n && strcmp(ret[k].source_label, list->list[i].gpu) != 0)
+                        k++;
+                if (k == n)
+                        snprintf(ret[n++].source_label, sizeof(ret[0].source_label), "%s",
+                                 list->list[i].gpu);
+        }
+        return n;
+}
+
+int where_find_now(const struct process_list *list, const struct stack_log *log,
+                   const struct stack_window *window, const char *gpu, enum limiter limiter,
+                   struct where *ret)
+{
+        struct stretch_gpu gpus[HOST_GPUS_MAX];
+        struct stretch stretch = {.limit.limiter = (uint8_t)limiter};
+        struct stretch_list now = {.n = 1, .list = &stretch, .gpus = gpus};
+        struct where_finder w = {0};
+        size_t all = 0;
+        now.n_gpus = list_gpus(list, gpus, ARRAY_LEN(gpus));
+        for (size_t i = 0; i < now.n_gpus; i++) {
+                if (strcmp(gpus[i].source_label, gpu) == 0)
+                        gpu_set_add(&stretch.gpus, i);
+        }
+        ret->n = 0;
+        int r = where_see_processes(&w, list);
+        for (size_t i = 0; r == 0 && i < window->n; i++)
+                r = add_count(&w, &now, 0, log, &window->counts[i]);
+        if (r == 0)
+                r = find_where(&w, log, &now, is_stretch, &all, limiter, ret);
+        where_finish(&w);
+        return r;
+}
+
 void where_finish(struct where_finder *w)
 {
         free(w->roles);

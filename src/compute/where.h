@@ -57,4 +57,8 @@ int where_serves(struct where_finder *w, const struct stretch_list *list, const 
                  const struct stack_log *log, uint32_t process);
 /* Gives stretches and findings what was found. 0 or -ENOMEM. */
 int where_conclude(struct where_finder *w, const struct stack_log *log, struct stretch_list *list);
+/* The lines of one limiter of one GPU in a window alone. 0 or -ENOMEM. */
+int where_find_now(const struct process_list *list, const struct stack_log *log,
+                   const struct stack_window *window, const char *gpu, enum limiter limiter,
+                   struct where *ret);
 void where_finish(struct where_finder *w);

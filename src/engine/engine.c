@@ -140,6 +140,11 @@ const struct host *engine_host(struct engine *e, const struct frame *frame)
         return e->host && host_beat_take(e->host, e->newest) ? e->newest : NULL;
 }
 
+const struct stack_live *engine_stacks(struct engine *e)
+{
+        return e->host ? host_beat_stacks(e->host) : NULL;
+}
+
 bool engine_has_host(const struct engine *e)
 {
         return e->host != NULL;

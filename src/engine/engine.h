@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/host.h"
 #include "engine/pipeline.h"
+#include "model/stack_live.h"
 #include "model/trend.h"
 #include "session/session.h"
 
@@ -45,7 +46,7 @@ struct engine_config {
         bool ends_with_target;    /* the engine ends when the host's target process has */
 
         struct session *session; /* NULL: nothing is recorded */
-        double stacks_hz;        /* with a session: looks a second at stacks; 0 for none */
+        double stacks_hz; /* looks a second at stacks, for the session and engine_stacks; 0: none */
 
         /* Each may be NULL. on_frame and on_source_end are called on the GPUs' thread, on_host on
          * the host's; that of a recording on the GPUs' thread, before the frame that it is of. */
@@ -117,6 +118,9 @@ const struct frame *engine_take(struct engine *e);
 /* The host at the time of a frame, newest or played; valid until the next call. NULL when nothing
  * is known of it, as for a frame that is NULL in a recording. */
 const struct host *engine_host(struct engine *e, const struct frame *frame);
+/* What the programs on the GPUs did lately, by their stacks; valid until the next call. NULL when
+ * nothing is known. */
+const struct stack_live *engine_stacks(struct engine *e);
 /* Whether this machine's host is read. */
 bool engine_has_host(const struct engine *e);
 /* The past, as views see it; it lives as long as the engine. */

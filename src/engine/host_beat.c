@@ -17,7 +17,8 @@ struct host_beat {
         struct gpu_use use; /* the worker's copy of seen */
         int64_t last_ns;    /* when the host was read last */
         struct host_beat_result result;
-        struct stack_beat *stacks; /* NULL when none are sampled */
+        struct stack_beat *stacks;   /* NULL when none are sampled */
+        struct stack_recent *recent; /* NULL when nobody shows them */
 
         /* Under the lock. */
         struct gpu_use seen;
@@ -30,6 +31,7 @@ static void free_beat(struct crew *crew)
 {
         struct host_beat *h = (struct host_beat *)crew;
         stack_beat_close(h->stacks);
+        stack_recent_close(h->recent);
         if (h->own_view)
                 host_view_close(h->config.view);
         for (size_t i = 0; i < ARRAY_LEN(h->texts); i++)
@@ -120,8 +122,9 @@ static void keep_beat(void *arg)
         struct crew *user = h->config.user;
         bool more = true;
         /* Without stacks all else is recorded as before. */
-        if (h->config.session && h->config.stacks_hz > 0)
-                stack_beat_open(h->config.stacks_hz, h->config.session, &h->stacks, NULL);
+        if (h->config.stacks_hz > 0)
+                stack_beat_open(h->config.stacks_hz, h->config.session, h->recent, &h->stacks,
+                                NULL);
         beat_start(&h->result.beat, clock_mono_ns(), h->config.interval_ns);
         do {
                 more = tick(h);
@@ -160,8 +163,11 @@ int host_beat_start(const struct host_beat_config *config, struct host_beat **re
         h->newest = config->keep ? calloc(1, sizeof(*h->newest)) : NULL;
         if (config->user)
                 crew_join(config->user);
-        int r = keep_texts(h) && (h->newest || !config->keep) ? crew_start(&h->crew, keep_beat, h)
-                                                              : -ENOMEM;
+        int r = keep_texts(h) && (h->newest || !config->keep) ? 0 : -ENOMEM;
+        if (r == 0 && config->keep && config->stacks_hz > 0)
+                r = stack_recent_open(&h->recent);
+        if (r == 0)
+                r = crew_start(&h->crew, keep_beat, h);
         if (r == 0) {
                 *ret = h;
                 return 0;
@@ -196,6 +202,11 @@ bool host_beat_take(struct host_beat *h, struct host *ret)
                 *ret = *h->newest;
         crew_unlock(&h->crew);
         return filled;
+}
+
+const struct stack_live *host_beat_stacks(struct host_beat *h)
+{
+        return h->recent ? stack_recent_take(h->recent) : NULL;
 }
 
 void host_beat_stop(struct host_beat *h)

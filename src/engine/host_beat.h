@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/host.h"
+#include "engine/stack_recent.h"
 #include "life/beat.h"
 #include "life/worker.h"
 #include "session/session.h"
@@ -15,7 +16,7 @@ struct host_beat_config {
         struct host_view *view;
         struct host_config host;
         struct session *session; /* NULL: ticks are only told */
-        double stacks_hz;        /* looks a second at stacks, for the session; 0 for none */
+        double stacks_hz;        /* looks a second at stacks, for session and keep; 0 for none */
         int64_t interval_ns;
         bool keep;             /* host_beat_take is used */
         bool ends_with_target; /* on_over is called when the target and all it started have ended */
@@ -37,6 +38,9 @@ void host_beat_see(struct host_beat *h, const struct frame *frame);
 void host_beat_set_levels(struct host_beat *h, unsigned levels);
 /* Copies the newest tick. False while there is none. */
 bool host_beat_take(struct host_beat *h, struct host *ret);
+/* The newest picture of the stacks, with keep; valid until the next call. NULL while there is none.
+ */
+const struct stack_live *host_beat_stacks(struct host_beat *h);
 /* Asks it to read once more and to end; does not wait. */
 void host_beat_stop(struct host_beat *h);
 

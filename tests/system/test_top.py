@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import threading
 import time
@@ -437,6 +438,46 @@ def test_gpus_are_named_before_the_driver_answers(terminal, program, tmp_path):
     assert "2 NVIDIA H200" in screen and "1 Tesla T4" in screen
     t.keys("q")
     assert t.intact() == 0
+
+
+SPINNER = """import json
+def spin():
+    while True:
+        json.dumps(list(range(200)))
+spin()
+"""
+
+
+def test_the_line_that_a_process_is_in(terminal, program, tmp_path):
+    """In the job view, thread by thread with S, and behind the limiter in focus; never with --stacks off."""
+    script, scenario = tmp_path / "spin.py", tmp_path / "held.scn"
+    script.write_text(SPINNER)
+    with subprocess.Popen([sys.executable, str(script)]) as holder:
+        try:
+            recorded = (HERE.parent / "fixtures/nvml/h200-bf16.scn").read_text()
+            idle = re.sub(r"(?m)^(gpm/\d+) = 0 .*", r"\1 = 0 0", recorded).replace("UtilizationRates = 0 99 22", "UtilizationRates = 0 0 0")
+            scenario.write_text(re.sub(r"(ComputeRunningProcesses_v3 = 0 )\d*:", rf"\g<1>{holder.pid}:", idle, count=1).replace("437:", f"{holder.pid}:"))
+            t = terminal(160, 40, env={"FAKE_NVML": str(scenario), "ASSAY_NVML_LIB": str(pathlib.Path(program).parent / "tests/libnvidia-ml-fake.so")})
+            t.start("--read-only --view job", show=str(holder.pid))
+            t.wait("spin.py:4 spin", timeout=30)
+            t.keys("S")
+            screen = t.wait("CPython", timeout=30)
+            assert "main" in screen and "looks" in screen
+            t.wait("spin.py:5", timeout=30)
+            t.keys("Escape")
+            t.wait("Command")
+            t.keys("2")
+            t.wait(re.compile(r"where +\d+ % .* spin.py:4 spin.*looks in \d+ s"), timeout=30)
+            t.keys("q")
+            assert t.intact() == 0
+            t.start("--read-only --view job --stacks off", show=str(holder.pid))
+            time.sleep(2.5)
+            assert "spin.py:4" not in t.screen()
+            t.keys("S")
+            t.wait("--stacks off")
+            t.keys("q")
+        finally:
+            holder.kill()
 
 
 def test_processes_come_with_the_first_sample(terminal, tmp_path):

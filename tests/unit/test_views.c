@@ -239,12 +239,16 @@ static void finish_open(struct scene *s)
         assert_int_equal(ui_update(&s->ui, &s->data), 0);
 }
 
+static struct stack_table *stack_table; /* of a scene with stacks */
+
 static void close_scene(struct scene *s)
 {
         ui_finish(&s->ui);
         history_close(s->history);
         compute_finish(&s->compute);
         pipeline_close(s->pipeline);
+        stack_table_close(stack_table);
+        stack_table = NULL;
         free(s);
 }
 
@@ -504,6 +508,84 @@ static void scene_failed(struct scene *s)
                        "(assay HOST:9400)";
 }
 
+static uint32_t stack_call(uint32_t parent, const char *file, const char *function, uint32_t line,
+                           enum stack_whose whose)
+{
+        struct stack_frame f = {.file = stack_intern_text(stack_table, file, strlen(file)),
+                                .function =
+                                    stack_intern_text(stack_table, function, strlen(function)),
+                                .line = line,
+                                .whose = whose};
+        return stack_intern_call(stack_table, parent, stack_intern_frame(stack_table, &f));
+}
+
+/* A trainer in its own code, with a thread that waits; a worker that decodes; one that may not be
+ * read. */
+static void scene_stacks(struct scene *s)
+{
+        static const struct stack_process known[] = {
+            {.pid = 4101,
+             .access = STACK_READABLE,
+             .runtime = "CPython 3.11.7",
+             .threads = 2,
+             .samples = 640,
+             .torn = 1},
+            {.pid = 4102, .access = STACK_READABLE, .runtime = "CPython 3.11.7", .threads = 1},
+            {.pid = 4188, .access = STACK_DENIED, .why = "the kernel does not allow it"}};
+        static struct stack_thread threads[3] = {
+            {.process = 0, .is_main = true}, {.process = 0}, {.process = 1, .is_main = true}};
+        static struct stack_sample newest[3];
+        static struct stack_live live;
+        static struct where where;
+        assert_int_equal(stack_table_open(&stack_table), 0);
+        uint32_t train =
+            stack_call(stack_call(STACK_EMPTY, "/home/ada/train.py", "<module>", 120, STACK_USER),
+                       "/home/ada/train.py", "main", 52, STACK_USER);
+        uint32_t wait =
+            stack_call(train, "/usr/lib/python3.11/queue.py", "Queue.get", 171, STACK_INTERPRETER);
+        uint32_t decode =
+            stack_call(stack_call(STACK_EMPTY, "/home/ada/data.py", "collate", 212, STACK_USER),
+                       "/usr/lib/python3.11/json/decoder.py", "JSONDecoder.raw_decode", 353,
+                       STACK_INTERPRETER);
+        uint32_t futex = stack_intern_text(stack_table, "futex", 5);
+        newest[0] = (struct stack_sample){.pid = 4101,
+                                          .tid = 4101,
+                                          .stack = wait,
+                                          .call = futex,
+                                          .state = STACK_WAITING,
+                                          .is_main = true};
+        newest[1] = (struct stack_sample){
+            .pid = 4101,
+            .tid = 4150,
+            .state = STACK_WAITING,
+            .call = futex,
+            .thread = stack_intern_text(stack_table, "pin\x1b[31m memory", 16)};
+        newest[2] = (struct stack_sample){.pid = 4102,
+                                          .tid = 4102,
+                                          .stack = decode,
+                                          .state = STACK_RUNNING,
+                                          .holds_gil = true,
+                                          .is_main = true};
+        live = (struct stack_live){
+            .log = {stack_table, threads, 3, known, 3}, .newest = newest, .span_ns = 30 * NS_PER_S};
+        const struct where_rule *rules[WHERE_PARTS_MAX];
+        assert_true(where_rules(LIMITER_HOST_CODE, rules) > 0);
+        where = (struct where){.n = 1,
+                               .parts = {{.rule = rules[0],
+                                          .n = 1,
+                                          .looks = 600,
+                                          .places = {{.share = 0.81, .looks = 486}}}}};
+        struct stack_place place = stack_find_place(stack_table, decode);
+        where_fill_line(stack_table, stack_node(stack_table, place.own)->frame,
+                        &where.parts[0].places[0].own);
+        where_fill_line(stack_table, stack_node(stack_table, place.inner)->frame,
+                        &where.parts[0].places[0].inner);
+        open_fleet(s, 8, no_change);
+        s->data.processes = &process_list;
+        s->data.stacks = &live;
+        s->data.where = &where;
+}
+
 static const int sizes[][2] = {{80, 24}, {100, 30}, {140, 40}, {220, 60}};
 
 /* --- screens as text ----------------------------------------------------------------------- */
@@ -666,6 +748,10 @@ static const struct golden screens[] = {
     {"fleet8-raw-focus", scene_fleet8, VIEW_FOCUS, "v", SMALL},
     {"gpus8-job-shifted", scene_gpus8, VIEW_JOB, "ll", SMALL},
     {"stale-job", scene_stale_job, VIEW_JOB, "", SMALL},
+    {"stacks-job", scene_stacks, VIEW_JOB, "", SMALL | 4},
+    {"stacks", scene_stacks, VIEW_JOB, "S", SMALL},
+    {"stacks-denied", scene_stacks, VIEW_JOB, "jS", SMALL},
+    {"stacks-focus", scene_stacks, VIEW_FOCUS, "", SMALL},
     {"missing", scene_missing, VIEW_FLEET, "", SMALL},
     {"missing-focus", scene_missing, VIEW_FOCUS, "", SMALL},
     {"stale", scene_stale, VIEW_FLEET, "", SMALL},
@@ -710,9 +796,9 @@ static void goldens(void **state UNUSED)
 /* Any key, in any view, at any size: nothing is drawn outside, nothing is read outside. */
 static void survives_any_key(void **state UNUSED)
 {
-        static void (*const opens[])(struct scene *) = {scene_fleet0, scene_session, scene_gpus8,
-                                                        scene_jobs,   scene_host,    scene_missing,
-                                                        scene_mig};
+        static void (*const opens[])(struct scene *) = {
+            scene_fleet0, scene_session, scene_gpus8, scene_stacks,  scene_starved,
+            scene_failed, scene_jobs,    scene_host,  scene_missing, scene_mig};
         static const int odd[][2] = {{1, 1},  {39, 8},   {40, 7}, {40, 8},
                                      {61, 9}, {300, 12}, {80, 90}};
         for (size_t o = 0; o < ARRAY_LEN(opens); o++) {

@@ -274,9 +274,46 @@ static void rules_of_limiters(void **state UNUSED)
         assert_int_equal(where_rules(LIMITER_HOST_INPUT, rules), 2);
 }
 
+/* Only what serves the GPU that is asked about counts, in the window that is given. */
+static void now_is_one_gpu(void **state UNUSED)
+{
+        struct rig r;
+        struct where w;
+        begin(&r, LIMITER_HOST_CODE);
+        struct process held[2] = {{.pid = TRAINER, .ppid = LAUNCHER}, {.pid = 77}};
+        snprintf(held[0].gpu, sizeof(held[0].gpu), "0");
+        snprintf(held[1].gpu, sizeof(held[1].gpu), "1");
+        r.processes[1] = (struct stack_process){.pid = 77}; /* of the other GPU */
+        struct process_list list = {.list = held, .n = 2};
+        struct stack_count counts[] = {
+            {.thread = 0,
+             .stack = r.json_line,
+             .looks = 30,
+             .state = STACK_RUNNING,
+             .seconds = 1.5},
+            {.thread = 1,
+             .stack = r.main_line,
+             .looks = 90,
+             .state = STACK_RUNNING,
+             .seconds = 4.5},
+        };
+        struct stack_window window = {.n = 2, .counts = counts};
+        assert_int_equal(where_find_now(&list, &r.log, &window, "0", LIMITER_HOST_CODE, &w), 0);
+        assert_int_equal(w.n, 1);
+        assert_int_equal(w.parts[0].looks, 30);
+        assert_int_equal(w.parts[0].places[0].own.line, 212);
+        assert_int_equal(where_find_now(&list, &r.log, &window, "1", LIMITER_HOST_CODE, &w), 0);
+        assert_int_equal(w.parts[0].looks, 90);
+        counts[0].looks = 3; /* too few to say anything */
+        assert_int_equal(where_find_now(&list, &r.log, &window, "0", LIMITER_HOST_CODE, &w), 0);
+        assert_int_equal(w.n, 0);
+        end(&r);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+            cmocka_unit_test(now_is_one_gpu),
             cmocka_unit_test(code_is_the_holders),
             cmocka_unit_test(input_is_the_workers_and_who_waits),
             cmocka_unit_test(threads_answer_for_a_main_thread_that_joins),

@@ -8,7 +8,9 @@
 #include "model/frame.h"
 #include "model/host.h"
 #include "model/process.h"
+#include "model/stack_live.h"
 #include "model/trend.h"
+#include "model/where.h"
 #include "present/tui/canvas.h"
 #include "present/tui/chart.h"
 #include "present/tui/keys.h"
@@ -69,9 +71,11 @@ struct ui_data {
         bool asking_processes;                /* they come with the next sample */
         const struct host *host;              /* NULL: nobody gives any */
         int64_t host_old_ns;                  /* since when it gives nothing new; 0 while it does */
-        const char *awaited;           /* the GPUs that the kernel names, before any sample */
-        bool read_only;                /* no signals */
-        const struct ui_check *checks; /* NULL: nobody looked at this machine */
+        const char *awaited;             /* the GPUs that the kernel names, before any sample */
+        const struct stack_live *stacks; /* of the processes; NULL: nobody looks at them */
+        const struct where *where;       /* lines behind the chosen GPU's limiter; or NULL */
+        bool read_only;                  /* no signals */
+        const struct ui_check *checks;   /* NULL: nobody looked at this machine */
         size_t n_checks;
         bool checking;                /* more are to come */
         const struct ui_part *phases; /* of a recording, in order of their beginnings */
@@ -174,7 +178,9 @@ struct ui {
                 unsigned sort;
                 size_t cursor;
                 int scroll;
-                int shift; /* columns of the commands left out on the left */
+                int shift;         /* columns of the commands left out on the left */
+                int32_t stacks_of; /* the process whose stacks are shown; 0: the list is */
+                int stacks_scroll;
                 bool reversed, tree;
         } job;
         int help_scroll, log_scroll;
@@ -256,5 +262,9 @@ size_t job_count(const struct ui_data *data);
 void job_draw_list(struct ui *ui, const struct ui_data *data, struct canvas *c, struct area area);
 /* job: the largest GPU memory first. */
 void job_use_default_order(struct ui *ui);
+/* stacks: what the threads of ui->job.stacks_of are doing. */
+void stacks_draw(struct ui *ui, const struct ui_data *data, struct canvas *c, struct area area);
+/* stacks: the line that a process is in; empty when that is not known. */
+void stacks_put_line(const struct ui_data *data, int32_t pid, struct strbuf *out);
 /* plot: makes the i-th built-in set of metrics the shown one. */
 void plot_use_set(struct ui *ui, unsigned i);

@@ -3,6 +3,7 @@
 #include "present/format.h"
 #include "present/stream/columns.h"
 #include "present/text/explain.h"
+#include "present/text/where.h"
 #include "present/tui/fleet.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
@@ -249,6 +250,21 @@ static int draw_health(struct ui *ui, const struct ui_data *d, struct canvas *c,
                draw_sentence(c, below(a, used), "recent", (struct style){.fg = INK_HOT}, text);
 }
 
+/* The lines behind the limiter, with their shares, and how many looks that rests on. */
+static int draw_where(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
+{
+        uint64_t looks = 0;
+        if (!d->where || d->where->n == 0 || !d->stacks)
+                return 0;
+        strbuf_clear(&ui->text);
+        where_put(&ui->text, d->where);
+        for (size_t i = 0; i < d->where->n; i++)
+                looks += d->where->parts[i].looks;
+        strbuf_putf(&ui->text, "; %llu looks in %.0f s", (unsigned long long)looks,
+                    clock_to_seconds(d->stacks->span_ns));
+        return draw_sentence(c, a, "where", (struct style){INK_TITLE, 0, 0}, strbuf_str(&ui->text));
+}
+
 /* The limiter, by which rule, and what to try. */
 static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                       const struct row *row)
@@ -263,12 +279,15 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         used += draw_sentence(c, a, "limit", loud, strbuf_str(&ui->text));
         if (limiter == LIMITER_UNKNOWN)
                 return used;
+        used += draw_where(ui, d, c, below(a, used));
         if (ui->focus.raw)
                 used += draw_sentence(c, below(a, used), "rule", dim,
                                       limiter_rule(limiter, (enum basis)row->limit.basis));
-        return used +
-               draw_sentence(c, below(a, used), "try", (struct style){.fg = INK_TEXT},
-                             limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));
+        return used + draw_sentence(
+                          c, below(a, used), "try", (struct style){.fg = INK_TEXT},
+                          where_advice(d->where)
+                              ? where_advice(d->where)
+                              : limiter_try(limiter, &row->limit.ceilings, framework_of(d, row)));
 }
 
 /* "1515 of 1980 MHz, power limit; 71 % of the tensor peak (pipe 92 %, clock 77 %)". */

@@ -5,6 +5,7 @@
 #include "present/tui/widgets.h"
 #include "present/tui/words.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,11 +130,13 @@ static const struct job_column columns[] = {
     {"Container", 12, 7, true, draw_container, NULL, need_container},
     {"Past", 12, 5, true, NULL, NULL, NULL},
     {"Limited by", 14, 1, true, NULL, NULL, NULL},
+    {"In", 32, 2, true, NULL, NULL, NULL},
     {"Command", 0, 0, true, NULL, NULL, NULL},
 };
 #define COMMAND_MIN 14
-#define COLUMN_PAST (ARRAY_LEN(columns) - 3)
-#define COLUMN_LIMIT (ARRAY_LEN(columns) - 2)
+#define COLUMN_PAST (ARRAY_LEN(columns) - 4)
+#define COLUMN_LIMIT (ARRAY_LEN(columns) - 3)
+#define COLUMN_IN (ARRAY_LEN(columns) - 2)
 #define COLUMN_COMMAND (ARRAY_LEN(columns) - 1)
 
 void job_use_default_order(struct ui *ui)
@@ -263,13 +266,28 @@ static int fitted_width(const struct job_column *column, const struct job_list *
         return need == 0 ? 0 : MIN(MAX(need, text_width(column->heading) + 1), column->width);
 }
 
+/* The widest line that one of them is in. */
+static int lines_width(struct ui *ui, const struct ui_data *d, const struct job_list *l)
+{
+        int w = 0;
+        for (size_t i = 0; d->stacks && i < l->n; i++) {
+                strbuf_clear(&ui->text);
+                stacks_put_line(d, l->list[i]->pid, &ui->text);
+                w = MAX(w, text_width(strbuf_str(&ui->text)));
+        }
+        return MIN(w, columns[COLUMN_IN].width);
+}
+
 /* The command has a quarter of the width, or what it needs, before columns of lower rank have any.
  */
-static void choose(int width, const struct job_list *l, int *widths)
+static void choose(struct ui *ui, const struct ui_data *d, int width, const struct job_list *l,
+                   int *widths)
 {
         int least = MAX(COMMAND_MIN, MIN(command_width(l), width / 4)), total = least;
         for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-                widths[i] = i == COLUMN_COMMAND ? 0 : fitted_width(&columns[i], l);
+                widths[i] = i == COLUMN_COMMAND ? 0
+                            : i == COLUMN_IN    ? lines_width(ui, d, l)
+                                                : fitted_width(&columns[i], l);
                 total += widths[i] ? widths[i] + 1 : 0;
         }
         for (int rank = 9; rank > 0; rank--) {
@@ -340,7 +358,15 @@ static void draw_command(const struct ui *ui, struct canvas *c, int x, int y, in
         canvas_text(c, x + left, y, w - left, (struct style){.fg = INK_TEXT}, text);
 }
 
-static void draw_job(const struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
+static void draw_line(struct ui *ui, const struct ui_data *d, struct canvas *c, int x, int y, int w,
+                      const struct process *p)
+{
+        strbuf_clear(&ui->text);
+        stacks_put_line(d, p->pid, &ui->text);
+        canvas_text(c, x, y, w, (struct style){.fg = INK_TEXT}, strbuf_str(&ui->text));
+}
+
+static void draw_job(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a,
                      const int *widths, const struct process *p, int depth)
 {
         int x = a.x + 1;
@@ -353,6 +379,8 @@ static void draw_job(const struct ui *ui, const struct ui_data *d, struct canvas
                         draw_past(ui, c, x, a.y, widths[i], p);
                 else if (i == COLUMN_LIMIT)
                         draw_limiter(d, c, x, a.y, widths[i], p);
+                else if (i == COLUMN_IN)
+                        draw_line(ui, d, c, x, a.y, widths[i], p);
                 else
                         draw_command(ui, c, x, a.y, widths[i], p, depth);
                 x += widths[i] + 1;
@@ -378,8 +406,12 @@ static void job_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, s
 {
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
+        if (ui->job.stacks_of != 0) {
+                stacks_draw(ui, d, c, a);
+                return;
+        }
         make_list(ui, d, ui->filter, &list);
-        choose(a.w - 3, &list, widths);
+        choose(ui, d, a.w - 3, &list, widths);
         ui->job.shift = MAX(MIN(ui->job.shift, command_width(&list) - widths[COLUMN_COMMAND]), 0);
         draw_headings(ui, c, a, widths);
         a = (struct area){a.x, a.y + 1, a.w, a.h - 1};
@@ -421,7 +453,7 @@ void job_draw_list(struct ui *ui, const struct ui_data *d, struct canvas *c, str
         struct job_list list;
         int widths[ARRAY_LEN(columns)];
         make_list(ui, d, "", &list);
-        choose(a.w - 2, &list, widths);
+        choose(ui, d, a.w - 2, &list, widths);
         draw_headings(ui, c, a, widths);
         for (int i = 0; i < a.h - 1 && i < (int)list.n; i++)
                 draw_job(ui, d, c, (struct area){a.x, a.y + 1 + i, a.w, 1}, widths, list.list[i],
@@ -449,9 +481,29 @@ static void ask_signal(struct ui *ui, const struct ui_data *d, const struct proc
         snprintf(ui->typed, sizeof(ui->typed), "send SIGTERM to %d %.60s? y/N", p->pid, p->command);
 }
 
+/* Scrolls the stacks of a process, and leads back to the list. */
+static bool stacks_act(struct ui *ui, enum action action)
+{
+        int page = MAX(ui->body.h - 1, 1), *at = &ui->job.stacks_scroll;
+        if (action == ACTION_BACK || action == ACTION_STACKS)
+                ui->job.stacks_of = 0;
+        else if (action == ACTION_UP || action == ACTION_DOWN)
+                *at += action == ACTION_DOWN ? 1 : -1;
+        else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
+                *at += action == ACTION_PAGE_DOWN ? page : -page;
+        else if (action == ACTION_HOME || action == ACTION_END)
+                *at = action == ACTION_END ? INT_MAX / 2 : 0;
+        else
+                return action == ACTION_SIGNAL || action == ACTION_ENTER || action == ACTION_SORT;
+        *at = MAX(*at, 0);
+        return true;
+}
+
 static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
 {
         struct job_list list;
+        if (ui->job.stacks_of != 0)
+                return stacks_act(ui, action);
         make_list(ui, d, ui->filter, &list);
         size_t page = (size_t)MAX(ui->body.h - 1, 1), last = list.n > 0 ? list.n - 1 : 0;
         if (action == ACTION_UP)
@@ -472,7 +524,10 @@ static bool job_act(struct ui *ui, const struct ui_data *d, enum action action)
                 ui->job.reversed = !ui->job.reversed;
         else if (action == ACTION_TREE)
                 ui->job.tree = !ui->job.tree;
-        else if (action == ACTION_SIGNAL && ui->job.cursor < list.n)
+        else if (action == ACTION_STACKS && ui->job.cursor < list.n) {
+                ui->job.stacks_of = list.list[ui->job.cursor]->pid;
+                ui->job.stacks_scroll = 0;
+        } else if (action == ACTION_SIGNAL && ui->job.cursor < list.n)
                 ask_signal(ui, d, list.list[ui->job.cursor]);
         else if (action == ACTION_ENTER && ui->job.cursor < list.n) {
                 char command[64];
@@ -488,14 +543,14 @@ static void mouse(struct ui *ui, const struct ui_data *d, const struct key_event
 {
         if (e->button == MOUSE_WHEEL_UP || e->button == MOUSE_WHEEL_DOWN)
                 job_act(ui, d, e->button == MOUSE_WHEEL_UP ? ACTION_UP : ACTION_DOWN);
-        else if (e->button == MOUSE_LEFT && e->y > ui->body.y)
+        else if (e->button == MOUSE_LEFT && e->y > ui->body.y && ui->job.stacks_of == 0)
                 ui->job.cursor = (size_t)(ui->job.scroll + e->y - ui->body.y - 1);
 }
 
 const struct view_ops view_job = {
     .name = "job",
     .title = "Job",
-    .hints = "s sort  t tree  / filter  \u2190\u2192 command",
+    .hints = "s sort  t tree  S stacks  / filter  \u2190\u2192 command",
     .acting_hints = "  x signal",
     .draw = job_draw,
     .act = job_act,
