@@ -122,7 +122,7 @@ static void keep_beat(void *arg)
         struct crew *user = h->config.user;
         bool more = true;
         /* Without stacks all else is recorded as before. */
-        if (h->config.stacks_hz > 0)
+        if (h->config.stacks_hz > 0 && (h->config.session || h->recent))
                 stack_beat_open(h->config.stacks_hz, h->config.session, h->recent, &h->stacks,
                                 NULL);
         beat_start(&h->result.beat, clock_mono_ns(), h->config.interval_ns);

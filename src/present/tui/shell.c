@@ -159,11 +159,12 @@ static void draw_too_small(struct canvas *c)
 static const struct {
         const char *key, *does;
         bool live; /* not for a recording */
+        bool host; /* only where the host is read */
 } ways[] = {
-    {"d", "what is wrong here, and what to do", true},
-    {"5", "CPU, memory and I/O of this machine", true},
-    {"assay tour", "watch 90 seconds of a real H200", false},
-    {"q", "leave", false},
+    {"d", "what is wrong here, and what to do", true, false},
+    {"5", "CPU, memory and I/O of this machine", true, true},
+    {"assay tour", "watch 90 seconds of a real H200", false, false},
+    {"q", "leave", false, false},
 };
 
 static void draw_frame(struct canvas *c, struct area a)
@@ -195,7 +196,7 @@ static int draw_card_text(const struct ui_data *d, struct canvas *c, struct area
                                  texts[i]);
         y++;
         for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-                if (ways[i].live && d->replay)
+                if ((ways[i].live && d->replay) || (ways[i].host && !d->host))
                         continue;
                 if (y < a.h) {
                         canvas_text(c, a.x, a.y + y, CARD_KEY_W - 1, (struct style){.fg = INK_KEY},

@@ -67,18 +67,39 @@ static void draw_thread(struct page *p, const struct stack_table *table,
                 canvas_text(p->c, x + n, y, w - n, (struct style){INK_KEY, 0, ATTR_BOLD}, "  GIL");
 }
 
+/* How often a line calls itself from here on, and the caller of all that. */
+static uint32_t run_of(const struct stack_table *table, uint32_t stack, int *ret_n)
+{
+        uint32_t frame = stack_node(table, stack)->frame;
+        for (*ret_n = 0; stack != STACK_EMPTY && stack_node(table, stack)->frame == frame; ++*ret_n)
+                stack = stack_node(table, stack)->parent;
+        return stack;
+}
+
+static int count_lines(const struct stack_table *table, uint32_t stack)
+{
+        int n = 0, run;
+        for (; stack != STACK_EMPTY; n++)
+                stack = run_of(table, stack, &run);
+        return n;
+}
+
 /* The innermost frame first; the program's own stand out. */
 static void draw_frames(struct page *p, struct strbuf *text, const struct stack_table *table,
                         uint32_t stack)
 {
-        for (; stack != STACK_EMPTY; stack = stack_node(table, stack)->parent) {
+        uint32_t caller;
+        for (int n; stack != STACK_EMPTY; stack = caller) {
                 struct code_line line;
                 int y = next_line(p);
+                caller = run_of(table, stack, &n);
                 if (y < 0)
                         continue;
                 where_fill_line(table, stack_node(table, stack)->frame, &line);
                 strbuf_clear(text);
                 where_put_line(text, &line);
+                if (n > 1)
+                        strbuf_putf(text, "  \u00d7%d", n);
                 canvas_text(p->c, p->area.x + 3, y, p->area.w - 4,
                             line.whose == STACK_USER ? plain : dim, strbuf_str(text));
         }
@@ -116,16 +137,20 @@ static void draw_who(struct page *p, const struct ui_data *d, int32_t pid)
 void stacks_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
 {
         const struct stack_sample *threads[THREADS_MAX];
-        struct page page = {.c = c, .area = a, .scroll = ui->job.stacks_scroll};
         size_t n = stack_live_threads(d->stacks, ui->job.stacks_of, threads, ARRAY_LEN(threads));
+        const struct stack_table *table = n > 0 ? d->stacks->log.table : NULL;
+        int lines = 2;
+        for (size_t i = 0; i < n; i++)
+                lines += 2 + count_lines(table, threads[i]->stack);
+        ui->job.stacks_scroll = MAX(MIN(ui->job.stacks_scroll, lines - a.h), 0);
+        struct page page = {.c = c, .area = a, .scroll = ui->job.stacks_scroll};
         draw_who(&page, d, ui->job.stacks_of);
         for (size_t i = 0; i < n; i++) {
                 page.line++;
-                draw_thread(&page, d->stacks->log.table, threads[i]);
-                draw_frames(&page, &ui->text, d->stacks->log.table, threads[i]->stack);
+                draw_thread(&page, table, threads[i]);
+                draw_frames(&page, &ui->text, table, threads[i]->stack);
         }
-        ui->job.stacks_scroll = MAX(MIN(ui->job.stacks_scroll, page.line - a.h), 0);
-        widget_scroll_marks(c, a, ui->job.stacks_scroll, page.line);
+        widget_scroll_marks(c, a, ui->job.stacks_scroll, lines);
         if (ui_is_stale(d))
                 canvas_tint(c, a, INK_DIM);
 }

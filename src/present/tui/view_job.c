@@ -130,10 +130,12 @@ static const struct job_column columns[] = {
     {"Container", 12, 7, true, draw_container, NULL, need_container},
     {"Past", 12, 5, true, NULL, NULL, NULL},
     {"Limited by", 14, 1, true, NULL, NULL, NULL},
-    {"In", 32, 2, true, NULL, NULL, NULL},
+    {"In", 32, 1, true, NULL, NULL, NULL},
     {"Command", 0, 0, true, NULL, NULL, NULL},
 };
 #define COMMAND_MIN 14
+#define LINE_MIN 18 /* "train.py:120 main" */
+#define RANKS 9
 #define COLUMN_PAST (ARRAY_LEN(columns) - 4)
 #define COLUMN_LIMIT (ARRAY_LEN(columns) - 3)
 #define COLUMN_IN (ARRAY_LEN(columns) - 2)
@@ -278,24 +280,29 @@ static int lines_width(struct ui *ui, const struct ui_data *d, const struct job_
         return MIN(w, columns[COLUMN_IN].width);
 }
 
-/* The command has a quarter of the width, or what it needs, before columns of lower rank have any.
- */
+/* What a column may have of the room that is left; 0 to leave it out. A line may be cut. */
+static int width_in(size_t column, int wanted, int room)
+{
+        if (wanted == 0 || wanted <= room)
+                return wanted;
+        return column == COLUMN_IN && room >= LINE_MIN ? room : 0;
+}
+
+/* A quarter of the width, or what it needs, is the command's; the others come by rank as long as
+ * they fit, and what is left is the command's too. */
 static void choose(struct ui *ui, const struct ui_data *d, int width, const struct job_list *l,
                    int *widths)
 {
-        int least = MAX(COMMAND_MIN, MIN(command_width(l), width / 4)), total = least;
-        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-                widths[i] = i == COLUMN_COMMAND ? 0
-                            : i == COLUMN_IN    ? lines_width(ui, d, l)
-                                                : fitted_width(&columns[i], l);
-                total += widths[i] ? widths[i] + 1 : 0;
-        }
-        for (int rank = 9; rank > 0; rank--) {
-                for (size_t i = ARRAY_LEN(columns); i-- > 0 && total > width;) {
-                        if (columns[i].rank == rank && widths[i] > 0) {
-                                total -= widths[i] + 1;
-                                widths[i] = 0;
-                        }
+        int total = MAX(COMMAND_MIN, MIN(command_width(l), width / 4)), least = total;
+        memset(widths, 0, ARRAY_LEN(columns) * sizeof(*widths));
+        for (unsigned rank = 0; rank < RANKS; rank++) {
+                for (size_t i = 0; i < COLUMN_COMMAND; i++) {
+                        if (columns[i].rank != rank)
+                                continue;
+                        int wanted =
+                            i == COLUMN_IN ? lines_width(ui, d, l) : fitted_width(&columns[i], l);
+                        widths[i] = rank == 0 ? wanted : width_in(i, wanted, width - total - 1);
+                        total += widths[i] ? widths[i] + 1 : 0;
                 }
         }
         widths[COLUMN_COMMAND] = MAX(least + width - total, 1);
