@@ -1,5 +1,6 @@
 #include "app/digest.h"
 
+#include "app/lines.h"
 #include "base/clock.h"
 #include "base/lookup.h"
 #include "base/text.h"
@@ -489,7 +490,21 @@ static void take_step_energy(const struct run_summary *r, const struct steps *st
         s->energy = power < 0 ? -1 : power * total;
 }
 
-int digest_take(const struct run_summary *r, struct diff_run *ret)
+/* ---- lines ---- */
+
+static int take_lines(struct run_summary *r, const struct steps *steps, struct diff_run *run)
+{
+        struct err err = {0};
+        bool marked = steps->end_ns > steps->begin_ns;
+        int64_t after =
+            r->stretches.first_wall_ns + clock_bounded(clock_from_seconds(run->startup_s));
+        int code =
+            lines_take(r, marked ? steps->begin_ns : after, marked ? steps->end_ns : INT64_MAX / 2,
+                       WHERE_EVERY_GPU, &run->lines, &err);
+        return code == -ENOMEM ? code : 0;
+}
+
+int digest_take(struct run_summary *r, struct diff_run *ret)
 {
         const struct run_facts *f = &r->in.facts;
         *ret = (struct diff_run){.ranks = 1,
@@ -517,5 +532,5 @@ int digest_take(const struct run_summary *r, struct diff_run *ret)
         }
         text_clean(ret->command);
         text_clean(ret->name);
-        return 0;
+        return take_lines(r, &steps, ret);
 }

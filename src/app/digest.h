@@ -5,7 +5,7 @@
 #include "model/diff.h"
 
 /* Makes the digest of a run that was summarised with curves. 0 or -ENOMEM; diff_run_finish it. */
-int digest_take(const struct run_summary *r, struct diff_run *ret);
+int digest_take(struct run_summary *r, struct diff_run *ret);
 
 /* Events that come once a step: what lies between two of them is one. */
 bool digest_is_step_event(const char *name);

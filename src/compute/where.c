@@ -234,9 +234,9 @@ static size_t held_gpu_of(const struct stretch_list *list, const struct where_ro
         return WHERE_EVERY_GPU; /* whose it is nobody knows: everybody's */
 }
 
-static int find_person(struct where_finder *w, const struct stretch_list *list,
-                       const struct stack_log *log, uint32_t process,
-                       const struct where_person **ret)
+int where_find_person(struct where_finder *w, const struct stretch_list *list,
+                      const struct stack_log *log, uint32_t process,
+                      const struct where_person **ret)
 {
         if (!w->persons)
                 w->persons = calloc(log->n_processes, sizeof(*w->persons));
@@ -262,7 +262,7 @@ int where_serves(struct where_finder *w, const struct stretch_list *list, const 
                  const struct stack_log *log, uint32_t process)
 {
         const struct where_person *person;
-        int r = find_person(w, list, log, process, &person);
+        int r = where_find_person(w, list, log, process, &person);
         return r < 0 ? r : serves(person, s);
 }
 
@@ -273,7 +273,7 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
         const struct where_rule *rules[WHERE_PARTS_MAX];
         size_t n = where_rules((enum limiter)s->limit.limiter, rules);
         const struct where_person *person;
-        int r = find_person(w, list, log, log->threads[c->thread].process, &person);
+        int r = where_find_person(w, list, log, log->threads[c->thread].process, &person);
         if (r < 0 || !serves(person, s))
                 return r;
         struct stack_place place = stack_find_place(log->table, c->stack);

@@ -51,6 +51,11 @@ int where_see_processes(struct where_finder *w, const struct process_list *list)
  * list, and after all frames were seen. 0 or -ENOMEM. */
 int where_add(struct where_finder *w, const struct stretch_list *list, const struct stack_log *log,
               double begin_s, const struct stack_window *window);
+/* What a process of the log is to the GPUs; valid until where_finish. After all frames were seen,
+ * and always of the same log and list. 0 or -ENOMEM. */
+int where_find_person(struct where_finder *w, const struct stretch_list *list,
+                      const struct stack_log *log, uint32_t process,
+                      const struct where_person **ret);
 /* Whether a process of the log works for the GPUs of a stretch, as far as anybody knows: 1, 0 or
  * -ENOMEM. */
 int where_serves(struct where_finder *w, const struct stretch_list *list, const struct stretch *s,

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "model/line_profile.h"
 #include "model/phase.h"
 #include "model/speed.h"
 #include "model/stretch.h"
@@ -82,6 +83,7 @@ struct diff_run {
         size_t ranks;                             /* files that it was made of */
         size_t n_stretches;                       /* one after the other, of one limiter each */
         struct diff_stretch stretches[DIFF_STRETCHES_MAX];
+        struct line_profile lines; /* among the steps, else after the start-up; empty: not known */
         size_t n_series;
         struct diff_series series[DIFF_SERIES_MAX];
 };
@@ -209,6 +211,19 @@ enum diff_cause_kind {
         DIFF_CAUSE_KERNELS, /* they take longer, or less time */
         DIFF_CAUSE_GAPS,    /* the time between kernels did, and no limiter says why */
         DIFF_CAUSE_PHASE,   /* a phase did, and nothing tells of the GPUs */
+        DIFF_CAUSE_LINE,    /* a line of the program did, and nothing else is known */
+};
+
+#define DIFF_LINES_MAX 2
+
+/* A line of the program that took a good part of the change. */
+struct diff_line {
+        struct code_line own, inner;  /* line 0: all of the function, whose lines differ */
+        bool of_workers;              /* CPU time of workers; else time of main threads */
+        double base, now;             /* seconds of what the main row counts */
+        double error;                 /* of their difference, 95 % */
+        double share_base, share_now; /* of the main threads' time */
+        uint64_t looks_base, looks_now;
 };
 
 struct diff_cause {
@@ -222,6 +237,8 @@ struct diff_cause {
         struct value kernels_base, kernels_now, gaps_base, gaps_now;
         char part[PHASE_NAME_MAX];  /* the phase that grew or shrank with it; empty for none */
         double part_base, part_now; /* seconds each time */
+        size_t n_lines;
+        struct diff_line lines[DIFF_LINES_MAX];
 };
 
 enum diff_gate_of { DIFF_GATE_TIME, DIFF_GATE_ENERGY, DIFF_GATE_MEMORY, DIFF_GATE_COUNT };

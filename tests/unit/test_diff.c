@@ -460,6 +460,164 @@ static void same_limiter(void **state UNUSED)
         }
 }
 
+/* ---- lines ---- */
+
+struct made_line {
+        const char *function;
+        uint32_t offset;
+        bool of_workers;
+        double share, se;
+};
+
+/* All in one file, which begins elsewhere on each side. */
+static void put_profile(struct diff_run *run, uint32_t first_line, const struct made_line *list,
+                        size_t n)
+{
+        run->lines.lines = calloc(n, sizeof(*run->lines.lines));
+        assert_non_null(run->lines.lines);
+        run->lines.looks = 1200;
+        run->lines.least = 1.0 / 1200;
+        for (size_t i = 0; i < n && list[i].function; i++) {
+                struct profile_line *l = &run->lines.lines[run->lines.n++];
+                *l = (struct profile_line){.offset = list[i].offset,
+                                           .of_workers = list[i].of_workers,
+                                           .share = list[i].share,
+                                           .se = list[i].se,
+                                           .looks = (uint64_t)(list[i].share * 1200)};
+                l->own.line = first_line + list[i].offset;
+                snprintf(l->own.file, sizeof(l->own.file), "/home/u%u/data.py", first_line);
+                snprintf(l->own.function, sizeof(l->own.function), "%s", list[i].function);
+        }
+}
+
+static void lines_of_a_change(void **state UNUSED)
+{
+        static const struct {
+                const char *why;
+                enum limiter limiter; /* of both sides; UNKNOWN: nothing tells of the GPU */
+                struct made_line base[2], now[2];
+                enum diff_cause_kind kind;
+                size_t n; /* lines that are told */
+                uint32_t line;
+                bool of_workers;
+                double base_s, now_s;
+        } rows[] = {
+            {"a line that got slower",
+             LIMITER_HOST_CODE,
+             {{"collate", 4, false, 0.2, 0.01}},
+             {{"collate", 4, false, 0.6, 0.02}},
+             DIFF_CAUSE_LIMITER,
+             1,
+             204,
+             false,
+             0.02,
+             0.12},
+            {"one that is new",
+             LIMITER_HOST_CODE,
+             {{"main", 1, false, 0.9, 0.01}},
+             {{"collate", 4, false, 0.5, 0.02}},
+             DIFF_CAUSE_LIMITER,
+             1,
+             204,
+             false,
+             0,
+             0.1},
+            {"nobody is sure",
+             LIMITER_HOST_CODE,
+             {{"collate", 4, false, 0.2, 0.3}},
+             {{"collate", 4, false, 0.6, 0.3}},
+             DIFF_CAUSE_LIMITER,
+             0,
+             0,
+             false,
+             0,
+             0},
+            {"too little of it",
+             LIMITER_HOST_CODE,
+             {{"collate", 4, false, 0.2, 0.01}},
+             {{"collate", 4, false, 0.2, 0.01}},
+             DIFF_CAUSE_LIMITER,
+             0,
+             0,
+             false,
+             0,
+             0},
+            {"kernels are not the program's lines",
+             LIMITER_KERNEL,
+             {{"collate", 4, false, 0.2, 0.01}},
+             {{"collate", 4, false, 0.6, 0.02}},
+             DIFF_CAUSE_KERNELS,
+             0,
+             0,
+             false,
+             0,
+             0},
+            {"the function was rewritten",
+             LIMITER_HOST_CODE,
+             {{"collate", 4, false, 0.2, 0.01}},
+             {{"collate", 9, false, 0.6, 0.02}},
+             DIFF_CAUSE_LIMITER,
+             1,
+             0,
+             false,
+             0.02,
+             0.12},
+            {"workers, and who waits for them",
+             LIMITER_HOST_INPUT,
+             {{"main", 1, false, 0.3, 0.01}, {"decode", 2, true, 0.5, 0.02}},
+             {{"main", 1, false, 0.8, 0.01}, {"decode", 2, true, 3, 0.1}},
+             DIFF_CAUSE_LIMITER,
+             2,
+             202,
+             true,
+             0.05,
+             0.6},
+            {"a side without stacks",
+             LIMITER_HOST_CODE,
+             {{NULL, 0, false, 0, 0}},
+             {{"collate", 4, false, 0.6, 0.02}},
+             DIFF_CAUSE_LIMITER,
+             0,
+             0,
+             false,
+             0,
+             0},
+            {"nothing else is known",
+             LIMITER_UNKNOWN,
+             {{"collate", 4, false, 0.2, 0.01}},
+             {{"collate", 4, false, 0.7, 0.02}},
+             DIFF_CAUSE_LINE,
+             1,
+             204,
+             false,
+             0.02,
+             0.14},
+        };
+        struct maker m;
+        load(&m);
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                bool device = rows[i].limiter == LIMITER_KERNEL;
+                struct pair *p = new_pair(&m, 0.1, 0.2);
+                limits(&p->a, rows[i].limiter, 0.5);
+                limits(&p->b, rows[i].limiter, device ? 0.5 : 0.25);
+                if (rows[i].limiter == LIMITER_UNKNOWN)
+                        p->a.engine = p->b.engine = value_missing(STATE_NONE);
+                put_profile(&p->a, 100, rows[i].base, 2);
+                put_profile(&p->b, 200, rows[i].now, 2);
+                compare(p);
+                const struct diff_cause *c = &p->d.cause;
+                const struct diff_line *l = &c->lines[0];
+                if (c->kind != rows[i].kind || c->n_lines != rows[i].n)
+                        fail_msg("%s: cause %d, %zu lines", rows[i].why, c->kind, c->n_lines);
+                if (c->n_lines > 0 &&
+                    (l->own.line != rows[i].line || l->of_workers != rows[i].of_workers ||
+                     fabs(l->base - rows[i].base_s) > 0.003 || fabs(l->now - rows[i].now_s) > 0.02))
+                        fail_msg("%s: line %u, %g to %g s", rows[i].why, l->own.line, l->base,
+                                 l->now);
+                free_pair(p);
+        }
+}
+
 /* ---- gates ---- */
 
 static void gates(void **state UNUSED)
@@ -870,6 +1028,7 @@ int main(void)
             cmocka_unit_test(copies_are_one),
             cmocka_unit_test(causes),
             cmocka_unit_test(same_limiter),
+            cmocka_unit_test(lines_of_a_change),
             cmocka_unit_test(gates),
             cmocka_unit_test(words_are_right),
             cmocka_unit_test(work_is_timed),

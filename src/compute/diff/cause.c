@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXPLAINS 0.5    /* of the change a cause explains at least */
 #define ALIKE 0.8       /* phases whose parts of a change are nearer explain the same */
 #define SHARE_SAME 0.05 /* a limiter whose share moved by less limits both sides alike */
 
@@ -43,7 +42,7 @@ static bool explain_clock(const struct diff_side *base, const struct diff_side *
         if (!value_there(a) || !value_there(b) || !(a.v > 0) || !(b.v > 0))
                 return false;
         double part = -log(b.v / a.v) / log1p(row->change);
-        if (!(part >= EXPLAINS))
+        if (!(part >= DIFF_EXPLAINS))
                 return false;
         bool limit = value_there(la) && value_there(lb) && (lb.v - la.v) * (b.v - a.v) > 0 &&
                      fabs(lb.v - la.v) > 0.01 * la.v;
@@ -80,7 +79,7 @@ static bool explain_limiter(const struct diff_side *base, const struct diff_side
                         moved = l;
                 }
         }
-        if (moved == LIMITER_COUNT || best < EXPLAINS)
+        if (moved == LIMITER_COUNT || best < DIFF_EXPLAINS)
                 return false;
         *ret = (struct diff_cause){.kind = DIFF_CAUSE_LIMITER,
                                    .limiter = moved,
@@ -126,7 +125,7 @@ static bool refine(const struct diff_row *row, struct diff_cause *c)
         double kernels = (c->kernels_now.v - c->kernels_base.v) / change;
         double gaps = (c->gaps_now.v - c->gaps_base.v) / change;
         bool device = kernels >= gaps;
-        if (MAX(kernels, gaps) < EXPLAINS)
+        if (MAX(kernels, gaps) < DIFF_EXPLAINS)
                 return false;
         c->explains = MIN(MAX(kernels, gaps), 1);
         if (device)
@@ -200,7 +199,7 @@ static const struct diff_row *find_part(const struct diff_side *base, const stru
                 bool inner = best && a < cause->part_base && part > ALIKE * most;
                 bool more = !best || part * ALIKE > most;
                 if (!r->is_phase || r->better != DIFF_LESS_IS_FASTER || !value_there(r->base) ||
-                    !value_there(r->now) || a > row->base.v * 1.01 || part < EXPLAINS ||
+                    !value_there(r->now) || a > row->base.v * 1.01 || part < DIFF_EXPLAINS ||
                     (!more && !inner))
                         continue;
                 most = part;
@@ -232,7 +231,7 @@ static bool explain_startup(const struct diff_side *base, const struct diff_side
 {
         double d = now->runs[0].startup_s - base->runs[0].startup_s;
         double change = row->now.v - row->base.v;
-        if (strcmp(row->name, "run") != 0 || !(d / change >= EXPLAINS))
+        if (strcmp(row->name, "run") != 0 || !(d / change >= DIFF_EXPLAINS))
                 return false;
         *ret = (struct diff_cause){.kind = DIFF_CAUSE_STARTUP,
                                    .base = base->runs[0].startup_s,
@@ -252,6 +251,7 @@ void diff_explain(const struct diff_side *base, const struct diff_side *now, str
                 find_part(base, now, ret, cause);
         else
                 explain_phase(base, now, ret);
+        diff_explain_lines(base, now, ret);
         /* Seconds of kernels are of a step or a run; of a rate's things nobody counts them. */
         if (ret->rows[ret->main].better == DIFF_MORE_IS_FASTER)
                 cause->kernels_base = cause->kernels_now = cause->gaps_base = cause->gaps_now =

@@ -15,6 +15,7 @@
 #define DIFF_ONCE_S 0.1       /* and a phase that comes once, at least, seconds */
 #define DIFF_PHASE_SHARE 0.1  /* of the run a phase takes at least to stand for it */
 #define DIFF_SHORT_S 5.0      /* a run that is shorter tells nothing alone */
+#define DIFF_EXPLAINS 0.5     /* of the change a cause explains at least */
 #define DIFF_OBSERVED 0.9     /* of the time must have been observed */
 
 /* gates: ret's are filled from them; n_gates may be 0. allow: bits of enum diff_allow. */
@@ -55,6 +56,8 @@ const struct diff_series *diff_longest_phase(const struct diff_run *run);
 /* Chooses the row that the verdict comes from, and moves it to the front. */
 void diff_choose(struct diff *ret);
 void diff_explain(const struct diff_side *base, const struct diff_side *now, struct diff *ret);
+/* The lines in which the time of the change went, beside the cause or as one. */
+void diff_explain_lines(const struct diff_side *base, const struct diff_side *now, struct diff *d);
 void diff_align(const struct diff_run *base, const struct diff_run *now, struct diff *ret);
 /* 0 within, 1 beyond, 3 open: the exit status that follows. */
 int diff_status(const struct diff *d);

@@ -40,6 +40,7 @@ void diff_run_finish(struct diff_run *run)
         for (size_t i = 0; i < run->n_series; i++)
                 free(run->series[i].v);
         run->n_series = 0;
+        line_profile_finish(&run->lines);
 }
 
 const struct diff_series *diff_series_find(const struct diff_run *run, const char *name,
@@ -173,5 +174,7 @@ void diff_run_join(struct diff_run *run, struct diff_run *rank)
                 memcpy(run->ended, rank->ended, sizeof(run->ended));
         if (rank->lost[0])
                 memcpy(run->lost, rank->lost, sizeof(run->lost));
+        /* Whose lines they would be, nobody asks: ranks wait for each other. */
+        line_profile_finish(&run->lines);
         diff_run_finish(rank);
 }

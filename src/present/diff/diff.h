@@ -37,6 +37,9 @@ void diff_put_side(const struct diff_side *side, struct strbuf *out);
 void diff_put_method(const struct diff_page *page, struct strbuf *out);
 /* The cause, a sentence; nothing when there is none. */
 void diff_put_cause(const struct diff_page *page, struct strbuf *out);
+/* The lines of the program that took a good part of the change, beside the cause; nothing when none
+ * is known. */
+void diff_put_lines(const struct diff_page *page, struct strbuf *out);
 /* "0.124 s", "12.4 GiB", "87.1 %"; "--" when missing. */
 void diff_put_value(enum unit unit, struct value v, struct strbuf *out);
 /* The length of a part; "--" when it is negative: not on that side. */

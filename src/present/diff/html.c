@@ -317,6 +317,9 @@ static void put_verdict(const struct diff_page *page, struct strbuf *out)
         put_item("h1", "", &words, out);
         diff_put_cause(page, &words);
         put_item("p", "cause", &words, out);
+        diff_put_lines(page, &words);
+        if (words.len > 0)
+                put_item("p", "where", &words, out);
         diff_put_method(page, &words);
         put_item("p", "soft", &words, out);
         strbuf_puts(out, "</div>\n");

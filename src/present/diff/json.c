@@ -128,6 +128,43 @@ static void put_parts(struct jsonw *j, const struct diff *d)
         jsonw_end(j);
 }
 
+static void put_code_line(struct jsonw *j, const char *name, const struct code_line *line)
+{
+        if (!line->file[0]) {
+                jsonw_null(j, name);
+                return;
+        }
+        jsonw_object(j, name);
+        jsonw_text(j, "file", line->file);
+        if (line->line > 0)
+                jsonw_count(j, "line", line->line);
+        else
+                jsonw_null(j, "line");
+        jsonw_text(j, "function", line->function);
+        jsonw_end(j);
+}
+
+static void put_cause_lines(struct jsonw *j, const struct diff_cause *c)
+{
+        jsonw_array(j, "lines");
+        for (size_t i = 0; i < c->n_lines; i++) {
+                const struct diff_line *l = &c->lines[i];
+                jsonw_object(j, NULL);
+                jsonw_text(j, "what", l->of_workers ? "workers" : "main");
+                put_code_line(j, "own", &l->own);
+                put_code_line(j, "inner", &l->inner);
+                jsonw_number(j, "base_s", l->base);
+                jsonw_number(j, "new_s", l->now);
+                jsonw_number(j, "error_s", l->error);
+                jsonw_number(j, "share_base", l->share_base);
+                jsonw_number(j, "share_new", l->share_now);
+                jsonw_count(j, "looks_base", l->looks_base);
+                jsonw_count(j, "looks_new", l->looks_now);
+                jsonw_end(j);
+        }
+        jsonw_end(j);
+}
+
 static void put_cause(struct jsonw *j, const struct diff_page *page)
 {
         static const char *const kinds[] = {[DIFF_CAUSE_NONE] = "",
@@ -137,7 +174,8 @@ static void put_cause(struct jsonw *j, const struct diff_page *page)
                                             [DIFF_CAUSE_STARTUP] = "start_up",
                                             [DIFF_CAUSE_KERNELS] = "kernels",
                                             [DIFF_CAUSE_GAPS] = "gaps",
-                                            [DIFF_CAUSE_PHASE] = "phase"};
+                                            [DIFF_CAUSE_PHASE] = "phase",
+                                            [DIFF_CAUSE_LINE] = "line"};
         const struct diff_cause *c = &page->d->cause;
         struct strbuf words = {0};
         if (c->kind == DIFF_CAUSE_NONE) {
@@ -158,6 +196,7 @@ static void put_cause(struct jsonw *j, const struct diff_page *page)
         jsonw_value(j, "gaps_new_s", c->gaps_now);
         jsonw_number(j, "explains", c->explains);
         jsonw_text_or_null(j, "phase", c->part);
+        put_cause_lines(j, c);
         jsonw_text_or_null(j, "text", strbuf_str(&words));
         jsonw_end(j);
         strbuf_finish(&words);

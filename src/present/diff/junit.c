@@ -28,7 +28,7 @@ static enum diff_gate_result result_of(const struct diff_page *page)
 void diff_junit(const struct diff_page *page, struct strbuf *out)
 {
         const struct diff *d = page->d;
-        struct strbuf words = {0};
+        struct strbuf words = {0}, lines = {0};
         size_t n[DIFF_GATE_OPEN + 1] = {0};
         for (size_t i = 0; i < d->n_gates; i++)
                 n[d->gates[i].result]++;
@@ -50,6 +50,10 @@ void diff_junit(const struct diff_page *page, struct strbuf *out)
         if (d->cause.kind != DIFF_CAUSE_NONE)
                 strbuf_puts(&words, "; cause: ");
         diff_put_cause(page, &words);
+        diff_put_lines(page, &lines);
+        if (lines.len > 0)
+                strbuf_putf(&words, "; where: %s", strbuf_str(&lines));
+        strbuf_finish(&lines);
         strbuf_puts(out, "    <system-out>");
         quote_markup(out, strbuf_str(&words));
         strbuf_puts(out, "</system-out>\n  </testsuite>\n</testsuites>\n");

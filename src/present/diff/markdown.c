@@ -56,6 +56,8 @@ void diff_markdown(const struct diff_page *page, struct strbuf *out)
         put_line("### assay diff: ", &line, "\n\n", out);
         diff_put_cause(page, &line);
         put_line("**Cause:** ", &line, "\n\n", out);
+        diff_put_lines(page, &line);
+        put_line("**Where:** ", &line, "\n\n", out);
         for (size_t i = 0; i < d->n_gates; i++) {
                 diff_put_gate(page, &d->gates[i], &line);
                 put_line("- gate: ", &line, "\n", out);

@@ -155,6 +155,8 @@ void diff_text(const struct diff_page *page, struct strbuf *out)
         put_line("", &line, out);
         diff_put_cause(page, &line);
         put_line("  cause ", &line, out);
+        diff_put_lines(page, &line);
+        put_line("  where ", &line, out);
         diff_put_method(page, &line);
         put_line("  by    ", &line, out);
         put_runs(page->base, "base", out);
