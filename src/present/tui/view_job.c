@@ -126,7 +126,7 @@ static const struct job_column columns[] = {
     {"CPU", 5, 2, false, draw_cpu, key_cpu, need_cpu},
     {"RSS", 6, 3, false, draw_rss, key_rss, need_rss},
     {"Time", 9, 4, false, draw_elapsed, key_elapsed, need_elapsed},
-    {"Slurm", 9, 5, true, draw_slurm, NULL, need_slurm},
+    {"Slurm", 9, 4, true, draw_slurm, NULL, need_slurm},
     {"Container", 12, 7, true, draw_container, NULL, need_container},
     {"Past", 12, 5, true, NULL, NULL, NULL},
     {"Limited by", 14, 1, true, NULL, NULL, NULL},
@@ -136,6 +136,7 @@ static const struct job_column columns[] = {
 #define COMMAND_MIN 14
 #define LINE_MIN 18 /* "train.py:120 main" */
 #define RANKS 9
+#define RANK_LOW 5
 #define COLUMN_PAST (ARRAY_LEN(columns) - 4)
 #define COLUMN_LIMIT (ARRAY_LEN(columns) - 3)
 #define COLUMN_IN (ARRAY_LEN(columns) - 2)
@@ -289,13 +290,16 @@ static int width_in(size_t column, int wanted, int room)
 }
 
 /* A quarter of the width, or what it needs, is the command's; the others come by rank as long as
- * they fit, and what is left is the command's too. */
+ * they fit, those of a low rank once the whole command has room, and what is left is its own. */
 static void choose(struct ui *ui, const struct ui_data *d, int width, const struct job_list *l,
                    int *widths)
 {
         int total = MAX(COMMAND_MIN, MIN(command_width(l), width / 4)), least = total;
         memset(widths, 0, ARRAY_LEN(columns) * sizeof(*widths));
         for (unsigned rank = 0; rank < RANKS; rank++) {
+                int more = rank == RANK_LOW ? MAX(command_width(l) - least, 0) : 0;
+                total += more;
+                least += more;
                 for (size_t i = 0; i < COLUMN_COMMAND; i++) {
                         if (columns[i].rank != rank)
                                 continue;
