@@ -398,19 +398,6 @@ static struct steps find_steps(const struct input *in, const struct traces *t,
         return steps;
 }
 
-/* The mean of a point over the GPUs; false when none has it. */
-static bool mean_point(const struct traces *t, enum trace_metric m, size_t at, float *ret)
-{
-        double sum = 0, n = 0;
-        for (size_t k = 0; k < t->n; k++) {
-                const struct trace_point *p = &t->gpus[k]->points[m][at];
-                sum += p->n > 0 ? (double)p->sum / p->n : 0;
-                n += p->n > 0;
-        }
-        *ret = n > 0 ? (float)(sum / n) : 0;
-        return n > 0;
-}
-
 static void take_windows(const struct traces *t, const struct steps *steps, struct diff_run *run)
 {
         double width_s = clock_to_seconds(t->width_ns);
@@ -418,8 +405,10 @@ static void take_windows(const struct traces *t, const struct steps *steps, stru
         for (enum trace_metric m = 0; m < TRACE_COUNT; m++) {
                 struct diff_windows *w = &run->windows[m];
                 for (size_t i = from; i < TRACE_POINTS; i++) {
-                        if (!mean_point(t, m, i, &w->v[w->n]))
+                        double mean = traces_mean(t, m, i);
+                        if (isnan(mean))
                                 continue;
+                        w->v[w->n] = (float)mean;
                         w->span_s = (double)(i + 1 - from) * width_s;
                         if (steps_hold(steps, t, i)) {
                                 w->steps_from = w->steps_n == 0 ? w->n : w->steps_from;
@@ -438,12 +427,12 @@ static double power_at(const struct traces *t, size_t at)
         double sum = 0;
         size_t n = 0;
         for (size_t k = 0; k < t->n; k++) {
-                const struct trace_point *p = &t->gpus[k]->points[TRACE_POWER][at];
+                const struct bucket *p = &t->gpus[k]->points[TRACE_POWER][at];
                 if (t->gpus[k]->who.kind != ENTITY_GPU)
                         continue;
                 if (p->n == 0)
                         return -1;
-                sum += (double)p->sum / p->n;
+                sum += bucket_mean(p);
                 n++;
         }
         return n > 0 && t->left_out == 0 ? sum : -1;

@@ -100,7 +100,7 @@ struct edge_means {
 
 static bool differs(const struct stretch_bucket *b, struct edge_means m)
 {
-        return fabs(bucket_mean(b, CEILING_ENGINE) - m.engine) > CUT_EDGE ||
+        return fabs(stretch_bucket_mean(b, CEILING_ENGINE) - m.engine) > CUT_EDGE ||
                fabs(bucket_link(b) - m.link) > CUT_EDGE;
 }
 

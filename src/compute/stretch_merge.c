@@ -16,7 +16,7 @@
 #define CUT_FLOOR 0.1    /* a difference of a share below which nothing has changed */
 #define CUT_HOST 0.4     /* what a difference of the host counts beside one of the GPU */
 
-double bucket_mean(const struct stretch_bucket *b, enum ceiling at)
+double stretch_bucket_mean(const struct stretch_bucket *b, enum ceiling at)
 {
         return b->weight[at] > 0 ? (double)(b->sum[at] / b->weight[at]) : 0;
 }
@@ -28,30 +28,31 @@ static double capped(double v, double full)
 
 double bucket_link(const struct stretch_bucket *b)
 {
-        double link = capped(bucket_mean(b, CEILING_PCIE_RATE), PCIE_FASTEST);
+        double link = capped(stretch_bucket_mean(b, CEILING_PCIE_RATE), PCIE_FASTEST);
         for (enum ceiling i = CEILING_PCIE_IN; i <= CEILING_NVLINK_OUT; i++)
-                link = MAX(link, bucket_mean(b, i));
+                link = MAX(link, stretch_bucket_mean(b, i));
         return link;
 }
 
 static void features(const struct stretch_bucket *b, double ret[F_COUNT])
 {
         static const enum ceiling pipes[] = {CEILING_FP64, CEILING_FP32, CEILING_FP16, CEILING_INT};
-        ret[F_ENGINE] = bucket_mean(b, CEILING_ENGINE);
-        ret[F_SM] = bucket_mean(b, CEILING_SM);
-        ret[F_TENSOR] = bucket_mean(b, CEILING_TENSOR);
-        ret[F_DRAM] = bucket_mean(b, CEILING_DRAM);
+        ret[F_ENGINE] = stretch_bucket_mean(b, CEILING_ENGINE);
+        ret[F_SM] = stretch_bucket_mean(b, CEILING_SM);
+        ret[F_TENSOR] = stretch_bucket_mean(b, CEILING_TENSOR);
+        ret[F_DRAM] = stretch_bucket_mean(b, CEILING_DRAM);
         ret[F_PIPE] = 0;
         ret[F_LINK] = bucket_link(b);
         for (size_t i = 0; i < ARRAY_LEN(pipes); i++)
-                ret[F_PIPE] = MAX(ret[F_PIPE], bucket_mean(b, pipes[i]));
-        double thread = b->weight[CEILING_CPU_THREAD] > 0 ? bucket_mean(b, CEILING_CPU_THREAD)
-                                                          : bucket_mean(b, CEILING_CPU_MAIN);
+                ret[F_PIPE] = MAX(ret[F_PIPE], stretch_bucket_mean(b, pipes[i]));
+        double thread = b->weight[CEILING_CPU_THREAD] > 0
+                            ? stretch_bucket_mean(b, CEILING_CPU_THREAD)
+                            : stretch_bucket_mean(b, CEILING_CPU_MAIN);
         ret[F_THREAD] = CUT_HOST * capped(thread, 1);
-        ret[F_CHILDREN] = CUT_HOST * capped(bucket_mean(b, CEILING_CPU_CHILDREN), 4);
-        ret[F_IO] = CUT_HOST * capped(bucket_mean(b, CEILING_IO_WAIT), 1);
-        ret[F_HELD] = CUT_HOST * (bucket_mean(b, CEILING_MEMORY) >= LIMIT_HELD_BYTES);
-        ret[F_STORAGE] = CUT_HOST * capped(bucket_mean(b, CEILING_STORAGE), 1e9);
+        ret[F_CHILDREN] = CUT_HOST * capped(stretch_bucket_mean(b, CEILING_CPU_CHILDREN), 4);
+        ret[F_IO] = CUT_HOST * capped(stretch_bucket_mean(b, CEILING_IO_WAIT), 1);
+        ret[F_HELD] = CUT_HOST * (stretch_bucket_mean(b, CEILING_MEMORY) >= LIMIT_HELD_BYTES);
+        ret[F_STORAGE] = CUT_HOST * capped(stretch_bucket_mean(b, CEILING_STORAGE), 1e9);
 }
 
 /* Kept, because a segment is weighed against others more often than it changes. */

@@ -45,7 +45,7 @@ struct merging {
 };
 
 /* A mean of a bucket, 0 where nothing is known. */
-double bucket_mean(const struct stretch_bucket *b, enum ceiling at);
+double stretch_bucket_mean(const struct stretch_bucket *b, enum ceiling at);
 /* The busiest direction of the busiest link. */
 double bucket_link(const struct stretch_bucket *b);
 

@@ -5,6 +5,7 @@
 #include "base/list.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define FIRST_WIDTH_NS (25 * NS_PER_MS)
@@ -14,9 +15,11 @@ _Static_assert(BOTTLENECK_MIXED + 1 == TRACE_CLASSES, "a bucket has a count for 
 enum metric trace_metric(enum trace_metric t)
 {
         static const enum metric metrics[TRACE_COUNT] = {
-#define TRACE(id) METRIC_##id,
-            TRACE_METRICS(TRACE)
-#undef TRACE
+#define BOTH(id) METRIC_##id,
+#define LIVE(id)
+#include "model/curves.def"
+#undef BOTH
+#undef LIVE
         };
         return metrics[t];
 }
@@ -39,19 +42,6 @@ void traces_finish(struct traces *t)
         *t = (struct traces){0};
 }
 
-static void halve(struct trace_point *p)
-{
-        for (size_t i = 0; i < TRACE_POINTS / 2; i++) {
-                const struct trace_point a = p[2 * i], b = p[2 * i + 1];
-                if (a.n == 0 || b.n == 0)
-                        p[i] = a.n == 0 ? b : a;
-                else
-                        p[i] = (struct trace_point){a.sum + b.sum, MIN(a.min, b.min),
-                                                    MAX(a.max, b.max), a.n + b.n};
-        }
-        memset(p + TRACE_POINTS / 2, 0, TRACE_POINTS / 2 * sizeof(*p));
-}
-
 static void halve_classes(struct trace_gpu *g)
 {
         for (size_t i = 0; i < TRACE_POINTS / 2; i++) {
@@ -68,11 +58,11 @@ static size_t trace_place_of(struct traces *t, int64_t moment_ns)
         while (passed / t->width_ns >= TRACE_POINTS) {
                 for (size_t i = 0; i < t->n; i++) {
                         for (size_t k = 0; k < TRACE_COUNT; k++)
-                                halve(t->gpus[i]->points[k]);
+                                buckets_halve(t->gpus[i]->points[k], TRACE_POINTS);
                         halve_classes(t->gpus[i]);
                 }
                 for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
-                        halve(t->level[k]);
+                        buckets_halve(t->level[k], TRACE_POINTS);
                 t->width_ns *= 2;
         }
         return (size_t)(passed / t->width_ns);
@@ -111,14 +101,10 @@ static void trace_start(struct traces *t, int64_t wall_ns)
         t->started = true;
 }
 
-static void trace_add(struct trace_point *p, struct value v)
+static void trace_add(struct bucket *b, struct value v)
 {
-        if (!value_there(v))
-                return;
-        p->min = p->n == 0 || (float)v.v < p->min ? (float)v.v : p->min;
-        p->max = p->n == 0 || (float)v.v > p->max ? (float)v.v : p->max;
-        p->sum += (float)v.v;
-        p->n++;
+        if (value_there(v))
+                bucket_add(b, v.v);
 }
 
 /* What bounds a metric; METRIC_COUNT for nothing. */
@@ -169,6 +155,17 @@ void traces_add_level(struct traces *t, const struct host *host, enum level leve
                 return; /* the last has ended */
         for (size_t k = 0; k < TRACE_LEVEL_COUNT; k++)
                 trace_add(&t->level[k][at], f[trace_figure((enum trace_figure)k)]);
+}
+
+double traces_mean(const struct traces *t, enum trace_metric m, size_t at)
+{
+        double sum = 0, n = 0;
+        for (size_t i = 0; i < t->n; i++) {
+                const struct bucket *b = &t->gpus[i]->points[m][at];
+                sum += b->n > 0 ? bucket_mean(b) : 0;
+                n += b->n > 0;
+        }
+        return n > 0 ? sum / n : NAN;
 }
 
 void traces_name_gpus(struct traces *t, const struct naming *naming)

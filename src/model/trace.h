@@ -1,6 +1,7 @@
 /* A run as curves: each metric of each GPU in a bounded number of points, however long it is. */
 #pragma once
 
+#include "model/bucket.h"
 #include "model/frame.h"
 #include "model/host.h"
 #include "model/phase.h"
@@ -10,25 +11,13 @@
 #define TRACE_CLASSES 6    /* bottlenecks */
 
 /* The metrics worth a curve. */
-#define TRACE_METRICS(TRACE)                                                                       \
-        TRACE(REAL_UTIL)                                                                           \
-        TRACE(GPU_UTIL)                                                                            \
-        TRACE(SM_ACTIVE)                                                                           \
-        TRACE(TENSOR_ACTIVE)                                                                       \
-        TRACE(DRAM_ACTIVE)                                                                         \
-        TRACE(FB_USED)                                                                             \
-        TRACE(POWER)                                                                               \
-        TRACE(SM_CLOCK)                                                                            \
-        TRACE(GPU_TEMP)                                                                            \
-        TRACE(PCIE_RX)                                                                             \
-        TRACE(PCIE_TX)                                                                             \
-        TRACE(NVLINK_TOTAL)
-
 enum trace_metric {
-#define TRACE(id) TRACE_##id,
-        TRACE_METRICS(TRACE)
-#undef TRACE
-            TRACE_COUNT
+#define BOTH(id) TRACE_##id,
+#define LIVE(id)
+#include "model/curves.def"
+#undef BOTH
+#undef LIVE
+        TRACE_COUNT
 };
 
 enum metric trace_metric(enum trace_metric t);
@@ -49,16 +38,11 @@ enum trace_figure {
 
 enum figure trace_figure(enum trace_figure t);
 
-struct trace_point {
-        float sum, min, max;
-        uint32_t n;
-};
-
 struct trace_gpu {
         struct entity who;
         float limits[TRACE_COUNT]; /* the highest seen of what bounds the metric; 0 for none */
         uint16_t classes[TRACE_POINTS][TRACE_CLASSES]; /* ticks of each bottleneck */
-        struct trace_point points[TRACE_COUNT][TRACE_POINTS];
+        struct bucket points[TRACE_COUNT][TRACE_POINTS];
 };
 
 /* A sample counts where the middle of its window is, as for phases. A point is the mean of
@@ -70,12 +54,14 @@ struct traces {
         size_t n;
         size_t left_out; /* GPUs beyond those that have curves */
         struct trace_gpu **gpus;
-        struct trace_point level[TRACE_LEVEL_COUNT][TRACE_POINTS];
+        struct bucket level[TRACE_LEVEL_COUNT][TRACE_POINTS];
 };
 
 void traces_finish(struct traces *t);
 /* 0 or -ENOMEM. */
 int traces_add(struct traces *t, const struct frame *f);
+/* The mean of a metric over the GPUs at a point; NAN where none has it. */
+double traces_mean(const struct traces *t, enum trace_metric m, size_t at);
 /* Names the GPUs, after the frames. */
 void traces_name_gpus(struct traces *t, const struct naming *naming);
 /* After the frames, whose time the curves have. */

@@ -175,14 +175,14 @@ void api_processes(const struct live_moment *m, const struct viewer *viewer, str
 
 /* --- history --------------------------------------------------------------------------------- */
 
-static void put_buckets(struct jsonw *j, const char *name, const struct past_bucket *buckets,
-                        size_t n, size_t offset)
+static void put_buckets(struct jsonw *j, const char *name, const struct bucket *buckets, size_t n,
+                        size_t offset)
 {
         jsonw_array(j, name);
         for (size_t i = 0; i < n; i++) {
                 float v;
                 memcpy(&v, (const char *)&buckets[i] + offset, sizeof(v));
-                if (buckets[i].there)
+                if (buckets[i].n > 0)
                         jsonw_short(j, NULL, (double)v, 5);
                 else
                         jsonw_null(j, NULL);
@@ -190,26 +190,26 @@ static void put_buckets(struct jsonw *j, const char *name, const struct past_buc
         jsonw_end(j);
 }
 
-static bool any(const struct past_bucket *buckets, size_t n)
+static bool any(const struct bucket *buckets, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                if (buckets[i].there)
+                if (buckets[i].n > 0)
                         return true;
         }
         return false;
 }
 
 static void put_series(struct jsonw *j, enum past_metric m, bool coarse,
-                       const struct past_bucket *buckets, size_t n)
+                       const struct bucket *buckets, size_t n)
 {
         if (!any(buckets, n))
                 return;
         jsonw_line(j);
         jsonw_object(j, metric_info(past_metric(m))->name);
-        put_buckets(j, "mean", buckets, n, offsetof(struct past_bucket, mean));
+        put_buckets(j, "mean", buckets, n, offsetof(struct bucket, sum));
         if (coarse) {
-                put_buckets(j, "least", buckets, n, offsetof(struct past_bucket, least));
-                put_buckets(j, "most", buckets, n, offsetof(struct past_bucket, most));
+                put_buckets(j, "least", buckets, n, offsetof(struct bucket, min));
+                put_buckets(j, "most", buckets, n, offsetof(struct bucket, max));
         }
         jsonw_end(j);
 }
@@ -276,7 +276,7 @@ bool api_history(const struct live_moment *m, struct past *past, const char *gpu
         size_t n = buckets_wanted < 1 ? 1
                                       : MIN((size_t)buckets_wanted,
                                             coarse ? (size_t)PAST_COARSE : (size_t)PAST_FINE);
-        struct past_bucket *buckets = g ? calloc(n, sizeof(*buckets)) : NULL;
+        struct bucket *buckets = g ? calloc(n, sizeof(*buckets)) : NULL;
         char key[STATE_KEY_MAX];
         struct jsonw j = {.out = out};
         if (!buckets)

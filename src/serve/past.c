@@ -9,9 +9,11 @@
 #include <string.h>
 
 static const enum metric metrics[PAST_COUNT] = {
-#define PAST(metric) METRIC_##metric,
-    PAST_METRICS(PAST)
-#undef PAST
+#define BOTH(id) METRIC_##id,
+#define LIVE(id) METRIC_##id,
+#include "model/curves.def"
+#undef BOTH
+#undef LIVE
 };
 
 /* Buckets of one metric; the bucket of time t is at t % size when its stamp says so. */
@@ -207,7 +209,7 @@ static ssize_t bucket_of(const struct one *o, size_t k, int64_t t)
 }
 
 bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
-               struct past_bucket *ret, size_t n)
+               struct bucket *ret, size_t n)
 {
         size_t k = coarse;
         pthread_mutex_lock(&p->lock);
@@ -219,9 +221,8 @@ bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse,
                 ssize_t at = bucket_of(o, k, now - (int64_t)(n - 1 - i));
                 if (at < 0 || r->n[at] == 0)
                         continue;
-                ret[i] =
-                    (struct past_bucket){true, r->mean[at], r->least ? r->least[at] : r->mean[at],
-                                         r->most ? r->most[at] : r->mean[at]};
+                ret[i] = (struct bucket){r->least ? r->least[at] : r->mean[at],
+                                         r->most ? r->most[at] : r->mean[at], r->mean[at], 1};
         }
         pthread_mutex_unlock(&p->lock);
         return o != NULL;

@@ -5,45 +5,23 @@
  */
 #pragma once
 
+#include "model/bucket.h"
 #include "model/frame.h"
 
 #define PAST_GPUS_MAX 64
 #define PAST_FINE 3600   /* seconds */
 #define PAST_COARSE 1440 /* minutes */
 
-/* PAST(metric): what is kept. */
-#define PAST_METRICS(PAST)                                                                         \
-        PAST(REAL_UTIL)                                                                            \
-        PAST(GPU_UTIL)                                                                             \
-        PAST(SM_ACTIVE)                                                                            \
-        PAST(SM_OCCUPANCY)                                                                         \
-        PAST(TENSOR_ACTIVE)                                                                        \
-        PAST(DRAM_ACTIVE)                                                                          \
-        PAST(FP64_ACTIVE)                                                                          \
-        PAST(FP32_ACTIVE)                                                                          \
-        PAST(FP16_ACTIVE)                                                                          \
-        PAST(FB_USED)                                                                              \
-        PAST(POWER)                                                                                \
-        PAST(GPU_TEMP)                                                                             \
-        PAST(MEM_TEMP)                                                                             \
-        PAST(SM_CLOCK)                                                                             \
-        PAST(PCIE_RX)                                                                              \
-        PAST(PCIE_TX)                                                                              \
-        PAST(NVLINK_TOTAL)
-
 enum past_metric {
-#define PAST(metric) PAST_##metric,
-        PAST_METRICS(PAST)
-#undef PAST
-            PAST_COUNT
+#define BOTH(id) PAST_##id,
+#define LIVE(id) PAST_##id,
+#include "model/curves.def"
+#undef BOTH
+#undef LIVE
+        PAST_COUNT
 };
 
 struct past;
-
-struct past_bucket {
-        bool there;
-        float mean, least, most;
-};
 
 struct past *past_open(void);
 void past_close(struct past *p);
@@ -53,10 +31,10 @@ void past_add(struct past *p, const char *key, const struct row *row, int64_t mo
 enum metric past_metric(enum past_metric m);
 /*
  * The newest n buckets of one metric, oldest first, ending with the one of mono_ns: seconds, or
- * minutes when coarse. False when the GPU is not known.
+ * minutes when coarse. A bucket counts as one value, its mean. False when the GPU is not known.
  */
 bool past_read(struct past *p, const char *key, enum past_metric m, bool coarse, int64_t mono_ns,
-               struct past_bucket *ret, size_t n);
+               struct bucket *ret, size_t n);
 /* The same of what limited the GPU for most of each bucket: enum limiter + 1, or 0 where nothing is
  * known. */
 bool past_read_limiters(struct past *p, const char *key, bool coarse, int64_t mono_ns, uint8_t *ret,

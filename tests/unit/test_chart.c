@@ -226,7 +226,7 @@ static void infinities_are_missing(void **state UNUSED)
         curve_add(c, 0, value_ok(INFINITY));
         curve_add(c, 1, value_ok(NAN));
         assert_int_equal(c->n, 0);
-        assert_true(c->b[0].missing == 1 && c->b[1].missing == 1);
+        assert_true(c->missing[0] == 1 && c->missing[1] == 1);
         free(c);
 }
 

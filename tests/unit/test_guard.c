@@ -515,7 +515,7 @@ static void test_past(void **state)
 {
         struct past *p = past_open();
         struct row row = {0};
-        struct past_bucket cells[5];
+        struct bucket cells[5];
         (void)state;
         int64_t t = 100000 * NS;
         for (int i = 0; i < 20; i++) {
@@ -523,23 +523,22 @@ static void test_past(void **state)
                 past_add(p, "a", &row, t + i * NS / 10);
         }
         assert_true(past_read(p, "a", PAST_POWER, false, t + NS, cells, 5));
-        assert_true(cells[4].there && cells[4].mean == 14.5f);
-        assert_true(cells[3].there && cells[3].mean == 4.5f);
-        assert_false(cells[2].there);
+        assert_true(cells[4].n && cells[4].sum == 14.5f);
+        assert_true(cells[3].n && cells[3].sum == 4.5f);
+        assert_false(cells[2].n);
         /* A hole stays one. */
         past_add(p, "a", &row, t + 4 * NS);
         past_read(p, "a", PAST_POWER, false, t + 4 * NS, cells, 5);
-        assert_true(cells[0].there && cells[1].there && !cells[2].there && !cells[3].there &&
-                    cells[4].there);
+        assert_true(cells[0].n && cells[1].n && !cells[2].n && !cells[3].n && cells[4].n);
         past_read(p, "a", PAST_POWER, true, t, cells, 1);
-        assert_true(cells[0].there && cells[0].least == 0 && cells[0].most == 19);
+        assert_true(cells[0].n && cells[0].min == 0 && cells[0].max == 19);
         /* An hour later nothing of it is left, nor after time went back. */
         past_add(p, "a", &row, t + 3700 * NS);
         past_read(p, "a", PAST_POWER, false, t + 3700 * NS, cells, 5);
-        assert_true(!cells[3].there && cells[4].there);
+        assert_true(!cells[3].n && cells[4].n);
         past_add(p, "a", &row, t);
         past_read(p, "a", PAST_POWER, false, t, cells, 5);
-        assert_true(!cells[3].there && cells[4].there);
+        assert_true(!cells[3].n && cells[4].n);
         assert_false(past_read(p, "b", PAST_POWER, false, t, cells, 5));
         /* The limiter of most samples of a second; a second without any has none. */
         uint8_t limiters[4];

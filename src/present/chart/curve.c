@@ -7,26 +7,14 @@
 
 #define VALUE_MAX 1e30 /* nothing that is measured is larger; sums of it fit a float */
 
-static void fold(struct bucket *to, const struct bucket *more)
-{
-        if (more->n > 0) {
-                to->min = to->n == 0 || more->min < to->min ? more->min : to->min;
-                to->max = to->n == 0 || more->max > to->max ? more->max : to->max;
-                to->sum += more->sum;
-                to->n += more->n;
-        }
-        to->missing += more->missing;
-}
-
 void curve_add_range(struct curve *c, size_t at, double min, double mean, double max)
 {
         /* Also true of what is no number. */
         if (!(fabs(min) <= VALUE_MAX && fabs(mean) <= VALUE_MAX && fabs(max) <= VALUE_MAX)) {
-                c->b[at].missing++;
+                c->missing[at]++;
                 return;
         }
-        const struct bucket one = {(float)min, (float)max, (float)mean, 1, 0};
-        fold(&c->b[at], &one);
+        bucket_join(&c->b[at], &(struct bucket){(float)min, (float)max, (float)mean, 1});
         c->min = c->n == 0 || min < c->min ? min : c->min;
         c->max = c->n == 0 || max > c->max ? max : c->max;
         c->sum += mean;
@@ -38,17 +26,15 @@ void curve_add(struct curve *c, size_t at, struct value v)
         if (value_there(v))
                 curve_add_range(c, at, v.v, v.v, v.v);
         else
-                c->b[at].missing++;
+                c->missing[at]++;
 }
 
 void curve_halve(struct curve *c)
 {
-        for (size_t i = 0; i < CURVE_BUCKETS / 2; i++) {
-                struct bucket both = c->b[2 * i];
-                fold(&both, &c->b[2 * i + 1]);
-                c->b[i] = both;
-        }
-        memset(c->b + CURVE_BUCKETS / 2, 0, CURVE_BUCKETS / 2 * sizeof(c->b[0]));
+        buckets_halve(c->b, CURVE_BUCKETS);
+        for (size_t i = 0; i < CURVE_BUCKETS / 2; i++)
+                c->missing[i] = c->missing[2 * i] + c->missing[2 * i + 1];
+        memset(c->missing + CURVE_BUCKETS / 2, 0, sizeof(c->missing) / 2);
 }
 
 /* Where the curve stands while it goes through the buckets. */
@@ -78,7 +64,7 @@ size_t curve_dots(const struct curve *c, const struct window *w, size_t columns,
                 double x = MIN(MAX(((double)i + 0.5 - w->from) / span, 0), 1);
                 size_t column = MIN((size_t)(x * (double)columns), columns - 1);
                 if (b->n == 0) {
-                        walk.missing |= b->missing > 0;
+                        walk.missing |= c->missing[i] > 0;
                         continue;
                 }
                 bool lift = !walk.any || walk.missing || (double)(i - walk.last) > w->gap;
@@ -88,7 +74,7 @@ size_t curve_dots(const struct curve *c, const struct window *w, size_t columns,
                         up = false;
                 }
                 up = up || lift;
-                fold(&sum, b);
+                bucket_join(&sum, b);
                 walk = (struct walk){.any = true, .last = i, .column = column};
                 if (n == columns)
                         return n;

@@ -4,21 +4,17 @@
  */
 #pragma once
 
+#include "model/bucket.h"
 #include "model/value.h"
 
 #include <stddef.h>
 
 #define CURVE_BUCKETS 2048
 
-struct bucket {
-        float min, max, sum;
-        uint32_t n;
-        uint32_t missing; /* ticks that came without a value */
-};
-
 struct curve {
         struct bucket b[CURVE_BUCKETS];
-        uint64_t n; /* values in all */
+        uint32_t missing[CURVE_BUCKETS]; /* ticks that came without a value */
+        uint64_t n;                      /* values in all */
         double min, max, sum;
 };
 

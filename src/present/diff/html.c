@@ -34,17 +34,6 @@ static double length_s(const struct curve *c)
         return c->from_s + clock_to_seconds(c->t->end_ns - c->t->start_ns);
 }
 
-static double point(const struct traces *t, enum trace_metric m, size_t i)
-{
-        double sum = 0, n = 0;
-        for (size_t k = 0; k < t->n; k++) {
-                const struct trace_point *p = &t->gpus[k]->points[m][i];
-                sum += p->n > 0 ? (double)p->sum / p->n : 0;
-                n += p->n > 0;
-        }
-        return n > 0 ? sum / n : NAN;
-}
-
 /* On the axis of both: the mean of what falls into each of its points. Gives how many are known. */
 static size_t fill_curve(const struct curve *c, enum trace_metric m, double seconds,
                          double ret[CURVE_POINTS])
@@ -54,7 +43,8 @@ static size_t fill_curve(const struct curve *c, enum trace_metric m, double seco
         for (size_t i = 0; i < CURVE_POINTS; i++)
                 ret[i] = NAN;
         for (size_t i = 0; i < TRACE_POINTS && width_s(c->t) > 0; i++) {
-                double v = point(c->t, m, i), at = c->from_s + ((double)i + 0.5) * width_s(c->t);
+                double v = traces_mean(c->t, m, i),
+                       at = c->from_s + ((double)i + 0.5) * width_s(c->t);
                 size_t to = (size_t)MIN(at / seconds * CURVE_POINTS, CURVE_POINTS - 1);
                 if (isnan(v))
                         continue;

@@ -38,42 +38,27 @@ static struct fold fold_of(const struct traces *t)
 
 enum part { PART_MEAN, PART_MIN, PART_MAX };
 
-static struct trace_point fold_points(const struct trace_point *p, size_t n)
+static double part_of(const struct bucket *p, enum part part)
 {
-        struct trace_point sum = {0};
-        for (size_t i = 0; i < n; i++) {
-                if (p[i].n == 0)
-                        continue;
-                sum.min = sum.n == 0 ? p[i].min : MIN(sum.min, p[i].min);
-                sum.max = sum.n == 0 ? p[i].max : MAX(sum.max, p[i].max);
-                sum.sum += p[i].sum;
-                sum.n += p[i].n;
-        }
-        return sum;
+        if (p->n == 0 || part == PART_MEAN)
+                return bucket_mean(p);
+        return (double)(part == PART_MIN ? p->min : p->max);
 }
 
-static double part_of(const struct trace_point *p, enum part part)
-{
-        if (p->n == 0)
-                return NAN;
-        return part == PART_MEAN ? (double)p->sum / p->n
-                                 : (double)(part == PART_MIN ? p->min : p->max);
-}
-
-static void put_points(struct jsonw *j, const struct trace_point *points, struct fold f,
-                       enum part part, const struct value_axis *axis)
+static void put_points(struct jsonw *j, const struct bucket *points, struct fold f, enum part part,
+                       const struct value_axis *axis)
 {
         static const char *const names[] = {"mean", "min", "max"};
         jsonw_begin(j, names[part]);
         strbuf_putc(j->out, '"');
         for (size_t i = 0; i < f.n; i += f.by) {
-                struct trace_point p = fold_points(points + i, MIN(f.by, TRACE_POINTS - i));
+                struct bucket p = buckets_join(points + i, MIN(f.by, TRACE_POINTS - i));
                 page_put_point(j->out, part_of(&p, part) * axis->factor, axis->high);
         }
         strbuf_putc(j->out, '"');
 }
 
-static bool has_range(const struct trace_point *points)
+static bool has_range(const struct bucket *points)
 {
         for (size_t i = 0; i < TRACE_POINTS; i++) {
                 if (points[i].n > 1 && points[i].max > points[i].min)
@@ -82,8 +67,8 @@ static bool has_range(const struct trace_point *points)
         return false;
 }
 
-static void put_curve(struct jsonw *j, const char *name, const struct trace_point *points,
-                      struct fold f, bool range, const struct value_axis *axis)
+static void put_curve(struct jsonw *j, const char *name, const struct bucket *points, struct fold f,
+                      bool range, const struct value_axis *axis)
 {
         jsonw_object(j, NULL);
         page_put_text(j, "name", name);
@@ -99,13 +84,12 @@ static void put_curve(struct jsonw *j, const char *name, const struct trace_poin
 static void put_all(struct jsonw *j, const struct traces *t, enum trace_metric m, struct fold f,
                     const struct value_axis *axis)
 {
-        struct trace_point *all = calloc(TRACE_POINTS, sizeof(*all));
+        struct bucket *all = calloc(TRACE_POINTS, sizeof(*all));
         if (!all)
                 return;
         for (size_t i = 0; i < f.n && i < TRACE_POINTS; i++) {
                 for (size_t g = 0; g < t->n; g++) {
-                        struct trace_point both[] = {all[i], t->gpus[g]->points[m][i]};
-                        all[i] = fold_points(both, 2);
+                        bucket_join(&all[i], &t->gpus[g]->points[m][i]);
                 }
         }
         jsonw_object(j, "all");
@@ -118,9 +102,9 @@ static void put_all(struct jsonw *j, const struct traces *t, enum trace_metric m
 
 /* ---- charts ---- */
 
-static struct trace_point whole(const struct trace_point *points)
+static struct bucket whole(const struct bucket *points)
 {
-        return fold_points(points, TRACE_POINTS);
+        return buckets_join(points, TRACE_POINTS);
 }
 
 static double limit_of(const struct traces *t, enum trace_metric m)
@@ -132,7 +116,7 @@ static double limit_of(const struct traces *t, enum trace_metric m)
 }
 
 static void begin_chart(struct jsonw *j, const char *id, const char *title, bool chosen,
-                        const struct value_axis *axis, const struct trace_point *sum)
+                        const struct value_axis *axis, const struct bucket *sum)
 {
         char says[96];
         snprintf(says, sizeof(says), "mean %.3g %s, highest %.3g %s",
@@ -155,12 +139,12 @@ static void put_limit(struct jsonw *j, const char *name, double v)
         jsonw_end(j);
 }
 
-static struct trace_point metric_whole(const struct traces *t, enum trace_metric m)
+static struct bucket metric_whole(const struct traces *t, enum trace_metric m)
 {
-        struct trace_point sum = {0};
+        struct bucket sum = {0};
         for (size_t i = 0; i < t->n; i++) {
-                struct trace_point both[] = {sum, whole(t->gpus[i]->points[m])};
-                sum = fold_points(both, 2);
+                struct bucket one = whole(t->gpus[i]->points[m]);
+                bucket_join(&sum, &one);
         }
         return sum;
 }
@@ -168,7 +152,7 @@ static struct trace_point metric_whole(const struct traces *t, enum trace_metric
 /* A link that nothing used tells nothing. */
 static bool metric_shown(const struct traces *t, enum trace_metric m)
 {
-        struct trace_point sum = metric_whole(t, m);
+        struct bucket sum = metric_whole(t, m);
         return sum.n > 0 && (sum.max > 0 || metric_info(trace_metric(m))->unit != UNIT_BYTES_PER_S);
 }
 
@@ -176,7 +160,7 @@ static void put_metric(struct jsonw *j, const struct traces *t, enum trace_metri
 {
         const struct metric_info *info = metric_info(trace_metric(m));
         struct choice c = {.subject = SUBJECT_METRIC, .what = (uint8_t)trace_metric(m)};
-        struct trace_point sum = metric_whole(t, m);
+        struct bucket sum = metric_whole(t, m);
         double limit = limit_of(t, m), most = (double)sum.max;
         bool near = limit > 0 && most >= limit * LIMIT_NEAR;
         struct value_axis axis =
@@ -212,13 +196,12 @@ static const struct {
     {"memory", "Host memory", 1, {{TRACE_LEVEL_MEMORY, "memory"}}},
     {"io", "Storage I/O", 2, {{TRACE_LEVEL_READ, "read"}, {TRACE_LEVEL_WRITE, "write"}}}};
 
-static struct trace_point level_whole(const struct traces *t, size_t which)
+static struct bucket level_whole(const struct traces *t, size_t which)
 {
-        struct trace_point sum = {0};
+        struct bucket sum = {0};
         for (size_t i = 0; i < level_charts[which].n; i++) {
-                struct trace_point both[] = {sum,
-                                             whole(t->level[level_charts[which].curves[i].figure])};
-                sum = fold_points(both, 2);
+                struct bucket both[] = {sum, whole(t->level[level_charts[which].curves[i].figure])};
+                sum = buckets_join(both, 2);
         }
         return sum;
 }
@@ -241,7 +224,7 @@ static void put_level_limits(struct jsonw *j, const struct level_summary *l, siz
 static void put_level(struct jsonw *j, const struct summary *s, const struct traces *t,
                       size_t which, struct fold f)
 {
-        struct trace_point sum = level_whole(t, which);
+        struct bucket sum = level_whole(t, which);
         enum figure figure = trace_figure(level_charts[which].curves[0].figure);
         double most = MAX((double)sum.max, which == 0 ? 1.2 : 0);
         struct value_axis axis = value_axis_for(figure_info(figure)->unit, 0, most, true);
