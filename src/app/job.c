@@ -62,7 +62,7 @@ static bool take_next(struct crowd *c, size_t *ret)
         return more;
 }
 
-static int add_recording(struct crowd *c, struct reader *me, const struct run_summary *s, size_t at)
+static int add_recording(struct crowd *c, struct reader *me, struct run_summary *s, size_t at)
 {
         const struct folder *f = &c->r->folder;
         if (f->kind == FOLDER_RUNS)

@@ -2,6 +2,7 @@
 #include "app/job_rank.h"
 
 #include "app/digest.h"
+#include "app/lines.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/lookup.h"
@@ -159,7 +160,8 @@ static double won_share(const struct stretch_list *l, const struct stretch *s)
         return 0;
 }
 
-static void add_finding(struct job_rank *r, const struct stretch *s, double won)
+static void add_finding(struct job_rank *r, const struct stretch_list *l, const struct stretch *s,
+                        double won)
 {
         struct job_finding *f = NULL;
         double seconds = s->end_s - s->begin_s;
@@ -180,6 +182,10 @@ static void add_finding(struct job_rank *r, const struct stretch *s, double won)
         if (seconds > f->longest_s) {
                 f->longest_s = seconds;
                 f->why = s->limit.ceilings;
+                const struct where *where = stretch_list_where(l, s->where);
+                f->rule = where ? where->parts[0].rule : NULL;
+                if (where)
+                        f->place = where->parts[0].places[0];
         }
         f->gpu_s += seconds;
         f->won_s += won * seconds;
@@ -193,7 +199,7 @@ static void take_findings(const struct run_summary *s, struct job_rank *r)
                         continue;
                 for (size_t i = 0; i < l->n; i++) {
                         if (gpu_set_has(&l->list[i].gpus, g))
-                                add_finding(r, &l->list[i], won_share(l, &l->list[i]));
+                                add_finding(r, l, &l->list[i], won_share(l, &l->list[i]));
                 }
         }
         for (size_t i = 0; i < r->n_findings; i++)
@@ -371,7 +377,27 @@ static struct job_rank *new_rank(struct job *j)
         return &j->ranks[j->n++];
 }
 
-static int add_rank(struct job *j, const struct run_summary *s, const struct job_fold *fold,
+/* The lines of the rank's own GPU after its start-up. */
+static int take_rank_lines(struct run_summary *s, bool split, struct job_rank *r)
+{
+        const struct stretch_list *l = &s->summary.limits;
+        struct err err = {0};
+        size_t gpu = WHERE_EVERY_GPU;
+        double startup_s = 0;
+        for (size_t i = 0; i < l->n_gpus; i++) {
+                if (split && strcmp(l->gpus[i].label, r->gpu) == 0)
+                        gpu = i;
+        }
+        for (size_t i = 0; i < l->n; i++) {
+                if (l->list[i].before_work)
+                        startup_s = MAX(startup_s, l->list[i].end_s);
+        }
+        int64_t after = s->stretches.first_wall_ns + clock_bounded(clock_from_seconds(startup_s));
+        int code = lines_take(s, after, s->summary.last_ns, gpu, &r->lines, &err);
+        return code == -ENOMEM ? code : 0;
+}
+
+static int add_rank(struct job *j, struct run_summary *s, const struct job_fold *fold,
                     const struct choice *c, int64_t base_ns, bool split)
 {
         struct job_rank *r = new_rank(j);
@@ -390,11 +416,12 @@ static int add_rank(struct job *j, const struct run_summary *s, const struct job
         take_findings(s, r);
         if (code == 0)
                 code = split ? add_own_steps(s, r, base_ns) : add_steps(s, r, base_ns);
+        if (code == 0)
+                code = take_rank_lines(s, split, r);
         return code;
 }
 
-int job_rank_add(struct job *j, const struct run_summary *s, const struct job_fold *fold,
-                 int64_t base_ns)
+int job_rank_add(struct job *j, struct run_summary *s, const struct job_fold *fold, int64_t base_ns)
 {
         struct choice c;
         int code = 0;

@@ -37,6 +37,7 @@ void job_rank_finish(struct job_rank *r)
                 free(r->series[i].begin_s);
                 free(r->series[i].seconds);
         }
+        line_profile_finish(&r->lines);
         *r = (struct job_rank){0};
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "model/limit.h"
+#include "model/line_profile.h"
 #include "model/phase.h"
 #include "model/throttle.h"
 #include "model/value.h"
@@ -111,6 +112,8 @@ struct job_finding {
         double longest_s; /* of its stretches */
         struct ceilings
             why; /* means of its longest stretch; of ranks joined, of the one with most */
+        const struct where_rule *rule; /* the line that it names there; NULL for none */
+        struct where_place place;
 };
 
 enum job_outlier { JOB_USUAL, JOB_LOW, JOB_HIGH };
@@ -139,6 +142,7 @@ struct job_rank {
         struct job_finding findings[JOB_FINDINGS_MAX];
         struct value step_s, late_s; /* a step's length; how late it is a step, both medians */
         double offset_s;             /* its clock is ahead by so much; taken out */
+        struct line_profile lines;   /* after its start-up */
 };
 
 enum straggler_cause {
@@ -146,6 +150,13 @@ enum straggler_cause {
 #include "model/causes.def"
 #undef CAUSE
         CAUSE_COUNT
+};
+
+/* A line in which a rank's main thread is for another share of the time than the others'. */
+struct job_line {
+        bool is_known;
+        struct code_line own, inner;
+        double own_share, peers_share;
 };
 
 /* A rank that holds the others up. */
@@ -163,6 +174,7 @@ struct straggler {
         uint64_t reason;         /* CLOCK: bits of the reasons that its peers do not have */
         struct value own, peers; /* the figure that decided */
         struct value own_more, peers_more;
+        struct job_line line, others_line; /* that it has more of, and that the others have */
 };
 
 #define STRAGGLERS_MAX 16

@@ -89,6 +89,8 @@ static void join_findings(struct job *j)
                         if (f->gpu_s > most[at]) {
                                 most[at] = f->gpu_s;
                                 to->finding.why = f->why;
+                                to->finding.rule = f->rule;
+                                to->finding.place = f->place;
                                 to->first = i;
                         }
                 }
@@ -272,8 +274,10 @@ int job_judge(struct job *j)
                 r = name_stragglers(j, &steps);
         if (r == 0)
                 r = mark_outliers(j);
-        if (r == 0)
+        if (r == 0) {
                 join_findings(j);
+                job_compare_lines(j);
+        }
         memcpy(j->step, steps.name, sizeof(j->step));
         j->step_s = steps.step_s;
         j->n_steps = steps.n;

@@ -129,5 +129,8 @@ void clues_finish(struct clues *c);
 /* Seconds of a time in which a rank saved something. */
 double job_saves(const struct job_rank *r, int64_t from_ns, int64_t to_ns);
 
+/* Which line of the program each straggler is in more than the others, and they more than it. */
+void job_compare_lines(struct job *j);
+
 /* The first rule that holds for a rank: its cause, and what says so. CAUSE_COUNT when none does. */
 enum straggler_cause job_cause(const struct clues *c, size_t rank, struct straggler *ret);

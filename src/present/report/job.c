@@ -119,6 +119,10 @@ enum {
         LATE_OWN,
         LATE_OTHERS,
         LATE_REASONS,
+        LATE_LINE,
+        LATE_LINE_SHARE,
+        LATE_LINE_PEERS,
+        LATE_OTHERS_LINE,
         LATE_TEXT,
         LATE_TRY
 };
@@ -137,6 +141,10 @@ static const struct doc_column late_columns[] = {
     {.key = "own", .kind = DOC_NUMBER},
     {.key = "others", .kind = DOC_NUMBER},
     {.key = "clock_reasons"},
+    {.key = "line"},
+    {.key = "line_share", .kind = DOC_RATIO},
+    {.key = "line_share_of_others", .kind = DOC_RATIO},
+    {.key = "others_line"},
     {.key = "text"},
     {.key = "try"},
 };
@@ -159,6 +167,14 @@ static void fill_straggler(const struct job *j, const struct straggler *s, struc
         if (s->reason)
                 throttle_put(&words, s->reason);
         take_words(&row[LATE_REASONS], &words);
+        if (s->line.is_known)
+                job_put_line(&s->line, &words);
+        take_words(&row[LATE_LINE], &words);
+        row[LATE_LINE_SHARE].v = set_if(s->line.is_known, s->line.own_share);
+        row[LATE_LINE_PEERS].v = set_if(s->line.is_known, s->line.peers_share);
+        if (s->others_line.is_known)
+                job_put_line(&s->others_line, &words);
+        take_words(&row[LATE_OTHERS_LINE], &words);
         job_put_straggler(j, s, &words);
         take_words(&row[LATE_TEXT], &words);
         doc_cell_text(&row[LATE_TRY], cause_try(s->cause));

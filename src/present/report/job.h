@@ -20,6 +20,8 @@ bool job_is_straggler(const struct job *j, size_t rank);
 /* "8 ranks on 2 nodes, 10 min 3 s". */
 void job_put_title(const struct job *j, struct strbuf *out);
 /* Who, by how much, since when, why. */
+/* "loader.py:41 read_batch". */
+void job_put_line(const struct job_line *l, struct strbuf *out);
 void job_put_straggler(const struct job *j, const struct straggler *s, struct strbuf *out);
 /* What it was judged by when nobody is named. */
 void job_put_nobody(const struct job *j, struct strbuf *out);

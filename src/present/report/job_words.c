@@ -4,6 +4,7 @@
 #include "present/format.h"
 #include "present/report/job.h"
 #include "present/report/parts.h"
+#include "present/text/where.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -164,12 +165,39 @@ static void put_cause(const struct straggler *s, struct strbuf *out)
         }
 }
 
+void job_put_line(const struct job_line *l, struct strbuf *out)
+{
+        const struct where_place place = {.own = l->own, .inner = l->inner};
+        where_put_place(out, &place);
+}
+
+/* Where the straggler is, and where the others wait meanwhile. */
+static void put_rank_lines(const struct straggler *s, struct strbuf *out)
+{
+        const struct job_line *own = &s->line, *others = &s->others_line;
+        char a[FORMAT_MAX], b[FORMAT_MAX];
+        if (own->is_known) {
+                strbuf_puts(out, "; its main thread is at ");
+                job_put_line(own, out);
+                strbuf_putf(out, " for %s of the time, the others' for %s",
+                            format_share(a, own->own_share), format_share(b, own->peers_share));
+        }
+        if (others->is_known) {
+                strbuf_puts(out, own->is_known ? "; they are at "
+                                               : "; the others' main threads are at ");
+                job_put_line(others, out);
+                strbuf_putf(out, " for %s instead of %s", format_share(a, others->peers_share),
+                            format_share(b, others->own_share));
+        }
+}
+
 void job_put_straggler(const struct job *j, const struct straggler *s, struct strbuf *out)
 {
         put_who(&j->ranks[s->rank], out);
         put_amount(j, s, out);
         if (s->cause != CAUSE_LATE_START)
                 put_cause(s, out);
+        put_rank_lines(s, out);
 }
 
 void job_put_nobody(const struct job *j, struct strbuf *out)
@@ -271,6 +299,10 @@ void job_put_joined(const struct job *j, const struct job_joined *f, struct strb
         put_job_at_best(j, f, out);
         if (f->n > 1)
                 strbuf_putf(out, "; most on rank %s", j->ranks[f->first].label);
+        if (d->rule) {
+                strbuf_puts(out, f->n > 1 ? ": " : "; ");
+                where_put_places(out, &d->place, 1, d->rule->words);
+        }
         enum waiting w = waiting(j, f);
         if (w != NOBODY_WAITS)
                 strbuf_putf(out, "; %s may only wait for rank %s",
