@@ -359,7 +359,7 @@ static void top_draw(struct top *t)
         call_doctor(t);
         engine_list_processes(t->engine, wants_processes(t, engine_has_host(t->engine)));
         look_at_host(t);
-        t->stacks = engine_stacks(t->engine);
+        t->stacks = engine_stacks(t->engine, t->frame);
         struct ui_data data = gather(t);
         find_lines(t, &data);
         note_trouble(t);
@@ -486,7 +486,7 @@ static int start_engine(struct top *t, struct err *err)
                 t->host_interval_ns = ec.host_interval_ns;
                 ec.host_source = &host;
         }
-        if (r == 0 && here)
+        if (r == 0)
                 r = setup_stacks(config, &ec.stacks_hz, err);
         ec.processes_on_wish = !wants_processes(t, here);
         r = engine_start(&ec, &t->engine, err);

@@ -140,8 +140,10 @@ const struct host *engine_host(struct engine *e, const struct frame *frame)
         return e->host && host_beat_take(e->host, e->newest) ? e->newest : NULL;
 }
 
-const struct stack_live *engine_stacks(struct engine *e)
+const struct stack_live *engine_stacks(struct engine *e, const struct frame *frame)
 {
+        if (e->stack_play)
+                return frame ? stack_play_at(e->stack_play, frame->mono_ns) : NULL;
         return e->host ? host_beat_stacks(e->host) : NULL;
 }
 
@@ -164,6 +166,7 @@ static void free_engine(struct crew *crew)
         bool returned = e->abandoned;
         host_beat_close(e->host);
         host_play_close(e->play);
+        stack_play_close(e->stack_play);
         free(e->newest);
         free(e->recorded);
         node_notes_finish(&e->nodes);
@@ -200,6 +203,8 @@ static bool take_source(struct engine *e)
         e->seek_ns = c->start_ns;
         if (!c->host && !c->host_source && c->keep && s->location)
                 e->play = host_play_open(s->location);
+        if (e->play && c->stacks_hz > 0)
+                e->stack_play = stack_play_open(s->location);
         return source_keep_texts(s, &e->texts);
 }
 

@@ -118,9 +118,9 @@ const struct frame *engine_take(struct engine *e);
 /* The host at the time of a frame, newest or played; valid until the next call. NULL when nothing
  * is known of it, as for a frame that is NULL in a recording. */
 const struct host *engine_host(struct engine *e, const struct frame *frame);
-/* What the programs on the GPUs did lately, by their stacks; valid until the next call. NULL when
- * nothing is known. */
-const struct stack_live *engine_stacks(struct engine *e);
+/* What the programs on the GPUs did lately, by their stacks: now, or at the time of a frame that is
+ * played; valid until the next call. NULL when nothing is known. */
+const struct stack_live *engine_stacks(struct engine *e, const struct frame *frame);
 /* Whether this machine's host is read. */
 bool engine_has_host(const struct engine *e);
 /* The past, as views see it; it lives as long as the engine. */

@@ -8,6 +8,7 @@
 #include "engine/host_play.h"
 #include "engine/node_notes.h"
 #include "engine/shown.h"
+#include "engine/stack_play.h"
 #include "life/worker.h"
 
 struct engine {
@@ -17,6 +18,7 @@ struct engine {
         struct source_texts texts;     /* what source borrows */
         struct host_beat *host;        /* NULL for none */
         struct host_play *play;        /* NULL for none */
+        struct stack_play *stack_play; /* NULL for none */
         struct host *newest;           /* what engine_host gives of the beat; the caller's */
         struct history *history;       /* NULL for none */
         int fd;

@@ -470,6 +470,14 @@ def test_the_line_that_a_process_is_in(terminal, program, tmp_path):
             t.wait(re.compile(r"where +\d+ % .* spin.py:4 spin.*looks in \d+ s"), timeout=30)
             t.keys("q")
             assert t.intact() == 0
+            # A recording has the lines of its time.
+            subprocess.run([program, "record", "-q", "--interval", "0.2", "--duration", "4", "-o", str(tmp_path / "x.assay")], check=True,
+                           env={**os.environ, **t.env}, timeout=60)
+            t.start("x.assay --view job --at 3 --speed 0.01", show="spin.py:4 spin")
+            t.keys("S")
+            t.wait("spin.py:5")
+            t.keys("q")
+            assert t.intact() == 0
             t.start("--read-only --view job --stacks off", show=str(holder.pid))
             time.sleep(2.5)
             assert "spin.py:4" not in t.screen()

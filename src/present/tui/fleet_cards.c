@@ -467,7 +467,9 @@ void fleet_draw_chart(struct ui *ui, const struct ui_data *d, struct canvas *c, 
                       const struct row *row)
 {
         size_t gpu = starved_gpu(d, row);
-        int host_h = gpu == HOST_GPUS_MAX ? 0 : a.h >= 2 * CHART_MIN_H ? a.h / 2 : a.h;
+        int host_h = gpu == HOST_GPUS_MAX     ? 0
+                     : a.h >= 2 * CHART_MIN_H ? a.h - MAX(a.h / 3, CHART_MIN_H)
+                                              : a.h;
         if (host_h < a.h)
                 draw_gpu_chart(ui, d, c, (struct area){a.x, a.y, a.w, a.h - host_h}, row);
         if (host_h > 0)

@@ -105,6 +105,16 @@ static void draw_frames(struct page *p, struct strbuf *text, const struct stack_
         }
 }
 
+static void draw_counts(struct page *p, int x, int y, int w, const struct stack_process *is)
+{
+        int n = canvas_text(p->c, x, y, w, dim, is->runtime);
+        if (is->threads > 0) /* a recording does not tell */
+                n += canvas_textf(p->c, x + n, y, w - n, dim, ", %u thread%s", is->threads,
+                                  is->threads == 1 ? "" : "s");
+        canvas_textf(p->c, x + n, y, w - n, dim, ", %llu looks, %llu dropped",
+                     (unsigned long long)is->samples, (unsigned long long)is->torn);
+}
+
 /* Who it is, whether it can be read, and why not. */
 static void draw_who(struct page *p, const struct ui_data *d, int32_t pid)
 {
@@ -120,8 +130,7 @@ static void draw_who(struct page *p, const struct ui_data *d, int32_t pid)
         if (y < 0)
                 return;
         if (!d->stacks)
-                canvas_text(p->c, x, y, w, dim,
-                            "no stacks: --stacks off, or the source is not here");
+                canvas_text(p->c, x, y, w, dim, "no stacks: --stacks off, or the source has none");
         else if (!is)
                 canvas_text(p->c, x, y, w, dim,
                             "its stacks are not looked at: it neither holds a GPU nor serves one");
@@ -129,9 +138,7 @@ static void draw_who(struct page *p, const struct ui_data *d, int32_t pid)
                 canvas_textf(p->c, x, y, w, (struct style){.fg = INK_WARN}, "%s",
                              is->why[0] ? is->why : stack_access_name(is->access));
         else
-                canvas_textf(p->c, x, y, w, dim, "%s, %u thread%s, %llu looks, %llu dropped",
-                             is->runtime, is->threads, is->threads == 1 ? "" : "s",
-                             (unsigned long long)is->samples, (unsigned long long)is->torn);
+                draw_counts(p, x, y, w, is);
 }
 
 void stacks_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, struct area a)
