@@ -176,6 +176,19 @@ static void put_PROCESS_SAMPLES(FILE *f, const char *name, int(*call) NVML_ARGS_
         fputc('\n', f);
 }
 
+static void put_PROCESS_SHARES(FILE *f, const char *name, int(*call) NVML_ARGS_PROCESS_SHARES,
+                               nvml_device dev)
+{
+        struct nvml_process_share p[PROCESSES_MAX];
+        struct nvml_process_shares ask = {
+            .version = NVML_PROCESS_SHARES_V1, .n = PROCESSES_MAX, .list = p};
+        int rc = call(dev, &ask);
+        fprintf(f, "%s = %d", name, rc);
+        for (unsigned i = 0; rc == 0 && i < ask.n && i < PROCESSES_MAX; i++)
+                fprintf(f, " %u:%u:%u:%u:%u", p[i].pid, p[i].sm, p[i].mem, p[i].enc, p[i].dec);
+        fputc('\n', f);
+}
+
 static void put_GPM_SUPPORT(FILE *f, const char *name, int(*call) NVML_ARGS_GPM_SUPPORT,
                             nvml_device dev)
 {

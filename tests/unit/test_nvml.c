@@ -439,6 +439,32 @@ static void processes(void **state UNUSED)
         finish();
 }
 
+/* Where the older call is not there, or not supported, the newer one has the same samples. */
+static void shares_of_processes(void **state UNUSED)
+{
+        static const char *const older[] = {"nvmlDeviceGetProcessUtilization = 3\n",
+                                            "nvmlDeviceGetProcessUtilization = 13\n"};
+        for (size_t i = 0; i < ARRAY_LEN(older); i++) {
+                char text[512];
+                snprintf(text, sizeof(text),
+                         "nvmlDeviceGetComputeRunningProcesses_v3 = 0 10:1000 11:2000\n%s"
+                         "nvmlDeviceGetProcessesUtilizationInfo = 0 10:95:21:0:0 11:3:1:50:60\n"
+                         "@8 nvmlDeviceGetProcessesUtilizationInfo = 25\n",
+                         older[i]);
+                start(text);
+                gpu.counts_processes_closely = true;
+                tick_after(1);
+                const struct nvml_process *p = gpu.processes.list;
+                assert_int_equal(gpu.processes.n, 2);
+                assert_true(p[0].util_state == STATE_OK && p[0].sm == 95 && p[0].mem == 21);
+                assert_true(p[1].util_state == STATE_OK && p[1].enc == 50 && p[1].dec == 60);
+                assert_true(gpu.processes.since_us > 0);
+                tick_after(9);
+                assert_true(p[0].util_state != STATE_OK); /* another version of the structure */
+                finish();
+        }
+}
+
 static size_t open_files(void)
 {
         size_t n = 0;
@@ -564,6 +590,7 @@ int main(void)
             cmocka_unit_test(asks_only_for_what_is_wanted),
             cmocka_unit_test(without_gpm),
             cmocka_unit_test(processes),
+            cmocka_unit_test(shares_of_processes),
             cmocka_unit_test(half_a_day),
             cmocka_unit_test(names_agree),
         };

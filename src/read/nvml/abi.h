@@ -106,6 +106,19 @@ struct nvml_process_sample {
         uint32_t sm, mem, enc, dec;
 };
 
+/* The newer call: one sample a process. */
+struct nvml_process_share {
+        uint64_t time_us; /* wall clock */
+        uint32_t pid, sm, mem, enc, dec, jpg, ofa;
+};
+
+#define NVML_PROCESS_SHARES_V1 0x01000018
+struct nvml_process_shares {
+        uint32_t version, n; /* n: room, then how many there are */
+        uint64_t since_us;
+        struct nvml_process_share *list;
+};
+
 enum nvml_value_type {
         NVML_VALUE_DOUBLE,
         NVML_VALUE_UINT,
@@ -167,6 +180,9 @@ _Static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
 _Static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
 _Static_assert(sizeof(struct nvml_process_info) == 24, "nvmlProcessInfo_t");
 _Static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationSample_t");
+_Static_assert(sizeof(struct nvml_process_share) == 40, "nvmlProcessUtilizationInfo_v1_t");
+_Static_assert(sizeof(struct nvml_process_shares) == (NVML_PROCESS_SHARES_V1 & 0xffffff),
+               "nvmlProcessesUtilizationInfo_v1_t");
 _Static_assert(sizeof(struct nvml_field_value) == 40, "nvmlFieldValue_t");
 _Static_assert(sizeof(struct nvml_attributes) == 40, "nvmlDeviceAttributes_t");
 _Static_assert(sizeof(struct nvml_event) == 32, "nvmlEventData_t");

@@ -30,6 +30,7 @@
 #define NVML_ARGS_PROCESSES (nvml_device dev, unsigned *count, struct nvml_process_info *ret)
 #define NVML_ARGS_PROCESS_SAMPLES                                                                  \
         (nvml_device dev, struct nvml_process_sample * ret, unsigned *count, uint64_t since_us)
+#define NVML_ARGS_PROCESS_SHARES (nvml_device dev, struct nvml_process_shares * ask)
 #define NVML_ARGS_MIG_BY_INDEX (nvml_device dev, unsigned index, nvml_device *ret)
 #define NVML_ARGS_GPM_SUPPORT (nvml_device dev, struct nvml_gpm_support * ret)
 #define NVML_ARGS_GPM_ALLOC (nvml_gpm_sample * ret)

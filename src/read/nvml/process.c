@@ -1,5 +1,7 @@
 #include "read/nvml/process.h"
 
+#include "base/attr.h"
+
 #include <string.h>
 
 void nvml_process_finish(struct nvml_process_list *p)
@@ -7,6 +9,7 @@ void nvml_process_finish(struct nvml_process_list *p)
         free(p->list);
         free(p->infos);
         free(p->samples);
+        free(p->shares);
         *p = (struct nvml_process_list){0};
 }
 
@@ -18,7 +21,9 @@ static bool make_room(struct nvml_process_list *p)
                 p->infos = calloc(NVML_PROCESSES_MAX, sizeof(*p->infos));
         if (!p->samples)
                 p->samples = calloc(NVML_PROCESSES_MAX, sizeof(*p->samples));
-        return p->list && p->infos && p->samples;
+        if (!p->shares)
+                p->shares = calloc(NVML_PROCESSES_MAX, sizeof(*p->shares));
+        return p->list && p->infos && p->samples && p->shares;
 }
 
 static struct nvml_process *process_find(struct nvml_process_list *p, uint32_t pid)
@@ -86,10 +91,35 @@ static void apply_samples(struct nvml_process_list *p, size_t n)
         }
 }
 
+/* The same samples by the newer call. */
+static int read_shares(struct nvml_process_list *p, const struct nvml_lib *lib, nvml_device dev,
+                       unsigned *ret_n)
+{
+        struct nvml_process_shares ask = {.version = NVML_PROCESS_SHARES_V1,
+                                          .n = NVML_PROCESSES_MAX,
+                                          .since_us = p->since_us,
+                                          .list = p->shares};
+        int rc = NVML_CALL(lib, processes_utilization, dev, &ask);
+        *ret_n = rc == 0 ? MIN(ask.n, (unsigned)NVML_PROCESSES_MAX) : 0;
+        for (unsigned i = 0; i < *ret_n; i++) {
+                const struct nvml_process_share *s = &p->shares[i];
+                p->samples[i] = (struct nvml_process_sample){.pid = s->pid,
+                                                             .time_us = s->time_us,
+                                                             .sm = s->sm,
+                                                             .mem = s->mem,
+                                                             .enc = s->enc,
+                                                             .dec = s->dec};
+        }
+        return rc;
+}
+
 static void read_util(struct nvml_process_list *p, const struct nvml_lib *lib, nvml_device dev)
 {
         unsigned n = NVML_PROCESSES_MAX;
         p->util_rc = NVML_CALL(lib, process_utilization, dev, p->samples, &n, p->since_us);
+        if (lib->processes_utilization &&
+            (p->util_rc == NVML_FUNCTION_NOT_FOUND || p->util_rc == NVML_NOT_SUPPORTED))
+                p->util_rc = read_shares(p, lib, dev, &n);
         bool none = p->util_rc == NVML_NOT_FOUND; /* nothing ran since then */
         for (size_t i = 0; i < p->n; i++)
                 p->list[i].util_state = (uint8_t)(none ? STATE_OK : nvml_state(p->util_rc));

@@ -407,6 +407,29 @@ static int call_PROCESS_SAMPLES(const char *name, nvml_device dev, struct nvml_p
         return rc;
 }
 
+/* The newer call, over the same samples; a version that it does not know is refused. */
+static int call_PROCESS_SHARES(const char *name, nvml_device dev, struct nvml_process_shares *ask)
+{
+        struct nvml_process_sample list[NUMBERS_MAX / 5];
+        unsigned n = sizeof(list) / sizeof(list[0]);
+        if (ask->version != NVML_PROCESS_SHARES_V1)
+                return NVML_ARGUMENT_VERSION_MISMATCH;
+        int rc = call_PROCESS_SAMPLES(name, dev, list, &n, ask->since_us);
+        bool room = ask->list && ask->n >= n;
+        ask->n = n;
+        if (rc == 0 && !room)
+                return NVML_INSUFFICIENT_SIZE;
+        for (unsigned i = 0; rc == 0 && i < n; i++) {
+                ask->list[i] = (struct nvml_process_share){.time_us = list[i].time_us,
+                                                           .pid = list[i].pid,
+                                                           .sm = list[i].sm,
+                                                           .mem = list[i].mem,
+                                                           .enc = list[i].enc,
+                                                           .dec = list[i].dec};
+        }
+        return rc;
+}
+
 static int call_MIG_BY_INDEX(const char *name, nvml_device dev, unsigned index, nvml_device *ret)
 {
         int rc;
@@ -589,6 +612,7 @@ static int call_EVENT_WAIT(const char *name, nvml_event_set set, struct nvml_eve
 #define PASS_FIELDS , dev, n, values
 #define PASS_PROCESSES , dev, count, ret
 #define PASS_PROCESS_SAMPLES , dev, ret, count, since_us
+#define PASS_PROCESS_SHARES , dev, ask
 #define PASS_MIG_BY_INDEX , dev, index, ret
 #define PASS_GPM_SUPPORT , dev, ret
 #define PASS_GPM_ALLOC , ret
