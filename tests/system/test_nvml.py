@@ -158,6 +158,21 @@ gpm/10 = 0 5
     assert [r["gpu_id"] for r in only] == ["0/7"]
 
 
+def test_memory_that_is_the_systems(nvml, tmp_path):
+    """GB10 has no memory of its own, NVML says so, and what is shown says whose it is."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "meminfo").write_text("MemTotal:  125829120 kB\nMemFree:  1048576 kB\nMemAvailable:  83886080 kB\n")
+    shares = RECORDED.replace("NVIDIA H200", "NVIDIA GB10") + "\nnvmlDeviceGetMemoryInfo = 3\nnvmlDeviceGetMemoryInfo_v2 = 3\n"
+    done = nvml("once", "--json", "--root", tmp_path, base=shares)
+    m = json.loads(done.stdout)["gpus"][0]["metrics"]
+    assert (m["shared_memory_used"], m["shared_memory_total"]) == (40 * 2**30, 120 * 2**30)
+    assert m["fb_used"] is None and m["fb_total"] is None
+    text = nvml("once", "--root", tmp_path, base=shares).stdout
+    assert "40.0G/120G*" in text and "* the system's memory: this GPU has none of its own" in text, text
+    whole = nvml("once", "--root", tmp_path).stdout
+    assert "*" not in whole and json.loads(nvml("once", "--json", "--root", tmp_path).stdout)["gpus"][0]["metrics"]["shared_memory_total"] is None
+
+
 @pytest.mark.slow
 def test_a_gpu_vanishes_at_second_3_and_returns(nvml):
     got = rows(nvml("export", "full", "--poll", "0.5", "--count", "16",

@@ -55,7 +55,7 @@ function sum(list, f) {
 const nameSome = (gpus) => `GPU ${gpus.slice(0, 6).map((g) => g.name).join(", ")}${gpus.length > 6 ? ` and ${gpus.length - 6} more` : ""}`;
 const ofTotal = (part, total, format) => (there(total) ? `${format(part)} of ${format(total)}` : format(part));
 const bytes = (v) => scaled(v, "B", 1024);
-const usedOf = (m) => ofTotal(m.fb_used, m.fb_total, bytes);
+const usedOf = (m) => (there(m.shared_memory_total) ? `${ofTotal(m.shared_memory_used, m.shared_memory_total, bytes)}, the system's` : ofTotal(m.fb_used, m.fb_total, bytes));
 
 function summary(gpus) {
   const whole = gpus.filter((g) => !there(g.gi)), reals = gpus.map(realOf).filter(there), bad = gpus.filter((g) => (!g.up && !app.now.status.ended) || !["OK", "unknown"].includes(g.health.state));

@@ -66,9 +66,18 @@ static void fill_pair(char *buf, size_t size, const struct row *row, enum metric
                 snprintf(buf, size, "--");
 }
 
+static bool shares_memory(const struct row *row)
+{
+        return value_there(row->sample.m[METRIC_SHARED_TOTAL]);
+}
+
 static void fill_memory(char *buf, size_t size, const struct row *row)
 {
-        fill_pair(buf, size, row, METRIC_FB_USED, METRIC_FB_TOTAL);
+        char pair[32];
+        bool shared = shares_memory(row);
+        fill_pair(pair, sizeof(pair), row, shared ? METRIC_SHARED_USED : METRIC_FB_USED,
+                  shared ? METRIC_SHARED_TOTAL : METRIC_FB_TOTAL);
+        snprintf(buf, size, "%s%s", pair, shared ? "*" : "");
 }
 
 static void fill_power(char *buf, size_t size, const struct row *row)
@@ -186,6 +195,12 @@ static void write_grid(const struct frame *f, const struct table_options *o, str
                         tablew_cell(&t, text);
                 }
                 tablew_end(&t);
+        }
+        for (size_t r = 0; r < f->n; r++) {
+                if (shares_memory(&f->rows[r])) {
+                        strbuf_puts(out, "* the system's memory: this GPU has none of its own\n");
+                        return;
+                }
         }
 }
 

@@ -83,8 +83,10 @@ void words_memory(char *buf, size_t size, const struct row *row)
 {
         char of[64];
         const struct value *m = row->sample.m;
-        put_of(of, sizeof(of), UNIT_BYTES, m[METRIC_FB_USED], m[METRIC_FB_TOTAL]);
-        snprintf(buf, size, "memory %s", of);
+        bool shared = value_there(m[METRIC_SHARED_TOTAL]);
+        put_of(of, sizeof(of), UNIT_BYTES, m[shared ? METRIC_SHARED_USED : METRIC_FB_USED],
+               m[shared ? METRIC_SHARED_TOTAL : METRIC_FB_TOTAL]);
+        snprintf(buf, size, "%s %s", shared ? "the system's memory" : "memory", of);
 }
 
 void words_power(char *buf, size_t size, const struct row *row)

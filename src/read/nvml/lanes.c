@@ -3,6 +3,9 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "read/host/sysfiles.h"
+
+#include <stdio.h>
 
 static void lane_put(struct nvml_device *d, size_t row, enum nvml_field field, int rc, double v)
 {
@@ -57,6 +60,21 @@ static void read_utilization(struct nvml_device *d, size_t i UNUSED)
         put_percent(d, NVML_FIELD_UTIL_MEMORY, rc, u.memory);
 }
 
+/* GPUs without memory of their own, such as GB10, say NOT_SUPPORTED: theirs is the system's. */
+static void read_shared_memory(struct nvml_device *d)
+{
+        char path[512], text[4096];
+        struct meminfo m = {0};
+        snprintf(path, sizeof(path), "%s/proc/meminfo", d->env->root);
+        FILE *f = fopen(path, "re");
+        size_t n = f ? fread(text, 1, sizeof(text), f) : 0;
+        int rc = sysfiles_meminfo(text, n, &m) == 0 ? 0 : NVML_NO_DATA;
+        if (f)
+                fclose(f);
+        lane_put(d, 0, NVML_FIELD_SHARED_USED, rc, (double)(m.total - MIN(m.available, m.total)));
+        lane_put(d, 0, NVML_FIELD_SHARED_TOTAL, rc, (double)m.total);
+}
+
 /* The older call counts what the driver holds as used, and has no number for it. */
 static void read_memory(struct nvml_device *d, size_t i)
 {
@@ -70,6 +88,8 @@ static void read_memory(struct nvml_device *d, size_t i)
                 m.free = old.free;
                 m.used = old.used;
         }
+        if (i == 0 && rc == NVML_NOT_SUPPORTED)
+                read_shared_memory(d);
         lane_put(d, i, NVML_FIELD_MEMORY_USED, rc, (double)m.used);
         lane_put(d, i, NVML_FIELD_MEMORY_FREE, rc, (double)m.free);
         lane_put(d, i, NVML_FIELD_MEMORY_TOTAL, rc, (double)m.total);
