@@ -163,14 +163,13 @@ static enum truth main_thread_launches(const struct view *v)
 
 enum truth likely_launching(const struct view *v)
 {
-        bool even = v->s->uneven < LIMIT_UNEVEN;
         struct range copies = range_divide(v->link, view_now(v, CEILING_ENGINE));
         bool copying = v->sees_copies && v->link.lo >= LIMIT_COPIES && copies.lo >= BUSY_COPYING;
         if (copying || view_gaps_filled(v) || view_network_moves(v) == YES)
                 return NO;
-        enum truth busy = view_has(v, CEILING_CPU_MAIN) || !even ? view_core_busy(v) : YES;
         enum truth between = at_least(view_now(v, CEILING_ENGINE), LIMIT_ENGINE_LOW);
-        return both(both(between, busy), both(kernels_are_small(v), main_thread_launches(v)));
+        return both(both(between, view_core_busy(v)),
+                    both(kernels_are_small(v), main_thread_launches(v)));
 }
 
 enum truth likely_small_kernels(const struct view *v)

@@ -108,6 +108,8 @@ static const struct map_row smi_query[] = {
     MAP_METRIC("clocks.mem", MEM_CLOCK, MHZ),
     MAP_METRIC("clocks.max.sm", SM_CLOCK_MAX, MHZ),
     MAP_METRIC("clocks.max.memory", MEM_CLOCK_MAX, MHZ),
+    MAP_METRIC("clocks_event_reasons.active", THROTTLE_REASONS, BITS),
+    MAP_METRIC("clocks_throttle_reasons.active", THROTTLE_REASONS, BITS),
     MAP_METRIC("pcie.link.gen.current", PCIE_GEN, NUMBER),
     MAP_METRIC("pcie.link.gen.max", PCIE_GEN_MAX, NUMBER),
     MAP_METRIC("pcie.link.width.current", PCIE_WIDTH, NUMBER),

@@ -369,12 +369,28 @@ static bool query_key(const struct capture *c, const struct words *row, size_t w
         return true;
 }
 
+/* A set of bits, as the reasons of clocks are written: "0x0000000000000004". */
+static bool query_bits(const struct word *w, double *ret)
+{
+        char text[19], *end;
+        if (w->len < 3 || w->len >= sizeof(text) || memcmp(w->s, "0x", 2) != 0)
+                return false;
+        memcpy(text, w->s, w->len);
+        text[w->len] = '\0';
+        unsigned long long bits = strtoull(text + 2, &end, 16);
+        bool plain = strspn(text + 2, "0123456789abcdefABCDEF") == w->len - 2;
+        *ret = (double)bits;
+        return plain && *end == '\0';
+}
+
 /* Numbers may carry their unit ("99 %", "1011 MiB") when the log was made without nounits. */
 static void query_cell(struct capture *c, const struct word *w, struct raw *ret)
 {
         double v;
         size_t k = num_parse(w->s, w->len, &v);
-        if (k > 0 && k < w->len && w->s[k] == ' ')
+        if (query_bits(w, &v))
+                *ret = (struct raw){.num = v, .state = STATE_OK};
+        else if (k > 0 && k < w->len && w->s[k] == ' ')
                 *ret = (struct raw){.num = v, .state = STATE_OK};
         else
                 batcher_cell(&c->batcher, w->s, w->len, ret);

@@ -28,8 +28,8 @@ struct nvml_process_list {
         struct nvml_process_info *infos; /* what NVML wrote, before it is merged */
         struct nvml_process_sample *samples;
         struct nvml_process_share *shares; /* of the newer call */
-        uint64_t since_us; /* samples up to here are known */
-        int util_rc;       /* of the last question for utilization */
+        uint64_t since_us;                 /* samples up to here are known */
+        int util_rc;                       /* of the last question for utilization */
 };
 
 void nvml_process_finish(struct nvml_process_list *p);
