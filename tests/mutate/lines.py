@@ -32,6 +32,8 @@ FLAGS = ["-Dtests=true", "-Dbuildtype=plain", "-Doptimization=0"]
 # These look at the tree and not at the program.
 NOT_THESE = ("tests/lint/",)
 LONGEST_FILE = 1800
+# Seconds after which what was recorded is kept: a recording that was ended goes on where it was.
+SAVE_EVERY = 30
 ROOMS_OF_TWO = ("read", "present", "formats", "compute")
 
 
@@ -205,6 +207,8 @@ def record(files):
     texts = build()
     found = Map.load() if MAP.is_file() and files else Map()
     found.bring_up()
+    found.texts = texts
+    found.all_lines, found.all_branches = gcov.all_lines(COVER / "w0")
     files = files or [*unit_tests(COVER / "w0"), *test_files()]
     folders = queue.Queue()
     for i in range(JOBS):
@@ -217,6 +221,7 @@ def record(files):
         finally:
             folders.put(folder)
 
+    saved = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         for n, future in enumerate(concurrent.futures.as_completed([pool.submit(one, f) for f in files]), 1):
             file, told = future.result()
@@ -226,8 +231,9 @@ def record(files):
                 found.add(t)
             failed = [t["name"] for t in told if not t["passed"]]
             print(f"{n:3}/{len(files)} {file}: {len(told)} recorded, {len(failed)} failed or skipped, {sum(t['seconds'] for t in told):.1f} s", flush=True)
-    found.texts = texts
-    found.all_lines, found.all_branches = gcov.all_lines(COVER / "w0")
+            if time.monotonic() - saved > SAVE_EVERY:
+                found.save()
+                saved = time.monotonic()
     found.save()
 
 

@@ -1,6 +1,7 @@
 """Programs of a cluster that lie: squeue, srun, sinfo and kubectl on the PATH write what they like. Nothing hangs, nothing is run that they name, and words are clean."""
 import json
 import os
+import re
 import time
 
 import pytest
@@ -60,6 +61,13 @@ def test_squeue(cluster, tmp_path, answer):
     assert done.returncode in (2, 3) and done.stderr.startswith("assay: ") and done.seconds < 30, done.stderr
     asked = (tmp_path / "asked").read_text() if (tmp_path / "asked").exists() else ""
     assert "ProxyCommand" not in asked and "--uid" not in asked and "$(" not in asked
+
+
+def test_parts_of_unequal_size(cluster, tmp_path):
+    """Each node is asked for in the part of the job that it is in."""
+    cluster("squeue", "RUNNING|42|n[1-3]\nRUNNING|43|n4\nRUNNING|44|n[5-6]\n", "once", "--slurm", "42")
+    asked = re.findall(r"^--(jobid|nodelist)=(\w+)$", (tmp_path / "asked").read_text(), re.M)
+    assert {asked[i][1]: asked[i - 1][1] for i in range(1, len(asked), 2)} == {"n1": "42", "n2": "42", "n3": "42", "n4": "43", "n5": "44", "n6": "44"}
 
 
 @pytest.mark.parametrize("status", [0, 1, 255])

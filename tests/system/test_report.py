@@ -431,3 +431,19 @@ def test_a_capture_without_the_link_is_judged(assay):
 
     assert [at(s) for s in (2, 12, 22, 36, 41, 62, 100)] == [
         "idle", "compute.tensor", "compute.fp32", "memory.bandwidth", "copy.link", "kernel", "idle"]
+
+
+def test_limits_that_are_near_are_lines_of_their_charts(assay, tmp_path):
+    """In the unit of the chart; one that is far away would only press the curve down."""
+    capture = tmp_path / "near.csv"
+    rows = [f"{1794726548 + t},0,NVIDIA H200,50,99,138000,143771,690,700" for t in range(30)]
+    head = "timestamp,gpu_id,model,sm_active_pct,gpu_util_pct,mem_used_mib,mem_total_mib,power_w,power_limit_w"
+
+    def limits():
+        capture.write_text("\n".join([head, *rows]) + "\n")
+        page = assay("report", capture, "--format", "html").stdout
+        return dict(re.findall(r'"id":"(fb_used|power)"[^{]*?"limits":\[(.*?)\],"curves"', page))
+
+    assert limits() == {"fb_used": '["limit",140.401]', "power": '["limit",700]'}
+    rows = [row.replace("138000", "1000").replace(",690,", ",50,") for row in rows]
+    assert limits() == {"fb_used": "", "power": ""}
