@@ -142,7 +142,7 @@ def test_copy_phase_is_seen_for_what_it_is(terminal):
     assert re.search(r"util +100%", screen)
     assert re.search(r"SM +0%", screen)
     t.keys("2")
-    assert "limited by copies over the link" in t.wait("pcie rate"), "the bytes, as a capture does not tell the link"
+    assert "limited by copies over the link" in t.wait("PCIe rate"), "the bytes, as a capture does not tell the link"
 
 
 def test_ascii_by_locale(terminal):

@@ -148,7 +148,7 @@ bool explain_candidates(const struct limit *l, struct strbuf *out)
         return true;
 }
 
-void explain_limit(const struct row *row, struct strbuf *out)
+void explain_limiter(const struct row *row, struct strbuf *out)
 {
         const struct limit *l = &row->limit;
         const char *gap = " ";
@@ -169,7 +169,13 @@ void explain_limit(const struct row *row, struct strbuf *out)
                     limiter_sight((enum limiter)l->limiter, (enum basis)l->basis)->words);
         if (l->held_by != HELD_BY_NOTHING)
                 strbuf_putf(out, ", clocks held by %s", held_by_words((enum held_by)l->held_by));
-        put_ceilings(l, out);
+}
+
+void explain_limit(const struct row *row, struct strbuf *out)
+{
+        explain_limiter(row, out);
+        if (row->limit.limiter != LIMITER_UNKNOWN)
+                put_ceilings(&row->limit, out);
 }
 
 /* The cause is told unless it is not known. */

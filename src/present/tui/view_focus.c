@@ -273,9 +273,14 @@ static int draw_limit(struct ui *ui, const struct ui_data *d, struct canvas *c, 
         struct style loud = {words_limiter_ink(limiter), 0, ATTR_BOLD}, dim = {.fg = INK_DIM};
         int used = 0;
         strbuf_clear(&ui->text);
-        explain_limit(row, &ui->text);
-        for (size_t i = 0; !ui->focus.raw && i < ui->text.len; i++)
-                ui->text.s[i] = ui->text.s[i] == '_' ? ' ' : ui->text.s[i];
+        if (ui->focus.raw) {
+                explain_limit(row, &ui->text);
+        } else {
+                explain_limiter(row, &ui->text);
+                words_evidence(&ui->text, row);
+                for (size_t i = 0; i < ui->text.len; i++) /* names of what is missing */
+                        ui->text.s[i] = ui->text.s[i] == '_' ? ' ' : ui->text.s[i];
+        }
         used += draw_sentence(c, a, "limit", loud, strbuf_str(&ui->text));
         if (limiter == LIMITER_UNKNOWN)
                 return used;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "present/format.h"
+#include "present/text/explain.h"
 #include "present/tui/ink.h"
 #include "present/tui/ui.h"
 #include "present/tui/widgets.h"
@@ -200,6 +201,54 @@ void words_metric(char *buf, size_t size, enum metric metric, int w)
         words_name(buf, size,
                    metric == METRIC_MEM_COPY_UTIL ? "memory_controller" : metric_info(metric)->name,
                    w);
+}
+
+/* Ceilings whose names alone say little; what is counted in cores or things says so. */
+static const struct {
+        enum ceiling at;
+        const char *name, *unit;
+} evidence_words[] = {
+    {CEILING_CPU_MAIN, "its program", " cores"},
+    {CEILING_CPU_THREAD, "its busiest thread", ""},
+    {CEILING_CPU_FIRST, "its main thread", " cores"},
+    {CEILING_CPU_CHILDREN, "what it started", " cores"},
+    {CEILING_IO_WAIT, "threads in I/O", ""},
+    {CEILING_WRITTEN, "written", ""},
+    {CEILING_CONTROLLER, "memory controller", ""},
+    {CEILING_HELD_POWER, "held by power", ""},
+    {CEILING_HELD_THERMAL, "held by heat", ""},
+};
+
+static void put_evidence(struct strbuf *out, enum ceiling at, double v)
+{
+        const char *unit = "";
+        char name[48];
+        words_name(name, sizeof(name), ceiling_info(at)->name, (int)sizeof(name));
+        for (size_t i = 0; i < ARRAY_LEN(evidence_words); i++) {
+                if (evidence_words[i].at != at)
+                        continue;
+                snprintf(name, sizeof(name), "%s", evidence_words[i].name);
+                unit = evidence_words[i].unit;
+        }
+        strbuf_putf(out, "%s ", name);
+        if (ceiling_info(at)->unit == UNIT_COUNT)
+                strbuf_putf(out, "%.0f", v);
+        else
+                explain_ceiling(at, v, out);
+        strbuf_puts(out, unit);
+}
+
+void words_evidence(struct strbuf *out, const struct row *row)
+{
+        const struct limit *l = &row->limit;
+        const char *gap = ": ";
+        for (enum ceiling i = 0; l->limiter != LIMITER_UNKNOWN && i < CEILING_COUNT; i++) {
+                if (!(l->inputs & (1u << i)))
+                        continue;
+                strbuf_puts(out, gap);
+                put_evidence(out, i, (double)l->ceilings.v[i]);
+                gap = ", ";
+        }
 }
 
 void words_trouble(char *buf, size_t size, const struct recent *r)

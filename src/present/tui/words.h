@@ -1,6 +1,7 @@
 /* What a row says of itself in a few words: limiter, clock, memory, temperatures. */
 #pragma once
 
+#include "base/strbuf.h"
 #include "model/frame.h"
 #include "model/recent.h"
 
@@ -31,6 +32,8 @@ void words_link(char *buf, size_t size, const char *name, struct value in, struc
 struct ui_data;
 bool words_recent(const struct ui_data *d, const struct row *row, struct recent *ret);
 /* "starved 60 % of the last 30 s: the input pipeline"; "" when there is nothing to tell. */
+/* What a limiter was decided from, in words: ": engine 0.0 %, its program 0.4 cores". */
+void words_evidence(struct strbuf *out, const struct row *row);
 /* A name of files in words, "PCIe in" for "pcie_rx", where these take at most w columns. */
 void words_name(char *buf, size_t size, const char *name, int w);
 void words_metric(char *buf, size_t size, enum metric metric, int w);
