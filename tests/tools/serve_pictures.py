@@ -26,7 +26,9 @@ from serving import Server  # noqa: E402  pylint: disable=wrong-import-position
 # What each GPU plays, whose job it is, and what else is told of it.
 GPUS = [("train_block", "81734", {"throttle_reasons": "4"}), ("gemm_bf16", "81734", {"throttle_reasons": "4"}), ("llm_decode", "81740", {}), ("loader_cold", "81751", {}),
         ("server_bursts", "81752", {}), ("held", "81760", {}), ("gemm_fp32", "81761", {"gpu_temp_c": "91", "throttle_reasons": "64"}), ("resnet", "81734", {})]
-LENGTH = 3640  # seconds; then the capture is at its end, and stays as it is
+LENGTH = 3640  # seconds of the past when pictures are taken
+SPEED = 150
+AHEAD = 180 * SPEED  # what is played meanwhile: at its end a recording shows nothing
 SIZES = {"desktop": (1280, 990), "phone": (400, 860)}
 
 
@@ -46,7 +48,7 @@ def write_capture(assay, path):
     with open(path, "w", encoding="utf-8", newline="") as out:
         w = csv.writer(out)
         w.writerow(["timestamp", "gpu_id", "uuid", "model", "power_limit_w", "throttle_reasons", *names])
-        for t in range(LENGTH):
+        for t in range(LENGTH + AHEAD):
             for g, (play, (_, _, more)) in enumerate(zip(plays, GPUS)):
                 pause = (t + 97 * g) % 1100 < 60  # between two runs
                 row = {**play[(t // 3 + 7 * g) % len(play)], **more}
@@ -56,7 +58,7 @@ def write_capture(assay, path):
 
 
 def start(assay, folder):
-    """A server whose past is an hour; it goes on at the speed of the clock when the past has been played."""
+    """A server that plays on when it has a past of an hour."""
     write_capture(assay, folder / "eight.csv")
     (folder / "map").mkdir()
     for g, (_, job, _) in enumerate(GPUS):
@@ -64,7 +66,7 @@ def start(assay, folder):
     (folder / "sessions").mkdir()
     for name in ("train_block", "loader_cold", "llm_decode"):
         (folder / "sessions" / f"{name}.assay").write_bytes((ROOT / "tests" / "truth" / f"{name}.assay").read_bytes())
-    s = Server(assay, folder, folder / "eight.csv", "--speed", "150", "--state", folder / "state", "--hpc-job-mapping-dir", folder / "map", "--sessions", folder / "sessions").start()
+    s = Server(assay, folder, folder / "eight.csv", "--speed", str(SPEED), "--state", folder / "state", "--hpc-job-mapping-dir", folder / "map", "--sessions", folder / "sessions").start()
     s.ready()
     return s
 

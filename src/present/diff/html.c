@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/quote.h"
 #include "present/chart/axis.h"
+#include "present/chart/choose.h"
 #include "present/diff/diff.h"
 #include "present/document/page.h"
 
@@ -73,6 +74,8 @@ static void put_curve(struct jsonw *j, const struct curve *c, const double v[CUR
 static bool put_chart(struct jsonw *j, const struct both *b, enum trace_metric m)
 {
         const struct metric_info *info = metric_info(trace_metric(m));
+        const struct choice choice = {.subject = SUBJECT_METRIC, .what = (uint8_t)trace_metric(m)};
+        char title[96];
         double v[2][CURVE_POINTS], most = 0;
         for (size_t s = 0; s < 2; s++) {
                 fill_curve(&b->side[s], m, b->seconds, v[s]);
@@ -82,8 +85,9 @@ static bool put_chart(struct jsonw *j, const struct both *b, enum trace_metric m
         if (!(most > 0))
                 return false;
         struct value_axis axis = value_axis_for(info->unit, 0, most, true);
+        choice_title(&choice, title, sizeof(title));
         page_begin_chart(j, &(struct page_chart){.id = info->name,
-                                                 .title = info->name,
+                                                 .title = title,
                                                  .unit = axis.unit,
                                                  .top = axis.high,
                                                  .chosen = true,

@@ -400,7 +400,8 @@ static void fill_shown(const struct job *j, size_t rank, struct document *d, str
         snprintf(number, sizeof(number), "%.1f", cpu.v);
         if (value_there(cpu))
                 fill_marked(&row[RANK_SHOWN_CPU], number, cpu, r->outlier[JOB_CPU]);
-        snprintf(number, sizeof(number), "%+.0f ms", r->late_s.v * 1000);
+        /* Of -0 this makes +0. */
+        snprintf(number, sizeof(number), "%+.0f ms", round(r->late_s.v * 1000) + 0.0);
         if (value_there(r->late_s))
                 fill_marked(&row[RANK_SHOWN_LATE], number, r->late_s, JOB_USUAL);
         fill_ended(r, &row[RANK_SHOWN_ENDED]);
