@@ -220,6 +220,13 @@ static void describe_nodes(const struct config *config, struct source_config *s)
         s->show_all = config_flag(config, OPT_SHOW_ALL);
 }
 
+int setup_nodes(const struct config *config, struct source_config *ret, struct err *err)
+{
+        *ret = (struct source_config){0};
+        describe_nodes(config, ret);
+        return choose_nodes(config, NULL, err);
+}
+
 int setup_pipeline(const struct config *config, const char *location, bool margins, double speed,
                    struct pipeline_config *ret, char notice[SETUP_NOTICE_MAX], struct err *err)
 {

@@ -43,6 +43,8 @@ int setup_open_soon(const struct config *config, const char *location, double sp
 int setup_host(const struct config *config, struct host_config *ret, struct err *err);
 /* The GPUs of this machine as the kernel names them, before a source answers; "" for none. */
 void setup_name_gpus(const struct pipeline_config *source, char *buf, size_t size);
+/* What asking other hosts needs to know, of --hosts or --slurm. 0 or a negative code with err. */
+int setup_nodes(const struct config *config, struct source_config *ret, struct err *err);
 /* How often a second stacks are looked at; 0 for never. 0 or a negative code with err. */
 int setup_stacks(const struct config *config, double *ret_hz, struct err *err);
 /* Time between ticks of the host alone: interval, else poll, else a second. */

@@ -20,6 +20,11 @@ enum look_whose {
  */
 int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
              enum look_whose *ret_whose, struct strbuf *notices, struct err *err);
+/*
+ * The same of the hosts that --hosts or --slurm names: an assay on each looks at the processes that
+ * hold a GPU there. Those that gave nothing say why. 0 or a negative code with err.
+ */
+int look_nodes(const struct config *config, struct stack_look *ret, struct err *err);
 /* The second of a session that begins so long after its start; its last one below 0. */
 int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err);
 /* Opens a session that has stacks; they stay until the reader is closed. 0 or a negative code. */

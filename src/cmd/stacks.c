@@ -48,8 +48,27 @@ static int take_word(const struct config *config, struct stacks_of *ret, struct 
         return 0;
 }
 
+/* Other hosts are asked for what holds their GPUs. */
+static int check_nodes(const struct config *config, const struct stacks_of *of, struct err *err)
+{
+        static const enum option own[] = {OPT_AT, OPT_GPUS, OPT_NVML_LIB};
+        static const enum option theirs[] = {OPT_SSH, OPT_REMOTE_ASSAY};
+        if (!setup_reads_nodes(config))
+                return config_refuse(config, theirs, ARRAY_LEN(theirs), "is for other hosts",
+                                     "add --hosts or --slurm, or leave it out", err);
+        if (of->pid > 0 || of->file) {
+                err_set(err, ERR_USAGE, "other hosts, and '%s'", config->args[1]);
+                return err_hint(err, "leave out one of them");
+        }
+        return config_refuse(config, own, ARRAY_LEN(own), "is not for other hosts", "leave it out",
+                             err);
+}
+
 static int check_use(const struct config *config, const struct stacks_of *of, struct err *err)
 {
+        int r = check_nodes(config, of, err);
+        if (r < 0 || setup_reads_nodes(config))
+                return r;
         static const enum option moment[] = {OPT_AT};
         return of->file ? 0
                         : config_refuse(config, moment, ARRAY_LEN(moment), "is for a recording",
@@ -71,6 +90,8 @@ static int take_look(const struct config *config, const struct stacks_of *of,
         double at = config_is_set(config, OPT_AT) ? config_number(config, OPT_AT) : -1;
         if (of->file)
                 return look_recorded(of->file, at, look, err);
+        if (setup_reads_nodes(config))
+                return look_nodes(config, look, err);
         int r = look_now(config, of->pid, look, &whose, &notices, err);
         tell_notices(&notices);
         if (r == 0)
@@ -130,6 +151,6 @@ const struct command command_stacks = {
     .words = WORDS_OWN,
     .examples = {{"assay stacks", "of the processes that hold a GPU, now"},
                  {"assay stacks 4711 --all", "every frame of a process and its children"},
-                 {"assay stacks run.assay --at 90", "of a recording, after 90 s"}},
+                 {"assay stacks --slurm 4242", "ranks of a job; those in one place once"}},
     .run = stacks_run,
 };

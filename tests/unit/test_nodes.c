@@ -126,6 +126,9 @@ static void join_words(const struct node_command *c, char *buf, size_t size)
 
 static void commands(void **state UNUSED)
 {
+        static const char *const export_words[] = {"export", "--peer", "--poll", "0.5"};
+        static const char *const slurm_words[] = {"export", "--backend", "nvml", "--show-all",
+                                                  "--no-profiling"};
         static struct node_command c;
         char text[2048];
         struct node_command_for f = {.program = "/usr/bin/ssh",
@@ -133,7 +136,8 @@ static void commands(void **state UNUSED)
                                      .is_ssh = true,
                                      .host = "me@node1",
                                      .remote = "/opt/a b/assay",
-                                     .poll_ns = NS_PER_S / 2};
+                                     .asks = export_words,
+                                     .n_asks = 4};
         assert_true(node_command_make(&f, &c));
         join_words(&c, text, sizeof(text));
         assert_non_null(strstr(text, "</usr/bin/ssh> <-p> <2222> <-i> <my key> "));
@@ -146,10 +150,8 @@ static void commands(void **state UNUSED)
                                      .job = "42",
                                      .host = "n1",
                                      .remote = "/opt/a b/assay",
-                                     .backend = "nvml",
-                                     .show_all = true,
-                                     .no_profiling = true,
-                                     .poll_ns = NS_PER_S};
+                                     .asks = slurm_words,
+                                     .n_asks = 5};
         assert_true(node_command_make(&s, &c));
         join_words(&c, text, sizeof(text));
         assert_non_null(strstr(text, "<--overlap>"));
@@ -160,7 +162,8 @@ static void commands(void **state UNUSED)
                                          .words = "x -a",
                                          .host = "n1",
                                          .remote = "assay",
-                                         .poll_ns = NS_PER_S};
+                                         .asks = export_words,
+                                         .n_asks = 1};
         assert_true(node_command_make(&other, &c));
         join_words(&c, text, sizeof(text));
         assert_non_null(strstr(text, "</bin/x> <-a> <n1> <assay> <export>"));

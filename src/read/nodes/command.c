@@ -1,7 +1,5 @@
 #include "read/nodes/command.h"
 
-#include "base/clock.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,24 +140,12 @@ static void add_srun_options(struct node_command *c, const struct node_command_f
 
 static void add_remote(struct node_command *c, const struct node_command_for *f)
 {
-        char poll[32];
         if (f->is_ssh)
                 add_quoted(c, f->remote);
         else
                 command_add(c, f->remote);
-        command_add(c, "export");
-        command_add(c, "--peer");
-        snprintf(poll, sizeof(poll), "%.9g", clock_to_seconds(f->poll_ns));
-        command_add(c, "--poll");
-        command_add(c, poll);
-        if (f->backend) {
-                command_add(c, "--backend");
-                command_add(c, f->backend);
-        }
-        if (f->show_all)
-                command_add(c, "--show-all");
-        if (f->no_profiling)
-                command_add(c, "--no-profiling");
+        for (size_t i = 0; i < f->n_asks; i++)
+                command_add(c, f->asks[i]);
 }
 
 bool node_command_make(const struct node_command_for *f, struct node_command *ret)

@@ -22,11 +22,9 @@ struct node_command_for {
         bool is_ssh;         /* it understands OpenSSH's options */
         const char *job;     /* NULL: not through srun */
         const char *host;
-        const char *remote;  /* the assay to run there */
-        const char *backend; /* NULL: its own choice */
-        int64_t poll_ns;
-        bool show_all;
-        bool no_profiling;
+        const char *remote;      /* the assay to run there */
+        const char *const *asks; /* its words: plain ones, that any shell takes for themselves */
+        size_t n_asks;
 };
 
 /* False when it does not fit. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "read/nodes/reach.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,26 +36,13 @@ void link_finish(struct link *l)
         stream_finish(&l->stream);
 }
 
-/* A job's variables are for its own steps: they would shape this one. */
-static bool hides_slurm(const char *variable)
-{
-        static const char *const kept[] = {"SLURM_CONF", "SLURM_JWT", "SLURM_TIME_FORMAT"};
-        if (strncmp(variable, "SLURM", 5) != 0 && strncmp(variable, "SRUN_", 5) != 0)
-                return false;
-        for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
-                if (strncmp(variable, kept[i], strlen(kept[i])) == 0)
-                        return false;
-        }
-        return true;
-}
-
 void link_start(struct link *l, const struct node_command *command, bool is_srun, int64_t now_ns,
                 struct node *node)
 {
         struct helper_how how = {.talks = true,
                                  /* srun ends its step when it is asked to, and not when killed. */
                                  .death_signal = is_srun ? SIGTERM : SIGKILL,
-                                 .hides = is_srun ? hides_slurm : NULL};
+                                 .hides = is_srun ? reach_hides : NULL};
         stream_restart(&l->stream);
         l->said_len = 0;
         l->said[0] = '\0';
@@ -250,23 +238,21 @@ static void last_words(const char *said, int status, char *buf, size_t size)
         text_clean(buf);
 }
 
-static void explain_end(const struct link *l, int status, struct node *node)
+bool node_explain_end(const char *said, int status, struct node *node)
 {
         for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
                 const struct failure *f = &failures[i];
-                if ((f->status >= 0 && f->status != status) || !strcasestr(l->said, f->pattern))
+                if ((f->status >= 0 && f->status != status) || !strcasestr(said, f->pattern))
                         continue;
                 node->state = f->state;
                 snprintf(node->words, sizeof(node->words), "%s", f->words);
                 snprintf(node->hint, sizeof(node->hint), "%s", f->hint);
-                return;
+                return true;
         }
         node->state = NODE_DOWN;
         node->hint[0] = '\0';
-        if (status == 0 && !l->stream.greeted)
-                snprintf(node->words, sizeof(node->words), "it ended, and no assay had answered");
-        else
-                last_words(l->said, status, node->words, sizeof(node->words));
+        last_words(said, status, node->words, sizeof(node->words));
+        return false;
 }
 
 void link_end(struct link *l, const char *why, int64_t now_ns)
@@ -292,7 +278,10 @@ static void conclude(struct link *l, int64_t now_ns, struct node *node)
                 snprintf(node->words, sizeof(node->words), "%s", l->why);
                 node->hint[0] = '\0';
         } else {
-                explain_end(l, l->helper.status, node);
+                bool known = node_explain_end(l->said, l->helper.status, node);
+                if (!known && l->helper.status == 0 && !l->stream.greeted)
+                        snprintf(node->words, sizeof(node->words),
+                                 "it ended, and no assay had answered");
         }
         helper_stop_after(&l->helper, 0);
         l->failures++;

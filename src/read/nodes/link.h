@@ -68,6 +68,9 @@ void link_ask(struct link *l, int64_t now_ns, int64_t wall_ns);
 int64_t link_measured(const struct link *l, int64_t now_ns, int64_t wall_ns);
 /* The attempt is over, for a reason of ours or (NULL) for that which it gives itself. */
 void link_end(struct link *l, const char *why, int64_t now_ns);
+/* Why a program that reached a node ended, of what it wrote to its standard error; whether
+ * that is known, else node has its last words. */
+bool node_explain_end(const char *said, int status, struct node *node);
 /* Of one that ends: looks whether it has, and is less kind the longer that takes. Says why in node
  * when it has. */
 void link_bury(struct link *l, int64_t now_ns, struct node *node);

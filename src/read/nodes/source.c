@@ -9,9 +9,8 @@
 #include "base/clock.h"
 #include "life/thread.h"
 #include "read/nodes/gather.h"
-#include "read/nodes/hostlist.h"
 #include "read/nodes/link.h"
-#include "read/nodes/slurm.h"
+#include "read/nodes/reach.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,9 +31,7 @@
 
 struct source {
         struct source_config config;
-        char program[4096]; /* ssh or srun, found */
-        char remote[4096];  /* the assay to run there */
-        bool is_ssh, is_srun;
+        struct reach reach;
         struct link *links;
         size_t n;
         struct gather gather;
@@ -61,6 +58,7 @@ static void nodes_close(struct source *s)
                 helper_stop_after(&s->links[i].helper, MAX(until - clock_mono_ns(), (int64_t)0));
         for (size_t i = 0; s->links && i < s->n; i++)
                 link_finish(&s->links[i]);
+        reach_finish(&s->reach);
         gather_finish(&s->gather);
         batcher_finish(&s->batcher);
         closep(&s->wake);
@@ -69,102 +67,38 @@ static void nodes_close(struct source *s)
         free(s);
 }
 
-/* Clusters share their folders, so this program is there under the same name; a host that ssh
- * reaches has its own. */
-static void name_remote(struct source *s)
+static int make_links(struct source *s, struct err *err)
 {
-        ssize_t n = -1;
-        if (s->is_srun && !s->config.remote)
-                n = readlink("/proc/self/exe", s->remote, sizeof(s->remote) - 1);
-        if (n > 0)
-                s->remote[n] = '\0';
-        else
-                snprintf(s->remote, sizeof(s->remote), "%s",
-                         s->config.remote ? s->config.remote : "assay");
-}
-
-static int find_program(struct source *s, struct err *err)
-{
-        struct node_command words;
-        const char *name = "srun", *base;
-        if (!s->config.job) {
-                const char *ssh = s->config.ssh ? s->config.ssh : "ssh";
-                if (!node_command_split(ssh, &words) || words.n == 0) {
-                        err_set(err, ERR_USAGE, "--ssh: '%.80s' is no command", ssh);
-                        return err_hint(err, "write for example --ssh 'ssh -p 2222 -i key'");
-                }
-                name = words.argv[0];
-        }
-        base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-        s->is_srun = s->config.job != NULL;
-        name_remote(s);
-        s->is_ssh = !s->is_srun && strcmp(base, "ssh") == 0;
-        if (helper_find(name, helper_path(), s->program, sizeof(s->program)))
-                return 0;
-        err_set(err, ERR_NO_SOURCE, "cannot reach other hosts: there is no '%.80s' here", name);
-        return err_hint(err, s->is_srun ? "run this where jobs are submitted, or use --hosts"
-                                        : "install OpenSSH's client, or name another with --ssh");
-}
-
-/* The host without the user, unless two are then the same. */
-static void name_nodes(struct source *s)
-{
-        for (size_t i = 0; i < s->n; i++) {
-                const char *target = s->links[i].target, *at = strrchr(target, '@');
-                const char *host = at ? at + 1 : target;
-                bool twice = false;
-                for (size_t k = 0; k < s->n && at && !twice; k++) {
-                        const char *other = s->links[k].target, *there = strrchr(other, '@');
-                        twice = k != i && strcmp(there ? there + 1 : other, host) == 0;
-                }
-                snprintf(s->gather.nodes[i].name, sizeof(s->gather.nodes[i].name), "%.79s",
-                         twice ? target : host);
-                gather_name(&s->gather, i, s->gather.nodes[i].name);
-        }
-}
-
-static int make_links(struct source *s, const struct hostlist *hosts, const struct slurm_job *job,
-                      struct err *err)
-{
-        s->n = hosts->n;
+        s->n = s->reach.n;
         s->links = calloc(s->n, sizeof(*s->links));
         s->fds = calloc(1 + 2 * s->n, sizeof(*s->fds));
         batcher_init(&s->batcher, DIALECT_CANON);
         jsonl_fields(&s->batcher);
         if (!s->links || !s->fds || gather_init(&s->gather, DIALECT_CANON, s->n) < 0)
                 return err_set(err, -ENOMEM, "out of memory");
-        size_t part = 0, left = job->n_parts > 0 ? job->parts[0].n : SIZE_MAX;
-        for (size_t i = 0; i < s->n; i++, left--) {
-                if (left == 0)
-                        left = job->parts[++part].n;
-                link_init(&s->links[i], hosts->names[i], job->n_parts ? job->parts[part].id : "");
+        for (size_t i = 0; i < s->n; i++) {
+                const struct reach_target *t = &s->reach.targets[i];
+                link_init(&s->links[i], t->target, t->job);
+                snprintf(s->gather.nodes[i].name, sizeof(s->gather.nodes[i].name), "%s", t->name);
+                gather_name(&s->gather, i, s->gather.nodes[i].name);
         }
-        name_nodes(s);
-        snprintf(s->provenance, sizeof(s->provenance), "%s%s%s%zu node%s",
-                 s->is_srun ? "Slurm job " : "", s->is_srun ? s->config.job : "",
-                 s->is_srun ? ", " : "", s->n, s->n == 1 ? "" : "s");
+        bool job = s->reach.is_srun;
+        snprintf(s->provenance, sizeof(s->provenance), "%s%s%s%zu node%s", job ? "Slurm job " : "",
+                 job ? s->config.job : "", job ? ", " : "", s->n, s->n == 1 ? "" : "s");
         return 0;
 }
 
 static int nodes_open(const struct source_config *config, struct source **ret, struct err *err)
 {
-        struct hostlist hosts = {0};
-        struct slurm_job job = {0};
         struct source *s = calloc(1, sizeof(*s));
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
         s->config = *config;
         s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         int r = s->wake < 0 ? err_set(err, -errno, "cannot wait: %s", strerror(errno))
-                            : find_program(s, err);
-        if (r == 0 && config->job)
-                r = slurm_ask(&job, config->job, s->wake, err);
-        else if (r == 0)
-                r = hostlist_read(&hosts, "--hosts", config->hosts, err);
+                            : reach_open(config, s->wake, &s->reach, err);
         if (r == 0)
-                r = make_links(s, config->job ? &job.nodes : &hosts, &job, err);
-        hostlist_finish(&hosts);
-        slurm_finish(&job);
+                r = make_links(s, err);
         if (r < 0) {
                 nodes_close(s);
                 return r;
@@ -178,20 +112,20 @@ static int nodes_open(const struct source_config *config, struct source **ret, s
 static void nodes_start(struct source *s, size_t i, int64_t now)
 {
         struct link *l = &s->links[i];
-        struct node_command_for f = {
-            .program = s->program,
-            .words = s->is_srun ? NULL : s->config.ssh,
-            .is_ssh = s->is_ssh,
-            .job = s->is_srun ? l->job : NULL,
-            .host = l->target,
-            .remote = s->remote,
-            .backend = s->config.backend,
-            .poll_ns = s->config.poll_ns,
-            .show_all = s->config.show_all,
-            .no_profiling = s->config.no_profiling,
-        };
-        if (node_command_make(&f, &s->command))
-                link_start(l, &s->command, s->is_srun, now, &s->gather.nodes[i]);
+        char poll[32];
+        const char *words[8] = {"export", "--peer", "--poll", poll};
+        size_t n = 4;
+        snprintf(poll, sizeof(poll), "%.9g", clock_to_seconds(s->config.poll_ns));
+        if (s->config.backend) {
+                words[n++] = "--backend";
+                words[n++] = s->config.backend;
+        }
+        if (s->config.show_all)
+                words[n++] = "--show-all";
+        if (s->config.no_profiling)
+                words[n++] = "--no-profiling";
+        if (reach_command(&s->reach, &s->config, i, words, n, &s->command))
+                link_start(l, &s->command, s->reach.is_srun, now, &s->gather.nodes[i]);
         else
                 link_end(l, "the command is too long", now);
 }

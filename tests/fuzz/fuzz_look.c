@@ -1,0 +1,32 @@
+/* What another machine says of its stacks. */
+#include "fuzz.h"
+
+#include "base/strbuf.h"
+#include "formats/look/look.h"
+#include "present/stream/stack_look.h"
+#include "present/text/stack_look.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct stack_look look;
+        struct strbuf out = {0};
+        struct err err = {0};
+        if (stack_look_init(&look) < 0)
+                abort();
+        if (!stack_look_add_host(&look, "a") || !stack_look_add_host(&look, "b"))
+                abort();
+        for (uint32_t host = 0; host < 2; host++)
+                look_parse((const char *)data, size, 1, host, &look, &err);
+        stack_look_settle(&look);
+        look_write_text(&look, true, &out);
+        look_write_text(&look, false, &out);
+        look_write_json(&look, "0", &out);
+        if (memchr(out.s, 27, out.len))
+                abort(); /* an escape sequence would reach the terminal */
+        strbuf_finish(&out);
+        stack_look_finish(&look);
+        return 0;
+}
