@@ -72,7 +72,9 @@ static void read_until(struct stack_play *p, int64_t mono_ns)
 {
         struct stack_window w;
         while (!p->all_read && (p->n == 0 || p->seconds[p->n - 1].mono_ns <= mono_ns)) {
+                /* A damaged file may go back in time. */
                 if (session_next_stacks(p->reader, &w, NULL) <= 0 ||
+                    (p->n > 0 && w.mono_ns <= p->seconds[p->n - 1].mono_ns) ||
                     p->n_counts + w.n > COUNTS_MAX || !keep_second(p, &w))
                         p->all_read = true;
         }

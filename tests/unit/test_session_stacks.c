@@ -3,6 +3,7 @@
 
 #include "base/attr.h"
 #include "base/clock.h"
+#include "engine/stack_play.h"
 #include "session/session.h"
 
 #include <math.h>
@@ -241,6 +242,49 @@ static void ids_are_checked(void **state UNUSED)
         }
 }
 
+static int64_t begin_ns; /* on the reader's clock */
+
+static const char *function_at(struct stack_play *p, double elapsed, size_t *ret_counts)
+{
+        const struct stack_live *live = stack_play_at(p, begin_ns + clock_from_seconds(elapsed));
+        const struct stack_sample *s = live ? stack_live_thread(live, 10) : NULL;
+        *ret_counts = live ? live->window.n : 0;
+        if (!s)
+                return "";
+        const struct stack_table *t = live->log.table;
+        return stack_text(t, stack_frame(t, stack_node(t, s->stack)->frame)->function);
+}
+
+/* What is played tells the line of its time, forward and back, and counts half a minute. */
+static void played_at_any_time(void **state UNUSED)
+{
+        struct session *s = start_session();
+        struct err err = {0};
+        struct stack_process process = {.pid = 10, .start_ticks = 77, .access = STACK_READABLE};
+        session_add_stack_process(s, &process);
+        for (int i = 0; i < 1200; i++)
+                add_at(s, i * 0.05, i < 800 ? train : parse, 10);
+        assert_int_equal(session_close(s, &err), 0);
+        struct session_reader *r = NULL;
+        assert_int_equal(session_open(path, &r, &err), 0);
+        begin_ns = session_start_ns(r);
+        session_reader_close(r);
+        struct stack_play *p = stack_play_open(path);
+        size_t counts;
+        assert_non_null(p);
+        assert_string_equal(function_at(p, 2.5, &counts), "main");
+        assert_int_equal(counts, 3);
+        assert_string_equal(function_at(p, 59.5, &counts), "raw_decode");
+        assert_int_equal(counts, 30);
+        assert_string_equal(function_at(p, 10.5, &counts), "main");
+        assert_int_equal(counts, 11);
+        assert_string_equal(function_at(p, 41.5, &counts), "raw_decode");
+        assert_string_equal(function_at(p, -1, &counts), "");  /* before its beginning */
+        assert_string_equal(function_at(p, 300, &counts), ""); /* long after its end */
+        stack_play_close(p);
+        assert_null(stack_play_open("/dev/null"));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -248,6 +292,7 @@ int main(void)
             cmocka_unit_test_setup_teardown(views_say_the_same, set_up, tear_down),
             cmocka_unit_test_setup_teardown(nothing_when_redacted, set_up, tear_down),
             cmocka_unit_test_setup_teardown(ids_are_checked, set_up, tear_down),
+            cmocka_unit_test_setup_teardown(played_at_any_time, set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
