@@ -431,3 +431,35 @@ int look_recorded(const char *path, double at_s, struct stack_look *ret, struct 
         session_reader_close(r);
         return code;
 }
+
+/* ---- beside a frame ---- */
+
+int look_beside_frame(const struct frame *frame, const char *path, struct stack_look *ret)
+{
+        int32_t pids[GLANCE_PROCESSES_MAX];
+        struct err err = {0};
+        if (path) {
+                struct session_reader *r = NULL;
+                const struct stack_log *log = NULL;
+                int code = stack_look_init(ret);
+                if (code == 0 && !stack_look_add_host(ret, ""))
+                        code = -ENOMEM;
+                if (code == 0 && stacks_open(path, &r, &log, &err) == 0) {
+                        double at_s = clock_to_seconds(frame->wall_ns - session_start_ns(r));
+                        look_into(r, log, path, MAX(at_s, 0), ret, &err);
+                }
+                session_reader_close(r);
+                return code;
+        }
+        int code = stack_look_init(ret);
+        if (code == 0 && !stack_look_add_host(ret, ""))
+                code = -ENOMEM;
+        size_t n = list_holders(frame, pids, ARRAY_LEN(pids));
+        if (code == 0)
+                code = glance_take(ret, pids, n, false);
+        if (code == 0) {
+                add_gpus(ret, frame);
+                stack_look_settle(ret);
+        }
+        return code;
+}

@@ -27,6 +27,12 @@ int look_now(const struct config *config, int32_t pid, struct stack_look *ret,
 int look_nodes(const struct config *config, struct stack_look *ret, struct err *err);
 /* The second of a session that begins so long after its start; its last one below 0. */
 int look_recorded(const char *path, double at_s, struct stack_look *ret, struct err *err);
+/*
+ * What the processes that hold the GPUs of a frame are in: of this machine, now, or of the session
+ * at path in the second of the frame. Empty where that cannot be known. 0 or -ENOMEM; finish it
+ * either way.
+ */
+int look_beside_frame(const struct frame *frame, const char *path, struct stack_look *ret);
 /* Opens a session that has stacks; they stay until the reader is closed. 0 or a negative code. */
 int stacks_open(const char *path, struct session_reader **ret, const struct stack_log **ret_log,
                 struct err *err);

@@ -1,6 +1,7 @@
 /* assay once: one frame, as a table, CSV or JSON. */
 #include "app/input.h"
 #include "app/job.h"
+#include "app/stack_look.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -10,7 +11,9 @@
 #include "present/stream/host_json.h"
 #include "present/stream/json.h"
 #include "present/text/host_table.h"
+#include "present/text/stack_look.h"
 #include "present/text/table.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,6 +110,25 @@ static const char *owner_of(const struct config *config, struct pipeline *p, str
         return here && uname(name) == 0 ? name->nodename : "";
 }
 
+/* The line that each holder of a GPU is in: of this machine, or as it was recorded. */
+static int write_lines(const struct config *config, struct pipeline *p, const struct frame *frame,
+                       struct strbuf *out)
+{
+        const char *source = config_text(config, OPT_SOURCE);
+        bool here = !source && !setup_reads_nodes(config) && !config_text(config, OPT_DCGM_HOST) &&
+                    !config_text(config, OPT_ROOT);
+        bool session = source && !setup_reads_nodes(config) && pipeline_is_capture(p) &&
+                       session_is_one(source);
+        struct stack_look look;
+        if ((!here && !session) || frame->processes.n == 0)
+                return 0;
+        int r = look_beside_frame(frame, session ? source : NULL, &look);
+        if (r == 0)
+                look_write_main(&look, out);
+        stack_look_finish(&look);
+        return r;
+}
+
 static int write_frame(const struct config *config, struct pipeline *p, const struct frame *frame,
                        struct strbuf *out, struct err *err)
 {
@@ -124,7 +146,7 @@ static int write_frame(const struct config *config, struct pipeline *p, const st
         if (options.focus && has_focus(frame, options.focus, err) < 0)
                 return err->code;
         table_write(frame, &options, out);
-        return 0;
+        return write_lines(config, p, frame, out) < 0 ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 /* The shortest time over which the host's rates mean something. */

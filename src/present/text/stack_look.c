@@ -269,3 +269,31 @@ int look_write_text(const struct stack_look *l, bool all, struct strbuf *out)
         stack_look_free_groups(groups, n);
         return out->failed ? -ENOMEM : 0;
 }
+
+#define MAIN_LINES_MAX 16
+
+void look_write_main(const struct stack_look *l, struct strbuf *out)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < l->n_processes; i++) {
+                const struct look_process *p = &l->processes[i];
+                const struct look_thread *t = p->leads ? stack_look_main(l, p) : NULL;
+                char doing[DOING_MAX];
+                if (!t || t->stack == STACK_EMPTY || n++ >= MAIN_LINES_MAX)
+                        continue;
+                if (n == 1)
+                        strbuf_puts(out, l->is_recorded
+                                             ? "\nmain threads, for most of that second\n"
+                                             : "\nmain threads now: one look, no share "
+                                               "of the time\n");
+                put_doing(l, t, doing, sizeof(doing));
+                strbuf_putf(out, INDENT "pid %-8d ", p->is.pid);
+                tablew_put(out, doing, -26);
+                strbuf_puts(out, INDENT);
+                put_place(l, stack_find_place(l->table, t->stack), out);
+                tablew_end_line(out);
+        }
+        if (n > MAIN_LINES_MAX)
+                strbuf_putf(out, INDENT "and %zu more: 'assay stacks' shows them\n",
+                            n - MAIN_LINES_MAX);
+}
