@@ -262,8 +262,8 @@ static int take_lines(const struct flame_maker *m, const struct stack_log *log, 
                         continue;
                 struct stack_place place = stack_find_place(log->table, e->stack);
                 r = line_tally_add(t, stack_node(log->table, place.own)->frame,
-                                   stack_node(log->table, place.inner)->frame, (uint32_t)e->looks,
-                                   seconds);
+                                   stack_node(log->table, place.inner)->frame, STACK_TEXT_NONE,
+                                   (uint32_t)e->looks, seconds);
         }
         return r;
 }

@@ -4,10 +4,13 @@
 #include "base/list.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t looks,
-                   double seconds)
+#define CALL_MOSTLY 0.5 /* of a line's time: a call with less is not what it does */
+
+int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t call,
+                   uint32_t looks, double seconds)
 {
         uint32_t hash = hash_text((const char *)&own, sizeof(own)), at;
         size_t step = 0;
@@ -25,6 +28,7 @@ int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t 
         l->seconds += seconds;
         if (seconds > l->inner_s) {
                 l->inner = inner;
+                l->call = call;
                 l->inner_s = seconds;
         }
         t->seconds += seconds;
@@ -74,6 +78,8 @@ size_t line_tally_places(struct line_tally *t, const struct stack_table *table,
                     .share = MIN(share, 1), .seconds = l->seconds, .looks = l->looks};
                 where_fill_line(table, l->own, &p->own);
                 where_fill_line(table, l->inner, &p->inner);
+                if (l->inner_s >= CALL_MOSTLY * l->seconds)
+                        snprintf(p->call, sizeof(p->call), "%s", stack_text(table, l->call));
         }
         return n;
 }

@@ -9,7 +9,8 @@
 #define WHERE_LEAST_SHARE 0.05 /* of a place */
 
 struct line_sum {
-        uint32_t own, inner; /* frames; inner: the one with most of the time */
+        uint32_t own;         /* a frame */
+        uint32_t inner, call; /* the innermost frame and the system call with most of the time */
         uint32_t looks;
         double seconds, inner_s;
 };
@@ -23,9 +24,9 @@ struct line_tally {
         uint64_t looks;
 };
 
-/* own and inner: frames. 0 or -ENOMEM. */
-int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t looks,
-                   double seconds);
+/* own and inner: frames; call: a text. 0 or -ENOMEM. */
+int line_tally_add(struct line_tally *t, uint32_t own, uint32_t inner, uint32_t call,
+                   uint32_t looks, double seconds);
 void line_tally_clear(struct line_tally *t);
 void line_tally_finish(struct line_tally *t);
 /* The places that are worth telling, the largest share first, at most WHERE_PLACES_MAX: how many.

@@ -64,6 +64,7 @@ static const struct where_role *holder_of(struct where_finder *w, const struct s
 /*
  * A run in which nobody held a GPU is its main processes': those whose parent was not looked at.
  * What a process that is known to serve a GPU is, its role says; of others their ancestors decide.
+ * None but those that hold or serve a GPU are recorded: what is left feeds one, as a parent does.
  */
 static enum where_who who_of(struct where_finder *w, const struct stack_log *log,
                              const struct stack_process *p, const struct where_role **ret_holder)
@@ -79,7 +80,7 @@ static enum where_who who_of(struct where_finder *w, const struct stack_log *log
         for (size_t i = 0; i < w->n_roles; i++)
                 nobody = nobody && !w->roles[i].holds;
         if (!nobody)
-                return WHERE_ALL;
+                return WHERE_WORKERS;
         return find_process(log, p->ppid) ? WHERE_WORKERS : WHERE_HOLDERS;
 }
 
@@ -172,14 +173,14 @@ static bool counts_as(enum where_doing doing, const struct stack_log *log,
 
 static uint32_t hash_of(const struct where_entry *e)
 {
-        uint32_t key[5] = {e->stretch, e->own, e->inner, e->who, e->doing};
+        uint32_t key[] = {e->stretch, e->own, e->inner, e->call, e->who, e->doing};
         return hash_text((const char *)key, sizeof(key));
 }
 
 static bool has_same_key(const struct where_entry *a, const struct where_entry *b)
 {
         return a->stretch == b->stretch && a->own == b->own && a->inner == b->inner &&
-               a->who == b->who && a->doing == b->doing;
+               a->call == b->call && a->who == b->who && a->doing == b->doing;
 }
 
 static int add_entry(struct where_finder *w, const struct where_entry *e)
@@ -270,7 +271,7 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
                      const struct stack_log *log, const struct stack_count *c)
 {
         const struct stretch *s = &list->list[stretch];
-        const struct where_rule *rules[WHERE_PARTS_MAX];
+        const struct where_rule *rules[WHERE_RULES_MAX];
         size_t n = where_rules((enum limiter)s->limit.limiter, rules);
         const struct where_person *person;
         int r = where_find_person(w, list, log, log->threads[c->thread].process, &person);
@@ -280,6 +281,7 @@ static int add_count(struct where_finder *w, const struct stretch_list *list, si
         struct where_entry e = {.stretch = (uint32_t)stretch,
                                 .own = stack_node(log->table, place.own)->frame,
                                 .inner = stack_node(log->table, place.inner)->frame,
+                                .call = c->call,
                                 .looks = c->looks,
                                 .seconds = c->seconds};
         for (size_t i = 0; r == 0 && i < n; i++) {
@@ -330,7 +332,7 @@ static int take_tally(const struct where_finder *w, const struct stretch_list *l
         for (size_t i = 0; r == 0 && i < w->n_entries; i++) {
                 const struct where_entry *e = &w->entries[i];
                 if (e->who == rule->who && e->doing == doing && belongs(list, what, e->stretch))
-                        r = line_tally_add(t, e->own, e->inner, e->looks, e->seconds);
+                        r = line_tally_add(t, e->own, e->inner, e->call, e->looks, e->seconds);
         }
         return r;
 }
@@ -372,12 +374,16 @@ static int find_where(const struct where_finder *w, const struct stack_log *log,
                       const struct stretch_list *list, belongs_f *belongs, const void *what,
                       enum limiter limiter, struct where *ret)
 {
-        const struct where_rule *rules[WHERE_PARTS_MAX];
+        const struct where_rule *rules[WHERE_RULES_MAX];
         size_t n = where_rules(limiter, rules);
         struct line_tally t = {0};
         int r = 0;
-        for (size_t i = 0; r == 0 && i < n; i++) {
+        bool is_answered = false; /* the rule before */
+        for (size_t i = 0; r == 0 && i < n && ret->n < WHERE_PARTS_MAX; i++) {
                 const struct where_rule *answered;
+                if (rules[i]->instead && is_answered)
+                        continue;
+                is_answered = false;
                 r = take_answer(w, list, belongs, what, rules[i], &t, &answered);
                 if (r < 0 || t.looks < WHERE_LEAST_LOOKS)
                         continue;
@@ -385,6 +391,7 @@ static int find_where(const struct where_finder *w, const struct stack_log *log,
                 part.n = line_tally_places(&t, log->table, part.places);
                 if (part.n > 0)
                         ret->parts[ret->n++] = part;
+                is_answered = part.n > 0;
         }
         line_tally_finish(&t);
         return r;

@@ -30,6 +30,7 @@ struct where_person {
 /* Time of threads in one line, and in the innermost line below it. */
 struct where_entry {
         uint32_t stretch, own, inner; /* own, inner: frames */
+        uint32_t call;                /* text: the system call it is in */
         uint8_t who, doing;
         uint32_t looks;
         double seconds;

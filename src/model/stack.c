@@ -192,6 +192,19 @@ size_t stack_path(const struct stack_table *t, uint32_t stack, uint32_t ret[STAC
         return n;
 }
 
+/* The caller when it is on the same line, as the function around a comprehension is. */
+static uint32_t find_whole_line(const struct stack_table *t, uint32_t at)
+{
+        for (uint32_t up; at != STACK_EMPTY; at = up) {
+                up = stack_node(t, at)->parent;
+                const struct stack_frame *f = stack_frame(t, stack_node(t, at)->frame),
+                                         *g = stack_frame(t, stack_node(t, up)->frame);
+                if (up == STACK_EMPTY || f->file != g->file || f->line != g->line || f->line == 0)
+                        break;
+        }
+        return at;
+}
+
 struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack)
 {
         struct stack_place p = {.own = STACK_EMPTY};
@@ -209,6 +222,7 @@ struct stack_place stack_find_place(const struct stack_table *t, uint32_t stack)
                         break;
         }
         p.inner = p.own == stack ? STACK_EMPTY : stack;
+        p.own = find_whole_line(t, p.own);
         return p;
 }
 

@@ -7,23 +7,24 @@
 
 static const struct where_rule table[] = {
 #define WHERE(limiter, who, doing, otherwise, name, words)                                         \
-        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, WHERE_##otherwise, name, words},
+        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, WHERE_##otherwise, name, words, false},
+#define INSTEAD(limiter, who, doing, otherwise, name, words)                                       \
+        {LIMITER_##limiter, WHERE_##who, WHERE_##doing, WHERE_##otherwise, name, words, true},
 #include "model/where.def"
-#undef WHERE
 };
 
 const struct where_rule *where_rule_of_threads(void)
 {
-        static const struct where_rule threads = {LIMITER_UNKNOWN, WHERE_HOLDERS,
-                                                  WHERE_THREADS,   WHERE_THREADS,
-                                                  "threads",       "of its threads' time at"};
+        static const struct where_rule threads = {
+            LIMITER_UNKNOWN,           WHERE_HOLDERS, WHERE_THREADS, WHERE_THREADS, "threads",
+            "of its threads' time at", false};
         return &threads;
 }
 
 size_t where_rules(enum limiter limiter, const struct where_rule **ret)
 {
         size_t n = 0;
-        for (size_t i = 0; i < ARRAY_LEN(table) && n < WHERE_PARTS_MAX; i++) {
+        for (size_t i = 0; i < ARRAY_LEN(table) && n < WHERE_RULES_MAX; i++) {
                 if (table[i].limiter == limiter)
                         ret[n++] = &table[i];
         }

@@ -9,8 +9,10 @@
 
 #define WHERE_PLACES_MAX 3
 #define WHERE_PARTS_MAX 2
+#define WHERE_RULES_MAX 3 /* of a limiter */
 #define WHERE_FILE_MAX 256
 #define WHERE_FUNCTION_MAX 128
+#define WHERE_CALL_MAX 32
 
 /* Whose threads count. */
 enum where_who {
@@ -37,6 +39,7 @@ struct where_rule {
         enum where_doing doing, otherwise; /* otherwise: where the first gives too few samples */
         const char *name;                  /* for programs */
         const char *words;                 /* "of its CPU time in": between a share and a line */
+        bool instead;                      /* only where the rule before has too few samples */
 };
 
 struct code_line {
@@ -47,11 +50,12 @@ struct code_line {
 };
 
 struct where_place {
-        struct code_line own;   /* the innermost line of the user's own code */
-        struct code_line inner; /* the line it is in; empty file when that is the same */
-        double share;           /* of the part's time */
-        double seconds;         /* of threads */
-        uint64_t looks;         /* samples it rests on */
+        struct code_line own;      /* the innermost line of the user's own code */
+        struct code_line inner;    /* the line it is in; empty file when that is the same */
+        char call[WHERE_CALL_MAX]; /* the system call it mostly waits in; "" for none */
+        double share;              /* of the part's time */
+        double seconds;            /* of threads */
+        uint64_t looks;            /* samples it rests on */
 };
 
 struct where_part {
@@ -70,7 +74,7 @@ struct where {
 
 /* What stands in for main threads that only wait for others of their process. */
 const struct where_rule *where_rule_of_threads(void);
-/* The rules of a limiter, at most WHERE_PARTS_MAX; how many. */
+/* The rules of a limiter, at most WHERE_RULES_MAX; how many. */
 size_t where_rules(enum limiter limiter, const struct where_rule **ret);
 /* What is known of a frame; an empty file for none. */
 void where_fill_line(const struct stack_table *table, uint32_t frame, struct code_line *ret);

@@ -1,8 +1,8 @@
 """Stacks: what sampling costs, what the sampled program feels of it, and how right it is.
 
-    stacks_bench.py BUILD [cost] [accuracy]
+    stacks_bench.py BUILD [cost] [lines] [accuracy]
 
-accuracy runs each program of tests/stacks under each Python at hand: SECONDS=30 of each, JOBS=1 at a time, ONLY=3.11.7,3.13.0 and
+lines records the programs of tests/stacks/kinds, and counts how often the line that makes the GPU wait is named first; accuracy runs each program of tests/stacks under each Python at hand: SECONDS=30 of each, JOBS=1 at a time, ONLY=3.11.7,3.13.0 and
 NAMES=plain,fork for some. docs/STACKS.md has its table.
 """
 import json
@@ -17,9 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "stacks"))
 import judge  # noqa: E402
+import kinds  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 SAMPLER = BUILD / "tests/stack_shares"
+ASSAY = BUILD / "assay"  # beside its fake driver
 
 # A main process of so many threads, and workers, which together keep about one core busy.
 CROWD = """
@@ -157,10 +159,17 @@ def accuracy():
         print(f"  {version:<20} torn of all: {lost / max(1, lost + kept) * 100:.2f} %")
 
 
+def lines():
+    print("programs that make a GPU wait, their slow line marked before: is it the first that a report names? at least 11 of 12")
+    kinds.count(ASSAY, kinds.NAMES)
+
+
 if __name__ == "__main__":
-    for what in sys.argv[2:] or ["cost", "accuracy"]:
+    for what in sys.argv[2:] or ["cost", "lines", "accuracy"]:
         if what == "cost":
             cost()
             pace()
+        elif what == "lines":
+            lines()
         else:
             accuracy()

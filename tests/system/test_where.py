@@ -12,6 +12,9 @@ import pytest
 
 from conftest import FIXTURES, ROOT
 
+sys.path.insert(0, str(ROOT / "tests" / "stacks"))
+import kinds  # noqa: E402
+
 LIBRARY = pathlib.Path(os.environ.get("ASSAY", "build/assay")).resolve().parent / "tests" / "libnvidia-ml-fake.so"
 IDLE = (FIXTURES / "nvml" / "h200-idle.scn").read_text()
 HELD = """
@@ -210,3 +213,10 @@ def test_no_lines_when_they_are_not_wanted(assay, recorded):
 def test_rates_that_make_no_sense(assay, tmp_path, value):
     done = assay("run", "--stacks", value, "-o", tmp_path / "x.assay", "--", "true")
     assert done.returncode == 125 and "--stacks" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["json_lines", "lzma_blocks", "polling", "shared_lock", "tokenizer"])
+def test_programs_of_known_kinds(program, name):
+    """Those whose line does not depend on how much of a CPU they get; ./dev bench stacks has all."""
+    right, said = kinds.judge(program, name, seconds=5)
+    assert right, said

@@ -388,7 +388,7 @@ static bool is_asked(const char *word)
 /* Of a rule whose time is told by line. */
 static bool is_whose_time(const char *word)
 {
-        const struct where_rule *rules[WHERE_PARTS_MAX];
+        const struct where_rule *rules[WHERE_RULES_MAX];
         bool is = false;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 for (size_t i = where_rules(l, rules); i-- > 0;)

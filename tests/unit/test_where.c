@@ -3,6 +3,7 @@
 
 #include "base/attr.h"
 #include "compute/where.h"
+#include "present/text/where.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -139,6 +140,98 @@ static void input_is_the_workers_and_who_waits(void **state UNUSED)
         end(&r);
 }
 
+/* A parent that prepares what the process on the GPU computes with. */
+static void a_parent_may_feed(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_INPUT);
+        add(&r, 1, 2, r.work_line, STACK_RUNNING, 60);
+        add(&r, 1, 0, r.main_line, STACK_WAITING, 40);
+        const struct where *w = conclude(&r);
+        assert_non_null(w);
+        assert_string_equal(w->parts[0].rule->name, "workers");
+        assert_int_equal(w->parts[0].places[0].own.line, 212);
+        end(&r);
+}
+
+/* No process prepares data: threads of the program do. */
+static void threads_that_load(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_INPUT);
+        add(&r, 1, 3, r.work_line, STACK_RUNNING, 60);
+        add(&r, 1, 0, r.main_line, STACK_WAITING, 40);
+        const struct where *w = conclude(&r);
+        assert_non_null(w);
+        assert_int_equal(w->n, 2);
+        assert_string_equal(w->parts[0].rule->name, "code");
+        assert_int_equal(w->parts[0].places[0].own.line, 212);
+        assert_string_equal(w->parts[1].rule->name, "main");
+        end(&r);
+}
+
+/* A comprehension is a function of its own before 3.12, on the line of the one around it. */
+static void a_line_is_one_place(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r, LIMITER_HOST_CODE);
+        uint32_t inside =
+            call_line(&r, r.work_line, "/home/u/data.py", "collate.<listcomp>", 212, STACK_USER);
+        uint32_t below = call_line(&r, inside, "/usr/lib/python3.11/json/decoder.py", "raw_decode",
+                                   353, STACK_INTERPRETER);
+        add(&r, 1, 0, r.work_line, STACK_RUNNING, 30);
+        add(&r, 1, 0, inside, STACK_RUNNING, 50);
+        add(&r, 1, 0, below, STACK_RUNNING, 20);
+        const struct where *w = conclude(&r);
+        assert_non_null(w);
+        assert_int_equal(w->parts[0].n, 1);
+        assert_float_equal(w->parts[0].places[0].share, 1, 1e-9);
+        assert_string_equal(w->parts[0].places[0].own.function, "collate");
+        assert_string_equal(w->parts[0].places[0].inner.file, "");
+        end(&r);
+}
+
+/* What is known of a place, by library, function and system call. */
+static void known_places(void **state UNUSED)
+{
+        static const struct {
+                const char *file, *function;
+                enum stack_whose whose;
+                const char *call, *says; /* says NULL: nothing is known */
+        } cases[] = {
+            {"/usr/lib/python3.11/json/decoder.py", "raw_decode", STACK_INTERPRETER, "", "parse"},
+            {"/home/u/json/decoder.py", "raw_decode", STACK_USER, "", NULL},
+            {"/v/site-packages/mine/json/decoder.py", "f", STACK_LIBRARY, "", NULL},
+            {"/v/site-packages/PIL/Image.py", "resize", STACK_LIBRARY, "", "decode images"},
+            {"/v/site-packages/torch/_tensor.py", "item", STACK_LIBRARY, "", "read values back"},
+            {"/v/site-packages/torch/serialization.py", "save", STACK_LIBRARY, "", "async_save"},
+            {"/v/site-packages/torch/cuda/memory.py", "empty_cache", STACK_LIBRARY, "",
+             "leave out"},
+            {"/v/site-packages/torch/_inductor/x.py", "f", STACK_LIBRARY, "", "compiled code"},
+            {"/v/site-packages/torch/_inductor/x.py", "<module>", STACK_LIBRARY, "", "import"},
+            {"<frozen importlib._bootstrap>", "_load", STACK_INTERPRETER, "", "import"},
+            {"/usr/lib/python3.11/threading.py", "wait", STACK_INTERPRETER, "futex", "lock"},
+            {"/home/u/a.py", "f", STACK_USER, "futex", "waits for a lock"},
+            {"/home/u/a.py", "f", STACK_USER, "clock_nanosleep", "sleeps"},
+            {"/home/u/a.py", "<module>", STACK_USER, "", NULL},
+            {"/home/u/a.py", "f", STACK_USER, "ioctl", NULL},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+                static struct where w;
+                w = (struct where){.n = 1, .parts = {{.n = 1}}};
+                struct where_place *p = &w.parts[0].places[0];
+                struct code_line *line = cases[i].whose == STACK_USER ? &p->own : &p->inner;
+                snprintf(line->file, sizeof(line->file), "%s", cases[i].file);
+                snprintf(line->function, sizeof(line->function), "%s", cases[i].function);
+                line->whose = cases[i].whose;
+                snprintf(p->call, sizeof(p->call), "%s", cases[i].call);
+                const char *advice = where_advice(&w);
+                if (cases[i].says ? !advice || !strstr(advice, cases[i].says) : advice != NULL)
+                        fail_msg("%s %s %s: %s", cases[i].file, cases[i].function, cases[i].call,
+                                 advice ? advice : "nothing");
+        }
+}
+
 /* A main thread that only joins says nothing; a thread that loads data beside a busy one neither.
  */
 static void threads_answer_for_a_main_thread_that_joins(void **state UNUSED)
@@ -266,12 +359,12 @@ static void another_gpu(void **state UNUSED)
 /* Rules name each limiter at most twice, and none for what is unknown or idle. */
 static void rules_of_limiters(void **state UNUSED)
 {
-        const struct where_rule *rules[WHERE_PARTS_MAX];
+        const struct where_rule *rules[WHERE_RULES_MAX];
         assert_int_equal(where_rules(LIMITER_UNKNOWN, rules), 0);
         assert_int_equal(where_rules(LIMITER_IDLE, rules), 0);
         for (enum limiter i = LIMITER_IDLE_ALLOCATED; i < LIMITER_COUNT; i++)
                 assert_true(where_rules(i, rules) >= 1);
-        assert_int_equal(where_rules(LIMITER_HOST_INPUT, rules), 2);
+        assert_int_equal(where_rules(LIMITER_HOST_INPUT, rules), 3);
 }
 
 /* Only what serves the GPU that is asked about counts, in the window that is given. */
@@ -316,6 +409,10 @@ int main(void)
             cmocka_unit_test(now_is_one_gpu),
             cmocka_unit_test(code_is_the_holders),
             cmocka_unit_test(input_is_the_workers_and_who_waits),
+            cmocka_unit_test(a_parent_may_feed),
+            cmocka_unit_test(threads_that_load),
+            cmocka_unit_test(a_line_is_one_place),
+            cmocka_unit_test(known_places),
             cmocka_unit_test(threads_answer_for_a_main_thread_that_joins),
             cmocka_unit_test(threads_answer_for_a_loop_of_a_framework),
             cmocka_unit_test(too_few_samples_say_nothing),

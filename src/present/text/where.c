@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const struct {
-        const char *file, *function, *advice;
+        const char *file, *function, *call, *advice;
 } known[] = {
-#define PLACE(file, function, advice) {file, function, advice},
+#define PLACE(file, function, call, advice) {file, function, call, advice},
 #include "model/places.def"
 #undef PLACE
 };
@@ -75,14 +75,29 @@ void where_put(struct strbuf *out, const struct where *where)
         }
 }
 
+static bool begins_with(const char *s, const char *start)
+{
+        return strncmp(s, start, strlen(start)) == 0;
+}
+
+/* A path in a row begins where a library's own files do: behind site-packages, or pythonX.Y. */
+static bool is_in(const struct code_line *line, const char *path)
+{
+        const char *file = where_short_file(line->file, line->whose);
+        return path[0] == '/' ? begins_with(file, path + 1) : begins_with(file, path);
+}
+
 const char *where_advice(const struct where *where)
 {
         if (!where || where->n == 0)
                 return NULL;
         const struct where_place *p = &where->parts[0].places[0];
         const struct code_line *line = p->inner.file[0] ? &p->inner : &p->own;
-        for (size_t i = 0; line->whose != STACK_USER && i < ARRAY_LEN(known); i++) {
-                if (strstr(line->file, known[i].file) && strstr(line->function, known[i].function))
+        for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+                bool of_library = known[i].file[0] || known[i].function[0];
+                if ((!of_library || line->whose != STACK_USER) && is_in(line, known[i].file) &&
+                    strstr(line->function, known[i].function) &&
+                    (!known[i].call[0] || strcmp(p->call, known[i].call) == 0))
                         return known[i].advice;
         }
         return NULL;
