@@ -447,3 +447,29 @@ def test_limits_that_are_near_are_lines_of_their_charts(assay, tmp_path):
     assert limits() == {"fb_used": '["limit",140.401]', "power": '["limit",700]'}
     rows = [row.replace("138000", "1000").replace(",690,", ",50,") for row in rows]
     assert limits() == {"fb_used": "", "power": ""}
+
+
+def test_csv_is_the_json_in_rows(assay):
+    """A row a GPU and phase, with the numbers that JSON has."""
+    run = ROOT / "docs" / "example" / "tour.assay"
+    told = json.loads(assay("report", run, "--format", "json").stdout)
+    rows = list(csv.DictReader(assay("report", run, "--format", "csv").stdout.splitlines()))
+    scopes = [told["run"], *told["phases"]]
+    assert [r["phase"] for r in rows] == ["the run", *(p["name"] for p in told["phases"])]
+    for row, scope in zip(rows, scopes):
+        gpu = scope["gpus"][0]
+        for column, metric in (("sm_active", "sm_active"), ("power_w", "power"), ("fb_used_bytes", "fb_used"), ("sm_clock_hz", "sm_clock"), ("real_util", "real_util")):
+            assert float(row[column]) == pytest.approx(gpu["metrics"][metric]["mean"], rel=1e-6), (row["phase"], column)
+        assert float(row["energy_j"]) == pytest.approx(gpu["energy_j"], rel=1e-6)
+
+
+def test_markdown_has_findings_and_phases(assay):
+    run = ROOT / "docs" / "example" / "tour.assay"
+    told = json.loads(assay("report", run, "--format", "json").stdout)
+    lines = assay("report", run, "--format", "markdown").stdout.splitlines()
+    assert lines[0] == "## python3 tour.py" and "### Findings" in lines and "### Phases, means" in lines
+    plain = [line.replace("\\", "") for line in lines]
+    for finding in told["findings"][:3]:
+        assert any(finding["text"] in line for line in plain), finding["text"]
+    table = [line for line in lines if line.startswith("| ")]
+    assert len(table) == 2 + 1 + len(told["phases"]) and "tensor cores, power" in next(line for line in table if "bf16" in line)

@@ -9,6 +9,8 @@ static const struct report_format formats[] = {
     {"text", false, false, report_text},
     {"json", true, false, report_json},
     {"html", true, true, report_html},
+    {"csv", false, false, report_csv},
+    {"markdown", false, false, report_markdown},
     {"resource-summary", false, false, report_resource_summary},
 };
 

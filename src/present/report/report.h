@@ -61,6 +61,10 @@ void report_short(const struct summary *s, struct strbuf *out);
 #define REPORT_SCHEMA_VERSION 2
 /* Everything, in SI units. docs/JSON.md describes it. */
 void report_json(const struct report *r, struct strbuf *out);
+/* A row a GPU and phase, in SI units. */
+void report_csv(const struct report *r, struct strbuf *out);
+/* For the summary of a CI job and for comments. */
+void report_markdown(const struct report *r, struct strbuf *out);
 /* The charts that show why the verdict is what it is, the most telling first: how many. */
 size_t report_charts_first(const struct stretch_list *list, const char **ret, size_t most);
 /* One self-contained file with curves and, where flame has any, stacks; the phases are the
