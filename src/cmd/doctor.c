@@ -92,13 +92,14 @@ static void conclude(const struct report *r, char *buf, size_t size)
                 snprintf(
                     buf, size,
                     "AMD's and Intel's GPUs can be read through the kernel (--backend drm). It "
-                    "has no SM and tensor counters, so the class of a busy GPU is unknown.");
+                    "has no SM and tensor counters, so the class of a busy GPU is unknown, and what "
+                    "limits it is told as likely.");
         else
                 snprintf(
                     buf, size,
                     "No source gives SM and tensor counters here: fix what fails or warns above, "
-                    "from the top. Until then assay shows the other values and marks these as "
-                    "missing.");
+                    "from the top. Until then assay shows the other values, marks these as "
+                    "missing, and tells what limits a GPU as likely.");
 }
 
 static void write_text(const struct report *r, size_t width, struct strbuf *out)

@@ -199,6 +199,59 @@ void check_profiling(const struct doctor *d, struct result *ret)
                       "NVreg_RestrictProfilingToAdminUsers=0' in /etc/modprobe.d, then reboot");
 }
 
+static bool is_geforce(const char *name)
+{
+        return strstr(name, "GeForce") || strstr(name, "TITAN");
+}
+
+/* Which counters, who can give them, and how. */
+static void tell_what_counts(const struct doctor *d, const char *name, struct result *ret)
+{
+        char text[8192];
+        bool kept = doctor_read(d, "/proc/driver/nvidia/params", text, sizeof(text)) &&
+                    strstr(text, "RmProfilingAdminOnly: 1");
+        if (is_geforce(name)) {
+                result_remedy(ret, "nothing makes them sure here: only profilers (Nsight) read the "
+                                   "counters of GeForce GPUs");
+                return;
+        }
+        result_remedy(ret,
+                      "SM, tensor and DRAM activity (DCGM's fields 1002, 1004, 1005) make them "
+                      "sure: root starts nvidia-hostengine (datacenter-gpu-manager), then anyone "
+                      "uses --backend dcgm%s",
+                      kept ? "; without root the engine also needs "
+                             "NVreg_RestrictProfilingToAdminUsers=0, which root sets"
+                           : "");
+}
+
+void check_verdicts(const struct doctor *d, struct result *ret)
+{
+        const struct nvml_probe *p = &d->nvml;
+        unsigned without = 0;
+        const char *first = "";
+        for (unsigned i = p->count; i-- > 0;) {
+                bool counts = p->gpus[i].gpm == 1 && p->gpus[i].gpm_sample == NVML_OK;
+                without += !counts;
+                first = counts ? first : p->gpus[i].name;
+        }
+        if (p->count == 0 && d->n_drm == 0) {
+                result_say(ret, OUTCOME_NOTE, "no GPU to judge");
+        } else if (p->count == 0) {
+                result_say(ret, OUTCOME_NOTE,
+                           "likely: the kernel has the busy share, power and clocks of AMD's and "
+                           "Intel's GPUs, and no counters");
+        } else if (without == 0) {
+                result_say(ret, OUTCOME_OK, "sure: decided from counters");
+        } else {
+                result_say(
+                    ret, OUTCOME_NOTE,
+                    "likely on %u of %u GPU%s without DCGM: decided from utilization, memory "
+                    "traffic, power and clocks",
+                    without, p->count, plural(p->count));
+                tell_what_counts(d, first, ret);
+        }
+}
+
 /* "0, 2" for the GPUs whose mode is as asked. Returns how many. */
 static size_t list_mode(const struct nvml_probe *p, size_t offset, int mode, char *buf, size_t size)
 {

@@ -1,6 +1,6 @@
 /* A libnvidia-ml.so.1 with the few calls `assay doctor` makes. FAKE_NVML holds words: "init=18",
  * "hang=nvmlDeviceGetName", "crash=nvmlDeviceGetCount_v2", "gpus=2", "driver=550.1", "no-gpm",
- * "sample=4", "mig", "no-persistence". */
+ * "name=A30", "sample=4", "mig", "no-persistence". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,8 @@ int nvmlDeviceGetName(void *device, char *buf, unsigned size)
 {
         (void)device;
         maybe("nvmlDeviceGetName");
-        snprintf(buf, size, "NVIDIA H200");
+        const char *name = setting("name=");
+        snprintf(buf, size, "NVIDIA %s", name ? name : "H200");
         return 0;
 }
 

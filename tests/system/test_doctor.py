@@ -217,6 +217,18 @@ def test_an_exporter(doctor, exporter, text, outcome, counters):
     assert done.returncode == (0 if counters else 3)
 
 
+def test_what_would_make_a_verdict_sure(doctor, machine):
+    """Which counters, which setting, who can set it."""
+    sure = doctor()[2]["verdicts"]
+    assert sure["outcome"] == "ok" and "counters" in sure["says"] and not sure["remedy"]
+    likely = doctor("no-gpm")[2]["verdicts"]
+    assert likely["outcome"] == "note" and "likely on 1 of 1 GPU" in likely["says"]
+    assert "1002, 1004, 1005" in likely["remedy"] and "root starts nvidia-hostengine" in likely["remedy"] and "NVreg" not in likely["remedy"]
+    (machine / "proc/driver/nvidia/params").write_text("RmProfilingAdminOnly: 1\n")
+    assert "NVreg_RestrictProfilingToAdminUsers=0, which root sets" in doctor("no-gpm")[2]["verdicts"]["remedy"]
+    assert "nothing makes them sure" in doctor("no-gpm name=GeForce")[2]["verdicts"]["remedy"]
+
+
 BACKENDS = [("nvml", 0, {"gpm", "library"}, {"dcgm", "exporter", "drm"}), ("dcgm", 3, {"dcgm", "profiling"}, {"gpm", "exporter", "drm"}),
             ("drm", 3, {"drm", "hidepid"}, {"gpm", "library", "dcgm", "exporter"}), ("prometheus", 3, {"exporter"}, {"gpm", "library", "dcgm", "slurm"})]
 
