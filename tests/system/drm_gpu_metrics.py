@@ -135,7 +135,8 @@ ATTRIBUTES = {"temperature_hotspot": (0, U16, 2), "temperature_mem": (1, U16, 2)
               "average_gfx_activity": (4, U16, 10), "average_umc_activity": (5, U16, 10),
               "energy_accumulator": (7, U64, 0), "ppt_residency_acc": (11, U32, 0),
               "xgmi_read_data_acc": (29, U64, 9), "xgmi_write_data_acc": (30, U64, 9), "current_gfxclk": (33, U16, 1),
-              "current_uclk": (37, U16, 1), "num_partition": (38, U16, 0)}
+              "current_uclk": (37, U16, 1), "num_partition": (38, U16, 0), "prochot_residency_acc": (10, U32, 0),
+              "gfx_below_host_limit_ppt_acc": (44, U64, 0), "gfx_below_host_limit_thm_acc": (45, U64, 0)}
 TYPES = {U8: 0, U16: 2, U32: 4, U64: 6}
 
 

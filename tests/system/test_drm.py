@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from drm_gpu_metrics import table
+from drm_gpu_metrics import attribute_table, table
 from drm_tree import Tree, fdinfo, mi300x_node
 
 GIB = 1 << 30
@@ -613,6 +613,21 @@ def test_rates(program, tree):
     assert row["nvlink_rx"] == pytest.approx(1_975_000_000 / 0.5, rel=0.1)
     assert row["nvlink_tx"] == pytest.approx(975_000_000 / 0.5, rel=0.1)
     assert row["throttle_reasons"] == 0x4
+
+
+@pytest.mark.parametrize("rises, reasons", [("gfx_below_host_limit_ppt_acc", 0x4), ("gfx_below_host_limit_thm_acc", 0x20), (None, 0)])
+def test_clocks_below_the_hosts_limit(program, tree, rises, reasons):
+    """Table 1.9 counts for each shader complex how long power or heat kept its clock down; one is enough."""
+    mi300x_node(tree, 1)
+
+    def work(n):
+        told = {"gfx_below_host_limit_ppt_acc": [5000, 7000, 2**64 - 1], "gfx_below_host_limit_thm_acc": [100, 0, 2**64 - 1]}
+        if rises:
+            told[rises][1] += 900 * n
+        tree.file("0000:15:00.0", "gpu_metrics").write_bytes(attribute_table(curr_socket_power=740, average_gfx_activity=99, ppt_residency_acc=0, **told))
+
+    work(1)
+    assert stream(program, tree, 2, before_tick=lambda n: work(2))[1]["metrics"]["throttle_reasons"] == reasons
 
 
 def test_residency_that_counts_all_cycles(program, tree):

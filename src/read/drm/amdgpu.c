@@ -99,7 +99,8 @@ static bool residency_throttle(struct drm_gpu *gpu, int64_t mono_ns, unsigned *r
         } counters[DRM_RESIDENCY_COUNT] = {
             {GM_PROCHOT_ACC, DRM_THROTTLE_PROCHOT},    {GM_PPT_ACC, DRM_THROTTLE_POWER},
             {GM_SOCKET_THM_ACC, DRM_THROTTLE_THERMAL}, {GM_VR_THM_ACC, DRM_THROTTLE_THERMAL},
-            {GM_HBM_THM_ACC, DRM_THROTTLE_THERMAL},
+            {GM_HBM_THM_ACC, DRM_THROTTLE_THERMAL},    {GM_BELOW_BY_POWER, DRM_THROTTLE_POWER},
+            {GM_BELOW_BY_HEAT, DRM_THROTTLE_THERMAL},
         };
         bool known = false;
         uint64_t v, all;
@@ -107,7 +108,7 @@ static bool residency_throttle(struct drm_gpu *gpu, int64_t mono_ns, unsigned *r
         *ret = 0;
         for (size_t i = 0; i < DRM_RESIDENCY_COUNT; i++) {
                 /* Some firmware copies the count of all cycles, also when it is idle. */
-                if (!gm_get(&gpu->table, counters[i].field, &v) || (counted && v > 0 && v == all))
+                if (!gm_sum(&gpu->table, counters[i].field, &v) || (counted && v > 0 && v == all))
                         continue;
                 struct raw rate = drm_rate(&gpu->residency[i], (double)v, mono_ns);
                 known |= rate.state == STATE_OK;

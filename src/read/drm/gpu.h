@@ -36,7 +36,7 @@ struct drm_counter {
         int64_t mono_ns;
 };
 
-enum drm_residency { DRM_RESIDENCY_COUNT = 5 };
+enum drm_residency { DRM_RESIDENCY_COUNT = 7 };
 
 struct drm_gpu {
         enum drm_kind kind;

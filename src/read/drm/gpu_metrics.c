@@ -326,6 +326,13 @@ static const uint8_t attributes[] = {
     SKIP,
     GM_UCLK,
     GM_PARTITIONS,
+    SKIP,
+    SKIP,
+    SKIP,
+    SKIP,
+    SKIP,
+    GM_BELOW_BY_POWER, /* 44 */
+    GM_BELOW_BY_HEAT,
 };
 
 /*

@@ -47,6 +47,8 @@
         GM_FIELD(SOCKET_THM_ACC, "socket_thm_residency_acc")                                       \
         GM_FIELD(VR_THM_ACC, "vr_thm_residency_acc")                                               \
         GM_FIELD(HBM_THM_ACC, "hbm_thm_residency_acc")                                             \
+        GM_FIELD(BELOW_BY_POWER, "gfx_below_host_limit_ppt_acc")                                   \
+        GM_FIELD(BELOW_BY_HEAT, "gfx_below_host_limit_thm_acc")                                    \
         GM_FIELD(PARTITIONS, "num_partition")
 
 enum gm_field {
