@@ -569,5 +569,9 @@ enum limiter limiter_rule_after(const struct ceilings *c, const struct situation
         enum truth truth;
         make_view(c, s, &v);
         enum limiter next = first_rule(&v, rule, &truth);
+        /* Who does not know how memory is waited for may as well wait for something else. */
+        if (limiter_info(next)->group == LIMITER_GROUP_MEMORY &&
+            limiter_info(rule)->group == LIMITER_GROUP_MEMORY)
+                next = first_rule(&v, next, &truth);
         return next == order[0] ? LIMITER_UNKNOWN : next; /* that one comes after none */
 }

@@ -33,6 +33,12 @@
 #define LAG_S 1.0         /* by so much utilization is late */
 #define BUSY_COPYING 0.25 /* link, of the busy time: it is copies that keep the GPU busy */
 
+/* Power above that at rest, of the time the GPU is busy. */
+static struct range draw_while_busy(const struct view *v)
+{
+        return range_divide(v->draw, view_now(v, CEILING_ENGINE));
+}
+
 void view_add_driver(struct view *v)
 {
         struct range engine = view_now(v, CEILING_ENGINE), power = view_now(v, CEILING_POWER);
@@ -48,14 +54,11 @@ void view_add_driver(struct view *v)
         if (v->draw.lo > engine.hi + DRAW_MORE || traffic > engine.hi + TRAFFIC_NONE)
                 v->engine = engine = (struct range){engine.lo, MIN(engine.lo + late, 1)};
         v->controller = range_divide(view_now(v, CEILING_CONTROLLER), engine);
+        /* Traffic costs power, too: of hardly any, memory is not busy. */
+        if (!view_has(v, CEILING_CONTROLLER) && draw_while_busy(v).hi < DRAW_NONE)
+                v->controller.hi = TRAFFIC_COPIES;
         /* Kernels run for a part of the engine's time that nobody knows. */
         v->idle_link.lo = v->link.lo;
-}
-
-/* The same of the time the GPU is busy. */
-static struct range draw_while_busy(const struct view *v)
-{
-        return range_divide(v->draw, view_now(v, CEILING_ENGINE));
 }
 
 static enum truth clock_is_full(const struct view *v)

@@ -16,7 +16,7 @@ import perturb  # noqa: E402
 
 # How many first findings stay as the label says, at least; the rest says that it does not know, or what is true of less of the run.
 LEAST = {"half": 0.98, "5hz": 0.97, "1hz": 0.95, "noise": 0.98, "head": 0.98, "tail": 0.85, "no-host": 0.5, "no-pipes": 0.55, "no-gpm": 0.88,
-         "no-gpm+pcie": 0.92, "other-card": 0.72}
+         "no-gpm+pcie": 0.92, "other-card": 0.72, "amd": 0.82, "intel": 0.35}
 
 
 def said(program, row, how, folder, seed=1):

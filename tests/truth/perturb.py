@@ -5,6 +5,7 @@ noise: each value up to 2 % more or less. no-host: nothing of the host; no-pipes
 no-gpm+pcie: the same with the bytes over PCIe, of one tick a second, as the driver gives them without profiling.
 other-card: that, of a card that is not the one it was recorded on: it draws 5 to 45 % of the limit at rest and 60 to 105 % at most, its memory controller's
 share is 0.75 to 1.3 of the one that was seen, its utilization is renewed once a second, and every other one has its clocks locked. The seed draws the card.
+amd, intel: what the kernel tells of GPUs of other makers, whose model nobody knows: no counters, no bytes over PCIe, on Intel's no memory controller.
 head, tail: the first or the last three seconds are cut off, of a run below twelve seconds a quarter.
 """
 import random
@@ -21,7 +22,7 @@ LOOKED_AT = PROFILING | {"gpu_util", "processes", "fb_used", "fb_total", "pcie_g
 MEANS = {"ratio", "B/s", "1/s", "number"}  # of the host also cores, which are numbers
 EXACT = {"pcie_gen", "pcie_gen_max", "pcie_width", "pcie_width_max", "holders", "holders_hidden", "children", "framework", "processes", "cpus"}
 NOISE = 0.02
-HOWS = ("half", "5hz", "1hz", "noise", "no-host", "no-pipes", "no-gpm", "no-gpm+pcie", "other-card", "head", "tail")
+HOWS = ("half", "5hz", "1hz", "noise", "no-host", "no-pipes", "no-gpm", "no-gpm+pcie", "other-card", "amd", "intel", "head", "tail")
 
 
 def unpack(width, base, state, data):
@@ -157,7 +158,8 @@ def percent(values):
 def changer(how, seed):
     chance = random.Random(seed)
     gone = {"no-pipes": PIPES, "no-gpm": PROFILING, "no-gpm+pcie": PROFILING - {"pcie_rx", "pcie_tx"},
-            "other-card": PROFILING - {"pcie_rx", "pcie_tx"}, "other-card-blind": PROFILING}.get(how, set())
+            "other-card": PROFILING - {"pcie_rx", "pcie_tx"}, "other-card-blind": PROFILING,
+            "amd": PROFILING, "intel": PROFILING | {"mem_copy_util"}}.get(how, set())
 
     def change(name, unit, values):
         if name in gone:
@@ -196,6 +198,8 @@ def perturb(how, source, out, seed=1):
     elif host.rows:
         move(db, "level_note", host, groups_of(how, host))
         host.rewrite(groups_of(how, host), changer(how, seed))
+    if how in ("amd", "intel"):
+        db.execute("update entity set model = 'a GPU of another maker'")
     db.commit()
     db.close()
 
