@@ -92,7 +92,8 @@ static void conclude(const struct report *r, char *buf, size_t size)
                 snprintf(
                     buf, size,
                     "AMD's and Intel's GPUs can be read through the kernel (--backend drm). It "
-                    "has no SM and tensor counters, so the class of a busy GPU is unknown, and what "
+                    "has no SM and tensor counters, so the class of a busy GPU is unknown, and "
+                    "what "
                     "limits it is told as likely.");
         else
                 snprintf(

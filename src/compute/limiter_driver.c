@@ -150,8 +150,9 @@ static enum truth kernels_are_small(const struct view *v)
         if (v->draw.lo >= MAX(DRAW_LARGE * engine, DRAW_LEAST))
                 return NO;
         bool weak = v->draw.hi < MAX(DRAW_SMALL * engine, DRAW_LEAST);
+        bool hardly = view_has(v, CEILING_POWER) && v->controller.hi < TRAFFIC_UNITS;
         return weak                                  ? below(v->controller, TRAFFIC_LAUNCHED)
-               : v->controller.hi < TRAFFIC_UNITS    ? YES
+               : hardly                              ? YES
                : v->controller.lo < TRAFFIC_LAUNCHED ? MAYBE
                                                      : NO;
 }
@@ -179,7 +180,7 @@ enum truth likely_small_kernels(const struct view *v)
 {
         struct range draw = draw_while_busy(v);
         enum truth weak = draw.hi < DRAW_NONE ? YES : draw.lo >= DRAW_SMALL ? NO : MAYBE;
-        if (weak == MAYBE && v->controller.hi < TRAFFIC_NOTHING)
+        if (weak == MAYBE && view_has(v, CEILING_POWER) && v->controller.hi < TRAFFIC_NOTHING)
                 return YES;
         return both(weak, below(v->controller, TRAFFIC_SMALL));
 }

@@ -3,6 +3,7 @@ import http.server
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import threading
 import time
@@ -19,7 +20,7 @@ VERSION = ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06  Wed Feb 
 def nvml(tmp_path_factory):
     """A folder with a libnvidia-ml.so.1 that says what the test wants."""
     folder = tmp_path_factory.mktemp("nvml")
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1",
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1",
                     HERE / "fakes" / "nvml_for_doctor.c"], check=True)
     return folder
 

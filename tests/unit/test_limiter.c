@@ -381,6 +381,8 @@ static void by_the_driver(void **state UNUSED)
              .05},
             {"utilization that power contradicts", LIMITER_UNKNOWN, LIMITER_HOST_WAITING, 0, .02,
              .6, 1, 0, 0, 1, 1},
+            {"no traffic, and a power that nobody knows the limit of", LIMITER_UNKNOWN,
+             LIMITER_KERNEL, .95, 0, N, 1, 0, 0, 1, 1},
             {"nothing but utilization", LIMITER_UNKNOWN, LIMITER_MEMORY_BANDWIDTH, .99, N, N, N, N,
              N, N, N},
         };
