@@ -4,6 +4,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections import Counter
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .errors import E_USAGE, AssayError
@@ -150,7 +151,41 @@ def _judge(recording: Recording, level: Level, cells: Sequence[Cell]) -> Tuple[L
     if phase is None:
         return [], []
     told = recording._told(level, phase)
-    return [t["tag"].upper() for t in told["run"]["tags"]], findings_of(told, recording.num_gpus)
+    found = findings_of(told, recording.num_gpus)
+    return [t["tag"].upper() for t in told["run"]["tags"]], found if recording.num_gpus else found + _main_lines(recording, phase)
+
+
+# As the library: fewer samples say nothing about shares, and what is rarer is left out.
+LEAST_LOOKS, LEAST_OF_PLACE, LEAST_SHARE = 20, 5, 0.05
+OF_MAIN = " of the main thread's time at"
+
+
+def _main_lines(recording: Recording, phase: str) -> List[str]:
+    """The lines in which the kernel's main thread was while the cells ran, where no GPU tells whose time counts."""
+    columns = recording.columns("stacks", phase=phase)
+    names = ("pid", "looks", "seconds", "file", "line", "function")
+    rows = [row for main, *row in zip(columns.get("main", []), *(columns.get(name, []) for name in names)) if main]
+    # What the kernel started ends before it.
+    lived = Counter({row[0]: 0.0 for row in rows})
+    for row in rows:
+        lived[row[0]] += row[2]
+    own = [row for row in rows if row[0] == lived.most_common(1)[0][0]]
+    total = sum(row[2] for row in own)
+    if sum(row[1] for row in own) < LEAST_LOOKS or total <= 0:
+        return []
+    looks: "Counter[Any]" = Counter()
+    seconds: "Counter[Any]" = Counter()
+    for row in own:
+        looks[tuple(row[3:])] += row[1]
+        seconds[tuple(row[3:])] += row[2]
+    places = [(s / total, place) for place, s in seconds.most_common() if place[0] and looks[place] >= LEAST_OF_PLACE and s >= LEAST_SHARE * total][:3]
+    told = [f"{share * 100:.0f} %{OF_MAIN if i == 0 else ''} {_line(*place)}" for i, (share, place) in enumerate(places)]
+    return [f"where: {', '.join(told)}"] if told else []
+
+
+def _line(file: str, line: float, function: Optional[str]) -> str:
+    known = "" if line != line else f", line {line:.0f}" if file.startswith("cell ") else f":{line:.0f}"
+    return file.rpartition("/")[2] + known + (f" {function}" if function and function != "<module>" else "")
 
 
 def newest_measured(recording: Recording, cells: Sequence[Cell], level: Level) -> Optional[Cell]:

@@ -83,3 +83,9 @@ def test_the_recording_keeps_the_names(book, program):
     # The cell that exports is still running then.
     phases = json.loads(subprocess.run([program, "report", session, "--format", "json"], capture_output=True, text=True, check=True).stdout)["phases"]
     assert phases and all(p["seconds"] < 60 for p in phases)
+
+
+def test_without_a_gpu_the_main_thread_tells(tmp_path):
+    made = Notebook(tmp_path, ["%load_ext assay\n%assay start 0.1", PARSE, WORK, "%assay report --cell 3 --text"])
+    text = made.text(3)
+    assert "No GPU was seen" in text and "of the main thread's time at cell 2, line 4 parse" in text
