@@ -118,13 +118,16 @@ static void add_step(struct way *way, enum flame_kind kind, uint32_t what)
         }
 }
 
-static void find_way(const struct stack_log *log, const struct stack_sum *e, struct way *ret)
+static void find_way(const struct stack_log *log, const struct stack_sum *e, bool together,
+                     struct way *ret)
 {
         uint32_t frames[STACK_DEPTH_MAX + 1];
         size_t n = 0;
         ret->n = 0;
-        add_step(ret, FLAME_PROCESS, log->threads[e->thread].process);
-        add_step(ret, FLAME_THREAD, e->thread);
+        if (!together) {
+                add_step(ret, FLAME_PROCESS, log->threads[e->thread].process);
+                add_step(ret, FLAME_THREAD, e->thread);
+        }
         for (uint32_t s = e->stack; s != STACK_EMPTY && n < ARRAY_LEN(frames);
              s = stack_node(log->table, s)->parent)
                 frames[n++] = stack_node(log->table, s)->frame;
@@ -146,11 +149,12 @@ static void add_time(struct flame_node *n, const struct stack_sum *e)
         n->running_s += running(e);
 }
 
-static int add_way(struct growing *g, const struct stack_log *log, const struct stack_sum *e)
+static int add_way(struct growing *g, const struct stack_log *log, const struct stack_sum *e,
+                   bool together)
 {
         struct way way;
         size_t at = 0;
-        find_way(log, e, &way);
+        find_way(log, e, together, &way);
         add_time(&g->nodes[0], e);
         for (size_t i = 0; i < way.n; i++) {
                 size_t child = child_of(g, at, way.steps[i].kind, way.steps[i].what);
@@ -237,7 +241,7 @@ static int make_tree(const struct flame_maker *m, const struct stack_log *log, s
                 g.nodes[g.n++] = (struct flame_node){.kind = FLAME_ALL};
         for (size_t i = 0; r == 0 && i < m->sums.n; i++) {
                 if (m->sums.list[i].part == tree)
-                        r = add_way(&g, log, &m->sums.list[i]);
+                        r = add_way(&g, log, &m->sums.list[i], ret->together);
         }
         ret->stretch = m->stretches[tree];
         if (r == 0)
@@ -325,24 +329,35 @@ static int make_processes(const struct flame_maker *m, const struct stack_log *l
         return r;
 }
 
+/* Nobody may have been looked at in a stretch of a moment: it gets no tree. */
+static int add_tree(const struct flame_maker *m, const struct stack_log *log, size_t tree,
+                    bool together, struct flame *ret)
+{
+        struct flame_tree *t = &ret->trees[ret->n];
+        t->together = together;
+        int r = make_tree(m, log, tree, t);
+        if (tree == 0 || t->nodes == NULL || t->nodes[0].looks > 0) {
+                ret->n++;
+                return r;
+        }
+        free(t->nodes);
+        *t = (struct flame_tree){0};
+        ret->n_left_out++;
+        return r;
+}
+
 int flame_conclude(const struct flame_maker *m, const struct stack_log *log, struct flame *ret)
 {
         int r = 0;
         *ret = (struct flame){
             .log = log, .n_left_out = m->n_left_out, .is_cut = m->sums.left_out_s > 0};
-        ret->trees = calloc(m->n_trees, sizeof(*ret->trees));
+        ret->trees = calloc(m->n_trees + 1, sizeof(*ret->trees));
         if (!ret->trees)
                 return -ENOMEM;
         for (size_t i = 0; r == 0 && i < m->n_trees; i++) {
-                struct flame_tree *t = &ret->trees[ret->n++];
-                r = make_tree(m, log, i, t);
-                /* Nobody was looked at in a stretch of a moment. */
-                if (r == 0 && i > 0 && t->nodes[0].looks == 0) {
-                        free(t->nodes);
-                        *t = (struct flame_tree){0};
-                        ret->n--;
-                        ret->n_left_out++;
-                }
+                r = add_tree(m, log, i, false, ret);
+                if (r == 0 && i == 0)
+                        r = add_tree(m, log, 0, true, ret);
         }
         return r == 0 ? make_processes(m, log, ret) : r;
 }

@@ -33,6 +33,7 @@ struct flame_node {
 
 struct flame_tree {
         size_t stretch; /* its place in the list of stretches; SIZE_MAX for the whole run */
+        bool together;  /* of all threads: no level for processes and threads */
         size_t n;
         struct flame_node *nodes;
         size_t n_folded; /* nodes that are folded away */
@@ -51,7 +52,7 @@ struct flame_process {
 struct flame {
         const struct stack_log *log; /* borrowed */
         size_t n;
-        struct flame_tree *trees; /* the whole run first */
+        struct flame_tree *trees; /* the whole run first, then that of its threads together */
         size_t n_left_out;        /* stretches without a tree */
         bool is_cut;              /* there was no room for some stacks */
         size_t n_processes;

@@ -221,11 +221,19 @@ def test_each_stretch(report, program, session):
     first = sqlite3.connect(session).execute("select min(elapsed) from ticks").fetchone()[0]
     inside = [[s for s in range(SECONDS) if stretch["begin_s"] <= s + 0.5 - first < stretch["end_s"]] for stretch in told]
     inside = [those for those in inside if those]
-    assert titles[0] == "the whole run" and len(titles) == len(inside) + 1
-    for i, those in enumerate(inside, 1):
+    assert titles[:2] == ["the whole run", "the whole run, threads together"] and len(titles) == len(inside) + 2
+    for i, those in enumerate(inside, 2):
         seconds = sum(1.4 + 0.6 * (s < HALF) for s in those)
         report.run(f"const s = document.querySelector('#flame select'); s.selectedIndex = {i}; s.dispatchEvent(new Event('change'))")
         assert report.run(SAYS).startswith(f"All: {seconds:.{2 if seconds < 10 else 1}f} s of threads"), titles[i]
+
+
+def test_threads_together(report):
+    """Lines alone, whoever was in them."""
+    report.run("const s = document.querySelector('#flame select'); s.selectedIndex = 1; s.dispatchEvent(new Event('change'))")
+    assert report.run(SAYS) == "All: 153.0 s of threads, 3060 samples"
+    assert line(report, "worker.py:5 work")["level"] == 2 and line(report, "train.py:88 main")["width"] == close_to(TRAINER / ALL)
+    assert not any("process" in one["label"] for one in lines(report))
 
 
 def test_processes_and_their_lines(report):

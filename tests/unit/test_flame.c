@@ -148,12 +148,12 @@ static void a_stretch_has_its_own_time_and_processes(void **state UNUSED)
         add(&r, 7, MAIN, r.step, STACK_RUNNING, 40);
         add(&r, 7, WORKER, r.work, STACK_RUNNING, 10);
         conclude(&r);
-        assert_int_equal(r.flame.n, 3);
+        assert_int_equal(r.flame.n, 4);
         check_time(&r.flame.trees[0], 0, 4.5, 4.5);
-        assert_int_equal(r.flame.trees[1].stretch, 0);
-        check_time(&r.flame.trees[1], 0, 1, 1);
-        assert_int_equal(r.flame.trees[2].stretch, 1);
-        check_time(&r.flame.trees[2], 0, 0.5, 0.5);
+        assert_int_equal(r.flame.trees[2].stretch, 0);
+        check_time(&r.flame.trees[2], 0, 1, 1);
+        assert_int_equal(r.flame.trees[3].stretch, 1);
+        check_time(&r.flame.trees[3], 0, 0.5, 0.5);
         end(&r);
 }
 
@@ -163,8 +163,26 @@ static void a_stretch_without_samples_has_no_tree(void **state UNUSED)
         begin(&r);
         add(&r, 1, MAIN, r.step, STACK_RUNNING, 20);
         conclude(&r);
-        assert_int_equal(r.flame.n, 2);
-        assert_int_equal(r.flame.n_left_out, 1);
+        assert_int_equal(r.flame.n, 3);
+        assert_true(r.flame.trees[1].together && r.flame.n_left_out == 1);
+        end(&r);
+}
+
+static void threads_together(void **state UNUSED)
+{
+        struct rig r;
+        begin(&r);
+        add(&r, 1, MAIN, r.parse, STACK_RUNNING, 20);
+        add(&r, 1, HELPER, r.parse, STACK_WAITING, 10);
+        add(&r, 1, WORKER, r.step, STACK_RUNNING, 30);
+        conclude(&r);
+        const struct flame_tree *t = &r.flame.trees[1];
+        assert_true(t->together && t->stretch == SIZE_MAX && !r.flame.trees[0].together);
+        uint32_t step = child(t, 0, FLAME_FRAME, stack_node(r.table, r.step)->frame);
+        check_time(t, step, 3, 2.5);
+        uint32_t parse = child(t, step, FLAME_FRAME, stack_node(r.table, r.parse)->frame);
+        check_time(t, parse, 1.5, 1);
+        check_time(t, child(t, parse, FLAME_CALL, r.futex), 0.5, 0);
         end(&r);
 }
 
@@ -230,6 +248,7 @@ int main(void)
             cmocka_unit_test(times_add_up_on_the_way_down),
             cmocka_unit_test(a_stretch_has_its_own_time_and_processes),
             cmocka_unit_test(a_stretch_without_samples_has_no_tree),
+            cmocka_unit_test(threads_together),
             cmocka_unit_test(what_is_small_is_folded),
             cmocka_unit_test(no_time_at_all),
             cmocka_unit_test(processes_have_their_busiest_lines),

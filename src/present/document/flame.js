@@ -17,7 +17,7 @@
     parent.appendChild(e);
     return e;
   };
-  const seconds = (s) => (s < 10 ? `${s.toFixed(2)} s` : s < 600 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`);
+  const seconds = (s) => (s < 10 ? `${s.toFixed(2)} s` : s < 600 ? `${s.toFixed(1)} s` : s < 36000 ? `${(s / 60).toFixed(0)} min` : `${(s / 3600).toFixed(1)} h`);
   const share = (part, all) => (all > 0 ? `${(100 * part / all).toFixed(part < all / 10 ? 1 : 0)} %` : "--");
 
   /* ---- a tree ---- */

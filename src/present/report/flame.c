@@ -123,12 +123,13 @@ static void put_stack_name(struct jsonw *j, const struct stack_log *log, enum fl
 
 /* ---- trees ---- */
 
-static void put_title(struct jsonw *j, const struct stretch_list *list, size_t stretch)
+static void put_title(struct jsonw *j, const struct stretch_list *list, size_t stretch,
+                      bool together)
 {
         struct strbuf title = {0};
         char from[FORMAT_MAX], to[FORMAT_MAX];
         if (stretch == SIZE_MAX) {
-                strbuf_puts(&title, "the whole run");
+                strbuf_puts(&title, together ? "the whole run, threads together" : "the whole run");
         } else {
                 const struct stretch *s = &list->list[stretch];
                 format_length(from, sizeof(from), s->begin_s);
@@ -155,7 +156,7 @@ static void put_tree(struct jsonw *j, const struct flame_tree *t, const struct s
 {
         jsonw_line(j);
         jsonw_object(j, NULL);
-        put_title(j, list, t->stretch);
+        put_title(j, list, t->stretch, t->together);
         jsonw_count(j, "folded", t->n_folded);
         jsonw_array(j, "nodes");
         for (size_t i = 0; i < t->n; i++) {
