@@ -187,7 +187,7 @@ def test_workers_are_counted(assay, recorded):
     (7.9, 16, 0.0133, ("7.9 cores busy in 8 workers (99 % each), 16 CPUs may be used", "more workers: at most 2.0 × before all CPUs are busy",
                        "a full GPU needs 75 × as many samples"), "num_workers"),
     (7.9, 8.4, 0.3, ("(99 % each), 8.4 CPUs may be used", "no CPU is left for more workers", "more workers do not help"), "at most"),
-    (2.4, 16, 0.1, ("2.4 cores busy in 8 workers (30 % each)", "the workers rest part of the time"), "more workers:"),
+    (2.4, 16, 0.1, ("2.4 cores busy in 8 workers (30 % each)", "the workers compute only part of the time"), "more workers:"),
 ])
 def test_what_more_workers_can_give(assay, program, tmp_path, cores, cpus, engine, says, never):
     weave, base, path = pathlib.Path(program).parent / "tests" / "weave", ROOT / "tests/truth/loader_workers.assay", tmp_path / "out.assay"
