@@ -401,9 +401,10 @@ ASSAY_API int assay_resource_summary(const char *gpu_csv, const char *cpu_csv, c
 
 /*
  * Columns of a recorded run. what: "gpus" (one row a GPU and tick), "process", "user", "slurm",
- * "cgroup", "system" (a level, one row a tick), "phases", "events", "user_metrics": the names and
- * units of JSON, SI, times in seconds since 1970. "notebook:process" and so on: a level in the
- * columns and units of a notebook session. Options: phase, last, gpus. A table never changes.
+ * "cgroup", "system" (a level, one row a tick), "phases", "events", "user_metrics", "stacks" (one
+ * row a second, thread and line that it was in): the names and units of JSON, SI, times in seconds
+ * since 1970. "notebook:process" and so on: a level in the columns and units of a notebook session.
+ * Options: phase, last, gpus. A table never changes.
  */
 typedef struct assay_table assay_table;
 

@@ -100,7 +100,7 @@ def test_tables():
     """Each that is named has columns; of those of a notebook "and so on" stands for the levels."""
     words = re.findall(r'"([^"]+)"', comment("Columns of a recorded run."))
     levels = ["process", "user", "slurm", "cgroup", "system"]
-    assert words == ["gpus", *levels, "phases", "events", "user_metrics", "notebook:process"]
+    assert words == ["gpus", *levels, "phases", "events", "user_metrics", "stacks", "notebook:process"]
     library = _lib.lib()
     for what in [*words, *(f"notebook:{level}" for level in levels)]:
         table = c_void_p()
