@@ -182,7 +182,10 @@ enum truth likely_small_kernels(const struct view *v)
         enum truth weak = draw.hi < DRAW_NONE ? YES : draw.lo >= DRAW_SMALL ? NO : MAYBE;
         if (weak == MAYBE && view_has(v, CEILING_POWER) && v->controller.hi < TRAFFIC_NOTHING)
                 return YES;
-        return both(weak, below(v->controller, TRAFFIC_SMALL));
+        /* More traffic than small kernels cause, and less power than others need: nobody knows. */
+        bool between = draw.lo < DRAW_NONE && v->controller.lo < TRAFFIC_COPIES;
+        return both(weak, between ? either(below(v->controller, TRAFFIC_SMALL), MAYBE)
+                                  : below(v->controller, TRAFFIC_SMALL));
 }
 
 /* ---- kernels that do ---- */

@@ -368,7 +368,7 @@ static void by_the_driver(void **state UNUSED)
             {"the same where nobody sees copies", LIMITER_UNKNOWN, LIMITER_KERNEL, .99, .06, .35, 1,
              0, N, 1, 1},
             {"a kernel of one thread", LIMITER_PARALLELISM, 0, 1, 0, .177, 1, 0, 0, 1, 1},
-            {"traffic without power or copies", LIMITER_UNKNOWN, LIMITER_UNKNOWN, 1, .11, .2, 1, 0,
+            {"traffic without power or copies", LIMITER_UNKNOWN, LIMITER_KERNEL, 1, .11, .2, 1, 0,
              0, .6, .6},
             {"copies at the link's speed", LIMITER_COPY_LINK, 0, .97, .02, .19, 1, 0, .9, 1, 1},
             {"copies beside kernels", LIMITER_COPY_LINK, 0, .99, .13, .6, 1, 0, .9, 1, 1},
