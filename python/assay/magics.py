@@ -91,6 +91,10 @@ def _add_level(p: Arguments) -> None:
     p.add_argument("--level", choices=LEVELS, default="process")
 
 
+def _add_any_level(p: Arguments) -> None:
+    p.add_argument("--level", choices=LEVELS)
+
+
 def _add_plot(p: Arguments) -> None:
     p.add_argument("--level", choices=LEVELS)
     p.add_argument("--metrics")
@@ -256,7 +260,7 @@ class AssayMagics(Magics):
         print(f"assay: stopped after {counts.taken} samples, {counts.missed} missed")
 
     def _report(self, line: str) -> None:
-        args = _parser("%assay report", _add_cell, _add_level, _add_text, _add_signature).parse_args(_words(line))
+        args = _parser("%assay report", _add_cell, _add_any_level, _add_text, _add_signature).parse_args(_words(line))
         made = self.book.report(args.cell, args.level)
         self._show(made._replace(signature=args.signature) if isinstance(made, _cells.Report) else made, args.text)
 

@@ -181,13 +181,15 @@ class Notebook:
     def _busy(self) -> List[Cell]:
         return [c for c in self.cells() if not only_magics(c.source)]
 
-    def report(self, where: Optional[str] = None, level: Level = "process") -> "Union[_cells.Report, show.Report]":
+    def report(self, where: Optional[str] = None, level: Optional[Level] = None) -> "Union[_cells.Report, show.Report]":
         """What the cells of a range used, estimated where they were too short to be measured; without one, of the last cell that did
-        something and was long enough. The report of the run, where a recording was imported that has no cells."""
+        something and was long enough. The report of the run, where a recording was imported that has no cells.
+
+        level: "process" unless another is named, for a run the first that was recorded."""
         measured = self._measured()
         if not where and isinstance(measured, Session) and not measured._has_cells():
             return measured.report(level=level)
-        chosen = self._chosen(where)
+        chosen, level = self._chosen(where), level or "process"
         made = _cells.report(measured, chosen, level)
         if not made and not where:
             longer = _cells.newest_measured(measured, self._busy(), level)

@@ -304,7 +304,7 @@ static void take_use(const struct run_summary *s, const char *label, struct run_
                     hash_stable(uuid[0] ? uuid : name, strlen(uuid[0] ? uuid : name));
         row->n_gpus++;
         row->gpu_s += g->seconds;
-        row->idle_s += g->class_s[WORKLOAD_IDLE];
+        row->idle_s += g->idle_s;
         row->energy_j += g->has_energy ? g->energy_j : 0;
         row->energies += g->has_energy;
         for (size_t at = 0; at < l->n_gpus; at++) {

@@ -142,6 +142,7 @@ static int write_frame(const struct config *config, struct pipeline *p, const st
         struct table_options options = {.version = program_version,
                                         .host = owner_of(config, p, &name),
                                         .width = table_width(config),
+                                        .recorded = pipeline_is_capture(p),
                                         .focus = config_text(config, OPT_FOCUS_GPU)};
         if (options.focus && has_focus(frame, options.focus, err) < 0)
                 return err->code;

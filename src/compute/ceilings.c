@@ -183,13 +183,27 @@ static void take_tree(const struct level_state *tree, struct value main, double 
         e[EVIDENCE_WRITE] = f[FIGURE_WRITE];
 }
 
+static bool has_evidence(const struct host *h, size_t at)
+{
+        return at < HOST_GPUS_MAX && value_there(h->evidence[at].e[EVIDENCE_CPU_MAIN]);
+}
+
+bool evidence_needs_processes(const struct host *h)
+{
+        for (size_t i = 0; i < h->n_gpus; i++) {
+                if (!has_evidence(h, i))
+                        return true;
+        }
+        return false;
+}
+
 void evidence_take(const struct host *h, const char *label, const struct process_list *processes,
                    struct host_evidence *ret)
 {
         size_t at = host_find_gpu(h, label);
         double holders;
         memset(ret, 0, sizeof(*ret));
-        if (at < HOST_GPUS_MAX && value_there(h->evidence[at].e[EVIDENCE_CPU_MAIN])) {
+        if (has_evidence(h, at)) {
                 *ret = h->evidence[at];
                 return;
         }

@@ -19,6 +19,8 @@ void ceilings_add_host(const struct host_evidence *evidence, struct ceilings *c)
  */
 void evidence_take(const struct host *h, const char *label, const struct process_list *processes,
                    struct host_evidence *ret);
+/* Whether processes would tell more: evidence of some GPU is missing. */
+bool evidence_needs_processes(const struct host *h);
 /* FRAMEWORK_NONE also when nobody knows. */
 enum framework evidence_framework(const struct host_evidence *evidence);
 

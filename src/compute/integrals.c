@@ -7,7 +7,6 @@
 #include <string.h>
 
 /* More device memory than this is in use by somebody: the driver itself takes less. */
-#define ALLOCATED_BYTES 1e8
 /* A longer pause than so many ticks is time that nobody saw, but for the tick's own length. */
 #define GAP_FACTOR 3
 #define TYPICAL_WEIGHT 0.1
@@ -44,24 +43,6 @@ static double time_of(struct integrator *it, const struct frame *f)
 static bool is_observed(const struct sample *s)
 {
         return s->m[METRIC_SM_ACTIVE].state == STATE_OK;
-}
-
-/*
- * By the class; where the counters for one are missing, by the limiter, which knows from what the
- * driver tells that nothing runs. A program may wait or start beside some work: then utilization
- * must show that there was none.
- */
-static bool is_known_idle(const struct row *row)
-{
-        struct value util = row->sample.m[METRIC_GPU_UTIL];
-        uint8_t limiter = row->limit.limiter;
-        if (row->verdict.workload != WORKLOAD_UNKNOWN)
-                return row->verdict.workload == WORKLOAD_IDLE;
-        if (limiter == LIMITER_IDLE || limiter == LIMITER_IDLE_ALLOCATED)
-                return true;
-        return limiter < LIMITER_COUNT &&
-               limiter_side((enum limiter)limiter) == LIMITER_SIDE_HOST && util.state == STATE_OK &&
-               util.v < LIMIT_ENGINE_NONE_DRIVER;
 }
 
 /* The driver's counter starts anew with the driver; what it says then has all happened since. */
@@ -153,15 +134,15 @@ static enum idle_reason idle_reason_of(const struct row *row)
         if (row->limit.limiter == LIMITER_IDLE_ALLOCATED)
                 return IDLE_MEMORY_HELD;
         if (value_there(used))
-                return used.v > ALLOCATED_BYTES ? IDLE_MEMORY_HELD : IDLE_NO_PROCESS;
+                return used.v >= LIMIT_HELD_BYTES ? IDLE_MEMORY_HELD : IDLE_NO_PROCESS;
         return row->limit.limiter == LIMITER_IDLE ? IDLE_NO_PROCESS : IDLE_UNKNOWN;
 }
 
 static void add_verdicts(struct integrals *in, const struct row *row, bool owned, double seconds)
 {
         struct value used = row->sample.m[METRIC_FB_USED];
-        bool held = owned || (value_there(used) && used.v > ALLOCATED_BYTES);
-        bool idle = is_known_idle(row);
+        struct value held = row_held(row, owned);
+        bool idle = row_use(row) == ROW_USE_IDLE;
         in->class_s[row->verdict.workload] += seconds;
         in->health_s[row->health.state] += seconds;
         if (row->limit.limiter < LIMITER_COUNT)
@@ -174,8 +155,8 @@ static void add_verdicts(struct integrals *in, const struct row *row, bool owned
                 in->finding_s[f] += row->health.findings & (1u << f) ? seconds : 0;
         if (idle)
                 in->idle_s[idle_reason_of(row)] += seconds;
-        if (value_there(used) || owned)
-                add(in, INTEGRAL_IDLE_ALLOCATED, held && idle ? seconds : 0);
+        if (value_there(held))
+                add(in, INTEGRAL_IDLE_ALLOCATED, held.v > 0 && idle ? seconds : 0);
         if (idle && !is_observed(&row->sample))
                 add(in, INTEGRAL_IDLE_UNOBSERVED, seconds);
         if (value_there(used))

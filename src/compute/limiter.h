@@ -4,17 +4,16 @@
 #include "compute/power_floor.h"
 
 /* The thresholds of all rules. Ratios of the engine's time where it says "of the engine". */
-#define LIMIT_ENGINE_NONE 0.005        /* engine: as good as nothing ran */
-#define LIMIT_ENGINE_NONE_DRIVER 0.015 /* the same by the driver, which tells in percents */
-#define LIMIT_ENGINE_LOW 0.05          /* engine: below it, launches are not what is waited for */
-#define LIMIT_ENGINE_FULL 0.8          /* engine: from it, the GPU's own work is the limit */
-#define LIMIT_NEAR 0.6                 /* pipe, device memory, link: near full */
-#define LIMIT_NEAR_HELD 0.7            /* device memory, while the SMs' clock is held down */
-#define LIMIT_SOME 0.25                /* pipe, device memory, link: in use */
-#define LIMIT_NOTHING 0.05             /* pipe, device memory: not in use */
-#define LIMIT_SM_FULL 0.7              /* SMs of the engine: kernels fill the GPU */
-#define LIMIT_BOTH_WAYS 0.75 /* link, in and out added up: twice what pageable copies reach */
-#define LIMIT_COPIES 0.02    /* link: copies are what happens */
+#define LIMIT_ENGINE_NONE 0.005 /* engine: as good as nothing ran */
+#define LIMIT_ENGINE_LOW 0.05   /* engine: below it, launches are not what is waited for */
+#define LIMIT_ENGINE_FULL 0.8   /* engine: from it, the GPU's own work is the limit */
+#define LIMIT_NEAR 0.6          /* pipe, device memory, link: near full */
+#define LIMIT_NEAR_HELD 0.7     /* device memory, while the SMs' clock is held down */
+#define LIMIT_SOME 0.25         /* pipe, device memory, link: in use */
+#define LIMIT_NOTHING 0.05      /* pipe, device memory: not in use */
+#define LIMIT_SM_FULL 0.7       /* SMs of the engine: kernels fill the GPU */
+#define LIMIT_BOTH_WAYS 0.75    /* link, in and out added up: twice what pageable copies reach */
+#define LIMIT_COPIES 0.02       /* link: copies are what happens */
 #define LIMIT_FILLED 0.05   /* link, of the time without kernels: half what pageable copies reach */
 #define LIMIT_MANY 3        /* cores: more than a thread that launches and its helpers */
 #define LIMIT_CORE 0.6      /* cores: a thread that hardly rests */
@@ -27,7 +26,6 @@
 #define LIMIT_STORAGE_CORE 100e6 /* and so many for each core that is busy: not only read */
 #define LIMIT_NETWORK 50e6       /* bytes a second over the network that are a lot */
 #define LIMIT_NETWORK_CORE 250e6 /* and so many for each core that is busy: it only moves them */
-#define LIMIT_HELD_BYTES 1e8     /* device memory beyond what the driver takes */
 #define LIMIT_UNEVEN 0.15        /* spread of the engine over ticks: bursts, not a steady load */
 #define LIMIT_IDLE_S 5           /* so long nothing: the GPU is not waited for */
 #define LIMIT_HELD_SHARE 0.5     /* of the time, clocks held down */

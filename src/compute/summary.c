@@ -209,9 +209,10 @@ static struct share share_of(struct before *b, const struct frame *f, const stru
 static void add_allocation(struct gpu_summary *g, const struct row *row, double seconds)
 {
         struct value used = row->sample.m[METRIC_FB_USED], util = row->sample.m[METRIC_GPU_UTIL];
-        bool allocated = value_there(used) && used.v > SUMMARY_ALLOCATED;
-        if (allocated && row->verdict.workload == WORKLOAD_IDLE)
-                g->idle_allocated_s += seconds;
+        bool allocated = value_there(used) && used.v >= LIMIT_HELD_BYTES;
+        bool idle = row_use(row) == ROW_USE_IDLE;
+        g->idle_s += idle ? seconds : 0;
+        g->idle_allocated_s += idle && value_or(row_held(row, false), 0) > 0 ? seconds : 0;
         if (!value_there(used) || !value_there(util))
                 return;
         g->allocated_unused_of++;
@@ -264,7 +265,7 @@ static void summary_add_row(struct gpu_summary *g, const struct row *row, const 
         g->class_s[row->verdict.workload] += share->seconds;
         g->newest = row->verdict.workload;
         g->health_s[row->health.state] += share->seconds;
-        add_idleness(g, row->verdict.workload == WORKLOAD_IDLE, share->seconds);
+        add_idleness(g, row_use(row) == ROW_USE_IDLE, share->seconds);
         g->findings |= row->health.findings;
         if (share->xid)
                 integral_xids_add(g->xids, &g->n_xids, share->xid, share->xids);
@@ -460,6 +461,37 @@ static size_t place_in_stretches(const struct stretch_list *list, const char *la
         return at;
 }
 
+/* As row_use() decides of a moment. */
+static bool is_idle_stretch(const struct stretch *s)
+{
+        enum limiter limiter = (enum limiter)s->limit.limiter;
+        struct value engine = ceiling_value(&s->limit.ceilings, CEILING_ENGINE);
+        if (limiter_group(limiter) == LIMITER_GROUP_IDLE)
+                return true;
+        return limiter_side(limiter) == LIMITER_SIDE_HOST && value_there(engine) &&
+               engine.v < LIMIT_ENGINE_NONE_DRIVER;
+}
+
+/* Without counters the classes of the ticks are unknown: then the stretches know in which time
+ * nothing ran. */
+static void add_idle_stretches(struct gpu_summary *g, const struct stretch_list *list,
+                               const char *phase, size_t at)
+{
+        double idle_s = 0, held_s = 0;
+        for (size_t i = 0; g->class_s[WORKLOAD_UNKNOWN] > 0 && i < list->n; i++) {
+                const struct stretch *s = &list->list[i];
+                struct value memory = ceiling_value(&s->limit.ceilings, CEILING_MEMORY);
+                if (!gpu_set_has(&s->gpus, at) || (phase && strcmp(phase, s->phase) != 0) ||
+                    !is_idle_stretch(s))
+                        continue;
+                idle_s += s->end_s - s->begin_s;
+                if (s->limit.limiter != LIMITER_IDLE && value_or(memory, 0) >= LIMIT_HELD_BYTES)
+                        held_s += s->end_s - s->begin_s;
+        }
+        g->idle_s = MAX(g->idle_s, MIN(idle_s, g->seconds));
+        g->idle_allocated_s = MAX(g->idle_allocated_s, MIN(held_s, g->seconds));
+}
+
 void summary_limit(struct summary *s)
 {
         for (size_t k = 0; k < s->n; k++) {
@@ -476,6 +508,7 @@ void summary_limit(struct summary *s)
                         gpu_set_add(&one, at);
                         gpu_set_join(&all, &one);
                         findings_limit(&s->limits, phase, &one, seconds, &g->limited);
+                        add_idle_stretches(g, &s->limits, phase, at);
                 }
                 findings_limit(&s->limits, phase, &all, seconds, &scope->limited);
         }

@@ -5,8 +5,7 @@
 #include "model/naming.h"
 #include "model/summary.h"
 
-#define SUMMARY_ALLOCATED 1e8 /* more than this much device memory is in use, bytes */
-#define SUMMARY_UNUSED 0.05   /* at most this much utilization is none */
+#define SUMMARY_UNUSED 0.05 /* at most this much utilization is none */
 
 struct tag_thresholds {
         double cpu, memory, gpu_util, gpu_memory; /* ratios */

@@ -66,7 +66,7 @@ static void add_gpu(struct level_gpu_summary *g, const struct level_gpu *use)
         g->n_memory += memory;
         g->both += util && memory;
         g->allocated_unused +=
-            util && memory && use->memory.v > SUMMARY_ALLOCATED && use->util.v <= SUMMARY_UNUSED;
+            util && memory && use->memory.v > LIMIT_HELD_BYTES && use->util.v <= SUMMARY_UNUSED;
 }
 
 void level_summary_add(struct level_summary *l, const struct host *host, enum level level)

@@ -1,6 +1,7 @@
 #include "engine/pipeline.h"
 
 #include "base/strbuf.h"
+#include "compute/ceilings.h"
 #include "engine/processes.h"
 #include "engine/rest_book.h"
 #include "engine/slices.h"
@@ -285,21 +286,29 @@ static int nothing_selected(const struct pipeline *p, struct err *err)
 }
 
 /* Where the host cannot be read they stay unknown. */
-static void add_processes(struct pipeline *p)
+static void fill_processes(struct pipeline *p)
 {
-        const struct source_ops *ops = p->ops;
-        bool wanted = atomic_load(&p->want_processes);
-        p->frame.may_name_processes = ops->processes && !wanted;
-        p->frame.knows_processes = false;
-        p->frame.processes = (struct process_list){0};
-        if (!ops->processes || !wanted)
-                return;
         const struct process_join_config join = {.root = p->config.source.root,
                                                  .with_children = !p->config.holders_alone,
                                                  .recorded = p->config.ops->finite};
         if (!p->join && process_join_open(&join, &p->join) < 0)
                 return;
-        process_join_fill(p->join, ops, p->source, &p->frame);
+        process_join_fill(p->join, p->ops, p->source, &p->frame);
+}
+
+static void forget_processes(struct frame *f)
+{
+        f->knows_processes = false;
+        f->processes = (struct process_list){0};
+}
+
+static void add_processes(struct pipeline *p)
+{
+        bool wanted = atomic_load(&p->want_processes);
+        p->frame.may_name_processes = p->ops->processes && !wanted;
+        forget_processes(&p->frame);
+        if (p->ops->processes && wanted)
+                fill_processes(p);
 }
 
 /* Each part keeps its binding, so that nothing is looked up again while the schemas stay. */
@@ -352,13 +361,21 @@ const struct host *pipeline_host(struct pipeline *p)
         return p->ops->host ? p->ops->host(p->source) : NULL;
 }
 
+/* Old recordings: the processes stand in for evidence that was not recorded, and do so whether or
+ * not anybody wants to see them. */
 static void take_recorded_host(struct pipeline *p)
 {
         const struct host *host = pipeline_host(p);
-        if (host)
-                host_seen_take(&p->compute.host, host, &p->frame.processes);
-        else
+        if (!host) {
                 p->compute.host.n = 0;
+                return;
+        }
+        bool lent = p->frame.may_name_processes && evidence_needs_processes(host);
+        if (lent)
+                fill_processes(p);
+        host_seen_take(&p->compute.host, host, &p->frame.processes);
+        if (lent)
+                forget_processes(&p->frame);
 }
 
 /* A recording brings its host along; that of this machine comes from another thread. */

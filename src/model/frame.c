@@ -1,5 +1,7 @@
 #include "model/frame.h"
 
+#include "base/attr.h"
+
 #include <string.h>
 
 bool row_is_stale(const struct row *row)
@@ -14,6 +16,46 @@ bool row_is_stale(const struct row *row)
                 old = old || state == STATE_STALE;
         }
         return old;
+}
+
+/*
+ * By the class; where the counters for one are missing, by the limiter, which knows from what the
+ * driver gives that nothing runs. A program may wait or start beside some work: then utilization
+ * must show that there was none.
+ */
+enum row_use row_use(const struct row *row)
+{
+        struct value util = row->sample.m[METRIC_GPU_UTIL];
+        enum limiter limiter = (enum limiter)MIN(row->limit.limiter, LIMITER_COUNT);
+        if (row->verdict.workload != WORKLOAD_UNKNOWN)
+                return row->verdict.workload == WORKLOAD_IDLE ? ROW_USE_IDLE : ROW_USE_WORKING;
+        if (limiter == LIMITER_IDLE || limiter == LIMITER_IDLE_ALLOCATED)
+                return ROW_USE_IDLE;
+        if (util.state == STATE_OK && util.v >= LIMIT_ENGINE_NONE_DRIVER)
+                return ROW_USE_WORKING;
+        if (limiter == LIMITER_COUNT || limiter == LIMITER_UNKNOWN)
+                return ROW_USE_UNKNOWN;
+        if (limiter_side(limiter) != LIMITER_SIDE_HOST)
+                return ROW_USE_WORKING;
+        return util.state == STATE_OK ? ROW_USE_IDLE : ROW_USE_UNKNOWN;
+}
+
+const char *row_use_name(enum row_use use)
+{
+        static const char *const names[] = {
+            [ROW_USE_UNKNOWN] = "unknown", [ROW_USE_IDLE] = "idle", [ROW_USE_WORKING] = "working"};
+        return names[use];
+}
+
+struct value row_held(const struct row *row, bool owned)
+{
+        struct value used = row->sample.m[METRIC_FB_USED];
+        if (owned || row->limit.limiter == LIMITER_IDLE_ALLOCATED)
+                return value_ok(1);
+        /* Its rule knows whose the memory is: some is the driver's own. */
+        if (row->limit.limiter == LIMITER_IDLE)
+                return value_ok(0);
+        return value_there(used) ? value_ok(used.v >= LIMIT_HELD_BYTES) : value_missing(STATE_NONE);
 }
 
 static struct gpu_identity identity_of_row(const void *list, size_t i)

@@ -60,6 +60,14 @@ struct frame {
 /* Whether nothing of the row was measured at this tick, although it has values: its source is dead
  * or its GPU does not answer. */
 bool row_is_stale(const struct row *row);
+/* Whether anything runs on the GPU: idle, working, or nobody knows. What every count of idle GPUs
+ * and of idle time asks. */
+enum row_use { ROW_USE_UNKNOWN, ROW_USE_IDLE, ROW_USE_WORKING };
+enum row_use row_use(const struct row *row);
+/* "unknown", "idle", "working". */
+const char *row_use_name(enum row_use use);
+/* Whether somebody has the GPU: 1, 0 or missing. owned: a job or a container has it. */
+struct value row_held(const struct row *row, bool owned);
 /* Decides how its rows are named, once they are all there and sorted. */
 void frame_name_rows(struct frame *f);
 /* What people call a row: "0"; where there are several hosts "node7:0". */

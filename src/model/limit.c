@@ -83,6 +83,12 @@ const char *limiter_words(enum limiter limiter)
         return counted[limiter].words;
 }
 
+const char *limiter_phrase(enum limiter limiter)
+{
+        const char *present = limiter_info(limiter)->present;
+        return present[0] ? present : limiter_words(limiter);
+}
+
 const char *limiter_brief(enum limiter limiter)
 {
         return limiters[limiter].brief;

@@ -108,6 +108,10 @@ struct limiter_info {
 /* What holds the clocks down; the second word on limiters of the device. */
 enum held_by { HELD_BY_NOTHING, HELD_BY_POWER, HELD_BY_THERMAL, HELD_BY_LOCKED };
 
+/* What more than the rules ask; the other thresholds are in compute/limiter.h. */
+#define LIMIT_ENGINE_NONE_DRIVER 0.015 /* the driver's utilization: as good as nothing ran */
+#define LIMIT_HELD_BYTES 1e8           /* device memory beyond what the driver takes */
+
 /* What of the evidence is told; the limits of the rules themselves are in compute/limiter.h. */
 #define LIMIT_TELL 0.05 /* cores, threads, shares of the host: less says nothing beside others */
 #define LIMIT_TELL_BYTES 1e6 /* the same in bytes a second */
@@ -162,6 +166,8 @@ const struct limiter_info *limiter_info(enum limiter limiter);
 const char *limiter_name(enum limiter limiter);
 /* "the tensor cores". */
 const char *limiter_words(enum limiter limiter);
+/* After "limited by", or what stands for itself: "the tensor cores", "idle, no program uses it". */
+const char *limiter_phrase(enum limiter limiter);
 /* "tensor cores": at most LIMITER_BRIEF_W columns. */
 const char *limiter_brief(enum limiter limiter);
 #define LIMITER_BRIEF_W 14

@@ -15,8 +15,8 @@ struct run_row {
         struct value seconds;        /* of the run */
         size_t n_gpus;               /* that it used; all that were recorded where it used none */
         uint64_t gpus[RUN_GPUS_MAX]; /* a hash of what names each of the first for good */
-        double gpu_s, idle_s;        /* GPU-seconds that were recorded; those of class idle */
-        double energy_j, energies;   /* sum over the GPUs that have one, and how many these are */
+        double gpu_s, idle_s; /* GPU-seconds that were recorded; those in which they were idle */
+        double energy_j, energies; /* sum over the GPUs that have one, and how many these are */
         double limiter_s[LIMITER_COUNT]; /* GPU-seconds */
         double
             first_s[LIMITER_COUNT]; /* GPU-seconds of the recordings whose findings begin with it */

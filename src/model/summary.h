@@ -117,7 +117,8 @@ struct gpu_summary {
         struct limited limited;
         bool worked;                  /* it was not idle all the time */
         double lead_s, tail_s;        /* idle before its first work, and since its last */
-        double idle_allocated_s;      /* class idle, and memory in use */
+        double idle_s;                /* known to be idle: by row_use(), by stretches */
+        double idle_allocated_s;      /* of that, while somebody held it */
         uint64_t allocated_unused;    /* samples with memory in use and utilization at most 5 % */
         uint64_t allocated_unused_of; /* samples in which both were known */
 };

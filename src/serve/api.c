@@ -30,6 +30,32 @@ static void put_integrals(struct jsonw *j, const struct integrals *in)
         jsonw_end(j);
 }
 
+static void put_limit_words(struct jsonw *j, const struct limit *l)
+{
+        char words[EXPLAIN_LIMIT_MAX];
+        struct strbuf text = {0};
+        explain_limit_words(l, words);
+        strbuf_puts(&text, words);
+        if (l->limiter == LIMITER_UNKNOWN && l->or_else != LIMITER_UNKNOWN) {
+                strbuf_puts(&text, ": ");
+                explain_candidates(l, &text);
+        }
+        jsonw_text(j, "limit_words", strbuf_str(&text));
+        jsonw_text(j, "limiter_text",
+                   limiter_sight((enum limiter)l->limiter, (enum basis)l->basis)->words);
+        strbuf_finish(&text);
+}
+
+static void put_use(struct jsonw *j, const struct live_gpu *g)
+{
+        struct value held = row_held(&g->row, g->owned);
+        jsonw_text(j, "use", row_use_name(g->up ? row_use(&g->row) : ROW_USE_UNKNOWN));
+        if (g->up && value_there(held))
+                jsonw_bool(j, "held", held.v > 0);
+        else
+                jsonw_null(j, "held");
+}
+
 /* Why the GPU is what it is, in the words of the table. */
 static void put_why(struct jsonw *j, const struct row *row, bool up)
 {
@@ -40,12 +66,7 @@ static void put_why(struct jsonw *j, const struct row *row, bool up)
         strbuf_clear(&why);
         explain_health(row, &why);
         jsonw_text(j, "health_text", strbuf_str(&why));
-        enum basis basis = (enum basis)row->limit.basis;
-        strbuf_clear(&why);
-        if (!explain_candidates(&row->limit, &why))
-                strbuf_puts(&why, limiter_sight(row->limit.limiter, basis)->words);
-        jsonw_text(j, "limiter_lead", limiter_lead(basis));
-        jsonw_text(j, "limiter_text", strbuf_str(&why));
+        put_limit_words(j, &row->limit);
         jsonw_text(j, "advice",
                    limiter_try(row->limit.limiter, &row->limit.ceilings, FRAMEWORK_NONE));
         strbuf_finish(&why);
@@ -66,6 +87,7 @@ static void put_gpu(struct jsonw *j, const struct live_moment *m, const struct l
         jsonw_row(j, &m->frame, &g->row);
         put_name(j, "name", m, g);
         jsonw_bool(j, "up", g->up);
+        put_use(j, g);
         put_integrals(j, &g->in);
         put_why(j, &g->row, g->up);
         jsonw_end(j);
@@ -235,7 +257,7 @@ static void put_limiter_texts(struct jsonw *j, const bool met[LIMITER_COUNT])
         jsonw_object(j, "limiter_texts");
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 if (!met || met[l])
-                        jsonw_text(j, limiter_name(l), limiter_words(l));
+                        jsonw_text(j, limiter_name(l), limiter_phrase(l));
         }
         jsonw_end(j);
 }

@@ -88,7 +88,7 @@ static void live_add_row(struct live *l, const struct frame *f, size_t at, int64
         }
         if (l->config.past && !f->stale)
                 past_add(l->config.past, m->key, row, f->mono_ns);
-        integrals_add(&m->gpu.in, &m->it, f, row, m->owned);
+        integrals_add(&m->gpu.in, &m->it, f, row, m->gpu.owned);
         m->gpu.who = *row->sample.who;
         m->gpu.row = *row;
         m->seen_ns = now;

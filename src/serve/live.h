@@ -34,6 +34,7 @@ struct live_gpu {
         struct integrals in;
         bool up;       /* its values are of now */
         bool in_frame; /* the newest frame had it */
+        bool owned;    /* a job or a container has it */
 };
 
 struct live_status {

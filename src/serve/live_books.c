@@ -59,11 +59,11 @@ void live_set_owners(struct live *l, const struct owner *owners, size_t n, size_
                 memcpy(l->owners, owners, l->n_told * sizeof(*owners));
         for (size_t i = 0; i < l->n; i++) {
                 struct meter *m = &l->meters[i];
-                m->owned = false;
-                for (size_t k = 0; k < l->n_owners && !m->owned; k++) {
+                m->gpu.owned = false;
+                for (size_t k = 0; k < l->n_owners && !m->gpu.owned; k++) {
                         const struct owner *o = &l->owners[k];
-                        m->owned = o->kind != OWNER_PROCESS && o->index == m->gpu.who.index &&
-                                   o->gi == m->gpu.who.gi;
+                        m->gpu.owned = o->kind != OWNER_PROCESS && o->index == m->gpu.who.index &&
+                                       o->gi == m->gpu.who.gi;
                 }
         }
         pthread_mutex_unlock(&l->lock);

@@ -14,7 +14,6 @@ struct meter {
         struct integrator it;
         int64_t fresh_ns; /* monotonic: when its values were last of the moment */
         int64_t seen_ns;  /* when a frame had it */
-        bool owned;
 };
 
 /* A moment that somebody may look at without a lock. */

@@ -40,7 +40,7 @@ def metrics(**more):
 
 def gpu(name, index, **more):
     return {"gpu": name, "name": name, "index": index, "gi": None, "up": True, "tick": 1, "time": END, "source": "nvml", "identity": {"model": "NVIDIA H200", "hostname": "n1"},
-            "verdict": {"class": "tensor-heavy compute"}, "health": {"state": "OK"}, "limiter": "compute.tensor", "limiter_text": "the tensor cores", "held_by": None,
+            "verdict": {"class": "tensor-heavy compute"}, "health": {"state": "OK"}, "limiter": "compute.tensor", "limit_words": "limited by the tensor cores", "use": "working", "held": True,
             "why": "tensor-heavy compute: tensor 61 %", "advice": "use FP8", "health_text": "", "metrics": metrics(), "ceilings": {}, **more}
 
 
@@ -49,11 +49,11 @@ NOW = {
         {"kind": "slurm", "job": "4711", "user": "ann", "index": 0, "gi": -1, "processes": 2}, {"kind": "slurm", "job": "4711", "user": "ann", "index": 1, "gi": -1, "processes": 3},
         {"kind": "kubernetes", "job": "", "namespace": "team", "pod": "llm-0", "container": "main", "user": "", "index": 2, "gi": -1, "processes": None}],
     "gpus": [
-        gpu("0", 0, held_by="power", metrics=metrics(real_util=62, sm_active=0.81, tensor_active=0.614, dram_active=0.355, gpu_util=0.99, fb_used=60 * 2**30,
+        gpu("0", 0, limit_words="limited by the tensor cores, clocks held by the power limit", metrics=metrics(real_util=62, sm_active=0.81, tensor_active=0.614, dram_active=0.355, gpu_util=0.99, fb_used=60 * 2**30,
                                                      fb_total=140 * 2**30, power=690.6, power_limit=700, gpu_temp=61, processes=2), ceilings={"sm": 0.81, "pcie_in": 0.05}),
-        gpu("1", 1, verdict={"class": "idle"}, limiter="idle.allocated", limiter_text="nothing: memory is allocated, but nothing runs",
+        gpu("1", 1, verdict={"class": "idle"}, limiter="idle.allocated", limit_words="idle, memory is held", use="idle",
             metrics=metrics(real_util=2, sm_active=0, fb_used=1011 * 2**20, fb_total=140 * 2**30, power=75.4, power_limit=700, gpu_temp=31, processes=3)),
-        gpu("2", 2, health={"state": "CRIT"}, limiter="unknown", limiter_text="unknown: counters are missing", verdict={"class": "unknown"}, metrics=metrics(power=80)),
+        gpu("2", 2, health={"state": "CRIT"}, limiter="unknown", limit_words="limiter unknown", use="unknown", held=None, verdict={"class": "unknown"}, metrics=metrics(power=80)),
         gpu("3", 3, up=False, metrics=metrics()),
     ],
     "host": {"name": "n1", "system": {"figures": {"load_1": 12.5, "load_5": 9.25, "load_15": 100, "net_rx": 1.5e8, "net_tx": 999, "swap_total": 2**33, "swap_used": 2**30,
@@ -65,7 +65,7 @@ JOB = {"id": 7, "kind": "slurm", "job": "4711", "user": "ann", "account": "physi
        "gpu_seconds": 7200, "wasted_seconds": 1800, "coverage": 0.972, "real_util": 0.2, "sm_active": 0.5, "gpu_util": 0.95, "peak_memory": 5 * 2**30,
        "counters": {"energy": 3.6e6, "throttle_power": 700, "throttle_heat": 0, "throttle_power_brake": 77}, "class_s": {"idle": 500, "memory-bound": 1500},
        "limiter_s": {"unknown": 9000, "compute.tensor": 3000, "idle.allocated": 1000}, "findings": []}
-JOBS = {"limiter_texts": {"compute.tensor": "the tensor cores", "idle.allocated": "nothing: memory is allocated"},
+JOBS = {"limiter_texts": {"unknown": "limiter unknown", "compute.tensor": "the tensor cores", "idle.allocated": "idle, memory is held"},
         "jobs": [JOB, {**JOB, "id": 6, "job": "4700", "final": False, "wasted_seconds": 0, "limiter_s": {}, "real_util": None}]}
 FINDINGS = {"now": [{"state": "CRIT", "gpu": "2", "text": "the GPU does not answer"}], "log": [{"time": END, "gpu": "2", "kind": "health", "text": "is CRIT, was OK"}]}
 SESSIONS = {"sessions": [{"id": "a", "name": "one.assay", "time": END, "size": 1536}]}
@@ -184,12 +184,11 @@ def test_words_about_gpus(page):
         *((f"sideOf({json.dumps(name)})", side) for name, side in [
             (None, "none"), ("unknown", "none"), ("idle", "idle"), ("idle.allocated", "idle"), ("host.input", "host"), ("launch", "host"), ("copy.h2d", "copy"), ("memory.bandwidth", "memory"),
             ("compute.tensor", "compute"), ("latency", "compute")]),
-        ("limitText(app.now.gpus[0])", "limited by the tensor cores"), ("limitText(app.now.gpus[1])", "memory is allocated, but nothing runs"), ("limitText(app.now.gpus[2])", "limiter unknown"),
-        ("limitText({...app.now.gpus[2], limiter_text: 'the link or the host'})", "limiter unknown: the link or the host"),
-        ("limitText(app.now.gpus[3])", None), ("heldBy(app.now.gpus[0])", "the power limit"), ("heldBy(app.now.gpus[1])", None), ("heldBy({up: true, held_by: 'odd'})", "odd"), ("heldBy({up: false, held_by: 'power'})", None),
+        ("limitText(app.now.gpus[0])", "limited by the tensor cores, clocks held by the power limit"), ("limitText(app.now.gpus[1])", "idle, memory is held"),
+        ("limitText(app.now.gpus[2])", "limiter unknown"), ("limitText(app.now.gpus[3])", None),
         ("works(app.now.gpus[0])", True), ("works(app.now.gpus[1])", False), ("works(app.now.gpus[2])", False), ("works(app.now.gpus[3])", False),
         ("app.now.gpus.map(isHeldIdle)", [False, True, False, False]), ("app.now.gpus.map(realOf)", [0.62, 0.02, None, None]),
-        ("isHeldIdle({...app.now.gpus[1], index: 9})", True), ("isHeldIdle({...app.now.gpus[1], index: 9, limiter: 'idle'})", False), ("isHeldIdle({...app.now.gpus[1], limiter: 'idle'})", True),
+        ("isHeldIdle({...app.now.gpus[1], held: false})", False), ("isHeldIdle({...app.now.gpus[1], held: null})", False), ("isHeldIdle({...app.now.gpus[1], up: false})", False),
         ("app.now.gpus.map((g) => ownersOf(g).length)", [1, 1, 1, 0]), ("app.now.owners.map(ownerName)", ["job 4711 (ann)", "job 4711 (ann)", "team/llm-0"]),
         ("ownerName({kind: 'process', user: 'bob'})", "bob"), ("ownerName({kind: 'process', user: ''})", "somebody"), ("ownerName({kind: 'slurm', job: '9', user: ''})", "job 9"),
         ("app.now.gpus.map(holderText)", ["job 4711 (ann)", "job 4711 (ann)", "team/llm-0", ""]), ("holderText({...app.now.gpus[2], index: 8})", "its holder is not known"),
@@ -198,7 +197,7 @@ def test_words_about_gpus(page):
         ("sum([1, null, 2.5], (v) => v)", 3.5), ("sum([null], (v) => v)", None), ("knownCells([null, null, 1, null])", 2), ("knownCells([null])", 0), ("knownCells(undefined)", 0), ("knownCells([0])", 1),
         ("usedOf({fb_used: 2**30, fb_total: 2**31})", "1.0 GiB of 2.0 GiB"), ("usedOf({fb_used: 2**30, fb_total: null})", "1.0 GiB"),
         ("shares({limiters: [['a', 1], [null, 7], ['b', 2], ['a', 2], ['b', 5]]})", [["b", 0.7], ["a", 0.3]]), ("shares({limiters: null})", []),
-        ("limiterWords({x: 'nothing: rests'}, 'x')", "rests"), ("limiterWords({}, 'unknown')", "not known"), ("limiterWords(null, 'y')", "y"),
+        ("limiterWords({x: 'idle, it rests'}, 'x')", "idle, it rests"), ("limiterWords(null, 'y')", "y"),
     ])
 
 
@@ -207,9 +206,9 @@ def test_the_view_of_all_gpus(page):
     assert tiles == [["GPUs at work", "1 of 4", "1 idle"], ["Real Utilization", "32 %", "mean of 2 of 4"], ["Power", "846 W", "of 1.4 kW"], ["Memory", "61 GiB", "of 280 GiB"],
                      ["Held and idle", "1", "GPU 1"], ["Problems", "2", "GPU 2, 3"]]
     cards = page.run("return [...document.querySelectorAll('a[data-gpu]')].map((c) => [...c.querySelectorAll('strong, .pill, .big, .class, .limit, .meter, .facts span, .WARN')].map((e) => e.textContent.replaceAll('\\u00a0', '_')))")
-    assert cards[0] == ["GPU 0", "OK", "62 %", "tensor-heavy compute", "limited by the tensor cores", "SM81 %", "tensor61 %", "DRAM36 %", "util99 %", "60 GiB of 140 GiB", "691 W of 700", "61 °C",
-                        "clocks held by the power limit"]
-    assert cards[1][2:5] == ["2 %", "idle", "memory is allocated, but nothing runs"] and cards[1][9:] == ["1011 MiB of 140 GiB", "75 W of 700", "31 °C"]
+    assert cards[0] == ["GPU 0", "OK", "62 %", "tensor-heavy compute", "limited by the tensor cores, clocks held by the power limit", "SM81 %", "tensor61 %", "DRAM36 %", "util99 %",
+                        "60 GiB of 140 GiB", "691 W of 700", "61 °C"]
+    assert cards[1][2:5] == ["2 %", "idle", "idle, memory is held"] and cards[1][9:] == ["1011 MiB of 140 GiB", "75 W of 700", "31 °C"]
     assert cards[3] == ["GPU 3", "does not answer", "--", "", "_", "SM--", "tensor--", "DRAM--", "util--", "--", "--", "--"]
     bars = page.run("return [...document.querySelector('a[data-gpu]').querySelectorAll('.bar span')].map((e) => e.style.width)")
     assert bars == ["81%", "61.4%", "35.5%", "99%"]
@@ -367,7 +366,7 @@ def test_the_view_of_one_gpu(page):
     facts = dict(page.run("return [...document.querySelectorAll('dt')].map((e) => [e.textContent, e.nextSibling.textContent])"))
     assert facts == {"Memory": "60 GiB of 140 GiB", "Power": "691 W of 700 W", "Temperature": "61 °C", "Node": "n1"}
     said = page.run("return [...document.querySelectorAll('.hero p')].map((e) => e.textContent)")
-    assert said == ["tensor-heavy compute  tensor 61 %", "limited by the tensor cores; clocks are held down by the power limit", "To try: use FP8."]
+    assert said == ["tensor-heavy compute  tensor 61 %", "limited by the tensor cores, clocks held by the power limit", "To try: use FP8."]
     until(page, "app.update(); return document.querySelectorAll('tbody').length === 2")
     tables = page.run("return [...document.querySelectorAll('tbody')].map((b) => [...b.rows].map((r) => [...r.cells].map((c) => c.textContent)))")
     assert tables == [[["slurm", "job 4711 (ann)", "2", "--"]], [["77", "ann", "python3", "2.0 GiB", "50 %", "125 %", "2.0 h"], ["78", "bob", "", "--", "--", "--", "--"]]]
@@ -398,7 +397,7 @@ def test_the_views_of_lists(page):
                      "Peak memory": "5.0 GiB", "Energy": "3.6 MJ", "Account": "physics", "Partition": "long", "Throttled": "power 12 min, power brake 77 s"}
     assert page.run("return [...document.querySelectorAll('.huge')].map((e) => e.textContent)") == ["20 %", "0.50 h"]
     assert page.run("return [...document.querySelectorAll('.share')].map((e) => e.textContent)") == [
-        "not known69 %2.5 h", "the tensor cores23 %50 min", "memory is allocated8 %17 min", "memory-bound75 %25 min", "idle25 %8 min"]
+        "limiter unknown69 %2.5 h", "the tensor cores23 %50 min", "idle, memory is held8 %17 min", "memory-bound75 %25 min", "idle25 %8 min"]
     page.run("location.hash = 'findings'; return 1")
     until(page, "return document.querySelector('.finding')")
     assert page.run("return document.querySelector('.finding').textContent") == "CRITGPU 2the GPU does not answer"

@@ -24,7 +24,7 @@ function holderRow({ owner, gpus, processes }) {
 }
 
 /* A limiter in words. */
-const limiterWords = (texts, name) => (name === "unknown" ? "not known" : (texts || {})[name] || name).replace(/^nothing: /, "");
+const limiterWords = (texts, name) => (texts || {})[name] || name;
 
 function jobRow(j, texts) {
   const most = Object.entries(j.limiter_s).filter(([k]) => k !== "unknown").sort((a, b) => b[1] - a[1])[0];

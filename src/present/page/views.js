@@ -7,8 +7,8 @@ function ownerName(o) {
   if (o.kind === "kubernetes") return `${o.namespace}/${o.pod}`;
   return o.user || "somebody";
 }
-const works = (gpu) => gpu.up && gpu.verdict.class !== "idle" && gpu.verdict.class !== "unknown";
-const isHeldIdle = (gpu) => gpu.up && gpu.verdict.class === "idle" && (ownersOf(gpu).length > 0 || gpu.limiter === "idle.allocated");
+const works = (gpu) => gpu.up && gpu.use === "working";
+const isHeldIdle = (gpu) => gpu.up && gpu.use === "idle" && gpu.held === true;
 const realOf = (gpu) => (gpu.up && there(gpu.metrics.real_util) ? gpu.metrics.real_util / 100 : null);
 
 /* What has to move for a program to go faster, as a colour. */
@@ -20,16 +20,8 @@ function sideOf(limiter) {
 }
 const SIDES = [["compute", "the GPU's units or kernels"], ["memory", "device memory"], ["copy", "copies"], ["host", "the host"], ["idle", "nothing: idle"]];
 
-const HELD = { power: "the power limit", thermal: "heat", "clock.locked": "a locked clock" };
-const heldBy = (gpu) => (gpu.up && gpu.held_by ? HELD[gpu.held_by] || gpu.held_by : null);
-
-/* "limited by …" in words; "nothing: …" stands for itself. */
-function limitText(gpu) {
-  if (!gpu.up || !gpu.limiter) return null;
-  const text = gpu.limiter_text || gpu.limiter;
-  if (gpu.limiter === "unknown") return text.startsWith("unknown") ? "limiter unknown" : `limiter unknown: ${text}`;
-  return text.startsWith("nothing: ") ? text.slice(9) : `${gpu.limiter_lead || "limited by"} ${text}`;
-}
+/* "limited by …" in words, clocks that are held included. */
+const limitText = (gpu) => (gpu.up && gpu.limiter ? gpu.limit_words : null);
 
 function bar(share, label, kind) {
   return h("div", { class: `bar${kind ? ` ${kind}` : ""}`, role: "img", "aria-label": label }, h("span", { "data-share": there(share) ? Math.min(1, Math.max(0, share)) : 0 }));
@@ -61,7 +53,7 @@ function summary(gpus) {
   const whole = gpus.filter((g) => !there(g.gi)), reals = gpus.map(realOf).filter(there), bad = gpus.filter((g) => (!g.up && !app.now.status.ended) || !["OK", "unknown"].includes(g.health.state));
   const idle = gpus.filter(isHeldIdle), limit = sum(whole, (g) => g.metrics.power_limit), total = sum(gpus, (g) => g.metrics.fb_total);
   return h("div", { class: "tiles" },
-    tile("GPUs at work", `${gpus.filter(works).length} of ${gpus.length}`, `${gpus.filter((g) => g.up && g.verdict.class === "idle").length} idle`),
+    tile("GPUs at work", `${gpus.filter(works).length} of ${gpus.length}`, `${gpus.filter((g) => g.up && g.use === "idle").length} idle`),
     tile("Real Utilization", reals.length ? percent(reals.reduce((a, b) => a + b, 0) / reals.length) : "--", `mean of ${reals.length === gpus.length ? "all" : `${reals.length} of ${gpus.length}`}`),
     tile("Power", scaled(sum(whole, (g) => g.metrics.power), "W"), there(limit) ? `of ${scaled(limit, "W")}` : ""),
     tile("Memory", scaled(sum(gpus, (g) => g.metrics.fb_used), "B", 1024), there(total) ? `of ${scaled(total, "B", 1024)}` : ""),
@@ -90,7 +82,7 @@ function gpuCard(gpu) {
     h("div", { class: `limit side-${sideOf(gpu.up ? gpu.limiter : null)}` }, text || "\u00a0"),
     meter("SM", m.sm_active), meter("tensor", m.tensor_active), meter("DRAM", m.dram_active), meter("util", m.gpu_util),
     h("div", { class: "row small soft facts" }, h("span", {}, usedOf(m)),
-      h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C")), heldBy(gpu) ? h("span", { class: "WARN" }, `clocks held by ${heldBy(gpu)}`) : null),
+      h("span", {}, `${number(m.power, 0, "W")}${there(m.power_limit) ? ` of ${m.power_limit.toFixed(0)}` : ""}`), h("span", {}, number(m.gpu_temp, 0, "°C"))),
     h("canvas", { class: "spark", "aria-hidden": "true" }), h("canvas", { class: "strip", "aria-hidden": "true" }), h("div", { class: "soft small line", title: holder }, holder || "\u00a0"));
 }
 
@@ -235,7 +227,7 @@ function describeGpu(gpu) {
   return [h("div", { class: "row" }, h("h2", {}, `GPU ${gpu.name} `, h("span", { class: "soft" }, gpu.identity.model || "")), healthPill(gpu)),
     h("div", { class: "hero" }, h("div", {}, h("div", { class: "huge" }, percent(realOf(gpu))), h("div", { class: "soft small" }, "Real Utilization")),
       h("div", { class: "grow" }, gpu.up ? h("p", {}, h("strong", {}, gpu.verdict.class), h("span", { class: "soft" }, ` ${why}`)) : h("p", {}, "It has no values now; the charts have those of before."),
-        text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text), heldBy(gpu) ? `; clocks are held down by ${heldBy(gpu)}` : "") : null,
+        text ? h("p", { class: `limit side-${sideOf(gpu.limiter)}` }, h("strong", {}, text)) : null,
         text && gpu.advice && gpu.limiter !== "unknown" ? h("p", { class: "soft" }, `To try: ${gpu.advice}.`) : null,
         gpu.health_text ? h("p", { class: gpu.health.state }, gpu.health_text) : null)),
     h("dl", { class: "facts" }, facts.filter(([, v]) => v && v !== "--").map(([a, b]) => fact(a, b)))];

@@ -350,7 +350,6 @@ static size_t curve_of(const struct traces *t, const char *label)
 static void put_stretch(struct jsonw *j, const struct stretch_list *list, const struct stretch *s,
                         const struct traces *t)
 {
-        const char *held = held_by_name((enum held_by)s->limit.held_by);
         jsonw_array(j, NULL);
         page_put_short(j, NULL, s->begin_s);
         page_put_short(j, NULL, s->end_s);
@@ -362,7 +361,7 @@ static void put_stretch(struct jsonw *j, const struct stretch_list *list, const 
         }
         jsonw_end(j);
         page_put_text(j, NULL, limiter_name((enum limiter)s->limit.limiter));
-        page_put_text(j, NULL, held ? held : "");
+        page_put_text(j, NULL, held_by_words((enum held_by)s->limit.held_by));
         jsonw_end(j);
 }
 

@@ -172,6 +172,7 @@ static void put_limit(struct jsonw *j, const struct limit *l)
         jsonw_text(j, "limiter", limiter_name((enum limiter)l->limiter));
         jsonw_text_or_null(j, "held_by", held_by_name((enum held_by)l->held_by));
         jsonw_object(j, "limit");
+        jsonw_text(j, "judged", "live");
         jsonw_basis(j, l);
         jsonw_text(j, "rule",
                    limiter_rule((enum limiter)(unknown ? l->undecided : l->limiter),

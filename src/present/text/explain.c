@@ -148,27 +148,43 @@ bool explain_candidates(const struct limit *l, struct strbuf *out)
         return true;
 }
 
+void explain_limit_words(const struct limit *l, char buf[EXPLAIN_LIMIT_MAX])
+{
+        enum limiter limiter = (enum limiter)l->limiter;
+        enum basis basis = (enum basis)l->basis;
+        const char *present = limiter_info(limiter)->present;
+        const char *held = held_by_words((enum held_by)l->held_by);
+        if (present[0])
+                snprintf(buf, EXPLAIN_LIMIT_MAX, "%s", present);
+        else
+                snprintf(buf, EXPLAIN_LIMIT_MAX, "%s %s%s%s", limiter_lead(basis),
+                         limiter_sight(limiter, basis)->words, *held ? ", clocks held by " : "",
+                         held);
+}
+
+static void put_missing_ceilings(const struct limit *l, struct strbuf *out)
+{
+        const char *gap = " ";
+        strbuf_puts(out, "missing");
+        for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
+                if (!(l->missing & (1u << i)))
+                        continue;
+                strbuf_putf(out, "%s%s", gap, ceiling_info(i)->name);
+                gap = ", ";
+        }
+}
+
 void explain_limiter(const struct row *row, struct strbuf *out)
 {
         const struct limit *l = &row->limit;
-        const char *gap = " ";
-        if (l->limiter == LIMITER_UNKNOWN) {
-                strbuf_puts(out, "limiter unknown: ");
-                if (explain_candidates(l, out))
-                        return;
-                strbuf_puts(out, "missing");
-                for (enum ceiling i = 0; i < CEILING_COUNT; i++) {
-                        if (!(l->missing & (1u << i)))
-                                continue;
-                        strbuf_putf(out, "%s%s", gap, ceiling_info(i)->name);
-                        gap = ", ";
-                }
+        char words[EXPLAIN_LIMIT_MAX];
+        explain_limit_words(l, words);
+        strbuf_puts(out, words);
+        if (l->limiter != LIMITER_UNKNOWN)
                 return;
-        }
-        strbuf_putf(out, "%s %s", limiter_lead((enum basis)l->basis),
-                    limiter_sight((enum limiter)l->limiter, (enum basis)l->basis)->words);
-        if (l->held_by != HELD_BY_NOTHING)
-                strbuf_putf(out, ", clocks held by %s", held_by_words((enum held_by)l->held_by));
+        strbuf_puts(out, ": ");
+        if (!explain_candidates(l, out))
+                put_missing_ceilings(l, out);
 }
 
 void explain_limit(const struct row *row, struct strbuf *out)

@@ -16,8 +16,11 @@ void explain_ceiling(enum ceiling at, double v, struct strbuf *out);
 /* "copies over the link, or the kernels; …": what an unknown limiter without counters may be. False
  * where there is nothing to say. */
 bool explain_candidates(const struct limit *l, struct strbuf *out);
-/* "limited by the tensor cores, clocks held by the power limit"; what is missing for an unknown
- * one. */
+/* What limits it, as every surface says it: "limited by the tensor cores, clocks held by the power
+ * limit", "idle, no program uses it", "limiter unknown". */
+#define EXPLAIN_LIMIT_MAX 160
+void explain_limit_words(const struct limit *l, char buf[EXPLAIN_LIMIT_MAX]);
+/* The same, and what is missing for an unknown one. */
 void explain_limiter(const struct row *row, struct strbuf *out);
 /* The same with its evidence: ": engine 99 %, …". */
 void explain_limit(const struct row *row, struct strbuf *out);

@@ -347,6 +347,11 @@ void table_write(const struct frame *frame, const struct table_options *options,
         write_grid(frame, options, out);
         strbuf_putc(out, '\n');
         write_reasons(frame, options, out);
+        if (options->recorded)
+                strbuf_puts(
+                    out,
+                    "\nLimits are judged live, by what was known then; 'assay report' judges in "
+                    "hindsight.\n");
         write_nodes(frame, options, out);
         details_write_clocks(frame, out);
         details_write_processes(frame, options->width, out);

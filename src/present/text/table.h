@@ -8,6 +8,7 @@ struct table_options {
         const char *version; /* of the program, for the heading */
         unsigned width;      /* columns there are; what does not fit is left out */
         const char *host;    /* the GPUs are in; NULL or "" when not known */
+        bool recorded;       /* it was recorded: a report may judge it otherwise */
         const char *focus;   /* a GPU's label: show every metric of that one; NULL for none */
 };
 

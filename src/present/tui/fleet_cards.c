@@ -39,14 +39,6 @@ static void fleet_cards_add(struct value *sum, struct value *limits, struct valu
                 *limits = value_ok(limits->v + limit.v);
 }
 
-/* What it does may be unknown where there are no counters, and yet it does something. */
-static bool is_active(const struct row *row)
-{
-        enum bottleneck b = workload_bottleneck(row->verdict.workload);
-        struct value util = row->sample.m[METRIC_GPU_UTIL];
-        return b == BOTTLENECK_UNKNOWN ? value_there(util) && util.v > 0 : b != BOTTLENECK_IDLE;
-}
-
 /* A GPU is active when one of its slices is, and as healthy as the worst of them. */
 static void add_group(struct totals *t, const struct frame *f, size_t begin, size_t end)
 {
@@ -54,7 +46,7 @@ static void add_group(struct totals *t, const struct frame *f, size_t begin, siz
         bool active = false;
         for (size_t i = begin; i < end; i++) {
                 worst = MAX(worst, f->rows[i].health.state);
-                active |= is_active(&f->rows[i]);
+                active |= row_use(&f->rows[i]) == ROW_USE_WORKING;
         }
         t->health[worst]++;
         t->active += active;

@@ -73,7 +73,7 @@ void timeline_draw(struct ui *ui, const struct ui_data *d, struct canvas *c, str
                 line.y++;
         }
         if (d->n_findings > 0 && (both || d->n_phases == 0)) {
-                draw_parts(d, c, line, "limited by", d->findings, d->n_findings);
+                draw_parts(d, c, line, "hindsight", d->findings, d->n_findings);
                 line.y++;
         }
         draw_position(d, c, line);

@@ -23,16 +23,12 @@ uint8_t words_limiter_ink(enum limiter limiter)
 
 void words_limit(char *buf, size_t size, const struct row *row, int w)
 {
+        char whole[EXPLAIN_LIMIT_MAX];
         enum limiter limiter = (enum limiter)row->limit.limiter;
-        const char *held = held_by_words((enum held_by)row->limit.held_by);
         enum basis basis = (enum basis)row->limit.basis;
         const char *present = limiter_info(limiter)->present;
-        if (present[0])
-                snprintf(buf, size, "%s", present);
-        else
-                snprintf(buf, size, "%s %s%s%s", limiter_lead(basis),
-                         limiter_sight(limiter, basis)->words, *held ? ", clocks held by " : "",
-                         held);
+        explain_limit_words(&row->limit, whole);
+        snprintf(buf, size, "%s", whole);
         /* Shorter in two steps. */
         const char *const leads[] = {limiter_lead(basis),
                                      basis == BASIS_DRIVER ? "likely by" : "by"};
