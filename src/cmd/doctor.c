@@ -168,10 +168,9 @@ static int check_asked(const struct config *config, struct err *err)
                 err_set(err, ERR_USAGE, "--backend replay reads files: there is nothing to check");
                 return err_hint(err, "show the file: assay once FILE");
         }
-        if (config_is_given(config, OPT_SOURCE) &&
-            (!input_is_address(location) || input_is_list(location) ||
-             strncasecmp(location, "https:", 6) == 0)) {
-                err_set(err, ERR_USAGE, "the doctor cannot test '%s': only one exporter, by http",
+        if (config_is_given(config, OPT_SOURCE) && !input_is_list(location) &&
+            (!input_is_address(location) || strncasecmp(location, "https:", 6) == 0)) {
+                err_set(err, ERR_USAGE, "the doctor cannot test '%s': only exporters, by http",
                         location);
                 return err_hint(err, "show what it has: assay once '%s'", location);
         }

@@ -232,9 +232,9 @@ static void tell_alone(const struct config *config, const struct err *why, struc
                 strbuf_putf(out, "%s\n%s\n", why->msg, why->hint);
 }
 
-/* Fills out with the GPUs, the host, or both. */
+/* Fills out with the GPUs, the host, or both; ret_alone with why the host is alone. */
 static int write_all(const struct config *config, struct host_view *view, struct pipeline **p,
-                     struct strbuf *out, struct err *err)
+                     struct strbuf *out, struct err *ret_alone, struct err *err)
 {
         const struct frame *frame = NULL;
         struct host *first, *host = NULL;
@@ -249,8 +249,10 @@ static int write_all(const struct config *config, struct host_view *view, struct
         if (r > 0 && !config_is_set(config, OPT_AT))
                 r = await_counters(*p, &frame, err);
         bool alone = r < 0 && view && setup_does_without(config, r);
-        if (alone)
+        if (alone) {
+                *ret_alone = *err;
                 tell_alone(config, err, out);
+        }
         if (view && (r >= 0 || alone)) {
                 int got = read_host(view, begun, *p, frame, &host, err);
                 r = got < 0 || alone ? got : r;
@@ -303,7 +305,7 @@ static int write_runs(const struct config *config, struct strbuf *out, struct er
 
 /* The GPUs, the host, or both. */
 static int write_moment(const struct config *config, struct host_view **view, struct pipeline **p,
-                        struct strbuf *out, struct err *err)
+                        struct strbuf *out, struct err *ret_alone, struct err *err)
 {
         int r = 0;
         if (!shows_host(config))
@@ -312,12 +314,12 @@ static int write_moment(const struct config *config, struct host_view **view, st
                 r = open_host(config, view, err);
         if (r < 0 && r != ERR_USAGE && !config_flag(config, OPT_HOST))
                 r = 0; /* GPUs are shown where the host cannot be read */
-        return r == 0 ? write_all(config, *view, p, out, err) : r;
+        return r == 0 ? write_all(config, *view, p, out, ret_alone, err) : r;
 }
 
 static int once_run(const struct config *config)
 {
-        struct err err = {0};
+        struct err err = {0}, alone = {0};
         struct host_view *view = NULL;
         struct pipeline *p = NULL;
         struct strbuf out = {0};
@@ -325,7 +327,7 @@ static int once_run(const struct config *config)
         if (r == 0)
                 r = write_runs(config, &out, &err);
         if (r > 0)
-                r = write_moment(config, &view, &p, &out, &err);
+                r = write_moment(config, &view, &p, &out, &alone, &err);
         if (r == 0 && is_table(config) && config_flag(config, OPT_ASCII))
                 make_ascii(&out);
         if (r == 0) {
@@ -340,7 +342,10 @@ static int once_run(const struct config *config)
         pipeline_close(p);
         host_view_close(view);
         strbuf_finish(&out);
-        return r < 0 ? complain(&err) : EXIT_FINE;
+        if (r < 0)
+                return complain(&err);
+        /* The table has said why; who reads JSON or CSV is told beside it. */
+        return !alone.code ? EXIT_FINE : is_table(config) ? EXIT_NO_SOURCE : complain(&alone);
 }
 
 const struct command command_once = {

@@ -114,6 +114,11 @@ struct health health_of(const struct sample *s, struct health_history *history,
                 seen = true;
                 findings |= is_found(f, s, history, o) ? 1u << i : 0;
         }
+        struct value told = s->m[METRIC_PROBLEMS];
+        if (value_there(told) && !o->missing_is_zero) {
+                seen = true;
+                findings |= (uint32_t)num_whole(told.v) & ((1u << HEALTH_REASON_COUNT) - 1);
+        }
         return (struct health){.state = worst(findings, seen),
                                .findings = findings,
                                .grave_xid = history->grave_xid,

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "doctor/checks.h"
 #include "doctor/probe_http.h"
+#include "read/nodes/hostlist.h"
 #include "read/prometheus/address.h"
 #include "read/prometheus/token.h"
 
@@ -16,6 +17,11 @@
 /* The start of the names of DCGM's counters, by which an exporter that has them is known. */
 #define COUNTER_PREFIX "DCGM_FI_PROF_"
 #define EXPORTER_PREFIX "DCGM_FI_"
+
+#define LIST_PATIENCE_NS (10 * NS_PER_S)
+#define COUNTERS_REMEDY                                                                            \
+        "add the profiling fields to the exporter's list of counters (-f "                         \
+        "dcp-metrics-included.csv)"
 
 /* Programs that are known to take the counters. DCGM's tester has the version of CUDA behind its
  * name: dcgmproftester12. */
@@ -111,17 +117,14 @@ static bool take_apart(const char *s, struct probe_target *ret)
         return true;
 }
 
-/* That of an http:// address, or the exporter's usual place. */
-static void exporter_target(const struct doctor *d, struct probe_target *ret)
+/* That of an http:// address. False for anything else. */
+static bool target_of(const char *location, struct probe_target *ret)
 {
         static const char scheme[] = "http://";
-        const struct probe_target usual = {EXPORTER_HOST, EXPORTER_PORT, "/metrics", NULL};
-        const char *s = d->source.location;
         struct address a;
-        bool named =
-            s && address_parse(s, &a, NULL) == 0 && strncasecmp(a.url, scheme, strlen(scheme)) == 0;
-        if (!named || !take_apart(a.url + strlen(scheme), ret))
-                *ret = usual;
+        return location && address_parse(location, &a, NULL) == 0 &&
+               strncasecmp(a.url, scheme, strlen(scheme)) == 0 &&
+               take_apart(a.url + strlen(scheme), ret);
 }
 
 /* At the usual place may be anything. */
@@ -142,36 +145,114 @@ static void tell_silent(const struct doctor *d, const struct probe_target *t, in
                 result_remedy(ret, "check the path of the address");
 }
 
+enum answer { ANSWER_SILENT, ANSWER_OTHER, ANSWER_PLAIN, ANSWER_COUNTERS };
+
+static enum answer ask_exporter(const struct probe_target *t, int *ret_status)
+{
+        static char text[PROBE_HTTP_MAX];
+        size_t len = probe_http(t, text, sizeof(text), ret_status);
+        if (len == 0)
+                return ANSWER_SILENT;
+        if (!memmem(text, len, EXPORTER_PREFIX, strlen(EXPORTER_PREFIX)))
+                return ANSWER_OTHER;
+        return memmem(text, len, COUNTER_PREFIX, strlen(COUNTER_PREFIX)) ? ANSWER_COUNTERS
+                                                                         : ANSWER_PLAIN;
+}
+
+static void check_one(const struct doctor *d, const struct probe_target *t, struct result *ret)
+{
+        int status;
+        switch (ask_exporter(t, &status)) {
+        case ANSWER_SILENT:
+                tell_silent(d, t, status, ret);
+                break;
+        case ANSWER_OTHER:
+                result_say(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", t->host,
+                           t->port);
+                break;
+        case ANSWER_PLAIN:
+                result_say(ret, OUTCOME_WARN, "at %s:%s, without counters", t->host, t->port);
+                result_remedy(ret, COUNTERS_REMEDY);
+                break;
+        case ANSWER_COUNTERS:
+                result_say(ret, OUTCOME_OK,
+                           "at %s:%s, with counters; read it with --source "
+                           "http://%s:%s%s",
+                           t->host, t->port, t->host, t->port, t->path);
+                ret->counters = true;
+                break;
+        }
+}
+
+/* How those of a list answer, as far as they can be asked in a while. */
+struct answers {
+        size_t n[ANSWER_COUNTERS + 1], asked;
+        struct probe_target bad; /* the first that does not answer as an exporter */
+        int status;
+};
+
+static void ask_all(const struct hostlist *list, const char *token, struct answers *ret)
+{
+        int64_t until = clock_mono_ns() + LIST_PATIENCE_NS;
+        for (size_t i = 0; i < list->n && clock_mono_ns() < until; i++) {
+                struct probe_target t = {.token = token};
+                int status = 0;
+                if (!target_of(list->names[i], &t))
+                        continue;
+                enum answer answer = ask_exporter(&t, &status);
+                if (answer <= ANSWER_OTHER && ret->n[ANSWER_SILENT] + ret->n[ANSWER_OTHER] == 0) {
+                        ret->bad = t;
+                        ret->status = status;
+                }
+                ret->n[answer]++;
+                ret->asked++;
+        }
+}
+
+static void check_list(const struct hostlist *list, const char *token, struct result *ret)
+{
+        struct answers a = {0};
+        char why[64] = "it does not answer", rest[64] = "";
+        ask_all(list, token, &a);
+        size_t bad = a.n[ANSWER_SILENT] + a.n[ANSWER_OTHER], good = a.asked - bad;
+        if (a.asked < list->n)
+                snprintf(rest, sizeof(rest), "; %zu were not asked", list->n - a.asked);
+        if (a.asked > 0 && bad == 0 && good == a.n[ANSWER_COUNTERS]) {
+                result_say(ret, OUTCOME_OK, "%zu of %zu answer, with counters%s", good, list->n,
+                           rest);
+        } else {
+                result_say(ret, OUTCOME_WARN, "%zu of %zu answer, %zu with counters%s", good,
+                           list->n, a.n[ANSWER_COUNTERS], rest);
+                if (a.status)
+                        snprintf(why, sizeof(why), "it answers with HTTP status %d", a.status);
+                if (bad > 0)
+                        result_remedy(ret, "look at %s:%s%s: %s", a.bad.host, a.bad.port,
+                                      a.bad.path, why);
+                else if (a.asked > 0)
+                        result_remedy(ret, COUNTERS_REMEDY);
+        }
+        ret->counters = a.n[ANSWER_COUNTERS] > 0;
+}
+
 void check_exporter(const struct doctor *d, struct result *ret)
 {
-        static char text[PROBE_HTTP_MAX], token[TOKEN_MAX];
-        struct probe_target t = {0};
+        static char token[TOKEN_MAX];
+        struct hostlist list = {.addresses = true};
+        struct probe_target t = {EXPORTER_HOST, EXPORTER_PORT, "/metrics", NULL};
         struct err err = {0};
-        int status;
-        exporter_target(d, &t);
         if (d->source.token_file && token_read(d->source.token_file, token, &err) < 0) {
                 result_say(ret, OUTCOME_WARN, "%s", err.msg);
                 result_remedy(ret, "%s", err.hint);
                 return;
         }
+        const char *location = d->source.location;
+        bool many = location && hostlist_read(&list, "--source", location, &err) == 0 && list.n > 1;
+        if (!many)
+                target_of(location, &t);
         t.token = d->source.token_file ? token : NULL;
-        size_t len = probe_http(&t, text, sizeof(text), &status);
-        bool exporter = memmem(text, len, EXPORTER_PREFIX, strlen(EXPORTER_PREFIX)) != NULL;
-        if (len == 0) {
-                tell_silent(d, &t, status, ret);
-        } else if (!exporter) {
-                result_say(ret, OUTCOME_NOTE, "%s:%s answers, not with DCGM's metrics", t.host,
-                           t.port);
-        } else if (memmem(text, len, COUNTER_PREFIX, strlen(COUNTER_PREFIX))) {
-                result_say(ret, OUTCOME_OK,
-                           "at %s:%s, with counters; read it with --source "
-                           "http://%s:%s%s",
-                           t.host, t.port, t.host, t.port, t.path);
-                ret->counters = true;
-        } else {
-                result_say(ret, OUTCOME_WARN, "at %s:%s, without counters", t.host, t.port);
-                result_remedy(ret,
-                              "add the profiling fields to the exporter's list of counters (-f "
-                              "dcp-metrics-included.csv)");
-        }
+        if (many)
+                check_list(&list, t.token, ret);
+        else
+                check_one(d, &t, ret);
+        hostlist_finish(&list);
 }

@@ -371,7 +371,7 @@ def test_auto_tells_of_an_engine_that_hangs(assay):
     env = {"FAKE_DCGMI": json.dumps({"list": {"hang": True}})}
     words = ("--dcgmi", FAKE, "--nvml-lib", "/nonexistent")
     once = assay("once", *words, env=env)
-    assert once.returncode == 0 and "no GPU found" in once.stdout and "dcgmi does not answer" in once.stdout
+    assert once.returncode == 3 and "no GPU found" in once.stdout and "dcgmi does not answer" in once.stdout
     export = assay("export", "all", "--count", "1", *words, env=env)
     assert export.returncode == 3 and "dcgmi does not answer" in export.stderr
 

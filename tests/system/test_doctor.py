@@ -230,6 +230,24 @@ def test_what_would_make_a_verdict_sure(doctor, machine):
     assert "nothing makes them sure" in doctor("no-gpm name=GeForce")[2]["verdicts"]["remedy"]
 
 
+GOOD, PLAIN = EXPORTERS[0][0], EXPORTERS[1][0]
+
+
+@pytest.mark.parametrize("texts, dead, outcome, says, remedy", [
+    ([GOOD, GOOD, GOOD], 0, "ok", "3 of 3 answer, with counters", None),
+    ([GOOD, PLAIN], 0, "warn", "2 of 2 answer, 1 with counters", "add the profiling fields"),
+    ([GOOD, GOOD], 1, "warn", "2 of 3 answer, 2 with counters", "look at 127.0.0.1:1/metrics: it does not answer"),
+    ([GOOD, "up 1\n"], 0, "warn", "1 of 2 answer, 1 with counters", "look at 127.0.0.1:"),
+])
+def test_a_list_of_exporters(doctor, exporter, texts, dead, outcome, says, remedy):
+    """Each is asked by itself, not all of them as one address."""
+    addresses = [exporter(text) for text in texts] + ["http://127.0.0.1:1/metrics"] * dead
+    done, _, checks = doctor("no-gpm", "--source", ",".join(addresses))
+    told = checks["exporter"]
+    assert (told["outcome"], told["says"], told["counters"]) == (outcome, says, True) and done.returncode == 0
+    assert told["remedy"] is None if remedy is None else remedy in told["remedy"]
+
+
 BACKENDS = [("nvml", 0, {"gpm", "library"}, {"dcgm", "exporter", "drm"}), ("dcgm", 3, {"dcgm", "profiling"}, {"gpm", "exporter", "drm"}),
             ("drm", 3, {"drm", "hidepid"}, {"gpm", "library", "dcgm", "exporter"}), ("prometheus", 3, {"exporter"}, {"gpm", "library", "dcgm", "slurm"})]
 

@@ -278,10 +278,13 @@ def test_wrong_targets_are_usage_errors(assay, args, words):
 
 def test_once_shows_the_host_alone(assay):
     done = assay("once")
-    assert done.returncode == 0
+    assert done.returncode == 3 and done.stderr == ""
     assert "no GPU found" in done.stdout
     assert "system" in done.stdout and "pressure" in done.stdout
-    data = json.loads(assay("once", "--json").stdout)
+    told = assay("once", "--json")
+    assert told.returncode == 3 and "no GPU found" in told.stderr
+    assert assay("once", "--csv").returncode == 3
+    data = json.loads(told.stdout)
     assert data["gpus"] == []
     assert {level["level"] for level in data["host"]["levels"]} >= {"user", "system"}
     assert "no --pid" in data["host"]["absent"]["process"]

@@ -1,4 +1,5 @@
 """`assay serve` on a driver that is well, hangs, loses a GPU, or is not there yet."""
+import json
 import os
 import pathlib
 import re
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import FIXTURES
+from conftest import FIXTURES, ROOT, clean_env
 from serving import Server, total
 
 UUID = "GPU-82e5c952-b504-9803-37da-f5b10c0cce6c"
@@ -93,6 +94,38 @@ def test_a_gpu_that_is_lost_and_comes_back(nvml):
     s.wait(lambda: total(s.metrics(), "assay_gpu_observed_seconds_total", gpu="1") > before + 0.3, 40)
     log = s.json("/api/v1/findings")["log"]
     assert [e for e in log if e["gpu"] == "1"]
+
+
+def once(program, tmp_path, *urls):
+    """{name: (health, problems)} of the nodes that are asked."""
+    done = subprocess.run([program, "once", "--json", "--source", ",".join(urls)], env=clean_env(tmp_path), capture_output=True, text=True, check=True, timeout=60)
+    return {g["gpu"]: (g["health"]["state"], g["health"]["findings"]) for g in json.loads(done.stdout)["gpus"]}
+
+
+def test_what_a_node_says_is_wrong_is_said_by_those_who_ask_it(nvml, program, tmp_path):
+    """A GPU that is silent has no values, and is there all the same; each problem of a node is a problem elsewhere."""
+    lost = nvml(add=second("GPU-22222222-0000-0000-0000-000000000000", "@1 * = 15")).ready()
+    ill = nvml(add="nvmlDeviceGetRemappedRows = 0 0 2 0 1\n").ready()
+    lost.wait(lambda: total(lost.metrics(), "assay_gpu_problems", gpu="1") == 1, 40)
+    urls = [f"http://127.0.0.1:{s.port}/metrics" for s in (lost, ill)]
+    told = once(program, tmp_path, urls[0])
+    assert told == {"0": ("OK", []), "1": ("CRIT", ["the GPU does not answer"])}
+    own = [(g["health"]["state"], g["health"]["findings"]) for g in ill.json("/api/v1/now")["gpus"]]
+    assert list(once(program, tmp_path, urls[1]).values()) == own
+    text = subprocess.run([program, "once", "--source", urls[0]], env=clean_env(tmp_path), capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^1 .* CRIT$", text, re.M) and "CRIT: the GPU does not answer" in text
+
+
+def test_every_problem_travels(program, tmp_path):
+    """The sum of bits, in the order of the page: whatever a node says, who asks says."""
+    rows = re.findall(r'^FINDING\(\w+, "(\w+)", (\w+), [^"]*"([^"]*)"', (ROOT / "src/model/findings.def").read_text(), re.M)
+    listed = re.search(r"`assay_gpu_finding_seconds_total\{finding\}` \| .*: (.*) \|", (ROOT / "docs/SERVE.md").read_text()).group(1).split(", ")
+    assert listed == [name for name, _, _ in rows] and len(rows) >= 16
+    for n, (_, state, words) in enumerate(rows):
+        (tmp_path / "one.prom").write_text(f'DCGM_FI_DEV_GPU_UTIL{{gpu="0",UUID="GPU-1"}} 5\nassay_gpu_problems{{gpu="0",uuid="GPU-1"}} {2 ** n}\n')
+        done = subprocess.run([program, "once", "--json", "--source", tmp_path / "one.prom"], env=clean_env(tmp_path), capture_output=True, text=True, check=True)
+        health = json.loads(done.stdout)["gpus"][0]["health"]
+        assert health["state"] == state and len(health["findings"]) == 1 and health["findings"][0].startswith(words), (health, words)
 
 
 def test_an_xid_is_counted(nvml):

@@ -413,6 +413,25 @@ def test_live_source(terminal):
         server.server_close()
 
 
+def test_the_doctor_of_a_list(terminal):
+    """Three exporters are three, in the titles and for the doctor."""
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        t = terminal(140, 40)
+        addresses = ",".join(f"http://127.0.0.1:{server.server_port}/metrics" for server in servers)
+        t.start(f"--source {addresses},http://127.0.0.1:1/metrics", show="3 nodes")
+        t.keys("d")
+        assert re.search(r"exporter +2 of 3 answer", t.wait("of 3 answer", 20)) and "404" not in t.screen()
+        t.keys("Escape", "q")
+        assert t.intact() == 0
+    finally:
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+
+
 def test_host_of_a_local_source(terminal):
     """A source of this machine brings this machine's CPU, memory and levels."""
     t = terminal(120, 40)

@@ -202,6 +202,26 @@ static bool is_given(const struct exposition *x, size_t slot)
         return x->given != 0 && x->slots[slot].round == x->given;
 }
 
+/* Series without a host are of the machine that all others name: a GPU that is silent has no
+ * others. */
+static void share_host(struct reading *readings, size_t n)
+{
+        const struct entity_key *named = NULL;
+        for (size_t i = 0; i < n; i++) {
+                const struct entity_key *k = &readings[i].who;
+                if (k->host_len == 0)
+                        continue;
+                if (named && (named->host_len != k->host_len ||
+                              memcmp(named->host, k->host, k->host_len) != 0))
+                        return;
+                named = k;
+        }
+        for (size_t i = 0; named && i < n; i++) {
+                readings[i].who.host = named->host;
+                readings[i].who.host_len = named->host_len;
+        }
+}
+
 void exposition_give(struct exposition *x, struct batch *ret)
 {
         if (x->entities > 0)
@@ -212,6 +232,8 @@ void exposition_give(struct exposition *x, struct batch *ret)
                         x->readings[n++] = (struct reading){.who = x->slots[i].key,
                                                             .values = x->cells + i * x->stride};
         }
+        if (x->hostless > 0)
+                share_host(x->readings, n);
         *ret = (struct batch){.schema = &x->schema, .readings = x->readings, .n = n};
 }
 

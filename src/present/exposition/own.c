@@ -215,6 +215,35 @@ static const char *vendor_label(enum vendor vendor)
         return names[vendor];
 }
 
+/* What is wrong with a GPU that does not answer. */
+static uint32_t problems_of_silence(void)
+{
+        uint32_t found = 0;
+        for (enum health_reason i = 0; i < HEALTH_REASON_COUNT; i++)
+                found |= health_reason_info(i)->metric == METRIC_LOST ? 1u << i : 0;
+        return found;
+}
+
+/* Those who read this text judge by it: a GPU that is silent has no other values to be judged by.
+ */
+static void put_problems(struct text *t)
+{
+        bool begun = false;
+        for (size_t i = 0; i < t->in->n; i++) {
+                const struct exposed_gpu *g = &t->in->gpus[i];
+                uint32_t lost = g->up ? 0 : problems_of_silence();
+                if (!g->up && !t->in->self.source_up)
+                        continue;
+                if (!begun)
+                        put_own_head(t, "assay_gpu_problems", FAMILY_GAUGE,
+                                     "What is wrong with the GPU now: the sum of 2^n of each "
+                                     "problem n; 0 is nothing.");
+                begun = true;
+                put_sample(t, "assay_gpu_problems", "", &t->labels[i].own, NULL, NULL,
+                           g->row->health.findings | lost, 0);
+        }
+}
+
 static void put_info(struct text *t)
 {
         put_own_head(t, "assay_gpu_info", FAMILY_GAUGE, "What the GPU is; always 1.");
@@ -238,6 +267,7 @@ static void put_info(struct text *t)
         for (size_t i = 0; i < t->in->n; i++)
                 put_sample(t, "assay_gpu_up", "", &t->labels[i].own, NULL, NULL, t->in->gpus[i].up,
                            0);
+        put_problems(t);
 }
 
 static void make_gpu_of(const struct owner *o, struct strbuf *out)
