@@ -158,15 +158,28 @@ static void take_gpus(const struct run_summary *r, struct diff_run *run)
 
 /* ---- stretches ---- */
 
-/* Means over the time after the start-up. */
+/* Seconds since the first tick. */
+struct span {
+        double begin_s, end_s;
+};
+
+static struct span overlap(struct span a, const struct stretch *s)
+{
+        double begin = MAX(a.begin_s, s->begin_s);
+        return (struct span){begin, MAX(begin, MIN(a.end_s, s->end_s))};
+}
+
+/* Means over the time after the start-up that counts. */
 struct means {
+        struct span over;
         double gpu_s, clock, clock_s;
         double engine, engine_s, held_s[HELD_BY_LOCKED + 1];
 };
 
 static void add_stretch(struct means *m, const struct stretch *s, struct diff_run *run)
 {
-        double gpu_s = (s->end_s - s->begin_s) * stretch_gpus(s);
+        struct span within = overlap(m->over, s);
+        double gpu_s = (within.end_s - within.begin_s) * stretch_gpus(s);
         struct value engine = ceiling_value(&s->limit.ceilings, CEILING_ENGINE);
         struct value clock = ceiling_value(&s->limit.ceilings, CEILING_CLOCK);
         if (s->before_work)
@@ -207,12 +220,13 @@ static void add_to_line(const struct stretch *s, struct diff_run *run)
 #define SHARE_WINDOW_S 1.0
 
 /* Adds a stretch to the windows that it lies in: GPU-seconds of all, and those of one limiter. */
-static void add_to_windows(const struct stretch *s, enum limiter l, double width_s, double *all,
-                           double *own)
+static void add_to_windows(const struct stretch *s, struct span over, enum limiter l,
+                           double width_s, double *all, double *own)
 {
-        for (size_t i = (size_t)(s->begin_s / width_s); i < DIFF_WINDOWS_MAX; i++) {
-                double begin = MAX(s->begin_s, (double)i * width_s);
-                double end = MIN(s->end_s, (double)(i + 1) * width_s);
+        struct span within = overlap(over, s);
+        for (size_t i = (size_t)(within.begin_s / width_s); i < DIFF_WINDOWS_MAX; i++) {
+                double begin = MAX(within.begin_s, (double)i * width_s);
+                double end = MIN(within.end_s, (double)(i + 1) * width_s);
                 if (!(end > begin))
                         return;
                 all[i] += (end - begin) * stretch_gpus(s);
@@ -221,7 +235,7 @@ static void add_to_windows(const struct stretch *s, enum limiter l, double width
 }
 
 /* How sure a limiter's share is: from its share of each window of time after the start-up. */
-static void take_share_error(const struct stretch_list *list, enum limiter l,
+static void take_share_error(const struct stretch_list *list, struct span over, enum limiter l,
                              struct diff_share *ret)
 {
         double all[DIFF_WINDOWS_MAX] = {0}, own[DIFF_WINDOWS_MAX] = {0};
@@ -229,7 +243,7 @@ static void take_share_error(const struct stretch_list *list, enum limiter l,
         size_t n = 0;
         for (size_t i = 0; i < list->n; i++) {
                 if (!list->list[i].before_work)
-                        add_to_windows(&list->list[i], l, width_s, all, own);
+                        add_to_windows(&list->list[i], over, l, width_s, all, own);
         }
         for (size_t i = 0; i < DIFF_WINDOWS_MAX; i++) {
                 if (all[i] > 0)
@@ -241,15 +255,15 @@ static void take_share_error(const struct stretch_list *list, enum limiter l,
         ret->n = n;
 }
 
-static void take_stretches(const struct stretch_list *list, struct diff_run *run)
+static void take_stretches(const struct stretch_list *list, struct span over, struct diff_run *run)
 {
-        struct means m = {0};
+        struct means m = {.over = over};
         for (size_t i = 0; i < list->n; i++) {
                 add_stretch(&m, &list->list[i], run);
                 add_to_line(&list->list[i], run);
         }
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
-                take_share_error(list, l, &run->limiter[l]);
+                take_share_error(list, over, l, &run->limiter[l]);
                 run->limiter[l].mean = m.gpu_s > 0 ? run->limiter[l].mean / m.gpu_s : 0;
         }
         for (enum held_by h = HELD_BY_POWER; h <= HELD_BY_LOCKED; h++)
@@ -398,6 +412,36 @@ static struct steps find_steps(const struct input *in, const struct traces *t,
         return steps;
 }
 
+/* From the first number that is a time or a rate of the work to the last. */
+static struct steps find_speeds(const struct input *in)
+{
+        struct steps found = {INT64_MAX, INT64_MIN, 0};
+        for (size_t i = 0; i < in->n_marks; i++) {
+                const struct mark *m = &in->marks[i];
+                enum speed speed =
+                    m->type == MARK_METRIC ? speed_of_number(m->name).speed : SPEED_NONE;
+                if (speed == SPEED_STEP || speed == SPEED_TIME || speed == SPEED_RATE)
+                        steps_add(&found, m->wall_ns, m->wall_ns);
+        }
+        return found;
+}
+
+#define SPAN_MIN_S 1.0
+
+/* What the stretches are asked about: the time that the best evidence is of, where it is known. */
+static struct span span_of(const struct run_summary *r, const struct steps *steps)
+{
+        const struct steps speeds = find_speeds(&r->in);
+        const struct steps *of = steps->end_ns > steps->begin_ns ? steps : &speeds;
+        int64_t first = r->stretches.first_wall_ns;
+        const struct span whole = {0, r->summary.limits.seconds};
+        if (of->end_ns <= of->begin_ns || !r->stretches.begun)
+                return whole;
+        const struct span span = {MAX(clock_to_seconds(of->begin_ns - first), 0),
+                                  MIN(clock_to_seconds(of->end_ns - first), whole.end_s)};
+        return span.end_s - span.begin_s >= SPAN_MIN_S ? span : whole;
+}
+
 static void take_windows(const struct traces *t, const struct steps *steps, struct diff_run *run)
 {
         double width_s = clock_to_seconds(t->width_ns);
@@ -508,12 +552,12 @@ int digest_take(struct run_summary *r, struct diff_run *ret)
         ret->exact = value_there(f->command_s);
         take_end(r, ret);
         take_gpus(r, ret);
-        take_stretches(&r->summary.limits, ret);
         take_series(r, ret);
         struct step_series of = {0};
         for (size_t i = 0; i < ret->n_series; i++)
                 of.is[i] = diff_is_steps(ret, &ret->series[i]);
         const struct steps steps = find_steps(&r->in, &r->traces, ret, &of);
+        take_stretches(&r->summary.limits, span_of(r, &steps), ret);
         take_windows(&r->traces, &steps, ret);
         for (size_t i = 0; i < ret->n_series; i++) {
                 if (of.is[i])

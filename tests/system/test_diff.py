@@ -136,6 +136,7 @@ def test_a_training_that_logs_each_ten_steps(program, tmp_path, name, log, waits
     pair = diff_pairs.PAIRS[name]
     assert (got["verdict"], status) == (pair.verdict, pair.status), got["text"]
     assert not diff_pairs.contradictions(got) and got["rows"][0]["name"] == got["main"]
+    assert diff_pairs.is_right_cause(pair, got), got["cause"]
 
 
 def test_formats_say_what_a_phase_says(program, assay, tmp_path):

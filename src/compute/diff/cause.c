@@ -112,14 +112,30 @@ static void split(const struct diff_side *side, double figure, bool has_startup,
         *ret_gaps = value_ok((1 - engine.v) * worked);
 }
 
-/*
- * What limits both sides alike is no reason yet: kernels or the time between them must have moved.
- * A limiter of the host or of copies owns the time between kernels, one of the device the kernels.
+/* A limiter of the host or of copies owns the time between kernels, one of the device the kernels.
+ */
+static bool owns_gaps(enum limiter l)
+{
+        return limiter_side(l) == LIMITER_SIDE_HOST || limiter_side(l) == LIMITER_SIDE_COPY;
+}
+
+/* Whether the limiter's own part of the time moved by more than the other one; true also when that
+ * is not known. */
+static bool moved_its_part(const struct diff_row *row, const struct diff_cause *c)
+{
+        if (!value_there(c->kernels_base) || !value_there(c->kernels_now))
+                return true;
+        double sign = row->now.v > row->base.v ? 1 : -1;
+        double kernels = sign * (c->kernels_now.v - c->kernels_base.v);
+        double gaps = sign * (c->gaps_now.v - c->gaps_base.v);
+        return owns_gaps(c->limiter) ? gaps >= kernels : kernels >= gaps;
+}
+
+/* What limits both sides alike is no reason yet: kernels or the time between them must have moved.
  */
 static bool refine(const struct diff_row *row, struct diff_cause *c)
 {
         double change = row->now.v - row->base.v;
-        enum limiter_side side = limiter_side(c->limiter);
         if (!value_there(c->kernels_base) || !value_there(c->kernels_now))
                 return true;
         double kernels = (c->kernels_now.v - c->kernels_base.v) / change;
@@ -130,7 +146,7 @@ static bool refine(const struct diff_row *row, struct diff_cause *c)
         c->explains = MIN(MAX(kernels, gaps), 1);
         if (device)
                 c->kind = DIFF_CAUSE_KERNELS;
-        else if (side != LIMITER_SIDE_HOST && side != LIMITER_SIDE_COPY)
+        else if (!owns_gaps(c->limiter))
                 c->kind = DIFF_CAUSE_GAPS;
         return true;
 }
@@ -154,7 +170,11 @@ static bool explain_time(const struct diff_side *base, const struct diff_side *n
         split(now, row->now.v, whole, c.engine_now, &c.kernels_now, &c.gaps_now);
         if (!limiter && !value_there(c.kernels_base))
                 return false;
-        if (fabs(c.now - c.base) < SHARE_SAME && !refine(row, &c))
+        /* A share that moves because the rest of the step became shorter is a symptom. */
+        bool is_symptom = !moved_its_part(row, &c);
+        if (is_symptom)
+                c.limiter = c.other = LIMITER_UNKNOWN;
+        if ((is_symptom || fabs(c.now - c.base) < SHARE_SAME) && !refine(row, &c))
                 return false;
         *ret = c;
         return c.kind != DIFF_CAUSE_NONE;
