@@ -394,31 +394,35 @@ static void limits(struct diff_run *run, enum limiter l, double engine)
 static void causes(void **state UNUSED)
 {
         static const struct {
-                double time, clock, power_limit;
+                double time, engine_base, engine_now, clock, power_limit;
                 enum limiter base, now;
                 enum diff_cause_kind kind;
                 enum limiter moved;
                 const char *why;
         } rows[] = {
-            {2, 1.98e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_HOST_INPUT, DIFF_CAUSE_LIMITER,
-             LIMITER_HOST_INPUT, "a starved loader"},
-            {1.25, 1.6e9, 500, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_TENSOR,
+            {2, 0.9, 0.45, 1.98e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_HOST_INPUT,
+             DIFF_CAUSE_LIMITER, LIMITER_HOST_INPUT, "a starved loader"},
+            {1.25, 0.9, 0.9, 1.6e9, 500, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_TENSOR,
              DIFF_CAUSE_POWER_LIMIT, 0, "a lower power limit"},
-            {1.25, 1.6e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_TENSOR, DIFF_CAUSE_CLOCK, 0,
-             "another clock"},
-            {0.3, 1.98e9, 700, LIMITER_COMPUTE_FP32, LIMITER_COMPUTE_TENSOR, DIFF_CAUSE_LIMITER,
-             LIMITER_COMPUTE_FP32, "another precision"},
-            {0.6, 1.98e9, 700, LIMITER_LAUNCH, LIMITER_KERNEL, DIFF_CAUSE_LIMITER, LIMITER_LAUNCH,
-             "CUDA graphs"},
-            {1, 1.98e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_KERNEL, DIFF_CAUSE_NONE, 0,
+            {1.25, 0.9, 0.9, 1.6e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_COMPUTE_TENSOR,
+             DIFF_CAUSE_CLOCK, 0, "another clock"},
+            {0.3, 0.9, 0.9, 1.98e9, 700, LIMITER_COMPUTE_FP32, LIMITER_COMPUTE_TENSOR,
+             DIFF_CAUSE_LIMITER, LIMITER_COMPUTE_FP32, "another precision"},
+            {0.6, 0.54, 0.9, 1.98e9, 700, LIMITER_LAUNCH, LIMITER_KERNEL, DIFF_CAUSE_LIMITER,
+             LIMITER_LAUNCH, "CUDA graphs"},
+            {0.6, 0.9, 0.9, 1.98e9, 700, LIMITER_HOST_WAITING, LIMITER_KERNEL, DIFF_CAUSE_KERNELS,
+             0, "a smaller batch after a pause"},
+            {1.08, 0.92, 0.85, 1.98e9, 700, LIMITER_HOST_WAITING, LIMITER_KERNEL, DIFF_CAUSE_GAPS,
+             0, "a sleep is no fault of the kernels"},
+            {1, 0.9, 0.9, 1.98e9, 700, LIMITER_COMPUTE_TENSOR, LIMITER_KERNEL, DIFF_CAUSE_NONE, 0,
              "no difference has no cause"},
         };
         struct maker m;
         load(&m);
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct pair *p = new_pair(&m, 0.1, 0.1 * rows[i].time);
-                limits(&p->a, rows[i].base, 0.9);
-                limits(&p->b, rows[i].now, 0.9 / rows[i].time);
+                limits(&p->a, rows[i].base, rows[i].engine_base);
+                limits(&p->b, rows[i].now, rows[i].engine_now);
                 p->b.clock = value_ok(rows[i].clock);
                 p->b.power_limit = value_ok(rows[i].power_limit);
                 compare(p);

@@ -108,8 +108,9 @@ static void split(const struct diff_side *side, double figure, bool has_startup,
         *ret_kernels = *ret_gaps = value_missing(STATE_NONE);
         if (!value_there(engine) || !(worked > 0))
                 return;
-        *ret_kernels = value_ok(engine.v * worked);
-        *ret_gaps = value_ok((1 - engine.v) * worked);
+        double share = MIN(engine.v, 1.0);
+        *ret_kernels = value_ok(share * worked);
+        *ret_gaps = value_ok((1 - share) * worked);
 }
 
 /* A limiter of the host or of copies owns the time between kernels, one of the device the kernels.
@@ -171,10 +172,11 @@ static bool explain_time(const struct diff_side *base, const struct diff_side *n
         if (!limiter && !value_there(c.kernels_base))
                 return false;
         /* A share that moves because the rest of the step became shorter is a symptom. */
-        bool is_symptom = !moved_its_part(row, &c);
+        bool is_alike = fabs(c.now - c.base) < SHARE_SAME;
+        bool is_symptom = !is_alike && !moved_its_part(row, &c);
         if (is_symptom)
                 c.limiter = c.other = LIMITER_UNKNOWN;
-        if ((is_symptom || fabs(c.now - c.base) < SHARE_SAME) && !refine(row, &c))
+        if ((is_alike || is_symptom) && !refine(row, &c))
                 return false;
         *ret = c;
         return c.kind != DIFF_CAUSE_NONE;
