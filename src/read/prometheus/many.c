@@ -32,6 +32,7 @@ struct endpoint {
         char host[NODE_NAME_MAX];      /* as it calls it; empty when it does not */
         int64_t measured_ns, heard_ns; /* when these values came first, and last */
         int64_t asked_ns, retry_ns;
+        int64_t took_ns;   /* until its last answer */
         unsigned failures; /* in a row */
         bool named, news, alone;
         bool own_hosts; /* it tells of several hosts, and they keep their names */
@@ -139,6 +140,7 @@ static void take_answer(struct source *s, size_t i, const char *text, size_t len
                 return;
         }
         e->failures = 0;
+        e->took_ns = clock_mono_ns() - e->asked_ns;
         e->news = node->tried = true;
         node->state = NODE_OK;
         node->words[0] = node->hint[0] = '\0';
@@ -289,12 +291,14 @@ static void ask_some(struct source *s, int64_t now)
         }
 }
 
-/* Whether one that is well has not answered in this beat. */
-static bool is_missed(const struct source *s)
+/* Whether one that is well has not answered in this beat. Of one that takes longer than anybody
+ * waits, what it said since the last beat is enough. */
+static bool is_missed(const struct source *s, int64_t patience)
 {
         for (size_t i = 0; i < s->n; i++) {
                 const struct endpoint *e = &s->endpoints[i];
-                if (e->failures == 0 && !e->news && (swarm_asks(s->swarm, i) || s->left > 0))
+                bool awaited = e->failures == 0 && (!e->news || e->took_ns < patience);
+                if (awaited && (swarm_asks(s->swarm, i) || s->left > 0))
                         return true;
         }
         return s->left > 0;
@@ -305,7 +309,7 @@ static bool is_due(const struct source *s, int64_t now)
         int64_t patience = MIN(s->config.poll_ns / 2, PATIENCE_LONGEST_NS);
         if (!s->given)
                 return gather_first_due(&s->gather, &s->config, now - s->begun_ns);
-        return !is_missed(s) || now >= s->beat_ns + patience;
+        return !is_missed(s, patience) || now >= s->beat_ns + patience;
 }
 
 /* Waits for the beat, and goes on with what is under way meanwhile. */
