@@ -398,10 +398,10 @@ def test_a_bad_start_is_an_error_with_a_remedy(assay, answer, says, remedy):
     pytest.param("http://no-such-host.invalid/metrics", "resolve", "name", id="no such host"),
     pytest.param("/no/such/file", "No such file", "http://", id="no such file"),
     pytest.param("localhost:{port}", "cannot read 'http://localhost:", "is dcgm-exporter running?", id="address without http"),
-    pytest.param("/tmp", "not a regular file", "replay", id="directory"),
+    pytest.param("{folder}", "not a regular file", "replay", id="directory"),
 ])
-def test_nothing_there(assay, source, says, remedy):
-    done = assay("once", "--backend", "prometheus", "--source", source.format(port=free_port()))
+def test_nothing_there(assay, tmp_path, source, says, remedy):
+    done = assay("once", "--backend", "prometheus", "--source", source.format(port=free_port(), folder=tmp_path))
     assert done.returncode == 3 and says in done.stderr and remedy in done.stderr
 
 
