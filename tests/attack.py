@@ -18,7 +18,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SEEDS = [HERE / "fuzz" / "corpus" / "session" / "small.assay", HERE / "fuzz" / "corpus" / "session" / "host.assay"]
+SEEDS = [HERE / "fuzz" / "corpus" / "session" / name for name in ("small.assay", "host.assay", "stacks.assay")]
 TEXTS = sorted(p for folder in ("dcgm", "nvidia-smi", "exposition") for p in (HERE / "fixtures" / folder).rglob("*") if p.is_file() and p.stat().st_size < 60000)
 MEMORY = 2 << 30
 # What may not be in a text: control characters but the line end, those that turn the direction of writing, bytes that are no letters.
@@ -82,7 +82,8 @@ class Attack:
         path = self.folder / "hostile"
         path.write_bytes(self.damage(seed.read_bytes()))
         words = self.random.choice((["report"], ["report", "--format", "json"], ["report", "--format", "html"], ["plot", "-o", self.folder / "out.svg"],
-                                    ["export", "--source"], ["once", "--source"], ["devices", "--source"]))
+                                    ["export", "--source"], ["once", "--source"], ["devices", "--source"], ["stacks", "--all"],
+                                    ["stacks", "--format", "json"]))
         self.tried["hostile files"] += 1
         done = self.run(*words, path)
         odd = set((done.stdout + done.stderr).decode(errors="surrogateescape")) & TERMINAL
@@ -128,6 +129,7 @@ class Attack:
         out = self.folder / "fault.assay"
         jobs = (["once", "--source", capture], ["export", "--source", SEEDS[0]], ["report", SEEDS[0]], ["report", SEEDS[1], "--format", "json"],
                 ["record", "-q", "--source", SEEDS[0], "-o", out], ["plot", SEEDS[0], "-o", self.folder / "fault.svg"],
+                ["stacks", SEEDS[2], "--all"], ["report", SEEDS[2]],
                 ["record", "-q", "--interval", "0.1", "--duration", "0.2", "-o", out])
         words = self.random.choice(jobs)
         self.allocations = self.allocations + 1 if self.allocations < 4000 else 1

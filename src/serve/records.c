@@ -113,6 +113,8 @@ static int open_plain(const char *path, int flags, sqlite3 **ret)
                 return code;
         sqlite3_busy_timeout(*ret, BUSY_MS);
         distrust(*ret);
+        int keep = (flags & SQLITE_OPEN_READONLY) != 0; /* a log in which nothing counts, too */
+        sqlite3_file_control(*ret, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
         return alone ? sqlite3_exec(*ret, BESIDE_READING_SQL, NULL, NULL, NULL) : SQLITE_OK;
 }
 

@@ -186,6 +186,13 @@ static int db_open_path(const char *path, enum db_mode mode, sqlite3 **ret)
         return r == SQLITE_OK ? sqlite3_exec(*ret, BESIDE_READING_SQL, NULL, NULL, NULL) : r;
 }
 
+/* Closing removes a log in which nothing counts: one of a moment, or a spoiled one. */
+static void keep_log(sqlite3 *h)
+{
+        int yes = 1;
+        sqlite3_file_control(h, "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
+}
+
 int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
 {
         snprintf(db->path, sizeof(db->path), "%s", path);
@@ -201,6 +208,8 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct err *err)
         sqlite3_extended_result_codes(db->h, 1);
         sqlite3_busy_timeout(db->h, BUSY_MS);
         distrust(db, mode);
+        if (mode == DB_READ)
+                keep_log(db->h);
         db->opened_ns = clock_mono_ns();
         /* A recorder may write for months. */
         if (mode != DB_WRITE)

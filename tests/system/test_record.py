@@ -237,6 +237,20 @@ def test_reading_a_copy_of_a_killed_recording_leaves_nothing(program, assay, tmp
     assert told[0] == told[1] and "samples   0" not in told[0]
 
 
+@pytest.mark.parametrize("log", [b"", b"\x37\x7f\x06\x82\0\x2d\xe2\x18" + bytes(24), b"\x37\x7f\x06\x82" + b"\xff" * 9000], ids=["empty", "begun", "spoiled"])
+@pytest.mark.parametrize("words", [["report"], ["once", "--source"]], ids=" ".join)
+def test_a_log_in_which_nothing_counts_stays(assay, tour, tmp_path, log, words):
+    """A recorder that was killed at its start leaves the head of one."""
+    shutil.copy(tour, tmp_path / "k.assay")
+    head = bytearray((tmp_path / "k.assay").read_bytes())
+    head[18:20] = b"\x02\x02"  # it uses a log
+    (tmp_path / "k.assay").write_bytes(head)
+    (tmp_path / "k.assay-wal").write_bytes(log)
+    before = {f.name: f.read_bytes() for f in tmp_path.iterdir()}
+    assert assay(*words, tmp_path / "k.assay").returncode == 0
+    assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_it_starts_ends_in_order(program, tmp_path, sig):
     path = tmp_path / "x.assay"
