@@ -160,7 +160,8 @@ def test_reading_leaves_nothing_in_the_folder(records, assay, program, tmp_path,
             path.chmod(0o755)
     folder.chmod(0o555)
     (folder / "jobs.db").chmod(0o444)
-    done = subprocess.run([program, "jobs", "--state", folder, "--format", "jsonl"], user=65534, group=65534, extra_groups=[], env={"HOME": "/"},
+    reachable = shutil.copy(program, tmp_path / "assay")
+    done = subprocess.run([reachable, "jobs", "--state", folder, "--format", "jsonl"], user=65534, group=65534, extra_groups=[], env={"HOME": "/"},
                           capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0 and [json.loads(line)["job"] for line in done.stdout.splitlines()] == [job], done
 
