@@ -295,7 +295,9 @@ static int write_runs(const struct config *config, struct strbuf *out, struct er
         const char *source = config_text(config, OPT_SOURCE);
         const char *format = is_json(config) ? "json" : is_csv(config) ? "csv" : "text";
         struct strbuf notices = {0};
-        if (!source || setup_reads_nodes(config) || !input_is_recording(source))
+        const char *backend = config_text(config, OPT_BACKEND);
+        bool plays = strcmp(backend, "auto") == 0 || strcmp(backend, "replay") == 0;
+        if (!source || !plays || setup_reads_nodes(config) || !input_is_recording(source))
                 return 1;
         int r = job_list_folder(config, source, format, table_width(config), out, &notices, err);
         tell_notices(&notices);
