@@ -119,7 +119,7 @@ def test_two_layouts_in_one_file(assay, tmp_path):
     (["--backend", "prometheus", "--poll", "0.5"], 2, "too short for prometheus"),
     (["--backend", "bogus"], 2, "choose one of"),
     (["--bogus"], 2, "unknown option '--bogus'"),
-    (["--pol", "1"], 2, "did you mean '--poll'"),
+    (["--pool", "1"], 2, "did you mean '--poll'"),
     (["--poll"], 2, "needs a value"),
     (["--missing", "maybe"], 2, "unknown|zero"),
     (["exprt"], 2, "did you mean 'assay export'"),

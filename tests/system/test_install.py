@@ -62,7 +62,7 @@ def test_bash_completion(prefix):
     assert complete(prefix, "assay", "once", "--phase") == [], "an option of another command"
     assert complete(prefix, "assay", "report", "run.assay", "--phase") == ["--phase"]
     assert complete(prefix, "assay", "report", "--format", "h") == ["html"]
-    assert complete(prefix, "assay", "export", "--format", "") == ["csv", "jsonl"]
+    assert complete(prefix, "assay", "export", "--format", "") == ["csv", "jsonl", "folded", "speedscope"]
 
 
 @pytest.mark.parametrize("shell, name, flag", [("zsh", "zsh/site-functions/_assay", "-n"),
