@@ -1,7 +1,7 @@
 /* assay selftest: loads an idle GPU with work that is known, and compares it with the counters. */
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "cmd/command.h"
+#include "cmd/selftest_observer.h"
 #include "compute/ceilings.h"
 #include "compute/peaks.h"
 #include "life/thread.h"
@@ -270,6 +270,32 @@ static int choose_gpu(const struct frame *f, const struct row **ret, struct err 
         return err_hint(err, "a self-test needs an idle NVIDIA GPU; choose one with --gpus");
 }
 
+static void announce(const struct row *row, double seconds)
+{
+        notice("this loads GPU %s fully for about %.0f s", row->sample.who->label, seconds);
+}
+
+static int test_counters(const struct config *config, struct pipeline *p,
+                         const struct cuda_api *cuda, const struct blas_api *blas,
+                         const struct row *row, struct strbuf *out, struct err *err)
+{
+        announce(row, LOAD_COUNT * (config_number(config, OPT_DURATION) + 1));
+        return test_gpu(config, p, cuda, blas, row, out, err);
+}
+
+/* Closes the pipeline: in every other turn nothing reads the GPU. */
+static int test_observer(const struct config *config, struct pipeline **p,
+                         const struct cuda_api *cuda, const struct blas_api *blas,
+                         const struct row *row, struct strbuf *out, struct err *err)
+{
+        struct entity who = *row->sample.who;
+        announce(row, observer_seconds(config));
+        strbuf_putf(out, "GPU %s  %s\n", who.label, who.text[ENTITY_TEXT_MODEL]);
+        pipeline_close(*p);
+        *p = NULL;
+        return observer_test(config, cuda, blas, who.text[ENTITY_TEXT_UUID], out, err);
+}
+
 static int selftest_run(const struct config *config)
 {
         struct err err = {0}, blas_err = {0};
@@ -288,11 +314,10 @@ static int selftest_run(const struct config *config)
                 r = first_frame(p, &f, &err);
         if (r == 0)
                 r = choose_gpu(f, &row, &err);
-        if (r == 0) {
-                notice("this loads GPU %s fully for about %.0f s", row->sample.who->label,
-                       LOAD_COUNT * (config_number(config, OPT_DURATION) + 1));
-                r = test_gpu(config, p, &cuda, has_blas ? &blas : NULL, row, &out, &err);
-        }
+        if (r == 0 && config_flag(config, OPT_OBSERVER))
+                r = test_observer(config, &p, &cuda, has_blas ? &blas : NULL, row, &out, &err);
+        else if (r == 0)
+                r = test_counters(config, p, &cuda, has_blas ? &blas : NULL, row, &out, &err);
         if (r == 0)
                 r = print_text(&out);
         pipeline_close(p);
@@ -307,6 +332,6 @@ const struct command command_selftest = {
     .words = WORDS_NONE,
     .examples = {{"assay selftest", "test the first idle GPU"},
                  {"assay selftest --gpus 1", "test GPU 1"},
-                 {"assay selftest --duration 5", "load it longer for each figure"}},
+                 {"assay selftest --observer", "what reading costs the work on the GPU"}},
     .run = selftest_run,
 };

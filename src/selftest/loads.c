@@ -1,6 +1,5 @@
-#include "selftest/loads.h"
-
 #include "base/clock.h"
+#include "selftest/loads_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,24 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define BLOCK_BYTES ((size_t)1 << 30) /* many times the caches */
 #define HOST_BYTES ((size_t)256 << 20)
 #define AT_ONCE 8      /* enough that the GPU never waits for us */
 #define SIDE 8192      /* of the matrices */
 #define SIDE_FP64 4096 /* a product takes as long */
-
-/* Numbers of cuBLAS' header. */
-enum { R_32F = 0, R_64F = 1, R_16BF = 14 };
-enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77 };
-#define GEMM_DEFAULT (-1)
-
-struct loads {
-        const struct cuda_api *cuda;
-        const struct blas_api *blas;
-        int device;
-        void *context, *stream, *handle, *host;
-        cuda_pointer a, b, c;
-};
 
 static const struct load_info infos[LOAD_COUNT] = {
 #define LOAD(id, words, unit, metric, blas) {words, unit, METRIC_##metric, blas},
@@ -38,7 +23,7 @@ const struct load_info *load_info(enum load load)
         return &infos[load];
 }
 
-static int check(const struct loads *l, int code, const char *what, struct err *err)
+int loads_check(const struct loads *l, int code, const char *what, struct err *err)
 {
         const char *words = NULL;
         if (code == 0)
@@ -68,7 +53,7 @@ static bool same_uuid(const struct cuda_uuid *u, const char *text)
 static int find_device(struct loads *l, const char *uuid, struct err *err)
 {
         int n = 0;
-        int r = check(l, l->cuda->count(&n), "counting CUDA devices", err);
+        int r = loads_check(l, l->cuda->count(&n), "counting CUDA devices", err);
         for (int i = 0; r == 0 && i < n; i++) {
                 struct cuda_uuid u;
                 int device;
@@ -100,21 +85,22 @@ static void loads_fill(uint16_t *at, size_t n)
 static int fill_device(struct loads *l, cuda_pointer to, struct err *err)
 {
         int r = 0;
-        for (size_t at = 0; r == 0 && at < BLOCK_BYTES; at += HOST_BYTES)
-                r = check(l, l->cuda->to_device(to + at, l->host, HOST_BYTES, l->stream),
-                          "copying to the GPU", err);
+        for (size_t at = 0; r == 0 && at < LOADS_BLOCK_BYTES; at += HOST_BYTES)
+                r = loads_check(l, l->cuda->to_device(to + at, l->host, HOST_BYTES, l->stream),
+                                "copying to the GPU", err);
         return r;
 }
 
 static int loads_prepare(struct loads *l, struct err *err)
 {
         const struct cuda_api *cuda = l->cuda;
-        int r = check(l, cuda->stream(&l->stream, 1), "making a CUDA stream", err);
+        int r = loads_check(l, cuda->stream(&l->stream, 1), "making a CUDA stream", err);
         if (r == 0)
-                r = check(l, cuda->alloc_host(&l->host, HOST_BYTES), "pinning memory", err);
+                r = loads_check(l, cuda->alloc_host(&l->host, HOST_BYTES), "pinning memory", err);
         cuda_pointer *all[] = {&l->a, &l->b, &l->c};
         for (size_t i = 0; r == 0 && i < ARRAY_LEN(all); i++)
-                r = check(l, cuda->alloc(all[i], BLOCK_BYTES), "taking GPU memory", err);
+                r = loads_check(l, cuda->alloc(all[i], LOADS_BLOCK_BYTES), "taking GPU memory",
+                                err);
         if (r < 0)
                 return r;
         loads_fill(l->host, HOST_BYTES / 2);
@@ -122,7 +108,7 @@ static int loads_prepare(struct loads *l, struct err *err)
         if (r == 0)
                 r = fill_device(l, l->b, err);
         if (r == 0)
-                r = check(l, cuda->wait(l->stream), "copying to the GPU", err);
+                r = loads_check(l, cuda->wait(l->stream), "copying to the GPU", err);
         if (r == 0 && l->blas && l->blas->create(&l->handle) != 0)
                 l->handle = NULL;
         if (l->handle)
@@ -141,7 +127,7 @@ int loads_open(const struct cuda_api *cuda, const struct blas_api *blas, const c
         l->device = -1;
         int r = find_device(l, uuid, err);
         if (r == 0)
-                r = check(l, cuda->retain(&l->context, l->device), "opening the GPU", err);
+                r = loads_check(l, cuda->retain(&l->context, l->device), "opening the GPU", err);
         if (r == 0)
                 r = loads_attach(l, err);
         if (r == 0)
@@ -156,7 +142,7 @@ int loads_open(const struct cuda_api *cuda, const struct blas_api *blas, const c
 
 int loads_attach(struct loads *l, struct err *err)
 {
-        return check(l, l->cuda->use(l->context), "opening the GPU", err);
+        return loads_check(l, l->cuda->use(l->context), "opening the GPU", err);
 }
 
 void loads_close(struct loads *l)
@@ -196,7 +182,7 @@ static int start_once(struct loads *l, enum load load)
 {
         switch (load) {
         case LOAD_COPY:
-                return l->cuda->copy(l->b, l->a, BLOCK_BYTES, l->stream);
+                return l->cuda->copy(l->b, l->a, LOADS_BLOCK_BYTES, l->stream);
         case LOAD_TO_DEVICE:
                 return l->cuda->to_device(l->b, l->host, HOST_BYTES, l->stream);
         case LOAD_TO_HOST:
@@ -222,9 +208,9 @@ static int repeat(struct loads *l, enum load load, int64_t until_ns, double *tim
         int r = 0;
         while (r == 0 && clock_mono_ns() < until_ns) {
                 for (int i = 0; r == 0 && i < AT_ONCE; i++)
-                        r = check(l, start_once(l, load), words, err);
+                        r = loads_check(l, start_once(l, load), words, err);
                 if (r == 0)
-                        r = check(l, l->cuda->wait(l->stream), words, err);
+                        r = loads_check(l, l->cuda->wait(l->stream), words, err);
                 if (times)
                         *times += AT_ONCE;
         }
@@ -236,7 +222,7 @@ static double amount(enum load load)
 {
         double side = load == LOAD_GEMM_FP64 ? SIDE_FP64 : SIDE;
         if (load == LOAD_COPY)
-                return 2.0 * BLOCK_BYTES;
+                return 2.0 * LOADS_BLOCK_BYTES;
         if (load == LOAD_TO_DEVICE || load == LOAD_TO_HOST)
                 return HOST_BYTES;
         return 2 * side * side * side;

@@ -47,3 +47,29 @@ int loads_attach(struct loads *l, struct err *err);
  */
 int loads_run(struct loads *l, enum load load, int64_t settle_ns, int64_t ns,
               _Atomic int64_t *begun_ns, double *ret_per_s, struct err *err);
+
+/*
+ * STEP(id, words, needs a BLAS): work that is waited for step by step, as a server waits for each
+ * token and a training for each optimizer step: what a reader of counters may slow down.
+ */
+#define STEPS(STEP)                                                                                \
+        STEP(DECODE, "decode-like", false)                                                         \
+        STEP(TRAIN, "training-like", true)
+
+enum load_step {
+#define STEP(id, words, blas) STEP_##id,
+        STEPS(STEP)
+#undef STEP
+            STEP_COUNT
+};
+
+struct load_step_info {
+        const char *words;
+        bool blas;
+};
+
+const struct load_step_info *load_step_info(enum load_step step);
+/* Whether the libraries that the step needs are there. */
+bool loads_can_step(const struct loads *l, enum load_step step);
+/* Does one step and waits for its end. */
+int loads_step(struct loads *l, enum load_step step, struct err *err);

@@ -136,6 +136,7 @@ def test_the_summary_of_meson_tells_each_feature():
 # What may write percent by its own format, and why it is not present/format.
 PERCENT = {
     "src/cmd/selftest.c": "a difference, with its sign",
+    "src/cmd/selftest_observer.c": "a difference to hundredths, with its sign",
     "src/present/diff/words.c": "a gate, as it was typed",
 }
 
