@@ -3,6 +3,7 @@
 #include "base/trust.h"
 #include "cmd/command.h"
 #include "cmd/version.h"
+#include "present/stream/schema.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -149,10 +150,41 @@ static int main_refuse(const struct command *c, const struct err *err)
         return c && c->words == WORDS_COMMAND ? EXIT_OWN : status;
 }
 
+/* Nothing is read, so neither a file nor another format has a use beside it. */
+static int refuse_beside_schema(const struct config *config, struct err *err)
+{
+        const char *format =
+            config_is_set(config, OPT_FORMAT) ? config_text(config, OPT_FORMAT) : "json";
+        if (config->n_args > 1) {
+                err_set(err, ERR_USAGE, "unexpected argument '%s'", config->args[1]);
+                return err_hint(err, "leave it out: --schema reads no file");
+        }
+        if (strncmp(format, "json", 4) != 0) {
+                err_set(err, ERR_USAGE, "--schema is for JSON, not for --format %s", format);
+                return err_hint(err, "leave out --format");
+        }
+        return 0;
+}
+
+static int show_schema(const struct config *config, const struct command *c)
+{
+        struct strbuf out = {0};
+        struct err err = {0};
+        int r = refuse_beside_schema(config, &err);
+        if (r == 0 && (!schema_write(c->name, program_version, &out) || out.failed))
+                r = err_set(&err, -ENOMEM, "out of memory");
+        if (r == 0)
+                print_text(&out);
+        strbuf_finish(&out);
+        return r < 0 ? complain(&err) : EXIT_FINE;
+}
+
 static int run_command(struct config *config, const struct command *c)
 {
         struct err err = {0};
         int r = config_bind(config, c->name, &err);
+        if (r == 0 && config_is_set(config, OPT_SCHEMA))
+                return show_schema(config, c);
         if (r == 0)
                 r = take_words(config, c, &err);
         if (r == 0)
