@@ -114,6 +114,7 @@ static int start_host(struct engine *e, struct err *err)
         struct host_beat_config hc = {
             .view = c->host,
             .session = c->session,
+            .flight = c->flight,
             .stacks_hz = c->stacks_hz,
             .keep = c->keep,
             .interval_ns =
@@ -174,6 +175,8 @@ static void free_engine(struct crew *crew)
         history_close(e->history);
         source_free_texts(&e->texts);
         closep(&e->fd);
+        if (config.flight)
+                flight_hold(config.flight, false);
         free(e);
         if (returned && config.on_return)
                 config.on_return(config.arg);
@@ -243,6 +246,8 @@ int engine_start(const struct engine_config *config, struct engine **ret, struct
                 return err_set(err, -ENOMEM, "out of memory");
         crew_init(&e->crew, free_engine);
         e->config = *config;
+        if (config->flight)
+                flight_hold(config->flight, true);
         int code = engine_prepare(e);
         if (code < 0)
                 err_set(err, code, "cannot start reading: %s", strerror(-code));

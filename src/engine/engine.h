@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "engine/flight.h"
 #include "engine/host.h"
 #include "engine/pipeline.h"
 #include "model/stack_live.h"
@@ -47,6 +48,9 @@ struct engine_config {
 
         struct session *session; /* NULL: nothing is recorded */
         double stacks_hz; /* looks a second at stacks, for the session and engine_stacks; 0: none */
+        /* Fed with all that a session would get; NULL for none. It may be closed before what hung
+         * has returned. */
+        struct flight *flight;
 
         /* Each may be NULL. on_frame and on_source_end are called on the GPUs' thread, on_host on
          * the host's; that of a recording on the GPUs' thread, before the frame that it is of. */

@@ -41,7 +41,7 @@ struct engine {
         /* The sampler's own; the times are changed under the lock. */
         bool begun;      /* a frame came since the source was opened */
         int64_t last_ns; /* when the last tick came */
-        bool provenance_kept;
+        bool provenance_kept, flight_told;
         struct node_notes nodes;
         struct host *recorded; /* the host of a recording as it was told last; NULL for none */
         int64_t recorded_ns;   /* when that was recorded */

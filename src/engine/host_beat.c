@@ -68,6 +68,8 @@ static void tell(struct host_beat *h, const struct host *host)
         if (h->config.session && session_add_host(h->config.session, host, &err) < 0 &&
             h->result.store.code == 0)
                 h->result.store = err;
+        if (h->config.flight)
+                flight_add_host(h->config.flight, host);
         if (h->newest) {
                 crew_lock(&h->crew);
                 *h->newest = *host;
@@ -122,9 +124,10 @@ static void keep_beat(void *arg)
         struct crew *user = h->config.user;
         bool more = true;
         /* Without stacks all else is recorded as before. */
-        if (h->config.stacks_hz > 0 && (h->config.session || h->recent))
-                stack_beat_open(h->config.stacks_hz, h->config.session, h->recent, &h->stacks,
-                                NULL);
+        struct session *flight = h->config.flight ? flight_session(h->config.flight) : NULL;
+        if (h->config.stacks_hz > 0 && (h->config.session || flight || h->recent))
+                stack_beat_open(h->config.stacks_hz, h->config.session, flight, h->recent,
+                                &h->stacks, NULL);
         beat_start(&h->result.beat, clock_mono_ns(), h->config.interval_ns);
         do {
                 more = tick(h);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "engine/flight.h"
 #include "engine/host.h"
 #include "engine/stack_recent.h"
 #include "life/beat.h"
@@ -15,6 +16,7 @@ struct host_beat_config {
          * and the worker opens one by these, of which texts are copied. */
         struct host_view *view;
         struct host_config host;
+        struct flight *flight;   /* NULL: none */
         struct session *session; /* NULL: ticks are only told */
         double stacks_hz;        /* looks a second at stacks, for session and keep; 0 for none */
         int64_t interval_ns;

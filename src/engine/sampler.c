@@ -47,6 +47,16 @@ static void note_time(struct engine *e, const struct frame *frame)
         crew_unlock(&e->crew);
 }
 
+/* A source that was opened again may be another one. */
+static void feed_flight(struct engine *e, const struct frame *f)
+{
+        if (!e->flight_told && f->provenance && f->provenance[0]) {
+                session_set_text(flight_session(e->config.flight), "provenance", f->provenance);
+                e->flight_told = true;
+        }
+        flight_add(e->config.flight, f);
+}
+
 /* Puts the tick into the session. */
 static void sampler_keep(struct engine *e, const struct frame *f)
 {
@@ -76,6 +86,8 @@ int engine_take_in(struct engine *e, const struct frame *frame, struct err *err)
                 host_beat_see(e->host, &f);
         if (e->config.session)
                 sampler_keep(e, &f);
+        if (e->config.flight)
+                feed_flight(e, &f);
         if (e->config.on_frame)
                 e->config.on_frame(e->config.arg, &f);
         return 0;
@@ -136,7 +148,7 @@ int engine_open_source(struct engine *e, struct err *err)
         crew_lock(&e->crew);
         e->asked_mono_ns = 0;
         e->pipeline = p;
-        e->begun = false;
+        e->begun = e->flight_told = false;
         if (p)
                 pipeline_want_processes(p, e->list_processes);
         crew_unlock(&e->crew);

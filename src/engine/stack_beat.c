@@ -10,7 +10,8 @@
 
 struct stack_beat {
         struct sampler *sampler;
-        struct session *session;     /* NULL: nothing is recorded */
+        struct session *sessions[2]; /* that keep them */
+        size_t n_sessions;
         struct stack_recent *recent; /* NULL: nobody shows it */
         int64_t described_ns;
         struct host_server servers[STACK_PROCESSES_MAX];
@@ -19,8 +20,14 @@ struct stack_beat {
         struct stack_sample samples[TAKE_MAX];
 };
 
-int stack_beat_open(double hz, struct session *session, struct stack_recent *recent,
-                    struct stack_beat **ret, struct err *err)
+static void keep_in(struct stack_beat *b, struct session *s)
+{
+        if (s)
+                b->sessions[b->n_sessions++] = s;
+}
+
+int stack_beat_open(double hz, struct session *session, struct session *flight,
+                    struct stack_recent *recent, struct stack_beat **ret, struct err *err)
 {
         const struct sampler_config config = {.hz = hz};
         struct stack_beat *b = calloc(1, sizeof(*b));
@@ -31,7 +38,8 @@ int stack_beat_open(double hz, struct session *session, struct stack_recent *rec
                 free(b);
                 return r;
         }
-        b->session = session;
+        keep_in(b, session);
+        keep_in(b, flight);
         b->recent = recent;
         *ret = b;
         return 0;
@@ -50,8 +58,9 @@ static void keep_samples(struct stack_beat *b)
 {
         size_t n;
         while ((n = sampler_take(b->sampler, b->samples, TAKE_MAX)) > 0) {
-                if (b->session)
-                        session_add_stacks(b->session, sampler_table(b->sampler), b->samples, n);
+                for (size_t i = 0; i < b->n_sessions; i++)
+                        session_add_stacks(b->sessions[i], sampler_table(b->sampler), b->samples,
+                                           n);
                 if (b->recent)
                         stack_recent_add(b->recent, b->samples, n);
         }
@@ -60,8 +69,10 @@ static void keep_samples(struct stack_beat *b)
 static void keep_processes(struct stack_beat *b)
 {
         size_t n = sampler_describe(b->sampler, b->processes, STACK_PROCESSES_MAX);
-        for (size_t i = 0; b->session && i < n; i++)
-                session_add_stack_process(b->session, &b->processes[i]);
+        for (size_t i = 0; i < n; i++) {
+                for (size_t k = 0; k < b->n_sessions; k++)
+                        session_add_stack_process(b->sessions[k], &b->processes[i]);
+        }
         b->described_ns = clock_mono_ns();
         if (b->recent)
                 stack_recent_publish(b->recent, sampler_table(b->sampler), b->processes, n,
@@ -80,8 +91,8 @@ void stack_beat_close(struct stack_beat *b)
 {
         if (!b)
                 return;
-        if (b->session)
-                session_end_stacks(b->session);
+        for (size_t i = 0; i < b->n_sessions; i++)
+                session_end_stacks(b->sessions[i]);
         sampler_close(b->sampler);
         free(b);
 }

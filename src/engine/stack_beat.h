@@ -11,10 +11,10 @@
 
 struct stack_beat;
 
-/* Starts the sampling thread; hz looks a second. Session and recent may be NULL and outlive it. 0
- * or a negative code. */
-int stack_beat_open(double hz, struct session *session, struct stack_recent *recent,
-                    struct stack_beat **ret, struct err *err);
+/* Starts the sampling thread; hz looks a second. The session, that of a flight recorder, and recent
+ * may be NULL and outlive it. 0 or a negative code. */
+int stack_beat_open(double hz, struct session *session, struct session *flight,
+                    struct stack_recent *recent, struct stack_beat **ret, struct err *err);
 /* After each tick of the host, on its thread. */
 void stack_beat_tick(struct stack_beat *b, const struct host_view *view);
 /* After the session's last commit. NULL is fine. */

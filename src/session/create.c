@@ -17,6 +17,21 @@
 #include <sys/stat.h>
 #include <time.h>
 
+struct session *session_alloc(const char *path, int64_t start_wall_ns)
+{
+        struct session *s = calloc(1, sizeof(*s));
+        if (!s)
+                return NULL;
+        s->spool = s->file = -1;
+        s->tracks_max = TRACKS_MAX;
+        s->start_wall_ns = start_wall_ns;
+        s->start_mono_ns = INT64_MIN;
+        pthread_mutex_init(&s->writing, NULL);
+        pthread_mutex_init(&s->lock, NULL);
+        snprintf(s->path, sizeof(s->path), "%s", path);
+        return s;
+}
+
 void session_free(struct session *s)
 {
         db_close(&s->db);
@@ -215,15 +230,9 @@ int session_create(const char *path, int64_t start_wall_ns, struct session **ret
 {
         if (is_taken(path))
                 return create_refuse(path, -EEXIST, err);
-        struct session *s = calloc(1, sizeof(*s));
+        struct session *s = session_alloc(path, start_wall_ns);
         if (!s)
                 return err_set(err, -ENOMEM, "out of memory");
-        s->spool = s->file = -1;
-        s->start_wall_ns = start_wall_ns;
-        s->start_mono_ns = INT64_MIN;
-        pthread_mutex_init(&s->writing, NULL);
-        pthread_mutex_init(&s->lock, NULL);
-        snprintf(s->path, sizeof(s->path), "%s", path);
         int r = make_session(s, err);
         if (r < 0) {
                 session_free(s);

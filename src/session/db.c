@@ -233,13 +233,32 @@ int db_exec(struct db *db, const char *sql, struct err *err)
         return r == SQLITE_OK ? 0 : db_error(db, code_of(r), err);
 }
 
+int db_open_memory(struct db *db, struct err *err)
+{
+        int r =
+            sqlite3_open_v2(":memory:", &db->h, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        if (r == SQLITE_OK)
+                return 0;
+        r = db_error(db, code_of(r), err);
+        db_close(db);
+        return r;
+}
+
+int db_use_image(struct db *db, unsigned char *image, int64_t len, int64_t most, struct err *err)
+{
+        sqlite3_int64 limit = most;
+        int r = sqlite3_deserialize(db->h, "main", image, len, len,
+                                    SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+        if (r == SQLITE_OK)
+                sqlite3_file_control(db->h, "main", SQLITE_FCNTL_SIZE_LIMIT, &limit);
+        return r == SQLITE_OK ? 0 : db_error(db, code_of(r), err);
+}
+
 int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err)
 {
         struct db db = {.path = "memory"};
         sqlite3_int64 len = 0;
-        int r =
-            sqlite3_open_v2(":memory:", &db.h, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-        r = r == SQLITE_OK ? 0 : db_error(&db, code_of(r), err);
+        int r = db_open_memory(&db, err);
         if (r == 0)
                 r = db_exec(&db, "PRAGMA page_size=4096", err);
         if (r == 0)

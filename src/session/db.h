@@ -74,6 +74,11 @@ int db_check_session(struct db *db, struct err *err);
 /* Turns the last failure into err; returns a negative errno. code is what the call returned. */
 int db_error(struct db *db, int code, struct err *err);
 int db_exec(struct db *db, const char *sql, struct err *err);
+/* A database without a file. */
+int db_open_memory(struct db *db, struct err *err);
+/* The bytes of a database become what db works on; takes ownership of them, also on failure. It may
+ * grow up to most bytes. */
+int db_use_image(struct db *db, unsigned char *image, int64_t len, int64_t most, struct err *err);
 /* The bytes of a database file that these statements make; to be freed with sqlite3_free. */
 int db_make_image(const char *sql, unsigned char **ret, size_t *ret_len, struct err *err);
 void db_rollback(struct db *db);

@@ -64,7 +64,7 @@ int session_add(struct session *s, const struct frame *f, struct err *err)
         pthread_mutex_lock(&s->lock);
         int waits = session_next_block(s, &frames_part, &s->open);
         for (size_t i = 0; i < f->n; i++) {
-                if (f->rows[i].sample.who->slot >= TRACKS_MAX) {
+                if (f->rows[i].sample.who->slot >= s->tracks_max) {
                         s->left_out = true;
                         continue;
                 }

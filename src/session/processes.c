@@ -221,6 +221,12 @@ void processes_forget_written(struct session *s)
                 s->processes.tracks[i].writing = s->processes.tracks[i].written;
 }
 
+void processes_rewrite(struct session *s)
+{
+        for (size_t i = 0; i < s->processes.n_tracks; i++)
+                s->processes.tracks[i].written = s->processes.tracks[i].writing = false;
+}
+
 void processes_free(struct session *s)
 {
         free(s->processes.tracks);

@@ -110,6 +110,37 @@ int session_commit(struct session *s, struct err *err);
 /* Commits and leaves one plain file. NULL is fine. The session is gone also when this fails. */
 int session_close(struct session *s, struct err *err);
 
+/* ---- writing into memory ---- */
+
+/*
+ * A session without a file, for the last minutes of a program that runs for long: what is added is
+ * kept within a bound in bytes, at the price of the oldest. It starts with its first tick.
+ */
+int session_create_memory(size_t most_bytes, struct session **ret, struct err *err);
+/* Keeps no more GPUs than that; to be called before the first frame. */
+void session_limit_gpus(struct session *s, size_t most);
+/*
+ * Instead of session_commit: also drops what is older than keep_ns before the newest tick, and more
+ * where the bound asks for it. How much is there afterwards is given. One thread at a time.
+ */
+int session_commit_memory(struct session *s, int64_t keep_ns, int64_t *ret_kept_ns,
+                          struct err *err);
+
+/* The last keep_ns of what was committed, as a session that ended at a moment. */
+struct session_slice {
+        int64_t keep_ns;
+        int64_t wall_ns, mono_ns;
+        const struct mark *marks; /* that are added */
+        size_t n_marks;
+};
+/* The bytes of such a session's file. Adding goes on meanwhile; a commit waits for a copy in
+ * memory. To be freed with session_free_slice. */
+int session_slice(struct session *s, const struct session_slice *slice, unsigned char **ret,
+                  size_t *ret_len, struct err *err);
+void session_free_slice(unsigned char *image);
+/* What it keeps in memory, in bytes. */
+size_t session_memory(struct session *s);
+
 /* Puts a mark into the session: by way of its recorder when there is one, else into the file. */
 int session_put_mark(const char *path, const struct mark *m, struct err *err);
 

@@ -195,7 +195,8 @@ struct session {
         struct open_block open;
         struct track **tracks; /* by entity slot */
         size_t n_tracks;
-        bool left_out; /* there were more than TRACKS_MAX */
+        size_t tracks_max;
+        bool left_out; /* there were more than tracks_max */
         struct host_part host;
         struct process_part processes;
         struct stack_part stacks;
@@ -209,6 +210,8 @@ struct session {
         struct coded_block now[2]; /* the open blocks, as the commit under way writes them */
 };
 
+/* Without database, spool and file. NULL when memory is short. */
+struct session *session_alloc(const char *path, int64_t start_wall_ns);
 void session_free(struct session *s);
 
 /* When a tick was, on the session's clock. The first one may set that clock. */
@@ -253,6 +256,8 @@ void processes_add(struct session *s, const struct frame *f, uint64_t tick);
 int processes_write(struct session *s);
 void processes_note_written(struct session *s);
 void processes_forget_written(struct session *s);
+/* Who they are is written again at the next commit. With s->lock held. */
+void processes_rewrite(struct session *s);
 void processes_free(struct session *s);
 /* The figures of a process, in the order of the columns. */
 struct value process_figure(const struct process *p, size_t i);
