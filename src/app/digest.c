@@ -174,6 +174,7 @@ struct means {
         struct span over;
         double gpu_s, clock, clock_s;
         double engine, engine_s, held_s[HELD_BY_LOCKED + 1];
+        double likely_s; /* without profiling counters */
 };
 
 static void add_stretch(struct means *m, const struct stretch *s, struct diff_run *run)
@@ -187,6 +188,7 @@ static void add_stretch(struct means *m, const struct stretch *s, struct diff_ru
         m->gpu_s += gpu_s;
         run->limiter[s->limit.limiter].mean += gpu_s;
         m->held_s[s->limit.held_by] += gpu_s;
+        m->likely_s += s->limit.basis == BASIS_DRIVER ? gpu_s : 0;
         if (!value_there(engine))
                 return;
         m->engine += engine.v * gpu_s;
@@ -268,6 +270,7 @@ static void take_stretches(const struct stretch_list *list, struct span over, st
         }
         for (enum held_by h = HELD_BY_POWER; h <= HELD_BY_LOCKED; h++)
                 run->held = m.held_s[h] > HELD_SHARE * m.gpu_s ? h : run->held;
+        run->basis = m.likely_s > m.gpu_s / 2 ? BASIS_DRIVER : BASIS_COUNTERS;
         if (m.engine_s > 0)
                 run->engine = value_ok(m.engine / m.engine_s);
         if (list->n_gpus > 0 && list->gpus[0].clock_max > 0) {

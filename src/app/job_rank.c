@@ -154,7 +154,7 @@ static double won_share(const struct stretch_list *l, const struct stretch *s)
         for (size_t i = 0; i < l->n_findings; i++) {
                 const struct limit_finding *f = &l->findings[i];
                 if (f->limiter == s->limit.limiter && f->held_by == s->limit.held_by &&
-                    f->before_work == s->before_work && f->gpu_s > 0)
+                    f->basis == s->limit.basis && f->before_work == s->before_work && f->gpu_s > 0)
                         return f->won_s / f->gpu_s;
         }
         return 0;
@@ -168,7 +168,7 @@ static void add_finding(struct job_rank *r, const struct stretch_list *l, const 
         for (size_t i = 0; i < r->n_findings && !f; i++) {
                 struct job_finding *have = &r->findings[i];
                 if (have->limiter == s->limit.limiter && have->held_by == s->limit.held_by &&
-                    have->before_work == s->before_work)
+                    have->basis == s->limit.basis && have->before_work == s->before_work)
                         f = have;
         }
         if (!f && r->n_findings == JOB_FINDINGS_MAX)
@@ -177,6 +177,7 @@ static void add_finding(struct job_rank *r, const struct stretch_list *l, const 
                 f = &r->findings[r->n_findings++];
                 *f = (struct job_finding){.limiter = (enum limiter)s->limit.limiter,
                                           .held_by = (enum held_by)s->limit.held_by,
+                                          .basis = (enum basis)s->limit.basis,
                                           .before_work = s->before_work};
         }
         if (seconds > f->longest_s) {
@@ -313,8 +314,10 @@ static void take_use(const struct run_summary *s, const char *label, struct run_
                         gpu_set_add(gpus, at);
                 for (size_t i = 0; is_it && i < l->n; i++) {
                         const struct stretch *t = &l->list[i];
-                        if (gpu_set_has(&t->gpus, at))
-                                row->limiter_s[t->limit.limiter] += t->end_s - t->begin_s;
+                        if (!gpu_set_has(&t->gpus, at))
+                                continue;
+                        row->limiter_s[t->limit.limiter] += t->end_s - t->begin_s;
+                        row->likely_s += t->limit.basis == BASIS_DRIVER ? t->end_s - t->begin_s : 0;
                 }
         }
 }

@@ -229,7 +229,8 @@ void findings_limit(const struct stretch_list *list, const char *phase, const st
         if (part.n_findings > 0)
                 l = (struct limited){.is_known = true,
                                      .limiter = part.findings[0].limiter,
-                                     .held_by = part.findings[0].held_by};
+                                     .held_by = part.findings[0].held_by,
+                                     .basis = part.findings[0].basis};
         for (size_t i = 0; i < part.n_findings; i++) {
                 all += part.findings[i].gpu_s;
                 same += part.findings[i].limiter == l.limiter ? part.findings[i].gpu_s : 0;

@@ -39,6 +39,12 @@ static struct range draw_while_busy(const struct view *v)
         return range_divide(v->draw, view_now(v, CEILING_ENGINE));
 }
 
+/* Whether there is more power or traffic than can come from the time the GPU is said to be busy. */
+static bool exceeds_work(const struct view *v, double traffic)
+{
+        return v->draw.lo > v->engine.hi + DRAW_MORE || traffic > v->engine.hi + TRAFFIC_NONE;
+}
+
 void view_add_driver(struct view *v)
 {
         struct range engine = view_now(v, CEILING_ENGINE), power = view_now(v, CEILING_POWER);
@@ -48,11 +54,15 @@ void view_add_driver(struct view *v)
         v->engine = engine;
         v->sees_copies = v->there & CEILINGS_PCIE;
         v->draw = (struct range){MAX(power.lo - hi - DRAW_ERROR, 0), power.hi - lo + DRAW_ERROR};
-        /* More power or traffic than so much work causes: utilization lags by up to a second. */
+        /* Utilization lags by up to a second. */
         double traffic = view_has(v, CEILING_CONTROLLER) ? view_now(v, CEILING_CONTROLLER).lo : 0;
         double late = v->s->seconds > 0 ? LAG_S / v->s->seconds : 1;
-        if (v->draw.lo > engine.hi + DRAW_MORE || traffic > engine.hi + TRAFFIC_NONE)
-                v->engine = engine = (struct range){engine.lo, MIN(engine.lo + late, 1)};
+        if (exceeds_work(v, traffic))
+                v->engine.hi = MIN(engine.lo + late, 1);
+        /* Where even that does not explain it, utilization says nothing. */
+        if (exceeds_work(v, traffic))
+                v->engine.hi = 1;
+        engine = v->engine;
         v->controller = range_divide(view_now(v, CEILING_CONTROLLER), engine);
         /* Traffic costs power, too: of hardly any, memory is not busy. */
         if (!view_has(v, CEILING_CONTROLLER) && draw_while_busy(v).hi < DRAW_NONE)

@@ -187,7 +187,7 @@ static void judge(const struct stretches *s, size_t track, const struct program_
             .peers = s->n > 1,
             .quiet_s = recurs(t, from, to) ? 0 : (double)(to - from) * width,
             .uneven = variance > 0 ? sqrt(variance) : 0,
-            .seconds = (double)(to - from) * width,
+            .seconds = ret_sums->seconds,
             .link_traffic = peak_link_traffic(t->peak, t->link),
             .framework = s->framework,
             .basis = has_counters(ret_sums) ? BASIS_COUNTERS : BASIS_DRIVER,

@@ -78,6 +78,7 @@ struct diff_run {
         struct value children, storage, io_wait; /* what the host did then */
         /* Shares of the GPU-seconds after the start-up; they add up to 1, or are all 0. */
         struct diff_share limiter[LIMITER_COUNT];
+        enum basis basis;  /* what most of that rests on */
         enum held_by held; /* what held the clocks down for most of the time */
         struct diff_windows windows[TRACE_COUNT]; /* after the start-up */
         size_t ranks;                             /* files that it was made of */
@@ -267,6 +268,7 @@ struct diff {
         enum diff_word word;
         bool comparable;
         bool identical;
+        enum basis basis;        /* of what limits: the driver where it is so on either side */
         char why[DIFF_TEXT_MAX]; /* why there is no verdict; empty otherwise */
         size_t main;             /* the row that the verdict comes from; SIZE_MAX for none */
         size_t opposed; /* a row that says the opposite, so there is no verdict; SIZE_MAX: none */

@@ -106,6 +106,7 @@ struct job_series {
 struct job_finding {
         enum limiter limiter;
         enum held_by held_by;
+        enum basis basis;
         bool before_work;
         double gpu_s, share; /* of the rank's time */
         double won_s;

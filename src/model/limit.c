@@ -138,9 +138,21 @@ const char *limiter_lead(enum basis basis)
         return basis == BASIS_DRIVER ? "likely limited by" : "limited by";
 }
 
+const char *limiter_doubt(enum limiter limiter, enum basis basis)
+{
+        /* What has no cause is seen without counters, too. */
+        bool plain = limiters[limiter].present[0] || limiters[limiter].past[0];
+        return basis == BASIS_DRIVER && !plain ? "likely " : "";
+}
+
 const char *basis_name(enum basis basis)
 {
         return basis == BASIS_DRIVER ? "driver" : "counters";
+}
+
+const char *basis_words(enum basis basis)
+{
+        return basis == BASIS_DRIVER ? "the driver alone: likely" : "profiling counters";
 }
 
 const char *floor_from_name(enum floor_from from)

@@ -182,8 +182,12 @@ const struct limiter_sight *limiter_sight(enum limiter limiter, enum basis basis
 const char *limiter_rule(enum limiter limiter, enum basis basis);
 /* "limited by", "likely limited by". */
 const char *limiter_lead(enum basis basis);
+/* Before its short form in a table: "likely " or nothing. */
+const char *limiter_doubt(enum limiter limiter, enum basis basis);
 /* "counters", "driver". */
 const char *basis_name(enum basis basis);
+/* "profiling counters", "the driver alone: likely". */
+const char *basis_words(enum basis basis);
 /* What would make a likely limiter sure; "" on counters. */
 const char *basis_sure(enum basis basis);
 /* What to try, by the evidence (its means over the time in question) and in the framework's words

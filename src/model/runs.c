@@ -50,6 +50,7 @@ static void join_row(struct run_row *to, const struct run_row *from)
         to->idle_s += share * from->idle_s;
         to->energy_j += share * from->energy_j;
         to->energies += from->energies;
+        to->likely_s += share * from->likely_s;
         for (enum limiter l = 0; l < LIMITER_COUNT; l++) {
                 to->limiter_s[l] += share * from->limiter_s[l];
                 to->first_s[l] += share * from->first_s[l];
@@ -96,4 +97,12 @@ enum limiter run_row_limiter(const struct run_row *r, double *ret_share)
         }
         *ret_share = sum > 0 && best < LIMITER_COUNT ? r->limiter_s[best] / sum : 0;
         return best;
+}
+
+enum basis run_row_basis(const struct run_row *r)
+{
+        double sum = 0;
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++)
+                sum += r->limiter_s[l];
+        return r->likely_s > sum / 2 ? BASIS_DRIVER : BASIS_COUNTERS;
 }

@@ -18,6 +18,7 @@ struct run_row {
         double gpu_s, idle_s; /* GPU-seconds that were recorded; those in which they were idle */
         double energy_j, energies; /* sum over the GPUs that have one, and how many these are */
         double limiter_s[LIMITER_COUNT]; /* GPU-seconds */
+        double likely_s;                 /* of them, those without profiling counters */
         double
             first_s[LIMITER_COUNT]; /* GPU-seconds of the recordings whose findings begin with it */
         struct value exit_status, exit_signal; /* of a job the first that failed */
@@ -33,3 +34,5 @@ void run_list_join(struct run_list *l);
 /* What its findings begin with, of a job those of most of its GPU-time, and the share of the time
  * that it limited; LIMITER_COUNT where nothing is known. */
 enum limiter run_row_limiter(const struct run_row *r, double *ret_share);
+/* What most of its time rests on. */
+enum basis run_row_basis(const struct run_row *r);

@@ -57,6 +57,7 @@ struct limited {
         bool is_known;
         enum limiter limiter;
         enum held_by held_by; /* what held the clocks meanwhile */
+        enum basis basis;     /* what that rests on */
         double share;         /* of their time; whatever held the clocks */
 };
 

@@ -98,6 +98,37 @@ def test_a_verdict_without_counters_says_so(program, tmp_path):
     assert counted["basis"] == "counters" and "candidates" not in counted and "likely" not in text
 
 
+def output(program, *args):
+    return subprocess.run([program, *args], capture_output=True, text=True, check=args[0] != "diff").stdout
+
+
+def test_every_surface_says_what_a_limiter_rests_on(program, tmp_path):
+    """Rows and stretches of a report, a list of runs, a job's findings, comparisons; with counters none of them."""
+    for how, basis in (("no-gpm", "driver"), ("as-it-is", "counters")):
+        folder = tmp_path / how
+        folder.mkdir()
+        path, other = folder / "gemm.assay", folder / "copy.assay"
+        perturb.perturb(how, TRUTH / "gemm_bf16.assay", path)
+        perturb.perturb(how, TRUTH / "copy_device.assay", other)
+        prefix = "likely " if basis == "driver" else ""
+        text = output(program, "report", path, "--all")
+        assert f"  {prefix}tensor cores, power" in text.partition("key numbers")[2], text
+        assert ("likely" in text) == (basis == "driver")
+        assert f"<td class=text>{prefix}tensor cores, power" in output(program, "report", path, "--format", "html")
+        rows = list(csv.DictReader(output(program, "report", path, "--format", "csv").splitlines()))
+        assert {row["limiter_basis"] for row in rows} == {basis}
+        runs = json.loads(output(program, "report", folder, "--format", "json"))["runs"]
+        assert [run["limiter_basis"] for run in runs] == [basis] * 2
+        assert f" {prefix}tensor core" in output(program, "report", folder)
+        told = json.loads(output(program, "diff", path, other, "--format", "json"))
+        assert {side["basis"] for side in told["base"] + told["new"]} == {basis}
+        text = output(program, "diff", path, other)
+        assert f"\n  {prefix}limited by, of the time\n    memory bandw. " in text
+        assert f"\n  {prefix}limited by tensor cores " in text and "\n  start-up   " in text
+    text = output(program, "diff", tmp_path / "as-it-is" / "gemm.assay", tmp_path / "no-gpm" / "gemm.assay")
+    assert "limits rest on: profiling counters, now the driver alone: likely" in text
+
+
 def test_a_copy_says_the_same(program, tmp_path):
     """What is written again unchanged is judged as before, so that the differences are the changes'."""
     for row in LABELS[::20]:

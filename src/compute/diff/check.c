@@ -146,6 +146,14 @@ static void missing_counters(struct checker *c, const struct diff_run *a, const 
         }
 }
 
+static bool limits_something(const struct diff_run *run)
+{
+        double sum = 0;
+        for (enum limiter l = 0; l < LIMITER_COUNT; l++)
+                sum += run->limiter[l].mean;
+        return sum > 0;
+}
+
 static void compare(struct checker *c, const struct diff_run *a, const struct diff_run *b)
 {
         if (!a->unwatched && !b->unwatched && (a->gpus > 0 || b->gpus > 0)) {
@@ -163,6 +171,18 @@ static void compare(struct checker *c, const struct diff_run *a, const struct di
         number(c, DIFF_CHECK_CLOCK_MAX, a->clock_max, b->clock_max, 0.005);
         number(c, DIFF_CHECK_CLOCK, a->clock, b->clock, 0.02);
         number(c, DIFF_CHECK_INTERVAL, a->interval_s, b->interval_s, 0.01);
+        if (limits_something(a) && limits_something(b))
+                text(c, DIFF_CHECK_BASIS, basis_words(a->basis), basis_words(b->basis));
+}
+
+/* Likely where it is so for any of its runs. */
+static enum basis side_basis(const struct diff_side *side)
+{
+        for (size_t i = 0; i < side->n; i++) {
+                if (side->runs[i].basis == BASIS_DRIVER)
+                        return BASIS_DRIVER;
+        }
+        return BASIS_COUNTERS;
 }
 
 void diff_check(const struct diff_side *base, const struct diff_side *now, unsigned allow,
@@ -174,6 +194,7 @@ void diff_check(const struct diff_side *base, const struct diff_side *now, unsig
                 look_at(&c, &base->runs[i], false);
         for (size_t i = 0; i < now->n; i++)
                 look_at(&c, &now->runs[i], true);
+        ret->basis = side_basis(base) == BASIS_DRIVER ? BASIS_DRIVER : side_basis(now);
         for (size_t i = 0; i < now->n; i++)
                 compare(&c, first, &now->runs[i]);
         for (size_t i = 1; i < base->n; i++)

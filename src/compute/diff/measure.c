@@ -146,6 +146,8 @@ struct diff_row *measure_row(const struct measurer *m, const struct diff_row *as
         row->better = as->better;
         row->evidence = as->evidence;
         row->is_phase = as->is_phase;
+        row->is_limiter = as->is_limiter;
+        row->limiter = as->limiter;
         row->base = mean_value(f.base, m->base->n, f.has_base);
         row->now = mean_value(f.now, m->now->n, f.has_now);
         row->n_base = f.has_base ? total_n(f.base, m->base->n) : 0;

@@ -57,7 +57,7 @@ static struct job_joined *joined_for(struct job *j, const struct job_finding *f)
         for (size_t i = 0; i < j->n_joined; i++) {
                 const struct job_finding *have = &j->joined[i].finding;
                 if (have->limiter == f->limiter && have->held_by == f->held_by &&
-                    have->before_work == f->before_work)
+                    have->basis == f->basis && have->before_work == f->before_work)
                         return &j->joined[i];
         }
         if (j->n_joined == JOB_JOINED_MAX)

@@ -65,7 +65,7 @@ void diff_put_reason(const struct diff *d, struct strbuf *out);
 /* "time at most +5 %: within". */
 void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, struct strbuf *out);
 /* "step", "limited by tensor cores". */
-void diff_put_row_name(const struct diff_row *row, struct strbuf *out);
+void diff_put_row_name(const struct diff *d, const struct diff_row *row, struct strbuf *out);
 /* "start-up, limited by CPU code", "limited by tensor cores". */
-void diff_put_part(const struct diff_part *part, struct strbuf *out);
+void diff_put_part(const struct diff *d, const struct diff_part *part, struct strbuf *out);
 const char *diff_gate_word(enum diff_gate_result result);

@@ -197,12 +197,13 @@ static void put_span(const struct diff_row *row, double reach, struct strbuf *ou
                     MAX(MIN(at - 1.5, SPAN_WIDTH - 3.0), 0));
 }
 
-static void put_table_row(const struct diff_row *row, double reach, struct strbuf *out)
+static void put_table_row(const struct diff *d, const struct diff_row *row, double reach,
+                          struct strbuf *out)
 {
         const char *word = diff_row_word_name(row);
         struct strbuf name = {0};
         strbuf_puts(out, "<tr><td>");
-        diff_put_row_name(row, &name);
+        diff_put_row_name(d, row, &name);
         quote_markup(out, strbuf_str(&name));
         strbuf_finish(&name);
         diff_put_cells(row, "</td><td>", out);
@@ -234,7 +235,7 @@ static void put_table(const struct diff *d, bool phases, struct strbuf *out)
                         open_table(phases ? "Phases and numbers of your own, each time" : "Figures",
                                    names, ARRAY_LEN(names), out);
                 begun = true;
-                put_table_row(row, reach, out);
+                put_table_row(d, row, reach, out);
         }
         if (begun)
                 page_close_table(out);
@@ -250,7 +251,7 @@ static void put_stretches(const struct diff *d, struct strbuf *out)
         for (size_t i = 0; i < d->n_parts; i++) {
                 const struct diff_part *p = &d->parts[i];
                 strbuf_puts(out, "<tr><td>");
-                diff_put_part(p, out);
+                diff_put_part(d, p, out);
                 strbuf_puts(out, "</td><td>");
                 diff_put_seconds(p->base_s, out);
                 strbuf_puts(out, "</td><td>");

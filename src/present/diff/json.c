@@ -55,6 +55,7 @@ static void put_side(struct jsonw *j, const char *name, const struct diff_side *
                 jsonw_count(j, "ranks", r->ranks);
                 jsonw_value(j, "observed", if_known(r->observed, r->gpus > 0));
                 jsonw_text_or_null(j, "ended", r->ended);
+                jsonw_text(j, "basis", basis_name(r->basis));
                 jsonw_end(j);
         }
         jsonw_end(j);
@@ -188,6 +189,7 @@ static void put_cause(struct jsonw *j, const struct diff_page *page)
         bool limiter = c->kind == DIFF_CAUSE_LIMITER || c->kind == DIFF_CAUSE_KERNELS ||
                        c->kind == DIFF_CAUSE_GAPS;
         jsonw_text_or_null(j, "limiter", limiter ? limiter_name(c->limiter) : "");
+        jsonw_text_or_null(j, "basis", limiter ? basis_name(page->d->basis) : "");
         jsonw_number(j, "base", c->base);
         jsonw_number(j, "new", c->now);
         jsonw_value(j, "kernels_base_s", c->kernels_base);

@@ -39,7 +39,7 @@ static void put_rows(const struct diff *d, bool phases, struct strbuf *out)
                                     phases ? "phase, each time" : "figure");
                 begun = true;
                 strbuf_puts(out, "| ");
-                diff_put_row_name(row, &name);
+                diff_put_row_name(d, row, &name);
                 put_safe(out, strbuf_str(&name));
                 strbuf_clear(&name);
                 diff_put_cells(row, " | ", out);

@@ -89,7 +89,7 @@ static void put_rows(const struct diff *d, bool phases, size_t most, struct strb
                 if (row->is_phase != phases)
                         continue;
                 if (limiter && !limiters && shown < most)
-                        strbuf_puts(out, "  limited by, of the time\n");
+                        strbuf_putf(out, "  %s, of the time\n", limiter_lead(d->basis));
                 limiters |= limiter;
                 snprintf(name, sizeof(name), limiter ? "    %s" : "  %s",
                          limiter ? limiter_brief(row->limiter) : row->name);
@@ -117,7 +117,7 @@ static void put_parts(const struct diff *d, struct strbuf *out)
         for (size_t i = 0; i < MIN(d->n_parts, (size_t)PARTS_SHOWN); i++) {
                 const struct diff_part *p = &d->parts[i];
                 strbuf_puts(out, "  ");
-                diff_put_part(p, &cell);
+                diff_put_part(d, p, &cell);
                 text_put_name(out, strbuf_str(&cell), NAME_COLUMNS + 18);
                 strbuf_clear(&cell);
                 diff_put_seconds(p->base_s, &cell);

@@ -236,6 +236,7 @@ static void put_limiter(const struct diff_page *page, struct strbuf *out)
         const struct diff_cause *c = &page->d->cause;
         char now[FORMAT_MAX], base[FORMAT_MAX];
         bool same = fabs(c->now - c->base) < SHARE_SAME;
+        strbuf_puts(out, limiter_doubt(c->limiter, page->d->basis));
         put_limiter_name(c->limiter, out);
         if (same && value_there(c->gaps_base) && value_there(c->gaps_now)) {
                 strbuf_puts(out, ": between kernels pass");
@@ -266,7 +267,7 @@ static void put_moved(const struct diff_page *page, const char *what, struct val
         put_engine(c, out);
         if (c->limiter == LIMITER_UNKNOWN)
                 return;
-        strbuf_puts(out, "; both sides are limited by ");
+        strbuf_putf(out, "; both sides are %s ", limiter_lead(page->d->basis));
         put_limiter_name(c->limiter, out);
 }
 
@@ -488,17 +489,20 @@ void diff_put_gate(const struct diff_page *page, const struct diff_gate *gate, s
                 strbuf_putf(out, ", %s", row->why);
 }
 
-void diff_put_row_name(const struct diff_row *row, struct strbuf *out)
+void diff_put_row_name(const struct diff *d, const struct diff_row *row, struct strbuf *out)
 {
         if (row->is_limiter)
-                strbuf_putf(out, "limited by %s", limiter_brief(row->limiter));
+                strbuf_putf(out, "%s %s", limiter_lead(d->basis), limiter_brief(row->limiter));
         else
                 strbuf_puts(out, row->name);
 }
 
-void diff_put_part(const struct diff_part *part, struct strbuf *out)
+void diff_put_part(const struct diff *d, const struct diff_part *part, struct strbuf *out)
 {
         if (part->before_work)
-                strbuf_puts(out, "start-up, ");
-        strbuf_putf(out, "limited by %s", limiter_brief(part->limiter));
+                strbuf_puts(out, "start-up");
+        if (part->before_work && part->limiter == LIMITER_HOST_STARTING)
+                return;
+        strbuf_puts(out, part->before_work ? ", " : "");
+        strbuf_putf(out, "%s %s", limiter_lead(d->basis), limiter_brief(part->limiter));
 }

@@ -13,12 +13,15 @@
 
 void report_stretches(const struct summary *s, const struct report_view *v, struct strbuf *out)
 {
-        static const struct tablew_column columns[] = {
-            {"stretches", -19, 0}, {"GPU", -5, 1},   {"limiter", -24, 1}, {"busy", 5, 1},
-            {"SM", 5, 1},          {"tensor", 6, 1}, {"DRAM", 5, 1},      {"phase", 0, 2}};
+        int likely = report_any_likely(&s->limits) ? REPORT_LIKELY_COLUMNS : 0;
+        const struct tablew_column columns[] = {
+            {"stretches", -19, 0}, {"GPU", -5, 1}, {"limiter", -24 - likely, 1},
+            {"busy", 5, 1},        {"SM", 5, 1},   {"tensor", 6, 1},
+            {"DRAM", 5, 1},        {"phase", 0, 2}};
         struct tablew table = {.out = out, .columns = columns};
         struct strbuf gpus = {0};
-        size_t room = v->columns > TABLE_COLUMNS + 9 ? v->columns - TABLE_COLUMNS : 0;
+        size_t taken = TABLE_COLUMNS + (size_t)likely;
+        size_t room = v->columns > taken + 9 ? v->columns - taken : 0;
         if (s->limits.n < 2)
                 return;
         strbuf_putc(out, '\n');
@@ -27,16 +30,18 @@ void report_stretches(const struct summary *s, const struct report_view *v, stru
                 static const enum ceiling shares[] = {CEILING_ENGINE, CEILING_SM, CEILING_TENSOR,
                                                       CEILING_DRAM};
                 const struct stretch *t = &s->limits.list[i];
-                const char *held = held_by_name((enum held_by)t->limit.held_by);
-                char limiter[64];
+                const struct limited limited = {.is_known = true,
+                                                .limiter = (enum limiter)t->limit.limiter,
+                                                .held_by = (enum held_by)t->limit.held_by,
+                                                .basis = (enum basis)t->limit.basis};
+                struct strbuf limiter = {0};
+                report_put_limiter(&limiter, &limited, true);
                 strbuf_clear(&gpus);
                 report_stretch_gpus(&s->limits, &t->gpus, &gpus);
-                snprintf(limiter, sizeof(limiter), "%s%s%s",
-                         limiter_brief((enum limiter)t->limit.limiter), held ? ", " : "",
-                         held ? held : "");
                 tablew_cellf(&table, "  %6.1f - %6.1f s", t->begin_s, t->end_s);
                 tablew_cell(&table, strbuf_str(&gpus));
-                tablew_cell(&table, limiter);
+                tablew_cell(&table, strbuf_str(&limiter));
+                strbuf_finish(&limiter);
                 for (size_t k = 0; k < ARRAY_LEN(shares); k++) {
                         char number[FORMAT_MAX];
                         format_short(number, sizeof(number), UNIT_RATIO,

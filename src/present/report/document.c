@@ -28,7 +28,8 @@
         PHASE_COLUMN(LIMITER, "limiter", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)                     \
         PHASE_COLUMN(HELD_BY, "held_by", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)                     \
         PHASE_COLUMN(WORDS, "limiter_words", "limiter", DOC_TEXT, DOC_PEOPLE, 0, COUNT)            \
-        PHASE_COLUMN(SHARE, "limiter_share", "", DOC_RATIO, DOC_PROGRAMS, 0, COUNT)
+        PHASE_COLUMN(SHARE, "limiter_share", "", DOC_RATIO, DOC_PROGRAMS, 0, COUNT)                \
+        PHASE_COLUMN(BASIS, "limiter_basis", "", DOC_TEXT, DOC_PROGRAMS, 0, COUNT)
 
 enum phase_column {
 #define PHASE_COLUMN(id, key, title, kind, flags, unit, metric) PHASE_##id,
@@ -69,6 +70,7 @@ static void fill_row(const struct scope *scope, const struct gpu_summary *g, str
         doc_cell_text(&row[PHASE_LIMITER], l->is_known ? limiter_name(l->limiter) : "");
         doc_cell_text(&row[PHASE_HELD_BY], held ? held : "");
         doc_cell_text(&row[PHASE_WORDS], strbuf_str(&words));
+        doc_cell_text(&row[PHASE_BASIS], l->is_known ? basis_name(l->basis) : "");
         row[PHASE_SHARE].v = l->is_known ? value_ok(l->share) : value_missing(STATE_NONE);
         strbuf_finish(&words);
 }

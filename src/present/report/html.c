@@ -199,7 +199,8 @@ static void put_stretch(struct strbuf *out, const struct stretch_list *list,
         struct strbuf text = {0};
         const struct limited l = {.is_known = true,
                                   .limiter = (enum limiter)s->limit.limiter,
-                                  .held_by = (enum held_by)s->limit.held_by};
+                                  .held_by = (enum held_by)s->limit.held_by,
+                                  .basis = (enum basis)s->limit.basis};
         strbuf_puts(out, "<tr>");
         put_seconds_cell(out, s->begin_s);
         put_seconds_cell(out, s->end_s);

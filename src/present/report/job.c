@@ -197,6 +197,7 @@ static void add_stragglers(const struct job *j, struct document *d)
 enum {
         FOUND_LIMITER,
         FOUND_HELD_BY,
+        FOUND_BASIS,
         FOUND_BEFORE,
         FOUND_GPU_S,
         FOUND_SHARE,
@@ -209,6 +210,7 @@ enum {
 static const struct doc_column found_columns[] = {
     {.key = "limiter"},
     {.key = "held_by"},
+    {.key = "basis"},
     {.key = "before_work", .kind = DOC_FLAG},
     {.key = "gpu_seconds", .kind = DOC_GPU_HOURS},
     {.key = "share", .kind = DOC_RATIO},
@@ -224,6 +226,7 @@ static void fill_finding(const struct job *j, const struct job_joined *f, struct
         const char *held = held_by_name(f->finding.held_by), *advice = job_joined_try(j, f);
         doc_cell_text(&row[FOUND_LIMITER], limiter_name(f->finding.limiter));
         doc_cell_text(&row[FOUND_HELD_BY], held ? held : "");
+        doc_cell_text(&row[FOUND_BASIS], basis_name(f->finding.basis));
         row[FOUND_BEFORE].v = value_ok(f->finding.before_work);
         row[FOUND_GPU_S].v = value_ok(f->finding.gpu_s);
         row[FOUND_SHARE].v = value_ok(f->finding.share);

@@ -292,7 +292,8 @@ void job_put_joined(const struct job *j, const struct job_joined *f, struct strb
         if (d->before_work)
                 strbuf_puts(out, ": start-up, before the first work");
         else
-                strbuf_putf(out, ": limited by %s", limiter_words(d->limiter));
+                strbuf_putf(out, ": %s %s", limiter_lead(d->basis),
+                            limiter_sight(d->limiter, d->basis)->words);
         if (d->held_by != HELD_BY_NOTHING)
                 strbuf_putf(out, ", clocks held by %s", held_by_words(d->held_by));
         strbuf_putf(out, ", for %s of their time", format_share(share, d->share));

@@ -16,6 +16,9 @@ struct value report_mean(const struct scope *scope, enum metric metric);
 
 /* "tensor cores, power", "--". */
 void report_put_limiter(struct strbuf *out, const struct limited *l, bool with_held);
+#define REPORT_LIKELY_COLUMNS 7 /* "likely " */
+/* Whether any of it was decided without profiling counters. */
+bool report_any_likely(const struct stretch_list *list);
 
 /* One row a GPU and phase; of many GPUs a spread and the outliers. */
 void report_rows(const struct summary *s, const struct report_view *v, struct strbuf *out);

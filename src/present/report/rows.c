@@ -41,8 +41,21 @@ struct layout {
 void report_put_limiter(struct strbuf *out, const struct limited *l, bool with_held)
 {
         const char *by = with_held ? held_by_name(l->held_by) : NULL;
-        strbuf_putf(out, "%s%s%s", l->is_known ? limiter_brief(l->limiter) : "--", by ? ", " : "",
-                    by ? by : "");
+        if (!l->is_known)
+                strbuf_puts(out, "--");
+        else
+                strbuf_putf(out, "%s%s", limiter_doubt(l->limiter, l->basis),
+                            limiter_brief(l->limiter));
+        strbuf_putf(out, "%s%s", by ? ", " : "", by ? by : "");
+}
+
+bool report_any_likely(const struct stretch_list *list)
+{
+        for (size_t i = 0; i < list->n; i++) {
+                if (list->list[i].limit.basis == BASIS_DRIVER)
+                        return true;
+        }
+        return false;
 }
 
 static bool any_held(const struct stretch_list *list)
@@ -93,7 +106,8 @@ static struct layout layout_for(const struct summary *s, const struct report_vie
         for (size_t k = 0; k < ARRAY_LEN(means); k++)
                 l.cells += l.wide || !means[k].wide ? (size_t)means[k].columns : 0;
         size_t taken = 2 + 9 + 1 + (size_t)l.label + l.cells + (l.wide ? 9 : 0) +
-                       (l.limiters ? LIMITER_COLUMNS + 1 : 0);
+                       (l.limiters ? LIMITER_COLUMNS + 1 : 0) +
+                       (report_any_likely(&s->limits) ? REPORT_LIKELY_COLUMNS : 0);
         l.held =
             any_held(&s->limits) && v->columns >= taken + MIN(l.name, NAME_GOOD) + HELD_COLUMNS;
         taken += l.held ? HELD_COLUMNS : 0;

@@ -32,6 +32,7 @@
         RUN_COLUMN(ENERGY, "energy_j", "kWh", DOC_ENERGY, DOC_PROGRAMS, NULL)                      \
         RUN_COLUMN(EXIT_STATUS, "exit_status", "EXIT", DOC_COUNT, DOC_PROGRAMS, NULL)              \
         RUN_COLUMN(EXIT_SIGNAL, "exit_signal", "SIGNAL", DOC_COUNT, DOC_PROGRAMS, NULL)            \
+        RUN_COLUMN(BASIS, "limiter_basis", "", DOC_TEXT, DOC_PROGRAMS, NULL)                       \
         RUN_COLUMN(FILE, "file", "FILE", DOC_TEXT, DOC_PROGRAMS, NULL)
 
 enum run_column {
@@ -76,6 +77,10 @@ static void fill_row(const struct run_row *r, struct doc_cell *row)
         double share = 0;
         enum limiter limiter = run_row_limiter(r, &share);
         bool limited = limiter < LIMITER_COUNT;
+        enum basis basis = run_row_basis(r);
+        struct strbuf words = {0};
+        if (limited)
+                strbuf_putf(&words, "%s%s", limiter_doubt(limiter, basis), limiter_brief(limiter));
         bool used = r->n_gpus > 0 && r->gpu_s > 0;
         row[RUN_START].v = known(format_is_date(r->start_ns), clock_to_seconds(r->start_ns));
         doc_cell_text(&row[RUN_COMMAND], r->command);
@@ -85,7 +90,9 @@ static void fill_row(const struct run_row *r, struct doc_cell *row)
         row[RUN_SECONDS].v = r->seconds;
         row[RUN_GPUS].v = value_ok((double)r->n_gpus);
         doc_cell_text(&row[RUN_LIMITER], limited ? limiter_name(limiter) : "");
-        doc_cell_text(&row[RUN_LIMITER_WORDS], limited ? limiter_brief(limiter) : "");
+        doc_cell_text(&row[RUN_LIMITER_WORDS], strbuf_str(&words));
+        doc_cell_text(&row[RUN_BASIS], limited ? basis_name(basis) : "");
+        strbuf_finish(&words);
         row[RUN_SHARE].v = known(limited, share);
         row[RUN_GPU_SECONDS].v = known(used, r->gpu_s);
         row[RUN_WASTED].v = known(used, r->idle_s);
