@@ -9,7 +9,7 @@ In a notebook: %load_ext assay, then %assay help.
 from __future__ import annotations
 
 import sys
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from ._lib import lib_version
 from .compare import Diff, diff
@@ -28,6 +28,11 @@ __all__ = [
     "LEVELS", "Monitor", "Place", "Plot", "Recording", "Report", "ResourceSummary", "RunLog", "Session", "Stretch", "Stretches", "build_resource_summary", "data", "diff",
     "lib_version", "open_session", "probe_jax_peak_memory_mb",
 ]
+
+
+def __dir__() -> List[str]:
+    """The public names alone."""
+    return sorted(__all__)
 
 
 def data(what: str = "gpus", **options: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Se
 
 from .errors import E_USAGE, AssayError
 from .session import Cell, Column, Level, Recording
-from .show import findings_of, table
+from .show import boxed, findings_of, table
 
 HISTORY = ("cell_index", "raw_cell", "start_time", "end_time", "duration", "wallclock_start_time",
            "wallclock_end_time")
@@ -93,11 +93,10 @@ class Report(NamedTuple):
         return str(self)
 
     def _repr_html_(self) -> str:
-        tags = "" if not self.signature else "".join(f' <span style="border:1px solid;border-radius:4px;padding:0 .4em">{html.escape(t)}</span>'
-                       for t in self.tags)
+        tags = "".join(f" <span class=tag>{html.escape(t)}</span>" for t in self.tags) if self.signature else ""
         rows = [f.texts() for f in self.figures]
-        found = "".join(f"<br>{html.escape(line)}" for line in self.findings)
-        return f"<b>assay</b> {html.escape(self._head())}{tags}{found}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}"
+        found = "".join(f"<p>{html.escape(line)}</p>" for line in self.findings)
+        return boxed(f"<b>assay</b> {html.escape(self._head())}{tags}{found}{table(('Metric', 'AVG', 'MIN', 'MAX', 'TOTAL'), rows)}")
 
 
 def _is_bound(recording: Recording, level: str, rows: Sequence[int]) -> bool:
@@ -221,4 +220,5 @@ def report_between(recording: Recording, cells: Sequence[Cell], level: Level) ->
     part = ((first + last) / 2 - times[a]) / (times[b] - times[a]) if times[b] > times[a] else 0.0
     middle: Dict[str, Column] = {name: [v[a] + part * (v[b] - v[a])] for name, v in columns.items()}
     note = f"no sample was taken meanwhile: estimated from those {first - times[a]:.2f} s before and {times[b] - last:.2f} s after"
-    return Report(level, list(cells), [], _figures(recording, level, middle, [0], [a, b]), [], note=note)
+    found = ["Too short to say what limited the GPUs: %assay start 0.1 samples ten times a second"] if recording.num_gpus else []
+    return Report(level, list(cells), [], _figures(recording, level, middle, [0], [a, b]), found, note=note)

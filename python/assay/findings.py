@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import html
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from . import show
@@ -147,8 +146,10 @@ class Finding(_Placed):
         return f"{self.text}{where}\ntry: {self.advice}"
 
     def _repr_html_(self) -> str:
-        where = f"<br>where: {html.escape(self.where_text)}" if self.where_text else ""
-        return f"{html.escape(self.text)}{where}<br><i>try: {html.escape(self.advice)}</i>"
+        return show.boxed(f"<ol>{self._item()}</ol>")
+
+    def _item(self) -> str:
+        return show.finding_item(self.limiter, self.text, self.where_text, self.advice)
 
 
 class _Rows(List[Any]):
@@ -186,7 +187,7 @@ class Stretches(_Rows):
     def _repr_html_(self) -> str:
         rows = [(f"{s.begin_s:.1f}", f"{s.end_s:.1f}", ", ".join(s.gpus), s.phase or "", s.limiter, s.held_by or "",
                  "--" if s.duty is None else f"{s.duty * 100:.0f} %", s.flops or "") for s in self]
-        return show.table(["from, s", "to, s", "GPU", "phase", "limiter", "held by", "kernels ran", "FLOP/s"], rows)
+        return show.boxed(show.table(["from, s", "to, s", "GPU", "phase", "limiter", "held by", "kernels ran", "FLOP/s"], rows))
 
 
 class Findings(_Rows):
@@ -201,8 +202,8 @@ class Findings(_Rows):
 
     def _repr_html_(self) -> str:
         if not self:
-            return "no findings"
-        return "<ol>" + "".join(f"<li>{f._repr_html_()}</li>" for f in self) + "</ol>"
+            return show.boxed("no findings")
+        return show.boxed("<ol>" + "".join(f._item() for f in self) + "</ol>")
 
 
 def _named(told: Mapping[str, Any], of: Any) -> Dict[str, Any]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional
 
+from . import show
 from ._lib import encode, lib, object_of
 from .monitor import Monitor
 from .session import PathLike
@@ -92,6 +93,9 @@ class ResourceSummary:
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return show.boxed(show.table(("figure", "value"), [(name, "--" if v is None else v) for name, v in self.to_dict().items()]))
 
 
 # Keys that are left out, not null, when there is nothing to say.

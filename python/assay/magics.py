@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NoReturn, Optional
 
-from IPython.core.magic import Magics, line_magic, magics_class
+from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import HTML, SVG, display
 
 from . import cells as _cells
@@ -19,9 +19,10 @@ from . import kernels
 from .errors import E_DATA, E_USAGE, AssayError
 from .live import Live
 from .notebook import Notebook
-from .session import LEVELS, Recording, frame_of
-from .show import table
+from .session import LEVELS, Cell, Recording, frame_of
+from .show import boxed, table
 
+CELL_INTERVAL = 0.1  # of %%assay, where nothing is measured yet
 LIVE_INTERVAL, LIVE_WINDOW, LIVE_MAX = 2.0, 120.0, 1e7
 LIVE_METRICS = "cpu_summary,memory"
 METRICS = ("cpu_summary memory io_read io_write io_read_count io_write_count gpu_util_summary gpu_band_summary "
@@ -29,6 +30,7 @@ METRICS = ("cpu_summary memory io_read io_write io_read_count io_write_count gpu
 
 HELP = f"""\
 %assay start [INTERVAL] [--levels LIST]   measure every INTERVAL seconds (1)
+%%assay [INTERVAL] [--level L] [--text]   as first line of a cell: measure it (every 0.1 s where nothing is measured) and report
 %assay stop                               end measuring; what was measured can still be asked for
 %assay report [--cell RANGE] [--level L] [--text]
 %assay plot [--metrics LIST] [--cell RANGE] [--level L] [--save FILE] [--live [INTERVAL WINDOW]]
@@ -142,13 +144,18 @@ class AssayMagics(Magics):
         super().__init__(shell)
         self.book = Notebook()
         self._live: Optional[Live] = None
+        self._asked: Optional[argparse.Namespace] = None  # of %%assay, for the end of the cell
 
     # Events.
 
     def keep_cell(self, lines: List[str]) -> List[str]:
         """What IPython runs for a cell: while a script is written, only a word about it."""
         name = self.book.kept_for("".join(lines)) if "".join(lines).strip() else None
-        return [f"print({f'assay: kept for {name}, not run'!r})\n"] if name else lines
+        if name:
+            return [f"print({f'assay: kept for {name}, not run'!r})\n"]
+        # %%assay is a line of the cell, so that the lines below it keep their numbers.
+        first = re.match(r"%%assay(\s.*)?$", lines[0]) if lines else None
+        return [f"%assay cell{(first[1] or '').rstrip()}\n", *lines[1:]] if first else lines
 
     def pre_run_cell(self, info: Any) -> None:
         try:
@@ -173,12 +180,21 @@ class AssayMagics(Magics):
             self._end_live()
         try:
             cell = self.book.end_cell()
+            if cell and self._asked:
+                self._report_cell(cell)
+                return
             made = self.book.auto_report(cell) if cell else None
         except AssayError as error:
             _complain(error)
             return
         if made and self.book.auto:
             self._show(made._replace(signature=self.book.auto["signature"]), self.book.auto["text"])
+
+    def _report_cell(self, cell: Cell) -> None:
+        """What %%assay was asked for."""
+        asked, self._asked = self._asked, None
+        if asked and self._measuring():
+            self._show(self.book.report_ended(cell, asked.level), asked.text)
 
     def _show(self, made: Any, text: bool) -> None:
         if text or not self._in_kernel():
@@ -202,12 +218,16 @@ class AssayMagics(Magics):
 
     # Ours.
 
-    @line_magic
-    def assay(self, line: str) -> None:
-        """%assay COMMAND …; %assay help lists the commands."""
+    @line_cell_magic
+    def assay(self, line: str, cell: Optional[str] = None) -> None:
+        """%assay COMMAND …; %assay help lists the commands. %%assay measures a cell and reports on it."""
+        if cell is not None:
+            self.assay(f"cell {line}")
+            self.shell.run_cell(cell)
+            return
         command, rest = [*line.split(None, 1), "", ""][:2]
         commands: Dict[str, Callable[[str], None]] = {
-            "": self._help, "auto": self._auto, "cells": self._cells, "data": self._data, "export": self._export,
+            "": self._help, "auto": self._auto, "cell": self._cell, "cells": self._cells, "data": self._data, "export": self._export,
             "help": self._help, "history": self._history, "import": self._import, "kernels": self._kernels,
             "load-data": self._load_data, "load-history": self._load_history, "perfdata": self._perfdata,
             "plot": self._plot, "report": self._report, "resources": self._resources, "script": self._script,
@@ -246,6 +266,16 @@ class AssayMagics(Magics):
         print(f"assay: measuring every {kept:g} s")
         if self.book.monitor and kept > args.interval:
             print(f"assay: {self.book.monitor.describe().get('notice')}")
+
+    def _cell(self, line: str) -> None:
+        """The cell that runs is to be measured, and reported on when it ends."""
+        parser = _parser("%%assay", _add_level, _add_text)
+        parser.add_argument("interval", nargs="?", type=float)
+        args = parser.parse_args(_words(line))
+        if not self._measuring():
+            self._end_live()
+            self.book.start(args.interval or CELL_INTERVAL)
+        self._asked = args
 
     def _measuring(self) -> bool:
         return self.book.monitor is not None and self.book.monitor.running
@@ -305,7 +335,7 @@ class AssayMagics(Magics):
         rows = [(c.index, c.source.strip().replace("\n", " ⏎ ")[:100], _clock(c.start), f"{c.duration:.2f}")
                 for c in self.book.cells()]
         if self._in_kernel():
-            display(HTML(table(head, rows)))
+            display(HTML(boxed(table(head, rows))))
             return
         for index, source, began, seconds in [head, *rows]:
             print(f"{index!s:>5}  {began:<8} {seconds:>8}  {source}")

@@ -23,6 +23,7 @@ from .session import Cell, Level, PathLike, Recording, Session, Target, frame_of
 SESSIONS = (".assay", ".csv", ".jsonl", ".txt", ".zip")
 # A mark in a session holds 32 KiB; longer cells are cut there, not in the history.
 SOURCE_MAX = 24000
+SAMPLE_WAIT = 2.0  # seconds at most until a sample after a cell
 
 
 def _cut(source: str) -> str:
@@ -206,6 +207,14 @@ class Notebook:
         if self.auto is None or only_magics(cell.source) or not (self.monitor and self.monitor.running):
             return None
         return _cells.report(self.monitor, [cell], self.auto["level"])
+
+    def report_ended(self, cell: Cell, level: Level) -> "Union[_cells.Report, show.Report]":
+        """Of a cell that has just ended; one that was shorter than the interval is estimated as soon as there is a sample after it."""
+        try:
+            return self.report(str(cell.index), level)
+        except AssayError:
+            time.sleep(min(2 * self.monitor.interval, SAMPLE_WAIT) if self.monitor else 0)
+            return self.report(str(cell.index), level)
 
     def plot(self, path: PathLike, where: Optional[str] = None, level: Optional[Level] = None,
              metrics: Optional[str] = None, **options: Any) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 GIB = 2.0**30
+FINDINGS_SHOWN = 3
 # Of a GPU in the table of a run: heading, metric, factor, text.
 _COLUMNS: Tuple[Tuple[str, str, float, str], ...] = (
     ("utilization", "gpu_util", 100, "{:.0f} %"), ("SM active", "sm_active", 100, "{:.0f} %"),
@@ -14,11 +15,47 @@ _COLUMNS: Tuple[Tuple[str, str, float, str], ...] = (
     ("memory", "fb_used", 1 / GIB, "{:.1f} GiB"), ("power", "power", 1, "{:.0f} W"))
 
 
+# Colours and shapes of a report's page, for what stands in a notebook's output; the dark ones where the notebook or the system is dark.
+_LIGHT = ("--card:#fff;--ink:#16202b;--soft:#55606c;--line:#d7dde4;--accent:#0b5cad;--side-compute:#1a7f4b;--side-memory:#2a6fd6;"
+          "--side-copy:#8a4fc4;--side-host:#d07a1d;--side-idle:#b3bcc6;--side-none:#dfe4e9;--side-mixed:#8c6d31")
+_DARK = ("--card:#141b22;--ink:#e7ecf1;--soft:#9aa7b4;--line:#26313b;--accent:#6cb2f7;--side-compute:#3fb871;--side-memory:#4b95f5;"
+         "--side-copy:#b27bf0;--side-host:#f0a040;--side-idle:#46525e;--side-none:#222b34;--side-mixed:#c9a86a")
+_STYLE = f"""<style>
+.assay,[data-jp-theme-light=true] .assay{{{_LIGHT}}}
+@media (prefers-color-scheme:dark){{.assay{{{_DARK}}}}}
+[data-jp-theme-light=false] .assay,.vscode-dark .assay{{{_DARK}}}
+.assay{{background:var(--card);color:var(--ink);padding:.4em .6em;font-variant-numeric:tabular-nums;overflow-x:auto}}
+.assay ol{{list-style:none;padding:0;margin:.5em 0;display:grid;gap:.5em}}
+.assay li{{border:1px solid var(--line);border-left:4px solid var(--side,var(--accent));border-radius:0 10px 10px 0;padding:.5em .9em;overflow-wrap:anywhere}}
+.assay p{{margin:.2em 0}}
+.assay .soft{{color:var(--soft)}}
+.assay .tag{{border:1px solid var(--line);border-radius:4px;padding:0 .4em}}
+.assay table{{border-collapse:collapse;margin:.5em 0}}
+.assay tr,.assay td,.assay th{{background:none;text-align:left;border:0}}
+.assay td,.assay th{{padding:.3em .9em .3em 0;border-bottom:1px solid var(--line)}}
+.assay th{{color:var(--soft);font-weight:600;font-size:.85em}}
+</style>"""
+# The sides of limiters that have one, by the first word of their names; what has none is "mixed", what is unknown "none".
+_SIDES = {"host": "host", "launch": "host", "idle": "idle", "copy": "copy", "memory": "memory", "compute": "compute", "unknown": "none"}
+
+
+def boxed(inside: str) -> str:
+    """What an object shows in a notebook: markup in the style of a report's page."""
+    return f"{_STYLE}<div class=assay>{inside}</div>"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A plain HTML table."""
+    """A table; texts are escaped."""
     def line(tag: str, words: Sequence[Any]) -> str:
-        return "<tr>" + "".join(f'<{tag} style="text-align:left">{html.escape(str(w))}</{tag}>' for w in words) + "</tr>"
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(w))}</{tag}>" for w in words) + "</tr>"
     return f"<table>{line('th', head)}{''.join(line('td', row) for row in rows)}</table>"
+
+
+def finding_item(limiter: str, text: str, where: str, advice: str) -> str:
+    """A finding as an item of a list, with the colour of its limiter."""
+    lines = [f"<p><b>Where:</b> {html.escape(where)}</p>"] * bool(where) + [f"<p><b>Try:</b> {html.escape(advice)}</p>"] * bool(advice)
+    side = _SIDES.get(limiter.split(".")[0], "mixed")
+    return f'<li style="--side:var(--side-{side})">{html.escape(text)}{"".join(lines)}</li>'
 
 
 class Report(str):
@@ -38,7 +75,7 @@ class Report(str):
         if self.kind == "html":
             return (f'<iframe srcdoc="{html.escape(self, quote=True)}" sandbox="allow-scripts" '
                     'style="width:100%;height:40em;border:1px solid #8884"></iframe>')
-        return f"<pre>{html.escape(self)}</pre>"
+        return boxed(f"<pre>{html.escape(self)}</pre>")
 
 
 class Plot:
@@ -90,20 +127,6 @@ def _facts(known: Mapping[str, Any], told: Mapping[str, Any]) -> List[str]:
     return facts
 
 
-def _first(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next(iter(told.get("findings") or []), {})
-
-
-def finding_of(told: Mapping[str, Any]) -> str:
-    """The first finding in words; empty when there is none."""
-    return str(_first(told).get("text") or "")
-
-
-def advice_of(told: Mapping[str, Any]) -> str:
-    """What to try about it."""
-    return str(_first(told).get("try") or "")
-
-
 def where_of(finding: Mapping[str, Any]) -> str:
     """The lines of a finding in words; empty without."""
     return "; ".join(str(part["text"]) for part in finding.get("where") or [])
@@ -125,14 +148,13 @@ def findings_of(told: Mapping[str, Any], gpus: int) -> List[str]:
 
 
 def recording(name: str, known: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """A run: who, how long, the finding, the GPUs."""
-    lines = [html.escape(finding_of(told))] if finding_of(told) else []
-    lines += [f"where: {html.escape(where_of(_first(told)))}"] if where_of(_first(told)) else []
-    lines += [f"<i>try: {html.escape(advice_of(told))}</i>"] if advice_of(told) else []
+    """A run: who, how long, the first findings, the GPUs."""
+    found = told.get("findings") or []
+    items = "".join(finding_item(str(f.get("limiter")), str(f.get("text") or ""), where_of(f), str(f.get("try") or "")) for f in found[:FINDINGS_SHOWN])
     gpus = (told.get("run") or {}).get("gpus") or []
-    return (f"<b>{html.escape(name)}</b><br>{html.escape(', '.join(_facts(known, told)))}"
-            + "".join(f"<br>{line}" for line in lines) + _gpus(gpus))
+    return boxed(f"<b>{html.escape(name)}</b><p class=soft>{html.escape(', '.join(_facts(known, told)))}</p>"
+                 + (f"<ol>{items}</ol>" if items else "") + _gpus(gpus))
 
 
 def failure(name: str, error: Exception) -> str:
-    return f"<b>{html.escape(name)}</b><br>{html.escape(str(error))}"
+    return boxed(f"<b>{html.escape(name)}</b><p>{html.escape(str(error))}</p>")

@@ -92,7 +92,7 @@ def test_report_texts():
     assert lines[-1] == "the finding"
     html = report._repr_html_()
     assert str(report._replace(signature=False)).splitlines()[5] == "the finding"
-    assert "A&lt;B" in html and "<td style=\"text-align:left\">15.40</td>" in html
+    assert "A&lt;B" in html and "<td>15.40</td>" in html
 
 
 def test_memory_that_is_a_bound_says_so():
@@ -113,7 +113,7 @@ def test_memory_that_is_a_bound_says_so():
 def test_a_cell_between_two_samples():
     """It is estimated from both, as much of each as it is near; without one of them there is nothing to tell."""
     class Recorded:
-        memory_limits, gpu_memory = {"process": 8.0}, None
+        memory_limits, gpu_memory, num_gpus = {"process": 8.0}, None, 0
 
         def describe(self):
             return {"num_cpus": 4, "num_gpus": 0}

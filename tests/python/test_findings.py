@@ -1,11 +1,13 @@
 """monitor.findings(), session.stretches(): typed, and the same as the program says."""
 import dataclasses
 import json
+import re
 import subprocess
 
 import pytest
 
 import assay
+from assay import show
 
 from .conftest import ROOT
 
@@ -45,10 +47,10 @@ def test_flops_of_a_declared_type(session):
 
 def test_how_they_look(session):
     findings = session.findings()
-    assert repr(findings).startswith("1 GPU 0 limited by the tensor cores") and "<li>" in findings._repr_html_()
+    assert repr(findings).startswith("1 GPU 0 limited by the tensor cores") and "<li" in findings._repr_html_()
     assert "<table>" in findings.stretches._repr_html_() and "compute.tensor, clocks held by power" in repr(findings.stretches)
     assert findings[0].advice in session._repr_html_().replace("&#x27;", "'")
-    assert repr(assay.Findings()) == assay.Findings()._repr_html_() == "no findings" and repr(assay.Stretches()) == "no stretches"
+    assert "no findings" in assay.Findings()._repr_html_() and repr(assay.Findings()) == "no findings" and repr(assay.Stretches()) == "no stretches"
 
 
 def test_markup_in_names_is_text(tmp_path):
@@ -77,3 +79,26 @@ def test_a_monitor_while_it_runs_and_afterwards(gpu):
     monitor.close()
     with pytest.raises(RuntimeError):
         monitor.findings()
+
+
+def test_they_look_as_on_the_page(session):
+    """The colours are those of the page's style, light and dark, and a finding has the side that the page gives its limiter."""
+    document = ROOT / "src/present/document"
+    for names, css in ((show._LIGHT, "page.css"), (show._DARK, "dark.css")):
+        assert [c for c in names.split(";") if not re.search(rf"{re.escape(c)}[;}}]", (document / css).read_text())] == []
+    for name in ("gemm_bf16", "loader_workers", "never_used", "small_copies", "hash_int", "batch1_convnet", "scatter_add", "sleeping_steps"):
+        run = assay.open_session(TRUTH / f"{name}.assay")
+        on_page = re.findall(r"<li class=side-(\w+)>", run.report("html"))
+        here = re.findall(r"--side:var\(--side-(\w+)\)", run.findings()._repr_html_())
+        assert here and here[:len(on_page)] == on_page, name
+
+
+def test_objects_show_themselves(session, tmp_path):
+    summary = assay.build_resource_summary()
+    for thing in (session, session.findings(), session.findings()[0], session.stretches(), session.report(), summary):
+        assert "<div class=assay>" in thing._repr_html_() and thing._repr_html_().count("<style>") == 1
+    assert "peak_vram_mb" in summary._repr_html_()
+
+
+def test_the_names_are_the_public_ones():
+    assert dir(assay) == sorted(assay.__all__) and all(hasattr(assay, name) for name in dir(assay))

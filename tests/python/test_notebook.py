@@ -437,3 +437,20 @@ def test_a_kernel_that_is_recorded(tmp_path, monkeypatch):
     assert "42\n" in told
     found = list((tmp_path / "work").glob("*.assay"))
     assert len(found) == 1 and "python" in " ".join(assay.open_session(found[0]).describe()["command"])
+
+
+def test_a_cell_magic(shell, capsys):
+    """%%assay measures its cell and reports on it; lines keep their numbers; a second one goes on measuring."""
+    shell.run_cell("%%assay --text\n" + WORK.format(0.6))
+    told = capsys.readouterr()
+    assert "assay Performance Report" in told.out and "(1 cell: 1), level process" in told.out and not told.err
+    shell.run_cell("y = 1")
+    assert "Performance" not in capsys.readouterr().out, "only the cell that asks"
+    shell.run_cell("%%assay 5 --level system --text\nz = 1\nraise KeyError(z)")
+    told = capsys.readouterr()
+    assert "level system" in told.out and "estimated" in told.out and re.search(r"line 3|----> 3 ", told.out + told.err), told
+    shell.run_cell("%%assay --bogus\nran = 1")
+    assert "unrecognized arguments: --bogus" in capsys.readouterr().err and shell.user_ns["ran"] == 1
+    shell.run_cell("get_ipython().run_cell_magic('assay', '--text', 'import time; time.sleep(.3)')")
+    assert "Performance Report" in capsys.readouterr().out
+    assert "assay" in shell.magics_manager.magics["cell"]

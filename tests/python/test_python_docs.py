@@ -28,6 +28,30 @@ def test_programs_and_answers(gpu, tmp_path, monkeypatch):
     assert len(names["monitor"].data()) > 0 and (tmp_path / "run.assay").exists()
 
 
+def programs(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/python" / page).read_text(), re.S)
+
+
+def test_pages_of_tasks(gpu, tmp_path, monkeypatch, capsys):
+    """What they show runs, one after the other: what is recorded is asked and compared."""
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    pages = {p.name for p in (ROOT / "docs/python").glob("*.md")}
+    assert pages == {f"{name}.md" for name in re.findall(r"\]\(python/(\w+)\.md\)", TEXT)} == {"notebook.md", "training.md", "data.md", "compare.md"}
+    names = {"gpu": gpu}
+    exec(programs("training.md")[0].replace("interval=0.5", "interval=0.1, **gpu"), names)
+    assert "try:" in capsys.readouterr().out
+    exec(programs("data.md")[0], {})
+    assert "train" in capsys.readouterr().out
+    for name in ("before", "after"):
+        (tmp_path / f"{name}.assay").write_bytes((tmp_path / "run.assay").read_bytes())
+    exec(programs("compare.md")[0], {})
+    assert "same recording" in capsys.readouterr().out
+    with assay.Monitor(interval=0.1, **gpu) as monitor:
+        assert monitor.wait(5)
+        exec("\n".join(["import assay", *programs("notebook.md")]), {})
+
+
 def test_errors_have_the_names_it_says():
     table = TEXT.split("## Errors")[1]
     named = set(re.findall(r"\| `(\w+)` \|", table))
