@@ -209,7 +209,7 @@ def guessing(server, n=24):
     for g in guessers:
         g.start()
     try:
-        server.wait(lambda: sum(len(g.statuses) for g in guessers) > 3)
+        server.wait(lambda: sum(len(g.statuses) for g in guessers) > 3, 90)  # a password takes long beside other work
         yield guessers
     finally:
         for g in guessers:
