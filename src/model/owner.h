@@ -41,6 +41,7 @@ struct owner {
         struct value process_cpu_s, process_memory;
         /* Its control group: missing where it cannot be read or the owner has none. */
         struct value cpu_s, memory, memory_limit, read_bytes, written_bytes;
+        struct value cpus; /* that the job was given on this node */
 };
 
 /* "process", "slurm", "kubernetes". */

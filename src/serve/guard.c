@@ -1,5 +1,7 @@
 #include "serve/guard.h"
 
+#include "base/base64.h"
+
 #include "base/attr.h"
 #include "base/num.h"
 
@@ -140,32 +142,11 @@ const char *guard_bearer(const char *header)
         return header && strncasecmp(header, "Bearer ", 7) == 0 && header[7] ? header + 7 : NULL;
 }
 
-static int digit_of(char c)
-{
-        static const char digits[] =
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const char *at = c ? strchr(digits, c) : NULL;
-        return at ? (int)(at - digits) : -1;
-}
-
 static bool decode(const char *s, char *ret, size_t size)
 {
-        uint32_t bits = 0;
-        unsigned n_bits = 0;
-        size_t n = 0;
-        for (; *s && *s != '='; s++) {
-                int d = digit_of(*s);
-                if (d < 0)
-                        return false;
-                bits = bits << 6 | (uint32_t)d;
-                n_bits += 6;
-                if (n_bits < 8)
-                        continue;
-                n_bits -= 8;
-                if (n + 1 >= size)
-                        return false;
-                ret[n++] = (char)(bits >> n_bits & 0xff);
-        }
+        size_t n;
+        if (!base64_read(s, strlen(s), ret, size - 1, &n))
+                return false;
         ret[n] = '\0';
         return strlen(ret) == n;
 }

@@ -24,6 +24,11 @@ struct held {
         int32_t index, gi;
         struct integrals from, last; /* when it began; the newest */
         struct idle_window window;
+        struct {
+                double seen_s, util_s;
+                bool has_util;
+                struct value memory_peak, memory_total;
+        } use;             /* over all times that it was held */
         int64_t looked_ns; /* monotonic: up to when its time is counted */
         bool now;          /* it is still held */
 };
@@ -119,6 +124,21 @@ static void complain_once(struct keeper *k, const struct err *err)
         k->complained = true;
 }
 
+static void sum_up_each(struct stay *s)
+{
+        s->record.n_each = MIN(s->n, (size_t)RECORD_EACH_MAX);
+        for (size_t i = 0; i < s->record.n_each; i++) {
+                const struct held *h = &s->gpus[i];
+                s->record.each[i] = (struct record_gpu){
+                    .util = h->use.has_util && h->use.seen_s > 0
+                                ? value_ok(MIN(h->use.util_s / h->use.seen_s, 1.0))
+                                : value_missing(STATE_NONE),
+                    .memory_peak = h->use.memory_peak,
+                    .memory_total = h->use.memory_total,
+                };
+        }
+}
+
 /* What it did so far: of the GPUs it gave back, and of those it has. */
 static void sum_up(struct stay *s)
 {
@@ -135,6 +155,7 @@ static void sum_up(struct stay *s)
                 at = MIN(at + (size_t)MAX(n, 0), sizeof(s->record.gpus) - 1);
         }
         s->record.n_gpus = (uint32_t)s->n;
+        sum_up_each(s);
 }
 
 static void write_stay(struct keeper *k, struct stay *s, int64_t now)
@@ -251,6 +272,30 @@ static void take_again(struct stay *s, struct held *h, const struct live_gpu *g,
         h->looked_ns = now;
 }
 
+static void grow_to(struct value *most, struct value v)
+{
+        if (value_there(v) && (!value_there(*most) || v.v > most->v))
+                *most = v;
+}
+
+/* What a report on the job needs of each GPU, and of the job's control group. */
+static void add_use(struct stay *s, struct held *h, const struct owner *o, const struct live_gpu *g,
+                    const struct integrals *more)
+{
+        struct record_use *use = &s->record.use;
+        h->use.seen_s += more->v[INTEGRAL_SEEN];
+        h->use.util_s += more->v[INTEGRAL_ACTIVE_GPU_UTIL];
+        h->use.has_util |= integral_there(more, INTEGRAL_ACTIVE_GPU_UTIL);
+        grow_to(&h->use.memory_peak, g->row.sample.m[METRIC_FB_USED]);
+        grow_to(&h->use.memory_total, g->row.sample.m[METRIC_FB_TOTAL]);
+        grow_to(&use->cpu_s, o->cpu_s);
+        grow_to(&use->memory_peak, o->memory);
+        if (value_there(o->memory_limit))
+                use->memory_limit = o->memory_limit;
+        if (value_there(o->cpus))
+                use->cpus = o->cpus;
+}
+
 /* What the owner did with the GPU since it was last looked at. */
 static void add_holding(struct keeper *k, const struct owner *o, struct stay *s, struct held *h,
                         const struct live_gpu *g, int64_t now)
@@ -268,6 +313,7 @@ static void add_holding(struct keeper *k, const struct owner *o, struct stay *s,
                                               more.idle_s, part.wasted_s);
         s->record.gpu_s += recorded ? part.held_s : 0;
         live_add_holding(k->config.live, o, &part);
+        add_use(s, h, o, g, &more);
         h->looked_ns = now;
 }
 

@@ -103,6 +103,44 @@ bool zlib_gzip(const char *s, size_t n, char **ret, size_t *ret_n)
         return true;
 }
 
+struct unzip_api {
+        __typeof__(inflateInit2_) *init;
+        __typeof__(inflate) *run;
+        __typeof__(inflateEnd) *end;
+};
+
+static bool load_unzip(struct unzip_api *z)
+{
+        void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+        return symbol_find(library, "inflateInit2_", &z->init) &&
+               symbol_find(library, "inflate", &z->run) &&
+               symbol_find(library, "inflateEnd", &z->end);
+}
+
+bool zlib_gunzip(const char *s, size_t n, size_t most, char **ret, size_t *ret_n)
+{
+        struct unzip_api z;
+        z_stream stream = {0};
+        if (!load_unzip(&z) ||
+            z.init(&stream, GZIP_WINDOW, ZLIB_VERSION, (int)sizeof(stream)) != Z_OK)
+                return false;
+        char *out = malloc(most + 1);
+        memcpy(&stream.next_in, &s, sizeof(s)); /* zlib does not write there */
+        stream.avail_in = (uInt)n;
+        stream.next_out = (Bytef *)out;
+        stream.avail_out = (uInt)most;
+        bool done = out && z.run(&stream, Z_FINISH) == Z_STREAM_END;
+        *ret_n = stream.total_out;
+        z.end(&stream);
+        if (!done) {
+                free(out);
+                return false;
+        }
+        out[*ret_n] = '\0';
+        *ret = out;
+        return true;
+}
+
 /* --- crypt(3) ------------------------------------------------------------------------------ */
 
 static bool hash_with(const char *password, const char *setting, struct crypt_data *data,

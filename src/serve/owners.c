@@ -140,6 +140,17 @@ bool owners_mapping_name(const char *name, int32_t *index, int32_t *gi)
         return true;
 }
 
+struct value owners_cpus(const char *text)
+{
+        size_t n = strspn(text, "0123456789");
+        uint64_t cpus;
+        bool same =
+            text[n] == '\0' || (text[n] == '(' && strchr(text, ')') == text + strlen(text) - 1);
+        return same && num_parse_u64(text, n, &cpus) && cpus > 0 && cpus <= 65536
+                   ? value_ok((double)cpus)
+                   : value_missing(STATE_NONE);
+}
+
 /* --- opening
  * --------------------------------------------------------------------------------------- */
 
@@ -193,6 +204,9 @@ static void read_job_texts(struct owners *o, struct place *p)
         owners_variable(o->text, (size_t)n, "SLURM_JOB_PARTITION", p->who.partition,
                         sizeof(p->who.partition));
         owners_variable(o->text, (size_t)n, "SLURM_JOB_USER", p->who.user, sizeof(p->who.user));
+        char cpus[32];
+        if (owners_variable(o->text, (size_t)n, "SLURM_JOB_CPUS_PER_NODE", cpus, sizeof(cpus)))
+                p->who.cpus = owners_cpus(cpus);
 }
 
 /* A container's name, when the pod has only one. */
@@ -250,6 +264,10 @@ static void know_place(struct owners *o, struct place *p, const struct process *
                         p->who.kind = OWNER_SLURM;
                 } else if (owners_pod_uid(p->paths.path[k], uid, sizeof(uid))) {
                         p->who.kind = OWNER_KUBERNETES;
+                } else {
+                        /* Of a hierarchy in which the job has no group the figures are the node's.
+                         */
+                        p->paths.path[k][0] = '\0';
                 }
         }
         if (process->slurm_job[0])

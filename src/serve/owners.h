@@ -31,3 +31,5 @@ bool owners_pod_folder(const char *folder, const char *uid, struct owner *ret);
 bool owners_variable(const char *buf, size_t n, const char *name, char *ret, size_t size);
 /* "0" or "0.7": a file of the mapping folder. False for other names. */
 bool owners_mapping_name(const char *name, int32_t *index, int32_t *gi);
+/* SLURM_JOB_CPUS_PER_NODE: "16" or "16(x4)"; missing where nodes differ ("72(x2),36"). */
+struct value owners_cpus(const char *text);

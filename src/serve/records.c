@@ -196,6 +196,7 @@ int records_put(struct records *r, struct record *record, struct err *err)
         sqlite3_stmt *s = NULL;
         struct strbuf counters = {0};
         counters_put(&record->sum, &counters);
+        record_put_use(record, &counters);
         int code = sqlite3_prepare_v2(r->db, sql, -1, &s, NULL);
         if (code == SQLITE_OK) {
                 bind_record(s, record, strbuf_str(&counters));
@@ -278,6 +279,7 @@ static bool read_record(sqlite3_stmt *s, struct record *r)
         r->findings = (uint32_t)findings;
         const char *text = (const char *)sqlite3_column_text(s, c++);
         counters_parse(text ? text : "", &r->sum);
+        record_parse_use(text ? text : "", r);
         r->sum.peak_memory = peak;
         return fine;
 }
@@ -426,6 +428,26 @@ static void put_sums(struct jsonw *j, const struct record *r)
         jsonw_end(j);
 }
 
+/* Of this node, and of each GPU in the order of "gpus". */
+static void put_use_json(struct jsonw *j, const struct record *r)
+{
+        jsonw_object(j, "use");
+        jsonw_value(j, "cpu_seconds", r->use.cpu_s);
+        jsonw_value(j, "cpus", r->use.cpus);
+        jsonw_value(j, "memory_peak", r->use.memory_peak);
+        jsonw_value(j, "memory_limit", r->use.memory_limit);
+        jsonw_array(j, "gpus");
+        for (size_t i = 0; i < r->n_each; i++) {
+                jsonw_object(j, NULL);
+                jsonw_value(j, "gpu_util", r->each[i].util);
+                jsonw_value(j, "memory_peak", r->each[i].memory_peak);
+                jsonw_value(j, "memory_total", r->each[i].memory_total);
+                jsonw_end(j);
+        }
+        jsonw_end(j);
+        jsonw_end(j);
+}
+
 void record_json(const struct record *r, struct jsonw *j)
 {
         jsonw_object(j, NULL);
@@ -446,6 +468,7 @@ void record_json(const struct record *r, struct jsonw *j)
         jsonw_value(j, "sm_active", record_share(r, INTEGRAL_ACTIVE_SM));
         jsonw_value(j, "gpu_util", record_share(r, INTEGRAL_ACTIVE_GPU_UTIL));
         jsonw_number(j, "peak_memory", r->sum.peak_memory);
+        put_use_json(j, r);
         put_sums(j, r);
         jsonw_end(j);
 }

@@ -12,6 +12,19 @@
 #define RECORD_GPUS_MAX 256
 #define RECORDS_FILE "jobs.db"
 
+#define RECORD_EACH_MAX 64
+
+/* One GPU of a stay. */
+struct record_gpu {
+        struct value util; /* of the time that the GPU was seen */
+        struct value memory_peak, memory_total;
+};
+
+/* What the job's control group used on this node, and what it was given. */
+struct record_use {
+        struct value cpu_s, cpus, memory_peak, memory_limit;
+};
+
 struct record {
         int64_t id; /* 0 until it was written */
         struct owner who;
@@ -23,6 +36,9 @@ struct record {
         double wasted_s;          /* of those, judged idle on a sliding window */
         uint32_t findings;        /* of health, all that were seen */
         struct integrals sum;     /* of all its GPUs */
+        struct record_use use;
+        struct record_gpu each[RECORD_EACH_MAX]; /* in the order of gpus */
+        size_t n_each;
 };
 
 struct records;
@@ -53,6 +69,13 @@ void record_json(const struct record *record, struct jsonw *j);
 /* The member "jobs", an array of those that a query finds. */
 int records_json(const char *path, const struct records_query *query, struct jsonw *j,
                  struct err *err);
+
+/* What is kept of a record's use and of each GPU, as lines NAME=NUMBER beside its counters. */
+void record_put_use(const struct record *r, struct strbuf *out);
+/* Fills use, each and n_each from such lines; what is not known stays missing. */
+void record_parse_use(const char *text, struct record *r);
+/* The name of the i-th GPU: "0", "2/7". False when there is none. */
+bool record_gpu_name(const struct record *r, size_t i, char *ret, size_t size);
 
 /* Shares of the time that was observed, 0 to 1; missing when nothing was. */
 struct value record_share(const struct record *r, enum integral i);

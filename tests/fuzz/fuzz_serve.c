@@ -1,14 +1,17 @@
 /* What `assay serve` reads that others wrote: the first byte chooses the reader. */
 #include "fuzz.h"
 
+#include "formats/jobstats/jobstats.h"
 #include "present/exposition/exposition.h"
 #include "serve/guard.h"
+#include "serve/job_comment.h"
 #include "serve/kubelet.h"
 #include "serve/listen.h"
 #include "serve/owners.h"
 #include "serve/state.h"
 #include "serve/webconfig.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +70,39 @@ static void read_owner(const char *text, size_t size)
         listen_parse(text, &place, NULL);
 }
 
+static void read_accounting(const char *text, size_t size)
+{
+        struct job_request request;
+        struct record *r = calloc(1, sizeof(*r));
+        char name[16];
+        if (!r)
+                abort();
+        sacct_parse(text, size, "4711", &request);
+        owners_cpus(text);
+        record_parse_use(text, r);
+        snprintf(r->gpus, sizeof(r->gpus), "%s", text);
+        for (size_t i = 0; i <= RECORD_EACH_MAX; i++)
+                record_gpu_name(r, i, name, sizeof(name));
+        if (r->n_each > RECORD_EACH_MAX)
+                abort();
+        free(r);
+}
+
+/* As text, and as what a comment holds once it is unpacked. */
+static void read_comment(const char *text)
+{
+        static const struct jobstats_node node = {.name = "node"};
+        struct strbuf out = {0};
+        struct err err = {0};
+        char *json = NULL;
+        size_t n;
+        if (job_comment_read(text, &json, &n))
+                free(json);
+        if (jobstats_add_node(text, strlen(text), &node, value_ok(1), &out, &err) < 0)
+                abort();
+        strbuf_finish(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static struct webconfig web;
@@ -90,6 +126,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 break;
         case 'h':
                 read_headers(text);
+                break;
+        case 'a':
+                read_accounting(text, size - 1);
+                break;
+        case 'j':
+                read_comment(text);
                 break;
         case 'o':
                 read_owner(text, size - 1);

@@ -1,8 +1,11 @@
 /* Who holds a GPU, by what files and answers of others say; and when a job counts as idle. */
+#include "base/base64.h"
 #include "serve/counters.h"
 #include "serve/job_seek.h"
 #include "serve/keeper.h"
 #include "serve/owners.h"
+#include "serve/records.h"
+#include "serve/sacct.h"
 #include "serve/slots.h"
 
 #include <fcntl.h>
@@ -301,18 +304,100 @@ static void test_processes_of_a_job(void **state)
         assert_int_equal(system(path), 0);
 }
 
+/* What sacct writes, and what no number of it is. */
+static void test_accounting(void **state UNUSED)
+{
+        static const struct {
+                const char *text;
+                bool found;
+                double cpus, memory, elapsed, limit, nodes; /* -1: missing */
+        } rows[] = {
+            {"4711|615|20|8|1|billing=8,cpu=8,mem=64000M,node=1\n", true, 8, 64000.0 * 1048576, 615,
+             1200, 1},
+            {"47|1|1|1|1|mem=1G\n4711|5|20|8|2|mem=1.5T", true, 8, 1.5 * 1099511627776.0, 5, 1200,
+             2},
+            {"4711|5|UNLIMITED|8|1|cpu=8\n", true, 8, -1, 5, -1, 1},
+            {"4711|5|Partition_Limit||1|mem=400M", true, -1, 400.0 * 1048576, 5, -1, 1},
+            {"4711|-5|1|1|1|mem=12X", true, 1, -1, -1, 60, 1},
+            {"4711.batch|5|20|8|1|mem=1G\n", false, 0, 0, 0, 0, 0}, /* a step is not the job */
+            {"4711|5|20|8\n", false, 0, 0, 0, 0, 0},
+            {"", false, 0, 0, 0, 0, 0},
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct job_request q;
+                assert_int_equal(sacct_parse(rows[i].text, strlen(rows[i].text), "4711", &q),
+                                 rows[i].found);
+                if (!rows[i].found)
+                        continue;
+                assert_true(value_or(q.cpus, -1) == rows[i].cpus);
+                assert_true(value_or(q.memory, -1) == rows[i].memory);
+                assert_true(value_or(q.elapsed_s, -1) == rows[i].elapsed);
+                assert_true(value_or(q.limit_s, -1) == rows[i].limit);
+                assert_true(value_or(q.nodes, -1) == rows[i].nodes);
+        }
+        assert_true(owners_cpus("16").v == 16 && owners_cpus("16(x4)").v == 16);
+        assert_false(value_there(owners_cpus("72(x2),36")) || value_there(owners_cpus("")) ||
+                     value_there(owners_cpus("0")) || value_there(owners_cpus("8,8")));
+}
+
+/* A record's use goes into the text of its counters and comes back; other lines are passed over. */
+static void test_use_of_a_record(void **state UNUSED)
+{
+        static struct record r, back;
+        struct strbuf text = {0};
+        char name[16];
+        r = (struct record){.gpus = "0,2/7", .n_each = 2};
+        r.use.cpu_s = value_ok(12.5);
+        r.each[1].util = value_ok(0);
+        r.each[1].memory_peak = value_ok(5e9);
+        strbuf_puts(&text, "seen=5\n");
+        record_put_use(&r, &text);
+        strbuf_puts(&text, "gpu 64 util=1\ngpu x util=1\njob cpus=-1\ngpu 1\n");
+        back = (struct record){0};
+        record_parse_use(strbuf_str(&text), &back);
+        assert_true(back.use.cpu_s.v == 12.5 && !value_there(back.use.cpus));
+        assert_int_equal(back.n_each, 2);
+        assert_false(value_there(back.each[0].util));
+        assert_true(value_there(back.each[1].util) && back.each[1].util.v == 0);
+        assert_true(back.each[1].memory_peak.v == 5e9);
+        assert_true(record_gpu_name(&r, 1, name, sizeof(name)));
+        assert_string_equal(name, "2/7");
+        assert_false(record_gpu_name(&r, 2, name, sizeof(name)));
+        strbuf_finish(&text);
+}
+
+static void test_base64(void **state UNUSED)
+{
+        static const struct {
+                const char *plain, *coded;
+        } rows[] = {
+            {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"\xff\xfe\xfd", "//79"}};
+        static const char *const bad[] = {"Z", "Zg=a", "Z g=", "Zm9vZ", "Zm9v-"};
+        char back[8];
+        size_t n;
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct strbuf out = {0};
+                base64_put(&out, rows[i].plain, strlen(rows[i].plain));
+                assert_string_equal(strbuf_str(&out), rows[i].coded);
+                assert_true(base64_read(strbuf_str(&out), out.len, back, sizeof(back), &n));
+                assert_int_equal(n, strlen(rows[i].plain));
+                assert_memory_equal(back, rows[i].plain, n);
+                strbuf_finish(&out);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+                assert_false(base64_read(bad[i], strlen(bad[i]), back, sizeof(back), &n));
+        assert_false(base64_read("Zm9vZm9v", 8, back, 5, &n)); /* longer than there is room */
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_pod_uids),
-            cmocka_unit_test(test_pod_folders),
-            cmocka_unit_test(test_variables),
-            cmocka_unit_test(test_mapping_names),
-            cmocka_unit_test(test_kubelet_answers),
-            cmocka_unit_test(test_idleness),
-            cmocka_unit_test(test_slots),
-            cmocka_unit_test(test_counters_text),
-            cmocka_unit_test(test_processes_of_a_job),
+            cmocka_unit_test(test_accounting),    cmocka_unit_test(test_use_of_a_record),
+            cmocka_unit_test(test_base64),        cmocka_unit_test(test_pod_uids),
+            cmocka_unit_test(test_pod_folders),   cmocka_unit_test(test_variables),
+            cmocka_unit_test(test_mapping_names), cmocka_unit_test(test_kubelet_answers),
+            cmocka_unit_test(test_idleness),      cmocka_unit_test(test_slots),
+            cmocka_unit_test(test_counters_text), cmocka_unit_test(test_processes_of_a_job),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
