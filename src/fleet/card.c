@@ -192,10 +192,12 @@ static int narrow(struct card *k, struct err *err)
                 int64_t window = MAX(to - (int64_t)k->begin.v + 600, (int64_t)300);
                 window = MIN(window, k->c.terms.window_s + 1200);
                 int64_t step = query_step_s(window);
-                k->c.at_s = (to + step - 1) / step * step;
+                k->c.at_s = to;
                 k->c.terms.step_s = step;
                 k->c.terms.window_s = (window + step - 1) / step * step;
         }
+        /* Engines look at whole steps: the one that is not over counts. */
+        k->c.at_s = (k->c.at_s + k->c.terms.step_s - 1) / k->c.terms.step_s * k->c.terms.step_s;
         question_finish(q, ARRAY_LEN(q));
         return r;
 }
@@ -325,6 +327,9 @@ int fleet_collect_job(struct fleet *f, const char *job, const struct fleet_asked
         int64_t begun = clock_mono_ns();
         collect_begin(&k.c, f, asked, &report);
         report.what = "job";
+        /* A long window has long steps: of those the last would be left out. */
+        k.c.at_s = asked->to_ns / NS_PER_S;
+        report.to_ns = k.c.at_s * NS_PER_S;
         int r = find_stays(&k, err);
         if (r > 0) {
                 find_places(&k);

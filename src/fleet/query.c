@@ -11,6 +11,8 @@
 #define OWNER "kind,user,account,namespace,exported_namespace"
 #define JOB OWNER ",job,exported_job,pod,exported_pod"
 #define RULE_STEP_S 300
+#define FINE_STEP_S 60
+#define FINE_STEPS_MAX 25000 /* VictoriaMetrics allows 30000 */
 
 static const struct {
         const char *name, *recorded, *raw;
@@ -154,6 +156,12 @@ static void put_owner(struct strbuf *out, const char *labels, int len, const str
         strbuf_puts(out, ") >= bool 0)");
 }
 
+/* Of one job's few series more steps are affordable. */
+static int64_t fine_step_s(int64_t window_s)
+{
+        return (window_s / FINE_STEPS_MAX / FINE_STEP_S + 1) * FINE_STEP_S;
+}
+
 static void put_letter(struct strbuf *out, char letter, const struct query_terms *t)
 {
         long long w = (long long)t->window_s, step = (long long)t->step_s;
@@ -166,6 +174,9 @@ static void put_letter(struct strbuf *out, char letter, const struct query_terms
                 break;
         case 'S':
                 strbuf_putf(out, "[%llds:%llds]", w - 1, step);
+                break;
+        case 'Q':
+                strbuf_putf(out, "[%llds:%llds]", w - 1, (long long)fine_step_s(t->window_s));
                 break;
         case 'N':
                 strbuf_putf(out, "%lld", step);

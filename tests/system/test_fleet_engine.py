@@ -28,6 +28,7 @@ def make_fleet(end):
     fleet = sim.Fleet(25, end - WINDOW - LEAD, end, seed=7, users=8)
     fleet.short_jobs(2, 3, end - 4000)  # jobs within a scrape interval
     fleet.short_jobs(5, 1, end - 9000, count=9, length=12)
+    fleet.short_jobs(6, 1, end - 1000, count=2, length=120)  # and the job of the last minutes
     fleet.gone[4] = [(end - 8000, end - 7400)]  # a node that is away for ten minutes
     fleet.gone[8] = [(end - 5000, end - 4935)]  # an exporter that is restarted
     fleet.reset[7] = end - 5000  # counters that begin at 0
@@ -142,6 +143,20 @@ def test_card(loaded, assay):
     assert abs(card["wasted_seconds"] - sum(books[job]["wasted"].values())) <= 0.01 * sum(books[job]["wasted"].values())
     assert abs(card["begin"] - stay.start) <= 2 * SCRAPE and abs(card["end"] - stay.end) <= 900
     assert len(report["gpus"]) == card["gpus"] and report["limiters"]
+
+
+def test_card_of_the_last_minutes(loaded, assay):
+    """Without --window a month is looked at: a job of two minutes is found in it, and the last quarter of an hour counts."""
+    at = loaded.end - 60
+    for stay in loaded.fleet.gpus[6][1].stays[-3:]:
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+        done = assay("fleet", "job", stay.owner["job"], "--engine", loaded.engine.url, "--until", until, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        card = json.loads(done.stdout)["job"]
+        # Jobs of two minutes begin after their slot's first scrape and end before their last.
+        want = min(stay.end, at) - stay.start
+        assert want - 2 * SCRAPE <= (card["held_seconds"] or 0) <= want * 1.01 and card["owner"] == stay.owner["user"], (want, card)
+    assert card["held_seconds"] > 500
 
 
 def test_overview(loaded, assay):
